@@ -5,7 +5,8 @@
 #   make test    every test; those that need an NVIDIA GPU are ignored where there is none
 #   make test-cuda  the tests that need an NVIDIA GPU; they fail where there is none
 #
-# Both first install PoCL (OpenCL on the CPU) if OpenCL is missing and they may; else they say what they would install.
+# Both first install PoCL (OpenCL on the CPU) if OpenCL is missing and they have the permission; else they print what to
+# install.
 
 # rustup's folder comes last, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -27,6 +28,6 @@ test-cuda:
 pocl:
 	@tools/opencl.sh
 
-# What .ci/run asks of a change besides its tests.
+# The checks of .ci/run other than the tests.
 check:
 	@.ci/run format clippy rustdoc dependencies

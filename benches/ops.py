@@ -1,4 +1,4 @@
-"""Each op beside NumPy's (SciPy's, for special functions): the same data, the same run, turn by turn; the best of each counts.
+"""Times each op and the same op of NumPy (SciPy for special functions), in turn, in one run, on the same data; the best time of each is reported.
 
 python3 benches/ops.py [--sizes 1000,1000000] [--dtypes float32,int8] [--only REGEX] [--rounds 3] [--worst 40] [--out FILE.json]
 
@@ -25,7 +25,7 @@ ALL = ["bool"] + NUMBERS
 
 
 def data(kind, dtype, shape, rng):
-    """Random elements: normal, or small integers. `kind` says what an op asks for."""
+    """Random elements: normal, or small integers. `kind` is what the op requires."""
     dtype = np.dtype(dtype)
     if kind == "mask":
         return rng.random(shape) < 0.5
@@ -182,7 +182,7 @@ class Ours:
 
 
 def theirs(statement, names, seconds):
-    """Microseconds a call."""
+    """Microseconds per call."""
     timer = timeit.Timer(statement, globals=names)
     once = timer.timeit(1)
     if once >= seconds:
@@ -194,7 +194,7 @@ def theirs(statement, names, seconds):
 
 
 def measure(ours, folder, case, dtype, n, rounds, seconds):
-    """A row: microseconds of both, or what went wrong."""
+    """A row: microseconds of both, or the error."""
     import scipy.special
 
     rng = np.random.default_rng(22)
@@ -231,7 +231,7 @@ def measure(ours, folder, case, dtype, n, rounds, seconds):
     names["o"] = np.empty_like(want) if "out=o" in statement or "copyto" in statement else want
     if not case.loose:
         row.update(check(mine, want))
-    # Where NumPy's result has another dtype, the work is another too.
+    # If NumPy's result has another dtype, the work differs.
     row.update(ours_dtype=mine.dtype.name, their_dtype=want.dtype.name)
     row["ours"], row["theirs"] = math.inf, math.inf
     for _ in range(rounds):

@@ -19,7 +19,7 @@ import sys
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Works that are measured together, ours and then each peer's: a process of a peer takes seconds to start.
+# Works that are measured together, ours and then those of each peer: a peer's process takes seconds to start.
 GROUPS = [
     ["trivial", "exp_ladder", "fused_elemwise"],
     ["softmax", "reduce", "gemm"],
@@ -30,7 +30,7 @@ GROUPS = [
 ]
 WORKS = [work for group in GROUPS for work in group]
 EXTRA = ["first_result", "limits"]
-# The works that a peer has no form of: a process for nothing else is not started.
+# Works that a peer lacks: no process is started for these alone.
 WITHOUT = {
     "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"},
     "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn"},
@@ -39,7 +39,7 @@ WITHOUT = {
 
 
 def words(command, **more):
-    """What a command says, or nothing."""
+    """The output of a command, or nothing."""
     try:
         return subprocess.run(command, capture_output=True, text=True, timeout=60, **more).stdout.strip()
     except (OSError, subprocess.SubprocessError):
@@ -47,7 +47,7 @@ def words(command, **more):
 
 
 def machine(device):
-    """What the figures depend on."""
+    """The hardware and software versions."""
     cpu = ""
     try:
         found = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())

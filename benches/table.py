@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "performance.md"
 MARKED = re.compile(r"(<!-- results: (\S+) -->\n).*?(<!-- end of results -->)", re.S)
 
-# Ours over the best peer of the same run: what each line must reach. The first that fits counts.
+# The target ratio of each line to the best peer of the same run. The first match counts.
 TARGETS = {
     "gpu": [
         ("exp_ladder host_result", 0.5),
@@ -47,13 +47,13 @@ TARGETS = {
         ("rnn", 0.8),
     ],
 }
-# Sizes that nobody tunes for may miss the target of the round ones by this much.
+# Odd sizes may exceed the target of round sizes by this much.
 ODD = re.compile(
     r"123457|50000017|3000017|8191x8190|2047x2050|n=1237|n=517|419x777|B=19$|B=509|30x33x57x41|7x33x29x21|"
     r"999983|99991|T=97"
 )
 ODD_SLACK = 0.1
-# Microseconds that no peer sets.
+# Targets in microseconds, independent of peers.
 ABSOLUTE = {"trivial call": 0.5}
 
 
@@ -65,7 +65,7 @@ def number(value):
 
 
 class Results:
-    """The rows of one run, and what its machine can do."""
+    """The rows of one run, and the limits of its machine."""
 
     def __init__(self, path):
         data = json.loads(pathlib.Path(path).read_text())
@@ -78,7 +78,7 @@ class Results:
         self.launch = min((r["us"] for v, r in self.limits.items() if v == "launch"), default=0.0)
 
     def rate(self, name, of):
-        """Bytes or flops a microsecond, from the `limits` rows."""
+        """Bytes or flops per microsecond, from the `limits` rows."""
         found = [(v, r["us"]) for v, r in self.limits.items() if v.startswith(name + " ") and f"{of}=" in v]
         return max((float(v.split(f"{of}=")[1]) / us for v, us in found), default=None)
 
@@ -95,7 +95,7 @@ class Results:
         return [(key, row, best.get(key)) for key, row in ours.items()]
 
     def floor(self, row):
-        """Microseconds below which the line cannot go on this machine, and why."""
+        """The lower bound of the line on this machine in microseconds, and its cause."""
         dtype = next((d for d in ("bfloat16", "float16") if d in row["variant"]), "float32")
         parts = [(self.launch, "launch")]
         if self.bandwidth:
@@ -105,7 +105,7 @@ class Results:
         if self.to_host and row["variant"].startswith("host_result"):
             parts.append((row["bytes"] / 2 / self.to_host, "copy to the host"))
         floor, why = max(parts)
-        # Of a call that does next to nothing, neither says anything.
+        # For a trivial call neither bound is meaningful.
         return (floor, why) if floor > row["us"] / 1000 else (None, "")
 
     def target(self, key):
@@ -151,7 +151,7 @@ class Results:
         return "\n".join(out)
 
     def text(self):
-        """The whole generated part: the machine, the table, what was not measured."""
+        """The generated part: the machine, the table, and missing measurements."""
         m = self.machine
         versions = {row["lib"]: row["version"] for row in self.rows if "version" in row}
         what = [m["gpu"] or f"{m['cpu']}, {m['cores']} cores"]

@@ -1,8 +1,8 @@
-//! Replays on the host allocate no memory. The allocator of this program counts, by thread.
+//! Replays on the host allocate no memory. The global allocator of this program counts, per thread.
 //!
 //! The calling thread must not allocate in any replay. Other threads (the workers of the pool, the test
 //! harness) allocate a bounded number of times when they start, and when they start depends on the load of
-//! the machine; a replay that allocates in a worker does so every time. So one round of replays without an
+//! the machine. A replay that allocates in a worker does so every time. So one round of replays without an
 //! allocation in any thread is enough.
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -22,23 +22,26 @@ const ROUNDS: usize = 1000;
 static BY_ALL_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Needs neither memory nor a destructor, so that the allocator may use it.
+    /// Needs neither memory nor a destructor, so the allocator may use it.
     static BY_THIS_THREAD: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
 
-// SAFETY: every call is passed on to the system's allocator with its arguments.
+// SAFETY: every call is forwarded to the system allocator with its arguments, and the counters allocate
+// nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BY_ALL_THREADS.fetch_add(1, Relaxed);
         BY_THIS_THREAD.set(BY_THIS_THREAD.get() + 1);
-        // SAFETY: `layout` is the caller's, who guarantees for it what the system's allocator asks.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc` for `layout`, which is that of
+        // `System.alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: `at` came from `System.alloc` above, with this layout, as the caller guarantees.
+        // SAFETY: the caller guarantees that `alloc` above returned `at` for this layout, and it calls
+        // `System.alloc`.
         unsafe { System.dealloc(at, layout) }
     }
 }

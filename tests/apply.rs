@@ -1,4 +1,4 @@
-//! Functions in expressions: what was loaded is composed, differentiated, trained and compiled again.
+//! Functions in expressions: loaded Functions are composed, differentiated, trained and compiled again.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
@@ -6,7 +6,7 @@ use workalike::Result;
 use workalike::ops::{concatenate, grad_scale};
 use workalike::prelude::*;
 
-/// The Function as another process would load it.
+/// Saves and loads the Function, as another process would.
 fn reloaded(f: &Function) -> Function {
     Bundle::from_bytes(&Bundle::new().with("f", f).to_bytes().unwrap()).unwrap()["f"].clone()
 }
@@ -55,7 +55,7 @@ fn a_loaded_classifier_is_trained_further() {
     }
     assert!(costs[49] < costs[0] - 0.1, "{costs:?}");
     close(&w2.get_value().unwrap(), &w.get_value().unwrap(), 1e-11);
-    // The Function that was loaded sees what was learnt; so does what is saved and loaded again.
+    // The loaded Function sees the trained weights, also after another save and load.
     let p = predict.call(args![&xs]).unwrap();
     close(&loaded.call(args![&xs]).unwrap()["p"], &p[0], 1e-11);
     let saved = reloaded(&again);
@@ -80,7 +80,7 @@ fn loaded_functions_are_composed() {
     let both = function([&y]).output(through).compile().unwrap();
     let want: f64 = [0.5f64, -2.0].iter().map(|x| x.tanh() * 3.0 + 1.0).sum();
     close(&both.call(args![vec![0.5, -2.0]]).unwrap()[0], &Value::from(want), 1e-12);
-    // The same Function twice, over one state; saved and loaded once more.
+    // The same Function twice, over one state, saved and loaded again.
     let twice = (&f.apply([&y]).unwrap()[0], &f.apply([&(&y * 2.0)]).unwrap()[0]);
     let difference = reloaded(&function([&y]).output(twice.1 - twice.0).compile().unwrap());
     assert_eq!(difference.cells().len(), 1);
@@ -103,12 +103,12 @@ fn inputs_are_constants_defaults_and_names() {
     assert_eq!(value(f.apply([("x", &y), ("b", &constant(0i64))])), [10.0, 20.0]);
     assert_eq!(value(f.apply((&y, ("b", shared("mine", 5.0))))), [15.0, 25.0]);
     assert_eq!(value(f.apply([constant(vec![7.0])])), [170.0]);
-    // Lossless dtypes are converted, as in a call.
+    // Dtypes are converted if nothing is lost, as in a call.
     assert_eq!(value(f.apply([&y.cast(DType::F32)])), [110.0, 120.0]);
 }
 
 #[test]
-fn what_does_not_fit_is_said_with_its_place() {
+fn refused_arguments_name_the_line() {
     let (x, n) = (tensor::<f32>("x", [None, Some(3)]), scalar::<i64>("n"));
     let f = function([&x, &n]).name("net").output(&x * n.cast(DType::F32)).compile().unwrap();
     let two = scalar::<i64>("two");
@@ -127,14 +127,14 @@ fn what_does_not_fit_is_said_with_its_place() {
         assert!(text.contains(part), "{text}");
         assert!(text.contains(&format!("tests/apply.rs:{line}:")), "{text}, line {line}");
     }
-    // Extents that are declared are checked at each call where they are not known.
+    // Declared extents are checked at each call, unless they are static.
     let m = matrix::<f32>("m");
     let g = function([&m]).output(&f.apply((&m, constant(2i64))).unwrap()[0]).compile().unwrap();
     assert_eq!(g.call(args![Array2::<f32>::ones((2, 3))]).unwrap()[0].shape(), [2, 3]);
     assert!(g.call(args![Array2::<f32>::ones((2, 4))]).is_err());
 }
 
-/// Expressions of a vector and a matrix, each to a number.
+/// Scalar expressions of a vector and a matrix.
 fn costs(x: &Variable, m: &Variable) -> Vec<Variable> {
     let rows = x.index(idx![constant(vec![2i64, 0, 0])]);
     vec![
@@ -155,7 +155,7 @@ fn costs(x: &Variable, m: &Variable) -> Vec<Variable> {
 }
 
 #[test]
-fn gradients_through_a_loaded_function_are_those_of_its_source() {
+fn gradients_through_a_loaded_function_equal_those_of_the_source() {
     let (xs, ms) = (vec![0.2, -0.7, 0.9], Array2::from_shape_fn((4, 3), |(i, j)| 0.5 + (i * 3 + j) as f64));
     let (x, m) = (vector::<f64>("x"), matrix::<f64>("m"));
     for (number, cost) in costs(&x, &m).into_iter().enumerate() {
@@ -172,7 +172,7 @@ fn gradients_through_a_loaded_function_are_those_of_its_source() {
 }
 
 #[test]
-fn what_has_no_gradient_says_so() {
+fn ops_without_a_gradient_are_an_error() {
     let (x, order) = (scalar::<f64>("x"), scalar::<f64>("order"));
     let f = reloaded(&function([&x, &order]).output(polygamma(&order, &x)).compile().unwrap());
     let inner = f.apply([&x, &order]).unwrap();
@@ -181,7 +181,7 @@ fn what_has_no_gradient_says_so() {
     let rounded = reloaded(&function([&x]).output(x.floor()).compile().unwrap());
     assert!(
         grad(&rounded.apply([&x]).unwrap()[0], [&x]).is_ok_and(|g| g.len() == 1) || {
-            // Nothing depends on it smoothly.
+            // The output does not depend on it smoothly.
             grad(&rounded.apply([&x]).unwrap()[0], [&x]).unwrap_err().to_string().contains("smoothly")
         }
     );

@@ -40,8 +40,8 @@ fn submitted_calls_keep_their_results_and_their_errors() {
     let last = sim.submit(good(2)).unwrap();
     let dropped = sim.submit(args![table(), vec![-11i64]]).unwrap();
     drop(dropped);
-    // The errors of others are not these calls' errors, in whatever order they are waited for; and a call
-    // that fails is not counted.
+    // A call does not report errors of other calls, in whatever order they are waited for; a failed call is
+    // not counted.
     let last = last.wait().unwrap();
     assert_eq!((floats(&last, 0), last.get("count").unwrap().item::<i64>().unwrap()), (vec![2.0, 7.0], 2));
     says(wrong.wait(), &["out of range", "(10,)", "(2,)"]);
@@ -85,12 +85,12 @@ fn borrowed_outputs_are_neither_copied_nor_allocated() {
             counted = now;
         }
         if round == 5 {
-            // The host-to-host call copies its argument into the arena; nothing else is copied.
+            // A call between host arrays copies its argument into the arena; nothing else is copied.
             assert_eq!(now, (counted.0, counted.1 + 1));
         }
     }
     assert_eq!(seen, [1.0, 3.0, 5.0, 7.0, 9.0, 11.0]);
-    // By way of the host to another stream.
+    // Copied to another stream through the host.
     let mut far = function([&x]).output(x.sum(..)).compile().unwrap().optimize(Host::threads(1)).unwrap();
     let doubled = double.call_borrowed(give(1.0)).unwrap();
     assert_eq!(floats(&far.call(args![doubled.array(0).unwrap()]).unwrap(), 0), [8192.0]);
@@ -98,12 +98,12 @@ fn borrowed_outputs_are_neither_copied_nor_allocated() {
 }
 
 #[test]
-fn a_choice_of_outputs_computes_those_alone_and_makes_the_updates() {
+fn selected_outputs_are_computed_and_updates_are_made() {
     let f = picker();
     let mut sim = f.optimize(Host::threads(1)).unwrap();
     let table = || Value::from(vec![5f32, 6.0]);
     let outputs = sim.call_outputs(["count"], args![table(), vec![7i64]]).unwrap();
-    // The index, which is out of range, is not even looked at.
+    // The index, which is out of range, is not read.
     assert_eq!((outputs.len(), outputs.get("count").unwrap().item::<i64>().unwrap()), (1, 1));
     let both = sim.call_outputs(["count", "picked"], args! {"at" => vec![1i64], "table" => table()}).unwrap();
     assert_eq!((both[0].item::<i64>().unwrap(), floats(&both, 1)), (2, vec![6.0]));
@@ -142,7 +142,7 @@ fn choices_of_outputs_stay_bounded() {
 }
 
 #[test]
-fn trusted_calls_do_what_calls_do_and_touch_no_other_memory() {
+fn trusted_calls_equal_calls_and_touch_no_other_memory() {
     let w = shared("w", vec![1f32; 8]);
     let x = matrix::<f32>("x");
     let f = function([&x]).output((&x * &w).sum(1)).update(&w, &w + 1.0).compile().unwrap();
@@ -286,7 +286,7 @@ fn whole_numbers_are_given_to_float_inputs() {
     let mut simulator = g.optimize(Host::threads(1)).unwrap();
     simulator.run_n(3, args![each(vec![1, 2, 3])]).unwrap();
     assert_eq!(simulator.get_value("sum").unwrap().item::<f32>().unwrap(), 6.0);
-    // What would become another number is refused, and so are arrays.
+    // Lossy conversions are refused, also of arrays.
     for (bad, why) in
         [(args![16_777_217], "int32()"), (args![1, 300], "int32()"), (args![1, 0.5], "float64()")]
     {
@@ -300,7 +300,7 @@ fn whole_numbers_are_given_to_float_inputs() {
 }
 
 #[test]
-fn a_refused_update_names_where_its_dtype_came_in() {
+fn a_refused_update_names_the_source_of_its_dtype() {
     let w = shared("w", vec![0f32, 1.0]);
     let n = scalar::<i64>("n");
     let line = line!() + 1;

@@ -9,7 +9,7 @@ use workalike::rehost::device::{Device, DeviceResult};
 
 const NONE: [&Variable; 0] = [];
 
-/// Noisy descent with momentum on a vector: every step draws from a random stream.
+/// Noisy gradient descent with momentum on a vector; every step draws from a random stream.
 fn training() -> (SharedVariable, Bundle) {
     let streams = RandomStreams::new(7);
     let (w, velocity) = (shared("w", vec![1f32; 64]), shared("velocity", vec![0f32; 64]));
@@ -91,7 +91,7 @@ fn options_are_restored() {
     says(restored.call(args![vec![0f32; 3]]), &["fixed_size"]);
 }
 
-/// A device that is not there.
+/// A device that cannot be opened.
 struct Absent;
 
 impl Open for Absent {
@@ -102,14 +102,14 @@ impl Open for Absent {
 }
 
 #[test]
-fn a_missing_device_is_told_and_the_functions_still_load() {
+fn a_missing_device_is_reported_and_the_functions_still_load() {
     let (_, bundle) = training();
     let bytes = simulator(&bundle, Host::threads(1)).to_bytes().unwrap();
     says(Simulator::from_bytes(&bytes, Absent), &["absent:0 is not available", "Plug it in", "Bundle::load"]);
 }
 
 #[test]
-fn a_fork_goes_its_own_way() {
+fn a_fork_has_separate_state() {
     let (w, bundle) = training();
     let mut sim = simulator(&bundle, Host::threads(1));
     sim.probe("w", 1, 10).unwrap();
@@ -167,7 +167,7 @@ fn parents_that_changed_are_warned_of() {
 }
 
 #[test]
-fn saving_what_a_simulator_holds_newer_values_of_is_warned_of() {
+fn saving_older_values_than_a_simulators_is_a_warning() {
     let w = shared("w", 1i64);
     let f = function(NONE).update(&w, &w + 1i64).compile().unwrap();
     let bundle = Bundle::new().with("f", &f);
@@ -184,7 +184,7 @@ fn saving_what_a_simulator_holds_newer_values_of_is_warned_of() {
     assert!(bundle.warnings().is_empty() && sim.warnings().is_empty());
     sim.call(args![]).unwrap();
     drop(sim);
-    assert!(bundle.warnings().is_empty(), "what a Simulator held is gone with it");
+    assert!(bundle.warnings().is_empty(), "a dropped Simulator has no newer values");
 }
 
 #[test]

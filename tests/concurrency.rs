@@ -1,4 +1,4 @@
-//! Shared variables and threads: a set of variables is one state, and no call waits for itself.
+//! Shared variables and threads: a set of variables is one state, and no call deadlocks with itself.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,8 +13,8 @@ use workalike::{Error, Result};
 const NONE: [&Variable; 0] = [];
 const ROUNDS: usize = 200;
 
-/// Two variables that are always updated together, by a call of the first Function; the second gives their
-/// largest difference and that within the first.
+/// Two variables that the first Function updates together. The second Function returns their largest
+/// difference and the largest difference within the first variable.
 struct Pair {
     a: SharedVariable,
     b: SharedVariable,
@@ -37,7 +37,7 @@ fn whole(outputs: &Outputs) {
     assert_eq!(outputs[1].item::<f32>().unwrap(), 0.0, "half a variable is ahead of the other half");
 }
 
-/// Runs both, [`ROUNDS`] times each, side by side.
+/// Runs both concurrently, [`ROUNDS`] times each.
 fn beside(mut write: impl FnMut() + Send, mut read: impl FnMut() + Send) {
     let start = Barrier::new(2);
     std::thread::scope(|scope| {
@@ -58,7 +58,7 @@ fn calls_see_other_calls_whole() {
 }
 
 #[test]
-fn what_a_simulator_publishes_is_seen_whole() {
+fn published_values_are_seen_together() {
     let Pair { step, look, .. } = pair();
     let mut sim = step.optimize(Host::threads(1)).unwrap();
     let mut publish = || {
@@ -79,7 +79,7 @@ fn what_a_simulator_publishes_is_seen_whole() {
 }
 
 #[test]
-fn what_is_saved_forked_or_read_beside_calls_is_whole() {
+fn concurrent_saves_forks_and_reads_are_consistent() {
     let Pair { a, b, step, look } = pair();
     let write = || drop(step.call(args![]).unwrap());
     beside(write, || {
@@ -121,7 +121,7 @@ fn large_values_are_published_whole() {
 }
 
 #[test]
-fn of_two_simulators_that_publish_at_once_one_is_told_of_the_conflict() {
+fn of_two_simulators_that_publish_at_once_one_gets_the_conflict() {
     for _ in 0..30 {
         let w = shared("w", vec![0f32; 50_000]);
         let by = scalar::<f32>("by");
@@ -148,13 +148,13 @@ fn of_two_simulators_that_publish_at_once_one_is_told_of_the_conflict() {
                 });
             }
         });
-        assert_ne!(published.into_inner(), 3, "both were told that they published, and one update was lost");
+        assert_ne!(published.into_inner(), 3, "both syncs succeeded, and one update was lost");
     }
 }
 
 type Deed = Arc<dyn Fn(&Value) -> Result<()> + Send + Sync>;
 
-/// An op of a user's own that does something while it is performed, and gives what it is given.
+/// A user-defined op that runs a closure in `perform` and returns its input.
 struct Does(Deed);
 
 impl std::fmt::Debug for Does {
@@ -185,7 +185,7 @@ impl Op for Does {
     }
 }
 
-/// A Function of `x` over a shared variable, in whose midst `does` is done.
+/// A Function of `x` over a shared variable that runs `does` during the call.
 fn doing(w: &SharedVariable, does: impl Fn(&Value) -> Result<()> + Send + Sync + 'static) -> Function {
     let x = vector::<f32>("x");
     let y = Variable::apply(Does(Arc::new(does)), &[&x * 2.0]).unwrap().swap_remove(0);
@@ -220,7 +220,7 @@ fn a_call_nested_in_one_that_holds_its_shared_variable_is_refused() {
             assert!(error.to_string().contains(held), "{what}: {error}");
         }
         assert_eq!(w.get_value().unwrap().item::<f32>().unwrap(), 1.0, "{what}");
-        // A Simulator holds none of its parents' variables.
+        // A Simulator does not lock its parents' variables.
         f.optimize(Host::threads(1)).unwrap().call(args![vec![1f32]]).unwrap();
         w.set_value(1f32).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Convolutions: by hand, against loops written here, and their gradients against differences.
+//! Convolutions against literal values and plain loops, and their gradients against differences.
 
 #![allow(clippy::unwrap_used)]
 
@@ -116,7 +116,7 @@ fn small_convolutions_by_hand() {
     let full = Conv::default().padding(Padding::Full).flip_filters(true);
     near(&conv(full), &[1, 1, 6], &[1.0, 2.0, 3.0, 6.0, -4.0, -8.0]);
     near(&conv(Conv::default().stride([2]).padding([(1, 0)])), &[1, 1, 2], &[-2.0, -6.0]);
-    // Of extent 4 and stride 2 one zero is missing, which comes after.
+    // With extent 4 and stride 2, one zero is added at the end.
     near(&conv(Conv::default().stride([2]).padding(Padding::Same)), &[1, 1, 2], &[-3.0, 4.0]);
     let image = of(&[1, 1, 3, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
     let corner = of(&[1, 1, 2, 2], &[1.0, 0.0, 0.0, 10.0]);
@@ -148,21 +148,21 @@ fn transposed_convolutions_by_hand() {
 }
 
 #[test]
-fn convolutions_are_what_the_definition_says() {
+fn convolutions_agree_with_the_definition() {
     for case in cases() {
         let (x, w) = (tensor::<f64>("x", [None; 4]), tensor::<f64>("w", [None; 4]));
         let (a, b) = (numbers(&case.x, 0.3), numbers(&case.w, 1.1));
         let (shape, want) = case.by_loops(&a.to_f64s(), &b.to_f64s());
         let got = reference(&x.conv2d(&w, case.options()), &[(&x, &a), (&w, &b)]);
         near(&got, &shape, &want);
-        // Where the extents are known beforehand, so are those of the result.
+        // Static extents of the arguments give static extents of the result.
         let known = constant(&a).conv2d(constant(&b), case.options());
         assert!(known.ty().admits_shape(&shape) && known.ty().shape.iter().all(Option::is_some));
     }
 }
 
 #[test]
-fn one_and_three_spatial_axes_are_those_of_two() {
+fn one_and_three_spatial_axes_agree_with_two() {
     let (a, b) = (numbers(&[2, 4, 1, 9], 0.1), numbers(&[6, 2, 1, 3], 0.2));
     let options = |padding: Vec<(usize, usize)>, stride: Vec<usize>| {
         Conv::default().groups(2).padding(padding).stride(stride)
@@ -194,7 +194,7 @@ fn dtypes() {
         .reshape([1, 1, 3])
         .conv1d(constant(vec![1i8, 1]).reshape([1, 1, 2]), Conv::default());
     assert_eq!(value(&wrapped).to_vec::<i8>().unwrap(), [-56, 103]);
-    // In float16 a sum of ones would end at 2048.
+    // A float16 accumulator would stop at 2048.
     let ones = constant(Value::from_vec(&[1, 1, 4096], vec![1f32; 4096]).unwrap()).cast(DType::F16);
     assert_eq!(value(&ones.conv1d(&ones, Conv::default())).to_f64s(), [4096.0]);
     // Factors are promoted.
@@ -210,7 +210,7 @@ fn gradients_are_those_of_differences() {
         case.x[0] = 1;
         let at = [numbers(&case.x, 0.3), numbers(&case.w, 1.1)];
         verify_grad(|x| x[0].conv2d(&x[1], case.options()), &at, 1e-7).unwrap();
-        // Of gradients: the other two roles, each in both of its arguments.
+        // Gradients of gradients: the other two roles, with respect to both arguments.
         let cost = |x: &[Variable]| x[0].conv2d(&x[1], case.options()).sqr().sum(..);
         verify_grad(|x| grad(&cost(x), [&x[0]]).unwrap().swap_remove(0), &at, 1e-6).unwrap();
         verify_grad(|x| grad(&cost(x), [&x[1]]).unwrap().swap_remove(0), &at, 1e-6).unwrap();
@@ -277,7 +277,7 @@ fn what_does_not_fit_is_refused() {
     says(x.try_max_pool(Pool::new([2, 2]).stride([1])), &["stride", "2 axes"]);
     says(x.try_max_pool(Pool::new([2, 2]).padding([(0, 2), (0, 0)])), &["padding below 2", "(0, 2)"]);
     says(x.try_sliding_windows([2, 2], [1, 1], [0, 1]), &["dilation"]);
-    // The op itself, whose factors have one dtype.
+    // The op itself, whose operands have one dtype.
     let op = Convolution {
         role: ConvolutionRole::InputGradient,
         stride: vec![1, 1],
@@ -313,7 +313,7 @@ fn they_are_saved_and_loaded() {
     }
 }
 
-/// Nothing is worked out however often: arrays of no elements with long axes.
+/// Empty arrays with long axes are compiled in constant time.
 #[test]
 fn empty_arrays_with_long_axes_are_harmless() {
     let long = 1usize << 40;

@@ -1,11 +1,12 @@
-//! Gradients with choices, products with the Jacobian, second derivatives, against what they are by hand.
+//! Options of gradients, products with the Jacobian, and second derivatives, against values worked out by
+//! hand.
 
 #![allow(clippy::unwrap_used)]
 
 use workalike::grad::{Disconnected, Grad};
 use workalike::prelude::*;
 
-/// Evaluates by the device and by the reference, which must agree.
+/// Evaluates on the host device and by the reference, which must agree.
 fn values(inputs: &[(&Variable, Value)], outputs: &[Variable]) -> Vec<Vec<f64>> {
     let f = function(inputs.iter().map(|i| i.0)).outputs(outputs).allow_unused_inputs().compile().unwrap();
     let args = || inputs.iter().fold(Args::new(), |args, (_, value)| args.with(value));
@@ -20,20 +21,20 @@ fn values(inputs: &[(&Variable, Value)], outputs: &[Variable]) -> Vec<Vec<f64>> 
 }
 
 #[test]
-fn known_gradients_are_where_it_starts() {
+fn known_gradients_are_the_start() {
     let (x, g) = (vector::<f64>("x"), vector::<f64>("g"));
     let y = x.sqr();
     let (at, seed) = (Value::from(vec![1.0, 2.0]), Value::from(vec![10.0, 100.0]));
     let back = Grad::known([(&y, &g)]).wrt([&x]).unwrap();
     assert_eq!(values(&[(&x, at.clone()), (&g, seed.clone())], &back), [[20.0, 400.0]]);
-    // With a cost as well they add up.
+    // With a cost as well, the gradients are added.
     let both = Grad::of(&y.sum(..)).and_known([(&y, &g)]).wrt([&x]).unwrap();
     assert_eq!(values(&[(&x, at), (&g, seed)], &both), [[22.0, 404.0]]);
     assert!(Grad::known([(&y, &constant(1.0f64))]).wrt([&x]).is_err(), "another type");
 }
 
 #[test]
-fn constants_stop_what_comes_back() {
+fn constants_stop_gradients() {
     let x = vector::<f64>("x");
     let y = x.exp();
     let cost = (&y * &x).sum(..);
@@ -50,7 +51,7 @@ fn constants_stop_what_comes_back() {
 }
 
 #[test]
-fn what_is_disconnected_is_an_error_or_zero() {
+fn disconnected_inputs_are_an_error_or_zero() {
     let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
     let error = grad(&x.sum(..), [&y]).unwrap_err().to_string();
     assert!(error.contains('y'), "{error}");
@@ -62,7 +63,7 @@ fn what_is_disconnected_is_an_error_or_zero() {
 }
 
 #[test]
-fn an_unknown_slope_is_an_error_only_for_who_asks() {
+fn an_unknown_slope_is_an_error_only_if_requested() {
     let x = vector::<f64>("x");
     let error = grad(&gammainc(&x, 2.0).sum(..), [&x]).unwrap_err().to_string();
     assert!(error.contains("gammainc") && error.contains("consider_constant"), "{error}");
@@ -136,7 +137,7 @@ fn forward_mode_through_everything_that_a_network_has() {
 fn verify_grad_tells_right_from_wrong() {
     let at = [Value::from(vec![0.3, 1.2, -0.7]), Value::from(vec![2.0, -1.0, 0.4])];
     verify_grad(|x| (x[0].sin() * &x[1]).cumulated(), &at, 1e-8).unwrap();
-    // A gradient that is not that of the value.
+    // A wrong gradient.
     let error = verify_grad(|x| consider_constant(&x[0]) * &x[0], &at[..1], 1e-8).unwrap_err().to_string();
     assert!(error.contains("input 0"), "{error}");
     assert!(verify_grad(|x| x[0].floor() * &x[1], &at, 1e-8).is_ok(), "flat where it is not a jump");
@@ -169,7 +170,7 @@ fn special_functions_of_several_arguments() {
     verify_grad(|x| polygamma(2i64, &x[0]) + hyp2f1(1.5, -0.3, 2.0, &x[0]), &negative, 1e-6).unwrap();
 }
 
-/// Something of several elements from each.
+/// Concatenates a vector and its squares.
 trait Cumulated {
     fn cumulated(&self) -> Variable;
 }
@@ -180,7 +181,7 @@ impl Cumulated for Variable {
 }
 
 #[test]
-fn what_is_named_inside_is_not_looked_through() {
+fn intermediate_variables_are_independent() {
     let x = vector::<f64>("x");
     let at = [(&x, Value::from(vec![0.0, 1.0]))];
     let p = softmax(&x, -1);
@@ -204,7 +205,7 @@ fn all_outputs_of_a_node_are_waited_for() {
     let at = [(&x, Value::from(vec![0.0, 3.0, 1.0, 2.0]))];
     let e = |x: f64| x.exp();
     let want = [0.0, 20.0 * e(3.0), 30.0 * e(1.0), 40.0 * e(2.0)];
-    // Either output may be met first.
+    // Either output may be visited first.
     for cost in [(v.exp() * c.take(&i, 0)).sum(..), (c.take(&i, 0) * v.exp()).sum(..)] {
         let g = values(&at, &grad(&cost, [&x]).unwrap()).swap_remove(0);
         g.iter().zip(want).for_each(|(g, want)| assert!((g - want).abs() < 1e-12, "{g} {want}"));
@@ -214,14 +215,14 @@ fn all_outputs_of_a_node_are_waited_for() {
 }
 
 #[test]
-fn what_is_repeated_at_run_time_is_summed_over() {
+fn run_time_broadcasts_are_summed_over() {
     let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
     let at = |x0: &[f64], y0: &[f64]| [(&x, Value::from(x0.to_vec())), (&y, Value::from(y0.to_vec()))];
     let g = grad(&(&x * &y).sum(..), [&x, &y]).unwrap();
     assert_eq!(values(&at(&[2.0], &[1.0, 2.0, 3.0]), &g), [vec![6.0], vec![2.0, 2.0, 2.0]]);
     assert_eq!(values(&at(&[2.0, 3.0], &[5.0, 7.0]), &g), [[5.0, 7.0], [2.0, 3.0]]);
     assert_eq!(values(&at(&[2.0, 3.0], &[5.0]), &g), [vec![5.0, 5.0], vec![5.0]]);
-    // The same of second derivatives.
+    // The same for second derivatives.
     let again = grad(&(&x * &y).sqr().sum(..), [&x]).unwrap();
     let twice = grad(&again[0].sum(..), [&x, &y]).unwrap();
     assert_eq!(values(&at(&[2.0], &[1.0, 3.0]), &twice), [vec![20.0], vec![8.0, 24.0]]);
@@ -254,7 +255,7 @@ fn extents_that_are_the_same_are_not_asked_for_twice() {
 }
 
 #[test]
-fn of_what_is_set_twice_the_last_holds() {
+fn the_last_of_repeated_writes_has_the_gradient() {
     let y = vector::<f64>("y");
     let at = [(&y, Value::from(vec![5.0, 7.0]))];
     let zeros = constant(vec![0.0, 0.0]);
@@ -263,14 +264,14 @@ fn of_what_is_set_twice_the_last_holds() {
     assert_eq!(values(&at, &g), [[0.0, 1.0]]);
     let g = grad(&zeros.put_along_axis(&i, &y, 0).sum(..), [&y]).unwrap();
     assert_eq!(values(&at, &g), [[0.0, 1.0]]);
-    // Rows, of which each holds or does not; and a value for all of them.
+    // Rows, each written or overwritten; and one value for all of them.
     let (m, rows) = (constant(array![[0.0, 0.0], [0.0, 0.0]]), matrix::<f64>("rows"));
     let set = m.set_index(workalike::idx![[1i64, -1, 1]], &rows);
     let g = grad(&(set * constant(array![[1.0, 2.0], [3.0, 4.0]])).sum(..), [&rows]).unwrap();
     let three = [(&rows, Value::from(array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))];
     assert_eq!(values(&three, &g), [[0.0, 0.0, 0.0, 0.0, 3.0, 4.0]]);
     assert_eq!(values(&[(&rows, Value::from(array![[1.0, 2.0]]))], &g), [[3.0, 4.0]]);
-    // Positions that cannot repeat cost nothing.
+    // Positions that cannot repeat need no extra ops.
     let distinct = zeros.set_index(workalike::idx![arange(2)], &y);
     let f = function([&y]).outputs(grad(&distinct.sum(..), [&y]).unwrap()).compile().unwrap();
     let sets = f.graph().nodes.iter().filter(|n| n.op.id() == "advanced_inc_subtensor").count();
@@ -310,98 +311,9 @@ fn products_with_zeros_have_second_derivatives() {
     assert_eq!(values(&at([0.0, 0.0, 3.0]), &h), [[0.0, 3.0, 0.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0]]);
     assert_eq!(values(&at([4.0, 2.0, 3.0]), &h), [[0.0, 3.0, 2.0, 3.0, 0.0, 4.0, 2.0, 4.0, 0.0]]);
     assert_eq!(values(&at([0.0, 0.0, 0.0]), &h), [[0.0; 9]]);
-    // Factors that meet at a position are a product as well.
+    // `mul_index` multiplies factors at a repeated position.
     let start = constant(vec![2.0]);
     let met = start.mul_index(workalike::idx![[0i64, 0, 0]], &x).sum(..);
     let h = hessian(&met, [&x]).unwrap();
     assert_eq!(values(&at([0.0, 2.0, 3.0]), &h), [[0.0, 6.0, 4.0, 6.0, 0.0, 0.0, 4.0, 0.0, 0.0]]);
-}
-
-#[test]
-fn there_is_a_tangent_for_each() {
-    let x = tensor::<f64>("x", [Some(2)]);
-    assert!(hvp(&x.sqr().sum(..), [&x], Vec::<Variable>::new()).is_err());
-}
-
-/// Vectors of a vector `x` and of a matrix.
-type Of = fn(&Variable, &Variable) -> Variable;
-
-#[test]
-fn jacobians_of_any_length_have_the_rows_that_gradients_give() {
-    let cases: [(&str, Of); 16] = [
-        ("elementwise", |x, _| x.sqr() * x.sin()),
-        ("with a sum", |x, _| x.exp() / x.exp().sum(..)),
-        ("softmax", |x, _| workalike::ops::softmax(x, 0).log()),
-        ("product", |x, w| w.dot(x).tanh()),
-        ("products", |x, w| x.dot(w).dot(w.t()) * x),
-        ("matrices", |x, w| (w * x).matmul(w.t()).sum(1)),
-        ("batched", |x, w| (w.expand_dims(0) * x.reshape([-1, 1, 1])).matmul(w).sum([1, 2])),
-        ("running sum", |x, _| x.cumsum(0).sqr()),
-        ("slice", |x, _| x.index(workalike::idx![1..]) * x.index(workalike::idx![..-1])),
-        ("gather", |x, _| x.index(workalike::idx![[2i64, 0, 2]]).sqr()),
-        ("scatter", |x, _| x.inc_index(workalike::idx![[1i64, 1]], x.index(workalike::idx![0]).sqr())),
-        ("set", |x, _| x.sqr().set_index(workalike::idx![0], x.sum(..))),
-        ("join", |x, _| workalike::ops::concatenate([x.sqr(), x.flip(0)], 0)),
-        ("reshape", |x, w| (w * x).reshape([-1]).sqr()),
-        ("maximum", |x, _| x * x.max(..)),
-        ("number", |x, _| x.sqr().sum(..)),
-    ];
-    let (x, w) = (vector::<f64>("x"), matrix::<f64>("w"));
-    let at = Value::from([0.5, -1.25, 2.0, 0.75]);
-    let weights = Value::from([
-        [0.2, -0.4, 1.0, 0.3],
-        [1.5, 0.1, -0.7, 0.6],
-        [0.9, 0.8, 0.3, -1.1],
-        [0.4, 0.5, -0.2, 0.7],
-    ]);
-    for (name, of) in cases {
-        let y = of(&x, &w);
-        let j = jacobian(&y, [&x, &w]).unwrap_or_else(|e| panic!("{name}: {e}"));
-        let f = function([&x, &w]).output(&y).outputs(&j).allow_unused_inputs().compile().unwrap();
-        let row = scalar::<i64>("row");
-        let one = if y.ndim() == 0 { y.clone() } else { y.index(workalike::idx![&row]) };
-        let slopes = Grad::of(&one).disconnected(Disconnected::Zero).wrt([&x, &w]).unwrap();
-        let g = function([&x, &w, &row]).outputs(&slopes).allow_unused_inputs().compile().unwrap();
-        for outputs in [f.call_reference(args![&at, &weights]), f.call(args![&at, &weights])] {
-            let outputs = outputs.unwrap_or_else(|e| panic!("{name}: {e}"));
-            let rows = outputs[0].shape().first().copied();
-            for which in [1, 2] {
-                let all = outputs[which].to_vec::<f64>().unwrap();
-                let size = all.len() / rows.unwrap_or(1);
-                for at_row in 0..rows.unwrap_or(1) {
-                    let want = g.call_reference(args![&at, &weights, at_row as i64]).unwrap()[which - 1]
-                        .to_vec::<f64>()
-                        .unwrap();
-                    let got = &all[at_row * size..(at_row + 1) * size];
-                    let near = got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs()));
-                    assert!(
-                        got.len() == want.len() && near,
-                        "{name}, row {at_row} of {which}: {got:?}, not {want:?}"
-                    );
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn hessians_of_any_length() {
-    let x = vector::<f64>("x");
-    let cost = (x.sqr() * x.sum(..)).sum(..) + x.prod(..);
-    let h = hessian(&cost, [&x]).unwrap();
-    let f = function([&x]).output(&h[0]).compile().unwrap();
-    // The cost of three numbers, by hand: 2 (x_i + x_j) off the diagonal, 2 s + 4 x_i on it, and the products
-    // of the others.
-    let at = [1.0, 2.0, -0.5];
-    let s: f64 = at.iter().sum();
-    let outputs = f.call(args![at]).unwrap();
-    let got = outputs[0].to_vec::<f64>().unwrap();
-    for i in 0..3 {
-        for j in 0..3 {
-            let rest: f64 = (0..3).filter(|k| *k != i && *k != j).map(|k| at[k]).product();
-            let want = if i == j { 2.0 * s + 4.0 * at[i] } else { 2.0 * (at[i] + at[j]) + rest };
-            assert!((got[i * 3 + j] - want).abs() < 1e-12, "{got:?}");
-        }
-    }
-    assert_eq!(f.call(args![Vec::<f64>::new()]).unwrap()[0].shape(), [0, 0]);
 }

@@ -1,4 +1,4 @@
-//! Documents for people: excerpts of the source are what the source says, and links lead to files.
+//! Documents: excerpts agree with the source, and links lead to files.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
 }
 
-/// The Markdown files of the repository's root and of `docs`, its decisions among them.
+/// The Markdown files of the repository's root and of `docs`, including the ADRs.
 fn documents() -> Vec<PathBuf> {
     let folders = [root(), root().join("docs"), root().join("docs/adr")];
     let files = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
@@ -52,7 +52,7 @@ fn stands_in(excerpt: &[&str], file: &str) -> bool {
 }
 
 #[test]
-fn excerpts_are_what_the_source_says() {
+fn excerpts_agree_with_the_source() {
     let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
     let excerpts = excerpts(&text);
     assert!(!excerpts.is_empty());
@@ -74,7 +74,7 @@ fn links_lead_to_files() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// So that the tests above can fail.
+/// The tests above can fail.
 #[test]
 fn excerpts_and_links_are_found() {
     let text = "`a.rs`:\n\n```rs\nlet a = 1;\n// ...\nlet c = 3;\n```\n";

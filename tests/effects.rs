@@ -1,4 +1,4 @@
-//! What a Function does besides computing: it checks conditions, and tells values.
+//! Side effects of a Function: assertions and printed values.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,8 +10,7 @@ fn text<T: std::fmt::Debug>(result: workalike::Result<T>) -> String {
     result.unwrap_err().to_string()
 }
 
-/// A rule may show that a result does not depend on the number that is checked; the check is made all the
-/// same.
+/// A rule may remove the use of the checked number; the assertion is kept.
 #[test]
 fn rules_that_cancel_a_number_keep_its_assertion() {
     let (x, y) = (scalar::<f64>("x"), tensor::<f64>("y", [Some(3), Some(2)]));
@@ -72,13 +71,13 @@ fn a_condition_is_a_number_or_many() {
 }
 
 #[test]
-fn what_is_known_of_a_condition_is_used() {
+fn known_conditions_are_simplified() {
     let x = vector::<f32>("x");
     let error = x.try_assert(constant(array![[true, true], [true, false]]), "never").unwrap_err().to_string();
     assert!(error.contains("never") && error.contains("(1, 1)") && error.contains("effects.rs"), "{error}");
     let f = function([&x]).output(x.assert(constant(true), "always").exp()).compile().unwrap();
     assert_eq!(f.graph().nodes.len(), 1);
-    // It becomes a constant only in a pass.
+    // The condition becomes a constant only in a pass.
     let known = Variable::input("known", TensorType::fixed(DType::F32, &[3]));
     let three = known.exp().index(workalike::idx![1..]).reshape([-1]);
     let f = function([&known]).output(three.assert(three.extent(0).equal(2i64), "two")).compile().unwrap();
@@ -104,9 +103,9 @@ fn a_gradient_passes_both() {
     assert!(text(f.call(args![vec![-3.0]])).contains("positive"));
 }
 
-/// One test, because the hook is the process's.
+/// One test, because the hook is global to the process.
 #[test]
-fn what_is_printed_is_told_each_time() {
+fn values_are_printed_at_each_call() {
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = seen.clone();
     let hook = move |label: &str, value: &Value| {
@@ -152,7 +151,7 @@ fn what_is_printed_is_told_each_time() {
     assert_eq!(simulator.get_value("total").unwrap().item::<f32>().unwrap(), 32.0);
     f.call_reference(args![&value]).unwrap();
     assert_eq!(taken().len(), 3);
-    // Constants, values that decide shapes, what nothing reads but the shape, and nothing at all.
+    // Constants, values that determine shapes, values whose shape alone is read, and unused values.
     let n = scalar::<i64>("n");
     let g = function([&n]).output(arange(n.print("n")) + constant(1i64).print("one")).compile().unwrap();
     assert_eq!(g.call(args![2i64]).unwrap()[0].to_vec::<i64>().unwrap(), [1, 2]);
@@ -170,14 +169,14 @@ fn row(x: &Variable, y: &Variable) -> [Variable; 2] {
 }
 
 #[test]
-fn an_op_from_a_graph_is_what_it_is_made_of() {
+fn an_op_from_a_graph_equals_its_body() {
     let (x, y, w) = (vector::<f64>("x"), vector::<f64>("y"), shared("w", 3f64));
     let [p, q] = row(&x, &y);
     let op = OpFromGraph::new([&x, &y], [p, q * &w]).unwrap().named("row");
     let (a, b) = (vector::<f64>("a"), vector::<f64>("b"));
     for op in [op.clone(), op.inline(true)] {
         let [p, q] = &op.apply([&a.exp(), &b])[..] else { panic!("two outputs") };
-        // Twice, and one inside another.
+        // Twice, and nested.
         let [r, s] = &op.apply([q, p])[..] else { panic!("two outputs") };
         let cost = (r + s).tanh().sum(..);
         let [p2, q2] = row(&a.exp(), &b);
@@ -208,7 +207,7 @@ fn an_op_from_a_graph_is_what_it_is_made_of() {
 }
 
 #[test]
-fn an_op_from_a_graph_says_what_it_takes() {
+fn an_op_from_a_graph_checks_its_inputs() {
     let (x, y) = (vector::<f32>("x"), vector::<f32>("y"));
     assert!(text(OpFromGraph::new([&x], [&x + &y])).contains('y'));
     assert!(text(OpFromGraph::new([x.exp()], [&x + 1.0])).contains("no input Variable"));
@@ -223,9 +222,9 @@ fn an_op_from_a_graph_says_what_it_takes() {
     assert!(text(op.grad(|_, g| vec![Some(&g[0] * &z), None])).contains('z'));
 }
 
-/// Of an input that is known to be one element long, broadcasting and its gradient follow.
+/// An input of static extent 1 broadcasts, and its gradient is summed.
 #[test]
-fn an_op_from_a_graph_learns_from_what_it_is_given() {
+fn an_op_from_a_graph_uses_static_extents() {
     let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
     let doubled = OpFromGraph::new([&x, &y], [&x * &y])
         .unwrap()

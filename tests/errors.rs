@@ -1,5 +1,4 @@
-//! What a user does wrong, and what they are told: the op or variable, expected and given, and where it was
-//! written.
+//! Errors of users: the message has the op or variable, the expected and given values, and the source line.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,7 +37,7 @@ fn an_ill_typed_expression_names_its_place() {
 }
 
 #[test]
-fn compile_refuses_what_cannot_be_meant() {
+fn compile_refuses_invalid_functions() {
     let (x, y) = (vector::<f32>("x"), vector::<f32>("y"));
     let w = shared("w", array![1f32, 2.]);
     says(&text(function([&x]).output(&x + &y).compile()), &["y", "not among the inputs"]);
@@ -61,7 +60,7 @@ fn compile_refuses_what_cannot_be_meant() {
 }
 
 #[test]
-fn a_call_refuses_what_does_not_fit() {
+fn a_call_refuses_invalid_arguments() {
     let (x, n) = (matrix::<f32>("x"), scalar::<i64>("n"));
     let f = function([&x, &n]).name("scale").output(&x * &n.cast(DType::F32)).compile().unwrap();
     let a = array![[1f32, 2.]];
@@ -97,7 +96,7 @@ fn an_index_out_of_range_is_an_error_everywhere() {
 }
 
 #[test]
-fn simulators_and_parents_that_disagree_are_told_apart() {
+fn conflicts_between_simulators_and_parents_are_reported() {
     let inc = scalar::<i64>("inc");
     let state = shared("state", 0i64);
     let f = function([&inc]).output(&state).update(&state, &state + &inc).compile().unwrap();
@@ -123,5 +122,5 @@ fn simulators_and_parents_that_disagree_are_told_apart() {
     says(&text(sim.add_method("g", &f)), &["already has a method g"]);
     says(&text(sim.method("h").map(drop)), &["no method h"]);
     assert!(matches!(sim.get_value("nothing"), Err(Error::Sync(_))));
-    sim.add_method("k", &f.fork().unwrap()).unwrap(); // its own state
+    sim.add_method("k", &f.fork().unwrap()).unwrap(); // separate state
 }

@@ -1,4 +1,4 @@
-//! What is saved loads; else saving refuses, and says why.
+//! Every file that is saved can be loaded; otherwise saving fails with a reason.
 
 #![allow(clippy::unwrap_used)]
 
@@ -53,7 +53,7 @@ fn functions_over_two_variables_of_one_id_are_saved_as_they_are() {
     assert_eq!(back.cells().count(), 2);
 }
 
-/// Doubles, under an id and with attributes that a test chooses.
+/// Doubles its input; a test chooses the id and the attributes.
 #[derive(Clone, Debug)]
 struct Own {
     id: &'static str,
@@ -157,7 +157,7 @@ fn an_unknown_op_spoils_only_the_functions_that_hold_it() {
     let own = function([In::new(&x).strict()]).output(y * &hidden).compile().unwrap();
     let weights = function(NONE).output(&w).compile().unwrap();
     let bytes = Bundle::new().with("own", &own).with("weights", &weights).to_bytes_with(&registry()).unwrap();
-    // Loaded, saved and loaded again by programs that do not know the op.
+    // Loaded, saved and loaded again by a program that does not know the op.
     let mut bundle = Bundle::from_bytes(&bytes).unwrap();
     for _ in 0..2 {
         assert_eq!(bundle.iter().map(|f| f.0).collect::<Vec<_>>(), ["weights"]);
@@ -185,13 +185,13 @@ fn an_unknown_op_spoils_only_the_functions_that_hold_it() {
     let path = folder.path().join("own.walk");
     std::fs::write(&path, alone).unwrap();
     assert!(Function::load(&path).unwrap_err().to_string().contains("tests.own"));
-    // A readable Function takes the name.
+    // The name goes to a readable Function.
     assert_eq!(bundle.with("own", &weights).len(), 2);
 }
 
 #[test]
 fn ops_that_do_not_come_back_are_refused() {
-    // The id of a library's op, whose attributes it has not, and of one that has none.
+    // A user's op with the id of an op of the library, whose attributes differ.
     for id in ["reduce", "sum_like"] {
         let error = Bundle::new().with("f", &own_function(id)).to_bytes().unwrap_err().to_string();
         assert!(error.contains(id), "{error}");
@@ -217,7 +217,7 @@ fn arrays_have_at_most_64_axes() {
 
 #[cfg(unix)]
 #[test]
-fn saving_keeps_what_a_path_is() {
+fn saving_keeps_links_and_permissions() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let f = function(NONE).output(constant(1f32)).compile().unwrap();
     let folder = tempfile::tempdir().unwrap();

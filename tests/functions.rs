@@ -1,4 +1,4 @@
-//! What `function()` takes, and the ways a Function is called.
+//! The arguments of `function()`, and the ways to call a Function.
 
 #![allow(clippy::unwrap_used)] // tests
 
@@ -51,7 +51,7 @@ fn two_outputs_of_one_name_are_refused() {
     assert!(twice.unwrap_err().to_string().contains("two outputs are called y"));
     let (v, w) = (shared("w", 1.0), shared("w", 2.0));
     assert!(function(()).output(&v).output(&w).compile().is_err());
-    // The very same output may be there twice.
+    // The same Variable may be an output twice.
     assert!(function([&x]).output(&x).output(&x).compile().is_ok());
 }
 
@@ -135,7 +135,7 @@ fn some_outputs_by_name_and_position() {
     }
     assert_eq!(f.call_outputs(["sum"], &args).unwrap().len(), 1);
     assert!(f.call_outputs((), &args).unwrap().is_empty());
-    // The updates are made in each.
+    // Each call makes the updates.
     assert_eq!(calls.get_value().unwrap().item::<i64>().unwrap(), 3);
     for error in [f.call_outputs([2], &args).unwrap_err(), sim.call_outputs(["mean"], &args).unwrap_err()] {
         let text = error.to_string();
@@ -191,7 +191,7 @@ fn shared_variables_advance_by_default() {
     assert_eq!(f.call(args![]).unwrap()[0].item::<i64>().unwrap(), 2);
     let value = || count.get_value().unwrap().item::<i64>().unwrap();
     assert_eq!(value(), 4);
-    // An update of the Function's own goes first; without default updates there is none.
+    // An explicit update replaces the default update; without default updates there is none.
     function(()).output(&count).update(&count, constant(100i64)).compile().unwrap().call(args![]).unwrap();
     assert_eq!(value(), 100);
     for f in [
@@ -202,7 +202,7 @@ fn shared_variables_advance_by_default() {
         f.compile().unwrap().call(args![]).unwrap();
     }
     assert_eq!(value(), 100);
-    // An update that reads another such variable advances it too.
+    // An update that reads another variable with a default update advances that one too.
     let inner = shared("inner", 1i64).with_default_update(|n| n * 2i64);
     let read = inner.clone();
     let outer = shared("outer", 0i64).with_default_update(move |n| n + &read);
@@ -231,10 +231,10 @@ fn givens_are_followed() {
         let f = function([&z]).output(&x * 10.0).givens(givens).compile().unwrap();
         assert_eq!(item(&f.call(args![3.0]).unwrap()), 70.0);
     }
-    // What a replacement says of what it replaces means the old one.
+    // A replacement that contains the replaced Variable means the original.
     let f = function([&x]).output(&x * 10.0).givens([(&x, &x + 1.0)]).compile().unwrap();
     assert_eq!(item(&f.call(args![3.0]).unwrap()), 40.0);
-    // An expression in between may be replaced.
+    // An intermediate expression may be replaced.
     let h = &x * 2.0;
     let f = function([&z]).output(h.sin()).givens([(&h, &z + 0.0), (&x, &z * 5.0)]).compile().unwrap();
     assert_eq!(item(&f.call(args![3.0]).unwrap()), 3f64.sin());
@@ -251,7 +251,7 @@ fn givens_are_followed() {
 }
 
 #[test]
-fn numbers_are_taken_for_what_they_are() {
+fn numbers_keep_their_types() {
     let (x, n) = (scalar::<f32>("x"), scalar::<i8>("n"));
     let f = function([&x, &n]).output(&x * 2.0).output(&n + &n).compile().unwrap();
     let outputs = f.call(args![3, 4i64]).unwrap();
@@ -261,7 +261,7 @@ fn numbers_are_taken_for_what_they_are() {
 }
 
 #[test]
-fn inputs_convert_as_they_are_told() {
+fn inputs_convert_according_to_their_options() {
     let x = vector::<f32>("x");
     let plain = function([&x]).output(x.sum(..)).compile().unwrap();
     let strict = function([In::new(&x).strict()]).output(x.sum(..)).compile().unwrap();
@@ -295,87 +295,6 @@ fn saved(f: &Function) -> Function {
 }
 
 #[test]
-fn inputs_keep_values_of_their_own() {
-    let (x, s, n) = (scalar::<f64>("x"), scalar::<f64>("s"), vector::<f64>("n"));
-    let f = function((
-        &x,
-        In::new(&s).default(0).update(&s + &x),
-        In::new(&n).default(vec![1.0]).update(&n * 2.0),
-    ));
-    let f = f.output_named("sum", &s + &x).output_named("n", n.sum(..)).compile().unwrap();
-    for f in [f.fork().unwrap(), saved(&f)] {
-        assert_eq!(f.state_inputs().len(), 2);
-        let mut sim = f.optimize(Host::auto()).unwrap();
-        // Left out, by name, by position, and by name alone.
-        let calls = [
-            (args![1.0], 1.0, 1.0),
-            (args![2.0], 3.0, 2.0),
-            (args![1.0; s = 10.0], 11.0, 4.0),
-            (args![1.0], 12.0, 8.0),
-            (args![1.0, 20.0, vec![5.0, 6.0]], 21.0, 11.0),
-            (args! {"n" => vec![1.0, 2.0], "x" => 4.0}, 25.0, 3.0),
-        ];
-        for (args, sum, n) in calls {
-            for outputs in [f.call(&args).unwrap(), sim.call(&args).unwrap()] {
-                assert_eq!(
-                    (outputs["sum"].item::<f64>().unwrap(), outputs["n"].item::<f64>().unwrap()),
-                    (sum, n)
-                );
-            }
-        }
-        let state = |name: &str| f.shared(name).unwrap().get_value().unwrap();
-        assert_eq!(state("s").item::<f64>().unwrap(), 25.0);
-        assert_eq!(state("n"), sim.get_value("n").unwrap());
-        // In steps the value goes on; an argument is its first.
-        for last in [f.run_n(3, args![1.0; s = 0.0]).unwrap(), sim.run_n(3, args![1.0; s = 0.0]).unwrap()] {
-            assert_eq!(last["sum"].item::<f64>().unwrap(), 3.0);
-        }
-        assert_eq!(
-            sim.call_device(args![1.0; s = 7.0]).unwrap()[0].to_value().unwrap().item::<f64>().unwrap(),
-            8.0
-        );
-        assert_eq!(f.call_outputs(["sum"], args![1.0; s = 7.0]).unwrap()["sum"].item::<f64>().unwrap(), 8.0);
-        assert_eq!(f.call_reference(args![1.0]).unwrap()["sum"].item::<f64>().unwrap(), 9.0);
-        // What does not fit changes nothing.
-        let before = (state("s"), sim.get_value("s").unwrap());
-        for args in [args![1.0; s = vec![1.0]], args![vec![1.0]; s = 2.0], args![1.0, 2.0; s = 3.0]] {
-            assert!(f.call(&args).is_err() && sim.call(&args).is_err() && f.call_reference(&args).is_err());
-            assert!(f.run_n(2, &args).is_err() && sim.run_n(2, &args).is_err());
-        }
-        assert!(f.run_n(2, args![1.0; s = each(vec![1.0, 2.0])]).is_err());
-        assert!(
-            f.call(args![1.0, 2.0, vec![1.0], 4.0])
-                .unwrap_err()
-                .to_string()
-                .contains("takes 3 inputs, got 4")
-        );
-        assert_eq!(before, (state("s"), sim.get_value("s").unwrap()));
-        // Without updates it is read as it is.
-        let still = f.without_updates().unwrap();
-        still.call(args![1.0]).unwrap();
-        assert!(still.call(args![1.0; s = 1.0]).is_err());
-        assert_eq!(before.0, state("s"));
-    }
-    let wrong = function((In::new(&s).default(0.0).update(&s + &x), &x)).compile().unwrap_err().to_string();
-    assert!(wrong.contains("input x must come before"), "{wrong}");
-    let wrong = function((&x, In::new(&s).update(&s + &x))).compile().unwrap_err().to_string();
-    assert!(wrong.contains("input s has an update and needs a default"), "{wrong}");
-}
-
-#[test]
-fn applied_inputs_with_values_of_their_own() {
-    let (x, s) = (scalar::<f64>("x"), scalar::<f64>("s"));
-    let f = function((&x, In::new(&s).default(5.0).update(&s + &x))).output(&s * &x).compile().unwrap();
-    let (f, y) = (saved(&f), scalar::<f64>("y"));
-    let left = f.apply_with_updates([&y]).unwrap();
-    let g = function([&y]).output(&left[0]).updates(left.updates).compile().unwrap();
-    assert_eq!(item(&g.call(args![2.0]).unwrap()), 10.0);
-    assert_eq!(item(&f.call(args![2.0]).unwrap()), 14.0);
-    let given = function([&y]).output(&f.apply((&y, ("s", constant(3.0)))).unwrap()[0]).compile().unwrap();
-    assert_eq!(item(&given.call(args![2.0]).unwrap()), 6.0);
-}
-
-#[test]
 fn outputs_are_borrowed_one_by_one() {
     let x = vector::<f64>("x");
     let f = function([&x])
@@ -386,7 +305,7 @@ fn outputs_are_borrowed_one_by_one() {
         .unwrap();
     for f in [f.clone(), saved(&f), f.renamed("other")] {
         assert_eq!(f.borrowed_outputs(), [0]);
-        // Calls that copy give all of them.
+        // Calls that copy return all outputs.
         assert_eq!(f.call(args![vec![1.0, 3.0]]).unwrap().len(), 3);
         let mut sim = f.optimize(Host::auto()).unwrap();
         assert_eq!(sim.call(args![vec![1.0, 3.0]]).unwrap()["large"].to_vec::<f64>().unwrap(), [2.0, 6.0]);
@@ -409,7 +328,7 @@ fn mutable_inputs_are_donated() {
         state = sim.call_device(args![state]).unwrap().remove(0);
     }
     assert_eq!(state.to_value().unwrap().to_vec::<f32>().unwrap(), [1.0; 100]);
-    // Somebody else holds it, so it is as it was.
+    // Another handle holds it, so it is unchanged.
     assert_eq!(kept.to_value().unwrap().to_vec::<f32>().unwrap(), [8.0; 100]);
     let host = Value::from(vec![8f32; 100]);
     sim.call(args![&host]).unwrap();

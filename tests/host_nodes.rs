@@ -1,5 +1,5 @@
-//! An op that no device has a rule for: it runs on the host between two Segments, is explained, and is
-//! refused under strict.
+//! An op without a device form: it runs on the host between two Segments, `explain` lists it, and strict mode
+//! refuses it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,7 +11,7 @@ use workalike::ops::{Attributes, Gradient, Known, Op};
 use workalike::prelude::*;
 use workalike::{Error, Result};
 
-/// Sorts a vector: an op of a user's own.
+/// A user-defined op that sorts a vector.
 #[derive(Debug)]
 struct Sort;
 
@@ -96,7 +96,7 @@ fn a_file_with_a_strangers_op_says_which() {
     assert!(error.contains("tests.sort") && error.contains("Registry"), "{error}");
 }
 
-/// Gives what it is given, and keeps it.
+/// The identity; keeps its input.
 #[derive(Debug)]
 struct Keeps(Arc<Mutex<Vec<Value>>>);
 
@@ -126,14 +126,14 @@ impl Op for Keeps {
 }
 
 #[test]
-fn what_an_op_keeps_of_a_shared_variable_is_its_own() {
+fn an_op_may_keep_the_value_of_a_shared_variable() {
     let kept = Arc::new(Mutex::new(vec![]));
     let given = kept.clone();
     let (done, waits) = mpsc::channel();
     std::thread::spawn(move || {
         let x = shared("x", vec![1f32, -1., 2.]);
         let seen = Variable::apply(Keeps(given), &[Variable::from(&x)]).unwrap().swap_remove(0);
-        // How many there are decides a shape: the values are asked for before anything runs.
+        // The number of elements determines a shape, so the values are fetched before anything runs.
         let y = Variable::from(&x).index(idx![seen.greater(0.0)]);
         let none: [&Variable; 0] = [];
         let f = function(none).output(&y).update(&x, &x + 1.0).compile().unwrap();
@@ -141,14 +141,14 @@ fn what_an_op_keeps_of_a_shared_variable_is_its_own() {
         let results = [(); 2].map(|()| sim.call(args![]).unwrap()[0].to_vec::<f32>().unwrap());
         done.send(results).unwrap();
     });
-    // The limit turns a hang into a failure; load does not reach it.
+    // The limit turns a hang into a failure; a loaded machine does not reach it.
     let results = waits.recv_timeout(Duration::from_secs(600)).expect("the calls end");
     assert_eq!(results, [vec![1., 2.], vec![2., 3.]]);
     let first = kept.lock().unwrap()[0].to_vec::<f32>().unwrap();
     assert_eq!(first, [1., -1., 2.]);
 }
 
-/// An op whose results are not what it says.
+/// An op whose results differ from its declared types.
 #[derive(Debug)]
 struct Lies {
     gives: fn(&Value) -> Vec<Value>,

@@ -1,5 +1,5 @@
-//! Files that are truncated, damaged, foreign or made to hurt: errors, never a panic, an abort or a huge
-//! allocation.
+//! Truncated, damaged, foreign and malicious files: loading returns an error, and never panics, aborts or
+//! allocates a large amount of memory.
 
 #![allow(clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use workalike::Error;
 use workalike::prelude::*;
 
-/// A file with everything in it: two methods, shared variables, constants, defaults, names.
+/// A file with all features: two methods, shared variables, constants, defaults, names.
 fn file() -> Vec<u8> {
     let x = matrix::<f32>("x");
     let y = vector::<i64>("y");
@@ -25,7 +25,7 @@ fn file() -> Vec<u8> {
     Bundle::new().with("train", &train).with("predict", &predict).to_bytes().unwrap()
 }
 
-/// Puts the right checksums on damaged contents, so that the damage reaches what lies behind them.
+/// Corrects the checksums of damaged contents, so that the damage reaches the decoder.
 fn with_checksums(mut bytes: Vec<u8>) -> Vec<u8> {
     let count = u32::from_le_bytes(bytes[12..16].try_into().unwrap()) as usize;
     for entry in 0..count {
@@ -107,8 +107,8 @@ fn a_claim_of_terabytes_is_refused_at_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Damage behind valid checksums: whatever is read either is an error or a Bundle whose Functions can be
-    /// called or refuse.
+    /// Damage under valid checksums: the result is an error, or a Bundle whose Functions can be called or
+    /// refuse.
     #[test]
     fn damage_behind_the_checksums_never_panics(edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6)) {
         let mut bytes = file();
@@ -134,7 +134,7 @@ fn functions_travel_in_messages() {
     assert_eq!(back.call(args![&x]).unwrap()[0], bundle["predict"].call(args![&x]).unwrap()[0]);
 }
 
-/// Nothing is worked out however often: tiny files with arrays of no elements that have long axes.
+/// Empty arrays with long axes, in tiny files, take constant time.
 #[test]
 fn empty_constants_with_long_axes_are_harmless() {
     let long = 1usize << 40;
@@ -165,11 +165,11 @@ fn empty_constants_with_long_axes_are_harmless() {
         assert_eq!(f.call(args![vec![1f32, 2.0]]).unwrap()[0].to_f64s(), [3.0]);
         assert_eq!(f.call_reference(args![vec![1f32, 2.0]]).unwrap()[0].to_f64s(), [3.0]);
     }
-    // Points without number that are written into one element are not worked out when the graph is compiled.
+    // Compilation does not enumerate the points that are written to one element.
     let one = apply(&add, &[&[empty(&[1, 1]), empty(&[1, 1])][..], &many].concat());
     let f = function([&x]).output(x.sum(..)).output(one).compile().unwrap();
     assert!(f.graph().nodes.iter().any(|n| n.op.id() == "advanced_inc_subtensor"));
-    // Positions of nothing are checked all the same.
+    // Positions of empty reads are checked as well.
     let beyond = apply(&gather, &[empty(&[1, 1, 0]), indices(&[2]) + 5, indices(&[2])]);
     let f = function([&x]).output(beyond).allow_unused_inputs();
     assert!(f.compile().unwrap().call_reference(args![vec![1f32]]).is_err());

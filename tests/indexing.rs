@@ -1,4 +1,4 @@
-//! Indexing as in NumPy: what is refused and how, and what depends on values.
+//! Indexing as in NumPy: refused indices and their errors, and indices that depend on values.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,7 +38,7 @@ fn says(message: &str, parts: &[&str]) {
 }
 
 #[test]
-fn what_no_array_is_indexed_by_is_refused_at_once() {
+fn invalid_indices_are_refused_immediately() {
     let x = tensor::<f32>("x", [Some(3), Some(4)]);
     let i = constant(vec![0i64, 1]);
     says(&text(x.try_index(idx![0, 0, 0])), &["too many indices", "2 axes", "3 were indexed"]);
@@ -53,7 +53,7 @@ fn what_no_array_is_indexed_by_is_refused_at_once() {
 }
 
 #[test]
-fn what_does_not_fit_when_it_runs_names_the_node() {
+fn run_time_errors_name_the_node() {
     let (x, m, i) = (matrix::<f32>("x"), vector::<bool>("m"), vector::<i64>("i"));
     let a = array![[1f32, 2.], [3., 4.], [5., 6.]];
     let f = function([&x, &m]).output(x.index(idx![&m])).compile().unwrap();
@@ -122,7 +122,7 @@ fn distinct_elements_are_found_on_the_host() {
     }
     let mut strict = f.optimize(Host::auto().strict()).unwrap();
     says(&text(strict.call(args![&a])), &["unique", "no device rule"]);
-    // Values are picked by where they stand first, so they have a gradient.
+    // Values are selected by their first position, so they have a gradient.
     let g = grad(&u.values.sqr().sum(..), [&x]).unwrap();
     let f = function([&x]).outputs(&g).compile().unwrap();
     let g = f.call(args![array![[2f32, 1.], [2., 5.]]]).unwrap()[0].to_vec::<f32>().unwrap();
@@ -130,7 +130,7 @@ fn distinct_elements_are_found_on_the_host() {
 }
 
 #[test]
-fn positions_out_of_range_name_who_asked() {
+fn positions_out_of_range_name_the_op() {
     use workalike::ops::{Bins, Mode, ravel_multi_index, unravel_index};
     let i = vector::<i64>("i");
     let outputs = [

@@ -1,11 +1,11 @@
-//! Which parts of the library may name which: the portable half knows neither the engine nor a device.
+//! Dependencies within the library: the portable half names neither the engine nor a device.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders below `src`, and what no file in them names outside comments.
+/// Folders below `src`, and names that must not occur in their code outside comments.
 const WALLS: &[(&str, &[&str])] = &[
     ("lower", &["rehost", "host", "selector", "function", "format"]),
     ("graph", &["rehost", "host", "selector", "function", "format"]),
@@ -22,7 +22,7 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     rust.chain(folders.iter().flat_map(|folder| rust_files(folder))).collect()
 }
 
-/// The lines that compile: no comments, and nothing from the tests on, which stand last in a file.
+/// The lines of code: without comments, and without the tests, which are last in a file.
 fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]")).enumerate();
     lines.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(at, line)| (at + 1, line))
@@ -60,7 +60,7 @@ fn the_portable_half_knows_no_device() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
-/// So that the test above can fail.
+/// The test above can fail.
 #[test]
 fn names_are_found() {
     assert!(names("use crate::rehost::Options;", "rehost"));

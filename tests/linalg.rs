@@ -53,7 +53,7 @@ fn the_other_triangle_and_symmetry_are_not_looked_at() {
 }
 
 #[test]
-fn only_what_is_exactly_singular_is_refused() {
+fn only_exactly_singular_matrices_are_refused() {
     let nearly = constant(array![[1.0, 2.0], [2.0, 4.0 + 4.0 * f64::EPSILON]]);
     assert_eq!(numbers(&linalg::solve(&nearly, constant(vec![0.0, 0.0]))), [0.0, 0.0]);
     let singular = constant(array![[1.0, 2.0], [2.0, 4.0]]);
@@ -77,7 +77,7 @@ fn types_of_results() {
     assert_eq!(extents(linalg::det(matrix::<i32>("i"))), "float64()");
 }
 
-/// The logarithm of a normal density is a sum of a determinant and a quadratic form; its gradient is known.
+/// The logarithm of a normal density has a determinant and a quadratic form; its gradient is known.
 #[test]
 fn the_gradient_of_a_normal_likelihood() {
     let (covariance, x) = (matrix::<f64>("covariance"), vector::<f64>("x"));
@@ -97,7 +97,7 @@ fn the_gradient_of_a_normal_likelihood() {
     let value = |at: usize| outputs[at].to_f64s();
     assert_near(&value(0), &value(1));
     assert_near(&value(3), &value(5));
-    // Of the elements that are read: one below the diagonal stands for two.
+    // One triangle is read: an element below the diagonal stands for two.
     let (lower, both) = (value(2), value(4));
     assert_near(&lower, &[both[0], 0.0, both[1] + both[2], both[3]]);
 }

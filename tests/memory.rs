@@ -1,4 +1,4 @@
-//! Memory of Simulators: the pool of results, what a call needs, what happens when it is not there.
+//! Memory of Simulators: the pool of results, the memory of a call, out of memory.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
@@ -50,7 +50,7 @@ fn nothing_is_allocated_after_warm_up() {
 fn results_and_arguments_are_not_copied() {
     let budget = Budget::of(1 << 30);
     let x = vector::<f32>("x");
-    // Turned around, so that it cannot be computed over its own input.
+    // Reversed, so that it cannot be computed in place.
     let f = function([&x]).output(x.index([Ix::from(..).step(-1)]) + 1.0).compile().unwrap();
     let mut sim = f.optimize(budget.clone()).unwrap();
     let mut state = sim.upload((0..1000).map(|i| i as f32).collect::<Vec<_>>()).unwrap();
@@ -81,7 +81,7 @@ fn results_survive_later_calls_while_they_are_held() {
 }
 
 #[test]
-fn a_donated_array_is_written_over_where_nobody_else_holds_it() {
+fn a_donated_array_without_other_handles_is_overwritten() {
     let budget = Budget::of(1 << 30);
     let x = vector::<f32>("x");
     let f = function([&x]).output(&x + 1.0).compile().unwrap();
@@ -111,7 +111,7 @@ fn a_donated_array_is_written_over_where_nobody_else_holds_it() {
 fn a_donated_array_that_is_read_later_is_not_written_over() {
     let x = vector::<f32>("x");
     let y = &x + 1.0;
-    // The reversed sum reads all of x where one element is written.
+    // The reversed sum reads all of x for each element.
     let f = function([&x]).output(x.index([Ix::from(..).step(-1)]) + &y).output(&y).compile().unwrap();
     let mut sim = f.optimize(Host::threads(1)).unwrap();
     for _ in 0..5 {
@@ -124,8 +124,7 @@ fn a_donated_array_that_is_read_later_is_not_written_over() {
 
 #[test]
 fn a_donated_array_is_not_written_over_in_another_layout() {
-    // Both results fit the memory of the array, and neither has its elements where the array has those it is
-    // made of.
+    // Both results fit in the memory of the array, but neither can be computed in place.
     let x = matrix::<f64>("x");
     let narrower = function([&x]).output(x.cast(DType::F32) + 1.0).compile().unwrap();
     let turned = function([&x]).output(x.t() + 1.0).compile().unwrap();
@@ -142,8 +141,8 @@ fn a_donated_array_is_not_written_over_in_another_layout() {
 }
 
 #[test]
-fn idle_memory_gives_way_to_what_is_needed() {
-    // Three results fit beside a call, and no fourth.
+fn idle_memory_is_freed_when_needed() {
+    // Besides a call, three results fit in the budget.
     let budget = Budget::of(1 << 20);
     let x = vector::<f32>("x");
     let f = function([&x]).output(&x + 1.0).compile().unwrap();
@@ -175,7 +174,7 @@ fn out_of_memory_names_the_plan_and_smaller_calls_still_run() {
         assert!(sim.call_device(args![rows(4000)]).is_err());
         let small = sim.call(args![rows(8)]).unwrap();
         assert_eq!(small[0].shape(), [8, 64]);
-        // The calls that failed made no update.
+        // The failed calls made no update.
         assert_eq!(sim.get_value("w").unwrap().to_vec::<f32>().unwrap()[0], 2.0 + round as f32);
     }
 }
@@ -198,7 +197,7 @@ fn varying_shapes_stay_within_bounds() {
 }
 
 #[test]
-fn a_report_says_what_a_call_needs_before_it_runs() {
+fn a_report_predicts_the_memory_of_a_call() {
     let budget = Budget::of(64 << 20);
     let w = shared("w", Array2::<f32>::zeros((512, 256)));
     let x = matrix::<f32>("x");
@@ -220,7 +219,7 @@ fn a_report_says_what_a_call_needs_before_it_runs() {
 }
 
 #[test]
-fn what_was_reserved_is_not_allocated_later() {
+fn reserved_memory_is_not_allocated_later() {
     let budget = Budget::of(64 << 20);
     let mut sim = example().optimize(budget.clone()).unwrap();
     sim.reserve_for(args![of_shape::<f32>(&[100_000]).unwrap()]).unwrap();
@@ -246,13 +245,13 @@ fn an_arena_that_gave_way_comes_back() {
     let x = vector::<f32>("x");
     let f = function([&x]).output(&x + 1.0).compile().unwrap();
     let mut sim = f.optimize(Budget::of(1 << 20)).unwrap();
-    // Beside an arena that is larger than any call asks for, results have no room.
+    // The arena is larger than any call needs, so results do not fit.
     sim.reserve(900 << 10).unwrap();
     for _ in 0..3 {
         let outputs = sim.call_device(args![vec![1f32; 50_000]]).unwrap();
         assert_eq!(outputs[0].to_value().unwrap().to_vec::<f32>().unwrap(), [2.0; 50_000]);
     }
-    // Nor has the word in which a step reports an index out of range.
+    // The status word, in which a step reports an index out of range, does not fit either.
     let i = vector::<i64>("i");
     let f = function([&x, &i]).output(x.index(idx![&i])).compile().unwrap();
     let mut sim = f.optimize(Budget::of(1 << 20)).unwrap();

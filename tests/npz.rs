@@ -1,6 +1,6 @@
-//! `.npz` archives: those that NumPy writes, those written here, and hostile ones.
+//! `.npz` archives: written by NumPy, written here, and malicious.
 //!
-//! `npz/stored.npz` and `npz/deflated.npz` are of `np.savez` and `np.savez_compressed` of NumPy 2:
+//! `npz/stored.npz` and `npz/deflated.npz` are written by `np.savez` and `np.savez_compressed` of NumPy 2:
 //! `x=np.arange(6, dtype='f4').reshape(2, 3)`, `h=np.array([1, -2], 'f2')`, `flags=np.array([True, False])`,
 //! `n=np.int64(7)`, `columns=np.asfortranarray(np.arange(6, dtype='>i2').reshape(2, 3))`; the second also has
 //! `zeros=np.zeros((64, 64))`.
@@ -82,7 +82,7 @@ fn hostile_archives_are_errors() {
             for bit in [0x01, 0x10, 0x80] {
                 let mut bad = whole.to_vec();
                 bad[at] ^= bit;
-                // The checksums cover the arrays. Names and unused fields are covered by nothing.
+                // The checksums cover the arrays, but not names and unused fields.
                 if let Ok(arrays) = npz::from_bytes(&bad) {
                     let same = |(name, value)| good.get(name).is_none_or(|whole: &Value| whole == value);
                     assert!(arrays.iter().all(same), "byte {at}");

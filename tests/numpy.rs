@@ -1,12 +1,12 @@
-//! Corners in which results must be NumPy's: zeros, infinities, empty arrays, numbers that do not fit,
-//! extents known only at run time.
+//! Corner cases in which results must equal those of NumPy: zeros, infinities, empty arrays, numbers out of
+//! range, extents known only at run time.
 
 #![allow(clippy::unwrap_used)]
 
 use workalike::ops::{Bins, Pad, einsum, ones_like, over, unravel_index};
 use workalike::prelude::*;
 
-/// The outputs, which device and reference agree on: the first one's shape and numbers.
+/// Shape and elements of the first output; device and reference must agree.
 #[track_caller]
 fn value(inputs: &[(&Variable, Value)], output: &Variable) -> (Vec<usize>, Vec<f64>) {
     try_value(inputs, output).unwrap()
@@ -24,7 +24,7 @@ fn try_value(inputs: &[(&Variable, Value)], output: &Variable) -> workalike::Res
     Ok((plain[0].shape().to_vec(), plain[0].to_f64s()))
 }
 
-/// Of one vector; a NaN equals itself.
+/// The same for one vector; a NaN equals itself.
 #[track_caller]
 fn gives<T: workalike::value::Element>(x: Vec<T>, of: impl Fn(&Variable) -> Variable, want: &[f64]) {
     let variable = vector::<T>("x");
@@ -42,7 +42,7 @@ const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;
 
 #[test]
-fn a_number_that_a_dtype_does_not_have_keeps_its_place_in_comparisons() {
+fn numbers_out_of_range_compare_correctly() {
     gives(vec![3u8], |x| x.greater(-1i64), &[1.0]);
     gives(vec![100i8], |x| x.less(200), &[1.0]);
     gives(vec![200u8], |x| x.equal(-56i64), &[0.0]);
@@ -72,7 +72,7 @@ fn medians_beside_infinity() {
 }
 
 #[test]
-fn powers_are_those_of_any_exponent() {
+fn powers_of_any_exponent() {
     gives(vec![-0.0, -INF, 4.0], |x| x.pow(0.5), &[0.0, INF, 2.0]);
     gives(vec![-0.0, -INF, 4.0], |x| x.pow(-0.5), &[INF, 0.0, 0.5]);
     gives(vec![1e200, -0.0, 0.5], |x| x.pow(-2.0), &[0.0, INF, 4.0]);
@@ -155,7 +155,7 @@ fn sizes_that_cannot_be_counted() {
 }
 
 #[test]
-fn as_many_as_there_are() {
+fn topk_needs_enough_elements() {
     let x = vector::<f64>("x");
     let three = x.topk(3, 0);
     assert!(try_value(&[(&x, Value::from(vec![1.0, 2.0]))], &three).is_err());
@@ -164,7 +164,7 @@ fn as_many_as_there_are() {
 }
 
 #[test]
-fn what_is_uniform_has_a_shape() {
+fn filled_operands_keep_their_shapes() {
     let (m, x) = (vector::<f64>("m"), vector::<f64>("x"));
     let at = |m_len: usize, x_len: usize| {
         [(&m, Value::from(vec![7.0; m_len])), (&x, Value::from(vec![0.0; x_len]))]
@@ -186,7 +186,7 @@ fn what_is_uniform_has_a_shape() {
 }
 
 #[test]
-fn what_must_be_as_long_does_not_broadcast() {
+fn equal_lengths_do_not_broadcast() {
     let (x, m) = (vector::<i64>("x"), matrix::<f64>("m"));
     let w = vector::<f64>("w");
     let ids = |list: &[i64]| Value::from(list.to_vec());
@@ -209,7 +209,7 @@ fn what_must_be_as_long_does_not_broadcast() {
 }
 
 #[test]
-fn ramps_step_as_numpys() {
+fn ramps_equal_numpys() {
     let x = constant(vec![55i64]);
     let ramp = value(&[], &x.pad([[11, 0]], Pad::LinearRamp(0.0))).1;
     assert_eq!(ramp, [0., 5., 10., 15., 20., 25., 30., 35., 40., 45., 50., 55.]);
@@ -266,7 +266,7 @@ fn ranges_of_floats_follow_numpy() {
 }
 
 #[test]
-fn eye_takes_all_three_at_run_time_and_refuses_what_is_no_extent() {
+fn eye_takes_run_time_extents_and_refuses_invalid_ones() {
     let [n, m, k] = ["n", "m", "k"].map(scalar::<i64>);
     let f = function([&n, &m, &k]).output(eye(&n, &m, &k, DType::F32)).compile().unwrap();
     let mut simulator = f.optimize(Host::threads(1)).unwrap();

@@ -1,4 +1,4 @@
-//! Optimizers against their formulas, worked out by hand in float64: by the reference and on the host device.
+//! Optimizers against their formulas, computed in float64: by the reference and on the host device.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ fn slope(w: [f64; 2]) -> [f64; 2] {
     w.map(|w| 2.0 * w + w.cos())
 }
 
-/// Parameters after so many steps of each optimizer.
+/// Parameters after [`STEPS`] steps of an optimizer.
 fn trained(make: impl Fn(&SharedVariable, Vec<Variable>) -> Updates, reference: bool) -> Vec<f64> {
     let w = shared("w", FIRST);
     let cost = (w.sqr() + w.sin()).sum(..);
@@ -32,8 +32,8 @@ fn trained(make: impl Fn(&SharedVariable, Vec<Variable>) -> Updates, reference: 
     simulator.get_value("w").unwrap().to_vec().unwrap()
 }
 
-/// The same by hand: `step` gives how an element moves, given its state, its gradient and the number of the
-/// step from 1 on.
+/// The same without the library: `step` returns the change of an element, given its state, its gradient and
+/// the number of the step, from 1 on.
 fn by_hand(step: impl Fn(&mut [f64; 2], f64, i32) -> f64) -> Vec<f64> {
     let (mut w, mut states) = (FIRST, [[0.0; 2]; 2]);
     for t in 1..=STEPS {

@@ -1,8 +1,7 @@
-//! Out of memory is an error at every place: a process under a memory limit ends by itself, and is of use
-//! afterwards.
+//! Out of memory is an error everywhere: under a memory limit the library returns errors, and stays usable.
 //!
-//! The test runs itself under `ulimit -v`, with limits that let ever more allocations pass before the first
-//! one fails.
+//! The test runs itself under `ulimit -v`, with growing limits, so that each allocation in turn is the first
+//! to fail.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
@@ -14,12 +13,12 @@ use workalike::prelude::*;
 /// Elements of the large arrays: 16 MiB of float32.
 const LARGE: usize = 1 << 22;
 
-/// This program with one ignored test, under a limit on its address space.
+/// Runs one ignored test of this program under a limit of its address space.
 fn child(test: &str, limit_kib: Option<u64>) -> Output {
     let limit = limit_kib.map_or("unlimited".to_string(), |kib| kib.to_string());
     Command::new("sh")
-        // On one processor the host device starts no threads: the standard library aborts where there is no
-        // memory for a thread's stack.
+        // On one processor the host device starts no threads: the standard library aborts if a thread cannot
+        // be created.
         .args([
             "-c",
             "ulimit -v $0 && exec taskset -c \"$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\" \"$@\"",
@@ -28,7 +27,7 @@ fn child(test: &str, limit_kib: Option<u64>) -> Output {
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
         .env("RUST_BACKTRACE", "0")
-        // Large arrays are mapped each by itself, and do not fill the heap of small ones.
+        // Large arrays are mapped separately, and do not fill the heap.
         .env("MALLOC_MMAP_THRESHOLD_", "131072")
         .output()
         .unwrap()
@@ -40,7 +39,7 @@ fn address_space_kib() -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().unwrap()
 }
 
-/// What a user does with one large array, each with its name.
+/// Uses of one large array, by name.
 fn actions(count: usize) -> Vec<(&'static str, workalike::Result<()>)> {
     let x = vector::<f32>("x");
     let state = shared_dynamic("state", vec![0f32; 10], &[0]);
@@ -78,7 +77,7 @@ fn actions(count: usize) -> Vec<(&'static str, workalike::Result<()>)> {
     done
 }
 
-/// On a thread of its own, whose heap is reserved whole: so that only large allocations fail.
+/// On a separate thread, whose heap is reserved in advance, so that only large allocations fail.
 fn on_own_thread(work: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(1 << 20).spawn(work).unwrap().join().unwrap();
 }
@@ -104,7 +103,7 @@ fn no_limit_aborts_the_process() {
 #[ignore = "a part of no_limit_aborts_the_process"]
 fn unlimited() {
     on_own_thread(|| {
-        // Small arrays: threads are started, and kernels recorded.
+        // Small arrays first: this starts threads and records kernels.
         assert!(actions(10).iter().all(|(_, done)| done.is_ok()));
     });
     println!("\naddress space {}", address_space_kib());

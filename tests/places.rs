@@ -1,5 +1,5 @@
-//! Every error of an ill-typed expression names the line where the user wrote it, and so does every node:
-//! over all methods and functions that build expressions. A new one needs an entry here.
+//! Every error of an ill-typed expression names the source line of the user, and so does every node, for all
+//! methods and functions that build expressions. A new one needs an entry here.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ use workalike::kernels::ops as rows;
 use workalike::ops::*;
 use workalike::prelude::*;
 
-/// What is written on one line.
+/// An expression, and its line.
 struct Entry {
     name: &'static str,
     line: u32,
@@ -358,7 +358,7 @@ fn the_table_has_every_method_and_function() {
     let list = table();
     let all: HashSet<&str> = list.iter().map(|e| e.name).collect();
     let refused: HashSet<&str> = list.iter().filter(|e| e.ill_typed).map(|e| e.name).collect();
-    // They take what they are given.
+    // No argument of these is refused.
     let always_fit = ["cast", "print"];
     let methods = methods().into_iter().flat_map(|(_, methods)| methods);
     let mut missing: Vec<String> = methods
@@ -370,7 +370,7 @@ fn the_table_has_every_method_and_function() {
         .collect();
     for folder in ["src/ops", "src/grad"] {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        // What lies in folders below says how ops lower, and makes no Variables.
+        // Folders below hold lowerings, which make no Variables.
         for file in entries.filter(|path| path.is_file()) {
             let text = std::fs::read_to_string(file).unwrap();
             missing.extend(functions(&text).filter(|name| !all.contains(name.as_str())));
@@ -379,7 +379,7 @@ fn the_table_has_every_method_and_function() {
     assert!(missing.is_empty(), "no entry in the table for {missing:?}");
 }
 
-/// The public functions of a source file that give Variables.
+/// The public functions of a source file that return Variables.
 fn functions(text: &str) -> impl Iterator<Item = String> {
     text.split("\npub fn ").skip(1).filter_map(|rest| {
         let signature = rest.split_once("{\n")?.0;

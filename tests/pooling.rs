@@ -1,4 +1,5 @@
-//! Sliding windows and pooling: by hand, against loops written here, and their gradients against differences.
+//! Sliding windows and pooling against literal values and plain loops, and their gradients against
+//! differences.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,7 +32,7 @@ fn windows_and_their_sum_are_adjoint() {
         1e-6,
     )
     .unwrap();
-    // All rows of a Jacobian at once, whatever their number.
+    // All rows of a Jacobian at once, for any number of rows.
     let v = vector::<f64>("v");
     let j = jacobian(&v.max_pool(Pool::new([2]).stride([1])), [&v]).unwrap();
     let at = Value::from(vec![1.0, 3.0, 2.0]);
@@ -49,7 +50,7 @@ fn pools_by_hand() {
     near(&value(&x.average_pool(partial([3, 2]))), &[2, 2], &[-1.0 / 6.0, 2.0, 0.5, -12.0]);
     let row = of(&[5], &[-1.0, -2.0, -3.0, -4.0, -5.0]);
     let padded = Pool::new([3]).stride([2]).padding([(1, 1)]);
-    // Padding is never a maximum.
+    // Padding is never the maximum.
     near(&value(&row.max_pool(&padded)), &[3], &[-1.0, -2.0, -4.0]);
     near(&value(&row.average_pool(&padded)), &[3], &[-1.0, -3.0, -3.0]);
     near(&value(&row.average_pool(padded.clone().count_include_pad(false))), &[3], &[-1.5, -3.0, -4.5]);
@@ -72,7 +73,8 @@ fn ties_of_a_maximum() {
     near(&got, &[4], &[1.0, 1.0, 0.0, 1.0]);
 }
 
-/// Windows along one axis: of each the positions within the array, and how many it has within the padded one.
+/// Windows along one axis: for each, the positions within the array, and the number of positions within the
+/// padded array.
 fn laid(
     extent: usize,
     [window, stride, dilation]: [usize; 3],
@@ -93,7 +95,7 @@ fn laid(
 }
 
 #[test]
-fn pools_are_what_the_definition_says() {
+fn pools_agree_with_the_definition() {
     for extent in 3..9 {
         for shape in [[2, 2, 1], [3, 1, 1], [3, 2, 1], [2, 3, 1], [2, 5, 1], [2, 1, 2]] {
             for padding in [(0, 0), (1, 0), (0, 1), (1, 1)] {
@@ -128,7 +130,7 @@ fn pools_are_what_the_definition_says() {
 
 #[test]
 fn pools_have_gradients() {
-    // Far from each other, so that no maximum changes sides under a small step.
+    // Well separated, so that the maximum does not change under a small step.
     let apart = (0..60).map(|i| f64::from(i * 37 % 61) / 10.0 - 3.0).collect();
     let at = [Value::from_vec(&[2, 5, 6], apart).unwrap()];
     let pools = [

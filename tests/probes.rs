@@ -1,4 +1,4 @@
-//! Probes record what step-by-step calls would have shown, whatever the ring's size, and change nothing else.
+//! Probes record the values of separate calls, for any size of the ring, and change no other result.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -10,7 +10,7 @@ fn numbers(value: &Value) -> Vec<f32> {
     value.to_vec::<f32>().unwrap()
 }
 
-/// `v` decays and is driven; what is driven with is neither output nor state.
+/// `v` decays towards an input, which is neither output nor state.
 fn driven() -> (Function, SharedVariable, Variable) {
     let (x, v) = (scalar::<f32>("x"), shared("v", 1f32));
     let drive = (&x * 2.0 + &v * 0.25).named("drive");
@@ -18,7 +18,7 @@ fn driven() -> (Function, SharedVariable, Variable) {
     (f, v, drive)
 }
 
-/// What `v` is after each step, and `drive` in it.
+/// `v` after each iteration, and `drive` in it.
 fn expected(xs: &[f32]) -> (Vec<f32>, Vec<f32>) {
     let mut v = 1f32;
     let steps = xs.iter().map(|x| {
@@ -34,7 +34,7 @@ fn every(all: &[f32], steps: usize) -> Vec<f32> {
 }
 
 #[test]
-fn samples_are_what_calls_show() {
+fn samples_equal_the_values_of_calls() {
     let xs: Vec<f32> = (0..1700).map(|i| (i % 5) as f32).collect();
     let (vs, drives) = expected(&xs);
     for (steps, capacity) in
@@ -45,7 +45,7 @@ fn samples_are_what_calls_show() {
         let (state, inner) =
             (sim.probe(&v, steps, capacity).unwrap(), sim.probe(&drive, steps, capacity).unwrap());
         let old = sim.probe("old", 1, 100).unwrap();
-        // Some steps by calls, the others by runs of several lengths.
+        // Some iterations by calls, the others by runs of several lengths.
         for x in &xs[..3] {
             sim.call(args![*x]).unwrap();
         }
@@ -88,9 +88,9 @@ fn probes_of_several_periods() {
 }
 
 #[test]
-fn what_was_rewritten_away_can_be_probed_by_handle() {
+fn rewritten_variables_can_be_probed_by_handle() {
     let (x, w) = (vector::<f32>("x"), shared("w", vec![1f32, 2.0, 3.0]));
-    // Folded, merged, and fused into one kernel in the Function's own graph.
+    // Constant-folded, merged or fused in the Function's own graph.
     let three = constant(1f32) + constant(2f32);
     let (first, again) = (x.exp() * &w, x.exp() * &w);
     let logged = (&first * &three).log();
@@ -146,7 +146,7 @@ fn a_loaded_function_is_probed_by_name() {
 }
 
 #[test]
-fn what_is_not_of_the_method_is_refused() {
+fn variables_of_another_method_are_refused() {
     let (f, ..) = driven();
     let mut sim = f.optimize(Host::threads(1)).unwrap();
     let (other, y) = (shared("other", 0f32), scalar::<f32>("y"));
@@ -183,7 +183,7 @@ fn a_probe_of_a_shape_that_the_call_decides() {
 }
 
 #[test]
-fn givens_hold_for_what_is_probed() {
+fn givens_apply_to_probed_variables() {
     let (x, v) = (scalar::<f32>("x"), shared("v", 1f32));
     let squared = x.sqr();
     let f = function(NONE).update(&v, &squared + 1.0).givens([(&x, &(&v * 2.0))]).compile().unwrap();

@@ -1,5 +1,5 @@
-//! How products become steps: what is read where it lies, what is one call of a library, and that nothing
-//! runs on the host node by node.
+//! How products become steps: operands that are read without a copy, one library call per product, and no
+//! host nodes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -44,7 +44,7 @@ fn batches_are_one_call() {
     one(&x.matmul(y.swapaxes(1, 2)), &[(x, b), (y, &[7, 40, 30])], [7, 20, 40, 30]);
     one(&x.swapaxes(0, 1).matmul(w), &[(x, b), (w, &[30, 40])], [20, 7, 40, 30]);
     one(&w.matmul(x), &[(x, b), (w, &[40, 20])], [7, 40, 30, 20]);
-    // One factor for the whole batch: rows of one product.
+    // One matrix for the whole batch: the rows of one product.
     one(&x.matmul(w), &[(x, b), (w, &[30, 40])], [1, 140, 40, 30]);
     one(&v.matmul(w), &[(v, &[2, 7, 20, 30]), (w, &[30, 40])], [1, 280, 40, 30]);
     one(&v.matmul(v), &[(v, &[2, 7, 30, 30])], [14, 30, 30, 30]);
@@ -54,12 +54,12 @@ fn batches_are_one_call() {
 fn gradients_of_a_batch_are_one_call_each() {
     let (x, w) = (&tensor3::<f32>("x"), &matrix::<f32>("w"));
     let y = &tensor3::<f32>("y");
-    // Of a sum with weights: the products' gradient is y itself.
+    // Of a weighted sum: the gradient of the product is y itself.
     let g = grad(&(x.matmul(w) * y).sum(..), [x, w]).unwrap();
     let given: [(&Variable, &[usize]); 3] = [(x, &[7, 20, 30]), (w, &[30, 40]), (y, &[7, 20, 40])];
     for (g, product) in g.iter().zip([[1, 140, 30, 40], [1, 30, 40, 140]]) {
         let plan = plan(g, &given);
-        // The first step is the gradient that comes back.
+        // The first step computes the incoming gradient.
         assert_eq!(steps(&plan), (vec!["nest", "library"], vec![product.to_vec()]), "{plan}");
     }
 }
@@ -76,7 +76,7 @@ fn sums_over_several_axes_are_one_call() {
 }
 
 #[test]
-fn what_sums_nothing_is_one_kernel() {
+fn einsum_without_sums_is_one_kernel() {
     let (x, y) = (&matrix::<f32>("x"), &matrix::<f32>("y"));
     for output in [x.kron(y), einsum("ij,kl->ikjl", [x, y]), x.outer(y), einsum("ij,ij->i", [x, y]).exp()] {
         let plan = plan(&output, &[(x, &[5, 6]), (y, &[5, 6])]);
@@ -85,7 +85,7 @@ fn what_sums_nothing_is_one_kernel() {
 }
 
 #[test]
-fn malformed_strings_say_what_is_wrong() {
+fn malformed_strings_are_refused() {
     let (x, y) = (matrix::<f32>("x"), tensor::<f32>("y", [Some(3), Some(4)]));
     for (text, part) in [
         ("ij,jk->ik", "2 operands"),
@@ -103,7 +103,7 @@ fn malformed_strings_say_what_is_wrong() {
     assert!(message.contains("extents 3 and 4"), "{message}");
     let message = workalike::ops::try_einsum("ij,ji", [&y, &y]).unwrap_err().to_string();
     assert!(message.contains("has extents"), "{message}");
-    // What is not known before is found when it runs.
+    // Extents known at run time only are checked then.
     let f = function([&x]).output(einsum("ii->i", [&x])).compile().unwrap();
     assert!(f.call(args![Array2::<f32>::zeros((2, 3))]).is_err());
     assert_eq!(f.call(args![Array2::<f32>::ones((2, 2))]).unwrap()[0].to_vec::<f32>().unwrap(), [1.0; 2]);

@@ -1,5 +1,5 @@
-//! What must hold and once did not, one short test each: the Function, its fused and unfused Simulator on the
-//! host, and the reference agree on results and state.
+//! Former defects, one short test each: the Function, its fused and unfused Simulators on the host and the
+//! reference agree on results and state.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -15,7 +15,7 @@ use workalike::rehost::device::{
 
 type Ran = workalike::Result<(Vec<Value>, Vec<Value>)>;
 
-/// Outputs of all calls and the state they leave, on copies of the shared variables.
+/// Outputs of all calls and the final state, on copies of the shared variables.
 fn ran(
     f: &Function,
     calls: &[Args],
@@ -36,7 +36,7 @@ fn on(f: &Function, calls: &[Args], backend: impl Backend<Simulator = Simulator>
     })
 }
 
-/// All ways to run these calls, the reference first.
+/// The results of all ways to run these calls, the reference first.
 fn all_ways(f: &Function, calls: &[Args]) -> Vec<Ran> {
     let each = |call: &dyn Fn(&Function, Args) -> workalike::Result<workalike::function::Outputs>| {
         ran(f, calls, |f, calls| {
@@ -71,7 +71,7 @@ fn none() -> [Variable; 0] {
     []
 }
 
-/// Small whole numbers, so that every order of additions gives the same.
+/// Small integers: every order of additions gives the same sum.
 fn array(shape: &[usize]) -> Value {
     let len = shape.iter().product();
     Value::from_vec(shape, (0..len).map(|i: usize| (i * 7 % 11) as f32 - 4.0).collect()).unwrap()
@@ -129,7 +129,7 @@ fn parts_at_run_time_positions_are_increased() {
 }
 
 #[test]
-fn what_is_written_into_a_run_time_part_must_fit_it() {
+fn values_written_into_a_run_time_part_must_fit() {
     let (x, y) = (vector::<f32>("x"), vector::<f32>("y"));
     let (a, b) = (scalar::<i64>("a"), scalar::<i64>("b"));
     let f = function([&x, &y, &a, &b]).output(x.set_index([range(&a, &b)], &y)).compile().unwrap();
@@ -293,12 +293,12 @@ impl Device for Narrow {
 }
 
 #[test]
-fn a_device_without_float64_moves_it_and_leaves_the_rest_to_the_host() {
+fn a_device_without_float64_moves_it_and_computes_it_on_the_host() {
     let (x, y) = (matrix::<f64>("x"), matrix::<f32>("y"));
     let i = vector::<i64>("i");
     let w = shared("w", Array1::<f64>::ones(3));
-    // The first gather is refused after it asked for the status word; the second one must get a status word
-    // of its own.
+    // The first gather is refused after it requested the status word; the second one needs a status word of
+    // its own.
     let f = function([&x, &y, &i]).output(x.index([Ix::from(&i)])).output(y.index([Ix::from(&i)]));
     let f = f.output(x.t()).output((x.t() + 1.0).reshape([-1])).update(&w, x.sum(0) + &w).compile().unwrap();
     let x = array(&[2, 3]).cast(DType::F64).unwrap();
@@ -315,7 +315,7 @@ fn a_device_without_float64_moves_it_and_leaves_the_rest_to_the_host() {
 #[test]
 fn the_host_sums_to_a_shape_where_the_device_has_no_float64() {
     let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
-    // Of `moved` no more than the shape is asked for, until the sum turns out to run on the host.
+    // Only the shape of `moved` is needed, until the sum runs on the host.
     let moved = x.exp();
     let slope = grad(&(&moved * &y).sum(..), [&moved]).unwrap();
     let f = function([&x, &y]).output(&slope[0]).compile().unwrap();
@@ -344,7 +344,7 @@ fn a_method_added_with_keep_leaves_every_parent_in_step() {
 }
 
 #[test]
-fn searches_in_nothing_that_was_taken_from_nothing_find_its_end() {
+fn searches_in_an_empty_vector_find_its_end() {
     let (v, x, end) = (vector::<i64>("v"), vector::<i64>("x"), scalar::<i64>("end"));
     let taken = v.index(idx![v.index(idx![range(0, &end)])]);
     let f =

@@ -1,5 +1,5 @@
-//! Many steps in one go are the same as many calls: whatever the number of steps, the sizes of slices and
-//! samples, and the way that updates take.
+//! `run_n` equals that many calls, for any number of iterations, sizes of slices and samples, and kinds of
+//! updates.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -21,8 +21,7 @@ fn slice(sequence: &Value, step: usize) -> Value {
         .unwrap()
 }
 
-/// Runs `n` steps by calls and by `run_n` and `run_n_collect`, and compares the outputs of all steps and the
-/// state.
+/// Runs `n` iterations by calls, by `run_n` and by `run_n_collect`, and compares all outputs and the state.
 #[track_caller]
 fn same(f: &Function, n: usize, constant: &[Value], sequences: &[Value]) {
     let [by_call, by_run, by_collect] = [0; 3].map(|_| f.fork().unwrap());
@@ -53,7 +52,7 @@ fn same(f: &Function, n: usize, constant: &[Value], sequences: &[Value]) {
     }
 }
 
-/// Numbers of steps around the sizes of blocks.
+/// Numbers of iterations around the sizes of blocks.
 const COUNTS: [usize; 12] = [1, 2, 3, 7, 8, 9, 15, 16, 17, 130, 1030, 2500];
 
 #[test]
@@ -119,8 +118,8 @@ fn slices_of_every_size() {
 }
 
 #[test]
-fn a_sequence_larger_than_what_is_uploaded_at_a_time() {
-    // 40 slices of 4 MiB come in several chunks.
+fn a_sequence_larger_than_one_upload() {
+    // 40 slices of 4 MiB are uploaded in several chunks.
     let v = vector::<f32>("v");
     let sum = shared("sum", Value::zeros(DType::F32, &[1 << 20]).unwrap());
     let f = function([&v]).output(sum.max(..)).update(&sum, &sum * 0.5 + &v).compile().unwrap();
@@ -217,7 +216,7 @@ fn a_loop_with_slices() {
 }
 
 #[test]
-fn what_is_no_condition_is_refused() {
+fn invalid_conditions_are_refused() {
     let x = shared("x", 0f32);
     let f = function(NONE).output_named("x", &x).output(x.less(1.0)).update(&x, &x + 1.0).compile().unwrap();
     let mut sim = f.optimize(Host::threads(1)).unwrap();

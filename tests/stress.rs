@@ -1,8 +1,8 @@
-//! Stress: threads, Simulators and syncs over one state, in an order that each thread draws for itself.
+//! A stress test: threads, Simulators and syncs over one state, in a random order per thread.
 //!
-//! `a`, `b` and `count` are always updated together, by one a step. Whoever looks must find them equal, and
-//! in the end they are the number of steps that were made in, or published to, the parent.
-//! `WORKALIKE_STRESS_ROUNDS=100000 cargo test --release --test stress` runs for long.
+//! Every step adds one to `a`, `b` and `count` together. Every reader must find them equal, and at the end
+//! they must be the number of steps that were made in, or published to, the parent.
+//! `WORKALIKE_STRESS_ROUNDS=100000 cargo test --release --test stress` is a long run.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::sync::Mutex;
@@ -12,7 +12,7 @@ use workalike::{Error, Result};
 
 const NONE: [&Variable; 0] = [];
 const THREADS: u64 = 6;
-/// Elements of `a` and `b`: enough for a torn read to be seen.
+/// Elements of `a` and `b`: enough to detect a torn read.
 const LENGTH: usize = 2000;
 
 struct State {
@@ -43,7 +43,7 @@ impl State {
         sim
     }
 
-    /// One action, drawn by `draw`; `own` is the thread's Simulator, `common` that of all threads.
+    /// One random action; `own` is the thread's Simulator, `common` that of all threads.
     fn act(&self, draw: u64, own: &mut Simulator, common: &Mutex<Simulator>) {
         let n = (draw >> 8) % 5;
         match draw % 8 {
@@ -68,14 +68,14 @@ impl State {
         }
     }
 
-    /// Takes the parent's state, makes `n` steps and publishes them, unless the parent changed meanwhile.
+    /// Reads the parent's state, makes `n` steps and publishes them, unless the parent changed meanwhile.
     fn publish(&self, sim: &mut Simulator, n: u64) {
         sim.sync_from_parent().unwrap();
         let before = whole(&sim.method("look").unwrap().call(args![]).unwrap());
         sim.run_n(n, args![]).unwrap();
         assert_eq!(whole(&sim.method("look").unwrap().call(args![]).unwrap()), before + n as i64);
         match sim.sync_to_parent() {
-            // Nothing to publish, or another thread has published the very same values meanwhile.
+            // Nothing to publish, or another thread has published equal values.
             Ok(names) if names.is_empty() => {}
             Ok(names) => {
                 assert!(n > 0);
@@ -103,7 +103,7 @@ fn variables_that_are_updated_together_are_never_seen_apart_and_every_step_count
     let rounds = std::env::var("WORKALIKE_STRESS_ROUNDS").map_or(150, |rounds| rounds.parse().unwrap());
     let state = State::new();
     let common = Mutex::new(state.simulator(2));
-    // Before anything runs: a method is refused whose state changed since the first was added.
+    // Before any call: a method is refused if its state changed since the first method was added.
     let simulators: Vec<Simulator> = (0..THREADS).map(|t| state.simulator(1 + t as usize % 2)).collect();
     std::thread::scope(|scope| {
         for (thread, mut own) in (0..THREADS).zip(simulators) {
@@ -111,7 +111,7 @@ fn variables_that_are_updated_together_are_never_seen_apart_and_every_step_count
             scope.spawn(move || {
                 let mut draw = thread;
                 for _ in 0..rounds {
-                    // Knuth's MMIX generator; its high bits are the random ones.
+                    // Knuth's MMIX generator; its high bits are the most random ones.
                     draw = draw.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                     state.act(draw >> 33, &mut own, common);
                 }

@@ -1,5 +1,5 @@
-//! Sums of floats keep their bound, 2 log2(n) eps sum|x|, where adding one element after the other would lose
-//! them all.
+//! Sums of floats keep their bound, 2 log2(n) eps sum|x|, on data for which sequential addition loses every
+//! term.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,7 +8,7 @@ use workalike::prelude::*;
 const COUNTS: [usize; 14] = [2, 9, 16, 17, 33, 64, 100, 191, 512, 1000, 2111, 4096, 8192, 70_001];
 const OTHERS: [usize; 7] = [1, 2, 7, 16, 64, 65, 300];
 
-/// A 1, and then what half an ulp of it is: added to it, each is rounded away.
+/// A 1, followed by halves of its ulp: sequential addition rounds each of them away.
 fn first_is_large(n: usize) -> Vec<f64> {
     let mut all = vec![f64::EPSILON / 2.0; n];
     all[0] = 1.0;
@@ -21,7 +21,7 @@ fn keeps_the_bound(what: &str, sums: &Value, count: usize) {
     let small = (count - 1) as f64 * half;
     let total = 1.0 + small;
     for sum in sums.to_vec::<f64>().unwrap() {
-        // What is above 1 is exact.
+        // The part above 1 is exact.
         let error = (sum - 1.0 - small).abs();
         assert!(
             error <= bound * total,

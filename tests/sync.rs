@@ -1,5 +1,4 @@
-//! Sync between Simulators and their parents: what conflicts, what does not, and how each conflict is settled
-//! for good.
+//! Sync between Simulators and their parents: conflicts, and how each is settled.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +17,7 @@ fn says<T>(outcome: Result<T>, parts: &[&str]) {
     assert!(parts.iter().all(|part| text.contains(part)), "{parts:?} are not all in: {text}");
 }
 
-/// A counter, a Function that adds to it, and a Simulator of it.
+/// A counter, a Function that increments it, and a Simulator.
 fn counter() -> (SharedVariable, Function, Simulator) {
     let (w, by) = (shared("w", 1i64), scalar::<i64>("by"));
     let f = function([&by]).update(&w, &w + &by).compile().unwrap();
@@ -26,14 +25,14 @@ fn counter() -> (SharedVariable, Function, Simulator) {
     (w, f, sim)
 }
 
-/// Nothing is left to be settled, and both sides have this value.
+/// Asserts that there is no conflict, and that both sides have this value.
 fn settled(sim: &mut Simulator, w: &SharedVariable, value: i64) {
     assert!(sim.sync_to_parent().unwrap().is_empty());
     assert!(sim.sync_from_parent().unwrap().is_empty());
     assert_eq!((number(sim.get(w)), number(w.get_value())), (value, value));
 }
 
-/// The Simulator has 11, the parent 5; both had 1.
+/// The value of the Simulator is 11, that of the parent 5; both were 1.
 fn conflict() -> (SharedVariable, Function, Simulator) {
     let (w, f, mut sim) = counter();
     sim.call(args![10i64]).unwrap();
@@ -65,7 +64,7 @@ fn an_explicit_side_settles_a_conflict_for_good() {
 }
 
 #[test]
-fn what_only_one_side_changed_goes_to_the_other_whatever_is_kept() {
+fn one_sided_changes_are_copied_whichever_side_is_kept() {
     for keep in [Keep::Simulator, Keep::Parent] {
         let (w, _f, mut sim) = counter();
         sim.call(args![10i64]).unwrap();
@@ -109,7 +108,7 @@ fn two_parents_that_disagree_are_settled_by_an_explicit_side() {
         settled(&mut sim, &w, value);
         settled(&mut sim, &other, value);
     }
-    // The Simulator changed as well.
+    // The Simulator changed too.
     for (keep, value) in [(Keep::Simulator, 11), (Keep::Parent, 5)] {
         let (w, other, mut sim) = two_parents();
         sim.call(args![10i64]).unwrap();
@@ -146,7 +145,7 @@ fn equal_values_are_no_conflict() {
     f.call(args![]).unwrap();
     sims[0].call(args![]).unwrap();
     assert!(sims[0].sync_to_parent().unwrap().is_empty());
-    // Another parent with an equal value, whose version was not seen yet.
+    // Another parent with an equal value, whose version is new.
     f.call(args![]).unwrap();
     sims[0].add_method("g", &f.renamed("g")).unwrap();
     sims[0].set_value("w", vec![2f32, 3.0]).unwrap();

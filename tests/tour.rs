@@ -1,4 +1,4 @@
-//! The examples of the README and of the crate's front page, run on the host device.
+//! The examples of the README and of the crate documentation, run on the host device.
 
 #![allow(clippy::unwrap_used, unreachable_pub)]
 

@@ -1,4 +1,4 @@
-//! Verification finds what is wrong with a device, and where it begins: devices broken on purpose.
+//! Verification finds errors of a device and names the first wrong node: devices with injected faults.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,18 +12,18 @@ use workalike::rehost::device::{
 };
 use workalike::rehost::verify::{Check, Origin, verify};
 
-/// What a device does wrong.
+/// A fault of a device.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    /// It computes one op as another.
+    /// It replaces one op by another.
     Op(ScalarOp, ScalarOp),
-    /// It computes one op as another, but only in Nests that also have this op: where they were fused.
+    /// It replaces one op by another, but only in Nests into which this op was fused.
     Fused(ScalarOp, ScalarOp, ScalarOp),
-    /// It leaves out the copies at the end of a Segment.
+    /// It omits the copies at the end of a Segment.
     Copies,
 }
 
-/// The host device, with a fault.
+/// The host device with a fault.
 #[derive(Debug)]
 struct Broken {
     host: Arc<dyn Device>,
@@ -86,12 +86,12 @@ impl Device for Broken {
         self.host.synchronize()
     }
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
-        // Epilogues would not be spoiled.
+        // The fault would not affect epilogues.
         if epilogue.is_some() { None } else { self.host.library(op, None) }
     }
 }
 
-/// A training step of a small network, with a random input noise.
+/// A training step of a small network with random input noise.
 fn train() -> Function {
     let (x, y) = (matrix::<f32>("x"), vector::<i64>("y"));
     let draw = |seed, shape: &[usize]| {
@@ -113,7 +113,7 @@ fn batch() -> (Array2<f32>, Vec<i64>) {
 }
 
 #[test]
-fn a_sound_device_passes_over_many_steps() {
+fn a_correct_device_passes_over_many_steps() {
     let f = train();
     let before: Vec<Value> = f.cells().iter().map(|c| c.get_value().unwrap()).collect();
     let (x, y) = batch();
@@ -121,7 +121,7 @@ fn a_sound_device_passes_over_many_steps() {
     sim.call(args![&x, y.clone()]).unwrap();
     let found = sim.verify(args![&x, y], 20).unwrap();
     assert!(found.passed(), "{found}");
-    // One cost and two weights a step.
+    // One cost and two weights per step.
     assert_eq!((found.steps, found.compared), (20, 60));
     let after: Vec<Value> = f.cells().iter().map(|c| c.get_value().unwrap()).collect();
     assert_eq!(before, after);
@@ -158,7 +158,7 @@ fn an_error_of_fusion_is_found_in_fused_form() {
     }
     let z = y.tanh();
     let f = function([&x]).output(z.cos()).compile().unwrap();
-    // The tanh is wrong only where it stands beside a sine.
+    // The tanh is wrong only in a Nest that also has a sine.
     let device = Broken::with(Fault::Fused(TANH, COS, SIN));
     let found = verify(&f, &device, args![vec![0.1f32, 0.2, 0.9]], Check::default()).unwrap();
     let Some(Origin::Node { op, .. }) = found.mismatch.as_ref().map(|m| &m.origin) else { panic!("{found}") };

@@ -50,7 +50,7 @@ def locate(named):
 
 
 class Nvrtc:
-    """The few calls that are needed."""
+    """The NVRTC functions that are used."""
 
     def __init__(self, path):
         # NVRTC opens its builtins by bare name; one already loaded is found whatever the loader's path.
@@ -74,7 +74,7 @@ class Nvrtc:
         return buffer.raw
 
     def compile(self, source, name, arch):
-        """None, or what went wrong."""
+        """The error, or None."""
         program = ctypes.c_void_p()
         self.check(self.lib.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None))
         try:

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Sees to it that this machine has an OpenCL driver: where none is found, installs PoCL (OpenCL on the CPU) if it may,
-# else says in one paragraph what it would install. It succeeds either way: the demo needs no OpenCL, and the tests
-# decide for themselves what a missing driver means (where CI=true, a failure).
+# Makes sure that this machine has an OpenCL driver. If none is found, it installs PoCL (OpenCL on the CPU) if it has
+# the permission, else it prints what to install. It always succeeds: the demo needs no OpenCL, and a missing driver
+# is reported by the tests (with CI=true, as a failure).
 set -u
 
 PATH="$PATH:/usr/sbin:/sbin" # where Debian keeps ldconfig, which users may run
 
-# Whoever names a library or the drivers has arranged it; macOS has OpenCL built in.
+# A user who sets a library or the drivers has configured OpenCL; macOS has it built in.
 [ -z "${WORKALIKE_OPENCL_LIB:-}${OCL_ICD_VENDORS:-}${OCL_ICD_FILENAMES:-}" ] || exit 0
 [ "$(uname -s)" = Linux ] || exit 0
 
@@ -15,7 +15,7 @@ knows() {
     ldconfig -p 2>/dev/null | grep -qF "$1"
 }
 
-# Whether the library is there that all programs share, and that finds the drivers.
+# Whether the common loader library is present, which finds the drivers.
 has_loader() {
     knows libOpenCL.so.1
 }
@@ -40,7 +40,7 @@ has_driver || packages="pocl-opencl-icd"
 has_loader || packages="$packages${packages:+ }ocl-icd-libopencl1"
 [ -n "$packages" ] || exit 0
 
-# One paragraph, left to the terminal to wrap.
+# One paragraph; the terminal wraps it.
 explain() { # WHY-NOT
     printf '%s' "No complete OpenCL was found on this machine, and $1. Otherwise this would now have installed" \
         " $packages from Debian or Ubuntu: PoCL runs OpenCL on the CPU, ocl-icd is the library through which programs" \
@@ -63,7 +63,7 @@ apt() {
 }
 
 echo "Installing $packages (OpenCL on the CPU)"
-# One unreachable source must not be the end: the packages may come from another.
+# An unreachable source is no error: the packages may come from another one.
 apt update || echo "apt-get update failed; trying with the package lists that are here" >&2
 # shellcheck disable=SC2086 # $packages is a list
 apt install -y --no-install-recommends $packages >/dev/null || explain "apt-get could not complete it"

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Sizes:
-    """The sizes of the workloads, on a GPU or not; the odd ones are those that nobody tunes for."""
+    """The sizes of the workloads, on a GPU or not; the odd ones are sizes that no library is tuned for."""
 
     def __init__(self, large, odd):
         pick = lambda gpu, cpu: gpu if large else cpu
@@ -23,9 +23,9 @@ class Sizes:
         self.gemm_dtypes = pick(["float32", "float16", "bfloat16"], ["float32"])
         self.logreg = both([(400, 784)], [(419, 777)])
         self.mlp = both([20, 512], [19, 509])
-        # The batch, and the number of batches that the data has.
+        # The batch size, and the number of batches in the data.
         self.lenet = pick((500, 10), (64, 10))
-        # Input, filters, stride and padding of a convolution, and what is computed of it.
+        # Input, filters, stride and padding of a convolution, and its roles.
         plain = pick(((32, 64, 56, 56), (64, 3, 3)), ((8, 64, 28, 28), (64, 3, 3)))
         uneven = pick(((30, 33, 57, 41), (70, 5, 3)), ((7, 33, 29, 21), (35, 5, 3)))
         roles = ["forward", "forward_bias_relu", "input_gradient", "filter_gradient"]
@@ -43,7 +43,7 @@ class Sizes:
 
 
 class Bench:
-    """Times functions and keeps the rows; one that fails leaves a row that says so."""
+    """Times functions and collects the rows; a function that fails has a row with its error."""
 
     def __init__(self, arguments, large):
         self.rows = []
@@ -52,7 +52,7 @@ class Bench:
         self.sizes = Sizes(large, arguments.odd)
         self.large = large
         self.lib = ""
-        # For torch.compile, which takes longest to set up.
+        # For torch.compile, which has the longest setup.
         self.compile = not arguments.quick
         self.random = np.random.default_rng(22)
 
@@ -63,7 +63,7 @@ class Bench:
         return self.random.standard_normal(shape, dtype=np.float32) * np.float32(scale)
 
     def dense(self, forms):
-        """Data movement and order. `forms(name, variant, arrays, at)` times what a library has for `name`: the arrays are random-normal,
+        """Data movement and order. `forms(name, variant, arrays, at)` times the functions of a library for `name`: the arrays are random-normal,
         `at` are positions or an axis."""
         s, name = self.sizes, lambda sizes: "x".join(map(str, sizes))
         if self.wants("middle_sum"):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-# Of products and convolutions: float32 is not computed in TF32.
+# Products and convolutions: float32 is not computed in TF32.
 jax.config.update("jax_default_matmul_precision", "highest")
 
 
@@ -23,7 +23,7 @@ def run(b):
     s = b.sizes
     last = [None]
     ready = lambda: jax.block_until_ready(last[0])
-    # On the processor a call is waited for: dispatch alone says nothing.
+    # On the CPU each call is waited for: the dispatch alone is no measurement.
     sync = ready if b.large else (lambda: None)
 
     def kept(f):
@@ -201,7 +201,7 @@ def lenet(b, stepped, sync):
     def layer(x, w, bias):
         y = lax.conv_general_dilated(x, w, (1, 1), "VALID")
         n, c, height, width = y.shape
-        # Windows side by side: a maximum over axes has a far cheaper gradient than reduce_window.
+        # Adjacent windows: a maximum over axes has a far cheaper gradient than reduce_window.
         y = y.reshape(n, c, height // 2, 2, width // 2, 2).max((3, 5))
         return jnp.tanh(y + bias[:, None, None])
 
@@ -217,7 +217,7 @@ def lenet(b, stepped, sync):
         return (tuple(u - 0.1 * v for u, v in zip(p, g)), (at + 1) % batches), cost
 
     state = tuple(map(jnp.asarray, parameters)), jnp.zeros((), "int32")
-    # On the processor XLA's convolutions are ten times slower within a loop.
+    # On the CPU XLA's convolutions are ten times slower within a loop.
     stepped("lenet", f"B={batch}", step, state, 100 if b.large else 0)
 
     def single():

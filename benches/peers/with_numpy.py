@@ -61,7 +61,7 @@ def run(b):
 
 
 def limits(b):
-    """What the processor can do: memory bandwidth with a thread a core, and a matrix product."""
+    """The limits of the CPU: memory bandwidth with one thread per core, and a matrix product."""
     import os
     from concurrent.futures import ThreadPoolExecutor
 

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 torch.set_float32_matmul_precision("highest")
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
-# The fastest of cuDNN's algorithms for each convolution, by trial.
+# cuDNN times its algorithms for each convolution and selects the fastest.
 torch.backends.cudnn.benchmark = True
 
 
@@ -279,7 +279,7 @@ def lenet(b, forms, sync):
 
 
 def limits(b, sync):
-    """What the card can do: bandwidth, and the rates of matrix products at their best size."""
+    """The limits of the GPU: bandwidth, and the rates of matrix products at their best size."""
     x = torch.empty(1 << 28, device="cuda")
     y = torch.empty_like(x)
     b.time("limits", f"copy bytes={2 * 4 * (1 << 28)}", "device", lambda: lambda: y.copy_(x), sync)

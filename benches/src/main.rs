@@ -1,4 +1,4 @@
-//! The benchmark: `workalike bench` as a program of its own.
+//! The benchmark: `workalike bench` as a separate program.
 //!
 //! ```text
 //! cargo run --release -p workalike-benches -- [--device host|opencl|cuda] [--json] [FILE|WORKLOAD]...

@@ -4,7 +4,7 @@ use crate::report::{Failure, Result, While, printable, say, say_json};
 use serde_json::json;
 use workalike::rehost::device::cache::KernelCache;
 
-/// Shows folder, entries and bytes, after removing the entries if that was asked for.
+/// Shows folder, number of entries and bytes; removes the entries first if requested.
 pub(crate) fn cache(clear: bool, as_json: bool) -> Result<()> {
     let cache = KernelCache::of_process();
     if let Some(trouble) = cache.trouble() {

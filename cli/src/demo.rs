@@ -1,8 +1,8 @@
 //! `workalike demo`: from expression to file to device and back, on real data.
 //!
-//! A softmax classifier and a network learn handwritten digits. What is shown is the way of a Function:
-//! compiled, saved, loaded, re-hosted, trained on a device in steps that do not come back to the host,
-//! synced, and called on the CPU. Then every other device of the machine runs the same file.
+//! A softmax classifier and a network learn handwritten digits. The demo shows the life of a Function: it is
+//! compiled, saved, loaded, re-hosted, trained on a device by `run_n`, synced, and called on the CPU. Then
+//! every other device of the machine runs the same file.
 
 use crate::builtins;
 use crate::devices::{choose, survey};
@@ -16,14 +16,15 @@ use workalike::prelude::*;
 
 /// Images in a training step.
 const BATCH: usize = 32;
-/// What the network must reach on images it never saw.
+/// The share of held-out images that the network must classify correctly.
 const GOAL: f64 = 0.95;
-/// Training steps of which each device's outputs and state are compared with the portable Function's.
+/// The number of training steps that are compared, outputs and state, with the portable Function on each
+/// device.
 const VERIFIED: u64 = 3;
-/// How long a device is timed, in seconds.
+/// The time for which a device is measured, in seconds.
 const TIMED: f64 = 0.25;
 
-/// A model of the bundle, and how long it learns.
+/// A model of the bundle, and its number of epochs.
 struct Model {
     what: &'static str,
     train: &'static str,
@@ -36,14 +37,14 @@ const SOFTMAX: Model =
 const NETWORK: Model =
     Model { what: "64-128-10 tanh network", train: "train", predict: "predict", epochs: 40 };
 
-/// Runs the demonstration. An error if the network did not learn.
+/// Runs the demonstration; an error if the network did not learn.
 pub(crate) fn demo(wish: Selector) -> Result<()> {
     let start = Instant::now();
     let (learn, held_out) = split()?;
     say(&format!("{} images of handwritten digits to learn from, {} held out", learn.len(), held_out.len()))?;
     let folder = tempfile::tempdir().during("a temporary folder")?;
     let file = folder.path().join("digits.walk");
-    // As another program on another machine would have it: through a file.
+    // Another program on another machine would load the same file.
     builtins::digits()?.save(&file)?;
     let bundle = Bundle::load(&file)?;
     say(&format!(
@@ -85,7 +86,7 @@ pub(crate) fn demo(wish: Selector) -> Result<()> {
     match differing.is_empty() {
         true => Ok(()),
         false => {
-            Err(Failure::new(format!("not what the portable Function computes: {}", differing.join(", "))))
+            Err(Failure::new(format!("results differ from the portable Function: {}", differing.join(", "))))
         }
     }
 }
@@ -94,7 +95,7 @@ fn percent(fraction: f64) -> String {
     format!("{:.1} %", 100.0 * fraction)
 }
 
-/// Which part of the images the Function is right about, on the CPU.
+/// The share of the images that the Function classifies correctly on the CPU.
 fn accuracy(predict: &Function, images: &Images) -> Result<f64> {
     right(&predict.call(args![images.x()?])?, images)
 }
@@ -105,7 +106,7 @@ fn right(outputs: &Outputs, images: &Images) -> Result<f64> {
     Ok(right as f64 / images.len() as f64)
 }
 
-/// Trains a model on the device: one epoch is one `run_n`, so the host is not asked between steps.
+/// Trains a model on the device. One epoch is one `run_n`: the host is not involved between iterations.
 fn train(simulator: &mut Simulator, model: &Model, learn: &Images, held_out: &Images) -> Result<()> {
     let bar = ProgressBar::new(u64::from(model.epochs));
     let style = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len} epochs, {msg}")
@@ -136,16 +137,16 @@ fn train(simulator: &mut Simulator, model: &Model, learn: &Images, held_out: &Im
     say(&format!("{}: {steps} steps in {took}, {last}", model.what))
 }
 
-/// What a device made of the file.
+/// The results of a device.
 struct Rehosted {
-    /// Seconds to the end of the first call: kernels are compiled.
+    /// Seconds to the end of the first call, which compiles the kernels.
     first: f64,
-    /// Seconds of a training step.
+    /// Seconds per training step.
     step: f64,
 }
 
-/// Re-hosts the trained file on every device, verifies a training step against its parent and times it. A
-/// device that fails is reported, and ends nothing. Returns those that compute something else.
+/// Re-hosts the trained file on every device, verifies training steps against the portable Function and
+/// measures them. A device that fails is reported and skipped. Returns the devices with wrong results.
 fn every_device(file: &Path, x: &Value, y: &Value) -> Result<Vec<String>> {
     say(&format!(
         "the same file on every device: {VERIFIED} training steps of the network verified, then timed, {BATCH} images each"
@@ -176,8 +177,8 @@ fn every_device(file: &Path, x: &Value, y: &Value) -> Result<Vec<String>> {
     Ok(differing)
 }
 
-/// A training step on a device; else in what it differs from the portable Function's. The clock stops when
-/// the outputs of the last step have come back.
+/// Verifies and measures training steps on a device; the error names the difference. The time ends when the
+/// outputs of the last step are on the host.
 fn rehost(file: &Path, device: Selector, x: &Value, y: &Value) -> Result<Result<Rehosted, String>> {
     let bundle = Bundle::load(file)?;
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! `workalike devices`: what this machine has, and which device `auto` is.
+//! `workalike devices`: the devices of this machine, and the device that `auto` selects.
 
 use crate::report::{Failure, Result, bytes, complain, printable, say, say_json};
 use serde_json::{Value as Json, json};
@@ -8,7 +8,8 @@ use workalike::host::Host;
 use workalike::opencl::{DeviceKind, OpenCl};
 use workalike::rehost::Open;
 
-/// The device for a run. `auto` is resolved; of faster devices that are present and fail, stderr tells why.
+/// The device for a run. `auto` is resolved; if faster devices are present but fail, their errors are printed
+/// to stderr.
 pub(crate) fn choose(wish: Selector) -> Selector {
     let choice = wish.choose();
     for error in choice.passed_over {
@@ -17,15 +18,15 @@ pub(crate) fn choose(wish: Selector) -> Selector {
     choice.selector
 }
 
-/// A device of this machine, or one that its drivers list and workalike cannot use.
+/// A device of this machine, usable or not.
 pub(crate) struct Listed {
-    /// As `--device` takes it.
+    /// Its name for `--device`.
     pub(crate) id: String,
-    /// As its maker calls it.
+    /// The vendor's name.
     pub(crate) name: String,
     /// Its selector.
     pub(crate) selector: Selector,
-    /// Why it cannot be used.
+    /// The error, if it cannot be used.
     pub(crate) problem: Option<String>,
     driver: String,
     kind: &'static str,
@@ -34,15 +35,15 @@ pub(crate) struct Listed {
     f64: bool,
 }
 
-/// Every device, and why there is none of a kind.
+/// All devices, and the interfaces without one.
 pub(crate) struct Survey {
     /// The devices, the host first.
     pub(crate) devices: Vec<Listed>,
-    /// Name of an interface, and what is missing for it.
+    /// The interfaces without a device, and the reasons.
     pub(crate) absent: Vec<(&'static str, String)>,
 }
 
-/// What this machine has.
+/// Lists the devices of this machine.
 pub(crate) fn survey() -> Result<Survey> {
     let host = Host::auto().open()?;
     let properties = host.properties();

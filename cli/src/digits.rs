@@ -1,5 +1,5 @@
-//! The demonstration's data: real handwritten digits, held in the program. `data/README.md` says whose they
-//! are.
+//! The demo's data: handwritten digits, embedded in the program. `data/README.md` names the source and the
+//! licence.
 
 use crate::builtins::{CLASSES, PIXELS};
 use crate::report::{Failure, Result, While};
@@ -8,9 +8,9 @@ use std::io::Read;
 use workalike::Value;
 use workalike::kernels::ops::philox4x32_10;
 
-/// Lines of whole numbers: 64 pixels of 0 to 16, and the digit.
+/// Lines of integers: 64 pixels of 0 to 16, and the digit.
 const FILE: &[u8] = include_bytes!("../../data/digits.csv.gz");
-/// What a pixel is at most.
+/// The largest value of a pixel.
 const INK: f32 = 16.0;
 
 /// Images with their labels.
@@ -35,8 +35,8 @@ impl Images {
         Ok(Value::from_vec(&[self.len(), PIXELS], self.pixels.clone())?)
     }
 
-    /// The images at these positions in batches, (batches, batch, 64), and their labels, (batches, batch).
-    /// What does not fill a batch is left out.
+    /// The images at these positions in batches, (batches, batch, 64), and their labels, (batches, batch). An
+    /// incomplete last batch is dropped.
     pub(crate) fn batches(&self, order: &[usize], batch: usize) -> Result<(Value, Value)> {
         let count = order.len() / batch;
         let chosen = &order[..count * batch];
@@ -52,8 +52,7 @@ impl Images {
     }
 }
 
-/// All images, split at random, and the same way each time: four fifths to learn from, and the held-out
-/// fifth.
+/// Splits all images at random, always in the same way: four fifths for training, one fifth held out.
 pub(crate) fn split() -> Result<(Images, Images)> {
     let all = load()?;
     let order = shuffled(all.len(), 0);

@@ -1,4 +1,4 @@
-//! `workalike info`: what a file holds.
+//! `workalike info`: the contents of a file.
 
 use crate::report::{Result, While, printable, say, say_json};
 use crate::run::choose;
@@ -42,8 +42,7 @@ fn graphs(bundle: &Bundle, command: &Info) -> Result<()> {
     Ok(())
 }
 
-/// The version of the format that the file is in: four bytes after the magic, as any file that loads has
-/// them.
+/// The version of the file format: the four bytes after the magic number. Loading has checked them.
 fn format_version(file: &Path) -> Result<u32> {
     let mut head = [0; 12];
     File::open(file).and_then(|mut f| f.read_exact(&mut head)).during(file.display())?;

@@ -8,16 +8,16 @@ use workalike::kernels::Scalar;
 use workalike::prelude::*;
 use workalike::{npy, npz};
 
-/// What an input is made of.
+/// The source of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// Random elements: normal floats; integers that are 0 or 1, so that they may be indices.
+    /// Random elements: normal floats; integers are 0 or 1, so that they are valid indices.
     Shape(Vec<usize>),
-    /// A .npy or .npz file or, where there is none of this name, a number.
+    /// A `.npy` or `.npz` file, or a number if there is no file of this name.
     File(PathBuf),
 }
 
-/// Help of `--input` where a shape may stand for an array.
+/// Help of `--input` for commands that accept a shape instead of an array.
 pub(crate) const HELP: &str = "An input: a .npy or .npz file, a number such as 3.5, or a shape such as 20x784 or () for random elements";
 /// Help of `--cast`.
 pub(crate) const CAST: &str = "Converts arrays to the inputs' dtypes, as NumPy's casting='same_kind' does: float64 to float32, int64 to int32";
@@ -47,7 +47,7 @@ pub(crate) fn source(text: &str) -> Result<(String, Source), String> {
     Ok((name.into(), extents.map_or_else(|| Source::File(what.into()), Source::Shape)))
 }
 
-/// How many axes the given inputs have, as far as that can be read: what a method may be chosen by.
+/// The ranks of the given inputs, if they can be read; a method is selected by them.
 pub(crate) fn ranks(given: &[(String, Source)]) -> Vec<(&str, usize)> {
     let rank = |(name, source): &(String, Source)| match source {
         Source::Shape(shape) => Some(shape.len()),
@@ -56,7 +56,7 @@ pub(crate) fn ranks(given: &[(String, Source)]) -> Vec<(&str, usize)> {
     given.iter().filter_map(|g| Some((g.0.as_str(), rank(g)?))).collect()
 }
 
-/// How many axes an input's file has, or a number; `None` if that cannot be read.
+/// The rank of an input's file, 0 for a number; `None` if it cannot be read.
 pub(crate) fn axes(name: &str, file: &Path) -> Option<usize> {
     if number(file).is_some() {
         return Some(0);
@@ -75,8 +75,7 @@ fn number(file: &Path) -> Option<&str> {
     (is_number && !file.exists()).then_some(text)
 }
 
-/// The array that an input is given as. One whose elements the input's dtype cannot hold is converted only if
-/// `cast` says so.
+/// The array for an input. A conversion that may lose values needs `cast`.
 pub(crate) fn read(name: &str, file: &Path, ty: &TensorType, cast: bool) -> Result<Value> {
     let value = match number(file) {
         Some(text) => return scalar_of(text, ty.dtype).during(format_args!("input {name}")),
@@ -89,7 +88,8 @@ pub(crate) fn read(name: &str, file: &Path, ty: &TensorType, cast: bool) -> Resu
         return Ok(value);
     }
     let what = format!("input {name}: expected {ty}, got {}", array_text(from, value.shape()));
-    // A float in an integer's or bool's place, or a number in a bool's, is a mistake rather than a rounding.
+    // A float for an integer or a bool, or a number for a bool, is an error: it is more likely a mistake than
+    // an intended rounding.
     let same_kind = (from.is_float() && to.is_float()) || (from.is_integer() && to.is_integer());
     match (same_kind, cast) {
         (true, true) => Ok(value.cast(to)?),
@@ -102,7 +102,7 @@ fn is_archive(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "npz")
 }
 
-/// The name in an archive of the array for an input: the only one, or that of the input.
+/// The name of the array for an input in an archive: the only array, or that of the same name.
 fn in_archive<'a>(archive: &'a npz::Npz, input: &'a str) -> &'a str {
     let mut names = archive.names();
     let (first, second) = (names.next(), names.next());
@@ -114,7 +114,7 @@ fn from_archive(name: &str, file: &Path) -> Result<Value> {
     archive.get(in_archive(&archive, name)).during(format_args!("input {name}"))
 }
 
-/// A number as the only element of an array.
+/// The 0-d array of a number.
 fn scalar_of(text: &str, dtype: DType) -> Result<Value> {
     let wrong = || Failure::new(format!("'{text}' is no {dtype}"));
     if dtype.is_float() {
@@ -129,8 +129,8 @@ fn scalar_of(text: &str, dtype: DType) -> Result<Value> {
     Ok(Value::scalar(scalar))
 }
 
-/// The arguments of a call: what was given, else the input's default, else random elements if its type says
-/// how many.
+/// The arguments of a call: the given ones, else defaults, else random elements if the type has static
+/// extents.
 pub(crate) fn bound(function: &Function, given: &[(String, Source)], cast: bool) -> Result<Args> {
     let specs = function.inputs();
     let name = |at: usize| specs[at].name.clone().unwrap_or_else(|| at.to_string());

@@ -1,10 +1,9 @@
-//! The command `workalike`: makes, shows and runs saved Functions, and shows in a demonstration what the
-//! library does.
+//! The command `workalike`: creates, inspects and runs saved Functions.
 //!
-//! A library only so that the benchmarks can use it: [`main`] is the command, [`bench_main`] its `bench`
-//! alone.
+//! It is a library so that the benchmarks can use it: [`main`] is the command, [`bench_main`] only its
+//! `bench`.
 //!
-//! | room | what |
+//! | module | content |
 //! |---|---|
 //! | `cache` | `workalike cache`: the compiled kernels that are kept on disk |
 //! | `demo` | `workalike demo`, on the images in `digits` |
@@ -14,7 +13,7 @@
 //! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
 //! | `inputs` | inputs that are files or random |
 //! | `numbers` | elements as text and JSON |
-//! | `report` | what goes to stdout, and how an error reads |
+//! | `report` | output to stdout, and error messages |
 
 mod bench;
 mod builtins;
@@ -59,17 +58,17 @@ enum Command {
     Devices(Devices),
     /// Writes a built-in Function or bundle to a file
     Make(Make),
-    /// Shows what a file holds: methods, inputs, outputs, shared variables, updates
+    /// Shows the contents of a file: methods, inputs, outputs, shared variables, updates
     Info(Info),
     /// Runs a method of a file on a device, with inputs from .npy files
     Run(Run),
-    /// Shows what a call would do on a device: steps, kernels, buffers, predicted bytes and flops
+    /// Predicts a call on a device: steps, kernels, buffers, bytes and flops
     Plan(plan::Plan),
-    /// Compares a method on a device with its reference, and finds the node at which they part
+    /// Compares a method on a device with the reference, and names the first node that differs
     Verify(verify::Verify),
     /// Checks and times saved files and built-in workloads
     Bench(bench::Bench),
-    /// Runs a method of a file with every kernel timed on the device: where the time goes
+    /// Runs a method of a file and times every kernel on the device
     Profile(profile::Profile),
     /// Shows the compiled kernels that are kept on disk
     Cache(Cache),
@@ -90,7 +89,7 @@ struct Devices {
 
 #[derive(Args)]
 struct Make {
-    /// What to make; --list says what there is
+    /// The name of a built-in Function; --list prints all names
     #[arg(required_unless_present = "list")]
     name: Option<String>,
     /// A size of a workload
@@ -111,7 +110,7 @@ struct Info {
     /// Prints one JSON object
     #[arg(long, conflicts_with_all = ["debugprint", "dot"])]
     json: bool,
-    /// The method that --debugprint and --dot show; all of them unless said
+    /// The method for --debugprint and --dot; default: all
     #[arg(long, value_name = "M")]
     method: Option<String>,
     /// Shows graphs as indented trees, as Theano's debugprint does
@@ -136,7 +135,7 @@ struct Cache {
 struct Run {
     /// The file
     file: PathBuf,
-    /// The method to run; the only one, or `main`, unless said otherwise
+    /// The method to run; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
     #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
@@ -163,7 +162,7 @@ struct Run {
     json: bool,
 }
 
-/// The command line. `workalike help --help` asks for help once.
+/// The command line; `help --help` is read as `help`.
 fn words() -> Vec<OsString> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "help") {
@@ -195,7 +194,7 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// `workalike bench` as a program of its own.
+/// `workalike bench` as a separate program.
 pub fn bench_main() -> ExitCode {
     /// Checks and times saved files and built-in workloads.
     #[derive(Parser)]
@@ -220,7 +219,7 @@ fn ended(done: report::Result<()>) -> ExitCode {
     }
 }
 
-/// Help and version are answers; anything else is a mistake in the arguments, told in one paragraph.
+/// Prints help and version to stdout; any other parse error is one paragraph on stderr.
 fn refuse(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     match error.kind() {

@@ -6,7 +6,7 @@ use crate::workloads::{self, Settings};
 use std::path::Path;
 use workalike::prelude::*;
 
-/// Of more methods than this only some are named.
+/// The largest number of methods whose names are all printed.
 const MANY: usize = 6;
 const SOME: usize = 3;
 

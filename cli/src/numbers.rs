@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use workalike::kernels::Scalar;
 use workalike::{DType, Value};
 
-/// How many elements are shown of an array.
+/// The number of elements that are shown of an array.
 pub(crate) const FEW: usize = 8;
 
 /// The first elements of an array, row-major.
@@ -16,8 +16,8 @@ pub(crate) fn first(value: &Value, count: usize) -> Result<Vec<Scalar>> {
     Ok(elements.filter_map(|bytes| Scalar::from_le_bytes(value.dtype(), bytes)).collect())
 }
 
-/// As JSON: numbers, `true` and `false`, and the words `"nan"`, `"inf"`, `"-inf"`, which JSON has no numbers
-/// for.
+/// The value as JSON: numbers, `true` and `false`, and the strings `"nan"`, `"inf"` and `"-inf"`, for which
+/// JSON has no numbers.
 pub(crate) fn json(scalar: Scalar) -> Json {
     let dtype = scalar.dtype();
     if dtype == DType::Bool {
@@ -36,7 +36,7 @@ pub(crate) fn json(scalar: Scalar) -> Json {
     }
 }
 
-/// The f64 that is written as shortly as the float itself: 0.1 for a float32 of 0.1.
+/// The f64 with the same shortest decimal form as the float: 0.1 for a float32 of 0.1.
 fn shortest(scalar: Scalar) -> f64 {
     let number = scalar.to_f64();
     match scalar.dtype() {
@@ -45,7 +45,7 @@ fn shortest(scalar: Scalar) -> f64 {
     }
 }
 
-/// A few elements as text, and dots if there are more.
+/// The first elements as text, followed by dots if there are more.
 pub(crate) fn text(value: &Value) -> Result<String> {
     let mut words: Vec<String> =
         first(value, FEW)?.into_iter().map(|s| json(s).to_string().replace('"', "")).collect();

@@ -1,4 +1,4 @@
-//! `workalike plan`: what a call would do, in numbers, before it is done.
+//! `workalike plan`: predicts the steps, memory and costs of a call.
 
 use crate::inputs::{self, Source};
 use crate::report::{Failure, Result, While, printable, say, say_json};
@@ -11,7 +11,7 @@ use workalike::prelude::*;
 pub(crate) struct Plan {
     /// The file
     file: PathBuf,
-    /// The method; the only one, or `main`, unless said otherwise
+    /// The method; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
     #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
@@ -26,7 +26,7 @@ pub(crate) struct Plan {
     /// The generated source as well
     #[arg(long)]
     source: bool,
-    /// Without fusion, to compare
+    /// Without fusion, for comparison
     #[arg(long)]
     unfused: bool,
 }

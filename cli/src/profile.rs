@@ -8,12 +8,12 @@ use std::fs;
 use std::path::PathBuf;
 use workalike::prelude::*;
 
-/// What the command is given.
+/// The command's arguments.
 #[derive(clap::Args)]
 pub(crate) struct Profile {
     /// The file
     file: PathBuf,
-    /// The method to run; the only one, or `main`, unless said otherwise
+    /// The method to run; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
     #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
@@ -37,10 +37,10 @@ pub(crate) struct Profile {
     trace: Option<PathBuf>,
 }
 
-/// Steps that are timed unless another number is given.
+/// The default number of iterations.
 const STEPS: u64 = 20;
 
-/// Runs a method once to warm up and then as many steps as asked for. The file is left as it is.
+/// Runs a method once to warm up, and then the iterations. The file is not changed.
 pub(crate) fn profile(command: &Profile) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (_, function) = choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
@@ -49,8 +49,7 @@ pub(crate) fn profile(command: &Profile) -> Result<()> {
     let slices = given.iter().find_map(|g| g.slices);
     let steps = command.steps.or(slices).unwrap_or(STEPS);
     let mut simulator = function.optimize(devices::choose(command.device))?;
-    // What is compiled, loaded or first touched in the first step belongs to no kernel. Its updates stay on
-    // the device.
+    // The first iteration compiles, loads and allocates, so it is not timed. Its updates stay on the device.
     simulator.profile(1, given.iter().fold(Args::new(), |args, g| args.with(g.sample.clone())))?;
     let profile =
         simulator.profile(steps, given.iter().fold(Args::new(), |args, g| args.with(g.arg.clone())))?;

@@ -1,6 +1,6 @@
-//! What the command says: results on stdout, errors in one paragraph on stderr.
+//! Output of the command: results on stdout, errors in one paragraph on stderr.
 //!
-//! A reader who goes away (a closed pipe) ends neither the command nor its work.
+//! A closed pipe ends neither the command nor its work.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,19 +10,20 @@ use workalike::printable::{escaped_json, printable_lines};
 /// The command's result.
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
-/// Why the job was not done, in words for a person, the causes included.
+/// An error message, with its causes.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Failure(String);
 
 impl Failure {
-    /// A failure in these words.
+    /// A failure with this message.
     pub(crate) fn new(message: impl Into<String>) -> Failure {
         Failure(message.into())
     }
 }
 
 impl fmt::Display for Failure {
-    /// One paragraph: what files and drivers contribute is shown without control characters or empty lines.
+    /// Formats as one paragraph; text from files and drivers is shown without control characters and empty
+    /// lines.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.0.lines().map(str::trim_end).filter(|line| !line.is_empty());
         f.write_str(&lines.map(printable).collect::<Vec<_>>().join("\n"))
@@ -44,7 +45,7 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-/// Says what was being done when something failed.
+/// Adds context to an error.
 pub(crate) trait While<T> {
     /// Puts `what` and a colon before the message.
     fn during(self, what: impl fmt::Display) -> Result<T>;
@@ -56,7 +57,7 @@ impl<T, E: Into<Failure>> While<T> for Result<T, E> {
     }
 }
 
-/// Prints lines to stdout, and nothing that a terminal would obey.
+/// Prints lines to stdout, without terminal control characters.
 pub(crate) fn say(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{}", printable_lines(text)).and_then(|()| out.flush()) {
@@ -70,12 +71,13 @@ pub(crate) fn say_json(json: &str) -> Result<()> {
     say(&escaped_json(json))
 }
 
-/// Prints lines to stderr, and nothing that a terminal would obey; there is nobody to tell if that fails.
+/// Prints lines to stderr, without terminal control characters. Errors are ignored, as they could not be
+/// reported.
 pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(text));
 }
 
-/// A duration as people say it.
+/// A duration with a readable unit.
 pub(crate) fn seconds(seconds: f64) -> String {
     match seconds {
         s if s < 0.999_5e-3 => format!("{:.1} us", s * 1e6),
@@ -84,7 +86,7 @@ pub(crate) fn seconds(seconds: f64) -> String {
     }
 }
 
-/// A number of bytes as people say it.
+/// A number of bytes with a readable unit.
 pub(crate) fn bytes(bytes: u64) -> String {
     format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
 }

@@ -11,14 +11,14 @@ use workalike::npy;
 use workalike::prelude::*;
 use workalike::printable::is_printable;
 
-/// One argument, and the first slice that stands for a sequence while the device is prepared.
+/// An argument, and the first slice of a sequence, with which the device is prepared.
 pub(crate) struct Given {
     pub(crate) arg: Arg,
     pub(crate) sample: Arg,
     pub(crate) slices: Option<u64>,
 }
 
-/// What a run left behind.
+/// The results of a run.
 struct Outcome {
     device: String,
     device_name: String,
@@ -29,7 +29,7 @@ struct Outcome {
     synced: Vec<String>,
 }
 
-/// An output, and where it went.
+/// An output, and the file it was written to.
 struct Written {
     name: Option<String>,
     value: Value,
@@ -59,8 +59,8 @@ pub(crate) fn run(command: &Run) -> Result<()> {
     }
 }
 
-/// The method that was asked for; else the only one, or `main`, or the one whose inputs have as many axes as
-/// those given, where those of `main` have not.
+/// The requested method; else the only one, or `main`, or, if the inputs do not fit `main`, the method whose
+/// inputs have the ranks of the given ones.
 pub(crate) fn choose<'a>(
     bundle: &'a Bundle,
     wanted: Option<&str>,
@@ -92,7 +92,7 @@ pub(crate) fn choose<'a>(
     })
 }
 
-/// How many axes each step's inputs have, as far as that can be read.
+/// The rank of each input in an iteration, if it can be read.
 pub(crate) fn ranks<'a>(
     inputs: &'a [(String, PathBuf)],
     each: &'a [(String, PathBuf)],
@@ -199,7 +199,7 @@ fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outco
     })
 }
 
-/// Writes the outputs, if there is a folder for them; says where each went.
+/// Writes the outputs to the folder, if one is given, and records the paths.
 fn write(outputs: Vec<(Option<String>, Value)>, folder: Option<&Path>) -> Result<Vec<Written>> {
     let Some(folder) = folder else {
         let unwritten = |(name, value)| Written { name, value, file: None };
@@ -215,7 +215,7 @@ fn write(outputs: Vec<(Option<String>, Value)>, folder: Option<&Path>) -> Result
     Ok(written)
 }
 
-/// The names of the files that outputs of these names are written to. Two outputs never share one.
+/// File names for outputs of these names. They are distinct.
 fn files(names: &[Option<&str>]) -> Result<Vec<String>> {
     let mut files: Vec<String> = Vec::new();
     for (position, name) in names.iter().enumerate() {
@@ -233,7 +233,7 @@ fn files(names: &[Option<&str>]) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// An output's name as that of a file. Names come from files, and must not lead out of the folder.
+/// An output's name as a file name. Names come from files, so they must not lead out of the folder.
 fn file_name(name: &str) -> String {
     name.chars().map(|c| if !is_printable(c) || "/\\:".contains(c) { '_' } else { c }).collect()
 }

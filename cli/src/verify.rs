@@ -1,4 +1,5 @@
-//! `workalike verify`: a method on a device against its reference, and the node at which they part.
+//! `workalike verify`: compares a method on a device with the reference, and names the first node that
+//! differs.
 
 use crate::inputs::{self, Source};
 use crate::report::{Failure, Result, While, printable, say, say_json};
@@ -13,7 +14,7 @@ use workalike::rehost::verify::{Check, Difference, Origin, Verification, verify 
 pub(crate) struct Verify {
     /// The file
     file: PathBuf,
-    /// The method; the only one, or `main`, unless said otherwise
+    /// The method; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
     #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
@@ -22,10 +23,10 @@ pub(crate) struct Verify {
     input: Vec<(String, Source)>,
     #[arg(long, help = inputs::CAST)]
     cast: bool,
-    /// How many steps are compared, outputs and shared variables of each
+    /// The number of iterations to compare, with the outputs and shared variables of each
     #[arg(long, value_name = "N", default_value_t = 3)]
     steps: u64,
-    /// By how much the tolerances are multiplied
+    /// Factor for the tolerances
     #[arg(long, value_name = "X", default_value_t = 1.0)]
     slack: f64,
     /// Prints one JSON object
@@ -54,7 +55,7 @@ pub(crate) fn verify(command: &Verify) -> Result<()> {
     }
     match &found.mismatch {
         None => Ok(()),
-        Some(m) => Err(Failure::new(format!("{method} is not what its reference is: {} differs", m.what))),
+        Some(m) => Err(Failure::new(format!("{method} differs from the reference: {}", m.what))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! State that runs on, from file to device to file.
+//! State that is kept, from file to device to file.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn many_steps_on_the_device() {
                 ["run", "a.walk", "--device", device, "--method", "accumulate", "--save", "a.walk", "--json"];
             bench.json(&[&first[..], words].concat())
         };
-        // Outputs are those of the last step: the state before it.
+        // Outputs are those of the last iteration: the state before it.
         let said = run(&["--input", "inc=one.npy", "--steps", "300"]);
         assert_eq!((&said["steps"], &said["outputs"][0]["values"]), (&json!(300), &json!([299])));
         let said = run(&["--each", "inc=each.npy", "--steps", "4"]);
@@ -82,7 +82,7 @@ fn many_steps_on_the_device() {
 }
 
 #[test]
-fn info_tells_what_is_in_the_file() {
+fn info_shows_the_contents_of_a_file() {
     let bench = Bench::new();
     bench.ok(&["make", "accumulator", "--out", "a.walk"]);
     let info = bench.json(&["info", "a.walk", "--json"]);

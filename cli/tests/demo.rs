@@ -1,4 +1,4 @@
-//! The demonstration, whole.
+//! The whole demo.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn it_learns_on_every_device() {
         {
             assert!(said.contains(word), "{word}: {said}");
         }
-        // Every simulator is shown at work, whichever trained.
+        // Every device is shown, whichever trained.
         let verified =
             |id: &str| said.lines().any(|l| l.trim_start().starts_with(id) && l.contains("  yes  "));
         assert!(devices().into_iter().all(verified), "{said}");

@@ -22,7 +22,7 @@ fn ops_of_one_argument() {
         }
         unary("sqr:f32");
         assert_eq!(bench.load_f32("out/y.npy"), x.map(|x| x * x));
-        // Another spelling, and the other byte order.
+        // A synonym, and the other byte order.
         let big: Vec<u8> = x.iter().flat_map(|x| x.to_be_bytes()).collect();
         bench.save("x.npy", ">f4", "(2, 2)", &big);
         let (header, _) = unary("neg:float32:2");
@@ -67,7 +67,7 @@ fn ops_of_two_and_three_arguments() {
         };
         bench.save_f32("x.npy", "(2, 1)", &[1.0, 10.0]);
         bench.save_f32("y.npy", "(3,)", &[1.0, 2.0, 3.0]);
-        // A column and a row, of numbers of axes that nobody named.
+        // A column and a row, without ranks in the name.
         let (header, _) = run("binary:add:f32", "xy");
         assert!(header.contains("'shape': (2, 3)"), "{header}");
         assert_eq!(bench.load_f32("out/out.npy"), [2.0, 3.0, 4.0, 11.0, 12.0, 13.0]);
@@ -82,12 +82,12 @@ fn ops_of_two_and_three_arguments() {
         bench.save("x.npy", "|b1", "(3,)", &[1, 0, 1]);
         run("ternary:where:f32", "xyz");
         assert_eq!(bench.load_f32("out/out.npy"), [1.0, 2.0, 3.0]);
-        // Two dtypes, and nothing at all.
+        // Two dtypes, and empty arrays.
         bench.save_i64("x.npy", "(0, 1)", &[]);
         let (header, out) = run("binary:multiply:i64,f32", "xy");
         assert!(header.contains("'<f8'") && header.contains("'shape': (0, 3)"), "{header}");
         assert!(out.is_empty());
-        // What does not broadcast is refused, with both shapes.
+        // Shapes that do not broadcast are refused; the error names both.
         bench.save_f32("x.npy", "(2,)", &[1.0, 2.0]);
         bench.ok(&["make", "binary:add:f32", "--out", "f.walk"]);
         let words = ["run", "f.walk", "--device", device, "--input", "x=x.npy", "--input", "y=y.npy"];
@@ -124,7 +124,7 @@ fn reductions() {
         }
         reduce("argmin:f32:1");
         assert_eq!(bench.load_i64("out/out.npy"), [1, 0]);
-        // Column-major files, bytes that widen, and nothing to reduce.
+        // Column-major files, bytes that are widened, and an empty reduction.
         let mut fortran = std::fs::read(bench.path("x.npy")).unwrap();
         let at = fortran.windows(5).position(|w| w == b"False").unwrap();
         fortran[at..at + 5].copy_from_slice(b"True ");
@@ -257,7 +257,7 @@ fn numbers_archives_and_casts() {
     bench.refused(&run(&["--input", "x=3.5"]), "'3.5' is no int64");
     let said = bench.json(&run(&["--input", "x=3", "--json"]));
     assert_eq!(said["outputs"][0]["values"], json!([-3]));
-    // A file goes before a number of its name.
+    // A file takes precedence over a number of the same name.
     bench.save_i64("3", "()", &[4]);
     let said = bench.json(&run(&["--input", "x=3", "--json"]));
     assert_eq!(said["outputs"][0]["values"], json!([-4]));

@@ -1,4 +1,4 @@
-//! Seeing and measuring: plan, verify, bench, and graphs as text.
+//! Inspecting and measuring: plan, verify, bench, and graphs as text.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{Bench, devices};
 use serde_json::{Value as Json, json};
 
 #[test]
-fn a_plan_says_what_a_call_does() {
+fn a_plan_predicts_a_call() {
     for device in devices() {
         let bench = Bench::new();
         bench.ok(&["make", "digits", "--out", "d.walk"]);
@@ -18,7 +18,7 @@ fn a_plan_says_what_a_call_does() {
         for what in ["launches", "flops", "bytes_read", "bytes_written"] {
             assert_eq!(said["total"][what].as_f64(), Some(sum(what)), "{what}");
         }
-        // Two products, and what surrounds them.
+        // Two products and elementwise kernels.
         let products = 2.0 * 20.0 * (64.0 * 128.0 + 128.0 * 10.0);
         assert!((products..3.0 * products).contains(&sum("flops")), "{said}");
         let buffers = said["buffers"].as_array().unwrap();
@@ -60,12 +60,12 @@ fn verification_passes_where_nothing_is_wrong() {
         let verify = ["verify", "d.walk", "--method", "train", "--device", device, "--steps", "4"];
         let inputs = ["--input", "x=9x64", "--input", "y=9", "--json"];
         let said = bench.json(&[&verify[..], &inputs].concat());
-        // A cost and four weights a step.
+        // One cost and four weights per step.
         assert_eq!((&said["passed"], &said["compared"]), (&json!(true), &json!(20)), "{said}");
         assert!(said["worst"].as_f64().is_some_and(|worst| worst < 1.0), "{said}");
         bench.refused(&[&verify[..], &["--input", "x=9x64", "--input", "y=8"]].concat(), "8");
     }
-    // Nothing is so exact that a tolerance of nothing suits it.
+    // No float op passes with a tolerance of zero.
     let bench = Bench::new();
     bench.ok(&["make", "softmax", "--size", "rows=40", "--size", "columns=1000", "--out", "s.walk"]);
     let output = bench.run(&["verify", "s.walk", "--device", "host", "--slack", "1e-9", "--json"]);
@@ -102,7 +102,7 @@ fn workloads_are_made_and_benchmarked() {
         assert_eq!((&file[0]["work"], &file[0]["variant"], file.len()), (&json!("mlp"), &json!("run_n"), 1));
         let built = lines(&[&["bench", "mlp", "--device", device, "--json"], &small[..]].concat());
         assert_eq!(built[0]["variant"], "steps batch=5 inputs=9 hidden=8");
-        // The same Function from the same data, whichever way it came.
+        // The same Function and the same data, from two sources.
         assert_eq!(file[0]["checksum"], built[0]["checksum"]);
         for row in file.iter().chain(&built) {
             for what in ["us", "bytes", "flops", "launches"] {
@@ -113,7 +113,7 @@ fn workloads_are_made_and_benchmarked() {
     let bench = Bench::new();
     assert!(bench.ok(&["bench", "--list", "--device", "host"]).contains("device_result"));
     assert!(bench.ok(&["make", "--list"]).contains("fused_elemwise"));
-    // Which device it is stands before what is wrong.
+    // The device is printed before the error.
     for (words, word) in [(["nothing.walk", "n=3"], "nothing.walk"), (["gemm", "k=3"], "dtype")] {
         let output = bench.run(&["bench", words[0], "--device", "host", "--size", words[1]]);
         let complaint = String::from_utf8(output.stderr).unwrap();

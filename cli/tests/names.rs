@@ -1,4 +1,4 @@
-//! Names from files that a terminal would obey: none of them is printed as it is, in text, JSON or an error.
+//! Names from files with terminal control characters are escaped in text, JSON and errors.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
@@ -11,7 +11,7 @@ use workalike::ops::{Gradient, Known, Op};
 use workalike::prelude::*;
 use workalike::printable::is_printable;
 
-/// Sets the title, clears the screen, colours by C1, turns the direction of text, ends lines.
+/// Sets the title, clears the screen, sets a colour by C1, reverses the text direction, ends lines.
 const BAD: &str = "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{2066}\u{2028}\u{85}\r\n";
 
 fn file(bench: &Bench) {
@@ -54,7 +54,7 @@ fn no_name_is_obeyed() {
     commands.push(method("verify", &["--input", &x, "--json"]));
     commands.push(method("run", &["--input", &given]));
     commands.push(method("run", &["--input", &given, "--json"]));
-    // These fail, and say why.
+    // These commands fail with a message.
     let failing = commands.len();
     commands.push(method("run", &[]));
     commands.push(method("run", &["--input", &format!("no{BAD}=x.npy")]));
@@ -78,7 +78,7 @@ fn no_name_is_obeyed() {
     assert_eq!(said["methods"][0]["name"].as_str(), Some(&*f), "JSON has the name itself");
 }
 
-/// An op of a program's own: the identity.
+/// A user-defined op: the identity.
 #[derive(Debug)]
 struct Own;
 

@@ -1,4 +1,4 @@
-//! `workalike profile` and `workalike cache`, as a person uses them.
+//! `workalike profile` and `workalike cache`.
 
 mod common;
 
@@ -33,14 +33,14 @@ fn every_kernel_is_timed_in_table_json_and_trace() {
     }
 }
 
-/// Runs `workalike` with a cache of its own.
+/// Runs `workalike` with a separate cache.
 #[allow(clippy::unwrap_used)] // a helper that fails fails the test
 fn with_cache(bench: &Bench, cache: &str, words: &[&str]) -> std::process::Output {
     Command::new(env!("CARGO_BIN_EXE_workalike"))
         .args(words)
         .current_dir(bench.path("."))
         .env("WORKALIKE_CACHE", cache)
-        .env("POCL_KERNEL_CACHE", "0") // else PoCL keeps kernels itself
+        .env("POCL_KERNEL_CACHE", "0") // disables PoCL's own cache
         .output()
         .unwrap()
 }
@@ -72,7 +72,7 @@ fn kernels_of_one_process_are_there_for_the_next() {
             .map(|e| e.unwrap().path())
             .find(|p| p.extension().is_some_and(|e| e == "kernels"))
             .unwrap();
-        // Loaded, not stored anew: the time of its last use changes, and it stays the file that it was.
+        // Loaded, not stored again: the access time changes, the file does not.
         let stamp = || {
             let metadata = fs::metadata(&entry).unwrap();
             #[cfg(unix)]
@@ -85,7 +85,7 @@ fn kernels_of_one_process_are_there_for_the_next() {
         assert_eq!(run(&cache, "b").0, first);
         let (again, later) = stamp();
         assert!(again == file && later > used && show(&[])["entries"] == 1);
-        // Damaged: built again, and whole again.
+        // A damaged entry is built again.
         let good = fs::read(&entry).unwrap();
         fs::write(&entry, &good[..good.len() / 2]).unwrap();
         assert_eq!(run(&cache, "c").0, first);

@@ -1,4 +1,4 @@
-//! What the command does with mistakes: a status that is not 0, and one paragraph that says what is wrong.
+//! Invalid arguments: the exit status is not 0, and one paragraph says what is wrong.
 
 mod common;
 
@@ -90,9 +90,9 @@ fn devices_that_are_not_there() {
     bench.refused(&["run", "f.walk", "--device", "opencl:77:0"], "opencl:77:0 is not available");
     bench.refused(&["run", "f.walk", "--device", "cuda:77"], "cuda:77");
     bench.refused(&["run", "f.walk", "--device", "cuda:99999999999999999999999"], "cuda:N");
-    // A name that is asked for is not replaced by another device, but `auto` finds one.
+    // A named device is not replaced by another one; `auto` finds one.
     bench.ok(&["run", "f.walk", "--device", "auto"]);
-    // The environment names one too, and --device wins.
+    // The environment names one too; --device takes precedence.
     let with_variable = |device: &str, words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_workalike"));
         command.args(words).current_dir(bench.path(".")).env("WORKALIKE_DEVICE", device).output().unwrap()

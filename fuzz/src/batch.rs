@@ -1,5 +1,5 @@
-//! A batch of mutants, run by a process of its own: what crashes or hangs, the driver learns from the files
-//! it leaves.
+//! A batch of mutants, run in a child process. The driver learns about crashes and hangs from the files that
+//! the process leaves.
 
 use crate::corpus::{Seed, seeds};
 use crate::exercise::{Exercise, On, watch};
@@ -10,11 +10,11 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The mutant at work, and its seed.
+/// The current mutant, and its seed.
 pub(crate) const MUTANT: &str = "current.walk";
 pub(crate) const SEED: &str = "current.seed";
 
-/// What mutants are made from.
+/// The seed files.
 pub(crate) struct Mill {
     seeds: Vec<Seed>,
     pool: Pool,
@@ -33,7 +33,7 @@ impl Mill {
         Ok(Mill { seeds, pool })
     }
 
-    /// The mutant of a seed: the same one at all times, as long as the programs it is made from are.
+    /// The mutant of a seed. It depends on the seed and on the seed files only.
     pub(crate) fn mutant(&self, seed: u64) -> Vec<u8> {
         let mut r = Random::new(seed);
         match r.pick(&self.seeds) {
@@ -52,8 +52,8 @@ impl Mill {
     }
 }
 
-/// Runs mutants from `first` on, at most `count` of them and not longer than `time`; says on stdout what was
-/// found and done.
+/// Runs mutants from `first` on, at most `count` and at most for `time`; prints findings and progress to
+/// stdout.
 pub(crate) fn run(on: On, first: u64, count: u64, time: Duration, folder: &Path) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     watch();
@@ -91,7 +91,7 @@ mod tests {
             assert_eq!((exercise.count.loaded, &exercise.found), (1, &vec![]), "{}", seed.name);
             assert!(exercise.count.called > 0, "{}", seed.name);
             let again = Parts::of(&seed.file).expect("tables").file();
-            assert_eq!(again, seed.file, "{}: wire.rs writes what the library writes", seed.name);
+            assert_eq!(again, seed.file, "{}: wire.rs and the library write different files", seed.name);
         }
     }
 

@@ -1,11 +1,11 @@
-//! The seeds: small programs over all families of ops, made by the library itself, so that they fit its
-//! format at all times.
+//! The seed files: small programs over all families of ops, written by the library itself, so that they
+//! always fit the format.
 
 use workalike::ops::Side;
 use workalike::prelude::*;
 use workalike::{Result, idx};
 
-/// What a mutant starts from.
+/// A seed file.
 pub(crate) struct Seed {
     pub(crate) name: String,
     pub(crate) file: Vec<u8>,
@@ -29,7 +29,7 @@ pub(crate) fn seeds() -> Result<Vec<Seed>> {
     Ok(seeds)
 }
 
-/// A Function of each family of ops; those that the dtype does not have are left out.
+/// A Function of each family of ops that supports the dtype.
 fn families(dtype: DType) -> Result<Vec<(&'static str, Function)>> {
     let x = Variable::input("x", TensorType::of_rank(dtype, 2));
     let v = Variable::input("v", TensorType::of_rank(dtype, 1));
@@ -93,7 +93,7 @@ fn train() -> Result<Bundle> {
     Ok(Bundle::new().with("train", &train).with("predict", &predict).with("noise", &noise))
 }
 
-/// Reads and writes of a table, which change with data, and an assertion.
+/// Reads and writes of a table at computed positions, and an assertion.
 fn stateful() -> Result<Bundle> {
     let (i, n) = (vector::<i64>("i"), scalar::<i64>("n"));
     let values = Value::from_vec(&[40, 7], (0..280).map(|v| v as f32).collect::<Vec<_>>())?;

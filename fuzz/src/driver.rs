@@ -1,5 +1,4 @@
-//! Runs batches in processes of their own, one after the other, notes those that crash or hang, and goes on
-//! behind them.
+//! Runs batches in child processes, records mutants that crash or hang, and continues after them.
 
 use crate::batch::{MUTANT, Mill, SEED};
 use std::collections::HashMap;
@@ -8,24 +7,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Mutants of a process.
+/// Mutants per process.
 const BATCH: u64 = 2000;
-/// A mutant that takes longer hangs: most take milliseconds, and the machine may be busy.
+/// A mutant that takes longer counts as a hang: most take milliseconds, but the machine may be busy.
 const STALL: Duration = Duration::from_secs(120);
-/// Findings of a kind that are kept.
+/// The largest number of findings of a kind that are kept.
 const KEPT: u32 = 3;
 
-/// What is asked of a run.
+/// The options of a run.
 pub(crate) struct Plan {
     pub(crate) device: String,
     pub(crate) first: u64,
     pub(crate) seconds: u64,
-    /// Mutants at most.
+    /// The largest number of mutants.
     pub(crate) mutants: u64,
     pub(crate) out: PathBuf,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Default)]
 struct Tally {
     next: u64,
@@ -33,7 +32,7 @@ struct Tally {
     loaded: u64,
     called: u64,
     compared: u64,
-    /// How often each kind of finding was made.
+    /// The number of findings of each kind.
     kinds: HashMap<String, u32>,
 }
 
@@ -43,7 +42,7 @@ enum End {
     Hang,
 }
 
-/// Runs it. False if anything was found.
+/// Runs batches; false if anything was found.
 pub(crate) fn drive(plan: &Plan) -> Result<bool, String> {
     let mill = Mill::new()?;
     let folder = tempfile::tempdir().map_err(|error| format!("a temporary folder: {error}"))?;
@@ -86,7 +85,7 @@ fn batch(plan: &Plan, first: u64, count: u64, time: Duration, folder: &Path) -> 
     watch(child.map_err(failed)?, folder).map_err(failed)
 }
 
-/// Waits for a batch as long as it gets on.
+/// Waits for a batch while it makes progress.
 fn watch(mut child: Child, folder: &Path) -> std::io::Result<End> {
     let (mut last, mut since) = (String::new(), Instant::now());
     loop {
@@ -106,7 +105,7 @@ fn watch(mut child: Child, folder: &Path) -> std::io::Result<End> {
 }
 
 impl Tally {
-    /// Takes in what a batch left.
+    /// Reads the files of a batch.
     fn add(&mut self, plan: &Plan, mill: &Mill, end: &End, folder: &Path) -> Result<(), String> {
         let said = fs::read_to_string(folder.join("stdout")).unwrap_or_default();
         let mut done = None;
@@ -148,7 +147,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Shows a finding, and keeps its file.
+    /// Prints a finding, and keeps its file.
     fn note(&mut self, plan: &Plan, seed: u64, text: &str, file: &[u8]) -> Result<(), String> {
         let kind: String = text.chars().filter(|c| !c.is_ascii_digit()).take(80).collect();
         let times = self.kinds.entry(kind).or_default();

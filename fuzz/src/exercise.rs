@@ -1,6 +1,6 @@
-//! What is done with a mutant: all that a user may do with a file from anywhere. Loaded, it is shown, saved
-//! and loaded again, and each of its Functions is called on the host, by the reference, and by a Simulator;
-//! of what both compute, results are compared.
+//! Exercises a mutant, as a user may exercise a file of any origin. It is loaded, shown, saved and loaded
+//! again. Each of its Functions is called on the host, by the reference and by a Simulator, and the results
+//! are compared.
 
 use crate::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,11 +11,10 @@ use workalike::ops::{Attr, set_print_hook};
 use workalike::prelude::*;
 use workalike::{Error, Result};
 
-/// Elements of all Vars together beyond which a Function is not called: nothing takes long for good reasons
-/// then.
+/// A Function with more elements in all its Vars is not called, so that a slow call is a finding.
 const MOST: usize = 100_000;
 
-/// What became of mutants.
+/// Counts of outcomes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     pub(crate) tried: u64,
@@ -24,17 +23,17 @@ pub(crate) struct Count {
     pub(crate) compared: u64,
 }
 
-/// Where Functions run besides the host's reference.
+/// The device for Simulators.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum On {
     Host,
     OpenCl,
 }
 
-/// Panics since they were last looked at, on any thread, caught by the library or not.
+/// Panics since the last check, on any thread, caught by the library or not.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// From now on panics are findings, and what Functions print goes nowhere.
+/// Installs a hook that records panics, and discards the output of `print` ops.
 pub(crate) fn watch() {
     std::panic::set_hook(Box::new(|info| {
         eprintln!("{info}");
@@ -47,9 +46,9 @@ pub(crate) fn watch() {
 pub(crate) struct Exercise {
     pub(crate) on: On,
     pub(crate) count: Count,
-    /// What is wrong with the library, in words.
+    /// The findings, in words.
     pub(crate) found: Vec<String>,
-    /// Shows what is done.
+    /// Whether to print each step.
     pub(crate) loud: bool,
 }
 
@@ -58,7 +57,7 @@ impl Exercise {
         Exercise { on, count: Count::default(), found: Vec::new(), loud: false }
     }
 
-    /// Does everything with a file. Whatever panics is a finding.
+    /// Exercises a file; every panic is a finding.
     pub(crate) fn run(&mut self, file: &[u8], seed: u64) {
         self.count.tried += 1;
         let mut r = Random::new(seed ^ 0x5555);
@@ -77,7 +76,7 @@ impl Exercise {
         };
         self.count.loaded += 1;
         match bundle.to_bytes().map(|bytes| Bundle::from_bytes(&bytes)) {
-            Ok(Err(error)) => self.found.push(format!("what was saved again does not load: {error}")),
+            Ok(Err(error)) => self.found.push(format!("a file saved again does not load: {error}")),
             Ok(Ok(_)) => {}
             Err(error) => self.say(&format!("not saved: {error}")),
         }
@@ -103,7 +102,7 @@ impl Exercise {
             Some(false) => return,
             None => {
                 if function.call(fed(&args)).is_ok() && function.call_reference(fed(&args)).is_err() {
-                    self.say("shapes are refused, a call is not: what is wrong is not needed");
+                    self.say("shapes are refused, but a call is not: it does not need the wrong part");
                 }
                 return;
             }
@@ -125,7 +124,7 @@ impl Exercise {
         restore(function, &before);
     }
 
-    /// The Function on a Simulator, by several ways in.
+    /// Calls the Function on a Simulator in several ways.
     fn simulators(
         &mut self,
         name: &str,
@@ -161,7 +160,7 @@ impl Exercise {
         }
     }
 
-    /// Notes what the library itself calls a mistake of its own.
+    /// Records internal errors of the library.
     fn internal(&mut self, name: &str, how: &str, error: &Error) {
         let text = error.to_string();
         if matches!(error, Error::Internal(_)) || text.contains("please report") || text.contains("panicked")
@@ -200,7 +199,7 @@ impl Exercise {
     }
 }
 
-/// What a call gave, and the state after it.
+/// The results of a call, and the state after it.
 type Ran = Result<(Outputs, Vec<Value>)>;
 
 fn state(function: &Function) -> Vec<Value> {
@@ -217,7 +216,7 @@ fn fed(values: &[Value]) -> Args {
     values.iter().fold(Args::new(), |args, value| args.with(value.clone()))
 }
 
-/// Values for the inputs; `None` if they would be large.
+/// Values for the inputs; `None` if they would be too large.
 fn arguments(function: &Function, r: &mut Random, calm: bool) -> Option<Vec<Value>> {
     let base = [6, 6, 6, 6, 1, 2, 3, 0, 17, 33][r.below(10)];
     let mixed = r.percent(20);
@@ -230,7 +229,7 @@ fn arguments(function: &Function, r: &mut Random, calm: bool) -> Option<Vec<Valu
             extents.map(|e| e.unwrap_or_else(|| if mixed { other(r) } else { base })).collect();
         let count = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent))?;
         left = left.checked_sub(count)?;
-        // Extents beside an empty one count too.
+        // Long axes of empty arrays count too.
         shape.iter().all(|extent| *extent <= MOST).then(|| value(r, spec.ty.dtype, &shape, count, calm))?
     });
     values.collect()
@@ -253,7 +252,7 @@ fn value(r: &mut Random, dtype: DType, shape: &[usize], count: usize, calm: bool
     whole.and_then(|value| value.cast(dtype)).ok()
 }
 
-/// Whether all that a call computes is small; `None` if its shapes are refused.
+/// Whether all Vars of a call are small; `None` if its shapes are refused.
 fn is_small(function: &Function, args: &[Value]) -> Option<bool> {
     let graph = function.graph();
     let shapes = |values: &[Value]| values.iter().map(|v| v.shape().to_vec()).collect::<Vec<_>>();
@@ -272,8 +271,8 @@ fn is_small(function: &Function, args: &[Value]) -> Option<bool> {
     }))
 }
 
-/// Whether results may differ for good reasons: searches in vectors that are not sorted, floats that become
-/// integers or bools.
+/// Whether results may legitimately differ: searches in unsorted vectors, and floats that become integers or
+/// bools.
 fn is_vague(graph: &FunctionGraph) -> bool {
     graph.nodes.iter().any(|node| {
         let float = |id: &u32| graph.var(*id).ty.dtype.is_float();
@@ -290,8 +289,8 @@ fn largest(args: &[Value]) -> f64 {
     args.iter().flat_map(Value::to_f64s).filter(finite).fold(1f64, |most, v| most.max(v.abs()))
 }
 
-/// How two results differ. Numbers that are not finite, and those far smaller than their neighbours or than
-/// what was given, are not looked at: sums of huge numbers cancel.
+/// How two results differ. Numbers that are not finite, or far smaller than their neighbours or the
+/// arguments, are ignored: sums of large numbers cancel.
 fn difference(graph: &FunctionGraph, given: f64, x: &Value, y: &Value) -> Option<String> {
     if (x.dtype(), x.shape()) != (y.dtype(), y.shape()) {
         return Some(format!("{:?}{:?}, and not {:?}{:?}", y.dtype(), y.shape(), x.dtype(), x.shape()));
@@ -302,7 +301,7 @@ fn difference(graph: &FunctionGraph, given: f64, x: &Value, y: &Value) -> Option
         if !xs.iter().chain(&ys).all(|v| finite(*v)) {
             return None;
         }
-        // Intermediate results may be far larger than what is left of them.
+        // Intermediate results may be far larger than the final ones.
         let most = xs.iter().fold(given, |most, v| most.max(v.abs()));
         let tolerance = if graph.vars.iter().any(|v| v.ty.dtype.is_half()) { 0.25 } else { 1e-2 };
         xs.iter().zip(&ys).position(|(x, y)| (x - y).abs() > tolerance * most)?

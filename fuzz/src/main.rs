@@ -1,21 +1,22 @@
-//! Files from anywhere, as many as there is time for: mutants of small programs, structure-aware, with right
-//! checksums. Each is loaded, shown, saved and called, and what it computes is compared with the reference.
+//! A structure-aware fuzzer for files: mutants of small programs with valid checksums. Each mutant is loaded,
+//! shown, saved and called, and its results are compared with the reference.
 //!
 //! ```text
 //! workalike-fuzz [--seconds 60] [--mutants N] [--from SEED] [--device host|opencl] [--out FOLDER]
-//! workalike-fuzz one FILE SEED [DEVICE]      does with FILE what a run does with the mutant of SEED, and says all of it
+//! workalike-fuzz one FILE SEED [DEVICE]      exercises FILE like the mutant of SEED, and prints each step
 //! workalike-fuzz mutant SEED FILE            writes the mutant of a seed
-//! workalike-fuzz corpus FOLDER               writes the files that mutants are made from
+//! workalike-fuzz corpus FOLDER               writes the seed files
 //! ```
 //!
-//! It ends with 1 if something was found: a crash, a hang, a panic, an error that the library calls its own
-//! mistake, a file that does not load once it was saved again, or a result that is not the reference's.
+//! The exit status is 1 if something was found: a crash, a hang, a panic, an internal error of the library, a
+//! file that does not load after it was saved again, or a result that differs from the reference.
 //!
-//! Mutants follow from their seeds. Under AddressSanitizer, with a nightly toolchain and a target folder of
-//! its own:
+//! A mutant depends on its seed only. Under AddressSanitizer, with a nightly toolchain and a separate target
+//! folder:
 //!
 //! ```text
-//! RUSTFLAGS=-Zsanitizer=address cargo +nightly run -p workalike-fuzz --target x86_64-unknown-linux-gnu --target-dir target/asan
+//! RUSTFLAGS=-Zsanitizer=address cargo +nightly run -p workalike-fuzz \
+//!     --target x86_64-unknown-linux-gnu --target-dir target/asan
 //! ```
 
 mod batch;
@@ -66,7 +67,7 @@ fn run(words: &[&str]) -> Result<bool, String> {
     }
 }
 
-/// Does with a file what a batch would, and says what it does.
+/// Exercises a file as a batch would, and prints each step.
 fn one(file: &str, seed: u64, on: On) -> Result<bool, String> {
     let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
     let mut exercise = Exercise::new(on);
@@ -87,7 +88,7 @@ fn plan(options: &[&str]) -> Result<Plan, String> {
     };
     let (pairs, rest) = options.as_chunks::<2>();
     if let [alone] = rest {
-        return Err(format!("{alone}: what is it to be? See the top of fuzz/src/main.rs"));
+        return Err(format!("{alone}: a value is missing; see the top of fuzz/src/main.rs"));
     }
     for [option, value] in pairs {
         match *option {
@@ -96,7 +97,7 @@ fn plan(options: &[&str]) -> Result<Plan, String> {
             "--from" => plan.first = number(value)?,
             "--device" => plan.device = on(value).map(|_| value.to_string())?,
             "--out" => plan.out = PathBuf::from(value),
-            other => return Err(format!("there is no option {other}; see the top of fuzz/src/main.rs")),
+            other => return Err(format!("unknown option {other}; see the top of fuzz/src/main.rs")),
         }
     }
     Ok(plan)

@@ -1,5 +1,5 @@
-//! Mutants of a file: of its bytes, of its tables, of its tensors. Most changes of tables are such that the
-//! result may well pass the library's checks: those are the mutants that run.
+//! Mutants of a file: changes of its bytes, its tables and its tensors. Most changes of tables may pass the
+//! checks of the library, because those are the mutants that run.
 
 use crate::random::Random;
 use crate::wire::{GraphRow, NodeRow, OpRow, Parts, Tables, TensorRow, TypeRow, VarRow, mend};
@@ -8,7 +8,7 @@ use workalike::DType;
 use workalike::graph::TensorType;
 use workalike::ops::{Attr, Op, Registry, StoredOp};
 
-/// What mutants are put together from: every op of the seeds, with its number of inputs, and every text.
+/// The material for mutants: every op of the seed files with its number of inputs, and every text.
 #[derive(Default)]
 pub(crate) struct Pool {
     ops: Vec<(OpRow, usize)>,
@@ -33,7 +33,7 @@ impl Pool {
     }
 }
 
-/// A mutant of a sound file.
+/// A mutant of a valid file.
 pub(crate) fn mutant(r: &mut Random, file: &[u8], pool: &Pool) -> Vec<u8> {
     let Some(mut parts) = Parts::of(file).filter(|_| !r.percent(8)) else {
         return of_bytes(r, file.to_vec());
@@ -43,7 +43,7 @@ pub(crate) fn mutant(r: &mut Random, file: &[u8], pool: &Pool) -> Vec<u8> {
     }
     if r.percent(70) {
         for g in 0..parts.tables.graphs.len() {
-            // Up to the first node whose op refuses its inputs.
+            // Stops at the first node whose op refuses its inputs.
             let _ = retype(&mut parts.tables, g);
         }
         refit(&mut parts.tables);
@@ -52,7 +52,7 @@ pub(crate) fn mutant(r: &mut Random, file: &[u8], pool: &Pool) -> Vec<u8> {
     if r.percent(5) { of_bytes(r, file) } else { file }
 }
 
-/// Changed, cut or longer bytes, mostly with checksums that are right.
+/// Changes, truncates or extends bytes; the checksums are mostly valid.
 fn of_bytes(r: &mut Random, mut file: Vec<u8>) -> Vec<u8> {
     for _ in 0..1 + r.below(4) {
         let at = r.below(file.len());
@@ -174,7 +174,7 @@ fn tensor_row(r: &mut Random, tables: &mut Tables, bytes: usize) {
     }
 }
 
-/// Indices out of range, NaN, bools that are neither.
+/// Writes indices out of range, NaN, and bools that are neither 0 nor 1.
 fn elements(r: &mut Random, tensors: &mut [u8]) {
     for _ in 0..1 + r.below(4) {
         let from = r.below(tensors.len()) & !7;
@@ -242,7 +242,7 @@ fn functions(r: &mut Random, tables: &mut Tables) {
     }
 }
 
-/// The op that a row says.
+/// The op of a row.
 fn decoded(row: &OpRow) -> Option<Arc<dyn Op>> {
     let attributes = row.attributes.iter().map(|a| {
         let attribute = match (a.kind, &a.numbers[..]) {
@@ -267,7 +267,7 @@ fn type_of(row: &TypeRow) -> Option<TensorType> {
     Some(TensorType::new(DType::from_code(row.dtype)?, shape))
 }
 
-/// The types of what an op gives for these Vars; `None` if it does not take them.
+/// The output types of an op for these Vars; `None` if it refuses them.
 fn outputs(graph: &GraphRow, op: &OpRow, inputs: &[u32]) -> Option<Vec<TypeRow>> {
     let types = inputs.iter().map(|&id| type_of(&graph.vars.get(id as usize)?.ty));
     let types: Vec<TensorType> = types.collect::<Option<_>>()?;
@@ -279,7 +279,7 @@ fn outputs(graph: &GraphRow, op: &OpRow, inputs: &[u32]) -> Option<Vec<TypeRow>>
     Some(given.iter().map(row).collect())
 }
 
-/// Adds a node of a known op over Vars that it takes, of which some are new constants.
+/// Adds a node of a known op over Vars that it accepts, some of them new constants.
 fn grow(r: &mut Random, parts: &mut Parts, g: usize, pool: &Pool) {
     for _ in 0..30 {
         let Some((mut op, arity)) = r.pick(&pool.ops).cloned() else { return };
@@ -287,7 +287,7 @@ fn grow(r: &mut Random, parts: &mut Parts, g: usize, pool: &Pool) {
             attribute(r, &mut op, pool);
         }
         let vars = parts.tables.graphs[g].vars.len();
-        // Late ones more often.
+        // Prefers late Vars.
         let some =
             |r: &mut Random| if r.percent(60) { vars.saturating_sub(1 + r.below(8)) } else { r.below(vars) };
         let mut inputs: Vec<u32> = (0..arity).map(|_| some(r) as u32).collect();
@@ -343,7 +343,7 @@ fn constant(r: &mut Random, parts: &mut Parts, g: usize) -> u32 {
     vars.len() as u32 - 1
 }
 
-/// Makes the declared types of a graph those that its ops give, as far as they take their inputs.
+/// Sets the declared types of a graph to the types that its ops infer, as far as they accept their inputs.
 fn retype(tables: &mut Tables, g: usize) -> Option<()> {
     for at in 0..tables.graphs[g].nodes.len() {
         let graph = &tables.graphs[g];
@@ -356,7 +356,7 @@ fn retype(tables: &mut Tables, g: usize) -> Option<()> {
     Some(())
 }
 
-/// Functions and shared variables follow their graph.
+/// Makes Functions and shared variables agree with their graph.
 fn refit(tables: &mut Tables) {
     for function in &mut tables.functions {
         let Some(graph) = tables.graphs.get(function.graph as usize) else { continue };

@@ -1,4 +1,4 @@
-//! Random numbers that follow from a seed alone (SplitMix64).
+//! Random numbers that depend on a seed only (SplitMix64).
 
 pub(crate) struct Random(u64);
 
@@ -14,7 +14,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `n`; 0 if there is none.
+    /// A number below `n`; 0 if `n` is 0.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         if n == 0 { 0 } else { (self.bits() % n as u64) as usize }
     }
@@ -27,7 +27,7 @@ impl Random {
         list.get(self.below(list.len()))
     }
 
-    /// A small number, or one at an edge of some integer type.
+    /// A small number, or one at a limit of an integer type.
     pub(crate) fn number(&mut self) -> i64 {
         const EDGES: [i64; 15] = [
             i64::MIN,

@@ -1,6 +1,5 @@
-//! The tables and the container of a file, as `src/format` of the library writes them, so that mutants have
-//! right checksums. Its own types are private, for nobody else should write files; decoding fails on every
-//! seed file if the two drift apart.
+//! The tables and the container of a file, as `src/format` writes them, so that mutants have valid checksums.
+//! The types of `src/format` are private. If the two differ, decoding fails on every seed file.
 
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +97,7 @@ pub(crate) struct TensorRow {
     pub(crate) offset: u64,
 }
 
-/// A file taken apart.
+/// The parts of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) tables: Tables,
@@ -106,7 +105,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The parts of a sound file.
+    /// Parses a valid file.
     pub(crate) fn of(file: &[u8]) -> Option<Parts> {
         let count = u32::from_le_bytes(file.get(12..16)?.try_into().ok()?) as usize;
         let section = |kind: u32| {
@@ -124,14 +123,14 @@ impl Parts {
         Some(Parts { tables, tensors: section(TENSORS)?.to_vec() })
     }
 
-    /// The file of these parts.
+    /// Writes the file of these parts.
     pub(crate) fn file(&self) -> Vec<u8> {
         let tables = bincode::serde::encode_to_vec(&self.tables, bincode::config::standard());
         container(&[(GRAPH, &tables.unwrap_or_default()), (TENSORS, &self.tensors)])
     }
 }
 
-/// A file of these sections, with right checksums.
+/// A file of these sections, with valid checksums.
 pub(crate) fn container(sections: &[(u32, &[u8])]) -> Vec<u8> {
     let mut file = b"WALKFILE".to_vec();
     file.extend(1u32.to_le_bytes());
@@ -154,7 +153,7 @@ pub(crate) fn container(sections: &[(u32, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// Makes the checksums of a file right again, as far as its section table makes sense.
+/// Corrects the checksums of a file, as far as its section table is readable.
 pub(crate) fn mend(file: &mut [u8]) {
     let Some(count) = file.get(12..16).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes) else {
         return;

@@ -1,8 +1,8 @@
-//! Arrays of numbers, and what the reference makes of them.
+//! Arrays of numbers, and their results by the reference.
 
 use workalike::prelude::*;
 
-/// What the ops' plain `perform` gives.
+/// The results of the ops' `perform`.
 pub(crate) fn reference(output: &Variable, inputs: &[(&Variable, &Value)]) -> Value {
     let f = function(inputs.iter().map(|i| i.0)).output(output).allow_unused_inputs().compile().unwrap();
     f.call_reference(inputs.iter().fold(Args::new(), |args, (_, value)| args.with(*value))).unwrap()[0]
@@ -14,7 +14,7 @@ pub(crate) fn value(output: &Variable) -> Value {
     reference(output, &[])
 }
 
-/// Numbers without a pattern, no two of them equal.
+/// Irregular numbers, no two of them equal.
 pub(crate) fn numbers(shape: &[usize], seed: f64) -> Value {
     let list = (0..shape.iter().product::<usize>()).map(|i| (seed + i as f64 * 1.7).sin() * 2.0).collect();
     Value::from_vec(shape, list).unwrap()

@@ -1,4 +1,4 @@
-//! A device that counts and limits its memory, for tests: the host device behind a budget.
+//! The host device with a memory budget that counts allocations, for tests.
 #![allow(dead_code)] // each test binary uses what it needs
 
 use std::any::Any;
@@ -12,7 +12,7 @@ use workalike::rehost::device::{
     Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
 };
 
-/// What a [`Budget`] counts.
+/// The counters of a [`Budget`].
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Bytes allocated and not freed.
@@ -94,8 +94,7 @@ impl Drop for Counted {
     }
 }
 
-/// The host device keeps blocks alive by itself; here a recording holds the counted memory, as other devices'
-/// do.
+/// The host device itself keeps blocks alive; here a recording holds the counted memory, as on other devices.
 #[derive(Debug)]
 struct Holding {
     recording: Box<dyn Recording>,

@@ -1,4 +1,4 @@
-//! Ops of a program's own, with a device form: one by a Nest, one by a library op. All of it is public API.
+//! User-defined ops with a device form, one by a Nest, one by a library op. They use the public API only.
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
@@ -18,8 +18,8 @@ use workalike::{Error, Result};
 
 type Checked<T> = std::result::Result<T, String>;
 
-/// A sparse matrix with as many elements in each row, times a vector: `y[i] = sum over j of values[i, j] *
-/// x[columns[i, j]]`.
+/// A sparse matrix with the same number of elements in each row, times a vector: `y[i] = sum over j of
+/// values[i, j] * x[columns[i, j]]`.
 #[derive(Debug)]
 struct SparseDot;
 
@@ -76,7 +76,7 @@ impl Op for SparseDot {
         Ok(vec![Value::from_vec(&[rows], sums)?.cast(inputs[2].dtype())?])
     }
 
-    /// A grid point for each row, an inner point for each of its elements.
+    /// One grid point per row, one inner point per element of the row.
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         let [values, columns, x] = inputs else { return Err("expected 3 inputs".into()) };
         let (rows, width, extent) = (values.shape()[0], values.shape()[1], x.shape()[0]);
@@ -116,7 +116,7 @@ fn sparse_dot(values: &Variable, columns: &Variable, x: &Variable) -> Variable {
     Variable::apply(SparseDot, &inputs).unwrap().swap_remove(0)
 }
 
-/// The values of a polynomial, as a computation of the device's own.
+/// A library op that evaluates a polynomial.
 #[derive(Clone, Debug)]
 struct Horner {
     terms: u64,
@@ -171,7 +171,7 @@ impl LibraryOp for Horner {
     }
 }
 
-/// The values of the polynomial of the first input's coefficients at the second input's points.
+/// Evaluates the polynomial with the coefficients of the first input at the points of the second.
 #[derive(Debug)]
 struct Polynomial;
 
@@ -210,7 +210,7 @@ impl Op for Polynomial {
         Ok(vec![Value::from_vec(inputs[1].shape(), values)?])
     }
 
-    /// By the library op where the device has it, else by a Nest.
+    /// Lowers to the library op if the device has it, else to a Nest.
     fn lower(&self, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         let [terms, x] = inputs else { return Err("expected 2 inputs".into()) };
         let (count, points) = (terms.shape()[0], x.shape()[0]);
@@ -256,9 +256,9 @@ fn registry() -> Registry {
         .unwrap()
 }
 
-/// Strict Simulators of a Function on each device that is built in and there: the host, the interpreter, the
-/// first OpenCL device, the first GPU. A device that is listed must open; where `CI` is set, an OpenCL device
-/// must be there.
+/// Strict Simulators of a Function on each device that is built in and present: the host, the interpreter,
+/// the first OpenCL device, the first GPU. A device that is listed must open. If `CI` is set, an OpenCL
+/// device must be present.
 fn simulators(f: &Function) -> Vec<Simulator> {
     #[allow(unused_mut)] // without other devices
     let mut all =
@@ -288,7 +288,7 @@ fn sparse() -> (Array2<f32>, Array2<i64>, Vec<f32>) {
     )
 }
 
-/// Both ops amid elementwise ones, and a shared variable that adds up what they give.
+/// Both ops among elementwise ops, and a shared variable that sums the results.
 fn model() -> Function {
     let (values, columns, x) = (matrix::<f32>("values"), matrix::<i64>("columns"), vector::<f32>("x"));
     let (terms, total) = (constant(vec![0.5f32, -1.0, 0.25]), shared("total", 0f32));
@@ -300,14 +300,14 @@ fn model() -> Function {
 }
 
 #[test]
-fn they_compute_what_their_references_do_on_each_device() {
+fn they_agree_with_their_references_on_each_device() {
     let f = model();
     let (values, columns, x) = sparse();
     let given = || args![values.clone(), columns.clone(), x.clone()];
     let want = f.fork().unwrap().call_reference(given()).unwrap();
     for (number, mut sim) in simulators(&f).into_iter().enumerate() {
         let got = sim.call(given()).unwrap();
-        // The host and the interpreter have the op's definition, other devices its Nest.
+        // The host and the interpreter run the library op's definition, other devices the Nest.
         assert_eq!(sim.explain().contains("library horner"), number < 2, "{}", sim.explain());
         for at in 0..2 {
             assert_close(&got[at].to_vec::<f32>().unwrap(), &want[at].to_vec::<f32>().unwrap());
@@ -318,7 +318,7 @@ fn they_compute_what_their_references_do_on_each_device() {
     }
 }
 
-/// What [`SparseDot`] gives in [`model`].
+/// The result of [`SparseDot`] in [`model`].
 fn expected_product() -> [f32; 3] {
     let (values, columns, x) = sparse();
     [0, 1, 2].map(|row| {
@@ -353,7 +353,7 @@ fn an_index_out_of_range_is_an_error_and_updates_nothing() {
         assert!(error.contains("out of range"), "{error}");
         assert_eq!(sim.get_value("total").unwrap().item::<f32>().unwrap(), 0.0);
     }
-    // Without an update the op's own Nest reports it.
+    // Without an update, the op's own Nest reports the error.
     let inputs = (matrix::<f32>("values"), matrix::<i64>("columns"), vector::<f32>("x"));
     let product = sparse_dot(&inputs.0, &inputs.1, &inputs.2);
     let f = function([&inputs.0, &inputs.1, &inputs.2]).output(product).compile().unwrap();

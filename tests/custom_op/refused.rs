@@ -1,4 +1,4 @@
-//! What [`Op::lower`] may not do is refused, and the op runs on the host.
+//! Invalid results of [`Op::lower`] are refused, and the op runs on the host.
 
 use crate::{Checked, Horner};
 use std::any::Any;
@@ -11,10 +11,10 @@ use workalike::ops::{Gradient, Known, Op};
 use workalike::prelude::*;
 use workalike::{Error, Result};
 
-/// What a test has for `lower`.
+/// The `lower` of a test.
 type Rule = fn(&mut Lowering<'_>, &Node, &[View]) -> Lowered;
 
-/// Gives its input, a vector of 6, by a rule that is wrong.
+/// The identity of a vector of 6 elements, with an invalid `lower`.
 #[derive(Debug)]
 struct Wrong(Rule);
 
@@ -48,7 +48,8 @@ impl Op for Wrong {
     }
 }
 
-/// A wrong rule is refused with a text that holds these words. The op runs on the host then.
+/// Asserts that an invalid `lower` is refused with a text that contains these words, and that the op then
+/// runs on the host.
 fn assert_refused(rule: Rule, words: &str) {
     let x = vector::<f32>("x");
     let y = Variable::apply(Wrong(rule), &[&x + 1f32]).unwrap().swap_remove(0);
@@ -105,7 +106,7 @@ fn wrong_views_are_refused() {
     cases.into_iter().for_each(|(rule, words)| assert_refused(rule, words));
 }
 
-/// Stores into a buffer, which is not always one's own.
+/// Stores into a buffer, which may belong to another op.
 fn into(to: &mut Lowering<'_>, x: &View, target: usize) -> Lowered {
     let mut nest = NestBuilder::new("into", &[6], &[]);
     let mut point = nest.phase(PhaseKind::Point, to.program());

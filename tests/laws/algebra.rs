@@ -27,7 +27,7 @@ finite!(common_factor, (x = array![1f64, 2.], y = array![3f64, 4.], z = array![5
 finite!(common_factor_of_no_axes, (x = 2f64, y = 3f64, z = 5f64), &x * &y + &x * &z => ["add", "multiply"]);
 
 /// A sum that is multiplied once may overflow where its parts do not, and halves overflow early. Numbers are
-/// not compared: fused halves are rounded less often than written.
+/// not compared, because fused halves are rounded less often than written ones.
 #[test]
 fn common_factor_of_halves_stays() {
     let [x, y] = ["x", "y"].map(|name| Variable::input(name, TensorType::of_rank(DType::F16, 1)));

@@ -1,4 +1,4 @@
-//! Laws of the portable rewrites: one line each, checked for equal graph and for equal value.
+//! Laws of the portable rewrites, one line each. A law checks the rewritten graph and that values are equal.
 //!
 //! The law of a rule has the rule's name: it fails unless the rule is applied. `registry.rs` checks that
 //! every rule has one.
@@ -10,26 +10,26 @@ use workalike::ops::{Known, Op};
 use workalike::prelude::*;
 use workalike::rewrite::Rewrites;
 
-/// Labels of the nodes that are left.
+/// Labels of the remaining nodes.
 fn ops(graph: &FunctionGraph) -> Vec<String> {
     graph.nodes.iter().map(|n| n.op.label()).collect()
 }
 
-/// An op with one output, applied as it is: methods leave out what changes nothing.
+/// An op with one output, applied without the simplifications of the methods.
 fn applied(op: impl Op, inputs: &[&Variable]) -> Variable {
     let inputs: Vec<Variable> = inputs.iter().copied().cloned().collect();
     Variable::apply(op, &inputs).unwrap().remove(0)
 }
 
-/// Why what was written has no value.
+/// Why the original graph has no value.
 enum Refused {
-    /// Shapes that do not fit; passes keep such errors.
+    /// Shapes that do not match; passes keep these errors.
     Shapes,
-    /// Anything else, assertions of shapes among them, which may be an error no longer when nothing needs it.
+    /// Another error, including assertions of shapes: it may disappear if no output needs its node.
     Values,
 }
 
-/// The graph as it was written, op by op: what no pass has touched.
+/// The original graph, evaluated op by op, without any pass.
 fn as_written(graph: &FunctionGraph, inputs: &[Value]) -> Result<Value, Refused> {
     let mut values: Vec<Option<Value>> = vec![None; graph.vars.len()];
     for (value, var) in values.iter_mut().zip(&graph.vars) {
@@ -50,7 +50,7 @@ fn as_written(graph: &FunctionGraph, inputs: &[Value]) -> Result<Value, Refused>
     Ok(values[graph.outputs[0] as usize].clone().unwrap())
 }
 
-/// Numbers at which formulas go wrong, in the dtype and shape of `like`, from another one on at each turn.
+/// Special values in the dtype and shape of `like`, starting from a different one in each turn.
 fn awkward(like: &Value, turn: usize) -> Value {
     let len = like.len();
     let picked = |count: usize| (0..len).map(move |i| (i + turn) % count);
@@ -64,16 +64,16 @@ fn awkward(like: &Value, turn: usize) -> Value {
     value.unwrap().cast(like.dtype()).unwrap()
 }
 
-/// How a rewritten graph must agree with what was written.
+/// How the rewritten graph must agree with the original.
 #[derive(Clone, Copy, PartialEq)]
 enum Keeps {
-    /// In every number, NaN, infinity and the sign of zero among them.
+    /// In every element, including NaN, infinities and the sign of zero.
     Values,
-    /// Where what was written is a finite number, to the digits that it has; the point of the rule is that it
-    /// has fewer. What arguments of nothing but NaN make NaN stays so.
+    /// Where the original is finite, to the digits that it has: the point of the rule is that the original
+    /// has fewer correct digits. Results that NaN arguments make NaN stay NaN.
     Digits,
-    /// Where what was written is a finite number: the rule cancels what makes NaN of 0, infinities and NaN,
-    /// or ignores the sign of 0.
+    /// Where the original is finite: the rule cancels terms that turn 0, infinities and NaN into NaN, or
+    /// ignores the sign of 0.
     Finite,
 }
 
@@ -93,8 +93,9 @@ fn agree(keeps: Keeps, given: &[Value], want: &Value, got: &Value) {
     }
 }
 
-/// Checks a law: which nodes are left, that the rule of its name was applied, that nothing more is found, and
-/// that a call gives what was written; at the values given, at awkward ones, and of empty arrays.
+/// Checks a law: the remaining nodes, that the rule of the same name was applied, that a second run changes
+/// nothing, and that a call returns the original values, at the given values, at special values and for empty
+/// arrays.
 #[track_caller]
 fn check(keeps: Keeps, name: &str, inputs: &[(&Variable, Value)], expression: &Variable, left: &[&str]) {
     let variables: Vec<Variable> = inputs.iter().map(|i| i.0.clone()).collect();
@@ -141,7 +142,7 @@ fn check(keeps: Keeps, name: &str, inputs: &[(&Variable, Value)], expression: &V
     for axis in 0..given().map(Value::ndim).max().unwrap_or(0) {
         at(given().map(|value| with_extent(value, axis, 0)).collect());
     }
-    // One of them alone is longer or shorter along an axis: it broadcasts, or it does not fit.
+    // One argument alone is longer or shorter along an axis: it broadcasts, or is refused.
     for one in 0..inputs.len() {
         for (axis, extent) in (0..inputs[one].1.ndim()).flat_map(|axis| [(axis, 1), (axis, 4)]) {
             let mut values: Vec<Value> = given().cloned().collect();
@@ -151,9 +152,9 @@ fn check(keeps: Keeps, name: &str, inputs: &[(&Variable, Value)], expression: &V
     }
 }
 
-/// `law!(name, (inputs), expression => ["ops", "left"])`: the expression, compiled, has these nodes in this
-/// order, and every number keeps its value. `stable!` is the same of a rule that exists to keep digits,
-/// `finite!` of one that cancels: see [`Keeps`].
+/// `law!(name, (inputs), expression => ["ops", "left"])`: the compiled expression has these nodes in this
+/// order, and every element keeps its value. `stable!` is for rules that preserve digits, `finite!` for rules
+/// that cancel; see [`Keeps`].
 macro_rules! law {
     ($name:ident, ($($x:ident = $value:expr),*), $expression:expr => $left:expr) => {
         law!(Keeps::Values, $name, ($($x = $value),*), $expression => $left);

@@ -1,4 +1,4 @@
-//! Laws of sums of products, and of fills beside them.
+//! Laws of sums of products, and of products with fills.
 
 use super::*;
 

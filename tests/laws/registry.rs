@@ -1,5 +1,5 @@
-//! The registry of rules and passes: every rule has a law; rules and passes of a program's own, written with
-//! the public API alone.
+//! The registry of rules and passes. Every rule has a law. User-defined rules and passes need only the public
+//! API.
 
 use super::*;
 use workalike::kernels::ops::{COS, DIV, EXP, NEG, SIN};
@@ -30,7 +30,7 @@ fn every_rule_has_a_law() {
 }
 
 #[test]
-fn every_rule_has_a_name_of_its_own_and_says_what_it_does() {
+fn every_rule_has_a_unique_name_and_a_description() {
     let rewrites = Rewrites::default();
     let mut sorted = names(&rewrites);
     assert!(sorted.len() > 60, "{sorted:?}");
@@ -61,7 +61,7 @@ fn doubled() -> Rule {
     })
 }
 
-/// The labels of what a vector's Function is compiled to.
+/// The labels of the compiled Function of a vector.
 fn compiled(rewrites: Rewrites, of: impl Fn(&Variable) -> Variable) -> Result<Vec<String>> {
     let x = vector::<f64>("x");
     Ok(ops(function([&x]).output(of(&x)).rewrites(rewrites).compile()?.graph()))
@@ -71,7 +71,7 @@ fn with(rule: Rule) -> Rewrites {
     Rewrites::default().with_rule(rule).unwrap()
 }
 
-/// The message of what one more rule makes of `exp(x)`.
+/// The error message of compiling `exp(x)` with one more rule.
 fn refusal(replace: impl Fn(&[Variable]) -> Result<Option<Variable>> + Send + Sync + 'static) -> String {
     let rule = Rule::elementwise("test.wrong", "a rule that is wrong", EXP, replace);
     let message = compiled(with(rule), Variable::exp).unwrap_err().to_string();
@@ -93,7 +93,7 @@ fn a_program_adds_rules() {
     let got = f.call(args![given]).unwrap()[0].to_f64s();
     assert!(got.iter().zip(&want).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?} {want:?}");
     assert_eq!(w.get_value().unwrap().to_f64s(), [1.0, 4.0]);
-    // They come first, in their order; what is taken out again is not applied.
+    // They come first, in order; a removed one is not applied.
     assert_eq!(names(&rewrites)[..2], ["test.tangent", "test.doubled"]);
     let fewer = rewrites.without("test.tangent").unwrap();
     assert_eq!(compiled(fewer, |x| x.sin() / x.cos()).unwrap(), ["sin", "cos", "true_divide"]);
@@ -101,7 +101,7 @@ fn a_program_adds_rules() {
 
 #[test]
 fn a_replacement_is_rewritten_too() {
-    // The rule gives what a rule of this library takes.
+    // The result of the rule is matched by a rule of this library.
     let rule = Rule::elementwise("test.there_and_back", "exp(-x) is log(exp(sin(-x)))", EXP, |inputs| {
         Ok(if argument(&inputs[0], NEG).is_some() { Some(inputs[0].sin().exp().log()) } else { None })
     });
@@ -115,7 +115,7 @@ fn a_rule_that_changes_the_type_is_an_error() {
     assert!(message.contains("float32(?,), expected float64(?,)"), "{message}");
     let message = refusal(|inputs| Ok(Some(inputs[0].sum(0))));
     assert!(message.contains("float64(), expected float64(?,)"), "{message}");
-    // One element would broadcast beside others.
+    // An operand of one element would broadcast to the other operands.
     let message = refusal(|_| Ok(Some(constant(array![1f64]))));
     assert!(message.contains("float64(1,), expected float64(?,)"), "{message}");
 }
@@ -133,7 +133,7 @@ fn a_rule_without_end_is_an_error() {
 }
 
 #[test]
-fn what_a_rule_may_not_do_names_it() {
+fn errors_of_a_rule_name_it() {
     assert!(refusal(|_| Err(Error::Compile("not today".into()))).contains("not today"));
     assert!(refusal(|_| Ok(Some(vector::<f64>("elsewhere")))).contains("elsewhere"));
     assert!(refusal(|inputs| Ok(Some(inputs[0].reshape([-3])))).contains("extent -3 is negative"));
@@ -170,7 +170,7 @@ fn a_program_adds_passes() {
         });
         compiled(Rewrites::default().with_pass(pass).unwrap(), Variable::exp).map_err(|e| e.to_string())
     };
-    // It runs before `prune`, so a node that nothing reads goes.
+    // It runs before `prune`, so unused nodes are removed.
     let more = |graph: &mut FunctionGraph| {
         let (op, inputs) = (graph.nodes[0].op.clone(), graph.nodes[0].inputs.clone());
         graph.add_node(op, inputs, vec![TensorType::of_rank(DType::F64, 1)]);

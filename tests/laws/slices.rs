@@ -1,4 +1,4 @@
-//! Laws of slices, and of views that are taken before an op.
+//! Laws of slices, and of views that are moved before an op.
 
 use super::*;
 use workalike::ops::{Bound, Slot, Subtensor};
@@ -44,9 +44,9 @@ law!(transpose_of_a_product, (x = array![[1f64, 2.], [3., 4.]], y = array![[5f64
 law!(product_that_is_used_twice_stays, (x = array![[1f64, 2.], [3., 4.]]), { let y = x.dot(&x); &y + y.t() } =>
     ["dot", "dimshuffle[1,0]", "add"]);
 
-/// Merging forgets no index that is out of range.
+/// Merging keeps the check of every index.
 #[test]
-fn what_is_out_of_range_stays_an_error() {
+fn indices_out_of_range_stay_errors() {
     let x = vector::<f64>("x");
     for (y, given) in [
         (x.index(idx![0..2]).index(idx![2]), 5),
@@ -62,7 +62,7 @@ fn what_is_out_of_range_stays_an_error() {
     }
 }
 
-/// Infinities and the signs of zeros, to the bit.
+/// Infinities and signs of zero, bit by bit.
 #[test]
 fn special_values_pass_slices_and_sums() {
     let x = vector::<f64>("x");

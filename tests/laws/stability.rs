@@ -1,4 +1,4 @@
-//! Laws of the rules that keep digits and do not overflow.
+//! Laws of the rules for numerical stability.
 
 use super::*;
 
@@ -42,7 +42,7 @@ law!(expm1_softplus, (x = array![-50f64, 0.3]), x.softplus().expm1() => ["exp"])
 law!(sqr_sqrt, (x = array![1e-3f64, 2.]), x.sqrt().sqr() => ["absolute", "greater_equal", "where"]);
 law!(product_of_roots, (x = 2f64), x.sqrt() * x.sqrt() => ["absolute", "greater_equal", "where"]);
 
-/// What was -inf, and NaN when differentiated, is a number.
+/// The original is -inf, and its gradient NaN; the result is finite.
 #[test]
 fn log_erfc_of_large_numbers_has_a_value_and_a_gradient() {
     let x = vector::<f64>("x");

@@ -1,5 +1,5 @@
-//! Files that ask for much more than they are: each kind once took time or memory that grew with the square
-//! of its size.
+//! Files whose tables claim far more than the file holds. Each kind once took time or memory quadratic in the
+//! size of the file.
 
 use super::tables::*;
 
@@ -65,7 +65,7 @@ fn input(ty: TypeRow) -> InputRow {
     InputRow { name: None, ty, default: None }
 }
 
-/// A function that gives its only input.
+/// A Function that returns its only input.
 fn function(name: &str) -> FunctionRow {
     let inputs = vec![input(ty(F32, &[-1]))];
     FunctionRow { name: name.into(), graph: 0, inputs, outputs: vec![None], shared: vec![] }
@@ -76,7 +76,7 @@ fn identity() -> GraphRow {
     GraphRow { vars, inputs: vec![0], outputs: vec![0], ..GraphRow::default() }
 }
 
-/// `count` nodes of the first op, one after the other.
+/// A chain of `count` nodes of the first op.
 fn chain(count: usize) -> GraphRow {
     let mut graph = identity();
     for i in 0..count as u32 {
@@ -92,38 +92,71 @@ pub(crate) fn bomb(kind: &str, n: usize) -> Vec<u8> {
     let mut tables =
         Tables { graphs: vec![identity()], functions: vec![function("main")], ..Tables::default() };
     let mut tensors = vec![7u8; 64];
-    let sin = || op("elemwise", vec![attribute("op", 2, vec![], "sin")]);
+    match kind {
+        "text" => return long_text(n, &tables, &tensors),
+        "states" | "borrowed" => return options(kind, n, tables),
+        _ => {}
+    }
     let t = &mut tables;
+    let known = tensor_tables(kind, n, t, &mut tensors) || op_tables(kind, n, t) || lists(kind, n, t);
+    assert!(known, "unknown kind {kind}");
+    file(&bytes(&tables), &tensors)
+}
+
+/// Tensors, and what refers to them: constants, shared variables and defaults. False for other kinds.
+fn tensor_tables(kind: &str, n: usize, t: &mut Tables, tensors: &mut Vec<u8>) -> bool {
     match kind {
         "tensors" => {
-            tensors = vec![7; n / 2];
+            *tensors = vec![7; n / 2];
             t.tensors = (0..n / 6).map(|_| tensor(&[n as u64 / 2], 0)).collect();
         }
         "overlap" => {
-            tensors = vec![7; n / 2];
+            *tensors = vec![7; n / 2];
             t.tensors = (0..n / 12).map(|i| tensor(&[(n / 4) as u64], i)).collect();
         }
         "shared" => {
-            tensors = vec![7; n / 2];
+            *tensors = vec![7; n / 2];
             t.tensors = vec![tensor(&[n as u64 / 2], 0)];
             t.shared = (0..n / 16).map(|i| shared(i, ty(U8, &[-1]), 0)).collect();
-        }
-        "functions" => t.functions = (0..n / 14).map(|i| function(&format!("{i:05x}"))).collect(),
-        "unknown functions" => {
-            t.ops = vec![op(&"x".repeat(n / 2), vec![])];
-            t.graphs = vec![chain(n / 40)];
-            t.functions = (0..n / 28).map(|i| function(&format!("{i:05x}"))).collect();
         }
         "axes" => {
             t.tensors = vec![tensor(&vec![1; n / 2], 0)];
             t.graphs[0].vars.extend((0..n / 12).map(|_| var(ty(U8, &[]), 2, 0)));
         }
-        "many axes" => t.graphs[0].vars.extend((0..n / 70).map(|_| var(ty(F32, &[-1; 64]), 3, 0))),
         "constants" => {
             t.tensors = vec![tensor(&[1; 64], 0)];
             t.graphs[0].vars.extend((0..n / 6).map(|_| var(ty(U8, &[]), 2, 0)));
         }
-        "vars" => t.graphs[0].vars.extend((0..n / 6).map(|_| var(ty(F32, &[]), 3, 0))),
+        "shares" => {
+            let count = n / 24;
+            *tensors = vec![0; count];
+            t.tensors = (0..count).map(|i| tensor(&[], i)).collect();
+            t.shared = (0..count).map(|i| shared(i, ty(U8, &[]), i as u32)).collect();
+            t.graphs[0].vars.extend((0..count).map(|i| var(ty(U8, &[]), 1, i as u32)));
+            t.graphs[0].shared = (1..=count as u32).collect();
+            t.functions[0].shared = (0..count as u32).collect();
+        }
+        "empty tensors" => t.tensors = (0..n / 4).map(|_| tensor(&[0], 0)).collect(),
+        "defaults" => {
+            *tensors = vec![0; n / 2];
+            t.tensors = vec![TensorRow { dtype: F32, shape: vec![n as u64 / 8], offset: 0 }];
+            t.functions = (0..n / 30).map(|i| function(&format!("{i:05x}"))).collect();
+            t.functions.iter_mut().for_each(|f| f.inputs[0].default = Some(0));
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Ops and nodes. False for other kinds.
+fn op_tables(kind: &str, n: usize, t: &mut Tables) -> bool {
+    let sin = || op("elemwise", vec![attribute("op", 2, vec![], "sin")]);
+    match kind {
+        "unknown functions" => {
+            t.ops = vec![op(&"x".repeat(n / 2), vec![])];
+            t.graphs = vec![chain(n / 40)];
+            t.functions = (0..n / 28).map(|i| function(&format!("{i:05x}"))).collect();
+        }
         "nodes" => {
             t.ops = vec![sin()];
             t.graphs[0].nodes = vec![NodeRow { op: 0, inputs: vec![], outputs: vec![] }; n / 3];
@@ -162,6 +195,17 @@ pub(crate) fn bomb(kind: &str, n: usize) -> Vec<u8> {
             t.ops = vec![op("reshape", vec![attribute("extents", 1, vec![1; n / 2], "")])];
             t.graphs = vec![chain(n / 40)];
         }
+        _ => return false,
+    }
+    true
+}
+
+/// Lists of graphs and Functions. False for other kinds.
+fn lists(kind: &str, n: usize, t: &mut Tables) -> bool {
+    match kind {
+        "functions" => t.functions = (0..n / 14).map(|i| function(&format!("{i:05x}"))).collect(),
+        "many axes" => t.graphs[0].vars.extend((0..n / 70).map(|_| var(ty(F32, &[-1; 64]), 3, 0))),
+        "vars" => t.graphs[0].vars.extend((0..n / 6).map(|_| var(ty(F32, &[]), 3, 0))),
         "outputs" => {
             t.graphs[0].outputs = vec![0; n / 2];
             t.functions[0].outputs = vec![None; n / 2];
@@ -170,38 +214,22 @@ pub(crate) fn bomb(kind: &str, n: usize) -> Vec<u8> {
             t.graphs[0].inputs = vec![0; n / 5];
             t.functions[0].inputs = vec![input(ty(F32, &[-1])); n / 5];
         }
-        "shares" => {
-            let count = n / 24;
-            tensors = vec![0; count];
-            t.tensors = (0..count).map(|i| tensor(&[], i)).collect();
-            t.shared = (0..count).map(|i| shared(i, ty(U8, &[]), i as u32)).collect();
-            t.graphs[0].vars.extend((0..count).map(|i| var(ty(U8, &[]), 1, i as u32)));
-            t.graphs[0].shared = (1..=count as u32).collect();
-            t.functions[0].shared = (0..count as u32).collect();
-        }
         "updates" => t.graphs[0].updates = vec![(0, 0); n / 2],
-        "text" => {
-            let mut bytes = bytes(&tables);
-            // In place of the number of ops: one, with an id of a gigabyte that is not there.
-            bytes.splice(0..1, [1, 252, 0, 0, 0, 64]);
-            bytes.resize(n, b'x');
-            return file(&bytes, &tensors);
-        }
-        "empty tensors" => t.tensors = (0..n / 4).map(|_| tensor(&[0], 0)).collect(),
         "graphs" => t.graphs.extend(vec![GraphRow::default(); n / 6]),
-        "defaults" => {
-            tensors = vec![0; n / 2];
-            t.tensors = vec![TensorRow { dtype: F32, shape: vec![n as u64 / 8], offset: 0 }];
-            t.functions = (0..n / 30).map(|i| function(&format!("{i:05x}"))).collect();
-            t.functions.iter_mut().for_each(|f| f.inputs[0].default = Some(0));
-        }
-        "states" | "borrowed" => return options(kind, n, tables),
-        _ => panic!("unknown kind {kind}"),
+        _ => return false,
     }
-    file(&bytes(&tables), &tensors)
+    true
 }
 
-/// A Function with many updates and outputs, and options of calls for more.
+/// Tables whose number of ops is replaced by one op with an id of 1 GiB, which the file does not have.
+fn long_text(n: usize, tables: &Tables, tensors: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes(tables);
+    bytes.splice(0..1, [1, 252, 0, 0, 0, 64]);
+    bytes.resize(n, b'x');
+    file(&bytes, tensors)
+}
+
+/// A Function with many updates and outputs, and more call options than it has.
 fn options(kind: &str, n: usize, mut tables: Tables) -> Vec<u8> {
     let count = n / 100;
     let graph = &mut tables.graphs[0];
@@ -214,11 +242,11 @@ fn options(kind: &str, n: usize, mut tables: Tables) -> Vec<u8> {
     tables.functions[0].shared = (0..count as u32).collect();
     tables.functions[0].outputs = vec![None; count];
     let (states, borrowed) = if kind == "states" { (n / 10, 0) } else { (count, n / 8) };
-    // Version 1, one Function "main", its one input without options.
+    // Version 1; one Function, "main"; its one input has no options.
     let mut options = b"\x01\x01\0\0\0\x04\0\0\0main\x01\0\0\0\0".to_vec();
     options.extend((states as u32).to_le_bytes());
     for at in 0..states as u32 {
-        // Without a name; its shared variable; lossless.
+        // No name; the shared variable; lossless.
         options.push(0);
         options.extend(at.to_le_bytes());
         options.push(0);

@@ -1,5 +1,5 @@
-//! Loading is linear: no file makes it take more than four times its size of memory and 16 MiB, nor time that
-//! grows faster than the file. Memory is counted by the allocator of this program, for each thread.
+//! Loading is linear: memory is at most four times the size of the file plus 16 MiB, and time is proportional
+//! to the size. The global allocator of this program counts memory per thread.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,37 +11,41 @@ use std::cell::Cell;
 use workalike::prelude::*;
 
 thread_local! {
-    /// Bytes that this thread took and did not give back, and the most of them.
+    /// Bytes that this thread holds, and the maximum.
     static TAKEN: Cell<(isize, isize)> = const { Cell::new((0, 0)) };
 }
 
 struct Counting;
 
 fn count(bytes: isize) {
-    // A thread that ends has no counter any more.
+    // A thread that ends has lost its counter.
     let _ = TAKEN.try_with(|taken| {
         let (now, most) = taken.get();
         taken.set((now + bytes, most.max(now + bytes)));
     });
 }
 
-// SAFETY: every call is passed on to the system's allocator, with the caller's own arguments.
+// SAFETY: every call is forwarded to the system allocator with its arguments, and the counter allocates
+// nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller keeps `alloc`'s contract, which is the same.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc` for `layout`, which is that of
+        // `System.alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as isize);
-        // SAFETY: the caller keeps `alloc_zeroed`'s contract, which is the same.
+        // SAFETY: the caller upholds the contract of `GlobalAlloc::alloc_zeroed` for `layout`, which is that
+        // of `System.alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         count(-(layout.size() as isize));
-        // SAFETY: `at` is of `alloc`, which is the system's, with this layout.
+        // SAFETY: the caller guarantees that one of the functions above returned `at` for this layout, and
+        // both call `System`.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -49,7 +53,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What an action gives, and the most bytes that it held at a time.
+/// The result of an action, and the most bytes that it held.
 fn measured<T>(action: impl FnOnce() -> T) -> (T, usize) {
     let start = TAKEN.get().0;
     TAKEN.set((start, start));
@@ -59,7 +63,7 @@ fn measured<T>(action: impl FnOnce() -> T) -> (T, usize) {
 
 fn check(what: &str, file: &[u8]) -> workalike::Result<Bundle> {
     let (bundle, peak) = measured(|| Bundle::from_bytes(file));
-    // The bytes themselves are counted as those of a file are, that is read.
+    // The bytes of the file are counted, as if it were read.
     let (peak, bound) = (peak + file.len(), 4 * file.len() + (16 << 20));
     assert!(peak <= bound, "{what}: a file of {} bytes took {peak}, more than {bound}", file.len());
     bundle
@@ -70,7 +74,7 @@ fn no_file_takes_more_than_its_share() {
     for kind in bombs::KINDS {
         for size in [1_000, 60_000, 400_000, 4_000_000] {
             let bundle = check(kind, &bombs::bomb(kind, size));
-            // What loads is dropped within the test's time, too.
+            // The Bundle is dropped within the measured time.
             drop(bundle);
         }
     }
@@ -126,7 +130,7 @@ fn no_damaged_file_takes_more_than_its_share() {
 }
 
 #[test]
-fn what_is_saved_loads_however_large_the_graph() {
+fn large_graphs_are_saved_and_loaded() {
     let x = vector::<f32>("x");
     let mut y = x.clone();
     for _ in 0..60_000 {

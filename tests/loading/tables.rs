@@ -1,4 +1,5 @@
-//! The tables of a file, as anybody may write them: what `src/format` reads, encoded by bincode.
+//! The tables of a file, written without the checks of the library: the types that `src/format` reads,
+//! encoded by bincode.
 
 use serde::Serialize;
 
@@ -91,7 +92,7 @@ pub(crate) struct TensorRow {
     pub(crate) offset: u64,
 }
 
-/// The bytes of tables.
+/// Encodes tables.
 pub(crate) fn bytes(tables: &Tables) -> Vec<u8> {
     bincode::serde::encode_to_vec(tables, bincode::config::standard()).unwrap()
 }
@@ -122,7 +123,7 @@ pub(crate) fn of_sections(sections: &[(u32, &[u8])]) -> Vec<u8> {
     file
 }
 
-/// Puts the right checksums on damaged sections.
+/// Corrects the checksums of damaged sections.
 pub(crate) fn with_checksums(mut file: Vec<u8>) -> Vec<u8> {
     let count = u32::from_le_bytes(file[12..16].try_into().unwrap()) as usize;
     for entry in 0..count {

@@ -1,16 +1,16 @@
-//! Times single ops, on request: `ops.py` asks, and times NumPy's in between on the same data.
+//! Times single ops on request, for `ops.py`, which times NumPy's ops in between on the same data.
 //!
-//! A request is a line of JSON on stdin, an answer one on stdout:
+//! A request is one line of JSON on stdin; the answer is one line on stdout:
 //!
 //! ```text
 //! {"op": "add", "inputs": [{"dtype": "float32", "shape": [1000], "file": "a.bin"}, ..], "result": "y.bin"}
-//! {"dtype": "float32", "shape": [1000]}        the op is compiled, has run, and its result is in the file, if one is named
-//! {"seconds": 0.005}
-//! {"us": 0.71}                                 microseconds a call, at least so long or one call
-//! {"error": "..."}                             instead of either
+//! {"dtype": "float32", "shape": [1000]}   the op has run; its result is in the file, if one is named
+//! {"seconds": 0.005}                      repeats the op for at least this time
+//! {"us": 0.71}                            microseconds per call
+//! {"error": "..."}                        instead of either answer
 //! ```
 //!
-//! The inputs are shared variables and the result is borrowed, as NumPy's is written to `out=`.
+//! The inputs are shared variables, and the result is borrowed, as NumPy writes to `out=`.
 
 mod named;
 
@@ -82,7 +82,7 @@ fn compile(
     Ok((simulator, answer))
 }
 
-/// Microseconds a call.
+/// Microseconds per call.
 fn time(simulator: &mut Simulator, seconds: f64) -> Result<f64, Failed> {
     let args = args![];
     let mut run = |calls: u64| -> Result<f64, Failed> {

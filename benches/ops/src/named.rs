@@ -1,12 +1,12 @@
-//! What `ops.py` calls the ops: the rows of the table by their names, the others as `name` or `name:words`,
-//! in which a number is an axis or a count.
+//! The names of ops in `ops.py`: a row of the table by its name, other ops as `name` or `name:argument`,
+//! where a number is an axis or a count.
 
 use workalike::Error;
 use workalike::kernels::ops::ScalarOp;
 use workalike::ops::{Axes, Elemwise, Ix, Pad, Side, concatenate, stack};
 use workalike::prelude::*;
 
-/// The op `name` of these.
+/// The op `name` applied to `x`.
 pub(crate) fn named(name: &str, x: &[Variable]) -> Result<Variable, Error> {
     if let Some(op) = ScalarOp::named(name) {
         return row(op, x);

@@ -1,5 +1,5 @@
-//! What stands before a first call: how long a graph takes to write, differentiate, rewrite and lower. No
-//! kernel is compiled and nothing runs; `first` times those.
+//! Times the work before a first call: building, differentiating, rewriting and lowering a graph. No kernel
+//! is compiled or run; `first` times that.
 
 use super::measure::Row;
 use crate::report::Result;
@@ -14,12 +14,12 @@ const LAYERS: [usize; 5] = [784, 1000, 1000, 1000, 10];
 /// Examples in a step, and in the data.
 const BATCH: usize = 20;
 const EXAMPLES: usize = 200;
-/// How often it is done; the median counts.
+/// Repetitions; the median is reported.
 const REPEATS: usize = 15;
-/// What is timed, in order.
+/// The timed parts, in order.
 const PARTS: [&str; 4] = ["build", "grad", "rewrite", "lower"];
 
-/// What the network is made of, and learns from.
+/// The data and the first weights of the network.
 struct Given {
     data: SharedVariable,
     labels: SharedVariable,
@@ -38,8 +38,8 @@ impl Given {
         })
     }
 
-    /// Microseconds of each part: a step of gradient descent on a slice of the data, of a network of sigmoid
-    /// layers under a softmax.
+    /// Microseconds of each part, for a step of gradient descent on a slice of the data. The network has
+    /// sigmoid layers and a softmax.
     fn times(&self, device: &Arc<dyn Device>) -> Result<[f64; 4]> {
         let mut last = Instant::now();
         let mut lap = || {
@@ -74,13 +74,13 @@ impl Given {
         let rewrite = lap();
         let simulator = train.optimize(device.clone())?;
         lap();
-        // A report of memory takes the whole Program, laid out, and nothing else.
+        // A memory report needs the whole Program with its memory plan, and nothing else.
         simulator.memory_report(args![0i64])?;
         Ok([build, grad, rewrite, lap()])
     }
 }
 
-/// Name and row of each part, and of all.
+/// The name and the row of each part, and of the total.
 pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Row)>> {
     let given = Given::new()?;
     let times = (0..REPEATS).map(|_| given.times(device)).collect::<Result<Vec<_>>>()?;
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_is_its_parts() {
+    fn the_total_is_the_sum_of_its_parts() {
         let device = Host::threads(1).open().unwrap();
         let times = Given::new().unwrap().times(&device).unwrap();
         assert!(times.iter().all(|&us| us > 0.0), "{times:?}");

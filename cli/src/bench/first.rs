@@ -11,7 +11,7 @@ use workalike::prelude::*;
 use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
 
-/// Folders in which drivers and compilers keep what they made. Empty ones make a cold start.
+/// The variables that name the cache folders of drivers and compilers. Empty folders make a cold start.
 const CACHES: &[&str] = &["XDG_CACHE_HOME", "POCL_CACHE_DIR", "CUDA_CACHE_PATH"];
 
 /// In the new process: prints how long each part took, in microseconds.
@@ -23,7 +23,7 @@ pub(super) fn child(file: &Path, place: impl Open + Copy) -> Result<()> {
         us
     };
     let device = place.open()?;
-    // A context may be made late: a copy asks for it.
+    // Some drivers create the context at the first copy.
     let region = Region { bytes: 1024, ..Region::whole(device.allocate(4096)?) };
     device.upload(&[0; 1024], &region)?;
     device.synchronize()?;
@@ -39,7 +39,7 @@ pub(super) fn child(file: &Path, place: impl Open + Copy) -> Result<()> {
     say_json(&json!({ "open": open, "handles": handles, "load": load, "call": call, "sum": sum }).to_string())
 }
 
-/// The first product of a device that has a library for them, which sets the library up.
+/// The first matrix product on a device with a library for products: it initialises the library.
 fn first_product(device: &dyn Device, zeros: &Region) -> Result<()> {
     let product = Matmul {
         dtype: DType::F32,
@@ -61,8 +61,8 @@ fn first_product(device: &dyn Device, zeros: &Region) -> Result<()> {
     Ok(device.synchronize()?)
 }
 
-/// Name and row of each part: device and handles apart from what leads from the file to the first result;
-/// with cold caches and with warm ones.
+/// The name and the row of each part, with cold and with warm caches. Opening the device and the library
+/// handles are rows apart from the sum of loading the file to the first result.
 pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, Row)>> {
     let mlp = workloads::named("mlp").ok_or_else(|| Failure::new("there is no workload mlp"))?;
     let function = (mlp.build)(&Settings::of(mlp, false, [])?)?;
@@ -74,7 +74,7 @@ pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, Row)>> {
     for caches in ["cold", "warm"] {
         let mut command = process::Command::new(std::env::current_exe().during("this program's own file")?);
         command.args(prefix).args(["--device", id, "--first-result"]).arg(&file);
-        // The second process finds what the first one left.
+        // The second process finds the first one's caches.
         command.envs(CACHES.iter().map(|cache| (cache, folder.path().join(cache))));
         let output = command.output().during("a new process")?;
         if !output.status.success() {

@@ -8,9 +8,9 @@ use workalike::prelude::*;
 use workalike::rehost::Open;
 use workalike::rehost::verify::{Check, verify};
 
-/// How often a time is taken; the median counts.
+/// Repeats of a measurement; the median is reported.
 const REPEATS: usize = 7;
-/// How long one of them should take, in seconds, and the most calls it is made of.
+/// Target time of one repeat in seconds, and the largest number of calls in it.
 const REPEAT_SECONDS: f64 = 0.1;
 const MOST_CALLS: f64 = 2_000.0;
 
@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(super) variant: String,
     pub(super) device: String,
     pub(super) lib: &'static str,
-    /// Microseconds a call or step: the median of several repeats.
+    /// Microseconds per call or iteration: the median of the repeats.
     pub(super) us: f64,
     /// The fastest and the slowest repeat.
     pub(super) us_min: f64,
@@ -30,7 +30,7 @@ pub(crate) struct Row {
     pub(super) bytes: f64,
     /// The floating-point operations it must do.
     pub(super) flops: f64,
-    /// Kernels, library calls and copies a call or step starts.
+    /// Kernels, library calls and copies that a call or iteration launches.
     pub(super) launches: u64,
     /// The sum of all outputs and shared variables after three calls.
     pub(super) checksum: f64,
@@ -57,7 +57,7 @@ impl Row {
     }
 }
 
-/// What was measured of a line.
+/// The measurements of a line.
 pub(super) struct Timed {
     times: Vec<f64>,
     bytes: f64,
@@ -84,8 +84,8 @@ impl Timed {
     }
 }
 
-/// Checks three calls, state included, against the reference (of `small`, where there is one), and that steps
-/// without coming back do what calls do; then times.
+/// Checks three calls, state included, against the reference (of `small`, if given), and checks that `run_n`
+/// does what calls do. Then measures.
 pub(super) fn measure(
     function: &Function,
     small: Option<&Function>,
@@ -119,7 +119,7 @@ pub(super) fn measure(
     })
 }
 
-/// Three steps without coming back leave the state that three calls leave.
+/// Three iterations of `run_n` leave the same state as three calls.
 fn check_steps(function: &Function, args: &Args, place: impl Open + Copy) -> Result<()> {
     let (mut steps, mut calls) = (function.fork()?.optimize(place)?, function.fork()?.optimize(place)?);
     steps.run_n(3, args.clone())?;
@@ -147,7 +147,7 @@ fn sum(value: &Value) -> f64 {
     value.to_f64s().iter().sum()
 }
 
-/// Microseconds a call of each repeat, sorted.
+/// Microseconds per call of each repeat, sorted.
 fn time(simulator: &mut Simulator, args: &Args, way: Way) -> Result<Vec<f64>> {
     let mut run = |calls: u64| -> Result<f64> {
         let start = Instant::now();
@@ -174,7 +174,8 @@ fn time(simulator: &mut Simulator, args: &Args, way: Way) -> Result<Vec<f64>> {
     };
     run(3)?;
     let once = run(1)?.min(run(1)?);
-    // Once more with several calls, because a single one pays for the synchronization alone.
+    // Measured again with several calls per synchronization: a single call includes the whole
+    // synchronization.
     let few = (REPEAT_SECONDS / 5.0 / once).clamp(1.0, MOST_CALLS) as u64;
     let each = run(few)? / few as f64;
     let calls = (REPEAT_SECONDS / each).clamp(1.0, MOST_CALLS) as u64;

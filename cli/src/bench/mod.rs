@@ -1,7 +1,7 @@
 //! `workalike bench`: saved files and built-in workloads, checked against the reference and then timed.
 //!
-//! `measure` checks and times a line; `compile` times what stands before a first call, `first` the first
-//! result of a process that knows nothing yet.
+//! `measure` checks and times a line. `compile` times the work before a first call, `first` the first result
+//! of a new process.
 
 mod compile;
 mod first;
@@ -20,7 +20,7 @@ use workalike::rehost::Open;
 
 #[derive(clap::Args)]
 pub(crate) struct Bench {
-    /// Saved files, and built-in workloads; all workloads unless said
+    /// Saved files and built-in workloads; default: all workloads
     #[arg(value_name = "FILE|WORKLOAD")]
     what: Vec<String>,
     #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
@@ -31,13 +31,13 @@ pub(crate) struct Bench {
     /// Prints one JSON object a line
     #[arg(long)]
     json: bool,
-    /// A size of the workloads, in place of those of the table
+    /// A size of the workloads, instead of those of the table
     #[arg(long, value_name = "KEY=N", value_parser = setting)]
     size: Vec<(String, String)>,
-    /// Also at sizes that nobody tunes for
+    /// Also measures odd sizes, which no library is tuned for
     #[arg(long)]
     odd: bool,
-    /// The method of a file; the only one, or `main`, unless said otherwise
+    /// The method of a file; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
@@ -47,7 +47,7 @@ pub(crate) struct Bench {
     /// Lists workloads and their variants
     #[arg(long)]
     list: bool,
-    /// In a process of its own: times the first result of this file
+    /// Times the first result of this file, in a new process
     #[arg(long, hide = true)]
     first_result: Option<PathBuf>,
 }
@@ -60,7 +60,7 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Checks and times; `prefix` are the words that lead to this command in a new process.
+/// Checks and times; `prefix` is the command line that reaches this command in a new process.
 pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
     let place = devices::choose(command.device);
     if let Some(file) = &command.first_result {
@@ -76,62 +76,76 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
     if command.list {
         return list(large);
     }
-    let all = || {
-        workloads::ALL
-            .iter()
-            .map(|w| w.name.to_string())
-            .chain(["compile".into(), "first_result".into()])
-            .collect()
-    };
-    let what: Vec<String> = if command.what.is_empty() { all() } else { command.what.clone() };
-    let mut wrong = Vec::new();
-    let wanted = |variant: &str| command.only.is_empty() || command.only.iter().any(|o| variant.contains(o));
-    for name in &what {
-        let mut each = |variant: &str, row: &dyn Fn() -> Result<Row>| -> Result<()> {
-            if !wanted(variant) {
-                return Ok(());
-            }
-            match row() {
-                Ok(row) => row.print(command.json),
-                Err(error) => {
-                    complain(&format!("{name} {variant}: {error}"));
-                    wrong.push(format!("{name} {variant}"));
-                    // Who reads rows must not take a line that failed for one that was not asked for.
-                    match command.json {
-                        true => say_json(&failed_row(name, variant, &id, &error.to_string())),
-                        false => Ok(()),
-                    }
-                }
-            }
-        };
-        match workloads::named(name) {
+    let mut rows = Rows { command, id: &id, failed: Vec::new() };
+    for name in names(command) {
+        match workloads::named(&name) {
             Some(workload) => {
                 for line in lines(workload, large, command)? {
-                    each(&line.variant, &|| workload_row(workload, &line, command, large, place, &id))?;
+                    let row = || workload_row(workload, &line, command, large, place, &id);
+                    rows.print(&name, &line.variant, row)?;
                 }
             }
             None if name == "compile" => {
                 for (variant, row) in compile::rows(&id, &place.open()?)? {
-                    each(&variant, &|| Ok(row.clone()))?;
+                    rows.print(&name, &variant, || Ok(row))?;
                 }
             }
             None if name == "first_result" => {
                 for (variant, row) in first::rows(&id, prefix)? {
-                    each(&variant, &|| Ok(row.clone()))?;
+                    rows.print(&name, &variant, || Ok(row))?;
                 }
             }
             None => {
-                for (variant, way) in
-                    [("host_result", Way::Host), ("device_result", Way::Device), ("run_n", Way::Steps)]
-                {
-                    each(variant, &|| file_row(Path::new(name), variant, way, command, place, &id))?;
+                let ways =
+                    [("host_result", Way::Host), ("device_result", Way::Device), ("run_n", Way::Steps)];
+                for (variant, way) in ways {
+                    let row = || file_row(Path::new(&name), variant, way, command, place, &id);
+                    rows.print(&name, variant, row)?;
                 }
             }
         }
     }
-    match wrong.len() {
+    match rows.failed.len() {
         0 => Ok(()),
-        _ => Err(Failure::new(format!("no result, or a wrong one: {}", wrong.join(", ")))),
+        _ => Err(Failure::new(format!("no result, or a wrong one: {}", rows.failed.join(", ")))),
+    }
+}
+
+/// The files and workloads to measure: the given ones, else every workload.
+fn names(command: &Bench) -> Vec<String> {
+    if !command.what.is_empty() {
+        return command.what.clone();
+    }
+    let built_in = workloads::ALL.iter().map(|workload| workload.name);
+    built_in.chain(["compile", "first_result"]).map(String::from).collect()
+}
+
+/// Prints rows, and collects the names of failed rows.
+struct Rows<'a> {
+    command: &'a Bench,
+    id: &'a str,
+    failed: Vec<String>,
+}
+
+impl Rows<'_> {
+    /// Measures and prints a row, unless `--only` excludes the variant.
+    fn print(&mut self, name: &str, variant: &str, row: impl FnOnce() -> Result<Row>) -> Result<()> {
+        let only = &self.command.only;
+        if !only.is_empty() && !only.iter().any(|text| variant.contains(text)) {
+            return Ok(());
+        }
+        match row() {
+            Ok(row) => row.print(self.command.json),
+            Err(error) => {
+                complain(&format!("{name} {variant}: {error}"));
+                self.failed.push(format!("{name} {variant}"));
+                // The JSON tells a row that failed from one that was not requested.
+                match self.command.json {
+                    true => say_json(&failed_row(name, variant, self.id, &error.to_string())),
+                    false => Ok(()),
+                }
+            }
+        }
     }
 }
 
@@ -140,7 +154,7 @@ fn failed_row(work: &str, variant: &str, device: &str, error: &str) -> String {
         .to_string()
 }
 
-/// The lines of a workload; with sizes of the user's own, one for each way of calling it.
+/// The lines of a workload. If the user sets sizes, one line for each way of calling.
 fn lines(workload: &Workload, large: bool, command: &Bench) -> Result<Vec<Line>> {
     let lines = (workload.lines)(large);
     if command.size.is_empty() {

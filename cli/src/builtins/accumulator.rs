@@ -3,7 +3,7 @@
 use crate::report::Result;
 use workalike::prelude::*;
 
-/// `accumulate` adds to `state`, `decrement` takes away; both give what it was before.
+/// `accumulate` adds to `state`, `decrement` subtracts from it; both return the value from before the call.
 pub(super) fn accumulator() -> Result<Bundle> {
     let inc = scalar::<i64>("inc");
     let state = shared("state", 0i64);

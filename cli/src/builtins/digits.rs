@@ -6,17 +6,17 @@ use workalike::prelude::*;
 
 /// Pixels of an image.
 pub(crate) const PIXELS: usize = 64;
-/// Digits there are.
+/// Number of classes.
 pub(crate) const CLASSES: usize = 10;
 /// Units of the network's hidden layer.
 const HIDDEN: usize = 128;
-/// The learning rate of calls that do not give one.
+/// The default learning rate.
 const RATE: f32 = 0.5;
 
 /// Methods `train` and `predict` of the network, `softmax_train` and `softmax_predict` of the classifier.
 ///
-/// `train` takes images `x` (n, 64) in 0 to 1, labels `y` (n) and a learning rate `lr`; it gives the cost,
-/// and moves the weights one step down its gradient. `predict` gives the most likely `label` of each image.
+/// `train` takes images `x` (n, 64) in 0 to 1, labels `y` (n) and a learning rate `lr`. It returns the cost
+/// and makes one step of gradient descent. `predict` returns the most likely `label` of each image.
 pub(crate) fn digits() -> Result<Bundle> {
     let x = tensor::<f32>("x", [None, Some(PIXELS)]);
     let streams = RandomStreams::new(1998);
@@ -52,8 +52,8 @@ fn methods(x: &Variable, scores: &Variable, weights: &[SharedVariable]) -> Resul
     Ok((train.updates(updates).compile()?, predict.compile()?))
 }
 
-/// First weights of a layer: uniform, of the variance that keeps signals at their size through a tanh layer
-/// (Glorot and Bengio, 2010).
+/// Initial weights of a layer (Glorot and Bengio, 2010): uniform, with a variance that preserves the size of
+/// signals through a tanh layer.
 fn glorot(streams: &RandomStreams, inputs: usize, outputs: usize) -> Result<Value> {
     let bound = (6.0 / (inputs + outputs) as f64).sqrt();
     let draw = (streams.uniform::<f32>(&[inputs, outputs]) - 0.5) * (2.0 * bound);

@@ -6,7 +6,7 @@ use workalike::kernels::ops::{ScalarOp, TypeRule};
 use workalike::ops::elementwise as apply;
 use workalike::prelude::*;
 
-/// Names of one op; whichever of them the table uses, all are understood.
+/// Synonyms: all names of a group are accepted, whichever of them the table uses.
 const SYNONYMS: &[&[&str]] = &[
     &["negative", "neg"],
     &["absolute", "abs"],
@@ -50,7 +50,8 @@ const SYNONYMS: &[&[&str]] = &[
     &["where", "switch"],
 ];
 
-/// The inputs' names, and what the op's result is called for each number of them.
+/// The inputs' names. Below, the kinds of ops by number of arguments: the kind, the output's name and a
+/// description.
 const INPUTS: [&str; 3] = ["x", "y", "z"];
 const KINDS: [(&str, &str, &str); 3] = [
     ("unary", "y", "the ops of one argument"),
@@ -58,7 +59,7 @@ const KINDS: [(&str, &str, &str); 3] = [
     ("ternary", "out", "the ops of three arguments"),
 ];
 
-/// Unless numbers of axes are given, there is a method for each number of axes up to this, of each input.
+/// Without given ranks, there is a method for each rank of each input up to this one.
 const RANKS: usize = 3;
 
 /// The number of arguments of ops of this kind: `unary`, `binary` or `ternary`.
@@ -66,13 +67,13 @@ pub(super) fn arity(kind: &str) -> Option<usize> {
     KINDS.iter().position(|k| k.0 == kind).map(|at| at + 1)
 }
 
-/// An op of `arity` inputs. `dtypes` is one dtype for all or one for each, `ranks` likewise; without ranks
-/// there are methods for all.
+/// An op of `arity` inputs. `dtypes` and `ranks` have one element for all inputs or one for each. Without
+/// ranks there is a method for every combination of ranks.
 pub(super) fn elementwise(arity: usize, op: &str, dtypes: &str, ranks: Option<&str>) -> Result<Bundle> {
     let op = find(op, arity)?;
     let dtypes = each(dtypes, arity, "dtypes", words::dtype)?;
     let dtypes = match dtypes[..] {
-        // The condition of a choice is no number.
+        // The condition of a choice is a bool.
         [dtype] if op.row().types == TypeRule::Select => vec![DType::Bool, dtype, dtype],
         [dtype] => vec![dtype; arity],
         _ => dtypes,
@@ -116,7 +117,7 @@ fn function_of(op: ScalarOp, dtypes: &[DType], ranks: &[usize]) -> Result<Functi
         .compile()?)
 }
 
-/// One thing for all arguments, or one for each.
+/// Expands one element for all arguments to one for each.
 fn each<T>(text: &str, arity: usize, what: &str, read: fn(&str) -> Result<T>) -> Result<Vec<T>> {
     let list: Vec<T> = text.split(',').map(read).collect::<Result<_>>()?;
     match list.len() {
@@ -125,7 +126,7 @@ fn each<T>(text: &str, arity: usize, what: &str, read: fn(&str) -> Result<T>) ->
     }
 }
 
-/// The names in the table, of this number of arguments.
+/// The names of the ops in the table with this number of arguments.
 pub(super) fn names(arity: usize) -> Vec<&'static str> {
     let rows = ScalarOp::all().map(ScalarOp::row).filter(|row| row.arity == arity);
     let mut names: Vec<&str> = rows.map(|row| row.name).collect();
@@ -172,7 +173,7 @@ mod tests {
         let count = all.len();
         all.dedup();
         assert_eq!(all.len(), count);
-        // And one name of each group is the table's.
+        // The table uses one name of each group.
         for group in SYNONYMS {
             assert_eq!(group.iter().filter(|name| ScalarOp::named(name).is_some()).count(), 1, "{group:?}");
         }

@@ -1,10 +1,10 @@
-//! The oldest benchmark of a GPU in this field: exp of a long vector that stays on the device.
+//! `exp` of a long vector that stays on the device (the GPU test of Theano's tutorial).
 
 use super::NO_INPUTS;
 use crate::report::Result;
 use workalike::prelude::*;
 
-/// Elements of the vector: 10 warps of 30 cores, 768 each, of a GPU of 2009.
+/// Elements of the vector, as in Theano's tutorial: 10 times 30 cores times 768 threads.
 const LENGTH: usize = 10 * 30 * 768;
 
 /// `y = exp(x)`, x shared and uniform in [0, 1).

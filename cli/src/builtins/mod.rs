@@ -13,7 +13,7 @@ use workalike::prelude::*;
 
 pub(crate) use digits::{CLASSES, PIXELS, digits};
 
-/// What `--list` says.
+/// The descriptions that `--list` prints.
 pub(crate) const LIST: &[(&str, &str)] = &[
     ("unary:OP:DTYPE[:NDIM]", "input x, output y = OP(x), elementwise"),
     (
@@ -58,7 +58,7 @@ pub(crate) fn named(name: &str) -> Result<Bundle> {
     }
 }
 
-/// What `--list` says of the names of ops.
+/// The names of ops that `--list` prints.
 pub(crate) fn ops() -> Vec<(&'static str, String)> {
     let elementwise = ["unary", "binary", "ternary"].iter().zip(1..);
     let mut all: Vec<_> = elementwise.map(|(&kind, n)| (kind, elementwise::names(n).join(", "))).collect();

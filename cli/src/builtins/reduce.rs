@@ -1,19 +1,19 @@
-//! Any reduction of the library, and what else goes along axes: running folds, sorts, softmax.
+//! Reductions and other ops along axes: running folds, sorts, softmax.
 
 use super::words::{self, MAX_AXES};
 use crate::report::{Failure, Result};
 use workalike::ops::{log_softmax, over, softmax};
 use workalike::prelude::*;
 
-/// What is made of the input, the axes and the op's number.
+/// Builds the output from the input, the axes and the parameter of the op.
 type Make = fn(&Variable, &[isize], f64) -> workalike::Result<Variable>;
 
 /// An op along axes.
 struct Along {
     name: &'static str,
-    /// What the number behind `=` is, and its value unless given; `None` if the op takes none.
+    /// The meaning of the number after `=`, and its default; `None` if the op takes no number.
     number: Option<(&'static str, f64)>,
-    /// It takes one axis and no more.
+    /// Whether the op takes exactly one axis.
     one_axis: bool,
     make: Make,
 }
@@ -76,10 +76,10 @@ const ALL: &[Along] = &[
     one(plain("log_softmax", |x, a, _| log_softmax(x, a[0]).checked().cloned())),
 ];
 
-/// Unless a number of axes is given, there is a method for each that the op's axes fit, up to this.
+/// Without a given rank, there is a method for each rank up to this one that has the axes.
 const RANKS: usize = 4;
 
-/// `out = op(x)` over axes: numbers with commas between, negative ones from the end, or `all`.
+/// `out = op(x)` over axes: numbers separated by commas, negative ones from the end, or `all`.
 pub(super) fn reduce(op: &str, dtype: &str, axes: &str, rank: Option<&str>) -> Result<Bundle> {
     let (op, number) = find(op)?;
     let dtype = words::dtype(dtype)?;
@@ -99,7 +99,7 @@ pub(super) fn reduce(op: &str, dtype: &str, axes: &str, rank: Option<&str>) -> R
     let least = needed.max().unwrap_or(usize::from(axes.is_none()));
     let mut bundle = Bundle::new();
     let mut refused = None;
-    // All axes may be none.
+    // `all` also accepts a 0-d array.
     let further = (axes.is_none()).then_some(0).into_iter();
     for rank in (least..=least.max(RANKS)).chain(further) {
         match method(rank) {
@@ -114,7 +114,7 @@ pub(super) fn reduce(op: &str, dtype: &str, axes: &str, rank: Option<&str>) -> R
     }
 }
 
-/// The axes; `None` is all of them.
+/// Parses the axes; `None` means all of them.
 fn read_axes(text: &str) -> Result<Option<Vec<isize>>> {
     let most = MAX_AXES as isize;
     if text == "all" {
@@ -153,7 +153,7 @@ fn find(text: &str) -> Result<(&'static Along, f64)> {
     Ok((op, number))
 }
 
-/// What `--list` says: names, those that take a number with it.
+/// The names for `--list`, with the parameter of ops that take one.
 pub(super) fn names() -> Vec<String> {
     let name = |op: &Along| match op.number {
         None => op.name.to_string(),
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(ranks("0,2"), [3, 4]);
         assert_eq!(ranks("-3,2"), [3, 4]);
         assert_eq!(ranks("5"), [6]);
-        // One axis by both its names at the least rank; not so at others.
+        // At the lowest rank both numbers name the same axis, at others not.
         assert_eq!(ranks("0,-1"), [2, 3, 4]);
         assert_eq!(reduce("sum", "i8", "-1", Some("5")).unwrap().len(), 1);
     }

@@ -1,13 +1,13 @@
-//! What the parts of a built-in's name mean: dtypes, numbers of axes, and names of ops, which may be
-//! misspelt.
+//! Parses the parts of a built-in's name: dtypes, ranks, and names of ops, with suggestions for misspelt
+//! ones.
 
 use crate::report::{Failure, Result};
 use workalike::prelude::*;
 
-/// More axes than this serve nobody.
+/// The largest rank that a built-in may have.
 pub(super) const MAX_AXES: usize = 8;
 
-/// A dtype.
+/// Parses a dtype.
 pub(super) fn dtype(text: &str) -> Result<DType> {
     DType::parse(text).ok_or_else(|| {
         let known: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();
@@ -15,7 +15,7 @@ pub(super) fn dtype(text: &str) -> Result<DType> {
     })
 }
 
-/// A number of axes.
+/// Parses a rank.
 pub(super) fn rank(text: &str) -> Result<usize> {
     text.parse()
         .ok()
@@ -23,14 +23,14 @@ pub(super) fn rank(text: &str) -> Result<usize> {
         .ok_or_else(|| Failure::new(format!("the number of axes is 0 to {MAX_AXES}, not '{text}'")))
 }
 
-/// That there is no op of this name; `known` is what there is.
+/// The error for an unknown op; `known` are the names of all ops.
 pub(super) fn unknown(name: &str, what: &str, known: &[&str]) -> Failure {
     let near: Vec<&str> = known.iter().copied().filter(|k| is_near(name, k)).collect();
     let near = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
     Failure::new(format!("there is no op '{name}'; {near}{what} are {}", known.join(", ")))
 }
 
-/// What the library says of an expression, without the line of this command in which it is written.
+/// The library's error message for an expression, without the source line, which lies in this command.
 pub(super) fn expression<T>(result: workalike::Result<T>) -> Result<T> {
     result.map_err(|error| match error {
         workalike::Error::Expression { op, message, .. } => Failure::new(format!("{op}: {message}")),
@@ -38,16 +38,15 @@ pub(super) fn expression<T>(result: workalike::Result<T>) -> Result<T> {
     })
 }
 
-/// Whether a name may be another one misspelt: a third of its letters wrong at most, or one the beginning of
-/// the other.
+/// Whether a name may be a misspelling of another: at most a third of its letters differ, or one is a prefix
+/// of the other.
 fn is_near(given: &str, known: &str) -> bool {
     let (a, b): (Vec<char>, Vec<char>) = (given.chars().collect(), known.chars().collect());
     let begins = a.len().min(b.len()) >= 3 && (given.starts_with(known) || known.starts_with(given));
     begins || 3 * wrong_letters(&a, &b) <= a.len().max(b.len())
 }
 
-/// How many letters must be changed, put in or left out to make one of the other; neighbours that changed
-/// places are one.
+/// The Damerau-Levenshtein distance: insertions, deletions, substitutions and transpositions of neighbours.
 fn wrong_letters(a: &[char], b: &[char]) -> usize {
     let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
     for i in 0..=a.len() {

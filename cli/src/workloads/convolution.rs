@@ -4,7 +4,7 @@ use super::{Line, NONE, Settings, Way, Workload, zeros};
 use crate::inputs::{integers, normal};
 use workalike::prelude::*;
 
-/// The settings that are sizes of a convolution, in the order in which lines give them.
+/// The sizes of a convolution, in the order in which lines give them.
 const SIZES: [&str; 10] = [
     "batch",
     "channels",
@@ -20,7 +20,7 @@ const SIZES: [&str; 10] = [
 
 /// The extents of the output.
 fn output_shape(s: &Settings) -> [usize; 4] {
-    // Filters larger than the padded input are refused when the Function is compiled.
+    // Filters larger than the padded input are refused at compile time.
     let along = |extent: &str, filter: &str, pad: &str| {
         let padded = s.n(extent).saturating_add(s.n(pad).saturating_mul(2));
         (padded.saturating_sub(s.n(filter)) / s.n("stride")).saturating_add(1)
@@ -75,7 +75,7 @@ pub(super) const CONV: Workload = Workload {
         ("role", "forward", "forward"),
     ],
     build: conv,
-    // A gradient needs the output, which is computed too; it need not reach memory.
+    // A gradient also computes the output, which need not be written to memory.
     least: |s| {
         let float = |keys: &[&str]| keys.iter().map(|key| s.float(key)).product::<f64>();
         let input = float(&["batch", "channels", "height", "width"]);
@@ -109,7 +109,7 @@ pub(super) const CONV: Workload = Workload {
     },
 };
 
-/// The extent of the square images, and of the filters of both convolutions. What the second one leaves is
+/// The extents of the square images and of the filters of both convolutions. The output of the second one is
 /// pooled to 4x4.
 const IMAGE: usize = 28;
 const FILTER: usize = 5;
@@ -169,7 +169,7 @@ pub(super) const LENET: Workload = Workload {
         let [hidden, classes] = ["hidden", "classes"].map(|key| s.float(key));
         let taps = (FILTER * FILTER) as f64;
         let dense = POOLED as f64 * second * hidden + hidden * classes;
-        // Positions of the filters: 24x24 and then, of images of 12x12, 8x8. The images get no gradient.
+        // Filter positions: 24x24, then 8x8 (of 12x12 images). The images get no gradient.
         let (once, again) = (576.0 * first * taps, 64.0 * second * first * taps + dense);
         let weights = (first + second * first) * taps + dense;
         let image = (IMAGE * IMAGE) as f64;

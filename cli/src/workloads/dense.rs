@@ -5,7 +5,8 @@ use super::{Line, NONE, Settings, Way, Workload, zeros};
 use crate::inputs::{integers, normal};
 use workalike::prelude::*;
 
-/// The first lines of `large` or of `small`; the second are odd. Each is a variant's name and its settings.
+/// Two lines, the second with odd sizes; `sizes` are those for large devices and those for others. The
+/// variant is the sizes joined by `x`.
 fn pairs(
     large: bool,
     sizes: [[&[(&'static str, &str)]; 2]; 2],
@@ -82,7 +83,7 @@ pub(super) const SCATTER_ADD: Workload = Workload {
         let x = shared("x", zeros(&[rows, columns])?);
         function(NONE).update(&x, x.inc_index(idx![&at], &more)).compile()
     },
-    // Of the table at most all rows are read and written.
+    // At most all rows of the table are read and written.
     least: |s| {
         let (added, columns) = (s.float("added"), s.float("columns"));
         (added * (4.0 * columns + 8.0) + added.min(s.float("rows")) * 8.0 * columns, added * columns)
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_and_added_is_what_was_there() {
+    fn rows_are_read_and_added_to() {
         let f = built(&TAKE, &[("rows", "5"), ("taken", "9"), ("columns", "2")]);
         f.call(args![]).unwrap();
         let (x, at, y) = (get(&f, "x"), get(&f, "at"), get(&f, "y"));
@@ -227,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn sorted_rows_end_with_what_argmax_finds() {
+    fn sorted_rows_end_with_the_maximum() {
         let (sort, argmax) = ([("rows", "3"), ("columns", "50")], [("rows", "3"), ("columns", "50")]);
         let (sort, argmax) = (built(&SORT, &sort), built(&ARGMAX, &argmax));
         argmax.shared("x").unwrap().set_value(sort.shared("x").unwrap().get_value().unwrap()).unwrap();

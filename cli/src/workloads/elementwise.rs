@@ -6,7 +6,7 @@ use workalike::prelude::*;
 
 pub(super) const TRIVIAL: Workload = Workload {
     name: "trivial",
-    about: "x + 1 of a number: what a call costs",
+    about: "x + 1 of a number: the overhead of a call",
     settings: &[],
     build: |_| {
         let x = tensor::<f32>("x", []);
@@ -30,7 +30,7 @@ pub(super) const EXP_LADDER: Workload = Workload {
     },
     least: |s| (8.0 * s.float("n"), 8.0 * s.float("n")),
     lines: |_| {
-        // A result that lies in memory of its own until the next call: today an update.
+        // A result in reused memory: an update.
         let copied = &[("result", "update")];
         vec![
             Line::new("host_result", &[], Way::Host),

@@ -21,7 +21,7 @@ pub(super) const GEMM: Workload = Workload {
             Line::new(format!("n={n} {dtype}"), &[("n", n), ("dtype", dtype)], Way::Steps)
                 .checked(&[("n", "70"), ("dtype", dtype)])
         };
-        // Halves are what a GPU multiplies fastest; a processor of ours widens them.
+        // GPUs have fast half-precision products; the host converts halves to float32.
         let (sizes, odd, dtypes): (&[&str], _, &[&str]) = match large {
             true => (&["1024", "4096", "8192"], "1237", &["float32", "float16", "bfloat16"]),
             false => (&["256", "1024"], "517", &["float32"]),

@@ -1,5 +1,4 @@
-//! The workloads of the performance table: what users of this field run, each written as a user would write
-//! it.
+//! The workloads of the performance table, written as a user would write them.
 //!
 //! `workalike make` writes them to files, `workalike bench` checks and times them. `benches/peers/` holds the
 //! same for other libraries, under the same names and variants.
@@ -13,46 +12,46 @@ mod recurrent;
 use crate::report::{Failure, Result};
 use workalike::prelude::*;
 
-/// A workload: a Function at some sizes, and the lines of the table that it makes.
+/// A workload: a Function of some sizes, and its lines in the table.
 pub(crate) struct Workload {
-    /// Its name, here and in the peers' scripts.
+    /// Its name, also in the peers' scripts.
     pub(crate) name: &'static str,
-    /// What it is.
+    /// A description.
     pub(crate) about: &'static str,
-    /// What may be set, with what it is unless said: on a large device, and on a processor.
+    /// The settings, with their defaults on a large device and on a CPU.
     pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
     /// The Function.
     pub(crate) build: fn(&Settings) -> workalike::Result<Function>,
-    /// What it must at least move (bytes) and do (flops).
+    /// The fewest bytes that it must move, and its flops.
     pub(crate) least: fn(&Settings) -> (f64, f64),
-    /// The lines of the table, on a large device or not.
+    /// The lines of the table, for large devices or for others.
     pub(crate) lines: fn(bool) -> Vec<Line>,
 }
 
 /// One line of the table.
 pub(crate) struct Line {
-    /// Its name: the peers' lines of this name do the same.
+    /// The name of the variant, the same for the peers.
     pub(crate) variant: String,
-    /// What differs from the workload's settings.
+    /// Settings other than the workload's defaults.
     pub(crate) settings: Vec<(&'static str, String)>,
-    /// The settings at which it is checked, where the reference would take too long at its own.
+    /// The settings for the check, if the reference is too slow for those of the line.
     pub(crate) checked: Vec<(&'static str, String)>,
     /// How it is called.
     pub(crate) way: Way,
-    /// Sizes that nobody tunes for.
+    /// Whether the sizes are odd ones, which no library is tuned for.
     pub(crate) odd: bool,
 }
 
 /// How a line is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Results to the host.
+    /// Results are copied to the host.
     Host,
-    /// Results stay on the device and belong to the caller.
+    /// Results stay on the device, owned by the caller.
     Device,
-    /// Results stay on the device and hold until the next call.
+    /// Results stay on the device, valid until the next call.
     Borrowed,
-    /// Many steps without coming back.
+    /// `run_n`.
     Steps,
 }
 
@@ -84,12 +83,12 @@ pub(crate) fn named(name: &str) -> Option<&'static Workload> {
     ALL.iter().find(|w| w.name == name)
 }
 
-/// The settings of a workload, as text; each is known to be what it should be.
+/// The settings of a workload, as checked text.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings(Vec<(&'static str, String)>);
 
 impl Settings {
-    /// Those of a workload, with some changed.
+    /// A workload's defaults, with some settings changed.
     pub(crate) fn of<'a>(
         workload: &Workload,
         large: bool,

@@ -1,4 +1,4 @@
-//! State that moves on step by step: neurons, and a recurrent network unrolled in time.
+//! Recurrent state: neurons, and a recurrent network unrolled in time.
 
 use super::{Line, NONE, Way, Workload, zeros};
 use crate::inputs::normal;
@@ -22,7 +22,7 @@ pub(super) const LIF: Workload = Workload {
         let next = &v - (&current - &v) * ((-delta / tau_rc).exp() - 1.0);
         let spiked = next.greater(1.0);
         let spikes = spiked.cast(DType::F32) / dt;
-        // Where in the step the threshold was crossed.
+        // The fraction of the step at which the threshold was crossed.
         let time =
             dt + tau_rc * (-(&next - 1.0) / (&current - 1.0)).elementwise(workalike::kernels::ops::LOG1P);
         function(NONE)

@@ -1,4 +1,4 @@
-//! Runs the built command in a folder of its own, and reads and writes `.npy` files without its help.
+//! Runs the built command in a temporary folder, and reads and writes `.npy` files independently of it.
 #![allow(dead_code, clippy::unwrap_used)] // each test binary uses its part; a helper that fails fails the test
 
 use serde_json::Value as Json;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A folder in which commands run, and which goes when the test ends.
+/// A folder for commands, removed when the test ends.
 pub(crate) struct Bench {
     folder: TempDir,
 }
@@ -21,7 +21,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// Runs `workalike` with these words.
+    /// Runs `workalike` with these arguments.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_workalike"))
             .args(words)
@@ -31,7 +31,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Runs `workalike`, which must succeed; gives what it printed.
+    /// Runs `workalike`, which must succeed; returns its output.
     pub(crate) fn ok(&self, words: &[&str]) -> String {
         let output = self.run(words);
         let complaint = String::from_utf8_lossy(&output.stderr);
@@ -47,7 +47,7 @@ impl Bench {
         json
     }
 
-    /// Runs `workalike`, which must fail, say why in one paragraph that holds `word`, and print nothing else.
+    /// Runs `workalike`, which must fail with one paragraph that contains `word`, and no other output.
     pub(crate) fn refused(&self, words: &[&str], word: &str) {
         let output = self.run(words);
         let complaint = String::from_utf8(output.stderr).unwrap();

@@ -1,5 +1,5 @@
-//! An autoassociator (`aa.py` of the Deep Learning Benchmarks), on small digits: a narrow tanh layer, and the
-//! way back through the same weights. So the weights' gradient has two parts.
+//! An autoassociator (`aa.py` of the Deep Learning Benchmarks) on small digits: a narrow tanh layer and a
+//! decoder with the same weights. The gradient of the weights has two parts.
 
 use crate::digits::{PIXELS, load};
 use crate::{Device, biases, weights};
@@ -14,7 +14,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let (x, lr) = (matrix::<f32>("x"), scalar::<f32>("lr"));
     let w = shared("w", weights(1, PIXELS, HIDDEN)?);
     let (b, back) = (shared("b", biases(HIDDEN)), shared("back", biases(PIXELS)));
-    // Pixels from -1 to 1, which is what tanh gives.
+    // Pixels from -1 to 1, the range of tanh.
     let input = 2.0 * &x - 1.0;
     let restored = ((input.dot(&w) + &b).tanh().dot(w.t()) + &back).tanh();
     let cost = (restored - &input).sqr().sum(1).mean(..);

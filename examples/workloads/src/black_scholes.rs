@@ -1,4 +1,4 @@
-//! Prices of European options by Black and Scholes, and how they move, which is a matter of gradients.
+//! Prices of European options by Black and Scholes, and their sensitivities (the Greeks) by gradients.
 
 use crate::{Device, uniform};
 use workalike::Result;
@@ -6,7 +6,7 @@ use workalike::prelude::*;
 
 const OPTIONS: usize = 10_000;
 
-/// Chance of a standard normal variable to lie below.
+/// The cumulative distribution function of the standard normal distribution.
 fn below(x: &Variable) -> Variable {
     0.5 * (-x * std::f64::consts::FRAC_1_SQRT_2).erfc()
 }
@@ -31,7 +31,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         .compile()?;
     let mut simulator = f.optimize(device.clone().strict())?;
 
-    // Textbook options: the usual one, and Hull's.
+    // Textbook options: a common one, and one of Hull.
     let known = simulator.call(args![
         vec![100f32, 42.0],
         vec![100f32, 40.0],

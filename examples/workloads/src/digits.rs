@@ -1,4 +1,4 @@
-//! The examples' data: real handwritten digits. `data/README.md` says whose they are.
+//! The examples' data: handwritten digits. `data/README.md` names the source and the licence.
 
 use flate2::read::GzDecoder;
 use std::io::Read;
@@ -6,9 +6,9 @@ use workalike::{Error, Result, Value};
 
 /// Pixels of an image, each 0 to 1.
 pub(crate) const PIXELS: usize = 64;
-/// Digits there are.
+/// Number of classes.
 pub(crate) const CLASSES: usize = 10;
-/// Lines of whole numbers: 64 pixels of 0 to 16, and the digit.
+/// Lines of integers: 64 pixels of 0 to 16, and the digit.
 const FILE: &[u8] = include_bytes!("../../../data/digits.csv.gz");
 
 /// All 1,797 images (n, 64) and their digits (n), in the order of the file.

@@ -1,4 +1,4 @@
-//! All distances between two sets of points: as written, by broadcasting, and by a matrix product.
+//! All distances between two sets of points, by broadcasting and by a matrix product.
 
 use crate::{Device, uniform};
 use workalike::Result;
@@ -36,7 +36,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         let best = (0..OTHERS).map(distance).fold(f64::INFINITY, f64::min);
         assert!(distance(nearest[i] as usize) < best + 1e-6, "the nearest to {i} is not {}", nearest[i]);
     }
-    // The product takes one large number from another: half the digits of what is small are lost.
+    // The product subtracts large numbers: small distances lose half their digits.
     assert!(worst[0] < 2e-6 && worst[1] < 2e-3, "wrong by {worst:?}");
     Ok(format!("{POINTS} x {OTHERS} distances: direct to {:.1e}, by a product to {:.1e}", worst[0], worst[1]))
 }

@@ -1,14 +1,13 @@
-//! The oldest benchmark of a GPU in this field: `exp` of a long vector on the device, and four places for the
-//! result.
+//! `exp` of a long vector on the device (the GPU test of Theano's tutorial), with four places for the result.
 
 use crate::{Device, NONE, uniform};
 use std::time::Instant;
 use workalike::Result;
 use workalike::prelude::*;
 
-/// Elements: 10 warps of 30 cores, 768 each, of a GPU of 2009.
+/// Elements, as in Theano's tutorial: 10 times 30 cores times 768 threads.
 const LENGTH: usize = 10 * 30 * 768;
-/// Calls on each rung; the original's 1000 take a debug build too long.
+/// Calls per variant; the original's 1000 take too long in a debug build.
 const CALLS: u32 = 50;
 
 pub(crate) fn run(device: &Device) -> Result<String> {

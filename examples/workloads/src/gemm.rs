@@ -18,7 +18,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         let f = function(NONE).update(&c, 0.4 * &c + 0.8 * a.dot(&b)).compile()?;
         let mut simulator = f.optimize(device.clone().strict())?;
         simulator.run_n(STEPS as u64, args![])?;
-        // What k steps come to: c times 0.4^k, and the product times the sum of the powers below.
+        // The result of k steps: c times 0.4^k, and the product times the sum of the lower powers.
         let (kept, added) = (0.4f64.powi(STEPS), 0.8 * (1.0 - 0.4f64.powi(STEPS)) / 0.6);
         let (a, b) = (a.get_value()?.to_f64s(), b.get_value()?.to_f64s());
         let got = simulator.get_value("c")?.to_f64s();

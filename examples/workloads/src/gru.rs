@@ -1,5 +1,5 @@
-//! A character model: a gated recurrent unit learns a rhyme by truncated backpropagation through time, Adam
-//! and clipped gradients. It is checkpointed half-way, resumed with equal bits, and recites what it learned.
+//! A character model: a gated recurrent unit learns a rhyme by truncated backpropagation through time, with
+//! Adam and clipped gradients. It is checkpointed half-way, resumed with equal bits, and recites the rhyme.
 
 use crate::{Device, temporary_file};
 use workalike::Result;
@@ -9,8 +9,8 @@ const RHYME: &str = "humpty dumpty sat on a wall. humpty dumpty had a great fall
     all the king's horses and all the king's men couldn't put humpty together again. ";
 const ALPHABET: &str = " '.abcdefghijklmnopqrstuvwxyz";
 const UNITS: usize = 48;
-const BATCH: usize = 16; // places of the rhyme that are learned side by side
-const TIME: usize = 8; // characters that gradients go back
+const BATCH: usize = 16; // pieces of the rhyme in a batch
+const TIME: usize = 8; // characters of truncated backpropagation
 const STEPS: usize = 150;
 
 struct Gru {
@@ -65,14 +65,14 @@ impl Gru {
         f.updates(adam(self.parameters(), gradients, 0.01)?).compile()
     }
 
-    /// Draws a character, and takes it as the next input.
+    /// Draws a character, which is the next input.
     fn sample(&self) -> Result<Function> {
         let temperature = scalar::<f32>("temperature");
         let character = shared("character", [0i64]);
         let state = shared("sample state", Value::zeros(DType::F32, &[1, UNITS])?);
         let next_state = self.step(&state, &character);
         let logits = next_state.dot(&self.output) / &temperature;
-        // Gumbel's trick: the largest of the logits, each with noise, is distributed as softmax says.
+        // The Gumbel-max trick: the argmax of logits plus Gumbel noise is distributed as their softmax.
         let noise = -(-RandomStreams::new(9).uniform::<f32>(&[ALPHABET.len()]).log()).log();
         let next = (logits + noise).argmax(-1);
         let f = function([In::new(&temperature).default(0.3)]).output_named("character", &next);
@@ -82,7 +82,8 @@ impl Gru {
 
 pub(crate) fn run(device: &Device) -> Result<String> {
     let text: Vec<i64> = RHYME.chars().filter_map(|c| ALPHABET.find(c)).map(|at| at as i64).collect();
-    // Row b of a piece continues row b of the one before; rows begin at places of their own.
+    // Row b of a piece continues row b of the previous piece; the rows start at different places of the
+    // rhyme.
     let pieces = |first: usize, ahead: usize| {
         let at = |(step, row, t): (usize, usize, usize)| row * 10 + (first + step) * TIME + t + ahead;
         Array3::from_shape_fn((STEPS, BATCH, TIME), |place| text[at(place) % text.len()])

@@ -1,28 +1,27 @@
 //! LeNet (`convolutional_mlp.py` of Theano's deep learning tutorials), on small digits.
 //!
-//! Two convolutions, each with the largest of every 2x2 and tanh behind it, a layer of 500 units and softmax
-//! regression, by batches of 500 as there. The tutorial's digits have 28x28 pixels and its filters 5x5; these
-//! digits have 8x8, so that filters of 3x3 and then of 2x2 leave one pixel: 8x8, 6x6, pooled 3x3, 2x2, pooled
-//! 1x1.
+//! Two convolutions, each followed by 2x2 max pooling and tanh, a layer of 500 units and softmax regression,
+//! in batches of 500 as in the tutorial. The tutorial's digits have 28x28 pixels and its filters 5x5. These
+//! digits have 8x8, so the filters are 3x3 and 2x2: 8x8, 6x6, pooled 3x3, 2x2, pooled 1x1.
 
 use crate::digits::{CLASSES, load};
 use crate::{Device, biases, uniform, weights};
 use workalike::prelude::*;
 use workalike::{Result, idx};
 
-/// Filters of the two convolutions, and their extent.
+/// Number and extent of the filters of the two convolutions.
 const FILTERS: [(usize, usize); 2] = [(20, 3), (50, 2)];
-/// Units of the layer behind them.
+/// Units of the hidden layer.
 const HIDDEN: usize = 500;
 const BATCH: i64 = 500;
 /// Batches to learn from; the rest is held out.
 const BATCHES: i64 = 3;
 const EPOCHS: usize = 40;
 
-/// A convolution of so many channels, pooled: tanh of it, filters and biases.
+/// tanh of a pooled convolution, its filters and its biases.
 fn layer(x: &Variable, at: usize, channels: usize) -> Result<(Variable, [SharedVariable; 2])> {
     let (filters, extent) = FILTERS[at];
-    // How many numbers lead into a number, and how many it leads to.
+    // Fan-in and fan-out.
     let (inputs, outputs) = (channels * extent * extent, filters * extent * extent / 4);
     let bound = (6.0 / (inputs + outputs) as f64).sqrt();
     let shape = [filters, channels, extent, extent];
@@ -78,7 +77,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let wrong = simulator.method("errors")?.call(args![&rest_x, &rest_y])?[0].item::<f64>()?;
     assert!(wrong < 0.35, "{:.0} % of the held-out digits are wrong", 100.0 * wrong);
 
-    // The portable Functions get what was learned.
+    // The portable Functions get the trained weights.
     simulator.sync_to_parent()?;
     let parent = errors.call(args![&rest_x, &rest_y])?[0].item::<f64>()?;
     assert!((parent - wrong).abs() < 0.01, "{parent} of the parent's are wrong, {wrong} of the device's");

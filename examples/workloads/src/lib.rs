@@ -1,15 +1,15 @@
-//! Whole programs, as users of this library write them. Each is one file, which checks what it computes.
+//! Complete programs, as users of this library write them. Each is one file, and checks its results.
 //!
 //! ```text
-//! cargo run --release -p workalike-examples              names them
-//! cargo run --release -p workalike-examples -- sda       runs one, on the device that WORKALIKE_DEVICE names, else the fastest
-//! cargo run --release -p workalike-examples -- sda host  on this one: host, opencl[:PLATFORM:DEVICE], cuda[:N]
+//! cargo run --release -p workalike-examples              lists the examples
+//! cargo run --release -p workalike-examples -- sda       runs one on the fastest device
+//! cargo run --release -p workalike-examples -- sda host  on host, opencl[:PLATFORM:DEVICE] or cuda[:N]
 //! ```
 //!
-//! The conformance suite runs all of them on every device. Many are those of Theano's tutorials and
-//! benchmarks, whose names they have; the smallest of those (a logistic function, shared state, givens,
-//! copies of Functions) are cases of the suite itself, in `tests/suite/src/cases/workloads.rs` and
-//! `updates.rs`.
+//! `WORKALIKE_DEVICE` sets another default device. The conformance suite runs all examples on every device.
+//! Many are programs of Theano's tutorials and benchmarks, and keep their names. The smallest of those (a
+//! logistic function, shared state, givens, copies of Functions) are cases of the suite itself, in
+//! `tests/suite/src/cases/workloads.rs` and `updates.rs`.
 
 mod autoassociator;
 mod black_scholes;
@@ -33,23 +33,23 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use workalike::Result;
 use workalike::prelude::*;
 
-/// A device that is open: one stream of work, and a backend for any number of Functions.
+/// An open device: one stream of work, and a backend for any number of Functions.
 pub type Device = Arc<dyn workalike::rehost::device::Device>;
 
 /// A program.
 pub struct Example {
-    /// Its name, and that of its file.
+    /// The name, also of its file.
     pub name: &'static str,
-    /// What it does.
+    /// A description.
     pub about: &'static str,
-    /// Runs it on a device, checks what it computes, and says what it found.
+    /// Runs it on a device, checks the results, and returns a report.
     ///
     /// # Panics
     /// If a check fails.
     pub run: fn(&Device) -> Result<String>,
 }
 
-/// All of them.
+/// All examples.
 pub const ALL: &[Example] = &[
     Example {
         name: "autoassociator",
@@ -58,7 +58,7 @@ pub const ALL: &[Example] = &[
     },
     Example {
         name: "black_scholes",
-        about: "prices of options, and what moves them, by gradients",
+        about: "prices of options, and their sensitivities by gradients",
         run: black_scholes::run,
     },
     Example {
@@ -68,7 +68,7 @@ pub const ALL: &[Example] = &[
     },
     Example {
         name: "exp_ladder",
-        about: "the oldest benchmark of this field: exp, and four places for its result",
+        about: "exp of a long vector, with four places for the result",
         run: exp_ladder::run,
     },
     Example {
@@ -113,14 +113,10 @@ pub const ALL: &[Example] = &[
         about: "spiking neurons that learn a product, saved and continued",
         run: spiking::run,
     },
-    Example {
-        name: "transfer",
-        about: "what it takes to bring numbers to a device and back",
-        run: transfer::run,
-    },
+    Example { name: "transfer", about: "times of copies to a device and back", run: transfer::run },
 ];
 
-/// A file of its own for each call, in the folder for temporary files.
+/// A new path for each call, in the folder for temporary files.
 fn temporary_file(name: &str) -> std::path::PathBuf {
     static CALLS: AtomicUsize = AtomicUsize::new(0);
     let call = CALLS.fetch_add(1, Relaxed);
@@ -136,8 +132,8 @@ fn uniform(seed: u64, shape: &[usize], low: f64, high: f64) -> Result<Value> {
     Ok(function(NONE).output(draw).compile()?.call(args![])?[0].clone())
 }
 
-/// First weights of a layer: uniform, of the variance that keeps signals at their size (Glorot and Bengio,
-/// 2010).
+/// Initial weights of a layer (Glorot and Bengio, 2010): uniform, with a variance that preserves the size of
+/// signals.
 fn weights(seed: u64, inputs: usize, outputs: usize) -> Result<Value> {
     let bound = (6.0 / (inputs + outputs) as f64).sqrt();
     uniform(seed, &[inputs, outputs], -bound, bound)

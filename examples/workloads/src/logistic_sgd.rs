@@ -1,7 +1,7 @@
 //! Softmax regression (`logistic_sgd.py` of Theano's deep learning tutorials), on small digits.
 //!
-//! All data is shared; a batch is a slice of it, by givens. Three methods share the weights: one trains, one
-//! validates after each epoch, and one tests what did best so far.
+//! The data are shared variables; a batch is a slice, by givens. Three methods share the weights: one trains,
+//! one validates after each epoch, and one tests the best weights so far.
 
 use crate::digits::{CLASSES, PIXELS, load};
 use crate::{Device, biases};
@@ -9,7 +9,7 @@ use workalike::Result;
 use workalike::prelude::*;
 
 const BATCH: i64 = 50;
-/// Batches to learn from, then those to validate and to test with.
+/// Batches for training, validation and testing.
 const TRAIN: i64 = 25;
 const VALIDATE: i64 = 5;
 const TEST: i64 = 5;
@@ -58,7 +58,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
             tested = share(&mut simulator, "test", TRAIN + VALIDATE, TEST)?;
         }
     }
-    // Zero weights know nothing: each class has a tenth.
+    // With zero weights each class has probability 0.1.
     let first = train.fork()?.call_reference(args![0i64])?[0].item::<f32>()?;
     assert!((first - (CLASSES as f32).ln()).abs() < 1e-5, "the first cost is {first}");
     assert!(costs.windows(2).all(|pair| pair[1] < pair[0]), "the costs go up: {costs:?}");

@@ -1,4 +1,4 @@
-//! Runs an example by name: see the library's first lines.
+//! Runs an example by name; see the documentation of the library.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Opens a device; says which faster ones failed.
+/// Opens a device; prints the errors of faster devices that failed.
 fn open(selector: Selector) -> workalike::Result<Device> {
     let choice = selector.choose();
     choice.passed_over.iter().for_each(|error| eprintln!("note: passing over a device: {error}"));
@@ -47,7 +47,7 @@ fn list() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Prints a line; where nobody reads any more, it need not.
+/// Prints a line; a closed pipe is no error.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }

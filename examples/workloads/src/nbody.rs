@@ -1,4 +1,4 @@
-//! Planets around a sun, by Runge and Kutta's fourth-order steps that stay on the device.
+//! Planets around a sun, by fourth-order Runge-Kutta steps that stay on the device.
 
 use crate::{Device, NONE};
 use std::f64::consts::TAU;
@@ -6,16 +6,16 @@ use workalike::Result;
 use workalike::ops::eye;
 use workalike::prelude::*;
 
-/// Distances of the planets from the sun, whose mass is 1; that of each planet.
+/// Distances of the planets from the sun, whose mass is 1, and their mass.
 const RADII: [f64; 4] = [1.0, 1.6, 2.3, 3.1];
 const MASS: f64 = 1e-5;
-/// Steps in a year of the innermost.
+/// Steps per orbit of the innermost planet.
 const STEPS: u64 = 400;
 
-/// What pulls each body, from differences of positions and squared distances between all pairs.
+/// The acceleration of each body, from differences of positions and squared distances between all pairs.
 fn acceleration(position: &Variable, mass: &Variable) -> Variable {
     let away = position.expand_dims(0) - position.expand_dims(1);
-    // A body's distance from itself is 0, and so is its pull.
+    // The difference of a body from itself is 0, and so is its acceleration.
     let square = away.sqr().sum(-1) + 1e-9;
     let pull = mass / (&square * square.sqrt());
     (pull.expand_dims(2) * away).sum(1)
@@ -25,7 +25,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let bodies = RADII.len() + 1;
     let (mut places, mut speeds) = (vec![0f32; 2], vec![0f32; 2]);
     for (at, radius) in RADII.iter().enumerate() {
-        // On circles, each begun at another angle.
+        // On circles, starting at different angles.
         let (sin, cos) = (at as f64).sin_cos();
         let speed = (1.0 / radius).sqrt();
         places.extend([(radius * cos) as f32, (radius * sin) as f32]);
@@ -69,7 +69,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     assert!(drift < 1e-4, "the energy goes from {e0} to {e1}");
     let [m0, m1] = [&before[1], &after[1]].map(Value::to_f64s);
     assert!(m0.iter().zip(&m1).all(|(a, b)| (a - b).abs() < 0.05), "the momentum goes from {m0:?} to {m1:?}");
-    // A year later the innermost is where it was, but for what the others pull.
+    // After one orbit the innermost planet is back, apart from perturbations.
     let place = simulator.get_value("position")?.to_f64s();
     let off = (0..2).map(|k| (place[2 + k] - f64::from(start[2 + k])).powi(2)).sum::<f64>().sqrt();
     assert!(off < 5e-3, "the innermost planet is off by {off} after a year");

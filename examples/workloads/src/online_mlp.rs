@@ -1,7 +1,7 @@
-//! Networks that learn one example a step (`mlp.py` of the Deep Learning Benchmarks), on small digits.
+//! Networks that learn one example per step (`mlp.py` of the Deep Learning Benchmarks), on small digits.
 //!
-//! Which example comes next is a shared variable that counts up and begins anew, so a step has no inputs and
-//! any number of them runs on the device without the host.
+//! The number of the next example is a shared variable that counts up and wraps around, so a step has no
+//! inputs and `run_n` does not involve the host.
 
 use crate::digits::{CLASSES, PIXELS, load};
 use crate::{Device, NONE, biases, weights};

@@ -1,11 +1,11 @@
-//! Power iteration: `x <- A x / |A x|`, on the device until x stays where it is.
+//! Power iteration: `x <- A x / |A x|`, on the device until x converges.
 
 use crate::{Device, NONE, uniform};
 use workalike::Result;
 use workalike::prelude::*;
 
 const N: usize = 100;
-/// The two eigenvalues of the largest size: their ratio says how fast this converges.
+/// The two largest eigenvalues; their ratio determines the convergence rate.
 const FIRST: f64 = 10.0;
 const SECOND: f64 = 6.0;
 

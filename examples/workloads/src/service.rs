@@ -1,6 +1,5 @@
-//! A service: threads answer requests while another learns from what was asked, and publishes new weights
-//! after each lesson. Each answer comes from weights of one version, whatever the other threads do.
-//! docs/serving.md explains the parts.
+//! A service: threads answer requests while another thread learns from them and publishes new weights after
+//! each lesson. Each answer is computed from weights of one version. docs/serving.md explains the parts.
 
 use crate::Device;
 use std::panic::resume_unwind;
@@ -10,10 +9,10 @@ use workalike::prelude::*;
 use workalike::{Error, Result};
 
 const FEATURES: usize = 16;
-/// Requests of 1 to 64 rows are padded to one of these, so that two Programs serve them all.
+/// Requests of 1 to 64 rows are padded to one of these sizes, so there are two Programs.
 const SIZES: [usize; 2] = [8, 64];
 
-/// Does `work`; if the device fails, does it again on the host, from the weights that were published last.
+/// Does `work`; if the device fails, repeats it on the host, from the weights that were published last.
 fn fallback<T>(f: &Function, sim: &mut Simulator, work: impl Fn(&mut Simulator) -> Result<T>) -> Result<T> {
     match work(sim) {
         Err(Error::Device(_) | Error::OutOfMemory { .. }) => {
@@ -24,7 +23,7 @@ fn fallback<T>(f: &Function, sim: &mut Simulator, work: impl Fn(&mut Simulator) 
     }
 }
 
-/// `train` and `predict` over the same weights, whose version is a shared variable as they are.
+/// `train` and `predict` over the same weights; the version of the weights is a shared variable too.
 fn functions() -> Result<Bundle> {
     let streams = RandomStreams::new(5);
     let (x, y, n) = (matrix::<f32>("x"), vector::<i64>("y"), scalar::<i64>("n"));
@@ -42,7 +41,7 @@ fn functions() -> Result<Bundle> {
 }
 
 type Rows = Vec<f32>;
-/// Requests, padded, and what `predict` gave for each.
+/// Padded requests, and the outputs of `predict` for each.
 type Answers = Vec<(Value, Outputs)>;
 
 fn padded(mut rows: Rows) -> Result<Value> {
@@ -51,7 +50,7 @@ fn padded(mut rows: Rows) -> Result<Value> {
     Value::from_vec(&[size, FEATURES], rows)
 }
 
-/// Answers requests, each with the weights published last, and passes them on as lessons.
+/// Answers requests, each with the weights published last, and sends them to the trainer as lessons.
 fn answer(predict: &Function, device: &Device, asked: &[Rows], lessons: SyncSender<Rows>) -> Result<Answers> {
     let mut sim = predict.optimize(device).or_else(|_| predict.optimize(Host::auto()))?;
     let mut answers = Answers::new();
@@ -61,15 +60,15 @@ fn answer(predict: &Function, device: &Device, asked: &[Rows], lessons: SyncSend
             sim.sync_from_parent()?; // all weights, of one version
             sim.call(args![&x])
         })?;
-        answers.push((x, out)); // the rows of p after those asked for answer nobody
+        answers.push((x, out)); // later rows of p are padding
         if lessons.send(rows.clone()).is_err() {
-            break; // the trainer has failed, and says why
+            break; // the trainer has failed, and reports the error
         }
     }
     Ok(answers)
 }
 
-/// Learns from each lesson and publishes the weights. Gives `predict` with each version.
+/// Learns from each lesson and publishes the weights. Returns `predict` with each version.
 fn learn(bundle: &Bundle, device: &Device, lessons: Receiver<Rows>) -> Result<Vec<Function>> {
     let (train, predict) = (&bundle["train"], &bundle["predict"]);
     let mut sim = train.optimize(device).or_else(|_| train.optimize(Host::auto()))?;
@@ -87,7 +86,7 @@ fn learn(bundle: &Bundle, device: &Device, lessons: Receiver<Rows>) -> Result<Ve
     Ok(versions)
 }
 
-/// The share of rows that a version of `predict` tells right.
+/// The share of rows that a version of `predict` classifies correctly.
 fn right(predict: &Function, rows: &Value) -> Result<f64> {
     let (p, rows) = (predict.call(args![rows])?["p"].to_vec::<f32>()?, rows.to_vec::<f32>()?);
     let pairs = p.chunks(2).zip(rows.chunks(FEATURES));
@@ -95,7 +94,7 @@ fn right(predict: &Function, rows: &Value) -> Result<f64> {
     Ok(hits.count() as f64 / pairs.count() as f64)
 }
 
-/// Serves and learns, and checks each answer against the version of the weights that it names.
+/// Serves and learns, and checks each answer against the version of the weights that it reports.
 pub fn serve(device: &Device, threads: usize, requests: usize) -> Result<String> {
     let bundle = &functions()?;
     let rows = RandomStreams::new(1).draw_normal::<f32>(&[threads * requests, 64 * FEATURES])?;
@@ -126,11 +125,11 @@ pub fn serve(device: &Device, threads: usize, requests: usize) -> Result<String>
     }
     let count = threads * requests;
     assert_eq!((answers.len(), versions.len()), (count, count + 1));
-    // A thread waits until its lesson before last is learned, so the last answers come from late versions.
+    // A thread waits until its second-to-last lesson is learned, so the last answers come from late versions.
     assert!(newest + threads + 2 >= count, "the last answer came from version {newest} of {count}");
-    // Which lesson comes first depends on the threads; what was learned in the end hardly does.
+    // The order of the lessons depends on the threads; the result hardly does.
     let unseen = RandomStreams::new(2).draw_normal::<f32>(&[256, FEATURES])?;
     let (before, after) = (right(&versions[0], &unseen)?, right(&versions[count], &unseen)?);
-    assert!(after > before && after > 0.7, "it told {before} of rows right, and in the end {after}");
+    assert!(after > before && after > 0.7, "the share of correct rows went from {before} to {after}");
     Ok(format!("{count} answers, {count} versions, none mixed; right {before:.2}, in the end {after:.2}"))
 }

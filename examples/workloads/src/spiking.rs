@@ -8,13 +8,13 @@ use workalike::prelude::*;
 
 const NEURONS: usize = 200;
 const STEPS: usize = 12_000;
-const DT: f64 = 0.001; // a step, in seconds, as all times here
-const TAU_RC: f64 = 0.02; // of the membrane
+const DT: f64 = 0.001; // time step in seconds, as all times here
+const TAU_RC: f64 = 0.02; // membrane time constant
 const TAU_REF: f64 = 0.002; // refractory period
 const TAU_SYNAPSE: f64 = 0.01;
 const LEARNING_RATE: f64 = 1e-9;
 
-/// A population that represents a vector, and decodes a number.
+/// A population that represents a vector and decodes a number.
 struct Ensemble {
     encoders: Variable,
     bias: Variable,
@@ -71,14 +71,14 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let errors = [&decoded[0] - &product, &decoded[1] - product];
     let (spikes, updates) = first.step(&u, &(&learning * &errors[0]));
     let (_, more_updates) = second.step(&decoded[0].expand_dims(0), &(&learning * &errors[1]));
-    // Rates in Hz that a constant input leads to.
+    // Firing rates in Hz for a constant input.
     let above = (u.dot(&first.encoders) + &first.bias - 1.0).maximum(1e-6);
     let rates = where_(above.greater(1e-6), 1.0 / (TAU_REF + TAU_RC * (1.0 / above).log1p()), 0.0);
     let f = function((&u, In::new(&learning).default(1.0))).output_named("error", &errors[1]);
     let f = f.output_named("rates", rates).output_named("spikes", spikes);
     let f = f.updates(updates).updates(more_updates).compile()?;
 
-    // Two sines, of 1 and 1.6 Hz, fill the square.
+    // Two sines of 1 and 1.6 Hz cover the square.
     let signal = |(t, axis): (usize, usize)| 0.7 * (TAU * [1.0, 1.6][axis] * t as f32 * DT as f32).sin();
     let input = Array2::from_shape_fn((STEPS, 2), signal);
     let mut sim = f.optimize(device)?;
@@ -87,7 +87,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let mean = |errors: &[f32]| errors.iter().map(|e| e.abs()).sum::<f32>() / errors.len() as f32;
     let before = mean(&sim.take_probe(error)?.to_vec::<f32>()?[..500]);
 
-    // Saved, and continued here and from the file: the same state, bit by bit.
+    // Saved, and continued here and from the file: both reach the same state, bit by bit.
     let file = temporary_file("spiking");
     sim.save(&file)?;
     let mut continued = Simulator::load(&file, device)?;
@@ -96,13 +96,13 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     for name in sim.shared_names() {
         assert_eq!(sim.get_value(name)?, continued.get_value(name)?, "{name}, continued from a file");
     }
-    // With the decoders as they are now.
+    // With the current decoders.
     sim.take_probe(error)?;
     sim.run_n(STEPS as u64, args![each(&input); learning = 0.0])?;
     let after = mean(&sim.read_probe(error)?.to_vec::<f32>()?);
     assert!(after < 0.5 * before, "the mean error went from {before} to {after}");
 
-    // In a second of constant input each neuron fires as its tuning curve says.
+    // In a second of constant input each neuron fires at the rate of its tuning curve.
     let spikes = sim.probe("spikes", 1, 1000)?;
     let rates = sim.run_n(1000, args![[0.5f32, -0.3]])?["rates"].to_vec::<f32>()?;
     let spikes = sim.read_probe(spikes)?.to_vec::<f32>()?;

@@ -1,11 +1,11 @@
-//! What it takes to bring numbers to the device and back, from one to ten million of them.
+//! Times copies to the device and back, of one to ten million numbers.
 
 use crate::Device;
 use std::time::Instant;
 use workalike::Result;
 use workalike::prelude::*;
 
-/// How often each way is taken; the fastest counts.
+/// Repetitions; the fastest is reported.
 const TIMES: usize = 5;
 
 pub(crate) fn run(device: &Device) -> Result<String> {

@@ -1,4 +1,4 @@
-//! The service under load, with devices that fail while it answers.
+//! The service with devices that fail while it answers.
 
 #![allow(clippy::unwrap_used)] // tests
 
@@ -13,7 +13,7 @@ use workalike::rehost::device::{
 };
 use workalike_examples::service::serve;
 
-/// The host device, until it has done so many commands.
+/// The host device, which fails after this many commands.
 #[derive(Debug)]
 struct Failing {
     host: Arc<dyn Device>,
@@ -83,7 +83,7 @@ fn no_answer_comes_from_mixed_weights() {
     serve(&Host::auto().open().unwrap(), 4, 250).unwrap();
 }
 
-/// At the start, while Programs are planned, and in the middle of serving: wherever it fails, the host takes
+/// At the start, while Programs are planned, and while serving: wherever the device fails, the host takes
 /// over.
 #[test]
 fn a_device_that_fails_is_replaced_by_the_host() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes `functions.txt`, `special.txt`, `integers.txt` and `types.txt` beside it: elementwise ops at the points where they go wrong.
+"""Makes `functions.txt`, `special.txt`, `integers.txt` and `types.txt` beside it: elementwise ops at special values.
 
     pip install numpy scipy ml_dtypes mpmath
     python3 tests/suite/golden/functions.py
@@ -108,7 +108,7 @@ UNARY = {
     "gamma": (mp.gamma, sp.gamma),
     "gammaln": (log_gamma, lambda x: np.where(np.isinf(x), np.inf, sp.gammaln(x))),
     "digamma": (mp.digamma, sp.digamma),
-    # At infinities the limits, where SciPy has none.
+    # The limits at infinity, which SciPy lacks.
     "trigamma": (lambda x: mp.psi(1, x), lambda x: np.where(x == -np.inf, np.nan, sp.polygamma(1, x))),
     "i0": (lambda x: mp.besseli(0, x), lambda x: np.where(np.isinf(x), np.inf, sp.i0(x))),
     "i1": (lambda x: mp.besseli(1, x), lambda x: np.where(np.isinf(x), x, sp.i1(x))),
@@ -129,7 +129,7 @@ HUGE = {"gamma": 1e4, "i0": 1e4, "i1": 1e4, "j0": 1e12, "j1": 1e12, "exp2": 1e5,
 
 
 def wide(value):
-    # mpmath takes for ever to spell what is beyond every float.
+    # mpmath takes too long to print numbers beyond the range of floats.
     if abs(value) > mp.mpf("1e4000"):
         return np.longdouble(np.inf) * int(mp.sign(value))
     if abs(value) < mp.mpf("1e-4000"):
@@ -184,7 +184,7 @@ def functions():
                 yield line(f"{name}.{dtype.name}", narrow(y, dtype))
             for name in BINARY_EXACT:
                 yield line(f"{name}.{dtype.name}", getattr(np, name)(a, b))
-            # Of zeros of both signs NumPy's vector loops choose otherwise than its plain ones.
+            # For zeros of both signs, NumPy's vector loops and scalar loops differ.
             yield line(f"fmax.{dtype.name}", np.where((a >= b) | np.isnan(b), a, b))
             yield line(f"fmin.{dtype.name}", np.where((a <= b) | np.isnan(b), a, b))
             yield line(f"signbit.{dtype.name}", np.signbit(x))
@@ -229,7 +229,7 @@ def owen(h, a):
 
 
 def limits(function, at_infinity):
-    """SciPy's, with the limits at infinity, where it has none."""
+    """SciPy's values, with the limits at infinity, which it lacks."""
     return lambda order, x: np.where(np.isinf(x), at_infinity(order, x), function(order, x))
 
 

@@ -20,7 +20,7 @@ RNG = np.random.default_rng(20)
 
 
 def general(*shape):
-    """Matrices with a dominant diagonal that is not at the diagonal, so that pivoting must move rows."""
+    """Row-permuted diagonally dominant matrices, so that pivoting must move rows."""
     n = shape[-1]
     return np.roll(RNG.normal(size=shape) + 2 * n * np.eye(n), 1, axis=-2)
 
@@ -71,7 +71,7 @@ def cholesky(a):
 
 
 def determinant(m):
-    """By elimination: mpmath's refuses matrices that need their rows exchanged."""
+    """By elimination: mpmath refuses matrices that need row exchanges."""
     if not m.rows:
         return mp.mpf(1)
     m, sign = m.copy(), mp.mpf(1)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the golden files beside it: what NumPy and SciPy compute, for the suite to compare with.
+"""Writes the golden files of the suite: values computed by NumPy and SciPy.
 
     pip install numpy scipy ml_dtypes
     python3 tests/suite/golden/make.py
@@ -36,7 +36,7 @@ def write(name, lines):
 
 
 def narrow(wide, dtype):
-    """Long doubles rounded once: to odd in float64 first where the target is narrower than that can do alone."""
+    """Long doubles rounded once: through float64 rounded to odd, if the target is narrower."""
     if dtype == np.float64:
         return wide.astype(np.float64)
     near = wide.astype(np.float64)
@@ -45,7 +45,7 @@ def narrow(wide, dtype):
     odd = (toward_zero.view(np.uint64) | np.uint64(1)).view(np.float64)
     odd = np.where(inexact, odd, near)
     if dtype == BF16:
-        # ml_dtypes goes through float32, which would round twice: to odd there, too.
+        # ml_dtypes goes through float32, which would round twice, so that step rounds to odd too.
         single = odd.astype(np.float32)
         inexact = np.isfinite(single) & (single.astype(np.float64) != odd)
         toward_zero = np.where(np.abs(single.astype(np.float64)) > np.abs(odd), np.nextafter(single, np.float32(0)), single)
@@ -108,7 +108,7 @@ def reduce():
 
 
 def statistics():
-    """What is made of folds: over axes, of numbers of every sign, some of them NaN."""
+    """Ops composed of folds: over axes, of numbers of either sign, some of them NaN."""
     rng = np.random.default_rng(6)
     for name in "float16 float32 float64 int8 uint32 bool".split():
         dtype = np.dtype(name)
@@ -164,7 +164,7 @@ def dot():
         yield line(f"inner.{name}", back(np.dot(wide(a[0]), wide(b[:, 0]))))
 
 
-# Functions, their operands, and how many terms an element of the result sums. The suite reads all that from the lines' names.
+# Functions, their operands, and the number of terms in an element of the result. The suite reads them from the names.
 PRODUCTS = """dot|T3,M45|4 dot|T3,v4|4 dot|v4,U3|4 dot|T3,U3|4 dot|v4,v4|4 dot|n,M34|1
 matmul|T3,M45|4 matmul|T3,U3|4 matmul|B4,U3|4 matmul|M34,U3|4 matmul|T3,v4|4 matmul|v4,U3|4 matmul|v4,M45|4
 tensordot_0|v4,w3|1 tensordot_1|T3,M45|4 tensordot_2|T3,M34t|12 tensordot_swapped|T3,M34t|12 tensordot_0_1|T3,U3|2
@@ -172,7 +172,7 @@ outer|v4,w3|1 outer|M34,v4|1 inner|T3,M34|4 inner|v4,v4|4 inner|M34,n|1 kron|v4,
 vecdot_last|T3,v4|4 vecdot_last|T3,M34|4 vecdot_0|T3,T3|2
 cross_3|W3,X3|2 cross_3|w3,X3|2 cross_2|W2,X2|2 cross_23|W2,X3|2 cross_32|W3,X2|2 cross_first|F3,F3|2
 multi_dot|M34,M45,M53|20 multi_dot|w3,M34,M45,v5|60""".split()
-# As above for einsum. O1 has an extent of 1, which broadcasts.
+# The same for einsum. O1 has an extent of 1, which broadcasts.
 EINSUM = """ij|M34|1 ji|M34|1 ij->ji|M34|1 ij->|M34|12 ij->i|M34|4 ij->j|M34|3 ii|S4|4 ii->i|S4|1 iij->ij|C4|1 iii->i|C4|1 iii|C4|4
 iji->j|C4|4 i,i|v4,v4|4 i,j|v4,w3|1 i,j->ji|v4,w3|1 ij,jk|M34,M45|4 ij,jk->ki|M34,M45|4 ij,jk->|M34,M45|60 ij,kj|M34,S4|4
 ij,ij->ij|M34,M34|1 ij,ij->i|M34,M34|4 ij,ij->|M34,M34|12 ij,j->ij|M34,v4|1 ij,jk->ijk|M34,M45|1 ij,ik->ijk|M34,M34|1
@@ -347,7 +347,7 @@ def positions():
             yield line(f"take_{mode}", np.take(x, wild, 1, mode=mode))
 
 
-# Pads: NumPy's mode, its arguments, and the name of the case.
+# Pads: NumPy's mode, the arguments, and the name of the case.
 PADS = [("constant", {"constant_values": 7}), ("edge", {}), ("linear_ramp", {"end_values": 2}), ("maximum", {}), ("mean", {}), ("median", {}), ("minimum", {})]
 PADS += [("reflect", {}), ("symmetric", {}), ("wrap", {})]
 
@@ -425,7 +425,7 @@ def cumulative():
         x[1, 3] = 0
         yield line(f"x.{name}", x)
         for axis, at in [(0, "0"), (1, "1"), (None, "all")]:
-            # Halves are accumulated wide, and rounded once.
+            # Halves are accumulated in a wider dtype, and rounded once.
             wide = np.float64 if float_ else None
             for what, function in [("cumsum", np.cumsum), ("cumprod", np.cumprod)]:
                 result = function(x, axis=axis, dtype=wide)
@@ -483,7 +483,7 @@ def sorting():
 
 
 def promote():
-    """bfloat16 is not NumPy's own: it takes float16's place in the table, and the two meet in float32."""
+    """NumPy has no bfloat16: it is promoted like float16, and the two promote to float32."""
     half = np.dtype("float16")
     for a in DTYPES:
         for b in DTYPES:

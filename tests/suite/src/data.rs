@@ -1,4 +1,4 @@
-//! Inputs, the same on every host: random ones from Philox, and the values at which functions go wrong.
+//! Inputs, the same on every host: random arrays from Philox, and special values.
 
 use workalike::kernels::Scalar;
 use workalike::kernels::ops::philox4x32_10;
@@ -18,7 +18,7 @@ pub fn normal(len: usize, seed: u32) -> Vec<f64> {
     (0..len).map(pair).map(|(r, a)| (-2.0 * r.ln()).sqrt() * (a * std::f64::consts::PI).cos()).collect()
 }
 
-/// A random array: normal for floats, within -100..100 (or 0..100) for integers, either for bool.
+/// A random array: normal for floats, within -100..100 (or 0..100) for integers, true or false for bool.
 ///
 /// # Errors
 /// If there is no memory for it.
@@ -51,7 +51,7 @@ pub fn numbers(dtype: DType, shape: &[usize], numbers: &[f64]) -> Result<Value> 
     Value::from_vec(shape, numbers.to_vec())?.cast(dtype)
 }
 
-/// NaN, infinities, zeros of both signs, the least and largest numbers, and what lies between: 1-d.
+/// NaN, infinities, zeros of both signs, the smallest and largest numbers, and some between: 1-d.
 ///
 /// # Errors
 /// If there is no memory for them.
@@ -115,7 +115,7 @@ pub fn special(dtype: DType) -> Result<Value> {
     numbers(dtype, &[signed.len()], &signed)
 }
 
-/// All elements of several arrays of one dtype, 1-d.
+/// Concatenates the elements of several arrays of one dtype, 1-d.
 ///
 /// # Errors
 /// If they differ in dtype.

@@ -1,4 +1,4 @@
-//! What there is to run on.
+//! The devices of this host.
 //!
 //! Every host has `host` (two threads) and `unfused` (the same, without fusion). Each device of each OpenCL
 //! platform and each CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
@@ -10,18 +10,18 @@ use workalike::prelude::*;
 use workalike::rehost::device::{Device, Interpreter};
 use workalike::{Error, Result};
 
-/// Names the kinds to run, separated by commas: `host`, `opencl`, `cuda`, `interpreter`. If it is not set,
-/// all but the interpreter, which is slow.
+/// The variable with the kinds of devices to run, separated by commas: `host`, `opencl`, `cuda`,
+/// `interpreter`. If it is not set, all kinds except the interpreter, which is slow.
 pub const SELECT: &str = "WORKALIKE_SUITE_DEVICES";
 
-/// How a device is reached.
+/// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// The embedded host device.
     Host,
-    /// The embedded host device, where nothing is fused.
+    /// The embedded host device, without fusion.
     Unfused,
-    /// The definition of Nests, point by point.
+    /// The reference interpreter of Nests.
     Interpreter,
     /// An OpenCL device: platform and device.
     OpenCl(usize, usize),
@@ -32,18 +32,18 @@ pub enum Kind {
 /// A device of this host.
 #[derive(Clone, Debug)]
 pub struct Tested {
-    /// What case names start with.
+    /// The prefix of the names of cases.
     pub id: String,
-    /// How it is reached.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// A kind of device that this host does not have.
+/// A kind of device that is missing on this host.
 #[derive(Clone, Debug)]
 pub struct Missing {
     /// `opencl` or `cuda`.
     pub kind: &'static str,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -52,12 +52,12 @@ impl Tested {
         Tested { id: id.into(), kind }
     }
 
-    /// Whether it computes with the host's own loops.
+    /// Whether it is the host device, fused or unfused.
     pub fn is_host(&self) -> bool {
         matches!(self.kind, Kind::Host | Kind::Unfused | Kind::Interpreter)
     }
 
-    /// A stream of its own.
+    /// Opens a new stream.
     ///
     /// # Errors
     /// As [`Open::open`].
@@ -70,7 +70,7 @@ impl Tested {
         }
     }
 
-    /// A strict Simulator of the Function on a stream of its own.
+    /// A strict Simulator of the Function on a new stream.
     ///
     /// # Errors
     /// As [`Function::optimize`].
@@ -92,7 +92,7 @@ impl Tested {
     }
 }
 
-/// All devices of this host that are asked for, and the kinds it lacks.
+/// The selected devices of this host, and the kinds that are missing.
 pub fn all() -> (Vec<Tested>, Vec<Missing>) {
     let asked = std::env::var(SELECT).ok();
     let asked: Option<Vec<&str>> = asked.as_deref().map(|kinds| kinds.split(',').map(str::trim).collect());

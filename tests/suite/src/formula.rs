@@ -1,13 +1,13 @@
-//! Formulas as text: what a row of the table builds of its arguments, for people.
+//! Formulas as text, from the expressions in the rows of the table.
 
 use workalike::DType;
 use workalike::kernels::ops::{self as rows, Build, Ex, ScalarOp, Slope};
 
-/// Strength of what joins the parts of a text: the higher, the closer.
+/// Operator precedence: the higher, the tighter.
 const ATOM: u8 = 9;
 const PREFIX: u8 = 7;
 
-/// What is shown of an op: between its arguments, and how strong that is.
+/// The infix operator of an op, and its precedence.
 fn infix(op: ScalarOp) -> Option<(&'static str, u8)> {
     let known = [
         (rows::MUL, "*", 6),
@@ -26,7 +26,7 @@ fn infix(op: ScalarOp) -> Option<(&'static str, u8)> {
     known.iter().find(|k| k.0 == op).map(|k| (k.1, k.2))
 }
 
-/// A builder of texts.
+/// A builder of formulas as text.
 struct Text(Vec<(String, u8, DType)>);
 
 impl Text {
@@ -35,7 +35,7 @@ impl Text {
         self.0.len() - 1
     }
 
-    /// A part in a place that binds as strongly as this.
+    /// An operand of an operator of this precedence, in parentheses if necessary.
     fn part(&self, ex: Ex, strength: u8) -> String {
         let (text, own, _) = &self.0[ex];
         if *own < strength { format!("({text})") } else { text.clone() }

@@ -1,4 +1,5 @@
-//! Values from NumPy and SciPy, made by `golden/make.py` and embedded, so that a test binary runs anywhere.
+//! Values from NumPy and SciPy, written by `golden/make.py` and embedded, so that a test binary runs
+//! anywhere.
 //!
 //! One line is one array: its name, dtype, extents (`3x4`, `-` for none) and little-endian bytes in
 //! hexadecimal.
@@ -23,7 +24,7 @@ macro_rules! files {
 }
 files! {
     unary: "Elementwise functions of one argument, correctly rounded.";
-    functions: "Elementwise functions where they go wrong, correctly rounded; what is exact in NumPy.";
+    functions: "Elementwise functions at special values, correctly rounded; those that are exact in NumPy.";
     special: "Special functions of several arguments, correctly rounded: `function.argument.dtype` and `function.dtype`.";
     integers: "Elementwise operations on integers.";
     types: "The dtypes that NumPy's functions give.";
@@ -48,7 +49,7 @@ impl Golden {
         Golden { file, lines: lines.collect() }
     }
 
-    /// What follows a name.
+    /// The rest of a line after the name.
     pub fn text(&self, name: &str) -> Option<&'static str> {
         self.lines.get(name).copied()
     }
@@ -60,7 +61,7 @@ impl Golden {
         names
     }
 
-    /// The array of this name, if there is one.
+    /// The array of this name, if any.
     ///
     /// # Errors
     /// If its line is damaged.

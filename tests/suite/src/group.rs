@@ -1,39 +1,40 @@
 //! Groups: many pure cases that share one Function.
 //!
-//! All Nests of a Program are one translation unit of a device, and building one takes PoCL half a second. So
-//! the cases of a family are outputs of one Function, compared one by one, each a test of its own. Where the
-//! Function fails as a whole, each case runs alone, so that the failure has a name.
+//! All Nests of a Program are one translation unit of a device, and PoCL builds one in about half a second.
+//! So the cases of a family are outputs of one Function. They are compared one by one, each as its own test.
+//! If the Function fails as a whole, each case runs alone, so that the failure has a name.
 //!
-//! Everything runs strict, but for cases with ops that a device lacks: no device language has some
-//! elementwise ops, and only the host and CUDA's libraries have linear algebra. Such cases are a Function of
-//! their own, whose host nodes must be these ops and no others. They are counted as such (`[host node]`
-//! before their names).
+//! Cases run strict, except those with ops that a device lacks: some elementwise ops have no form in the
+//! device languages, and only the host and CUDA's libraries have linear algebra. These cases are a separate
+//! Function, and only these ops may be its host nodes. Their results are counted separately (`[host node]`
+//! before the name).
+
+mod host_nodes;
 
 use crate::devices::{Kind, Tested};
 use crate::tolerance::{Tier, compare};
-use std::collections::{BTreeSet, HashMap, HashSet};
+pub use host_nodes::WITHOUT_CUSOLVER;
+use host_nodes::{Hosted, expected_host_nodes, has_linear_algebra, hosted};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 use workalike::Result;
-use workalike::kernels::ops::ScalarOp;
-use workalike::ops::Elemwise;
 use workalike::prelude::*;
 
-/// If it is set, each run of a group prints how long it took.
+/// If set, each run of a group prints its duration.
 pub const TIMES: &str = "WORKALIKE_SUITE_TIMES";
 
-/// If it is set, cases run within a larger graph on every device, and not on the host alone: everything is
-/// compiled once more.
+/// If set, cases also run within a larger graph on every device, not on the host only; everything is compiled
+/// twice.
 pub const WITHIN: &str = "WORKALIKE_SUITE_WITHIN";
-/// If set, CUDA is expected to have no cuSOLVER or cuBLAS: linear algebra is then a host node there.
-pub const WITHOUT_CUSOLVER: &str = "WORKALIKE_SUITE_WITHOUT_CUSOLVER";
 
-/// What a result is compared with.
+/// The expected value of a case.
 #[derive(Clone, Debug)]
 enum Oracle {
-    /// What the ops' plain `perform` gives.
+    /// The result of the ops' `perform`.
     Reference,
-    /// Another expression over the same inputs, by the reference; float64 if it is of more digits.
+    /// Another expression over the same inputs, evaluated by the reference; it may be float64 for a narrower
+    /// float.
     Expression(Variable),
     /// A known value.
     Golden(Value),
@@ -47,18 +48,6 @@ struct Case {
     hosted: Hosted,
 }
 
-/// On which devices an expression has host nodes.
-#[derive(Clone, Copy, Debug, Default)]
-struct Hosted {
-    /// On all but the host's own device: it has a scalar op of the host.
-    on_other_devices: bool,
-    /// Where there is no library for linear algebra.
-    without_libraries: bool,
-}
-
-/// Families of ops that devices have by libraries alone.
-const BY_LIBRARIES: [&str; 5] = ["cholesky", "solve", "solve_triangular", "det", "slogdet"];
-
 /// Cases over common inputs.
 pub struct Group {
     /// The family's name.
@@ -69,15 +58,15 @@ pub struct Group {
     ran: Mutex<HashMap<String, Arc<OnceLock<Ran>>>>,
 }
 
-/// What the reference gives, per case.
+/// The results of the reference, per case.
 struct Reference {
     plain: Vec<Value>,
     wanted: Vec<Value>,
     within: Vec<Option<Value>>,
 }
 
-/// Outputs of a device, and of which Function: of the group's, of the same one after a save and a load, and
-/// of a larger one.
+/// Outputs of a device for each variant of the Function: the original, the saved and loaded one, and the
+/// larger graph.
 type Ran = Result<Vec<(&'static str, Vec<Value>)>, String>;
 
 impl Group {
@@ -92,7 +81,8 @@ impl Group {
         }
     }
 
-    /// An input of the Function, given this value. Axes of extent 1 broadcast, others are of unknown extent.
+    /// Adds an input of the Function with this value. Axes of extent 1 broadcast, others are of unknown
+    /// extent.
     pub fn input(&mut self, value: impl Into<Value>) -> Variable {
         let value = value.into();
         let shape: Vec<Option<usize>> = value.shape().iter().map(|&e| (e == 1).then_some(1)).collect();
@@ -102,7 +92,7 @@ impl Group {
         variable
     }
 
-    /// An existing Variable as an input of the Function, given this value.
+    /// Adds an existing Variable as an input of the Function with this value.
     pub fn adopt(&mut self, variable: &Variable, value: &Value) {
         self.inputs.push((variable.clone(), value.clone()));
     }
@@ -112,12 +102,12 @@ impl Group {
         self.cases.push(Case { name: name.into(), output: output.clone(), oracle, tier, hosted });
     }
 
-    /// A case that is compared with the ops' plain `perform`.
+    /// A case that is compared with the ops' `perform`.
     pub fn case(&mut self, name: impl Into<String>, output: impl Into<Variable>, tier: Tier) {
         self.add(name, &output.into(), Oracle::Reference, tier);
     }
 
-    /// A case that must equal the ops' plain `perform`.
+    /// A case that must equal the ops' `perform`.
     pub fn exact(&mut self, name: impl Into<String>, output: impl Into<Variable>) {
         self.case(name, output, Tier::Exact);
     }
@@ -143,7 +133,7 @@ impl Group {
         self.cases.iter().map(|c| c.name.as_str())
     }
 
-    /// Whether a case has more to be compared with than its own reference.
+    /// Whether a case is compared with another value than its own reference.
     pub fn has_oracle(&self, case: usize) -> bool {
         !matches!(self.cases[case].oracle, Oracle::Reference)
     }
@@ -155,7 +145,7 @@ impl Group {
             || (hosted.without_libraries && !has_linear_algebra(device))
     }
 
-    /// Variables that were adopted may share a name.
+    /// Inputs renamed by position: adopted Variables may share a name.
     fn named_inputs(&self) -> impl Iterator<Item = In> {
         self.inputs.iter().enumerate().map(|(i, (variable, _))| In::new(variable).name(&format!("i{i}")))
     }
@@ -191,7 +181,7 @@ impl Group {
             let next = |values: &mut dyn Iterator<Item = Value>| values.next().ok_or("an output is missing");
             let mut reference = Reference { plain: vec![], wanted: vec![], within: vec![] };
             for case in &self.cases {
-                // A poisoned case has a place, and fails before it is looked at.
+                // A poisoned case keeps its position; it fails before the value is used.
                 let good = case.output.checked().is_ok();
                 reference.plain.push(if good { next(&mut values)? } else { Value::from(0f64) });
             }
@@ -211,7 +201,7 @@ impl Group {
         reference.as_ref().map_err(Clone::clone)
     }
 
-    /// Compares the reference itself with a case's oracle.
+    /// Compares the reference with the expected value of a case.
     ///
     /// # Errors
     /// What differs.
@@ -230,7 +220,7 @@ impl Group {
         compare(got, &reference.wanted[position], &bound)
     }
 
-    /// Runs the group on a device, if it has not run there yet, and compares one case.
+    /// Runs the group on a device, unless it has run there, and compares one case.
     ///
     /// # Errors
     /// What differs, or what failed.
@@ -316,11 +306,11 @@ impl Group {
         Ok(ran)
     }
 
-    /// The cases with something elementwise before each input and behind each output that changes nothing:
-    /// what fuses with that is another kernel.
+    /// The cases within a larger graph: each input and each output passes through an elementwise op that
+    /// keeps its value, so that other kernels are fused.
     fn larger(&self, cases: &[usize]) -> Result<Function> {
         let keep = Variable::input("keep", TensorType::new(DType::Bool, []));
-        // Arithmetic, for what only moves may be moved as bits.
+        // Arithmetic ops, because a pure move may be fused as bits.
         let kept = |x: &Variable| match x.dtype() {
             DType::Bool => (x & &keep).checked().cloned(),
             dtype => (x * keep.cast(dtype)).checked().cloned(),
@@ -342,7 +332,7 @@ impl Group {
             .compile()
     }
 
-    /// Calls twice: the second call replays what the first recorded, and must give the same bits.
+    /// Calls twice: the second call replays the recording of the first, and must return the same bits.
     fn call(
         &self,
         function: &Function,
@@ -363,44 +353,5 @@ impl Group {
             Some(output) => Err(format!("output {output} differs between two equal calls")),
             None => Ok(first),
         }
-    }
-}
-
-/// On which devices an expression has host nodes.
-fn hosted(output: &Variable) -> Hosted {
-    let (mut left, mut seen) = (vec![output.clone()], HashSet::new());
-    let mut hosted = Hosted::default();
-    while let Some(variable) = left.pop() {
-        let Some((apply, _)) = variable.owner() else { continue };
-        if seen.insert(Arc::as_ptr(apply)) {
-            let elemwise = apply.op.as_any().downcast_ref::<Elemwise>();
-            hosted.without_libraries |= BY_LIBRARIES.contains(&apply.op.id());
-            hosted.on_other_devices |= elemwise.is_some_and(|e| e.op.is_host_only());
-            left.extend(apply.inputs.iter().cloned());
-        }
-    }
-    hosted
-}
-
-/// Whether a device must have steps for linear algebra: the host by its definition, CUDA by NVIDIA's
-/// libraries, unless the variable [`WITHOUT_CUSOLVER`] says that they are not installed.
-fn has_linear_algebra(device: &Tested) -> bool {
-    let installed = std::env::var_os(WITHOUT_CUSOLVER).is_none();
-    device.is_host() || (matches!(device.kind, Kind::Cuda(..)) && installed)
-}
-
-/// An error unless there are host nodes, all of them ops that a device lacks.
-fn expected_host_nodes(explained: &str) -> Result<(), String> {
-    let nodes = explained.lines().filter_map(|line| line.trim_start().strip_prefix("host node "));
-    let names: Vec<&str> = nodes.filter_map(|line| line.split(' ').next()).collect();
-    // A label has attributes behind the family's name.
-    let lacking = |name: &str| {
-        ScalarOp::named(name).is_some_and(ScalarOp::is_host_only)
-            || BY_LIBRARIES.iter().any(|family| name.split('[').next() == Some(*family))
-    };
-    match names.iter().find(|name| !lacking(name)) {
-        Some(name) => Err(format!("{name} is a host node, and should have a device form")),
-        None if names.is_empty() => Err("there is no host node, where one was expected".into()),
-        None => Ok(()),
     }
 }

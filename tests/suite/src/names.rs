@@ -292,7 +292,7 @@ const SPELLED: &[(&str, &str, &str)] = &[
 const FUNCTIONS: [&str; 10] =
     ["gammainc", "gammaincc", "betainc", "polygamma", "jv", "iv", "ive", "kve", "owens_t", "hyp2f1"];
 
-/// How a row of the table is written in Rust, and the path of what that calls.
+/// The expression of a row of the table in Rust, and the path of the method or function.
 pub(crate) fn spelled(op: ScalarOp) -> (String, String) {
     let row = op.row();
     if let Some((_, written, path)) = SPELLED.iter().find(|s| s.0 == row.name) {
@@ -310,7 +310,7 @@ pub(crate) fn spelled(op: ScalarOp) -> (String, String) {
     (format!("elementwise({}, [..])", row.name.to_uppercase()), "ops::elementwise".into())
 }
 
-/// The names and paths of methods and functions, from how they are written: `x.sum(axes)` or `f(a), g(b)`.
+/// The names and paths of methods and functions, from their expressions: `x.sum(axes)` or `f(a), g(b)`.
 pub(crate) fn named(written: &str) -> (String, String) {
     let calls = written.split("), ").filter_map(|call| call.split('(').next());
     let of = |call: &str| match call.strip_prefix("x.") {
@@ -322,7 +322,7 @@ pub(crate) fn named(written: &str) -> (String, String) {
     (names.first().cloned().unwrap_or_default(), paths.join(", "))
 }
 
-/// The name of an op elsewhere, for its name here: that of its row, its method or its function.
+/// The name of an op in other libraries, by its name here: that of its row, its method or its function.
 ///
 /// # Errors
 /// If the op is in none of the lists above.
@@ -335,7 +335,7 @@ pub(crate) fn elsewhere(name: &str) -> Result<String> {
     }
     match OTHERS.iter().find(|o| o.0 == name) {
         Some((_, other)) => Ok((*other).into()),
-        None => Err(Error::Internal(format!("names.rs does not say what others call {name}"))),
+        None => Err(Error::Internal(format!("names.rs has no name of {name} in other libraries"))),
     }
 }
 

@@ -1,5 +1,5 @@
-//! `docs/ops.md`: every op, with what the code says of it. Nothing of it is written by hand but the words
-//! between.
+//! Generates `docs/ops.md`: every op with its properties, taken from the code. Only the introductions are
+//! written by hand.
 
 use crate::catalogue::{Entry, Kit, Make, entries};
 use crate::formula::gradients;
@@ -13,7 +13,7 @@ use workalike::ops::elementwise;
 use workalike::prelude::*;
 use workalike::{Error, Result};
 
-/// What stands at the top; `FLOATS` is what becomes float.
+/// The head of the document; `FLOATS` is replaced by the dtypes that become float.
 const HEAD: &str = "# Ops
 
 Generated from the elementwise table and from the ops; do not edit. To generate it again:
@@ -44,7 +44,7 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
 `workalike make unary:OP:DTYPE`, `binary:`, `ternary:` and `reduce:OP:DTYPE:AXES` make a Function of one op.
 ";
 
-/// Devices by which an op is judged: this host's, and those for which kernels are printed.
+/// The devices in the table: the host, and the devices for which kernels are printed.
 fn places() -> [(&'static str, Place); 3] {
     let paper = |dialect| Place::Paper(Paper { dialect, cpu: false, matmul: true });
     [("host", Place::Host), ("OpenCL", paper(Dialect::OpenClC)), ("CUDA", paper(Dialect::CudaCpp))]
@@ -57,7 +57,7 @@ enum Place {
 }
 
 impl Place {
-    /// How the steps of a call are done.
+    /// The kinds of steps of a call.
     fn kinds(self, function: &Function, args: Args) -> Result<Vec<&'static str>> {
         let options = Options { fuse: false, ..Options::default() };
         let mut simulator = match self {
@@ -207,7 +207,7 @@ fn described(entry: &Entry) -> Result<Vec<String>> {
         let why = (entry.make)(&Kit::new(DType::F64)).err().map_or(String::new(), |e| e.to_string());
         return Err(Error::Internal(format!("the example of {} takes no dtype: {why}", entry.written)));
     }
-    // Links are rustdoc's, and sections for who calls it; the text is enough here.
+    // Links are for rustdoc, and the sections for callers; the text is enough here.
     let doc = plain(entry.doc.split("# Errors").next().unwrap_or(&entry.doc));
     let (name, path) = named(&entry.written);
     let mut cells = vec![format!("`{}`", entry.written), elsewhere(&name)?, path, doc, dtypes(result)];
@@ -303,7 +303,7 @@ fn plain(doc: &str) -> String {
 /// Whether a dtype is of a class.
 type Is = fn(DType) -> bool;
 
-/// Which dtypes an op takes and what they become, class by class.
+/// The dtypes that an op accepts and those of the result, by class.
 fn dtypes(result: impl Fn(DType) -> Option<DType>) -> String {
     let all: Vec<(DType, DType)> = DType::ALL.into_iter().filter_map(|d| Some((d, result(d)?))).collect();
     let any = all.len() == DType::ALL.len();
@@ -354,7 +354,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dtypes_are_told_class_by_class() {
+    fn dtypes_are_listed_by_class() {
         assert_eq!(dtypes(Some), "any → same");
         assert_eq!(dtypes(|d| d.is_float().then_some(d)), "float → same");
         assert_eq!(dtypes(|d| (d != DType::Bool).then_some(DType::Bool)), "int, uint, float → bool");

@@ -1,7 +1,7 @@
 //! The conformance report: passed and failed cases per op and per kind of device, as a Markdown file.
 //!
-//! Each case counts itself as it runs. A column is a kind of device. Columns of kinds that a run does not
-//! have are kept from the file, so that one file can hold the report of several machines.
+//! Each case is counted when it runs. A column is a kind of device. Columns of kinds that a run lacks are
+//! kept from the file, so that one file can hold the report of several machines.
 
 use crate::devices::Missing;
 use libtest_mimic::Trial;
@@ -15,18 +15,18 @@ use workalike::DType;
 /// Names the file that a run of all cases writes.
 pub const FILE: &str = "CONFORMANCE_REPORT";
 
-/// The kind of a case that has host nodes.
+/// The kind of a test whose case has host nodes.
 pub const HOST_NODE: &str = "host node";
 
-/// What became of each case that has run.
+/// The outcome of each case that has run.
 static RAN: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
 
-/// Notes that a case has run.
+/// Records the outcome of a case.
 pub(crate) fn note(name: &str, passed: bool) {
     RAN.lock().unwrap_or_else(PoisonError::into_inner).insert(name.into(), passed);
 }
 
-/// Cases of one row on one kind of device.
+/// The number of cases of one row on one kind of device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     native: usize,
@@ -45,23 +45,23 @@ impl Count {
 /// Cells by row and column.
 type Cells = BTreeMap<(String, String), BTreeMap<String, String>>;
 
-/// Everything that is known before the run: the cases, with their kinds.
+/// The data known before the run: the cases with their kinds, and the missing devices.
 pub(crate) struct Report {
     kinds: HashMap<String, String>,
     missing: Vec<(String, String)>,
 }
 
 impl Report {
-    /// Of these cases, and of devices that are not there.
+    /// A report of these cases and missing devices.
     pub(crate) fn of(trials: &[Trial], missing: &[Missing]) -> Report {
         let kinds = trials.iter().map(|t| (t.name().to_string(), t.kind().to_string())).collect();
         Report { kinds, missing: missing.iter().map(|m| (m.kind.to_string(), one_line(&m.why))).collect() }
     }
 
-    /// Writes what the run found.
+    /// Writes the results of the run.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// If the file cannot be written.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         let mut counts: BTreeMap<(String, String, String), Count> = BTreeMap::new();
         let (mut ran, mut failed) = (0, 0);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_report_is_read() {
         let report = Report { kinds: HashMap::new(), missing: vec![("cuda".into(), "no driver".into())] };
         let row = |list: &[(&str, &str)]| list.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
         let mut cells = Cells::new();

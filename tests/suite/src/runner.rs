@@ -1,4 +1,4 @@
-//! Cases and examples times devices, as tests of libtest-mimic.
+//! A libtest-mimic test for each case or example and each device.
 
 use crate::cases;
 use crate::devices::{self, Kind, Missing, Tested};
@@ -13,10 +13,10 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use workalike_examples::{ALL, Example};
 
-/// Set on machines whose NVIDIA GPU must be found.
+/// The variable that makes a missing NVIDIA GPU a failure.
 const REQUIRE_CUDA: &str = "WORKALIKE_REQUIRE_CUDA";
 
-/// Lists, filters and runs, as the command line says.
+/// Lists, filters and runs tests according to the command line.
 pub fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let (devices, missing) = devices::all();
@@ -24,7 +24,7 @@ pub fn main() -> ExitCode {
     let in_ci = std::env::var("CI").is_ok_and(|v| v == "true");
     for Missing { kind, why } in missing.clone() {
         let name = format!("{kind} ({})", if kind == "opencl" { "no platform" } else { "no device" });
-        // Every host can have OpenCL on its processor, so a machine that tests changes must have it.
+        // Every host can have OpenCL on its CPU, so it is required in CI.
         let required = match kind {
             "opencl" => in_ci,
             _ => std::env::var_os(REQUIRE_CUDA).is_some(),
@@ -49,21 +49,21 @@ pub fn main() -> ExitCode {
         for scenario in scenarios.iter().filter(|s| !s.host_only || device.kind == Kind::Host) {
             add_scenario(&mut trials, scenario, device);
         }
-        // What is not fused is no way that a user runs it.
+        // Users do not run without fusion.
         if device.kind != Kind::Unfused {
             ALL.iter().for_each(|example| trials.push(example_on(example, device)));
         }
     }
-    // The first case of each group, which runs the group, stands first: so threads work on different groups,
-    // and do not wait for each other.
+    // The first case of a group runs the group, so the first cases come first: threads then work on different
+    // groups, and do not wait for each other.
     first.append(&mut trials);
     let trials = first;
     let written = std::env::var_os(report::FILE).map(|path| (path, Report::of(&trials, &missing)));
     let conclusion = libtest_mimic::run(&arguments, trials);
     if let Some((path, report)) = written {
-        // A part of the cases would read as all of them.
+        // A report of some cases would look like one of all.
         if arguments.list || arguments.filter.is_some() || !arguments.skip.is_empty() {
-            eprintln!("{}: not written, for only a part of the cases was asked for", report::FILE);
+            eprintln!("{}: not written, because only some cases were selected", report::FILE);
         } else if let Err(error) = report.write(&root().join(&path)) {
             eprintln!("{}: {error}", path.display());
             return ExitCode::FAILURE;
@@ -106,12 +106,13 @@ fn example_on(example: &'static Example, device: &Tested) -> Trial {
     trial(name, move || run().map_err(|e| e.to_string()))
 }
 
-/// The repository: cargo runs tests in their package's folder, and people name files from here.
+/// The root of the repository: cargo runs tests in their package's folder, and paths are relative to the
+/// root.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A case as a test, which is noted for the report.
+/// A case as a test, recorded for the report.
 fn trial(name: String, check: impl FnOnce() -> Result<(), String> + Send + 'static) -> Trial {
     let noted = name.clone();
     Trial::test(name, move || {
@@ -121,7 +122,7 @@ fn trial(name: String, check: impl FnOnce() -> Result<(), String> + Send + 'stat
     })
 }
 
-/// A panic as an error: nothing that a case does may end the others.
+/// Converts a panic to an error, so that it does not end other cases.
 pub(crate) fn caught<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| Err(format!("panicked: {}", said(&payload))))
 }

@@ -1,7 +1,7 @@
-//! Generated code: a device that prints kernels and runs nothing, and a dozen small Functions to print.
+//! Generated code: a device that prints kernels and runs nothing, and small Functions to print.
 //!
-//! `tests/snapshots.rs` compares what it prints with the files in `tests/snapshots/` of the repository:
-//! OpenCL C, CUDA C++ and the fused Programs. `BLESS=1` writes them anew.
+//! `tests/snapshots.rs` compares the output with the files in `tests/snapshots/` of the repository: OpenCL C,
+//! CUDA C++ and the fused Programs. `BLESS=1` rewrites them.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use workalike::rehost::device::{
 };
 use workalike::{Result, idx};
 
-/// Selects a device of paper.
+/// Selects a device that prints kernels only.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// The language it prints.
+    /// The language of the kernels.
     pub dialect: Dialect,
     /// Whether its kernels are for a CPU rather than a GPU.
     pub cpu: bool,
@@ -88,7 +88,7 @@ impl Module for Printed {
     }
 }
 
-/// A recording of this many commands.
+/// A recording that does nothing, of this many commands.
 #[derive(Debug)]
 struct Idle(usize);
 
@@ -149,7 +149,7 @@ impl Device for PaperDevice {
 
 /// A Function to print, at the shapes of these arguments.
 pub struct Example {
-    /// The files' name.
+    /// The name of the files.
     pub name: &'static str,
     function: Function,
     args: Args,
@@ -157,7 +157,7 @@ pub struct Example {
     options: Options,
 }
 
-/// What a device of paper makes of an [`Example`].
+/// The output of a [`Paper`] device for an [`Example`].
 pub struct Text {
     /// The generated source.
     pub source: String,
@@ -171,12 +171,12 @@ impl Example {
         Ok(Example { name, function: function?, args, matmul: true, options })
     }
 
-    /// The same, on a device without a library for products.
+    /// The example on a device without a library for products.
     fn without_matmul(self) -> Example {
         Example { matmul: false, ..self }
     }
 
-    /// The same, where sums may be made in any order and the last bits be given for speed.
+    /// The example with `fast_math` and without `deterministic`.
     fn fast(mut self) -> Example {
         (self.options.fast_math, self.options.deterministic) = (true, false);
         self
@@ -219,7 +219,7 @@ pub fn examples() -> Result<Vec<Example>> {
     let table = shared("table", rows(1000, 16)?);
     let streams = RandomStreams::new(1);
     let none: [&Variable; 0] = [];
-    // Weights of two shapes, and what they are changed by: nothing in common but the points.
+    // Weights of two shapes and their updates, which share only the points.
     let parts: [&[usize]; 4] = [&[500], &[20, 25], &[500], &[20, 25]];
     let named = |name: &str| -> Result<Vec<SharedVariable>> {
         parts
@@ -297,8 +297,7 @@ pub fn examples() -> Result<Vec<Example>> {
             function([&x, &k]).update(&table, table.inc_index(idx![&k], &x)).compile(),
             args![rows(300, 16)?, labels(300)?],
         )?,
-        // The host does not know where a computed index lies: it is checked first, and the updates depend on
-        // that.
+        // A computed index is unknown on the host: it is checked first, and the updates depend on the check.
         Example::new(
             "checked",
             function([&x, &k])

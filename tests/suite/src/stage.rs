@@ -1,5 +1,5 @@
-//! Scenarios: stories with calls, updates and syncs, told once with Functions as they were compiled and once
-//! with Functions that were saved and loaded.
+//! Scenarios: sequences of calls, updates and syncs. Each runs with compiled Functions, and again with saved
+//! and loaded ones.
 
 use crate::devices::Tested;
 use crate::tolerance::{Bound, compare};
@@ -8,26 +8,26 @@ use workalike::prelude::*;
 use workalike::rehost::device::Device;
 use workalike::{Error, Result};
 
-/// One story.
+/// One scenario.
 #[derive(Clone, Copy)]
 pub struct Scenario {
     /// The family's name.
     pub family: &'static str,
-    /// The story's name.
+    /// The name.
     pub name: &'static str,
-    /// Whether it is about what is the same for all devices: then it is told on the host device only.
+    /// Whether it is independent of the device, and runs on the host device only.
     pub host_only: bool,
-    /// Tells it on a device.
+    /// Runs it on a device.
     pub run: fn(&Stage) -> Result<()>,
 }
 
-/// Where a story is told.
+/// The device of a scenario, and whether Functions are saved and loaded first.
 pub struct Stage<'a> {
     device: &'a Tested,
     loaded: bool,
 }
 
-/// An error that says what is wrong.
+/// An error with this message.
 pub fn wrong(message: impl Into<String>) -> Error {
     Error::Sync(message.into())
 }
@@ -35,7 +35,7 @@ pub fn wrong(message: impl Into<String>) -> Error {
 /// An error unless the condition holds.
 ///
 /// # Errors
-/// With this message.
+/// The message, if the condition is false.
 pub fn ensure(condition: bool, message: impl FnOnce() -> String) -> Result<()> {
     if condition { Ok(()) } else { Err(wrong(message())) }
 }
@@ -56,10 +56,10 @@ pub fn equal(what: &str, got: &Value, want: impl Into<Value>) -> Result<()> {
     near(what, got, &want.into(), &Bound::Exact)
 }
 
-/// An error unless something failed, saying all of these words.
+/// An error unless the result is an error that contains all of these words.
 ///
 /// # Errors
-/// What happened instead.
+/// What the result is instead.
 pub fn fails<T>(what: &str, result: Result<T>, words: &[&str]) -> Result<()> {
     match result {
         Ok(_) => Err(wrong(format!("{what}: expected an error"))),
@@ -71,24 +71,24 @@ pub fn fails<T>(what: &str, result: Result<T>, words: &[&str]) -> Result<()> {
     }
 }
 
-/// A bound relative to each value: for long chains of steps, whose errors are carried from call to call.
+/// A bound relative to each value: for long chains of iterations that accumulate errors.
 pub fn relative(want: &Value, share: f64) -> Bound {
     let bounds: Vec<f64> = want.to_f64s().iter().map(|v| v.abs() * share + share * 1e-3).collect();
     Value::from_vec(want.shape(), bounds).map_or(Bound::Exact, Bound::Within)
 }
 
 impl<'a> Stage<'a> {
-    /// With Functions as they were compiled.
+    /// A stage that uses Functions as compiled.
     pub fn direct(device: &'a Tested) -> Stage<'a> {
         Stage { device, loaded: false }
     }
 
-    /// With Functions that were saved and loaded.
+    /// A stage that saves and loads Functions first.
     pub fn loaded(device: &'a Tested) -> Stage<'a> {
         Stage { device, loaded: true }
     }
 
-    /// The Functions, as the stage has them.
+    /// The Functions as a Bundle, saved and loaded if the stage says so.
     ///
     /// # Errors
     /// If they cannot be saved or loaded.
@@ -97,7 +97,7 @@ impl<'a> Stage<'a> {
         if self.loaded { Bundle::from_bytes(&bundle.to_bytes()?) } else { Ok(bundle) }
     }
 
-    /// One Function, as the stage has it.
+    /// One Function, saved and loaded if the stage says so.
     ///
     /// # Errors
     /// If it cannot be saved or loaded.
@@ -106,7 +106,7 @@ impl<'a> Stage<'a> {
         bundle.get("f").cloned().ok_or_else(|| wrong("the loaded bundle lacks the function"))
     }
 
-    /// The stage's device, with a stream of its own.
+    /// Opens the stage's device with a new stream.
     ///
     /// # Errors
     /// As [`Open::open`].
@@ -122,8 +122,8 @@ impl<'a> Stage<'a> {
         self.device.rehost(function)
     }
 
-    /// Runs a Function with updates step by step, by `call` and by `run_n`, and compares outputs, states and,
-    /// after a sync, the parent with the reference. `bound` gives the bound of a value from the reference's.
+    /// Runs a Function with updates, by `call` and by `run_n`, and compares outputs, states and, after a
+    /// sync, the parent with the reference. `bound` gives the bound of a value from the reference's value.
     ///
     /// # Errors
     /// What differs.
@@ -143,9 +143,7 @@ impl<'a> Stage<'a> {
             wanted = reference.call_reference(args(step))?;
             let got = by_call.call(args(step))?;
             ensure(got.len() == wanted.len(), || "another number of outputs".into())?;
-            for (output, want) in wanted.iter().map(|o| o.1).enumerate() {
-                near(&format!("step {number}, output {output}"), &got[output], want, &bound(want))?;
-            }
+            near_outputs(&format!("step {number}"), &got, &wanted, &bound)?;
         }
         let sequences = (0..steps.first().map_or(0, Vec::len)).map(|i| {
             let slices: Vec<&Value> = steps.iter().map(|s| &s[i]).collect();
@@ -154,51 +152,56 @@ impl<'a> Stage<'a> {
         let sequences: Vec<Value> = sequences.collect::<Result<_>>()?;
         let each_args = sequences.iter().fold(Args::new(), |args, s| args.with(each(s)));
         let last = by_run.run_n(steps.len() as u64, each_args)?;
-        for (output, want) in wanted.iter().map(|o| o.1).enumerate() {
-            near(&format!("run_n, output {output}"), &last[output], want, &bound(want))?;
-        }
+        near_outputs("run_n", &last, &wanted, &bound)?;
         for cell in reference.cells() {
-            let want = cell.get_value()?;
-            near(
-                &format!("{} after call", cell.name()),
-                &by_call.get_value(cell.name())?,
-                &want,
-                &bound(&want),
-            )?;
-            near(
-                &format!("{} after run_n", cell.name()),
-                &by_run.get_value(cell.name())?,
-                &want,
-                &bound(&want),
-            )?;
+            let (name, want) = (cell.name(), cell.get_value()?);
+            near(&format!("{name} after call"), &by_call.get_value(name)?, &want, &bound(&want))?;
+            near(&format!("{name} after run_n"), &by_run.get_value(name)?, &want, &bound(&want))?;
         }
-        let before = function.updated().map(|c| c.get_value()).collect::<Result<Vec<_>>>()?;
-        let written = by_run.sync_to_parent()?;
-        for (cell, before) in function.updated().zip(before) {
-            let told = written.iter().any(|w| w == cell.name());
-            ensure(told || cell.get_value()? == before, || format!("{} was not synced", cell.name()))?;
-        }
-        for cell in reference.cells() {
-            let parent = function.shared(cell.name())?;
-            let want = cell.get_value()?;
-            near(&format!("{} of the parent", cell.name()), &parent.get_value()?, &want, &bound(&want))?;
-        }
-        // The parent's own call goes on from there, as the reference's.
+        synced(&mut by_run, &function, &reference, &bound)?;
+        // The parent's next call starts from the synced state, as the reference's does.
         if let Some(step) = steps.last() {
             let want = reference.call_reference(args(step))?;
-            let got = function.call(args(step))?;
-            for (output, want) in want.iter().map(|o| o.1).enumerate() {
-                near(&format!("the parent's call, output {output}"), &got[output], want, &bound(want))?;
-            }
+            near_outputs("the parent's call", &function.call(args(step))?, &want, &bound)?;
         }
         Ok(())
     }
 }
 
-/// Values of one dtype and shape along a new first axis.
+/// An error unless all outputs are near enough.
+fn near_outputs(what: &str, got: &Outputs, want: &Outputs, bound: &impl Fn(&Value) -> Bound) -> Result<()> {
+    for (output, want) in want.iter().map(|o| o.1).enumerate() {
+        near(&format!("{what}, output {output}"), &got[output], want, &bound(want))?;
+    }
+    Ok(())
+}
+
+/// Syncs the Simulator to its parent, which must have the reference's state afterwards. Every shared variable
+/// that changed must be reported.
+fn synced(
+    simulator: &mut Simulator,
+    parent: &Function,
+    reference: &Function,
+    bound: &impl Fn(&Value) -> Bound,
+) -> Result<()> {
+    let before = parent.updated().map(|c| c.get_value()).collect::<Result<Vec<_>>>()?;
+    let written = simulator.sync_to_parent()?;
+    for (cell, before) in parent.updated().zip(before) {
+        let told = written.iter().any(|w| w == cell.name());
+        ensure(told || cell.get_value()? == before, || format!("{} was not synced", cell.name()))?;
+    }
+    for cell in reference.cells() {
+        let (name, want) = (cell.name(), cell.get_value()?);
+        let got = parent.shared(name)?.get_value()?;
+        near(&format!("{name} of the parent"), &got, &want, &bound(&want))?;
+    }
+    Ok(())
+}
+
+/// Stacks values of one dtype and shape along a new first axis.
 ///
 /// # Errors
-/// If there is none, or they differ.
+/// If there are no values, or dtypes or shapes differ.
 pub fn stacked(values: &[&Value]) -> Result<Value> {
     let first = values.first().ok_or_else(|| wrong("nothing to stack"))?;
     let shape: Vec<usize> = std::iter::once(values.len()).chain(first.shape().iter().copied()).collect();

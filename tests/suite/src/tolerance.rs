@@ -1,4 +1,4 @@
-//! How near is near enough. DESIGN fixes these; changing one needs an ADR.
+//! Error bounds. docs/architecture.md lists them; a change needs an ADR.
 //!
 //! - *Exact*: integers, bool, data movement, raw random bits, and ops that round correctly.
 //! - *Ulp*: one elementary op; the row's own bound, OpenCL C's full-profile table, or 4 ulp, whichever is
@@ -11,7 +11,7 @@
 use workalike::kernels::ops::{self as scalar, ScalarOp};
 use workalike::prelude::*;
 
-/// How near a result must be.
+/// The required accuracy of a result.
 #[derive(Clone, Debug)]
 pub enum Tier {
     /// Bit for bit; any NaN equals any NaN.
@@ -22,20 +22,20 @@ pub enum Tier {
     Within(Variable),
 }
 
-/// A [`Tier`] with numbers in it.
+/// A [`Tier`] with its numbers.
 #[derive(Clone, Debug)]
 pub enum Bound {
     /// See [`Tier::Exact`].
     Exact,
-    /// So many units in the last place of the result.
+    /// A number of units in the last place (ulp) of the result.
     Ulp(f64),
-    /// So many units in the last place of the result or of a number, whichever is larger.
+    /// A number of ulp of the result or of another number, whichever is larger.
     Special(f64, f64),
-    /// So far from the value, element by element.
+    /// Absolute errors, element by element.
     Within(Value),
 }
 
-/// The difference between 1 and the next number.
+/// The difference between 1 and the next larger number.
 pub fn eps(dtype: DType) -> f64 {
     let digits = format(dtype).0;
     (1.0 - f64::from(digits)).exp2()
@@ -61,7 +61,7 @@ fn largest(dtype: DType) -> f64 {
     }
 }
 
-/// The unit in the last place of a number in a dtype.
+/// The ulp of a number in a dtype.
 pub fn ulp(value: f64, dtype: DType) -> f64 {
     let (digits, least) = format(dtype);
     let exponent = if value == 0.0 || !value.is_finite() { least } else { exponent(value).max(least) };
@@ -74,7 +74,7 @@ fn exponent(value: f64) -> i32 {
     if value.abs() < f64::MIN_POSITIVE { bits(value * 2f64.powi(60)) - 60 } else { bits(value) }
 }
 
-/// The error that one elementary op may make, in ulp of its result; 0 is exact.
+/// The error bound of one elementary op, in ulp of its result; 0 is exact.
 pub fn ulps(op: ScalarOp, dtype: DType, on_host: bool) -> f64 {
     let row = op.row();
     if row.ulp == 0 {
@@ -94,16 +94,16 @@ pub fn ulps(op: ScalarOp, dtype: DType, on_host: bool) -> f64 {
     f64::from(row.ulp).max(table).max(4.0)
 }
 
-/// The bound of a sum of `n` elements with these absolute values' sum (float64): `2 log2(n) eps sum|x|`, and
-/// one rounding to the result's dtype where the accumulator is another.
+/// The bound of a sum of `n` elements, given the sum of their absolute values (float64): `2 log2(n) eps
+/// sum|x|`, plus one rounding to the result's dtype if the accumulator is of another dtype.
 pub fn sum(n: usize, accumulator: DType, result: DType, magnitude: &Variable) -> Tier {
     let steps = 2.0 * (n.max(1) as f64).log2() * eps(accumulator);
     let rounding = if accumulator == result { 0.0 } else { eps(result) };
     Tier::Within(magnitude * (steps + rounding))
 }
 
-/// The bound of a product over `k` elements, given `|A| @ |B|` (float64): `k eps |A||B|`, eps of the
-/// accumulator, and one rounding of the result.
+/// The bound of a product over `k` elements, given `|A| @ |B|` (float64): `k eps |A||B|`, with eps of the
+/// accumulator, plus one rounding of the result.
 pub fn matmul(k: usize, dtype: DType, magnitude: &Variable) -> Tier {
     Tier::Within(magnitude * (k as f64 * eps(dtype.register()) + eps(dtype)))
 }
@@ -125,10 +125,11 @@ impl Tier {
     }
 }
 
-/// Whether `got` is near enough to `want`, which has its dtype, or is float64 for a float of fewer digits.
+/// Checks that `got` is within the bound of `want`, which has the same dtype, or is float64 for a narrower
+/// float.
 ///
 /// # Errors
-/// How many elements are off, and the first of them.
+/// The number of wrong elements, and the first of them.
 pub fn compare(got: &Value, want: &Value, bound: &Bound) -> Result<(), String> {
     if got.shape() != want.shape() {
         return Err(format!("shape: expected {:?}, got {:?}", want.shape(), got.shape()));
@@ -194,7 +195,7 @@ fn near(got: f64, want: f64, allowed: f64, dtype: DType, ulps: f64) -> bool {
     }
     let top = largest(dtype);
     if want.abs() > top || got.is_infinite() {
-        // On the edge of overflow both the infinity and the largest numbers are near.
+        // At the limit of overflow both infinity and the largest finite numbers are accepted.
         let edge = top - ulps * ulp(top, dtype);
         return want.signum() == got.signum() && want.abs() >= edge && got.abs() >= edge && want.is_finite();
     }
@@ -217,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ulps_are_those_of_the_format() {
+    fn ulps_agree_with_the_format() {
         assert_eq!(ulp(1.0, DType::F32), f64::from(f32::EPSILON));
         assert_eq!(ulp(1.5, DType::F64), f64::EPSILON);
         assert_eq!(ulp(0.0, DType::F32), f64::from(f32::from_bits(1)));

@@ -1,5 +1,5 @@
-//! A device, the host most often, passing for one that takes hundreds of thousands of work items to fill: so
-//! that what the engine does for such devices alone is run on every machine.
+//! A device, usually the host, that reports the parallelism of a large GPU, so that engine paths for such
+//! devices run on every machine.
 
 use std::sync::Arc;
 use workalike::kernels::verify::Verified;
@@ -18,8 +18,7 @@ impl Open for Wide {
     }
 }
 
-/// A device that calls itself wide, whose memory is full of garbage until it is written; otherwise it is what
-/// it was.
+/// A device that reports hundreds of thousands of work items, and fills new memory with garbage.
 pub fn passing_for_wide(inner: Arc<dyn Device>) -> Arc<dyn Device> {
     let properties =
         Properties { units: 100, lanes: 100 * 2048, interprets: false, ..inner.properties().clone() };
@@ -39,7 +38,7 @@ impl Device for WideDevice {
 
     fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
         let memory = self.inner.allocate(bytes)?;
-        // NaN to floats: a result that depends on memory which nothing wrote shows.
+        // As a float the garbage is NaN, so results that depend on uninitialised memory are detected.
         let garbage = vec![0xFF; usize::try_from(bytes).unwrap_or(0)];
         self.inner.upload(&garbage, &Region { memory: memory.clone(), offset: 0, bytes })?;
         Ok(memory)

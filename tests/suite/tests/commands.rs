@@ -1,6 +1,5 @@
-//! What no device may be talked into: commands with arguments that do not fit are errors when they are
-//! recorded, on every device of this host, and data that a kernel computes an index from reaches no memory
-//! but the operand's.
+//! Invalid commands: arguments that do not fit are refused when a command is recorded, on every device of
+//! this host. Indices computed from data reach no memory outside the operand.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::sync::Arc;
@@ -40,7 +39,7 @@ fn record(device: &Arc<dyn Device>, nests: &[Verified], command: Command) -> Dev
     device.synchronize()
 }
 
-/// The command is refused with an error about an argument that has all these words.
+/// Asserts that the command is refused with an argument error that contains all of these words.
 fn refused(device: &Arc<dyn Device>, nests: &[Verified], command: Command, words: &[&str]) {
     let shown = format!("{command:?}");
     let error = record(device, nests, command).expect_err(&shown);
@@ -49,7 +48,7 @@ fn refused(device: &Arc<dyn Device>, nests: &[Verified], command: Command, words
     assert!(words.iter().all(|word| text.contains(word)), "{shown}: {text}");
 }
 
-/// The op is refused, for an argument or because the device has no such op.
+/// Asserts that the op is refused, by an argument error or because the device lacks the op.
 fn op_refused(device: &Arc<dyn Device>, op: impl LibraryOp, args: Vec<Region>, words: &[&str]) {
     let (valid, scratch) = (op.verify().is_ok(), device.library(&op, None));
     assert!(valid || scratch.is_none(), "{op:?}");
@@ -64,7 +63,7 @@ fn op_refused(device: &Arc<dyn Device>, op: impl LibraryOp, args: Vec<Region>, w
     refused(device, &[], command, words);
 }
 
-/// The op on these operands, with scratch memory if the device wants some.
+/// A command for the op on these operands, with scratch memory if the device needs it.
 fn command(device: &Arc<dyn Device>, op: impl LibraryOp, mut args: Vec<Region>) -> Command {
     let scratch = device.library(&op, None).filter(|bytes| *bytes > 0).map(|bytes| region(device, bytes));
     let read = if op.verify().is_ok() { (&op as &dyn LibraryOp).inputs().len() } else { 1 };
@@ -95,7 +94,7 @@ fn fill(n: u64) -> Verified {
     verified(nest(vec![n], vec![operand], vec![one()], store(0, Index::axis(0), 0)))
 }
 
-/// `out[i] = table[index[i] + shift]`, which nobody clamps; of `table`, `extent` elements are the operand.
+/// `out[i] = table[index[i] + shift]` without a clamp; the operand is the first `extent` elements of `table`.
 fn gather(n: u64, extent: u64, index: Index) -> Nest {
     let insts = vec![
         Inst::Load { operand: 0, index: vec![Index::axis(0)] },
@@ -275,7 +274,7 @@ fn epilogues_that_do_not_fit() {
     });
 }
 
-/// Devices take nothing but [`Verified`], so no device is needed.
+/// Devices accept only [`Verified`] Nests, so no device is needed.
 #[test]
 fn nests_that_are_not_well_formed() {
     let refused = |change: &dyn Fn(&mut Nest)| {
@@ -298,7 +297,7 @@ fn nests_that_are_not_well_formed() {
     assert!(error.to_string().contains("empty"), "{error}");
 }
 
-/// Indices far outside of a table, read and written through: all that happens stays in the table.
+/// Indices far outside of a table, read and written through: every access is within the table.
 #[test]
 fn computed_indices_stay_within_their_operand() {
     each_device(|d| {
@@ -319,7 +318,7 @@ fn computed_indices_stay_within_their_operand() {
             let read = bytes.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap()));
             assert!(read.into_iter().all(|x| [1.0, 2.0, 3.0, 4.0].contains(&x)));
         }
-        // The table is the middle of a memory; its neighbours stay as they are.
+        // The table is the middle part of a memory; the memory around it must not change.
         let alignment = d.properties().alignment;
         let memory = region(d, 3 * alignment);
         d.upload(&vec![7; 3 * alignment as usize], &memory).unwrap();
@@ -337,7 +336,7 @@ fn computed_indices_stay_within_their_operand() {
     });
 }
 
-/// Positions beyond a table that is scattered to, on devices that have the call.
+/// Positions beyond the table of a scatter, on devices with a library op for it.
 #[test]
 fn scattered_positions_stay_within_the_table() {
     each_device(|d| {
@@ -365,9 +364,9 @@ fn scattered_positions_stay_within_the_table() {
     });
 }
 
-/// What is lent and written by the same thread would be waited for until the end of days.
+/// A value that the same thread lends and writes would be a deadlock.
 #[test]
-fn what_this_thread_lent_cannot_be_written() {
+fn memory_lent_by_this_thread_cannot_be_written() {
     each_device(|d| {
         let memory = region(d, 64);
         d.upload(&[1; 64], &memory).unwrap();

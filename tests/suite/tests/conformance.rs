@@ -1,4 +1,4 @@
-//! Cases times devices; see the crate's front page.
+//! Runs every case on every device; see the documentation of the crate.
 
 fn main() -> std::process::ExitCode {
     workalike_suite::runner::main()

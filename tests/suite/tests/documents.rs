@@ -1,9 +1,9 @@
-//! Documents that are made from the code: they must say what it says today. `BLESS=1` writes them anew.
+//! Generated documents: they must agree with the code. `BLESS=1` rewrites them.
 
 use std::path::Path;
 
 #[test]
-fn the_list_of_ops_is_what_the_code_says() {
+fn the_list_of_ops_agrees_with_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ops.md");
     let text = workalike_suite::ops::text().unwrap();
     if std::env::var_os("BLESS").is_some() {
@@ -14,6 +14,6 @@ fn the_list_of_ops_is_what_the_code_says() {
     let differs = old.lines().zip(text.lines()).find(|(a, b)| a != b);
     assert!(
         old == text,
-        "docs/ops.md is stale; to make it anew, run\n    BLESS=1 cargo test -p workalike-suite --test documents\nfirst difference: {differs:?}"
+        "docs/ops.md is stale; to regenerate it, run\n    BLESS=1 cargo test -p workalike-suite --test documents\nfirst difference: {differs:?}"
     );
 }

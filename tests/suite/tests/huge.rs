@@ -1,7 +1,7 @@
-//! Arrays of more than 2^31 elements: planned and printed, not run. No memory is taken for them.
+//! Arrays of more than 2^31 elements: planned and printed, but not run, so no memory is allocated.
 //!
-//! Of every kernel that reaches that far, the index arithmetic must be of 64 bits; and the addresses of a
-//! Nest's first and last points must be those of elements that its operands have.
+//! Every kernel for such an array must use 64-bit index arithmetic, and the addresses of the first and last
+//! points of a Nest must be within the operands.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::kernels::nest::{Index, Inst, Nest};
@@ -14,10 +14,10 @@ use workalike::rehost::device::{
 use workalike::{Result, idx};
 use workalike_suite::snapshot::Paper;
 
-/// More than 31 bits count.
+/// More elements than 31 bits can count.
 const FAR: u128 = 1 << 31;
 
-/// A device of paper that keeps the Nests it is asked to compile.
+/// A device without hardware that records the Nests to compile.
 #[derive(Debug)]
 struct Keeps {
     inner: Arc<dyn Device>,
@@ -53,10 +53,10 @@ impl Device for Keeps {
     }
 }
 
-/// Makes a device's properties those of another kind.
+/// Changes a device's properties to those of another kind.
 type Like = fn(&mut Properties);
 
-/// The Nests of a call on a device like this one.
+/// The Nests of a call on such a device.
 fn nests(f: &Function, args: Args, like: Like) -> Result<Vec<Verified>> {
     let inner = Paper { dialect: Dialect::OpenClC, cpu: false, matmul: false }.open()?;
     let mut properties =
@@ -69,7 +69,7 @@ fn nests(f: &Function, args: Args, like: Like) -> Result<Vec<Verified>> {
     Ok(std::mem::take(&mut *device.nests.lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// The first and the last value of an index over all points, but for what is worked out at run time.
+/// The smallest and the largest value of an index over all points, without its run-time parts.
 fn ends(index: &Index, axes: &[u64]) -> [i128; 2] {
     let mut ends = [i128::from(index.offset); 2];
     for &(axis, coefficient) in &index.terms {
@@ -79,7 +79,7 @@ fn ends(index: &Index, axes: &[u64]) -> [i128; 2] {
     ends
 }
 
-/// Checks every address of a Nest; gives the largest.
+/// Checks every address of a Nest; returns the largest.
 fn check_addresses(what: &str, nest: &Nest) -> i128 {
     let mut largest = 0;
     for phase in &nest.phases {
@@ -91,7 +91,7 @@ fn check_addresses(what: &str, nest: &Nest) -> i128 {
             let operand = &nest.operands[operand];
             let mut address = 0i128;
             for ((index, &extent), &stride) in index.iter().zip(&operand.shape).zip(&operand.strides) {
-                // A position of which a part is found at run time may be anywhere within the dimension.
+                // A position with a run-time part may be anywhere within the dimension.
                 let [low, high] = if index.dynamic.is_some() {
                     [0, i128::from(extent) - 1]
                 } else {
@@ -110,7 +110,7 @@ fn check_addresses(what: &str, nest: &Nest) -> i128 {
     largest
 }
 
-/// Whether a Nest, printed for devices of either language, counts points or positions with 32 bits.
+/// Whether a printed Nest has 32-bit points or positions, in either language.
 fn counts_in_32(nest: &Verified) -> bool {
     let printed = |(dialect, cpu)| {
         let lanes = if cpu { 8 } else { 100 * 2048 };
@@ -162,13 +162,12 @@ fn kernels_over_more_than_31_bits_count_in_64() -> Result<()> {
                     let far = last as u128 >= FAR || points(&nest.axes[..nest.grid]) >= FAR;
                     assert!(!(far && counts_in_32(nest)), "{what}: 32 bits where 64 are needed: {nest:?}");
                 }
-                // Some kernel reads or writes the far end.
+                // Some kernel accesses the last elements.
                 assert!(reached as u128 >= FAR, "{what}: reaches {reached} only");
             }
         }
         let small = args![of_shape::<f32>(&[40, 70])?, of_shape::<f32>(&[40, 70])?, of_shape::<i64>(&[5])?];
-        // Where they are enough, 32 bits are taken: so the words that were looked for are those that are
-        // printed.
+        // Smaller arrays use 32 bits, so the search above looks for the right words.
         let made = nests(&f, small, |_| {})?;
         for nest in &made {
             check_addresses(name, nest);

@@ -1,5 +1,5 @@
-//! Laws that hold for all shapes and graphs: broadcasting and slicing as ndarray does them; fused equals
-//! unfused equals the reference; what is loaded equals what was saved.
+//! Properties for random shapes and graphs: broadcasting and slicing agree with ndarray; fused, unfused and
+//! reference results are equal; loaded Functions equal the saved ones.
 
 use ndarray::{ArrayD, IxDyn, Slice, SliceInfoElem};
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn failed(error: impl std::fmt::Display) -> TestCaseError {
     TestCaseError::fail(error.to_string())
 }
 
-/// An array of small whole numbers, each of which differs from its neighbours.
+/// An array of small integers, each different from its neighbours.
 fn counted(shape: &[usize]) -> ArrayD<f64> {
     let mut at = 0usize;
     ArrayD::from_shape_fn(IxDyn(shape), |_| {
@@ -22,13 +22,14 @@ fn counted(shape: &[usize]) -> ArrayD<f64> {
     })
 }
 
-/// A Variable for an array, whose extents of 1 broadcast.
+/// A Variable for an array; axes of extent 1 broadcast.
 fn variable(name: &str, shape: &[usize]) -> Variable {
     let axes: Vec<Option<usize>> = shape.iter().map(|&e| (e == 1).then_some(1)).collect();
     tensor::<f64>(name, axes).named(name)
 }
 
-/// Two shapes that broadcast together: a common one, of which each side lacks leading axes or has 1 instead.
+/// Two shapes that broadcast together: a common shape, of which each side lacks leading axes or has extents
+/// of 1.
 fn broadcastable() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
     let axis = (0usize..5, any::<bool>(), any::<bool>());
     (prop::collection::vec(axis, 0..5), 0usize..4, 0usize..4).prop_map(|(axes, cut_a, cut_b)| {
@@ -40,7 +41,7 @@ fn broadcastable() -> impl Strategy<Value = (Vec<usize>, Vec<usize>)> {
     })
 }
 
-/// One slice of an axis: start, stop and step, in Python's sense.
+/// One slice of an axis: start, stop and step, as in Python.
 type Piece = (Option<i64>, Option<i64>, i64);
 
 fn piece() -> impl Strategy<Value = Piece> {
@@ -48,7 +49,7 @@ fn piece() -> impl Strategy<Value = Piece> {
     (bound(), bound(), prop_oneof![1i64..4, -3i64..0])
 }
 
-/// What Python's slice takes of an axis.
+/// The positions that a slice selects in Python.
 fn positions((start, stop, step): Piece, extent: usize) -> Vec<usize> {
     let n = extent as i64;
     let clamp = |b: i64, low: i64, high: i64| (if b < 0 { b + n } else { b }).clamp(low, high);
@@ -66,7 +67,7 @@ fn positions((start, stop, step): Piece, extent: usize) -> Vec<usize> {
     taken
 }
 
-/// One step of a random graph over what was built so far.
+/// One op of a random graph over the previous Variables.
 #[derive(Clone, Debug)]
 enum Grow {
     Unary(u8, usize),
@@ -95,14 +96,14 @@ fn grow() -> impl Strategy<Value = Grow> {
     ]
 }
 
-/// Matrices of static shapes (rows, columns), (1, columns), (rows, 1) and (1, 1), grown step by step; every
-/// Variable made.
+/// Builds a graph op by op, over matrices of static shapes (rows, columns), (1, columns), (rows, 1) and (1,
+/// 1). Returns every Variable.
 fn graph(leaves: &[Variable], steps: &[Grow]) -> Vec<Variable> {
     let mut made = leaves.to_vec();
     for step in steps {
         let at = |i: &usize| made[i % made.len()].clone();
         let next = match step {
-            // All stay of moderate size, so that no error grows without bound.
+            // All values stay moderate, so that errors stay bounded.
             Grow::Unary(op, a) => match op {
                 0 => at(a).tanh(),
                 1 => at(a).sigmoid(),
@@ -138,8 +139,8 @@ fn graph(leaves: &[Variable], steps: &[Grow]) -> Vec<Variable> {
             Grow::Softmax(a) => softmax(at(a), 1),
             Grow::Choice(a, set) => {
                 let x = at(a);
-                // Of what is given, not of what was computed: sums that round differently would choose
-                // differently.
+                // The condition is on inputs, not on computed values, which round differently and could
+                // select differently.
                 let column = made[0].argmax(1).minimum(x.extent(1) - 1);
                 let places = [Ix::from(arange(x.extent(0))), Ix::from(column)];
                 if *set { x.set_index(places, x.sum(1) * 0.01) } else { x.inc_index(places, -0.5) }
@@ -176,7 +177,7 @@ fn check_graph(rows: usize, columns: usize, steps: &[Grow]) -> workalike::Result
         Ok(args![numbers(&shapes[0], 0.1)?, numbers(&shapes[1], 50.2)?, numbers(&shapes[2], 90.3)?])
     };
     let made = graph(&leaves, steps);
-    // The last is an output, and some on the way, so that fusion must keep them.
+    // The last Variable is an output, and some others, so that fusion must keep them.
     let outputs = made[leaves.len()..].iter().rev().step_by(3).take(6);
     let f = function(&leaves).outputs(outputs).allow_unused_inputs().compile()?;
     let reference = f.call_reference(args()?)?;
@@ -202,7 +203,7 @@ fn check_graph(rows: usize, columns: usize, steps: &[Grow]) -> workalike::Result
     Ok(Ok(()))
 }
 
-/// One update of a vector by what its first, second or another cell of the same function held.
+/// One update of a vector by the old value of the first, second or another variable of the Function.
 #[derive(Clone, Debug)]
 struct Change {
     length: usize,
@@ -215,7 +216,8 @@ fn change() -> impl Strategy<Value = Change> {
     (length, 0usize..16, 0u8..7).prop_map(|(length, from, how)| Change { length, from, how })
 }
 
-/// Updates all at once, three times: on devices that join them, on one that does not, and by the reference.
+/// Runs all updates together, three times: on devices that join them, on one that does not, and by the
+/// reference.
 fn check_updates(changes: &[Change]) -> workalike::Result<Result<(), String>> {
     let cells: Vec<_> = (changes.iter().enumerate())
         .map(|(i, change)| {
@@ -234,7 +236,7 @@ fn check_updates(changes: &[Change]) -> workalike::Result<Result<(), String>> {
             3 => own.index([Ix::from(..).step(-1)]) * 0.75,
             4 => own * 0.5 + other.index([Ix::from(..1)]) + x.sum(..),
             5 => (own * 0.5).tanh() + own.sum(..) * 0.001,
-            // The new value of the other, which it then holds as well.
+            // The new value of another variable, which that variable is assigned too.
             _ => own * 0.25 - other.index([Ix::from(..).step(-1)]).sum(..) * 0.01,
         };
         f = f.update(own, new).output(own.sum(..));
@@ -333,7 +335,7 @@ proptest! {
             for (axis, list) in taken.iter().enumerate() {
                 want = want.select(ndarray::Axis(axis), list);
             }
-            // Where ndarray's own slices can say it, they agree with the list of positions.
+            // If ndarray's slices can express it, they agree with the list of positions.
             if pieces.iter().all(|p| p.2 > 0) {
                 let info: Vec<SliceInfoElem> = (0..shape.len())
                     .map(|axis| match taken.get(axis) {
@@ -379,7 +381,7 @@ proptest! {
     }
 }
 
-/// A wide device's library gets such a product in parts, and their sum fuses with what becomes of it.
+/// A wide device splits such a product along k, and the sum of the parts is fused with its consumer.
 #[test]
 fn a_deep_product_in_parts_is_the_product() -> workalike::Result<()> {
     let fixed = |name: &str, shape: [usize; 2]| tensor::<f64>(name, shape.map(Some).to_vec());
@@ -391,7 +393,7 @@ fn a_deep_product_in_parts_is_the_product() -> workalike::Result<()> {
     let parts = wide.explain();
     assert!(parts.contains("matmul float64 8x96x100x512") && parts.contains("sum_of_parts"), "{parts}");
     for i in 0..want.len() {
-        // Whole numbers: exact in any order.
+        // Integers: the sum is exact in any order.
         assert_eq!(got[i], want[i], "output {i}");
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! Generated OpenCL C and CUDA C++, and fused Programs, against the files in `tests/snapshots`. `BLESS=1` writes them anew.
+//! Compares generated OpenCL C and CUDA C++ and fused Programs with `tests/snapshots`. `BLESS=1` rewrites the
+//! files.
 
 use std::path::{Path, PathBuf};
 use workalike::kernels::print::Dialect;
@@ -9,7 +10,7 @@ fn folder() -> PathBuf {
 }
 
 #[test]
-fn generated_code_is_what_the_files_say() {
+fn generated_code_agrees_with_the_files() {
     let bless = std::env::var_os("BLESS").is_some();
     let mut expected = Vec::new();
     let mut differing = Vec::new();

@@ -59,7 +59,7 @@ fn gathers() -> Result<Group> {
     Ok(group)
 }
 
-/// Rows that are long enough to be copied whole where a device does that.
+/// Rows that are long enough for devices to copy them whole.
 fn wide_gathers() -> Result<Group> {
     let mut group = Group::new("gather_wide");
     for dtype in
@@ -98,7 +98,7 @@ fn scatters() -> Result<Group> {
         group.exact(format!("set_rows_{d}"), x.set_index(idx![&distinct], &part));
         group.exact(format!("inc_rows_{d}"), x.inc_index(idx![&distinct], &part));
         group.exact(format!("set_repeated_{d}"), x.set_index(idx![&rows], &many));
-        // At most 40 additions to any element, each rounded; the order is fixed, but not said.
+        // At most 40 additions to an element, each rounded; the order is deterministic but unspecified.
         let total = magnitude(&x) + zeros_like(magnitude(&x)).inc_index(idx![&rows], magnitude(&many));
         let tier = if dtype.is_float() { sum(41, dtype, dtype, &(total * 8.0)) } else { Tier::Exact };
         group.case(format!("inc_repeated_{d}"), x.inc_index(idx![&rows], &many), tier);
@@ -108,7 +108,8 @@ fn scatters() -> Result<Group> {
         group.exact(format!("set_scalar_{d}"), x.set_index(idx![&rows], &scalar));
     }
     for dtype in [DType::F32, DType::F64] {
-        // Whole numbers, so that every order gives the same: the gradient of an embedding counts its uses.
+        // Small integers, so that every order gives the same sum: the gradient of an embedding counts its
+        // uses.
         let table = group.input(random(dtype, &[50, 8], 8)?);
         let words = group.input(below(50, DType::I64, &[6, 30], 9)?);
         let weights = group.input(below(9, dtype, &[6, 30, 8], 10)?);
@@ -120,9 +121,8 @@ fn scatters() -> Result<Group> {
     Ok(group)
 }
 
-/// Points enough for the calls of devices that have them: runs of equal positions within, over and beyond the
-/// parts that these are cut into, of whole rows and of what broadcasts to them. The numbers are such that
-/// every order gives the same.
+/// Enough points for library scatters: runs of equal positions within, across and beyond the parts of the
+/// work, with whole and broadcast rows. Every order of additions gives the same sums.
 fn runs() -> Result<Group> {
     let mut group = Group::new("scatter_runs");
     for (dtype, width) in [(DType::F32, 6), (DType::F64, 1), (DType::F16, 8), (DType::I32, 4), (DType::U8, 5)]
@@ -145,7 +145,7 @@ fn runs() -> Result<Group> {
             }
         }
     }
-    // Factors whose product leaves the range of float32 before the element of the table brings it back.
+    // The product of the factors overflows float32 until the element of the table brings it back into range.
     let x = group.input(Value::from(vec![1e30f32, 1.0]));
     let at = group.input(Value::from((0..64).map(|i| i64::from(i >= 4)).collect::<Vec<_>>()));
     let factor = |i: usize| [1e-30f32, 1e-30, 1e30, 1e-10].get(i).copied().unwrap_or(1.0);

@@ -1,5 +1,5 @@
-//! Conversions between all dtypes: integers wrap, floats saturate into integers, NaN becomes 0, all else is
-//! rounded once.
+//! Conversions between all dtypes: integers wrap, floats saturate when converted to integers, NaN becomes 0,
+//! everything else is rounded once.
 
 use crate::data::{joined, numbers, random, special};
 use crate::group::Group;
@@ -12,7 +12,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
 
 fn casts() -> Result<Group> {
     let mut group = Group::new("cast");
-    // Halves and ties, and the edges of every integer type.
+    // Halves, ties, and the limits of every integer type.
     let edges: Vec<f64> = [7, 8, 15, 16, 31, 32, 52, 53, 63, 64]
         .iter()
         .map(|&bits| 2f64.powi(bits))
@@ -35,7 +35,7 @@ fn casts() -> Result<Group> {
             }
         }
     }
-    // A conversion rounds, even if what follows would take more digits.
+    // A conversion rounds, even if the next op works at higher precision.
     let x = group.input(random(DType::F32, &[100], 2)?);
     let w = group.input(random(DType::F64, &[100], 3)?);
     for through in [DType::F16, DType::BF16] {

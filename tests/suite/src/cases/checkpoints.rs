@@ -11,7 +11,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 
 const NONE: [&Variable; 0] = [];
 
-/// Noisy descent with momentum, after a few steps.
+/// Noisy gradient descent with momentum, after a few steps.
 fn trained(stage: &Stage) -> Result<Simulator> {
     let streams = RandomStreams::new(7);
     let (w, velocity) = (shared("w", vec![1f32; 300]), shared("velocity", vec![0f32; 300]));
@@ -27,7 +27,7 @@ fn trained(stage: &Stage) -> Result<Simulator> {
     Ok(simulator)
 }
 
-/// Both go on alike.
+/// Asserts that both continue with equal results.
 fn alike(one: &mut Simulator, other: &mut Simulator) -> Result<()> {
     let (got, want) = (
         other.method("train")?.run_n_collect(20, args![])?,

@@ -1,4 +1,4 @@
-//! Convolutions and their gradients, in one, two and three dimensions, over all that may be said of one.
+//! Convolutions and their gradients, in one to three dimensions, with all options.
 
 use super::magnitude;
 use crate::data::random;
@@ -12,7 +12,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
     vec![geometries(), exact(), windows(), paddings(), transposed()]
 }
 
-/// A convolution; empty lists are what [`Conv`] has without a word.
+/// A convolution; empty lists mean the defaults of [`Conv`].
 #[derive(Clone, Copy)]
 struct Geometry {
     name: &'static str,
@@ -96,7 +96,7 @@ fn size(shape: &[usize]) -> usize {
     shape.iter().product()
 }
 
-/// Each geometry in each role, in the floats.
+/// Each geometry in each role, in all float dtypes.
 fn geometries() -> Result<Group> {
     let mut group = Group::new("convolution");
     for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16] {
@@ -163,12 +163,12 @@ fn windows() -> Result<Group> {
     Ok(group)
 }
 
-/// `w` of a type that knows its extents.
+/// `w` with static extents.
 fn known(w: &Variable, shape: &[usize]) -> Variable {
     w.specify_shape(shape.iter().map(|&e| Some(e)).collect::<Vec<_>>())
 }
 
-/// Padding by name, against the same in numbers; filters that are flipped; layouts.
+/// Named padding against explicit padding; flipped filters; layouts.
 fn paddings() -> Result<Group> {
     let mut group = Group::new("convolution_padding");
     let (images, filters): (&[usize], &[usize]) = (&[2, 3, 9, 8], &[4, 3, 3, 4]);
@@ -196,7 +196,7 @@ fn paddings() -> Result<Group> {
         let flipped = by(&x, &w.flip([2, 3]), &conv());
         let bound = by(&magnitude(&x), &magnitude(&w.flip([2, 3])), &conv());
         add("flipped", by(&x, &w, &conv().flip_filters(true)), flipped, bound);
-        // Channels last, as other libraries have them.
+        // Channels last.
         let last = x.transpose([0, 2, 3, 1]);
         let bound = by(&magnitude(&x), &magnitude(&w), &conv());
         add(
@@ -212,7 +212,7 @@ fn paddings() -> Result<Group> {
     Ok(group)
 }
 
-/// Transposed convolutions, of extents that are known at run time only.
+/// Transposed convolutions with extents known at run time only.
 fn transposed() -> Result<Group> {
     let mut group = Group::new("convolution_transposed");
     for dtype in [DType::F32, DType::F64, DType::F16] {
@@ -224,7 +224,7 @@ fn transposed() -> Result<Group> {
                 4 => x.conv_transpose2d(w, options.clone()),
                 _ => x.conv_transpose3d(w, options.clone()),
             };
-            // As if every element of a filter met one of the input.
+            // An upper bound: every element of a filter meets an element of the input.
             let tier = matmul(w[0] * size(&w[2..]), dtype, &of(&magnitude(&a), &magnitude(&b)));
             group.case(format!("{name}_{d}"), of(&a, &b), tier);
             Ok(())

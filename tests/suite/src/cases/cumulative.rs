@@ -1,4 +1,4 @@
-//! Running folds: NumPy's, and rows and columns of sizes at which devices go different ways.
+//! Running folds: NumPy's values, and sizes at which devices choose different kernels.
 
 use super::magnitude;
 use crate::data::{below, random};
@@ -14,13 +14,13 @@ pub(super) fn groups() -> Vec<Result<Group>> {
     vec![golden(), sizes(), corners()]
 }
 
-/// A sum's bound for each of the running sums, and the rounding of the result.
+/// The bound of a sum for each running sum, and the rounding of the result.
 fn sums(x: &Variable, axis: isize, n: usize) -> Tier {
     let total = magnitude(x).cumsum(axis);
     Tier::Within(total * (2.0 * (n.max(2) as f64).log2() * eps(x.dtype().register()) + eps(x.dtype())))
 }
 
-/// A rounding of each product.
+/// One rounding per product.
 fn products(y: &Variable, n: usize) -> Tier {
     Tier::Within(magnitude(y) * (n as f64 * eps(y.dtype().register()) + eps(y.dtype())))
 }
@@ -135,7 +135,7 @@ fn corners() -> Result<Group> {
         group.exact(format!("of_none_{d}"), none.cumsum(1));
         group.exact(format!("beside_none_{d}"), none.cumprod(0));
     }
-    // Of views, and into other steps.
+    // Views as arguments, and results used by other steps.
     let x = group.input(random(DType::I32, &[6, 10], 8)?);
     group.exact("transposed", x.t().cumsum(0));
     group.exact("sliced", x.index(workalike::idx![1.., range(2, 9).step(2)]).cumsum(1));

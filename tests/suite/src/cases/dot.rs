@@ -28,7 +28,7 @@ fn sizes() -> Result<Group> {
     let mut group = Group::new("dot");
     for dtype in DTYPES {
         let d = dtype.short();
-        // Sizes at which tiles have edges, for two dtypes; a few for the others.
+        // Sizes with partial tiles, for two dtypes; fewer for the others.
         let all = matches!(dtype, DType::F32 | DType::I64);
         let sizes = [
             (33, 33, 33),
@@ -87,15 +87,15 @@ fn layouts() -> Result<Group> {
         add(&mut group, format!("outer_{d}"), &column, &column.t(), 1);
         add(&mut group, format!("broadcast_{d}"), &a, &column.broadcast_to([20, 4]), 20);
     }
-    // Two dtypes meet in the promoted one.
+    // Two dtypes are promoted.
     let a = group.input(random(DType::F32, &[4, 5], 9)?);
     let b = group.input(random(DType::I8, &[5, 6], 10)?);
     add(&mut group, "f32_i8".into(), &a, &b, 5);
     Ok(group)
 }
 
-/// Products that wide devices give to a library, of few results and many terms: in parts, where the terms can
-/// be divided.
+/// Products that wide devices compute by a library, with few results and many terms: split along k where
+/// possible.
 fn deep() -> Result<Group> {
     let mut group = Group::new("dot_deep");
     for (dtype, k) in [(DType::F32, 4096), (DType::F32, 4099), (DType::F64, 4090), (DType::F16, 4096)] {

@@ -1,4 +1,4 @@
-//! What a call does besides computing: it checks conditions and tells values; and ops made of expressions.
+//! Side effects of a call: assertions and printed values; and ops made of expressions.
 
 use super::family;
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
@@ -32,7 +32,7 @@ fn assert(stage: &Stage) -> Result<()> {
     fails("no rows", simulator.call(args![none, 2f32]), &["x has rows"])
 }
 
-/// The hook is the process's, and other stories may run meanwhile: the label is this story's own.
+/// The hook is global to the process, and other scenarios may run at the same time, so the label is unique.
 fn print(stage: &Stage) -> Result<()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _alone = ONE_AT_A_TIME.lock();
@@ -55,7 +55,7 @@ fn printed(stage: &Stage, seen: &Mutex<Vec<Value>>) -> Result<()> {
     let slope = grad(&y.sqr().sum(..), [&x])?;
     let f = function([&x]).output(&slope[0]).update(&total, &total + y.sum(0)).compile()?;
     let f = stage.function(&f)?;
-    // Strict: to look at a value is no way to compute it.
+    // Strict: printing a value needs no host node.
     let mut simulator = stage.simulator(&f)?;
     let value = Value::from_vec(&[2, 2], vec![0f32, 1.0, 2.0, 3.0])?;
     let told = Value::from_vec(&[2, 2], vec![1f32, 3.0, 2.0, 4.0])?;
@@ -64,14 +64,14 @@ fn printed(stage: &Stage, seen: &Mutex<Vec<Value>>) -> Result<()> {
     simulator.run_n(2, args![&value])?;
     equal("the state", &simulator.get_value("total")?, vec![9f32, 21.0])?;
     let seen = seen.lock().map_or(vec![], |mut seen| std::mem::take(&mut *seen));
-    ensure(seen.len() == 3, || format!("{} values were told in 3 steps", seen.len()))?;
+    ensure(seen.len() == 3, || format!("{} values were printed in 3 steps", seen.len()))?;
     seen.iter().try_for_each(|value| equal("what was told", value, &told))
 }
 
 fn op_from_graph(stage: &Stage) -> Result<()> {
     let (x, w, rate) = (matrix::<f32>("x"), matrix::<f32>("w"), scalar::<f32>("rate"));
     let plain = OpFromGraph::new([&x, &w], [x.dot(&w).tanh()])?.named("layer");
-    // A gradient that is cut to a range on its way back.
+    // A gradient that is clipped.
     let clipped = plain.clone().grad(|inputs, output_grads| {
         let (x, w) = (&inputs[0], &inputs[1]);
         let y = x.dot(w).tanh();

@@ -1,4 +1,4 @@
-//! Every row of the op table, at every dtype it takes, at the values where functions go wrong.
+//! Every row of the op table, for every dtype it accepts, at special values.
 
 use super::{apply, is_exact, rows};
 use crate::data::{joined, numbers, random, special};
@@ -27,7 +27,7 @@ fn of_arity(arity: usize) -> impl Iterator<Item = ScalarOp> {
     ScalarOp::all().filter(move |op| op.row().arity == arity)
 }
 
-/// Adds a case; ops that are not exact are compared with what they give in float64.
+/// Adds a case. Ops that are not exact are compared with their float64 results.
 pub(super) fn add(group: &mut Group, name: String, op: ScalarOp, args: &[Variable]) {
     let output = apply(op, args);
     let narrow = output.dtype().is_float() && output.dtype() != DType::F64;
@@ -35,7 +35,7 @@ pub(super) fn add(group: &mut Group, name: String, op: ScalarOp, args: &[Variabl
         group.case(name, output, Tier::Op(op));
         return;
     }
-    // The argument as the op sees it, in more digits.
+    // The rounded argument, as float64.
     let signature = op.signature(&args.iter().map(Variable::dtype).collect::<Vec<_>>());
     let seen = |(i, v): (usize, &Variable)| match signature.as_ref().map(|s| s.args[i]) {
         Some(d) if d.is_float() => v.cast(d).cast(DType::F64),
@@ -77,7 +77,7 @@ fn golden_unary() -> Result<Group> {
     Ok(group)
 }
 
-/// Every function of floats that NumPy, SciPy or mpmath knows.
+/// Every float function that NumPy, SciPy or mpmath has.
 fn golden_functions() -> Result<Group> {
     let golden = Golden::functions();
     let mut group = Group::new("functions");
@@ -94,7 +94,7 @@ fn golden_functions() -> Result<Group> {
     Ok(group)
 }
 
-/// Every operation on integers and bool, at their ends.
+/// Every op on integers and bools, at their limits.
 fn golden_integers() -> Result<Group> {
     let golden = Golden::integers();
     let mut group = Group::new("integers");
@@ -127,7 +127,7 @@ fn binary() -> Result<Group> {
     Ok(group)
 }
 
-/// Three arguments that are not a choice.
+/// Ops of three arguments other than `where`.
 fn ternary() -> Result<Group> {
     let mut group = Group::new("ternary");
     for dtype in DType::ALL {
@@ -143,7 +143,7 @@ fn ternary() -> Result<Group> {
     Ok(group)
 }
 
-/// Two dtypes in one op: promotion, and the conversions it asks for.
+/// Two dtypes in one op: promotion and conversions.
 fn mixed() -> Result<Group> {
     let mut group = Group::new("mixed");
     let inputs: Vec<Variable> =
@@ -181,7 +181,7 @@ fn select() -> Result<Group> {
     Ok(group)
 }
 
-/// The generator as an op of its own.
+/// The random generator as an op.
 fn bits() -> Result<Group> {
     let mut group = Group::new("bits");
     let key = group.input(Value::from(vec![0u64, 1, u64::MAX, 0x0123_4567_89ab_cdef]).reshaped(&[4, 1, 1])?);

@@ -1,4 +1,4 @@
-//! What is done to each element of a product: biases, activations, scaled sums, updates in place.
+//! Epilogues of products: biases, activations, scaled sums, updates in place.
 
 use super::{family, magnitude};
 use crate::data::random;
@@ -16,8 +16,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     family("epilogues", &[("layers_and_updates", updates), ("factor_is_updated", factor)])
 }
 
-/// Of one product each: rows by k by columns. The last is large enough for a library on a wide device, and is
-/// not cut along k.
+/// Extents of one product each: rows, k, columns. The last is large enough for a library on a wide device,
+/// and is not split along k.
 fn pure() -> Result<Group> {
     let mut group = Group::new("epilogues");
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
@@ -61,7 +61,7 @@ fn pure() -> Result<Group> {
     Ok(group)
 }
 
-/// So many eps of the largest number of an array.
+/// A bound of 400 eps of the largest element, which counts as at least 1.
 fn near(want: &Value) -> Bound {
     let numbers = want.to_f64s();
     let largest = numbers.iter().fold(1.0, |most: f64, v| most.max(v.abs()));
@@ -69,7 +69,7 @@ fn near(want: &Value) -> Bound {
     Value::from_vec(want.shape(), bounds).map_or(Bound::Exact, Bound::Within)
 }
 
-/// A layer learns: its products end in a bias and in updates of what they do not read.
+/// A training step of a layer: its products end in a bias and in updates of variables that they do not read.
 fn updates(stage: &Stage) -> Result<()> {
     let cases = [
         (DType::F16, 7, 20, 9),
@@ -96,7 +96,7 @@ fn updates(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// The new value of what the product itself reads must not be written before the product is done.
+/// The new value of a variable that the product reads must not be written before the product is complete.
 fn factor(stage: &Stage) -> Result<()> {
     for dtype in [DType::F32, DType::F64] {
         let w = shared("w", random(dtype, &[45, 45], 1)?);

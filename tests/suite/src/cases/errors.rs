@@ -1,4 +1,4 @@
-//! What must fail, and how: on every device alike, with the state as it was.
+//! Errors: the same on every device, and the state is unchanged.
 
 use super::family;
 use crate::stage::{Scenario, Stage, ensure, equal, fails};
@@ -105,7 +105,8 @@ fn shapes(stage: &Stage) -> Result<()> {
     let value = |shape: &[usize]| Value::zeros(DType::F32, shape);
     let (a, b) = (value(&[2, 3])?, value(&[2, 4])?);
     fails("a sum", stage.simulator(&f)?.call(args![&a, &b]), &["add", "3", "4"])?;
-    // An axis of extent 1 that was not declared so does not broadcast where the other decides.
+    // An axis of extent 1 that was not declared so does not broadcast if the other argument determines the
+    // extent.
     fails("a product", stage.simulator(&g)?.call(args![&a, &b]), &["dot"])?;
     fails("a reshape", stage.simulator(&h)?.call(args![&b]), &["reshape"])?;
     equal("the call after it", &stage.simulator(&h)?.call(args![&a])?[0], value(&[3, 2])?)
@@ -121,7 +122,7 @@ fn empty(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// After an error the Simulator goes on, and the parent never noticed.
+/// After an error the Simulator is usable, and the parent is unchanged.
 fn recovery(stage: &Stage) -> Result<()> {
     let (v, n) = (vector::<f32>("v"), scalar::<i64>("n"));
     let state = shared("state", vec![0f32; 4]);

@@ -1,5 +1,5 @@
-//! A call that fails changes nothing: on every device the state is that before it, and in `run_n` that after
-//! the last good iteration.
+//! A failed call changes nothing: on every device the state is that from before the call, and after `run_n`
+//! that of the last good iteration.
 
 use super::family;
 use crate::stage::{Scenario, Stage, ensure, equal, fails};
@@ -24,7 +24,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     )
 }
 
-/// A Function over `w`, `b` and `calls` that may find an index out of range, and what it is about.
+/// A Function over `w`, `b` and `calls` that may read an index out of range, and its description.
 struct Program {
     what: &'static str,
     function: Function,
@@ -84,7 +84,7 @@ fn state(simulator: &Simulator) -> Result<Vec<Value>> {
     names.iter().map(|name| simulator.get_value(name)).collect()
 }
 
-/// Compares all shared variables with a Function's.
+/// Compares all shared variables with those of a Function.
 fn same(what: &str, simulator: &Simulator, function: &Function) -> Result<()> {
     for cell in function.cells() {
         let (got, wanted) = (simulator.get_value(cell.name())?, cell.get_value()?);
@@ -119,7 +119,7 @@ fn calls(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// One bad number among the iterations, for each place that it may have.
+/// One bad index among the iterations, at each place.
 fn iterations(stage: &Stage) -> Result<()> {
     const N: usize = 70;
     for Program { what, function } in programs()? {
@@ -139,7 +139,7 @@ fn iterations(stage: &Stage) -> Result<()> {
                 reference.call_reference(args![&x, i.clone(), k])?;
             }
             same(&here, &simulator, &reference)?;
-            // The loop can be entered again.
+            // The loop can be started again.
             simulator.run_n(3, args![&x, i.clone(), 1i64])?;
             (0..3).try_for_each(|_| reference.call_reference(args![&x, i.clone(), 1i64]).map(drop))?;
             same(&format!("{here}, afterwards"), &simulator, &reference)?;
@@ -148,7 +148,7 @@ fn iterations(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Index arrays that are sequences: what one of the slices holds is out of range.
+/// Index arrays that are sequences: one of the slices has an index out of range.
 fn slices(stage: &Stage) -> Result<()> {
     const N: usize = 20;
     for Program { what, function } in programs()? {
@@ -186,7 +186,7 @@ fn resized(stage: &Stage) -> Result<()> {
     ensure(simulator.get_value("rows")?.shape() == [5, 2], || "the rows were not added".into())
 }
 
-/// What stays on the device is no result if its call failed, nor is what was made of it.
+/// Outputs of a failed call that stay on the device are errors, and so is everything computed from them.
 fn results(stage: &Stage) -> Result<()> {
     let (x, i) = (vector::<f32>("x"), vector::<i64>("i"));
     let taken = function([&x, &i]).output(x.index(idx![&i + &i]) * 2.0);
@@ -200,12 +200,12 @@ fn results(stage: &Stage) -> Result<()> {
     let bad = simulator.call_device(args![&x, vec![0i64, 2]])?.remove(0);
     let made = next.call_device(args![&bad])?.remove(0);
     fails("the result", bad.to_value(), &["out of"])?;
-    fails("what was made of it", made.to_value(), &["out of"])?;
+    fails("a result computed from it", made.to_value(), &["out of"])?;
     fails("a call with it", next.call(args![&bad]), &["out of"])?;
     fails("synchronize", simulator.synchronize(), &["out of"])?;
     ensure(simulator.synchronize().is_ok(), || "an error is reported twice".into())?;
     fails("the result, later", bad.to_value(), &["out of"])?;
-    fails("what was made of it, later", made.to_value(), &["out of"])?;
+    fails("a result computed from it, later", made.to_value(), &["out of"])?;
     equal("a good result from before", &good.to_value()?, vec![2f32, 6.0])?;
     let borrowed = simulator.call_borrowed(args![&x, vec![0i64, 2]])?;
     fails("a borrowed result", borrowed.array(0)?.to_value(), &["out of"])?;
@@ -216,7 +216,7 @@ fn results(stage: &Stage) -> Result<()> {
     fails("a submitted call", waiting.into_arrays().remove(0).to_value(), &["out of"])
 }
 
-/// Calls behind a failed one that nobody has looked at change nothing either; then all goes on.
+/// Calls submitted after a failed call that is not waited for change nothing either. Later calls succeed.
 fn next(stage: &Stage) -> Result<()> {
     let (i, calls) = (vector::<i64>("i"), shared("calls", 0i64));
     let table = constant(vec![1f32, 2.0, 3.0]);
@@ -278,7 +278,7 @@ fn probes(stage: &Stage) -> Result<()> {
     equal("total", &simulator.get_value("total")?, 45f32)
 }
 
-/// Arrays that the device alone knows are checked there, with the same outcome.
+/// Arrays that only the device has are checked there, with the same results.
 fn ways(stage: &Stage) -> Result<()> {
     let i = vector::<i64>("i");
     let moved = stage.function(&function([&i]).output(i.maximum(-9i64)).compile()?)?;

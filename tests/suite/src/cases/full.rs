@@ -1,5 +1,5 @@
-//! The full product: every elementwise op, and what is exact of all else, at every dtype, on operands of
-//! every layout. It takes long, and runs where [`FULL`] is set.
+//! The full product: every elementwise op, and every exact op, for every dtype and every layout of the
+//! operands. It takes long, and runs only if [`FULL`] is set.
 
 use super::elementwise::add;
 use super::rows;
@@ -14,7 +14,7 @@ use workalike::{Result, idx};
 /// Whether the full product is run.
 pub(super) const FULL: &str = "CONFORMANCE_FULL";
 
-/// Extents of every operand but the empty ones.
+/// Extents of all operands except the empty ones.
 const ROWS: usize = 5;
 const COLUMNS: usize = 7;
 
@@ -23,7 +23,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
     elementwise.chain(DType::ALL.into_iter().map(other)).collect()
 }
 
-/// Operands of one dtype: the layout's name, and three of them that broadcast together.
+/// Operands of one dtype: the name of the layout, and three operands that broadcast together.
 fn operands(group: &mut Group, dtype: DType) -> Result<Vec<(&'static str, [Variable; 3])>> {
     let mut seed = 0;
     let mut three = |shape: &[usize], view: &dyn Fn(Variable) -> Variable| -> Result<[Variable; 3]> {
@@ -73,7 +73,7 @@ fn elementwise(dtype: DType, arity: usize) -> Result<Group> {
     Ok(group)
 }
 
-/// Reductions, running folds, sorts and movement of data, as far as they are exact; and sums.
+/// Exact reductions, running folds, sorts and data movement; and sums.
 fn other(dtype: DType) -> Result<Group> {
     let mut group = Group::new("full_axes");
     let layouts = operands(&mut group, dtype)?;

@@ -1,5 +1,5 @@
-//! Index expressions of every kind: arrays and masks anywhere among slices, numbers and new axes, read and
-//! written.
+//! Index expressions of every kind, read and written: arrays and masks at any place among slices, numbers and
+//! new axes.
 
 use crate::data::random;
 use crate::golden::Golden;
@@ -17,7 +17,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
 /// The arrays of the golden file.
 const ARRAYS: [&str; 13] = ["i", "j", "k", "g", "d", "m3", "p3", "n3", "m4", "m5", "m34", "m45", "m345"];
 
-/// Index expressions for a (3, 4, 5) array; the names are Python's text, as in the golden file.
+/// Index expressions for a (3, 4, 5) array, and their names: the Python text, as in the golden file.
 fn expressions(group: &mut Group, golden: &Golden) -> Result<Vec<(&'static str, Vec<Ix>)>> {
     let mut arrays = HashMap::new();
     for name in ARRAYS {
@@ -70,7 +70,7 @@ fn expressions(group: &mut Group, golden: &Golden) -> Result<Vec<(&'static str, 
     ])
 }
 
-/// What `make.py` writes into a part of this shape.
+/// The values that `make.py` writes into a part of this shape.
 fn written(shape: &[usize]) -> Result<Value> {
     let numbers = (0..shape.iter().product::<usize>()).map(|at| (at * 7 % 1000) as i16 - 300);
     Value::from_vec(shape, numbers.collect())
@@ -118,7 +118,7 @@ fn dtypes() -> Result<Group> {
                 group.exact(format!("min[{name}]_{d}"), x.min_index(entries, part.flip(..)));
             }
         }
-        // A mask that is computed, and its positions.
+        // A computed mask, and its positions.
         let (low, high) = (x.equal(x.index(idx![0, 0, 0])), x.not_equal(x.index(idx![0, 1, 1])));
         group.exact(format!("computed_mask_{d}"), x.index(idx![&high]));
         group.exact(format!("few_{d}"), x.index(idx![&low]));
@@ -132,7 +132,7 @@ fn dtypes() -> Result<Group> {
             group.exact(format!("nonzero_{axis}_{d}"), positions);
         }
     }
-    // Larger than one block, and a length that no block divides.
+    // Longer than one block, and not a multiple of a block.
     let long = group.input(random(DType::F32, &[7, 1013], 3)?);
     group.exact("long_nonzero", long.greater(0.3f32).flatnonzero());
     group.exact("long_masked", long.index(idx![long.greater(0.3f32)]));

@@ -12,7 +12,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
     vec![layouts(), sizes()]
 }
 
-/// Each argument used twice. Halves may keep more digits between the ops; all else is exact.
+/// Uses each argument twice. Halves may keep more digits between the ops; all else is exact.
 fn add(group: &mut Group, name: String, x: &Variable, y: &Variable) {
     let output = x.maximum(y) + x * y;
     let tier = if output.dtype().is_half() {
@@ -59,7 +59,7 @@ fn layouts() -> Result<Group> {
         add(&mut group, format!("cube_{d}"), &x.expand_dims(1), &t.t().expand_dims(0));
         add(&mut group, format!("broadcast_{d}"), &row.broadcast_to([7, 13]), &x);
     }
-    // Arguments that are themselves views of host memory.
+    // Arguments that are views of host memory.
     let whole = random(DType::F32, &[6, 8], 10)?;
     let view = whole.view_as(&[8, 3], &[1, 16], 0)?;
     let v = group.input(view);

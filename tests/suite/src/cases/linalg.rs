@@ -1,5 +1,5 @@
-//! Linear algebra: small matrices against values in 60 digits, larger ones by what they must satisfy,
-//! gradients by differences, and what must fail.
+//! Linear algebra: small matrices against values of 60 digits, larger ones by their defining equations,
+//! gradients by differences, and errors.
 
 use super::{Story, family, magnitude};
 use crate::data::random;
@@ -18,13 +18,13 @@ pub(super) fn groups() -> Vec<Result<Group>> {
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut list = family("linalg", &[("matrices_that_fail", failures), ("nan", nan)]);
-    // Types are the same for all devices, and verify_grad computes by the reference.
+    // Types do not depend on the device, and verify_grad uses the reference.
     let once: [Story; 2] = [("refused_types", types), ("gradients", gradients)];
     list.extend(family("linalg", &once).into_iter().map(|story| Scenario { host_only: true, ..story }));
     list
 }
 
-/// What a name says of a triangle: `lower,transposed,unit`.
+/// Parses the options of a triangular solve: `lower,transposed,unit`.
 fn triangle(kind: &str) -> SolveTriangular {
     SolveTriangular {
         lower: kind.contains("lower"),
@@ -33,7 +33,7 @@ fn triangle(kind: &str) -> SolveTriangular {
     }
 }
 
-/// A function of a golden line.
+/// The function of a golden line.
 fn apply(function: &str, x: &[Variable]) -> Result<Variable> {
     if let Some(kind) = function.strip_prefix("triangular:") {
         return Ok(linalg::solve_triangular(&x[0], &x[1], triangle(kind)));
@@ -81,7 +81,7 @@ fn golden() -> Result<Group> {
     Ok(group)
 }
 
-/// Matrices of normal numbers with this added to the diagonal, in float64.
+/// Matrices of normal numbers plus a multiple of the identity, in float64.
 fn dominant(batch: &[usize], n: usize, diagonal: f64, seed: u32) -> Result<Value> {
     let shape = [batch, &[n, n][..]].concat();
     let mut numbers = random(DType::F64, &shape, seed)?.to_f64s();
@@ -111,7 +111,7 @@ fn flipped(x: &Variable) -> Variable {
     x.swapaxes(-1, -2)
 }
 
-/// What results must satisfy, at sizes that are factored in blocks, with batches that broadcast.
+/// Defining equations at sizes that are factored in blocks, with broadcast batches.
 fn identities() -> Result<Group> {
     let mut group = Group::new("linalg_identities");
     for dtype in [DType::F32, DType::F64] {
@@ -128,7 +128,7 @@ fn identities() -> Result<Group> {
     Ok(group)
 }
 
-/// The bound of a product that must be a known matrix of order `n`: some roundings of each of its terms.
+/// The bound of a product that must equal a known matrix of order `n`: some roundings of each of its terms.
 fn product(x: &Variable, y: &Variable, n: usize) -> Tier {
     Tier::Within(magnitude(x).matmul(magnitude(y)) * (8.0 * n as f64 * eps(x.dtype())))
 }
@@ -143,7 +143,7 @@ fn factors(group: &mut Group, name: &dyn Fn(&str) -> String, (p, n): (&Variable,
 }
 
 fn systems(group: &mut Group, name: &dyn Fn(&str) -> String, (m, n): (&Variable, usize), b: &Variable) {
-    // The largest element of each column stands in another row.
+    // The largest element of each column is in another row.
     let a = m.flip(-2);
     let x = linalg::solve(&a, b);
     let right = b * ones_like(&x);
@@ -172,7 +172,7 @@ fn determinants(
     let exchanges = n * (n - 1) / 2;
     let signs = vec![if exchanges.is_multiple_of(2) { 1.0 } else { -1.0 }; batch.iter().product()];
     group.golden(name("sign"), &sign, Value::from_vec(batch, signs)?.cast(m.dtype())?, Tier::Exact);
-    // Larger ones overflow.
+    // Larger matrices overflow.
     if n <= 3 {
         let det = linalg::det(m.flip(-2));
         let bound = Tier::Within(magnitude(&det) * (unit * 8.0));
@@ -181,10 +181,10 @@ fn determinants(
     Ok(())
 }
 
-/// Integers and bools become float64, and so does what meets float64.
+/// Integers and bools are converted to float64; other arguments are promoted with it.
 fn dtypes() -> Result<Group> {
     let mut group = Group::new("linalg_dtypes");
-    // Whole numbers that an int8 has.
+    // Integers within the range of int8.
     let whole = dominant(&[2], 4, 16.0, 3)?.cast(DType::I64)?.cast(DType::F64)?;
     let (wide, b) = (group.input(whole), group.input(random(DType::F32, &[4], 4)?));
     for dtype in [DType::I8, DType::I32, DType::U64] {
@@ -207,15 +207,14 @@ fn dtypes() -> Result<Group> {
     Ok(group)
 }
 
-/// A batch of two matrices that is refused, and what the error says of it; the second words are the
-/// reference's.
+/// A batch of two matrices that is refused, and the words of the error; the second list is for the reference.
 struct Refused {
     output: Variable,
     matrices: Value,
     words: [&'static str; 2],
 }
 
-/// The first matrix is fine, the second is not: the call is an error on every device, and changes nothing.
+/// The first matrix is valid, the second is not: the call is an error on every device, and changes nothing.
 fn failures(stage: &Stage) -> Result<()> {
     let a = tensor3::<f64>("a");
     let b = constant(vec![1.0, 2.0]);
@@ -238,7 +237,7 @@ fn failures(stage: &Stage) -> Result<()> {
         let f = stage.function(&f)?;
         let mut simulator = f.optimize(stage.open()?)?;
         let what = format!("{output:?}");
-        // A device says what is wrong at which node, and not where in the batch.
+        // A device names the node, but not the matrix of the batch.
         let brief = [words[0], "node"];
         fails(&what, simulator.call(args![&matrices]), &brief)?;
         fails(&what, simulator.run_n(2, args![&matrices]), &brief)?;
@@ -256,8 +255,7 @@ fn failures(stage: &Stage) -> Result<()> {
     ensure(outputs[2].to_f64s()[1] == f64::NEG_INFINITY, || "its logarithm".into())
 }
 
-/// A matrix with NaN is not singular, and everything computed from it is NaN; but it is not positive
-/// definite.
+/// A matrix with NaN is not singular, and all its results are NaN; but it is not positive definite.
 fn nan(stage: &Stage) -> Result<()> {
     let (a, b) = (matrix::<f32>("a"), vector::<f32>("b"));
     let lower = linalg::solve_triangular(&a, &b, SolveTriangular::LOWER);
@@ -315,8 +313,7 @@ fn types(stage: &Stage) -> Result<()> {
 /// An expression of matrices.
 type Expression = fn(&[Variable]) -> Variable;
 
-/// The gradient of a cost that weighs the squares of an expression differently: its differences are second
-/// derivatives.
+/// The gradient of a weighted sum of squares of an expression; its differences are second derivatives.
 fn slope(expression: Expression, x: &[Variable]) -> Variable {
     let squares = expression(x).sqr().flatten();
     let weights = arange(squares.extent(0)) + 1;
@@ -363,7 +360,8 @@ fn triangular(kind: &str, x: &[Variable]) -> Variable {
     linalg::solve_triangular(&x[0], &x[1], triangle(kind))
 }
 
-/// Gradients of batches that turn out to have one element, which is repeated, are sums over the others'.
+/// Gradients of a batch of one matrix, known only at run time, which broadcasts: they are summed over the
+/// other batch.
 fn repeated() -> Result<()> {
     let (a, b) = (tensor3::<f64>("a"), tensor3::<f64>("b"));
     let f = function([&a, &b]).outputs(&grad(&linalg::solve(&a, &b).sqr().sum(..), [&a, &b])?).compile()?;

@@ -93,7 +93,7 @@ pub fn scenarios() -> Vec<Scenario> {
     families.iter().flat_map(|family| family()).collect()
 }
 
-/// A row of the table applied as `Variable`'s operators do; poisoned where the row refuses the dtypes.
+/// Applies a row of the table as `Variable`'s operators do; poisoned if the row refuses the dtypes.
 pub(crate) fn apply(op: ScalarOp, args: &[Variable]) -> Variable {
     let given: Vec<DType> = args.iter().map(Variable::dtype).collect();
     let Some(signature) = op.signature(&given) else {
@@ -109,7 +109,7 @@ pub(crate) fn apply(op: ScalarOp, args: &[Variable]) -> Variable {
     }
 }
 
-/// The absolute value, in float64: what bounds are made of.
+/// The absolute value in float64, for bounds.
 pub(crate) fn magnitude(x: &Variable) -> Variable {
     let wide = x.cast(DType::F64);
     wide.maximum(-&wide)
@@ -123,7 +123,7 @@ pub(crate) fn is_exact(op: ScalarOp) -> bool {
 /// The float dtypes.
 pub(crate) const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
-/// A story's name, and the story.
+/// The name and the function of a scenario.
 type Story = (&'static str, fn(&crate::stage::Stage) -> Result<()>);
 
 /// The scenarios of a family.

@@ -1,4 +1,4 @@
-//! Options that give up something for speed: what they leave as it is, and how far the rest may stray.
+//! Options that trade guarantees for speed: the guarantees that remain, and the bounds of the results.
 
 use super::{family, magnitude};
 use crate::data::{below, random};
@@ -26,8 +26,8 @@ fn options(fast_math: bool, deterministic: bool) -> Options {
     Options { strict: true, fast_math, deterministic, ..Options::default() }
 }
 
-/// Both as the device is and as if it were wide: narrow ones prefer the ordered form as soon as it keeps them
-/// busy.
+/// On the device itself and on a wide device: narrow devices prefer the ordered form as soon as it occupies
+/// them.
 fn in_any_order(stage: &Stage, f: &Function) -> Result<[Simulator; 2]> {
     let device = stage.open()?;
     let wide = crate::wide::passing_for_wide(device.clone());
@@ -37,8 +37,8 @@ fn in_any_order(stage: &Stage, f: &Function) -> Result<[Simulator; 2]> {
     ])
 }
 
-/// Calls a Function twice in each way, and compares its outputs with the reference's. Says whether the wide
-/// one added.
+/// Calls a Function twice in each way, and compares the outputs with the reference. Returns whether the wide
+/// device used atomic adds.
 fn check(stage: &Stage, f: &Function, args: &Args, bounds: &[Bound]) -> Result<bool> {
     let f = stage.function(f)?;
     let wanted = f.call_reference(args.clone())?;
@@ -69,7 +69,7 @@ const DTYPES: [DType; 10] = [
     DType::Bool,
 ];
 
-/// Most of `n` positions are the same one, some are negative.
+/// `n` positions, most of them equal, some negative.
 fn positions(n: usize, extent: usize, seed: u32) -> Result<Value> {
     let random = below(3 * extent, DType::I64, &[n], seed)?.to_vec::<i64>()?;
     let extent = extent as i64;
@@ -89,7 +89,7 @@ fn increments(stage: &Stage) -> Result<()> {
             let many: Vec<usize> = std::iter::once(n).chain(rest.iter().copied()).collect();
             let (a, b) = (random(dtype, &shape, 1)?, random(dtype, &many, 2)?);
             let places = positions(n, shape[0], 3)?;
-            // All terms of an element count once for each addition: their order is not known.
+            // Every addition may round all terms of an element, because the order is unknown.
             let total = magnitude(&x).inc_index(idx![&i], magnitude(&y)) * 8.0;
             let f = function([&x, &y, &i]).output(x.inc_index(idx![&i], &y)).compile()?;
             let args = args![&a, &b, &places];
@@ -113,7 +113,7 @@ fn variable(name: &str, dtype: DType, rank: usize) -> Variable {
     Variable::input(name, workalike::graph::TensorType::new(dtype, vec![None; rank]))
 }
 
-/// Two index arrays, state that is updated, and what was incremented read again in the same call.
+/// Two index arrays, updated state, and incremented elements that are read in the same call.
 fn of_state(stage: &Stage) -> Result<()> {
     let (i, j) = (vector::<i64>("i"), vector::<i64>("j"));
     let counts = shared("counts", random(DType::I32, &[6, 4], 1)?);
@@ -141,7 +141,7 @@ fn of_state(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Whole numbers, so that every order gives the same: the gradient of an embedding counts its uses.
+/// Small integers, so that every order gives the same sum: the gradient of an embedding counts its uses.
 fn embeddings(stage: &Stage) -> Result<()> {
     let (table, words, weights) =
         (matrix::<f32>("table"), matrix::<i64>("words"), tensor::<f32>("weights", [None; 3]));
@@ -191,7 +191,7 @@ fn waves() -> Result<Function> {
         .compile()
 }
 
-/// The bound of fast results: the coarsest are the hyperbolic tangent and TF32, of 11 bits each.
+/// The bound of fast results: the least accurate are the hyperbolic tangent and TF32, with 11 bits each.
 fn coarse(want: &Value) -> Result<Bound> {
     let bounds = want.to_f64s().iter().map(|v| v.abs() * 2f64.powi(-10) + 2f64.powi(-20)).collect();
     Ok(Bound::Within(Value::from_vec::<f64>(want.shape(), bounds)?))
@@ -208,7 +208,7 @@ fn fast_is_near(stage: &Stage) -> Result<()> {
     for at in 0..got.len() {
         near(&format!("output {at}"), &got[at], &wanted[at], &coarse(&wanted[at])?)?;
     }
-    // Periods far from 0.
+    // Arguments far from 0.
     let far = Value::from((0..2000).map(|i| 37.3 * i as f32 - 4e4).collect::<Vec<f32>>());
     let args = args![&far, &far];
     let (wanted, got) = (f.call_reference(args.clone())?, fast(stage, &f)?.call(args)?);
@@ -252,7 +252,7 @@ fn fast_keeps_specials(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Kernels of the same Nests are not taken for each other.
+/// The kernel cache distinguishes kernels of the same Nests with other options.
 fn fast_is_kept_apart(stage: &Stage) -> Result<()> {
     let f = waves()?;
     let args = args![random(DType::F32, &[777], 1)?, random(DType::F32, &[777], 2)?];

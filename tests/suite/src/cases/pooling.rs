@@ -1,4 +1,4 @@
-//! Windows and pooling in all modes: side by side, overlapping, padded, dilated, and partial ones at the end.
+//! Windows and pooling in all modes: adjacent, overlapping, padded, dilated, and partial windows at the end.
 
 use super::magnitude;
 use crate::data::random;
@@ -66,7 +66,7 @@ fn pools() -> Result<Group> {
         group.exact(format!("average_of_none_{d}"), none.average_pool([2, 2]));
         group.exact(format!("max_transposed_{d}"), x.swapaxes(2, 3).max_pool([2, 3]));
     }
-    // NaN comes through, and padding is less than anything.
+    // NaN propagates, and padding is less than any number.
     let least = f64::NEG_INFINITY;
     let odd = [f64::NAN, 1.0, least, least, least, -7.0];
     let x = group.input(Value::from_vec(&[6], odd.to_vec())?);
@@ -76,14 +76,14 @@ fn pools() -> Result<Group> {
     Ok(group)
 }
 
-/// Sums of what comes back from all windows that have an element.
+/// Gradients: sums over all windows that contain an element.
 fn gradients() -> Result<Group> {
     let mut group = Group::new("pooling_gradients");
     for dtype in [DType::F16, DType::F32, DType::F64] {
         let d = dtype.short();
         let x = group.input(random(dtype, &[2, 3, 9, 8], 3)?);
         for (name, pool, n) in layouts() {
-            // The largest elements as cotangents: as many as there are windows, and exact.
+            // The maxima are the cotangents: there is one per window, and they are exact.
             let cotangent = x.max_pool(&pool);
             let wide = magnitude(&x);
             let bound = vjp(&wide.sum_pool(&pool), [&wide], &magnitude(&cotangent))?.swap_remove(0);
@@ -91,7 +91,7 @@ fn gradients() -> Result<Group> {
                 [("max", x.max_pool(&pool)), ("sum", x.sum_pool(&pool)), ("average", x.average_pool(&pool))];
             for (mode, y) in results {
                 let grad = vjp(&y, [&x], &cotangent)?.swap_remove(0);
-                // A window's share is rounded to the dtype before it is added.
+                // The share of a window is rounded to the dtype before it is added.
                 let steps = 2.0 * (n.max(2) as f64).log2() * eps(dtype.register()) + 4.0 * eps(dtype);
                 group.case(format!("{mode}_{name}_{d}"), grad, Tier::Within(&bound * steps));
             }
@@ -100,7 +100,7 @@ fn gradients() -> Result<Group> {
     Ok(group)
 }
 
-/// Windows are views, of views too.
+/// Windows are views, also of views.
 fn windows() -> Result<Group> {
     let mut group = Group::new("windows");
     for dtype in [DType::F32, DType::I64, DType::U8, DType::F16] {

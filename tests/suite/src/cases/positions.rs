@@ -1,4 +1,4 @@
-//! Positions: along axes, in sorted vectors, flat and unraveled, choices, counts and segments.
+//! Positions: along axes, in sorted vectors, flat and unravelled, choices, counts and segments.
 
 use super::magnitude;
 use crate::data::{below, random};
@@ -106,7 +106,7 @@ fn dtypes() -> Result<Group> {
             group.exact(format!("bincount_by_values_{d}"), small.bincount(None, Bins::AtLeast(3)));
         }
     }
-    // Enough numbers that a device would add them up in any order.
+    // Enough numbers for atomic adds.
     let words = group.input(below(10, DType::I64, &[5000], 8)?);
     group.exact("bincount_many", words.bincount(None, Bins::AtLeast(12)));
     let nothing = group.input(Value::zeros(DType::I64, &[0])?);

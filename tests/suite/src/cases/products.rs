@@ -1,4 +1,4 @@
-//! Products of batches and tensors: NumPy's functions, and larger ones that libraries take, in all layouts.
+//! Products of batches and tensors: NumPy's functions, and larger products by libraries, in all layouts.
 
 use super::magnitude;
 use crate::data::random;
@@ -13,7 +13,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
     vec![golden(), batches(), einsums()]
 }
 
-/// A function of a golden line.
+/// The function of a golden line.
 fn apply(function: &str, x: &[Variable]) -> Result<Variable> {
     if let Some(subscripts) = function.strip_prefix("einsum:") {
         return Ok(einsum(subscripts, x));
@@ -37,7 +37,7 @@ fn apply(function: &str, x: &[Variable]) -> Result<Variable> {
         "vdot" => x[0].vdot(&x[1]),
         "vecdot_last" => x[0].vecdot(&x[1], -1),
         "vecdot_0" => x[0].vecdot(&x[1], 0),
-        // Of extents that are not known 3 is taken.
+        // An unknown extent counts as 3.
         "cross_3" => x[0].cross(&x[1], -1),
         "cross_first" => x[0].cross(x[1].flip(1), 0),
         "cross_2" => vectors(&x[0], 2).cross(vectors(&x[1], 2), 1),
@@ -48,13 +48,13 @@ fn apply(function: &str, x: &[Variable]) -> Result<Variable> {
     })
 }
 
-/// The bound for so many terms of each element: products of several are rounded on their way.
+/// The bound for a number of terms per element; products of several factors are rounded in between.
 fn tier(function: &str, x: &[Variable], terms: usize) -> Result<Tier> {
     if !x[0].dtype().is_float() {
         return Ok(Tier::Exact);
     }
     let wide: Vec<Variable> = x.iter().map(magnitude).collect();
-    // A cross product's terms are subtracted, here added: the last of its components bounds none of the
+    // The terms of a cross product are subtracted; here they are added. The last component does not bound the
     // others.
     let bound = if function.starts_with("cross") {
         let largest = |v: &Variable| v.max(..);
@@ -85,7 +85,7 @@ fn golden() -> Result<Group> {
         let value = golden.value(name)?;
         group.golden(name, apply(function, &x)?, value.clone(), tier(function, &x, terms)?);
         if function.starts_with("einsum") && dtype == "float32" {
-            // Extents that are known decide the order.
+            // Static extents determine the order.
             let shapes = operands.split(',').map(|o| golden.value(&format!("{o}.{dtype}")));
             let shapes: Vec<Value> = shapes.collect::<Result<_>>()?;
             let of = |(x, v): (&Variable, &Value)| {
@@ -103,7 +103,8 @@ fn golden() -> Result<Group> {
     Ok(group)
 }
 
-/// Batches that a library takes in one call, that lie so that it does not, and that are rows of one product.
+/// Batches for one library call, batches in layouts that need several, and batches that are rows of one
+/// product.
 fn batches() -> Result<Group> {
     let mut group = Group::new("matmul_batches");
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64, DType::I64, DType::U8, DType::Bool] {
@@ -151,7 +152,7 @@ fn batches() -> Result<Group> {
     Ok(group)
 }
 
-/// Sums over several axes at sizes that libraries take.
+/// Sums over several axes at sizes for libraries.
 fn einsums() -> Result<Group> {
     let mut group = Group::new("einsum_large");
     for dtype in [DType::F32, DType::F64, DType::F16] {

@@ -1,4 +1,4 @@
-//! Random streams: the same bits everywhere, and a state that moves on with each call.
+//! Random streams: equal bits on all devices, and a state that advances with each call.
 
 use super::family;
 use crate::stage::{Scenario, Stage, ensure, equal, near};
@@ -47,7 +47,7 @@ fn draws(stage: &Stage) -> Result<()> {
             equal(&format!("call {call}, draw {i}"), &got[i], &want[i])?;
         }
         for i in exact.len()..got.len() {
-            // Logarithm, square root, cosine and products; the angle's rounding is absolute, and the radius
+            // Logarithm, square root, cosine and products; the error of the angle is absolute, and the radius
             // is below 9.
             let bound: Vec<f64> = want[i]
                 .to_f64s()
@@ -75,7 +75,7 @@ fn moves_on(stage: &Stage) -> Result<()> {
     let (first, second) = (simulator.call(args![])?, simulator.call(args![])?);
     ensure(first[0] != second[0], || "two calls drew the same".into())?;
     equal("the parent's stream", &f.call(args![])?[0], &first[0])?;
-    // Element i of a draw is that of counter + i, so draws of 4 are parts of a longer one.
+    // Element i of a draw is the element at counter + i, so draws of 4 are parts of a longer draw.
     let long = function(NONE).output(RandomStreams::new(7).bits(&[8])).compile()?;
     let all = stage.simulator(&stage.function(&long)?)?.call(args![])?[0].to_vec::<u64>()?;
     equal("first half", &first[0], all[..4].to_vec())?;
@@ -113,7 +113,7 @@ fn seeds(stage: &Stage) -> Result<()> {
     ensure(draw(11)? != draw(12)?, || "two seeds give equal draws".into())
 }
 
-/// Two uses of one draw are one draw (Theano's tutorial).
+/// Two uses of one draw see the same numbers (Theano's tutorial).
 fn nearly_zeros(stage: &Stage) -> Result<()> {
     let streams = RandomStreams::new(234);
     let u = streams.uniform::<f32>(&[2, 2]);

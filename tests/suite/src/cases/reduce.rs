@@ -1,4 +1,4 @@
-//! Reductions over every set of axes, in every dtype, with ties, NaN, nothing, and many elements.
+//! Reductions over every set of axes, for every dtype, with ties, NaN, empty arrays and many elements.
 
 use super::magnitude;
 use crate::data::{numbers, random};
@@ -41,7 +41,7 @@ fn add_sum(group: &mut Group, name: String, x: &Variable, shape: &[usize], axes:
     group.case(name, output, tier);
 }
 
-/// A compiler of kernels takes its time, so only some dtypes meet every set of axes.
+/// Compiling kernels takes time, so only some dtypes are tested with every set of axes.
 fn subsets(dtype: DType) -> &'static [&'static [isize]] {
     match dtype {
         DType::F32 | DType::I64 | DType::Bool => &SUBSETS,
@@ -57,7 +57,7 @@ fn axes() -> Result<Group> {
     let golden = Golden::reduce();
     let mut group = Group::new("reduce");
     for dtype in DType::ALL {
-        // NumPy's answers, where there are any.
+        // NumPy's values, if there are any.
         let known = golden.find(&format!("x.{dtype}"))?;
         let x = known.clone().map_or_else(|| random(dtype, &[5, 6, 7], 1), Ok)?;
         let shape = x.shape().to_vec();
@@ -83,7 +83,7 @@ fn axes() -> Result<Group> {
             }
         }
     }
-    // The same of views and of what is computed on the way.
+    // The same for views and for computed arguments.
     let x = group.input(random(DType::F32, &[5, 6, 7], 2)?);
     let row = group.input(random(DType::F32, &[7], 3)?);
     for axes in SUBSETS {
@@ -117,7 +117,7 @@ fn ties() -> Result<Group> {
                 ("max", x.max(axis)),
                 ("min", x.min(axis)),
             ] {
-                // Which zero is the larger is not said.
+                // The order of the two zeros is unspecified.
                 let output = if what.len() == 3 && dtype.is_float() { output + 0.0 } else { output };
                 group.exact(format!("{what}_{}_{axis}", dtype.short()), output);
             }
@@ -142,7 +142,7 @@ fn ties() -> Result<Group> {
         let scalar = group.input(random(dtype, &[], 4)?);
         group.exact(format!("sum_zero_d_{}", dtype.short()), scalar.sum(..));
     }
-    // Integers at their limits wrap in their accumulator; those that meet it exactly do not.
+    // Integers at their limits wrap in the accumulator; sums that equal a limit do not.
     let x = group.input(Value::from(vec![i64::MAX, 1, -1, i64::MIN, 5]));
     group.exact("sum_i64_wraps", x.sum(..));
     group.exact("max_i64_extreme", x.max(..));
@@ -156,7 +156,7 @@ fn ties() -> Result<Group> {
     Ok(group)
 }
 
-/// Small whole numbers: every order of additions gives the same.
+/// Small integers: every order of additions gives the same sum.
 fn group_sum(x: &Variable, axis: i32) -> Variable {
     x.cast(DType::F64).sum(axis)
 }
@@ -183,7 +183,8 @@ fn large() -> Result<Group> {
             }
         }
     }
-    // A sum whose terms are far larger than their result; its bound is that of two sums of as many terms.
+    // A sum whose terms are far larger than the result; the bound is that of two sums of the same number of
+    // terms.
     let x = group.input(numbers(
         DType::F32,
         &[4096],

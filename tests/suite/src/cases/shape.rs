@@ -70,92 +70,37 @@ fn shapes() -> Result<Group> {
     Ok(group)
 }
 
-/// NumPy's functions that move, repeat and cut.
+/// NumPy's functions that move, repeat and cut out elements, and functions that create arrays.
 fn moved() -> Result<Group> {
     let golden = Golden::shapes();
     let mut group = Group::new("moved");
     for dtype in [DType::F32, DType::I64, DType::U8, DType::Bool] {
         let [x, v, cube] = ["x", "v", "cube"].map(|name| golden.value(&format!("{name}.{dtype}")));
         let [x, v, cube] = [group.input(x?), group.input(v?), group.input(cube?)];
-        let first = x.index(workalike::idx![0..1]);
-        let flipped = x.flip(0);
-        let grids = meshgrid([v.clone(), x.index(workalike::idx![0])]);
         let one = group.input(Value::from(1i64));
-        let results = vec![
-            ("concatenate_0", concatenate([&x, &first, &x], 0)),
-            ("concatenate_1", concatenate([&x, &x], -1)),
-            ("stack_0", stack([&x, &flipped], 0)),
-            ("stack_last", stack([&x, &x], -1)),
-            ("tile", x.tile([2, 3])),
-            ("tile_more", v.tile([2, 1, 2])),
-            ("tile_fewer", x.tile([2])),
-            ("repeat_0", x.repeat(2, 0)),
-            ("repeat_1", x.repeat(&one + 2i64, -1)),
-            ("repeat_each_0", x.repeat(constant(vec![2i64, 0, 3]), 0)),
-            ("repeat_each_1", x.repeat(constant(vec![1u8, 0, 0, 4]), 1)),
-            ("roll_0", x.roll(&one, 0)),
-            ("roll_back", x.roll(-6i64, 1)),
-            ("flip_all", x.flip(..)),
-            ("flip_1", x.flip(1)),
-            ("moveaxis", cube.moveaxis(0, 2)),
-            ("moveaxis_back", cube.moveaxis(-1, 0)),
-            ("swapaxes", cube.swapaxes(0, 2)),
-            ("transpose", cube.transpose([2, 0, 1])),
-            ("take_0", x.take(constant(vec![2i64, 0, -1]), 0)),
-            ("take_1", x.take(constant(array![[3i64, 0], [-4, 1]]), 1)),
-            ("tril", cube.tril(1)),
-            ("triu", x.triu(-1)),
-            ("diagonal", x.diagonal(0, 0, 1)),
-            ("diagonal_above", cube.diagonal(1, 2, 0)),
-            ("diagonal_below", cube.diagonal(-1, 1, 2)),
-            ("diagonal_none", x.diagonal(9, 0, 1)),
-            ("diag", v.diag(0)),
-            ("diag_above", v.diag(2)),
-            ("diag_below", v.diag(-1)),
-            ("diff", x.diff(1, -1)),
-            ("diff_twice_0", x.diff(2, 0)),
-            ("flatten", x.flatten()),
-            ("meshgrid_0", grids[0].clone()),
-            ("meshgrid_1", grids[1].clone()),
-        ];
-        let mut results: Vec<(String, Variable)> = results.into_iter().map(|(n, v)| (n.into(), v)).collect();
-        let modes = [
-            ("constant", Pad::Constant(7.0)),
-            ("edge", Pad::Edge),
-            ("maximum", Pad::Maximum),
-            ("minimum", Pad::Minimum),
-            ("reflect", Pad::Reflect),
-            ("symmetric", Pad::Symmetric),
-            ("wrap", Pad::Wrap),
-        ];
-        for (mode, pad) in modes.into_iter().filter(|_| dtype != DType::Bool) {
-            results.push((format!("pad_{mode}"), x.pad([[1, 2], [3, 0]], pad)));
-            results.push((format!("pad_{mode}_wide"), v.pad([[11, 13]], pad)));
+        let mut results = movements(&x, &v, &cube, &one);
+        if dtype != DType::Bool {
+            results.extend(pads(&x, &v));
         }
         for (name, output) in results {
             let value = golden.value(&format!("{name}.{dtype}"))?;
             group.golden(format!("{name}_{}", dtype.short()), output, value, Tier::Exact);
         }
-        // What is computed on the way; of integers exactly.
+        // Computed values: exact for integers.
         let near = |output: &Variable, shape: &Variable| match output.dtype() {
             DType::F32 => Tier::Within(zeros_like(shape.cast(DType::F64)) + 1e-4),
             _ => Tier::Exact,
         };
         let mut computed = vec![("trace", x.trace(0))];
         if dtype != DType::Bool {
-            computed.push(("pad_mean", x.pad([[1, 2], [3, 0]], Pad::Mean)));
-            computed.push(("pad_mean_wide", v.pad([[11, 13]], Pad::Mean)));
-            computed.push(("pad_median", x.pad([[1, 2], [3, 0]], Pad::Median)));
-            computed.push(("pad_median_wide", v.pad([[11, 13]], Pad::Median)));
-            computed.push(("pad_linear_ramp", x.pad([[1, 2], [3, 0]], Pad::LinearRamp(2.0))));
-            computed.push(("pad_linear_ramp_wide", v.pad([[11, 13]], Pad::LinearRamp(2.0))));
+            computed.extend(computed_pads(&x, &v));
         }
         for (name, output) in computed {
             let value = golden.value(&format!("{name}.{dtype}"))?;
             let tier = near(&output, &output);
             group.golden(format!("{name}_{}", dtype.short()), output, value, tier);
         }
-        group.exact(format!("squeeze_{}", dtype.short()), first.squeeze(0));
+        group.exact(format!("squeeze_{}", dtype.short()), x.index(workalike::idx![0..1]).squeeze(0));
         group.exact(format!("shape_{}", dtype.short()), cube.shape());
         group.exact(format!("fill_diagonal_{}", dtype.short()), cube.fill_diagonal(true));
         let parts = x.split([1, 2, 1], 1);
@@ -169,4 +114,80 @@ fn moved() -> Result<Group> {
     group.exact("one_hot", arange(&n).one_hot(4, DType::F32));
     group.exact("full", workalike::ops::full([&n, &(&n + 1i64)], 2.5f32));
     Ok(group)
+}
+
+/// Functions that move elements, by their names in the golden file: `x` is a matrix, `v` a vector.
+fn movements(x: &Variable, v: &Variable, cube: &Variable, one: &Variable) -> Vec<(String, Variable)> {
+    let first = x.index(workalike::idx![0..1]);
+    let flipped = x.flip(0);
+    let grids = meshgrid([v.clone(), x.index(workalike::idx![0])]);
+    let results = vec![
+        ("concatenate_0", concatenate([x, &first, x], 0)),
+        ("concatenate_1", concatenate([x, x], -1)),
+        ("stack_0", stack([x, &flipped], 0)),
+        ("stack_last", stack([x, x], -1)),
+        ("tile", x.tile([2, 3])),
+        ("tile_more", v.tile([2, 1, 2])),
+        ("tile_fewer", x.tile([2])),
+        ("repeat_0", x.repeat(2, 0)),
+        ("repeat_1", x.repeat(one + 2i64, -1)),
+        ("repeat_each_0", x.repeat(constant(vec![2i64, 0, 3]), 0)),
+        ("repeat_each_1", x.repeat(constant(vec![1u8, 0, 0, 4]), 1)),
+        ("roll_0", x.roll(one, 0)),
+        ("roll_back", x.roll(-6i64, 1)),
+        ("flip_all", x.flip(..)),
+        ("flip_1", x.flip(1)),
+        ("moveaxis", cube.moveaxis(0, 2)),
+        ("moveaxis_back", cube.moveaxis(-1, 0)),
+        ("swapaxes", cube.swapaxes(0, 2)),
+        ("transpose", cube.transpose([2, 0, 1])),
+        ("take_0", x.take(constant(vec![2i64, 0, -1]), 0)),
+        ("take_1", x.take(constant(array![[3i64, 0], [-4, 1]]), 1)),
+        ("tril", cube.tril(1)),
+        ("triu", x.triu(-1)),
+        ("diagonal", x.diagonal(0, 0, 1)),
+        ("diagonal_above", cube.diagonal(1, 2, 0)),
+        ("diagonal_below", cube.diagonal(-1, 1, 2)),
+        ("diagonal_none", x.diagonal(9, 0, 1)),
+        ("diag", v.diag(0)),
+        ("diag_above", v.diag(2)),
+        ("diag_below", v.diag(-1)),
+        ("diff", x.diff(1, -1)),
+        ("diff_twice_0", x.diff(2, 0)),
+        ("flatten", x.flatten()),
+        ("meshgrid_0", grids[0].clone()),
+        ("meshgrid_1", grids[1].clone()),
+    ];
+    results.into_iter().map(|(name, v)| (name.into(), v)).collect()
+}
+
+/// Pads that move elements.
+fn pads(x: &Variable, v: &Variable) -> Vec<(String, Variable)> {
+    let modes = [
+        ("constant", Pad::Constant(7.0)),
+        ("edge", Pad::Edge),
+        ("maximum", Pad::Maximum),
+        ("minimum", Pad::Minimum),
+        ("reflect", Pad::Reflect),
+        ("symmetric", Pad::Symmetric),
+        ("wrap", Pad::Wrap),
+    ];
+    let mut results = vec![];
+    for (mode, pad) in modes {
+        results.push((format!("pad_{mode}"), x.pad([[1, 2], [3, 0]], pad)));
+        results.push((format!("pad_{mode}_wide"), v.pad([[11, 13]], pad)));
+    }
+    results
+}
+
+/// Pads that compute elements.
+fn computed_pads(x: &Variable, v: &Variable) -> Vec<(&'static str, Variable)> {
+    vec![
+        ("pad_mean", x.pad([[1, 2], [3, 0]], Pad::Mean)),
+        ("pad_mean_wide", v.pad([[11, 13]], Pad::Mean)),
+        ("pad_median", x.pad([[1, 2], [3, 0]], Pad::Median)),
+        ("pad_median_wide", v.pad([[11, 13]], Pad::Median)),
+        ("pad_linear_ramp", x.pad([[1, 2], [3, 0]], Pad::LinearRamp(2.0))),
+        ("pad_linear_ramp_wide", v.pad([[11, 13]], Pad::LinearRamp(2.0))),
+    ]
 }

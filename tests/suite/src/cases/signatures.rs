@@ -1,4 +1,5 @@
-//! One Simulator, many shapes: Programs by signature, their cache, and what varies without a new one.
+//! One Simulator, many shapes: one Program per signature, the cache of Programs, and values that do not
+//! change the signature.
 
 use super::family;
 use crate::data::random;
@@ -37,7 +38,7 @@ fn varying(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// More than are kept.
+/// More signatures than the cache keeps.
 fn forty(stage: &Stage) -> Result<()> {
     let x = vector::<f32>("x");
     let state = shared("state", 0f32);
@@ -52,7 +53,7 @@ fn forty(stage: &Stage) -> Result<()> {
     equal("state", &simulator.get_value("state")?, reference.cells()[0].get_value()?)
 }
 
-/// Slices at run-time offsets are one Program: only extents count.
+/// Slices at run-time offsets share one Program: only extents are part of the signature.
 fn offsets(stage: &Stage) -> Result<()> {
     let (i, b) = (scalar::<i64>("i"), scalar::<i64>("b"));
     let data = shared("data", random(DType::F32, &[60, 5], 1)?);
@@ -64,7 +65,7 @@ fn offsets(stage: &Stage) -> Result<()> {
         equal(&format!("batch {at} of {size}"), &got[0], &want[0])?;
     }
     let programs = simulator.explain().lines().filter(|l| l.contains("bytes of arena")).count();
-    // Sizes 10, 20 and 5 (whole), 8 of 13, and none.
+    // Extents 10, 20 and 5 (whole), 8 of 13, and 0.
     crate::stage::ensure(programs == 5, || format!("{programs} Programs for five extents"))
 }
 

@@ -12,7 +12,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
     vec![softmaxes(), crossentropy()]
 }
 
-/// What softmax is made of, in float64.
+/// The parts of softmax, in float64.
 struct Wide {
     shifted: Variable,
     total: Variable,
@@ -37,7 +37,7 @@ fn softmax_tier(x: &Variable, axis: isize, n: usize) -> Tier {
     let (w, dtype) = (wide(x, axis), x.dtype());
     let y = w.shifted.exp() / &w.total;
     let relative = (-&w.shifted + steps(n)) * eps(dtype.register());
-    // The least number stands for what underflows.
+    // The smallest positive number allows for underflow.
     Tier::Within(&y * (relative + eps(dtype)) + least(dtype))
 }
 
@@ -94,7 +94,7 @@ fn softmaxes() -> Result<Group> {
         let row = group.input(random(dtype, &[40], 3)?);
         add(&mut group, &format!("{d}_rows_7x13"), &x, -1, 13);
         if dtype.is_half() {
-            // Their kernels are those of float32 but for loads and stores.
+            // Their kernels are those of float32 except for loads and stores.
             add_extremes(&mut group, dtype)?;
             continue;
         }
@@ -158,12 +158,12 @@ fn crossentropy() -> Result<Group> {
             let Tier::Within(bound) = log_softmax_tier(&x, 1, classes) else { continue };
             let tier = Tier::Within(picked(&bound));
             group.against(format!("integer_labels_{name}_{d}"), &cost, &exact, tier);
-            // Its gradient is softmax(x) minus one at the label, finite however extreme the logits are.
+            // The gradient is softmax(x) minus 1 at the label, and finite for all logits.
             let g = grad(&cost.sum(..), [&x])?;
             let p = w.shifted.exp() / &w.total;
             let wanted = p.inc_index(workalike::idx![arange(rows as i64), &y], -1.0);
-            // The gradient comes from exp(log_softmax), so the bound of that carries over, relative to p; and
-            // eps of the one.
+            // The gradient is computed from exp(log_softmax), so the bound is that of log_softmax, relative
+            // to p, plus one eps.
             let bound = &p * &bound * 2.0 + (&p + 1.0) * (8.0 * eps(dtype));
             group.against(format!("gradient_{name}_{d}"), &g[0], &wanted, Tier::Within(bound));
             let targets = group.input(softmax_of_random(dtype, rows, classes)?);

@@ -1,4 +1,4 @@
-//! Sorts, the largest, medians and quantiles: NumPy's, and rows of sizes at which devices go different ways.
+//! Sorts, topk, medians and quantiles: NumPy's values, and sizes at which devices choose different kernels.
 
 use super::magnitude;
 use crate::data::{below, joined, random, special};
@@ -96,7 +96,7 @@ fn sizes() -> Result<Group> {
             group.exact(format!("topk_{d}_{name}"), x.topk(2, axis));
             group.exact(format!("argtopk_{d}_{name}"), x.argtopk(17, axis));
         }
-        // Many equal ones.
+        // Many equal elements.
         let x = group.input(below(3, DType::I32, shape, 4)?);
         group.exact(format!("argsort_equal_{name}"), x.argsort(axis));
         let [values, indices] = x.topk_both(9, axis);

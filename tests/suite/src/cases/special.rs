@@ -1,5 +1,5 @@
-//! Special functions of several arguments, which only the host computes: against values in 60 digits, in
-//! every dtype, and their gradients where these are made of them.
+//! Special functions of several arguments, which only the host computes: values of 60 digits, every dtype,
+//! and the gradients that are expressions of them.
 
 use super::apply;
 use crate::data::{joined, random, special};
@@ -33,8 +33,7 @@ fn golden() -> Result<Group> {
     Ok(group)
 }
 
-/// Every dtype that is accepted, the halves and the ends of each among them, with broadcasting: as in
-/// float64.
+/// Every accepted dtype, including halves and the limits of each, with broadcasting, against float64.
 fn dtypes() -> Result<Group> {
     let mut group = Group::new("special_dtypes");
     for dtype in DType::ALL {
@@ -54,7 +53,7 @@ fn dtypes() -> Result<Group> {
     Ok(group)
 }
 
-/// Between other ops, and as what gradients are made of.
+/// Between other ops, and in gradients.
 fn among_others() -> Result<Group> {
     let mut group = Group::new("special_among_others");
     let x = group.input(random(DType::F64, &[4, 5], 5)?).abs() + 0.1;

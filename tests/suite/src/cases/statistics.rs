@@ -1,4 +1,4 @@
-//! What is made of folds: products, variances, norms, log-sum-exp, and the forms that leave NaN out.
+//! Ops composed of folds: products, variances, norms, log-sum-exp, and the variants that ignore NaN.
 
 use super::magnitude;
 use crate::data::random;
@@ -14,8 +14,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
 
 const SUBSETS: [&[isize]; 3] = [&[1], &[0, 2], &[0, 1, 2]];
 
-/// A name, a result, and by what its error is measured: itself, or a number that is summed on the way.
-/// `None`: exact.
+/// A name, a result, and the scale of its error: the result itself, or an intermediate sum. `None`: exact.
 type Case = (&'static str, Variable, Option<Variable>);
 
 fn of_all(x: &Variable, axes: &[isize]) -> Vec<Case> {
@@ -23,7 +22,7 @@ fn of_all(x: &Variable, axes: &[isize]) -> Vec<Case> {
     let mean = |of: &Variable| Some(magnitude(of).mean(axes));
     let mut cases: Vec<Case> = vec![
         ("prod", x.prod(axes), x.dtype().is_float().then(|| magnitude(&x.prod(axes)))),
-        // The squares about the mean are no larger than those about 0.
+        // The squares around the mean are at most those around 0.
         ("var", x.var(axes), mean(&x.cast(DType::F64).sqr())),
         ("std1", x.std(over(axes).ddof(1).keepdims()), Some(magnitude(x).max(over(axes).keepdims()))),
         ("all", x.all(axes), None),
@@ -69,8 +68,8 @@ fn golden() -> Result<Group> {
             }
             for (what, output, scale) in cases {
                 let value = golden.value(&format!("{what}.{dtype}.{at}"))?;
-                // A dozen roundings on the way, none of more than 8 ulp of the scale; one to a half at the
-                // end.
+                // A dozen intermediate roundings of at most 8 ulp of the scale each, and the rounding of the
+                // result to a half.
                 let steps = 64.0 * eps(output.dtype().register()) + eps(output.dtype());
                 let tier =
                     scale.map_or(Tier::Exact, |scale| Tier::Within((magnitude(&output) + scale) * steps));
@@ -81,7 +80,7 @@ fn golden() -> Result<Group> {
     Ok(group)
 }
 
-/// What `over` says besides axes.
+/// The options of `over`.
 fn choices() -> Result<Group> {
     let mut group = Group::new("reduce_choices");
     for dtype in [DType::F16, DType::I8, DType::U16, DType::Bool, DType::F32] {
@@ -94,7 +93,7 @@ fn choices() -> Result<Group> {
             group.exact(format!("sum_accumulated_{d}"), x.sum(over(..).acc_dtype(DType::U8)));
             group.exact(format!("prod_keepdims_{d}"), x.prod(over(1).keepdims()));
         }
-        // In float64, whose errors are below one of a narrower result.
+        // In float64, whose errors are negligible for a narrower result.
         let wide = x.sum(over(-1).acc_dtype(DType::F64).dtype(DType::F64));
         let bound = magnitude(&x).sum(-1) * (8.0 * f64::EPSILON);
         group.against(format!("sum_in_f64_{d}"), wide, &x.cast(DType::F64).sum(-1), Tier::Within(bound));

@@ -1,5 +1,4 @@
-//! Loops that stay on the device: many steps are the same as many calls on it, whichever way they are
-//! recorded.
+//! `run_n`: it equals that many calls, however the iterations are recorded.
 
 use super::family;
 use crate::data::random;
@@ -23,8 +22,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 
 const NONE: [&Variable; 0] = [];
 
-/// Runs steps by calls, and by runs of these lengths, and compares last outputs and state; they are equal to
-/// the bit, since the same kernels ran.
+/// Runs iterations by calls and by runs of these lengths, and compares last outputs and state. They are equal
+/// bit by bit, because the same kernels ran.
 fn same(stage: &Stage, f: &Function, runs: &[u64]) -> Result<()> {
     let f = stage.function(f)?;
     let (mut calls, mut loops) = (stage.simulator(&f)?, stage.simulator(&f)?);

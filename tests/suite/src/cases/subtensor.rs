@@ -1,5 +1,5 @@
-//! Slices and indices with Python's rules, read and written, with bounds known when compiled or only when
-//! called.
+//! Slices and indices with Python's rules, read and written, with bounds known at compile time or at run
+//! time.
 
 use crate::data::random;
 use crate::golden::Golden;
@@ -20,7 +20,7 @@ fn between(start: Option<i64>, stop: Option<i64>, step: i64) -> Ix {
     Ix::Slice { start: start.map(constant), stop: stop.map(constant), step }
 }
 
-/// Index expressions for a (6, 7, 8) array; the names are Python's text, as in the golden file.
+/// Index expressions for a (6, 7, 8) array, and their names: the Python text, as in the golden file.
 pub(super) fn expressions() -> Vec<(&'static str, Vec<Ix>)> {
     vec![
         ("2", idx![2].into()),
@@ -48,8 +48,8 @@ pub(super) fn expressions() -> Vec<(&'static str, Vec<Ix>)> {
     ]
 }
 
-/// All expressions for one dtype; a few for each of the others, whose kernels differ in the size of an
-/// element only.
+/// All expressions for one dtype, and a few for each of the others, whose kernels differ only in the size of
+/// an element.
 fn expressions_for(dtype: DType) -> Vec<(&'static str, Vec<Ix>)> {
     let few = ["::-1", "3,4,5", "1:5:2,::-2,2:7", "100:"];
     let mut all = expressions();
@@ -110,12 +110,12 @@ fn run_time() -> Result<Group> {
         group.exact(format!("row_by_{}", dtype.short()), x.index(idx![&i]));
         group.exact(format!("range_by_{}", dtype.short()), x.index([range(&i, &i * 2i64)]));
     }
-    // Beyond the end, as Python cuts it off.
+    // Beyond the end: clamped, as in Python.
     let i = group.input(Value::from(18i64));
     group.exact("cut_off", x.index([range(&i, &i + 4i64)]));
     let i = group.input(Value::from(100i64));
     group.exact("beyond_the_end", x.index([range(&i, &i + 4i64)]));
-    // Where a computed array decides.
+    // Positions from a computed array.
     let best = x.index(idx![.., 0]).argmax(0);
     group.exact("row_of_the_largest", x.index(idx![&best]));
     Ok(group)
@@ -138,7 +138,7 @@ fn writes() -> Result<Group> {
         group.exact(format!("inc_broadcast_{d}"), x.inc_index(idx![.., by(.., -2)], &row));
         let twice = x.set_index(idx![0], &row).set_index(idx![1], &row).inc_index(idx![0..2], &row);
         group.exact(format!("several_{d}"), twice);
-        // Both the old and the new value are outputs.
+        // The old and the new value are both outputs.
         let y = &x + &x;
         group.exact(format!("kept_{d}"), &y);
         group.exact(format!("changed_{d}"), y.set_index(idx![0], &row));

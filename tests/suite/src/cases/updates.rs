@@ -1,4 +1,4 @@
-//! Updates, state and syncs: old-value semantics, methods over common state, both ways of running.
+//! Updates, state and syncs: updates read old values, methods share state, and `call` and `run_n` agree.
 
 use super::family;
 use crate::data::random;
@@ -13,8 +13,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         "updates",
         &[
             ("swap", swap),
-            ("w9_old_values", w9),
-            ("w5_accumulator", w5),
+            ("old_values", old_values),
+            ("accumulator", accumulator),
             ("chain_of_updates", chain),
             ("rotation_of_three", rotation),
             ("output_is_the_old_value", old_output),
@@ -50,7 +50,7 @@ fn swap(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-fn w9(stage: &Stage) -> Result<()> {
+fn old_values(stage: &Stage) -> Result<()> {
     let (x, y) = (shared("x", vec![1f32, 2.0]), shared("y", vec![3f32, 4.0]));
     let f = function(NONE).update(&x, 2.0 * &x).update(&y, &x + &y).compile()?;
     let mut simulator = stage.simulator(&stage.function(&f)?)?;
@@ -60,8 +60,8 @@ fn w9(stage: &Stage) -> Result<()> {
     stage.steps(&f, &vec![vec![]; 7], exact)
 }
 
-/// Theano's tutorial: 0; 1, 300 more; set to -1, three more; the decrementor.
-fn w5(stage: &Stage) -> Result<()> {
+/// Theano's tutorial: the state is 0, then 1, then 301; set to -1, then 2; then the decrementor.
+fn accumulator(stage: &Stage) -> Result<()> {
     let inc = scalar::<i64>("inc");
     let state = shared("state", 0i64);
     let accumulate =
@@ -92,7 +92,7 @@ fn w5(stage: &Stage) -> Result<()> {
 }
 
 fn chain(stage: &Stage) -> Result<()> {
-    // Each reads the old value of the next, the last that of the first.
+    // Each update reads the old value of the next variable, the last that of the first.
     let cells: Vec<_> = (0..5).map(|i| shared(&format!("s{i}"), vec![i as f64, 10.0 * i as f64])).collect();
     let mut f = function(NONE).output(&cells[0] + &cells[4]);
     for i in 0..5 {
@@ -127,7 +127,7 @@ fn transposed(stage: &Stage) -> Result<()> {
     let x = shared("x", random(DType::F32, &[5, 5], 1)?);
     let y = shared("y", random(DType::F32, &[6], 2)?);
     let reversed = y.index(idx![workalike::ops::Ix::from(..).step(-1)]);
-    // In place would be wrong: each element needs another one's old value.
+    // An update in place would be wrong: each element needs the old value of another one.
     let f = function(NONE).update(&x, x.t()).update(&y, reversed).output(x.sum(..) * 0.0).compile()?;
     stage.steps(&f, &vec![vec![]; 3], exact)?;
     let z = shared("z", random(DType::F64, &[7], 3)?);
@@ -236,7 +236,7 @@ fn dynamic(stage: &Stage) -> Result<()> {
         equal(name, &function.cells()[0].get_value()?, vec![8f32])?;
     }
     equal("the parent's own call", &bundle["put"].call(args![vec![1f32, 2.0]])?[0], 8f32)?;
-    equal("and what it leaves", &bundle["put"].cells()[0].get_value()?, vec![2f32, 4.0])
+    equal("and the state after it", &bundle["put"].cells()[0].get_value()?, vec![2f32, 4.0])
 }
 
 fn conflicts(stage: &Stage) -> Result<()> {
@@ -290,7 +290,7 @@ fn device_arrays(stage: &Stage) -> Result<()> {
     equal("the output", &first[0].to_value()?, &want[0])?;
     let second = simulator.call_device(args![&first[0], &on_device])?;
     let want_second = f.call_reference(args![&want[0], &x])?;
-    equal("what was made of it", &second[0].to_value()?, &want_second[0])?;
+    equal("a result computed from it", &second[0].to_value()?, &want_second[0])?;
     equal("the first is as it was", &first[0].to_value()?, &want[0])?;
     equal("the upload is as it was", &on_device.to_value()?, &x)?;
     let held: Vec<DeviceArray> =
@@ -307,8 +307,8 @@ fn every_dtype(stage: &Stage) -> Result<()> {
     stage.steps(&f, &vec![vec![]; 3], exact)
 }
 
-/// What would be a launch each: updates of several shapes and dtypes that need nothing of each other, one
-/// whose old value others read, and sums over a batch.
+/// Many small updates: of several shapes and dtypes without dependences, one whose old value others read, and
+/// sums over a batch.
 fn many_small(stage: &Stage) -> Result<()> {
     let (x, rate) = (matrix::<f32>("x"), scalar::<f32>("rate"));
     let shapes: [&[usize]; 6] = [&[7], &[7], &[3, 4], &[3, 4], &[7], &[1]];

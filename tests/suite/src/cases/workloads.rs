@@ -1,7 +1,7 @@
-//! Small forms of workloads that this project has to run, most of them from Theano's tutorials. Those that
-//! are whole programs are in `examples/workloads`; W5 and W9, which are about updates alone, in `updates`.
+//! Small forms of workloads, most of them from Theano's tutorials. Complete programs are in
+//! `examples/workloads`; workloads that test updates only are in `updates`.
 //!
-//! W10 asks for a lazy `ifelse` beside the `switch`: control flow is not there yet, so only the `switch` is
+//! Theano has a lazy `ifelse` beside the `switch`. There is no control flow here, so only the `switch` is
 //! tested.
 
 use super::family;
@@ -16,27 +16,27 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     family(
         "workloads",
         &[
-            ("w2_logistic", w2),
-            ("w3_several_outputs", w3),
-            ("w4_defaults_and_names", w4),
-            ("w6_givens", w6),
-            ("w7_copies", w7),
-            ("w8_streams", w8),
-            ("w10_switch", w10),
-            ("w11_products_and_strides", w11),
-            ("w12_logistic_regression", w12),
-            ("w13_softmax_regression_by_slices", w13),
-            ("w14_mlp", w14),
+            ("logistic", logistic),
+            ("several_outputs", several_outputs),
+            ("defaults_and_names", defaults_and_names),
+            ("givens", givens),
+            ("copies", copies),
+            ("streams", streams),
+            ("switch", switch),
+            ("products_and_strides", products_and_strides),
+            ("logistic_regression", logistic_regression),
+            ("softmax_regression_by_slices", softmax_regression_by_slices),
+            ("mlp", mlp),
         ],
     )
 }
 
 const NONE: [&Variable; 0] = [];
 
-/// Values and steps through every op stay within this share of float64 results.
+/// The relative bound of values and steps, compared with float64.
 const SHARE: f64 = 1e-8;
 
-fn w2(stage: &Stage) -> Result<()> {
+fn logistic(stage: &Stage) -> Result<()> {
     let x = matrix::<f64>("x");
     let f = function([&x])
         .output(1.0 / (1.0 + (-&x).exp()))
@@ -49,7 +49,7 @@ fn w2(stage: &Stage) -> Result<()> {
     (0..3).try_for_each(|i| near("logistic", &got[i], &want, &relative(&want, 1e-14)))
 }
 
-fn w3(stage: &Stage) -> Result<()> {
+fn several_outputs(stage: &Stage) -> Result<()> {
     let (a, b) = (matrix::<f32>("a"), matrix::<f32>("b"));
     let difference = &a - &b;
     let f = function([&a, &b])
@@ -71,7 +71,7 @@ fn w3(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-fn w4(stage: &Stage) -> Result<()> {
+fn defaults_and_names(stage: &Stage) -> Result<()> {
     let (x, y, w) = (scalar::<f64>("x"), scalar::<f64>("y"), scalar::<f64>("w"));
     let f = function([In::new(&x), In::new(&y).default(1.0), In::new(&w).default(2.0).name("w_by_name")]);
     let f = stage.function(&f.output((&x + &y) * &w).compile()?)?;
@@ -82,7 +82,7 @@ fn w4(stage: &Stage) -> Result<()> {
     equal("names in any order", &simulator.call(args![33.0; w_by_name = 1.0, y = 0.0])?[0], 33.0)
 }
 
-fn w6(stage: &Stage) -> Result<()> {
+fn givens(stage: &Stage) -> Result<()> {
     let (inc, given) = (scalar::<i64>("inc"), scalar::<i64>("given"));
     let state = shared("state", 0i64);
     let f = function([&inc, &given]).output(&state * 2i64 + &inc).givens([(&*state, &given)]).compile()?;
@@ -91,8 +91,8 @@ fn w6(stage: &Stage) -> Result<()> {
     equal("the state", &state.get_value()?, 0i64)
 }
 
-/// Theano's `copy`: the accumulator over another state, and without its update.
-fn w7(stage: &Stage) -> Result<()> {
+/// Theano's `copy`: the accumulator over another state, and without the update.
+fn copies(stage: &Stage) -> Result<()> {
     let inc = scalar::<i64>("inc");
     let (state, other) = (shared("state", 0i64), shared("new_state", 0i64));
     let f = function([&inc]).output_named("state", &state + &inc).update(&state, &state + &inc).compile()?;
@@ -118,8 +118,8 @@ fn w7(stage: &Stage) -> Result<()> {
     equal("each for the other", &stage.simulator(&crossed)?.call(args![])?[0], 0i64)
 }
 
-/// Both means are computed and one is taken.
-fn w10(stage: &Stage) -> Result<()> {
+/// Both means are computed, and one is selected.
+fn switch(stage: &Stage) -> Result<()> {
     let (a, b) = (scalar::<f32>("a"), scalar::<f32>("b"));
     let (x, y) = (matrix::<f32>("x"), matrix::<f32>("y"));
     let f = function([&a, &b, &x, &y]).output(where_(a.less(&b), x.mean(..), y.mean(..))).compile()?;
@@ -130,7 +130,7 @@ fn w10(stage: &Stage) -> Result<()> {
     equal("no order", &simulator.call(args![f32::NAN, 0f32, &x, &y])?[0], 3f32)
 }
 
-fn w8(stage: &Stage) -> Result<()> {
+fn streams(stage: &Stage) -> Result<()> {
     let streams = RandomStreams::new(234);
     let (uniform, normal) = (streams.uniform::<f64>(&[2, 2]), streams.normal::<f64>(&[2, 2]));
     let none: [&Variable; 0] = [];
@@ -140,13 +140,13 @@ fn w8(stage: &Stage) -> Result<()> {
     let (first, second) = (sim_f.call(args![])?, sim_f.call(args![])?);
     ensure(first[0] != second[0], || "f repeats itself".into())?;
     equal("g repeats itself", &sim_g.call(args![])?[0], &sim_g.call(args![])?[0])?;
-    // Seeding again: the stream's state is a shared variable like any other.
+    // Reseeding: the state of a stream is a shared variable.
     let cell = f.cells()[0].get_value()?;
     sim_f.set_value(f.cells()[0].name(), cell)?;
     equal("seeded again", &sim_f.call(args![])?[0], &first[0])
 }
 
-fn w11(stage: &Stage) -> Result<()> {
+fn products_and_strides(stage: &Stage) -> Result<()> {
     let (x, y) = (matrix::<f32>("x"), matrix::<f32>("y"));
     let every_other = workalike::ops::Ix::from(..).step(2);
     let strided =
@@ -159,8 +159,8 @@ fn w11(stage: &Stage) -> Result<()> {
     (0..4).try_for_each(|i| equal(&format!("output {i}"), &got[i], &want[i]))
 }
 
-/// Theano's tutorial, smaller: random examples with random labels, which enough weights fit.
-fn w12(stage: &Stage) -> Result<()> {
+/// Theano's tutorial at a smaller size: random examples with random labels, which enough weights can fit.
+fn logistic_regression(stage: &Stage) -> Result<()> {
     let (examples, features) = (40, 60);
     let (x, y) = (matrix::<f64>("x"), vector::<f64>("y"));
     let w = shared("w", random(DType::F64, &[features], 1)?);
@@ -190,8 +190,9 @@ fn w12(stage: &Stage) -> Result<()> {
     equal("the parent's predictions", &bundle["predict"].call(args![&data])?[0], &want)
 }
 
-/// `logistic_sgd`: batches are slices of shared data, by givens; train, validate and test share weights.
-fn w13(stage: &Stage) -> Result<()> {
+/// `logistic_sgd`: batches are slices of shared data, by givens; training, validation and test share the
+/// weights.
+fn softmax_regression_by_slices(stage: &Stage) -> Result<()> {
     let (rows, features, classes, batch) = (60, 12, 4, 10i64);
     let (x, y, index) = (matrix::<f32>("x"), vector::<i64>("y"), scalar::<i64>("index"));
     let data = shared("data", random(DType::F32, &[rows, features], 1)?);
@@ -231,7 +232,7 @@ fn w13(stage: &Stage) -> Result<()> {
 }
 
 /// `mlp`: tanh network, L2, minibatch gradient descent; one step and a few.
-fn w14(stage: &Stage) -> Result<()> {
+fn mlp(stage: &Stage) -> Result<()> {
     let (inputs, hidden, classes, batch) = (20, 30, 5, 16);
     let (x, y) = (matrix::<f64>("x"), vector::<i64>("y"));
     let scaled = |shape: [usize; 2], seed: u32, scale: f64| {
