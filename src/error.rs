@@ -40,7 +40,7 @@ pub enum Error {
         /// Expected and given.
         message: String,
     },
-    /// An op failed while running or while its shapes were worked out.
+    /// An op failed while running, or during shape inference.
     #[error("{} (node {}): {}", shown(.op), shown(.node), shown(.message))]
     Run {
         /// The op.
@@ -50,7 +50,7 @@ pub enum Error {
         /// What was wrong, with the shapes.
         message: String,
     },
-    /// A value does not have the dtype or shape that was asked for.
+    /// A value does not have the expected dtype or shape.
     #[error("{}: expected {}, got {}", shown(.what), shown(.expected), shown(.given))]
     Mismatch {
         /// The value.
@@ -76,24 +76,24 @@ pub enum Error {
     File {
         /// The path.
         path: PathBuf,
-        /// What it said.
+        /// The system's message.
         message: String,
     },
-    /// `.strict()` was asked for, and some op has no device form.
+    /// The Simulator is strict, and some op has no device form.
     #[error("strict: {}", shown(.0))]
     Strict(String),
-    /// A device has no memory for a call, even after all that is idle was freed. The Simulator stays usable.
+    /// A device has no memory for a call, even after idle memory was freed. The Simulator stays usable.
     #[error("{error}\n{plan}")]
     OutOfMemory {
-        /// What the device said.
+        /// The device's message.
         error: DeviceError,
-        /// What the call needs, and what is held.
+        /// Memory that the call needs, and memory that is held.
         plan: Box<MemoryReport>,
     },
     /// A device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The library broke a promise to itself; please report it.
+    /// An invariant of the library does not hold; please report it.
     #[error("internal error, please report it: {}", shown(.0))]
     Internal(String),
 }

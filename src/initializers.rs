@@ -1,5 +1,5 @@
-//! First values of weights, drawn from [`RandomStreams`]: host arrays for [`shared`](crate::graph::shared()).
-//! Equal seeds give equal values, in the order they are drawn.
+//! Initial values of weights, drawn from [`RandomStreams`]: host arrays for
+//! [`shared`](crate::graph::shared()). Equal seeds give equal values, in the order they are drawn.
 //!
 //! Shapes are `(inputs, outputs)`, as in `x.dot(&w)`. Axes before the last two are a receptive field: both
 //! fans are multiplied by their product, as in Keras. A vector has its length as both fans.
@@ -123,8 +123,8 @@ pub fn orthogonal<T: Element>(streams: &RandomStreams, shape: &[usize]) -> Resul
     array::<T>(shape, numbers)
 }
 
-/// Gram and Schmidt's process, done twice, which leaves errors of rounding only. R's diagonal is positive, so
-/// Q is uniformly distributed.
+/// The Gram-Schmidt process, done twice, which leaves only rounding errors. R's diagonal is positive, so Q is
+/// uniformly distributed.
 fn orthonormalize(vectors: &mut [Vec<f64>]) {
     for at in 0..vectors.len() {
         let (before, rest) = vectors.split_at_mut(at);

@@ -64,7 +64,7 @@ struct Serving;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// The samples of CONTRIBUTING that run; `tests/documents.rs` checks those that are excerpts of the source.
+/// The samples of CONTRIBUTING that run; `tests/documents.rs` checks the excerpts of the source.
 #[cfg(doctest)]
 #[doc = include_str!("../CONTRIBUTING.md")]
 struct Contributing;

@@ -34,10 +34,10 @@ use workalike_device::atomic_file;
 
 /// Bytes that one byte of deflated data can become, at most.
 const MOST_INFLATED: u64 = 1032;
-/// What each array's name in the archive ends with.
+/// Suffix of an array's name in the archive.
 const SUFFIX: &str = ".npy";
 
-/// An open archive, of which each array is read when it is asked for. NumPy's `NpzFile`.
+/// An open archive. Each array is read on request. NumPy's `NpzFile`.
 #[derive(Debug)]
 pub struct Npz {
     path: PathBuf,

@@ -1,5 +1,5 @@
-//! Optimizers, as updates of shared variables: parameters and their gradients in, what
-//! [`updates`](crate::function::FunctionBuilder::updates) takes out.
+//! Optimizers, as updates of shared variables: they take parameters and their gradients, and return the
+//! argument of [`updates`](crate::function::FunctionBuilder::updates).
 //!
 //! ```
 //! use workalike::optimizers::{adam, clip_norm};
@@ -24,7 +24,7 @@ use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place, shared
 use crate::value::Value;
 use std::borrow::Borrow;
 
-/// What [`updates`](crate::function::FunctionBuilder::updates) takes.
+/// The argument of [`updates`](crate::function::FunctionBuilder::updates).
 pub type Updates = Vec<(SharedVariable, Variable)>;
 
 /// A parameter and its gradient, as its state's dtype.
@@ -157,13 +157,13 @@ fn velocity(
     Ok(updates)
 }
 
-/// RMSProp with its choices (T. Tieleman and G. Hinton, Coursera lecture 6.5, 2012): `v <- decay * v + (1 -
+/// RMSProp with its options (T. Tieleman and G. Hinton, Coursera lecture 6.5, 2012): `v <- decay * v + (1 -
 /// decay) * g^2`, `w <- w - rate * g / (sqrt(v) + epsilon)`, with the new v. State: `w.rmsprop.v`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RmsProp {
-    /// How much of the mean square is kept at each step; 0.99 unless said otherwise.
+    /// How much of the mean square is kept at each step; 0.99 by default.
     pub decay: f64,
-    /// Added to the root; 1e-8 unless said otherwise.
+    /// Added to the root; 1e-8 by default.
     pub epsilon: f64,
 }
 
@@ -211,17 +211,17 @@ pub fn rmsprop(
     RmsProp::default().updates(list, gradients, rate)
 }
 
-/// Adam with its choices (D. Kingma and J. Ba, "Adam: a method for stochastic optimization", 2015, algorithm
+/// Adam with its options (D. Kingma and J. Ba, "Adam: a method for stochastic optimization", 2015, algorithm
 /// 1): `t <- t + 1`, `m <- beta1 * m + (1 - beta1) * g`, `v <- beta2 * v + (1 - beta2) * g^2`, `w <- w - rate
 /// * (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)`, with the new ones. State: `w.adam.m`,
 /// `w.adam.v`, and one `adam.t`, int64, for all parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adam {
-    /// How much of the mean gradient is kept at each step; 0.9 unless said otherwise.
+    /// How much of the mean gradient is kept at each step; 0.9 by default.
     pub beta1: f64,
-    /// How much of the mean square is kept at each step; 0.999 unless said otherwise.
+    /// How much of the mean square is kept at each step; 0.999 by default.
     pub beta2: f64,
-    /// Added to the root; 1e-8 unless said otherwise.
+    /// Added to the root; 1e-8 by default.
     pub epsilon: f64,
 }
 
@@ -254,7 +254,7 @@ impl Adam {
         for p in &list {
             let (m, v) = (p.state("adam.m")?, p.state("adam.v")?);
             let steps = next.cast(p.dtype);
-            // 1 - beta^t, without cancellation where it is small.
+            // 1 - beta^t, without cancellation if it is small.
             let correction = |beta: f64| -(&steps * beta.ln()).expm1();
             let new_m = &*m * self.beta1 + &p.gradient * (1.0 - self.beta1);
             let new_v = &*v * self.beta2 + p.gradient.sqr() * (1.0 - self.beta2);

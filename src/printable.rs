@@ -1,5 +1,5 @@
-//! Text that is safe to print. Names and labels come from files, which may come from anywhere; a terminal
-//! obeys what is in them.
+//! Text that is safe to print. Names and labels come from files, which may come from anywhere, and a terminal
+//! interprets control characters in them.
 //!
 //! Everything that shows a name goes through here: [`debugprint`](crate::graph::debugprint),
 //! [`dot`](crate::graph::dot), errors, the labels of [`Print`](crate::ops::Print), JSON, and the command.
@@ -13,7 +13,7 @@ pub fn is_printable(c: char) -> bool {
     !(c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
-/// The text on one line: U+FFFD in place of whatever is not [printable](is_printable).
+/// The text on one line: U+FFFD replaces every character that is not [printable](is_printable).
 ///
 /// ```
 /// use workalike::printable::printable;

@@ -87,7 +87,7 @@ impl Selector {
     }
 
     /// The device that [`Selector::Auto`] stands for on this machine; any other is itself. A faster device
-    /// that is absent is passed over in silence, one that is present and fails with its error in
+    /// that is absent is skipped silently, one that is present and fails with its error in
     /// [`Choice::passed_over`].
     pub fn choose(self) -> Choice {
         let mut choice = Choice { selector: self, passed_over: Vec::new() };
@@ -171,7 +171,7 @@ fn parse(name: &str, what: &str) -> Result<Selector> {
     }
 }
 
-/// Devices of each kind, or errors that say which feature brings it.
+/// Devices of each kind, or errors that name the feature that adds it.
 mod built_in {
     use super::*;
 

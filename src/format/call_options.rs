@@ -1,6 +1,5 @@
-//! The section with what Functions ask of their arguments and say of their outputs. It is there only if a
-//! Function has such options. A reader that does not know it must refuse the file: calls would mean something
-//! else.
+//! The section with the Functions' options for arguments and outputs. It exists only if a Function has such
+//! options. A reader that does not know it must refuse the file, since calls would mean something else.
 
 use super::bad;
 use super::codec::Budget;
@@ -13,9 +12,9 @@ use std::collections::HashSet;
 pub(super) const CALL_OPTIONS: u32 = 3;
 /// The version of the section that is written, and the newest that is read.
 const VERSION: u8 = 1;
-/// Bit of an input's byte: it is mutable. The others are the code of its conversion.
+/// Bit of an input's byte: the input is mutable. The other bits are the code of its conversion.
 const MUTABLE: u8 = 0x80;
-/// Bytes that an item of a set takes, however full its table is.
+/// Upper bound for the bytes per item of a hash set, at any load factor.
 const PER_HASHED: usize = 96;
 
 /// The section's bytes, if a Function has options.
@@ -110,7 +109,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Gives the Functions of a Bundle that was just decoded the options of a section, in place.
+/// Sets the options of a section on the Functions of a newly decoded Bundle, in place.
 pub(super) fn decode(bytes: &[u8], bundle: &mut Bundle, budget: &mut Budget) -> Result<()> {
     let mut from = Reader(bytes);
     let version = from.byte()?;
@@ -139,11 +138,11 @@ pub(super) fn decode(bytes: &[u8], bundle: &mut Bundle, budget: &mut Budget) -> 
     }
 }
 
-/// Reads one Function's options; without a Function they are passed over.
+/// Reads one Function's options; without a Function they are skipped.
 fn read(from: &mut Reader, function: Option<&mut Function>, budget: &mut Budget) -> Result<()> {
     let count = from.number()?;
     let flags = from.bytes(count)?;
-    // No more than there can be, so that memory can be taken for them.
+    // At most the possible numbers of items, for which memory may be allocated.
     let (most_states, most_borrowed) = match &function {
         Some(function) => (function.cells().len(), function.output_names().len()),
         None => (0, 0),
@@ -190,7 +189,7 @@ fn read(from: &mut Reader, function: Option<&mut Function>, budget: &mut Budget)
     Ok(())
 }
 
-/// An empty list with room for `count` items, or for `most`.
+/// An empty list with room for `count` items, and at most for `most`.
 fn list<T>(count: usize, most: usize, budget: &mut Budget) -> Result<Vec<T>> {
     let count = count.min(most);
     budget.take(count.saturating_mul(size_of::<T>()))?;
@@ -203,7 +202,7 @@ fn check_states(function: &Function, states: &[StateInput], budget: &mut Budget)
     }
     let updates = &function.graph().updates;
     budget.take((updates.len() + function.inputs().len() + states.len()).saturating_mul(PER_HASHED))?;
-    // Each is taken out once: a shared variable is the value of one input.
+    // An update is removed from the set when it is used: a shared variable is the value of one input.
     let mut updated: HashSet<usize> = updates.iter().map(|u| u.0 as usize).collect();
     let mut names: HashSet<&str> = function.inputs().iter().filter_map(|i| i.name.as_deref()).collect();
     for state in states {
@@ -249,7 +248,7 @@ mod tests {
         assert_eq!((f.inputs()[0].conversion, f.inputs()[0].mutable), (Conversion::Strict, true));
         assert_eq!(f.state_inputs(), function().state_inputs());
         assert_eq!(f.borrowed_outputs(), [1]);
-        // Functions that could not be read are passed over.
+        // Functions that could not be read are skipped.
         assert!(decoded(&bytes, Bundle::new()).unwrap().is_empty());
     }
 

@@ -1,9 +1,9 @@
-//! Numbers, text and lists to bytes and back, in the encoding of bincode 2's standard configuration. Numbers
-//! are bincode's work; what has a length is read here, since bincode takes memory for it before it looks for
-//! the bytes.
+//! Numbers, text and lists to bytes and back, in the encoding of bincode 2's standard configuration. bincode
+//! encodes and decodes numbers. Text and lists are read here, since bincode allocates memory for them before
+//! it looks for the bytes.
 //!
-//! Text and lists start with their length. An optional item starts with a byte 0 or 1. The decoder takes no
-//! memory that a [`Budget`] does not allow, and none for items that the bytes left cannot hold.
+//! Text and lists start with their length. An optional item starts with a byte 0 or 1. The decoder allocates
+//! no memory that a [`Budget`] does not allow, and none for items that the remaining bytes cannot hold.
 
 use super::bad;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use bincode::config::Configuration;
 
 /// One byte for a number below 251, else three, five or nine; signed numbers in zigzag.
 const ENCODING: Configuration = bincode::config::standard();
-/// The most bytes that a number takes.
+/// Maximum encoded size of a number, in bytes.
 const WIDEST: usize = 9;
 
 /// Bytes being written.
@@ -78,7 +78,7 @@ pub(super) struct Budget {
     used: u64,
 }
 
-/// What an allocation takes with the allocator's own overhead, in bytes: as glibc's malloc.
+/// Bytes of an allocation with the allocator's overhead, as of glibc's malloc.
 const fn allocation(bytes: u64) -> u64 {
     match bytes {
         0 => 0,
@@ -92,7 +92,7 @@ impl Budget {
         Budget { left: bytes, used: 0 }
     }
 
-    /// Counts `bytes` of memory that are about to be taken as one allocation.
+    /// Counts an allocation of `bytes`, before it is made.
     pub(super) fn take(&mut self, bytes: usize) -> Result<()> {
         self.take_each(1, bytes)
     }
@@ -129,7 +129,7 @@ impl<'a> Decoder<'a> {
         Decoder { left: bytes, budget }
     }
 
-    /// The budget, once everything was read.
+    /// The budget, once everything is read; an error if bytes are left.
     pub(super) fn finish(self) -> Result<Budget> {
         match self.left.len() {
             0 => Ok(self.budget),
@@ -226,7 +226,7 @@ impl<'a> Decoder<'a> {
         self.items(count, read)
     }
 
-    /// As many items. The caller got the number from [`Decoder::count`].
+    /// `count` items, where `count` is from [`Decoder::count`].
     pub(super) fn items<T>(
         &mut self,
         count: usize,

@@ -1,4 +1,4 @@
-//! The container: magic, version, section table, checksums. It knows nothing of what sections mean.
+//! The container: magic, version, section table, checksums. It does not interpret sections.
 
 use super::call_options::CALL_OPTIONS;
 use crate::error::Result;
@@ -12,14 +12,13 @@ pub const FORMAT_VERSION: u32 = 1;
 pub(super) const GRAPH: u32 = 1;
 /// Raw tensors.
 pub(super) const TENSORS: u32 = 2;
-/// Sections of a kind below this must be understood; a reader skips those from here on that it does not know.
+/// Readers must understand sections of a kind below this. They skip unknown sections of other kinds.
 const OPTIONAL_FROM: u32 = 0x8000_0000;
-/// Zeros. They make a file with huge graphs large enough for the memory that loading takes: see
-/// [`super::budget`].
+/// Zeros that make a file with huge graphs long enough for [`super::budget`].
 pub(super) const PADDING: u32 = OPTIONAL_FROM;
-/// No file has more.
+/// Maximum number of sections.
 const MAX_SECTIONS: u32 = 64;
-/// Sections start at multiples of this.
+/// Alignment of a section in the file, in bytes.
 const ALIGNMENT: usize = 64;
 /// Bytes of one entry of the section table: kind, checksum, offset, length.
 const ENTRY: usize = 24;

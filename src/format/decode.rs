@@ -3,6 +3,8 @@
 //! Time and memory are linear in the file. Every count, id, shape and offset is checked before it is used,
 //! and every allocation is counted against a [`Budget`] first.
 
+mod tensors;
+
 use super::bad;
 use super::codec::{Budget, Decoder};
 use crate::dtype::DType;
@@ -13,21 +15,19 @@ use crate::graph::{Cell, Def, FunctionGraph, Node, TensorType, Var, VarId, verif
 use crate::ops::{Attr, Attributes, Op, Registry, StoredOp, UnknownOp};
 use crate::value::{MAX_RANK, Value, checked_len};
 use std::sync::Arc;
+use tensors::{Tensors, tensor_row};
 
-/// Bytes of memory that an op takes besides its text and numbers: the op, its row, and why it may not be
-/// known.
+/// Bytes of memory for an op besides its text and numbers: the op, its row, and the error if it is unknown.
 const PER_OP: usize = 512;
-/// Bytes that a number of an op may take: as the file's, and as the op's.
+/// Bytes per number of an op: in the file's attributes, and in the op.
 const PER_NUMBER: usize = 48;
-/// How often the text of an op may be in memory: as the file's, as the op's, and in the error if the op is
-/// not known.
+/// Upper bound for the copies of an op's text in memory: in the file's attributes, in the op, and in the
+/// error if it is unknown.
 const COPIES_OF_TEXT: usize = 4;
 /// Bytes of a shared variable besides its name and value.
 const PER_SHARED: usize = 768;
-/// Bytes of a constant besides its shape and elements.
-const PER_TENSOR: usize = 256;
 
-/// Where values come from.
+/// The source of values.
 pub(super) enum Contents<'a> {
     /// The tensors of a file.
     File(&'a [u8]),
@@ -36,7 +36,7 @@ pub(super) enum Contents<'a> {
     Known(&'a [Value], &'a [Arc<Cell>]),
 }
 
-/// A graph whose constants are not there yet: pairs of Var and tensor.
+/// A graph before its constants are set: pairs of Var and tensor.
 struct GraphDraft {
     graph: FunctionGraph,
     constants: Vec<(VarId, u32)>,
@@ -60,13 +60,7 @@ struct SharedRow {
     tensor: u32,
 }
 
-struct TensorRow {
-    dtype: DType,
-    shape: Vec<usize>,
-    offset: u64,
-}
-
-/// The Bundle that tables describe; what is left of the budget.
+/// The Bundle that the tables describe, and the rest of the budget.
 pub(super) fn decode(
     tables: &[u8],
     contents: &Contents,
@@ -133,7 +127,7 @@ fn tensor_type(from: &mut Decoder) -> Result<TensorType> {
             Err(_) => bad(format!("extent {e}")),
         },
     })?;
-    // The known extents alone must not be more than can be counted.
+    // The product of the known extents must not overflow.
     let known: Vec<usize> = shape.iter().flatten().copied().collect();
     checked_len(&known, dtype)?;
     Ok(TensorType::new(dtype, shape))
@@ -159,7 +153,7 @@ fn attribute(from: &mut Decoder) -> Result<(String, Attr)> {
     Ok((name, attr))
 }
 
-/// An op, or an [`UnknownOp`]: it spoils only the Functions that hold it.
+/// An op, or an [`UnknownOp`], which makes only the Functions that contain it unreadable.
 fn op(from: &mut Decoder, registry: &Registry) -> Result<Arc<dyn Op>> {
     let id = from.text()?;
     from.budget.take(PER_OP)?;
@@ -173,7 +167,7 @@ fn op(from: &mut Decoder, registry: &Registry) -> Result<Arc<dyn Op>> {
 }
 
 fn graph(from: &mut Decoder, ops: &[Arc<dyn Op>]) -> Result<GraphDraft> {
-    // It becomes an Arc in another list.
+    // The graph moves to an Arc in another list.
     from.budget.take(size_of::<FunctionGraph>() + 64)?;
     let mut constants = Vec::new();
     let mut count = 0;
@@ -188,7 +182,7 @@ fn graph(from: &mut Decoder, ops: &[Arc<dyn Op>]) -> Result<GraphDraft> {
                 from.budget.take(4 * size_of::<(VarId, u32)>())?;
                 fallible::reserve(&mut constants, 1)?;
                 constants.push((count, a));
-                // Until the tensors are there.
+                // A placeholder until the tensors are read.
                 Def::Input(u32::MAX)
             }
             3 => Def::Output { node: a, index: b },
@@ -197,7 +191,7 @@ fn graph(from: &mut Decoder, ops: &[Arc<dyn Op>]) -> Result<GraphDraft> {
         count += 1;
         Ok(Var { ty, name, def })
     })?;
-    // What `verify` looks at: whether each Var is defined, and the types of one node.
+    // `verify` allocates a flag for each Var, and the types of one node.
     from.budget.take(vars.len())?;
     let mut widest = 0;
     let nodes = from.list(3, |from| {
@@ -233,7 +227,7 @@ fn function(from: &mut Decoder) -> Result<FunctionDraft> {
     })?;
     let outputs = from.list(1, |from| from.option(Decoder::text))?;
     let shared = from.ids()?;
-    // The names move to memory that is shared; the rows become cells, and sets of them to be locked.
+    // The names move to shared memory; the rows become cells, and sets of cells to be locked.
     from.budget.take(outputs.len().saturating_mul(size_of::<Option<String>>()))?;
     from.budget.take_each(5, shared.len().saturating_mul(size_of::<usize>()))?;
     Ok(FunctionDraft { name, graph, inputs, defaults, outputs, shared })
@@ -248,82 +242,6 @@ fn shared_row(from: &mut Decoder) -> Result<SharedRow> {
     Ok(SharedRow { id, name, ty, tensor })
 }
 
-fn tensor_row(from: &mut Decoder) -> Result<TensorRow> {
-    let dtype = dtype(from)?;
-    let shape = shape(from, |from| {
-        let extent = from.number()?;
-        match usize::try_from(extent) {
-            Ok(extent) => Ok(extent),
-            Err(_) => bad(format!("extent {extent}")),
-        }
-    })?;
-    from.budget.take(PER_TENSOR)?;
-    Ok(TensorRow { dtype, shape, offset: from.number()? })
-}
-
-/// The tensors of a file: each becomes a Value where it is first asked for, and is shared from then on.
-struct Tensors<'a> {
-    rows: Vec<TensorRow>,
-    made: Vec<Option<Value>>,
-    contents: &'a Contents<'a>,
-}
-
-impl<'a> Tensors<'a> {
-    /// Checks that tensors lie within their section and do not overlap.
-    fn new(rows: Vec<TensorRow>, contents: &'a Contents<'a>, budget: &mut Budget) -> Result<Tensors<'a>> {
-        budget.take(rows.len().saturating_mul(size_of::<(usize, usize)>() + size_of::<Option<Value>>()))?;
-        let mut parts = fallible::with_capacity(rows.len())?;
-        for row in &rows {
-            let bytes = checked_len(&row.shape, row.dtype)? * row.dtype.size();
-            let start = usize::try_from(row.offset).ok();
-            let part = start.and_then(|start| Some((start, start.checked_add(bytes)?)));
-            let part = match contents {
-                Contents::File(section) => part.filter(|p| p.1 <= section.len()),
-                Contents::Known(..) => part,
-            };
-            match part {
-                Some((start, end)) if start < end => parts.push((start, end)),
-                Some(_) => {}
-                None => return bad("a tensor ends beyond its section"),
-            }
-        }
-        parts.sort_unstable();
-        if parts.windows(2).any(|pair| pair[0].1 > pair[1].0) {
-            return bad("two tensors overlap");
-        }
-        let made = fallible::filled(None, rows.len())?;
-        Ok(Tensors { rows, made, contents })
-    }
-
-    fn get(&mut self, id: u32, budget: &mut Budget) -> Result<Value> {
-        let row = row(&self.rows, id, "tensor")?;
-        // Each use has shape and strides of its own.
-        budget.take_each(2, row.shape.len() * size_of::<usize>())?;
-        if let Some(value) = &self.made[id as usize] {
-            return Ok(value.clone());
-        }
-        let bytes = checked_len(&row.shape, row.dtype)? * row.dtype.size();
-        budget.take(bytes)?;
-        let value = match self.contents {
-            Contents::File(section) => {
-                let start = row.offset as usize;
-                Value::from_bytes(row.dtype, &row.shape, &section[start..start + bytes])?
-            }
-            Contents::Known(values, _) => self::row(values, id, "tensor")?.clone(),
-        };
-        self.made[id as usize] = Some(value.clone());
-        Ok(value)
-    }
-
-    /// The value of a tensor that nothing else is made of.
-    fn take(&mut self, id: u32, budget: &mut Budget) -> Result<Value> {
-        let value = self.get(id, budget)?;
-        budget.take(value.byte_len())?;
-        self.made[id as usize] = None;
-        Ok(value)
-    }
-}
-
 fn cells(
     rows: Vec<SharedRow>,
     tensors: &mut Tensors,
@@ -332,7 +250,7 @@ fn cells(
 ) -> Result<Vec<Arc<Cell>>> {
     budget.take(rows.len().saturating_mul(size_of::<Arc<Cell>>() + size_of::<u32>()))?;
     let mut cells = fallible::with_capacity(rows.len())?;
-    let mut taken = fallible::filled(false, tensors.rows.len())?;
+    let mut taken = fallible::filled(false, tensors.len())?;
     for (position, shared) in rows.into_iter().enumerate() {
         let value = tensors.take(shared.tensor, budget)?;
         let SharedRow { id, name, ty, tensor } = shared;
@@ -369,7 +287,7 @@ impl Graph {
     }
 }
 
-/// The cells of a Function. `seen` says, for each cell, which Function had it last.
+/// The cells of a Function. `seen` holds, for each cell, the last Function that uses it.
 fn own_cells(
     f: &FunctionDraft,
     graph: &Graph,

@@ -1,10 +1,13 @@
-//! From a Bundle to the tables of a file: flat rows with u32 ids, equal ones once.
+//! From a Bundle to the tables of a file: flat rows with u32 ids. Equal rows are stored once.
 //!
 //! ```text
-//! ops        id, version, attributes: name; kind 0: one number, 1: numbers, 2: text, 3: a dtype's code; numbers; text
-//! graphs     vars: type, name; kind 0: input a, 1: shared a, 2: constant tensor a, 3: output b of node a; a, b
+//! ops        id, version, attributes: name; kind; numbers; text
+//!            kind 0: one number, 1: numbers, 2: text, 3: a dtype's code
+//! graphs     vars: type, name; kind; a, b
+//!            kind 0: input a, 1: shared a, 2: constant tensor a, 3: output b of node a
 //!            nodes: op, inputs, outputs; then inputs, shared, outputs, updates
-//! functions  name, graph, inputs (name, type, tensor of the default), names of outputs, rows of shared variables
+//! functions  name, graph, inputs (name, type, tensor of the default), names of outputs,
+//!            rows of shared variables
 //! shared     id (high, low), name, type, tensor
 //! tensors    dtype, shape, offset in their section
 //! ```
@@ -41,7 +44,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Begins a row; gives its id.
+    /// Begins a row; returns its id.
     fn begin(&mut self) -> Result<u32> {
         let id = self.count;
         let next = id.checked_add(1);
@@ -64,7 +67,7 @@ struct Writer<'r> {
     known_ops: HashMap<Vec<u8>, (u32, TypeId)>,
     known_graphs: HashMap<*const FunctionGraph, u32>,
     known_cells: HashMap<*const Cell, u32>,
-    /// By address of the first element. Their memory stays where it is: `encoded` holds it.
+    /// By address of the first element; `encoded` keeps the memory alive.
     known_tensors: HashMap<(usize, usize), u32>,
 }
 
@@ -133,7 +136,7 @@ fn put_op(to: &mut Encoder, id: &str, version: u32, attributes: &Attributes) -> 
 }
 
 impl Writer<'_> {
-    /// One row for each shared variable: two with one id stay two, as they are in memory.
+    /// One row for each shared variable. Two with equal ids stay separate, as in memory.
     fn cells(&mut self, bundle: &Bundle) -> Result<()> {
         for cell in bundle.all().flat_map(Function::cells) {
             if let std::collections::hash_map::Entry::Vacant(place) =
@@ -144,7 +147,7 @@ impl Writer<'_> {
                 self.encoded.cells.push(cell.clone());
             }
         }
-        // As they are at one moment.
+        // All values are of one moment.
         let values = CellSet::of(&self.encoded.cells).snapshot()?;
         for (at, (value, _)) in values.into_iter().enumerate() {
             let cell = self.encoded.cells[at].clone();
@@ -188,7 +191,7 @@ impl Writer<'_> {
         self.tensors.begin()
     }
 
-    /// An op's row, after checking that the op comes back from it.
+    /// An op's row, after checking that the op can be decoded from it.
     fn op(&mut self, op: &dyn Op) -> Result<u32, String> {
         let unknown = UnknownOp::of(op);
         let mut row = Encoder::default();

@@ -4,19 +4,19 @@
 //! magic, format version, section table (kind, offset, length, crc32), crc32 of all that
 //! GRAPH    tables of graphs, ops, functions, shared variables
 //! TENSORS  raw little-endian elements, each tensor at a multiple of 64 bytes
-//! CALL_OPTIONS  what Functions ask of their arguments; if one asks for anything
-//! SIMULATOR  the options of a Simulator whose methods and values the others are; if it was one that was saved
+//! CALL_OPTIONS  options of Functions for arguments and outputs; if there are any
+//! SIMULATOR  options of a Simulator; if one was saved. The other sections hold its methods and values
 //! PADDING  zeros; only with graphs of some 50,000 nodes and more
 //! ```
 //!
-//! [`container`](self) knows sections and checksums; `codec` numbers, text and lists; `encode` and `decode`
-//! what the tables mean. Nothing here trusts a byte: every count, offset and id is checked before it is used.
+//! `container` reads and writes sections and checksums, `codec` numbers, text and lists, `encode` and
+//! `decode` the tables. A file is not trusted: every count, offset and id is checked before it is used.
 //!
-//! Loading takes time that is linear in the file, and at most four times its memory and 16 MiB. A graph takes
-//! more memory than its tables, so a file with a huge one is padded; a file that would take more than that is
-//! refused.
+//! Loading takes time that is linear in the file's size, and at most four times the file's size plus 16 MiB
+//! of memory. A graph takes more memory than its tables, so a file with a huge graph is padded; a file that
+//! would take more memory than that is refused.
 //!
-//! What is saved loads: the tables are decoded again before they are written.
+//! Every saved file can be loaded: the tables are decoded again before they are written.
 
 mod call_options;
 mod codec;
@@ -40,22 +40,22 @@ use workalike_device::{Options, atomic_file};
 
 pub use container::FORMAT_VERSION;
 
-/// Memory that loading may take besides four times the file, in bytes.
+/// Memory for loading besides four times the file's size, in bytes.
 const FREE: u64 = 16 << 20;
 /// The part of it that is not counted byte by byte: sections, errors, the allocator.
 const UNCOUNTED: u64 = 1 << 20;
 
-/// An error about bytes; who knows where they are from puts a name to it.
+/// An error about bytes; callers that know their file add its name.
 fn bad<T>(message: impl Into<String>) -> Result<T> {
     Err(Error::Format { what: "file".into(), message: message.into() })
 }
 
-/// What may be made of a file of so many bytes, which are in memory themselves.
+/// The memory budget for loading a file of this many bytes. The bytes themselves are in memory, too.
 fn budget(file: usize) -> Budget {
     Budget::new((file as u64).saturating_mul(3).saturating_add(FREE - UNCOUNTED))
 }
 
-/// The least length of a file of which so much is made.
+/// The minimum length of a file whose loading uses this much memory.
 fn least_length(used: u64) -> u64 {
     used.saturating_sub(FREE - UNCOUNTED).div_ceil(3)
 }
@@ -74,7 +74,7 @@ fn with_sections<T>(
     let used = match decoded {
         Ok((_, budget)) => budget.used(),
         Err(Error::Format { message, .. }) => {
-            let what = "what would be saved could not be loaded".into();
+            let what = "the file to be saved could not be loaded".into();
             return Err(Error::Format { what, message });
         }
         Err(other) => return Err(other),
@@ -140,7 +140,7 @@ pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bu
     let decoded = decoded(tables, &Contents::File(tensors), options, registry, budget(bytes.len()));
     decoded.map(|(bundle, _)| bundle).map_err(|error| match error {
         Error::Format { message, .. } => fail(message),
-        // Memory that is not there is no fault of the file.
+        // Lack of memory is not an error of the file.
         Error::Device(_) => error,
         other => fail(other.to_string()),
     })

@@ -1,5 +1,5 @@
-//! `Serialize` and `Deserialize` for Function and Bundle: the bytes of a file, so that they travel in a
-//! user's own messages.
+//! `Serialize` and `Deserialize` for Function and Bundle: the bytes of a file, as part of a user's own
+//! messages.
 
 use crate::function::{Bundle, Function};
 use serde::de::{Error as _, SeqAccess, Visitor};

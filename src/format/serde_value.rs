@@ -8,7 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
-/// What is written: the dtype's NumPy name, the extents, and the elements in row-major order, little-endian.
+/// The serialized form: the dtype's NumPy name, the extents, and the elements in row-major order,
+/// little-endian.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Value", deny_unknown_fields)]
 struct Stored<'a> {
@@ -32,7 +33,7 @@ impl Serialize for Value {
 }
 
 impl<'de> Deserialize<'de> for Value {
-    /// Memory is taken for bytes that are there, never for what a shape says.
+    /// Memory is allocated for bytes that are there, never for a claimed shape.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let dtype = DType::parse(&stored.dtype);
@@ -72,7 +73,7 @@ impl<'de> Visitor<'de> for AnyBytes {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<u8>, A::Error> {
-        // It grows with what is there: the length that a file claims is not believed.
+        // The list grows with the bytes that are read: the length that a file claims is not trusted.
         let mut bytes = Vec::new();
         while let Some(byte) = seq.next_element()? {
             bytes.push(byte);

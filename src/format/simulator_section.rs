@@ -1,5 +1,4 @@
-//! The section that makes a Bundle's file a Simulator's: the options it ran with. Readers that want Functions
-//! skip it.
+//! The section with a Simulator's options. Readers that load Functions skip it.
 
 use workalike_device::{Options, Sizes};
 

@@ -27,7 +27,7 @@ impl<V: Into<Variable>> From<(&str, V)> for Given {
     }
 }
 
-/// What [`Function::apply_with_updates`] gives: outputs by position or name, and updates for
+/// The result of [`Function::apply_with_updates`]: outputs by position or name, and updates for
 /// [`FunctionBuilder::updates`](super::FunctionBuilder::updates).
 #[derive(Clone, Debug)]
 pub struct Applied {
@@ -64,12 +64,13 @@ impl Index<&str> for Applied {
     fn index(&self, name: &str) -> &Variable {
         let known: Vec<&str> = self.names.iter().flatten().map(String::as_str).collect();
         // Indexing is documented to panic, as of any map.
-        self.get(name)
-            .unwrap_or_else(|| panic!("there is no output {name}; those with names are {}", known.join(", ")))
+        self.get(name).unwrap_or_else(|| {
+            panic!("there is no output {name}; the named outputs are {}", known.join(", "))
+        })
     }
 }
 
-/// What stands for a graph's inputs and shared variables.
+/// The Variables that replace a graph's inputs and shared variables.
 struct Leaves {
     inputs: Vec<Variable>,
     shared: Vec<Variable>,
@@ -78,15 +79,15 @@ struct Leaves {
 impl Function {
     /// The outputs for these inputs as Variables over the Function's shared variables, to compute with
     /// further: to compose Functions, to differentiate, to compile again. It works for loaded Functions too,
-    /// and calls nothing.
+    /// and runs nothing.
     ///
-    /// Inputs are given in order, or by name as `("lr", &lr)`. One that is left out is its default, as a
-    /// constant; one that keeps a value of its own ([`In::update`](super::In::update)) is its shared
-    /// variable. A dtype is converted as in a call: where nothing is lost.
+    /// Inputs are given in order, or by name as `("lr", &lr)`. An omitted input is its default, as a
+    /// constant; an omitted input with a value of its own ([`In::update`](super::In::update)) is its shared
+    /// variable. Dtypes are converted as in a call, if no information is lost.
     ///
-    /// The expressions are those of the compiled graph, with its `consider_constant`, `grad_clip` and the
-    /// like. The gradient given to an [`OpFromGraph`](crate::ops::OpFromGraph) is lost there: its body's
-    /// nodes were put in its place. Updates are not made, those of random streams neither: see
+    /// The expressions are those of the compiled graph, including `consider_constant`, `grad_clip` and
+    /// similar ops. The gradient given to an [`OpFromGraph`](crate::ops::OpFromGraph) is lost: its body's
+    /// nodes have replaced it. No updates are made, not even those of random streams: see
     /// [`Function::apply_with_updates`].
     ///
     /// ```
@@ -114,8 +115,8 @@ impl Function {
         self.inlined(&inputs, &self.graph().outputs)
     }
 
-    /// [`Function::apply`], with the new values of the shared variables that the Function updates: those of
-    /// random streams too.
+    /// [`Function::apply`], with the new values of the shared variables that the Function updates, including
+    /// those of random streams.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -194,8 +195,8 @@ impl Function {
         Ok(Leaves { inputs, shared })
     }
 
-    /// A Variable as an input of the declared type: converted where nothing is lost, and with the extents
-    /// that are declared, which are checked at each call where they are not known.
+    /// A Variable as an input of the declared type: converted if no information is lost, and with the
+    /// declared extents, which are checked at each call unless they are known.
     fn fitted(&self, name: &str, spec: &InputSpec, given: &Variable) -> Result<Variable> {
         let (want, have) = (&spec.ty, given.checked()?.ty());
         let refuse =
@@ -228,7 +229,7 @@ impl Function {
         Ok(variable)
     }
 
-    /// What these Vars of the graph are for given inputs.
+    /// The Variables for these Vars of the graph, for given inputs.
     fn inlined(&self, leaves: &Leaves, roots: &[VarId]) -> Result<Vec<Variable>> {
         let graph = self.graph();
         let missing = || Error::Internal("a graph reads what is not there".into());

@@ -13,7 +13,7 @@ pub enum ArgIn<'a> {
     Value(Value),
     /// An array on the device.
     Device(DeviceArray),
-    /// A sequence: `run_n` takes a slice along the first axis at each step.
+    /// A sequence: `run_n` takes one slice along the first axis per iteration.
     Each(Value),
     /// An output of [`Simulator::call_borrowed`](crate::rehost::Simulator::call_borrowed).
     Borrowed(BorrowedArray<'a>),
@@ -46,7 +46,7 @@ impl<'a> From<BorrowedArray<'a>> for ArgIn<'a> {
     }
 }
 
-/// A sequence for `run_n`: step `k` is given the `k`-th slice along the first axis.
+/// A sequence for `run_n`: iteration `k` gets the `k`-th slice along the first axis.
 pub fn each(sequence: impl Into<Value>) -> EachArg {
     EachArg(sequence.into())
 }
@@ -131,7 +131,7 @@ macro_rules! args {
     };
 }
 
-/// What stands for a sequence's slices until the first is there: zeros of their shape. `what` names the
+/// A stand-in for a sequence's slices until the first is available: zeros of their shape. `what` names the
 /// input.
 pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -> String) -> Result<Value> {
     let len = sequence.shape().first().copied().unwrap_or(0) as u64;
@@ -141,8 +141,8 @@ pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -
     Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])
 }
 
-/// Takes the arguments for inputs that keep a value of their own out of `args`: positions among the
-/// Function's shared variables, and what they are to be.
+/// Removes the arguments for inputs with a value of their own from `args`, and returns them: positions among
+/// the Function's shared variables, and new values.
 pub(crate) fn state_args<'a>(
     function: &Function,
     mut args: ArgsIn<'a>,
@@ -202,7 +202,7 @@ pub(crate) fn bind<'a>(
     function: &Function,
     args: ArgsIn<'a>,
 ) -> Result<impl Iterator<Item = Result<ArgIn<'a>>>> {
-    let fail = move |message: String| Error::Call { function: function.name().into(), message };
+    let fail = |message: String| Error::Call { function: function.name().into(), message };
     let specs = function.inputs();
     if args.positional.len() > specs.len() {
         return Err(fail(format!("takes {} inputs, got {}", specs.len(), args.positional.len())));
@@ -219,53 +219,52 @@ pub(crate) fn bind<'a>(
             return Err(fail(format!("input {name} is given twice")));
         }
     }
-    let checked = move |(position, arg): (usize, Option<ArgIn<'a>>)| {
-        let spec = &specs[position];
-        let name = || function.input_name(position);
-        let Some(arg) = arg.or_else(|| spec.default.clone().map(ArgIn::Value)) else {
-            return Err(fail(format!("input {} ({}) is missing", name(), spec.ty)));
-        };
-        let (dtype, shape): (DType, &[usize]) = match &arg {
-            ArgIn::Value(value) => (value.dtype(), value.shape()),
-            ArgIn::Device(array) => (array.dtype(), array.shape()),
-            ArgIn::Borrowed(array) => (array.dtype(), array.shape()),
-            ArgIn::Each(sequence) => match sequence.shape() {
-                [_, slice @ ..] => (sequence.dtype(), slice),
-                [] => {
-                    return Err(fail(format!(
-                        "input {}: a sequence needs a first axis, got a 0-d value",
-                        name()
-                    )));
-                }
-            },
-        };
-        if !spec.ty.admits_shape(shape) {
-            return Err(fail(format!(
-                "input {}: expected {}, got {}",
-                name(),
-                spec.ty,
-                array_text(dtype, shape)
-            )));
-        }
-        if dtype == spec.ty.dtype {
-            return Ok(arg);
-        }
-        let rank = shape.len();
-        let refused = format!(
-            "input {}: expected {}, got {}; convert it first",
+    Ok(bound.into_iter().enumerate().map(move |(position, arg)| bind_input(function, position, arg)))
+}
+
+/// The argument of one input: its default if none is given, its shape checked, its dtype converted.
+fn bind_input<'a>(function: &Function, position: usize, arg: Option<ArgIn<'a>>) -> Result<ArgIn<'a>> {
+    let fail = |message: String| Error::Call { function: function.name().into(), message };
+    let spec = &function.inputs()[position];
+    let name = || function.input_name(position);
+    let Some(arg) = arg.or_else(|| spec.default.clone().map(ArgIn::Value)) else {
+        return Err(fail(format!("input {} ({}) is missing", name(), spec.ty)));
+    };
+    let (dtype, shape): (DType, &[usize]) = match &arg {
+        ArgIn::Value(value) => (value.dtype(), value.shape()),
+        ArgIn::Device(array) => (array.dtype(), array.shape()),
+        ArgIn::Borrowed(array) => (array.dtype(), array.shape()),
+        ArgIn::Each(sequence) => match sequence.shape() {
+            [_, slice @ ..] => (sequence.dtype(), slice),
+            [] => {
+                return Err(fail(format!(
+                    "input {}: a sequence needs a first axis, got a 0-d value",
+                    name()
+                )));
+            }
+        },
+    };
+    if !spec.ty.admits_shape(shape) {
+        return Err(fail(format!(
+            "input {}: expected {}, got {}",
             name(),
             spec.ty,
             array_text(dtype, shape)
-        );
-        let convert = |value: &Value| match spec.conversion.convert(value, spec.ty.dtype, rank)? {
-            Some(value) => Ok(value),
-            None => Err(fail(refused.clone())),
-        };
-        match &arg {
-            ArgIn::Value(value) => Ok(ArgIn::Value(convert(value)?)),
-            ArgIn::Each(value) => Ok(ArgIn::Each(convert(value)?)),
-            _ => Err(fail(refused)),
-        }
+        )));
+    }
+    if dtype == spec.ty.dtype {
+        return Ok(arg);
+    }
+    let rank = shape.len();
+    let refused =
+        format!("input {}: expected {}, got {}; convert it first", name(), spec.ty, array_text(dtype, shape));
+    let convert = |value: &Value| match spec.conversion.convert(value, spec.ty.dtype, rank)? {
+        Some(value) => Ok(value),
+        None => Err(fail(refused.clone())),
     };
-    Ok(bound.into_iter().enumerate().map(checked))
+    match &arg {
+        ArgIn::Value(value) => Ok(ArgIn::Value(convert(value)?)),
+        ArgIn::Each(value) => Ok(ArgIn::Each(convert(value)?)),
+        _ => Err(fail(refused)),
+    }
 }

@@ -102,8 +102,8 @@ impl FunctionBuilder {
         self
     }
 
-    /// No shared variable is updated but by [`FunctionBuilder::update`]. Random streams, which are, otherwise
-    /// do not move on: every call draws the same. See [`SharedVariable::with_default_update`].
+    /// Shared variables are updated by [`FunctionBuilder::update`] only. Random streams do not advance then:
+    /// every call draws the same numbers. See [`SharedVariable::with_default_update`].
     #[must_use]
     pub fn no_default_updates(mut self) -> Self {
         self.no_default_updates = true;
@@ -128,7 +128,7 @@ impl FunctionBuilder {
         self
     }
 
-    /// Every input that does not say otherwise takes arguments that lose precision: see
+    /// Inputs without a setting of their own accept arguments that lose precision: see
     /// [`In::allow_downcast`].
     #[must_use]
     pub fn allow_input_downcast(mut self) -> Self {
@@ -136,7 +136,7 @@ impl FunctionBuilder {
         self
     }
 
-    /// Inputs that nothing depends on are accepted; otherwise they are taken for a mistake.
+    /// Inputs that nothing depends on are accepted; they are an error by default.
     #[must_use]
     pub fn allow_unused_inputs(mut self) -> Self {
         self.allow_unused = true;
@@ -249,7 +249,7 @@ impl FunctionBuilder {
     }
 }
 
-/// Names of outputs say which is which, so two different outputs must not share one.
+/// Refuses two different outputs of one name.
 fn check_output_names(outputs: &[Out]) -> Result<()> {
     let mut named: HashMap<&str, &Variable> = HashMap::new();
     for Out { name, variable: output, .. } in outputs {
@@ -284,8 +284,8 @@ fn check_update(cell: &Cell, value: &Variable) -> Result<()> {
     Ok(())
 }
 
-/// Random streams and the like advance, unless an explicit update says how, or `without` reads them. An
-/// update may read further shared variables, which advance too.
+/// Adds the default updates (of random streams, for example) of shared variables that have no explicit update
+/// and that `without` does not read. An update may read further shared variables, which are updated too.
 fn add_default_updates(
     roots: &[Variable],
     updates: &mut Vec<(Arc<Cell>, Variable)>,

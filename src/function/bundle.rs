@@ -12,10 +12,10 @@ use std::ops::Index;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Named Functions. Those that are saved together come back over the same shared variables.
+/// Named Functions. Functions that are saved together share their variables again when they are loaded.
 ///
-/// A file may hold Functions with ops that this program does not know ([`Registry`]). They are no obstacle to
-/// the others: they are listed by [`Bundle::unreadable`], and saved again as they were.
+/// A file may hold Functions with ops that this program does not know ([`Registry`]). The other Functions
+/// load; [`Bundle::unreadable`] lists the unknown ones, which are saved again unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
     /// In the order they were added.
@@ -93,13 +93,12 @@ impl Bundle {
         }
     }
 
-    /// Names and Functions, in the order they were added. Without those that are
-    /// [unreadable](Bundle::unreadable).
+    /// Names and Functions, in the order they were added, without the [unreadable](Bundle::unreadable) ones.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Function)> {
         self.functions.iter().filter(|e| e.readable).map(|e| (e.function.name(), &e.function))
     }
 
-    /// The shared variable of this name, of whichever Functions.
+    /// The shared variable of this name, of any Function.
     ///
     /// # Errors
     /// If there is none, or there are several.
@@ -107,8 +106,8 @@ impl Bundle {
         named("the bundle", name, self.all().flat_map(Function::cells))
     }
 
-    /// What may be a mistake in saving this now, in sentences for people; empty if nothing is. It tells of
-    /// shared variables of which a Simulator holds newer values.
+    /// Warnings about saving the Bundle now, in sentences for people: shared variables of which a Simulator
+    /// holds newer values.
     pub fn warnings(&self) -> Vec<String> {
         let behind = self.all().flat_map(Function::cells).filter(|cell| cell.is_behind());
         let mut names: Vec<&str> = behind.map(|cell| cell.name()).collect();
@@ -177,11 +176,11 @@ impl Bundle {
 
     /// Loads from a file, on any host: no device, no driver.
     ///
-    /// Takes at most four times the file's size of memory, and 16 MiB.
+    /// Takes at most four times the file's size plus 16 MiB of memory.
     ///
     /// # Errors
-    /// If the file cannot be read, is not ours, is of a newer format, or is damaged. Unknown ops are no error
-    /// here: see [`Bundle::unreadable`].
+    /// If the file cannot be read, is not a workalike file, is of a newer format, or is damaged. Unknown ops
+    /// are no error here: see [`Bundle::unreadable`].
     pub fn load(path: impl AsRef<Path>) -> Result<Bundle> {
         Bundle::load_with(path, &Registry::default())
     }
@@ -213,8 +212,8 @@ impl Bundle {
     /// From the bytes of a file.
     ///
     /// # Errors
-    /// If they are not ours, are of a newer format, or are damaged. Unknown ops are no error here: see
-    /// [`Bundle::unreadable`].
+    /// If they are not those of a workalike file, are of a newer format, or are damaged. Unknown ops are no
+    /// error here: see [`Bundle::unreadable`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Bundle> {
         Bundle::from_bytes_with(bytes, &Registry::default())
     }

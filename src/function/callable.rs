@@ -22,13 +22,13 @@ use std::sync::Arc;
 pub struct InputSpec {
     /// The name by which a call may give it.
     pub name: Option<String>,
-    /// What it must be.
+    /// Its type.
     pub ty: TensorType,
-    /// What it is in calls that do not give it.
+    /// Its value in calls without an argument for it.
     pub default: Option<Value>,
-    /// What dtypes it takes besides its own.
+    /// The dtypes that it accepts besides its own.
     pub conversion: Conversion,
-    /// A call may use the memory of a device array that is given for it: see
+    /// A call may use the memory of a device array that is its argument: see
     /// [`In::mutable`](super::In::mutable).
     pub mutable: bool,
 }
@@ -47,7 +47,7 @@ pub struct StateInput {
     pub name: Option<String>,
     /// The position of its shared variable in [`Function::cells`].
     pub shared: usize,
-    /// What dtypes it takes besides its own.
+    /// The dtypes that it accepts besides its own.
     pub conversion: Conversion,
 }
 
@@ -62,14 +62,14 @@ pub(crate) struct CallOptions {
 /// A compiled Function: portable, CPU-only, callable here and now. Cloning shares graph and shared variables.
 ///
 /// Any number of threads may call one Function, or Functions over the same shared variables. A call holds the
-/// Function's shared variables from its start to its end: it sees them as other calls and syncs left them,
-/// and its updates appear together. So calls over common shared variables run one after the other, and so do
-/// calls of one Function without any; clones and [`renamed`](Function::renamed) copies count as one Function
-/// and as several. To compute in several threads at once, give each its own Simulator
-/// ([`Function::optimize`]).
+/// Function's shared variables from its start to its end: it sees all or none of the updates of another call
+/// or a sync, and its own updates appear together. So calls over common shared variables wait for each other,
+/// and so do calls of one Function without shared variables. Clones are one Function in this sense,
+/// [`renamed`](Function::renamed) copies are several. To compute in several threads at once, give each thread
+/// its own Simulator ([`Function::optimize`]).
 ///
-/// An op of the user's own may call other Functions. Over a shared variable that the outer call holds, or of
-/// the very Function it is part of, such a nested call is an error.
+/// A user's op may call other Functions. Such a nested call is an error if it uses a shared variable that the
+/// outer call holds, or is of the Function that the outer call runs.
 #[derive(Clone)]
 pub struct Function {
     inner: Arc<Inner>,
@@ -88,7 +88,7 @@ struct Inner {
     state: CellSet,
     /// The Function's Program on the embedded host device; made at the first call. Locked after the cells.
     engine: Lock<Option<Engine>>,
-    /// The Functions that compute only some of the outputs; made as they are asked for.
+    /// The Functions that compute only some of the outputs; made on first use.
     subsets: Subsets,
 }
 
@@ -124,7 +124,7 @@ impl Function {
         made
     }
 
-    /// Inputs and options, to be set where the Function was just made; `None` if it is shared.
+    /// The inputs and options of a new Function, to be set; `None` if the Function is shared.
     pub(crate) fn inputs_and_options_mut(&mut self) -> Option<(&mut [InputSpec], &mut CallOptions)> {
         Arc::get_mut(&mut self.inner).map(|inner| (inner.inputs.as_mut_slice(), &mut inner.options))
     }
@@ -190,7 +190,8 @@ impl Function {
     /// ```
     /// use workalike::prelude::*;
     /// let w = shared("w", 1f32);
-    /// let bytes = Bundle::new().with("f", &function([] as [&Variable; 0]).output(&w).compile()?).to_bytes()?;
+    /// let f = function(()).output(&w).compile()?;
+    /// let bytes = Bundle::new().with("f", &f).to_bytes()?;
     /// let loaded = Bundle::from_bytes(&bytes)?;
     /// let w = loaded["f"].shared("w")?;
     /// w.set_value(3f32)?;
@@ -210,7 +211,7 @@ impl Function {
         self.inner.graph.updates.iter().map(|u| &self.inner.cells[u.0 as usize])
     }
 
-    /// What people call the input at a position.
+    /// The name of the input at a position, for messages.
     pub(crate) fn input_name(&self, position: usize) -> String {
         let name = self.inner.inputs.get(position).and_then(|i| i.name.clone());
         name.unwrap_or_else(|| position.to_string())
@@ -229,7 +230,8 @@ impl Function {
         &self.inner.subsets
     }
 
-    /// The same Function with some of its outputs, by position, and what only the others need left out.
+    /// The same Function with some of its outputs, by position, without nodes that only the other outputs
+    /// need.
     pub(crate) fn with_outputs(&self, positions: &[usize]) -> Result<Function> {
         let inner = &self.inner;
         let mut graph = FunctionGraph::clone(&inner.graph);
@@ -260,8 +262,8 @@ impl Function {
             .with_options(inner.options.clone())
     }
 
-    /// The same Function over shared variables of its own: copies with new ids, as their values are at one
-    /// moment.
+    /// The same Function over shared variables of its own: copies with new ids, and a consistent snapshot of
+    /// the values.
     ///
     /// # Errors
     /// If there is no memory for the copies.
@@ -293,13 +295,13 @@ impl Function {
     /// Loads a Function from a file that holds one.
     ///
     /// # Errors
-    /// If the file cannot be read, is not ours, is damaged, or holds several Functions.
+    /// If the file cannot be read, is not a workalike file, is damaged, or holds several Functions.
     pub fn load(path: impl AsRef<Path>) -> Result<Function> {
         Bundle::load(path)?.into_single()
     }
 }
 
-/// The shared variable of a name among cells, of which some may be there more than once.
+/// The shared variable of a name among cells, which may repeat.
 pub(super) fn named<'c>(
     whose: &str,
     name: &str,

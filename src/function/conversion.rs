@@ -1,26 +1,26 @@
-//! What dtypes an input takes besides its own.
+//! The dtypes that an input accepts besides its own.
 
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::value::Value;
 
-/// What dtypes an input takes besides its own. Arrays on a device are never converted.
+/// The dtypes that an input accepts besides its own. Arrays on a device are never converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conversion {
     /// None.
     Strict,
-    /// Those that promote to the input's dtype, as NumPy promotes (64-bit integers too, for float64, which
-    /// rounds large ones); and numbers: a 0-d float for a narrower float, which rounds it, and a 0-d integer
-    /// for any dtype that holds its value.
+    /// Dtypes that promote to the input's dtype, as in NumPy (including 64-bit integers for float64, which
+    /// rounds large ones). Of numbers also a 0-d float for a narrower float, which rounds it, and a 0-d
+    /// integer for any dtype that holds its value.
     #[default]
     Lossless,
-    /// Any of the same kind, and integers for floats. Floats are rounded; an integer that the dtype does not
-    /// hold is refused.
+    /// Any dtype of the same kind, and integers for floats. Floats are rounded; an integer that the dtype
+    /// cannot hold is refused.
     Downcast,
 }
 
 impl Conversion {
-    /// Whether arrays of a dtype are taken for another whatever their values.
+    /// Whether arrays of a dtype are accepted for another dtype, for all values.
     pub(super) fn takes(self, from: DType, dtype: DType) -> bool {
         match self {
             Conversion::Strict => from == dtype,
@@ -29,7 +29,8 @@ impl Conversion {
         }
     }
 
-    /// `value` as `dtype`, unless that is refused. It is numbers, each given by itself, if `rank` is 0.
+    /// `value` as `dtype`, unless that is refused. If `rank` is 0, its elements are numbers, each given by
+    /// itself.
     pub(super) fn convert(self, value: &Value, dtype: DType, rank: usize) -> Result<Option<Value>> {
         let from = value.dtype();
         if from == dtype {

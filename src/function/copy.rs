@@ -9,9 +9,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 impl Function {
-    /// The same Function without its updates: it gives the same outputs, and leaves all shared variables as
-    /// they are, the states of random streams too. Inputs that keep a value of their own
-    /// ([`In::update`](super::In::update)) are read as they are.
+    /// The same Function without its updates: it has the same outputs, and changes no shared variable, not
+    /// even the state of a random stream. Inputs that keep a value of their own
+    /// ([`In::update`](super::In::update)) are only read.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -24,7 +24,7 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// If a pass breaks the graph, which would be our mistake.
+    /// If a pass breaks the graph, which would be an error of the library.
     pub fn without_updates(&self) -> Result<Function> {
         let mut graph = FunctionGraph::clone(self.graph());
         graph.updates.clear();
@@ -47,7 +47,7 @@ impl Function {
     /// ```
     ///
     /// # Errors
-    /// If the Function has no such shared variable, types differ, or a shared variable would stand for two.
+    /// If the Function has no such shared variable, types differ, or one shared variable would replace two.
     pub fn swapped<'s>(
         &self,
         pairs: impl IntoIterator<Item = (&'s SharedVariable, &'s SharedVariable)>,
@@ -84,7 +84,7 @@ impl Function {
     fn rebuilt(&self, graph: FunctionGraph, cells: Vec<Arc<Cell>>, source: Option<Source>) -> Function {
         let (name, inputs, outputs) =
             (self.name().into(), self.inputs().to_vec(), self.output_names().to_vec());
-        // Without its update an input that keeps a value of its own is a shared variable that is read.
+        // Without its update an input that keeps a value of its own is a shared variable that is only read.
         let states = if graph.updates.is_empty() { vec![] } else { self.options().states.clone() };
         let options = CallOptions { states, ..self.options().clone() };
         Function::assemble(name, Arc::new(graph), inputs, outputs, cells, source.map(Arc::new))

@@ -6,8 +6,9 @@ use std::collections::{HashMap, HashSet};
 
 type Key = (usize, usize);
 
-/// What replaces each Variable, with the other replacements made in it: of `x -> y + 1, y -> z` the first
-/// becomes `z + 1`. A replacement that uses what it replaces, such as `x -> x + 1`, means the old one.
+/// The replacement of each Variable, with the other replacements applied to it: of `x -> y + 1, y -> z` the
+/// first becomes `z + 1`. A replacement that uses the replaced Variable, such as `x -> x + 1`, means the old
+/// one.
 ///
 /// # Errors
 /// If one is ill-typed, replaces a Variable of another dtype or rank or one that is replaced already, or they

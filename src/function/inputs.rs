@@ -94,12 +94,13 @@ impl In {
         self
     }
 
-    /// The input keeps a value of its own, at first its default: after each call it is this expression's. A
-    /// call may give another (after all inputs without an update, or by name), as if it had been the value
-    /// before the call.
+    /// The input keeps a value between calls: at first its default, after each call the value of this
+    /// expression. A call may pass another value (after all inputs without an update, or by name), which
+    /// replaces the value before the call.
     ///
-    /// The value is a shared variable of the input's name: [`Function::shared`](super::Function::shared) has
-    /// it, files and Simulators keep it. A call on a Simulator that is given a value waits for the device.
+    /// The value is a shared variable of the input's name: [`Function::shared`](super::Function::shared)
+    /// returns it, files and Simulators keep it. A call on a Simulator that passes a value waits for the
+    /// device.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -117,14 +118,14 @@ impl In {
         self
     }
 
-    /// Only arguments of the input's own dtype are taken: see [`Conversion::Strict`].
+    /// Only arguments of the input's own dtype are accepted: see [`Conversion::Strict`].
     #[must_use]
     pub fn strict(mut self) -> In {
         self.conversion = Some(Conversion::Strict);
         self
     }
 
-    /// Arguments that lose precision are taken, such as float64 arrays for a float32 input: see
+    /// Arguments that lose precision are accepted, such as float64 arrays for a float32 input: see
     /// [`Conversion::Downcast`].
     ///
     /// ```
@@ -140,9 +141,9 @@ impl In {
         self
     }
 
-    /// A call may use the memory of a device array that is given for this input and that nobody else holds:
-    /// it is donated, as by [`DeviceArray::donate`](crate::rehost::DeviceArray::donate). Host arrays are
-    /// never written to: they are shared by handles.
+    /// A call may overwrite a device array that is passed for this input and has no other owner: it is
+    /// donated, as by [`DeviceArray::donate`](crate::rehost::DeviceArray::donate). Host arrays are never
+    /// written to, since handles share them.
     #[must_use]
     pub fn mutable(mut self) -> In {
         self.mutable = true;
@@ -172,15 +173,17 @@ impl Out {
         self
     }
 
-    /// Whether the output may be left where it lies, until the Simulator is used again.
+    /// Whether the output may stay on the device until the Simulator is used again.
     /// [`Simulator::call_borrowed`](crate::rehost::Simulator::call_borrowed) lends every output;
-    /// [`Borrowed::outputs`](crate::rehost::Borrowed::outputs) brings those to the host that are not marked,
-    /// so that a large array stays on the device while a number is read. All other calls copy every output.
+    /// [`Borrowed::outputs`](crate::rehost::Borrowed::outputs) copies the outputs that are not marked to the
+    /// host, so that a large array stays on the device while a number is read. All other calls copy every
+    /// output.
     ///
     /// ```
     /// use workalike::prelude::*;
     /// let x = vector::<f32>("x");
-    /// let f = function([&x]).output(Out::new(&x * 2.0).borrow(true)).output_named("sum", x.sum(..)).compile()?;
+    /// let twice = Out::new(&x * 2.0).borrow(true);
+    /// let f = function([&x]).output(twice).output_named("sum", x.sum(..)).compile()?;
     /// let mut sim = f.optimize(Host::auto())?;
     /// let lent = sim.call_borrowed(args![vec![1f32, 2.0]])?;
     /// let outputs = lent.outputs()?; // the sum alone

@@ -1,4 +1,4 @@
-//! What a call gives.
+//! The outputs of a call.
 
 use crate::value::Value;
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ impl<'k> From<&&'k String> for OutputKey<'k> {
     }
 }
 
-/// What a call gives: one Value per output, by position or name.
+/// The outputs of a call: one Value per output, by position or name.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -116,8 +116,9 @@ impl Index<&str> for Outputs {
     fn index(&self, name: &str) -> &Value {
         let known: Vec<&str> = self.names.iter().flatten().map(String::as_str).collect();
         // Indexing is documented to panic, as of any map.
-        self.get(name)
-            .unwrap_or_else(|| panic!("there is no output {name}; those with names are {}", known.join(", ")))
+        self.get(name).unwrap_or_else(|| {
+            panic!("there is no output {name}; the named outputs are {}", known.join(", "))
+        })
     }
 }
 

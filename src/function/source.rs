@@ -16,9 +16,9 @@ pub(crate) struct Source {
     /// After givens, default updates included.
     pub(crate) updates: Vec<(Arc<Cell>, Variable)>,
     pub(crate) givens: Vec<(Variable, Variable)>,
-    /// The ids of its shared variables, in the Function's order: a fork has others in their place.
+    /// The ids of its shared variables, in the Function's order. A fork has other ids.
     pub(crate) cells: Vec<u128>,
-    /// What it was compiled with.
+    /// The passes and rules that it was compiled with.
     pub(crate) rewrites: Arc<Rewrites>,
 }
 

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::rehost::{Engine, Fed, Loop, Twins};
 use std::sync::{Mutex, PoisonError};
 
-/// Choices of outputs kept per Function; beyond that the oldest goes.
+/// Number of selections of outputs that are cached per Function; beyond it the oldest is dropped.
 const SUBSETS_KEPT: usize = 32;
 
 /// Functions that compute some outputs of another, by the outputs' positions.
@@ -75,10 +75,11 @@ impl Function {
         Ok(function)
     }
 
-    /// Calls the Function `n` times. Inputs stay as they are, but those given as [`each`](super::each) take a
-    /// slice a step. Outputs are those of the last step (none if `n` is 0).
+    /// Calls the Function `n` times. The inputs are the same in each iteration, except that an input given as
+    /// [`each`](super::each) is one slice per iteration. The outputs are those of the last iteration (none if
+    /// `n` is 0).
     ///
-    /// If a step fails, shared variables are as the step before it left them.
+    /// If an iteration fails, shared variables have the values after the iteration before it.
     ///
     /// ```
     /// use workalike::prelude::*;

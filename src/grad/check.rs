@@ -11,10 +11,10 @@ use crate::value::Value;
 /// Compares the gradient of an expression with central differences, at a point, in float64, by the ops' plain
 /// `perform`.
 ///
-/// The expression's elements are weighed differently and summed. The differences are taken at two steps and
-/// extrapolated, so their error is of the sixth order of a step of 1e-3 times the size of the number;
-/// `tolerance` is relative to 1 plus the gradient's size (1e-7 suits most smooth functions). Keep away from
-/// kinks.
+/// The cost is a weighted sum of the expression's elements, with different weights. The differences are taken
+/// at three step sizes and extrapolated, so their error is of the sixth order of the step, which is 1e-3
+/// times the magnitude of the number. `tolerance` is relative to 1 plus the gradient's magnitude (1e-7 suits
+/// most smooth functions). Keep away from kinks.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -37,7 +37,7 @@ pub fn verify_grad(expression: impl Fn(&[Variable]) -> Variable, at: &[Value], t
         .collect();
     let output = expression(&variables);
     let flat = output.checked()?.try_flatten()?.cast(DType::F64);
-    // Between 0.5 and 2.5, without a pattern that a symmetry could hide behind.
+    // Weights between 0.5 and 2.5, irregular, so that errors of symmetric elements do not cancel.
     let weights = (arange(flat.extent(0)).cast(DType::F64) * 1.3 + 0.5).cos() + 1.5;
     let cost = (flat * weights).try_sum(..)?;
     let slopes = Grad::of(&cost).disconnected(Disconnected::Zero).wrt(&variables)?;
@@ -62,12 +62,7 @@ pub fn verify_grad(expression: impl Fn(&[Variable]) -> Variable, at: &[Value], t
                 let changed = Value::from_vec(value.shape(), numbers)?;
                 value_of.call_reference(args(Some((which, changed))))?[0].item::<f64>()
             };
-            let step = 1e-3 * numbers[element].abs().max(0.1);
-            let central = |step: f64| -> Result<f64> { Ok((moved(step)? - moved(-step)?) / (2.0 * step)) };
-            // Richardson's extrapolation, twice.
-            let (one, half, quarter) = (central(step)?, central(step / 2.0)?, central(step / 4.0)?);
-            let (first, second) = ((4.0 * half - one) / 3.0, (4.0 * quarter - half) / 3.0);
-            let numeric = (16.0 * second - first) / 15.0;
+            let numeric = extrapolated_difference(moved, 1e-3 * numbers[element].abs().max(0.1))?;
             let off = (analytic[element] - numeric).abs() / (1.0 + numeric.abs());
             let beyond = |bound: f64| off.is_nan() || off > bound;
             if beyond(tolerance) && worst.as_ref().is_none_or(|(most, _)| beyond(*most)) {
@@ -86,4 +81,12 @@ pub fn verify_grad(expression: impl Fn(&[Variable]) -> Variable, at: &[Value], t
             Err(Error::mismatch("verify_grad", expected, format!("{text}: off by {off:e}")))
         }
     }
+}
+
+/// The derivative at 0 of `moved`: central differences of three steps with two Richardson extrapolations.
+fn extrapolated_difference(moved: impl Fn(f64) -> Result<f64>, step: f64) -> Result<f64> {
+    let central = |step: f64| -> Result<f64> { Ok((moved(step)? - moved(-step)?) / (2.0 * step)) };
+    let (one, half, quarter) = (central(step)?, central(step / 2.0)?, central(step / 4.0)?);
+    let (first, second) = ((4.0 * half - one) / 3.0, (4.0 * quarter - half) / 3.0);
+    Ok((16.0 * second - first) / 15.0)
 }

@@ -1,5 +1,5 @@
-//! What is made of reverse mode: products with the Jacobian from either side, the Jacobian itself, second
-//! derivatives.
+//! Derivatives composed of reverse mode: products with the Jacobian from either side, the Jacobian itself,
+//! second derivatives.
 
 use super::batch::batched;
 use super::{Disconnected, Grad};
@@ -8,7 +8,7 @@ use crate::graph::{Variable, place};
 use crate::ops::methods::fail;
 use crate::ops::{Ix, arange, full_like, stack, zeros_like};
 
-/// More rows of a Jacobian are not written one by one: each is a gradient of its own.
+/// Maximum number of rows of a Jacobian that are computed one by one, each as a gradient of its own.
 const ROWS: usize = 4096;
 
 fn list(variables: impl IntoIterator<Item = impl Into<Variable>>) -> Vec<Variable> {
@@ -32,9 +32,9 @@ pub fn vjp(
 /// Jacobian-vector product (the R-operator): how `expression` changes when each of `wrt` moves along its
 /// tangent.
 ///
-/// Reverse mode is linear in what it starts from; so its own derivative by that, taken in reverse again, is
-/// forward mode (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). No op needs a
-/// rule for it.
+/// Reverse mode is linear in its cotangent, so its derivative with respect to the cotangent, in reverse mode
+/// again, is forward mode (J. Townsend, "A new trick for calculating Jacobian vector products", 2017). No op
+/// needs a rule for it.
 ///
 /// ```
 /// use workalike::grad::jvp;
@@ -62,7 +62,7 @@ pub fn jvp(
             format!("expected a tangent for each of {} Variables, got {}", wrt.len(), tangents.len()),
         ));
     }
-    // Which cotangent does not matter; it disappears when it is differentiated by.
+    // The value of the cotangent does not matter: the derivative with respect to it does not contain it.
     let cotangent = zeros_like(expression.checked()?);
     let back = Grad::known([(expression, &cotangent)]).wrt_connected(&wrt)?;
     let pairs = back.into_iter().zip(tangents).filter_map(|(g, t)| g.map(|g| (g, t)));
@@ -72,9 +72,9 @@ pub fn jvp(
 /// The derivatives of each element of `expression`, 0-d or a vector of any length, with respect to each of
 /// `wrt`: of shape `(length, shape of the Variable)`.
 ///
-/// The backward pass is computed once for all rows, with one more axis in front, so it takes as much memory
-/// as that of a batch of as many. Where an op of it has no rule for that (sorting, say), rows are written one
-/// by one, if the type knows how many there are.
+/// The backward pass is computed once for all rows, with one more axis in front, so it takes `length` times
+/// the memory of one row. If an op has no rule for that (sorting, for example), rows are computed one by one,
+/// provided that the type knows their number.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -156,11 +156,11 @@ pub fn hessian(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable
 }
 
 /// Hessian-vector products: how the gradient of `cost` with respect to `wrt` changes when those move along
-/// `tangents`. No matrix is made.
+/// `tangents`. The Hessian is not computed.
 ///
 /// # Errors
-/// If an expression is ill-typed, the cost is not a 0-d float, or a tangent has another type than its
-/// Variable, or there are not as many.
+/// If an expression is ill-typed, the cost is not a 0-d float, a tangent has another type than its Variable,
+/// or there is not one tangent for each Variable.
 #[track_caller]
 pub fn hvp(
     cost: &Variable,

@@ -1,4 +1,4 @@
-//! Differentiation: reverse mode over the ops' own rules ([`grad`], [`Grad`]), and what is made of it
+//! Differentiation: reverse mode over the ops' own rules ([`grad`], [`Grad`]), and derivatives composed of it
 //! ([`jvp`], [`jacobian`], [`hessian`], [`hvp`]). [`verify_grad`] compares with differences.
 
 mod batch;
@@ -19,7 +19,7 @@ use crate::value::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// What stands for a Variable, by its key.
+/// A gradient or a replacement for each Variable, by the Variable's key.
 type ByKey = HashMap<(usize, usize), Variable>;
 
 /// The gradient of `cost`, a 0-d float, with respect to each of `wrt`; each has the type of its Variable.
@@ -44,7 +44,7 @@ pub fn grad(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>)
     Grad::of(cost).wrt(wrt)
 }
 
-/// What to make of a Variable that nothing depends on smoothly.
+/// The gradient of a Variable on which the cost does not depend smoothly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Disconnected {
     /// An error.
@@ -54,14 +54,14 @@ pub enum Disconnected {
     Zero,
 }
 
-/// A gradient with choices: of a cost, of known gradients, or of both; with Variables held constant.
+/// A gradient with options: of a cost, of known gradients, or of both; with Variables held constant.
 ///
 /// ```
 /// use workalike::grad::{Disconnected, Grad};
 /// use workalike::prelude::*;
 /// let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
 /// let square = x.sqr();
-/// // What comes back through `square`, if its own gradient is y.
+/// // The gradient through `square`, given that its own gradient is y.
 /// let g = Grad::known([(&square, &y)]).wrt([&x])?;
 /// let f = function([&x, &y]).output(&g[0]).compile()?;
 /// assert_eq!(f.call(args![vec![1.0, 2.0], vec![10.0, 100.0]])?[0].to_vec::<f64>()?, [20.0, 400.0]);
@@ -105,7 +105,7 @@ impl Grad {
         self
     }
 
-    /// What to make of a Variable that nothing depends on smoothly; an error unless said.
+    /// Sets the gradient of a Variable on which the cost does not depend smoothly; an error by default.
     #[must_use]
     pub fn disconnected(mut self, policy: Disconnected) -> Grad {
         self.disconnected = policy;
@@ -140,7 +140,7 @@ impl Grad {
     /// The gradient with respect to each of these; `None` where there is no smooth dependence.
     ///
     /// # Errors
-    /// As [`Grad::wrt`], but for what is disconnected.
+    /// As [`Grad::wrt`], except for disconnected Variables.
     #[track_caller]
     pub fn wrt_connected(&self, wrt: &[Variable]) -> Result<Vec<Option<Variable>>> {
         let _scope = place::enter();
@@ -173,21 +173,21 @@ impl Grad {
 
     /// The cost in the form that is differentiated.
     fn stabilized(&self, cost: &Variable, wrt: &[Variable]) -> Result<Variable> {
-        // What is asked for must stay in the graph, so its nodes are not rewritten; nor are others that are
-        // named.
+        // Variables that are named here must stay in the graph, so their nodes are not rewritten.
         let named = wrt.iter().chain(&self.constant).chain(self.known.iter().map(|k| &k.0));
         let mut known: ByKey = named.map(|v| (v.key(), v.clone())).collect();
         if known.contains_key(&cost.key()) {
             return Ok(cost.clone());
         }
-        // A rule must not look into one either: what is made of its parts does not depend on it.
+        // A rule must not look through a named Variable: an expression of the Variable's inputs does not
+        // depend on it.
         let named = known.keys().copied().collect();
         let rule = |apply: &Apply, inputs: &[Variable]| rewrite::stabilized(apply, inputs, &named);
         let roots = [cost.clone()];
         Ok(rebuild(&roots, &mut known, rule)?.swap_remove(0))
     }
 
-    /// Gradients of everything between `wrt` and the seeds, by key, given the gradients of those.
+    /// Gradients of everything between `wrt` and the seeds, by key, given the gradients of the seeds.
     fn backpropagate(&self, seeds: Vec<(Variable, Variable)>, wrt: &[Variable]) -> Result<ByKey> {
         let roots: Vec<Variable> = seeds.iter().map(|s| s.0.clone()).collect();
         let order = ancestors(&roots, |_| false);
@@ -206,8 +206,8 @@ impl Grad {
         for (variable, gradient) in seeds {
             add(&mut grads, &variable, gradient)?;
         }
-        // In reverse order every output comes after its own users, so after the last of them a node's
-        // gradients are whole.
+        // In reverse order every output comes after its users, so at the last of a node's outputs all its
+        // gradients are complete.
         let mut outputs_left: HashMap<*const Apply, usize> = HashMap::new();
         for (apply, _) in order.iter().filter_map(Variable::owner) {
             *outputs_left.entry(Arc::as_ptr(apply)).or_default() += 1;
@@ -225,7 +225,7 @@ impl Grad {
             if output_grads.iter().all(Option::is_none) {
                 continue;
             }
-            // A gradient is attributed to the line of what it is the gradient of.
+            // A gradient is attributed to the line of the node that it differentiates.
             let _scope = place::enter_at(apply.place);
             let at = Gradient { inputs: &apply.inputs, outputs: &outputs, output_grads: &output_grads };
             for (input, contribution) in apply.inputs.iter().zip(apply.op.grad(&at)?) {

@@ -8,13 +8,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use workalike_device::HostMemory;
 
-/// Bytes from which a new value is put in memory of its own before the cell is locked, and swapped in.
-/// Functions that ran over the old memory record their calls anew, which takes tens of microseconds; smaller
-/// values are copied in less.
+/// Size in bytes from which a new value is written to new memory before the cell is locked, and then swapped
+/// in. Functions that ran over the old memory record their calls again, which takes tens of microseconds;
+/// copying a smaller value takes less.
 const SWAPPED: usize = 4 << 20;
 
-/// Cells that are locked together: the one place where several are. A cell may be given more than once and is
-/// locked once.
+/// Cells that are locked together. Nothing else locks several cells. A cell may be given more than once and
+/// is locked once.
 #[derive(Clone, Debug)]
 pub(crate) struct CellSet {
     /// Each once, in the order of their ids.
@@ -43,14 +43,14 @@ impl CellSet {
         CellSet { cells, places }
     }
 
-    /// Locks all cells: nobody else reads or writes any of them until the result is dropped.
+    /// Locks all cells: no other thread reads or writes any of them until the result is dropped.
     ///
     /// # Errors
     /// If this thread holds one of them already, or waiting would never end: a call is nested in another one.
     pub(crate) fn lock(&self) -> Result<LockedCells<'_>> {
         let mut states: Vec<(usize, Locked<'_, CellState>)> = Vec::with_capacity(self.cells.len());
-        // One is waited for while none of the others is held, so threads that lock several cells cannot block
-        // each other.
+        // The thread waits for a cell only while it holds none of the others, so threads that lock several
+        // cells cannot block each other.
         let mut awaited = 0;
         while states.len() < self.cells.len() {
             states.clear();
@@ -69,8 +69,8 @@ impl CellSet {
         Ok(LockedCells { set: self, states })
     }
 
-    /// Copies of all values, and their versions, as they were at one moment; in the order in which the cells
-    /// were given.
+    /// A consistent snapshot: copies of all values, and their versions, in the order in which the cells were
+    /// given.
     ///
     /// # Errors
     /// If there is no memory for the copies, or a cell cannot be locked.
@@ -102,7 +102,7 @@ impl LockedCells<'_> {
         self.state(position).read(self.cell(position).ty().dtype)
     }
 
-    /// Whether a cell holds these very bits.
+    /// Whether a cell's value has exactly these bits.
     ///
     /// # Errors
     /// If its memory cannot be read.
@@ -115,7 +115,7 @@ impl LockedCells<'_> {
         self.cell(position).version()
     }
 
-    /// Notes that a value was written where it lies; or puts other memory in its place.
+    /// Notes that a value was written in place, or replaces its memory.
     pub(crate) fn replaced(&mut self, position: usize, moved: Option<(Arc<HostMemory>, Vec<usize>)>) {
         let place = self.set.places[position];
         if let Some((memory, shape)) = moved {
@@ -125,8 +125,8 @@ impl LockedCells<'_> {
         self.set.cells[place].changed();
     }
 
-    /// Writes values, all or none, each to another cell. Gives the positions whose value was another one
-    /// before; the others are left alone.
+    /// Writes values to different cells, all or none. Returns the positions whose value changed; the other
+    /// cells are left alone.
     ///
     /// # Errors
     /// If there is no memory for a value: nothing is written.
@@ -156,7 +156,7 @@ impl LockedCells<'_> {
     }
 }
 
-/// A value that a cell is to have: what takes time is done before the cell is locked.
+/// A new value for a cell. Slow work is done before the cell is locked.
 pub(crate) struct NewValue {
     /// Contiguous.
     value: Value,
@@ -176,7 +176,7 @@ impl NewValue {
     }
 }
 
-/// The error of a cell that cannot be waited for.
+/// The error for a cell whose lock must not be waited for.
 pub(super) fn nested(cell: &Cell, why: Endless) -> Error {
     let name = cell.name();
     Error::Sync(match why {
@@ -185,14 +185,14 @@ pub(super) fn nested(cell: &Cell, why: Endless) -> Error {
              Function over a shared variable of the Function that performs it; give the value to the op as an input"
         ),
         Endless::Cycle => format!(
-            "shared variable {name} is held by a call in another thread, which waits for what this thread's call holds: both \
+            "shared variable {name} is held by a call in another thread, which waits for a lock of this thread's call: both \
              perform an op that calls a Function over the other's shared variables; give the values to the ops as inputs"
         ),
     })
 }
 
-/// Copies of the values of several shared variables, as they were at one moment: never half of what a call, a
-/// sync or [`set_values`] wrote.
+/// A consistent snapshot of several shared variables: copies of their values that hold all or none of the
+/// writes of a call, a sync or [`set_values`].
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -209,8 +209,8 @@ pub fn get_values<'s>(variables: impl IntoIterator<Item = &'s SharedVariable>) -
     Ok(CellSet::of(cells).snapshot()?.into_iter().map(|(value, _)| value).collect())
 }
 
-/// Replaces the values of several shared variables at once: nobody sees some old and some new. All are
-/// replaced or none. Of a variable that is given twice the last value holds.
+/// Replaces the values of several shared variables at once: a reader sees all old or all new values. All are
+/// replaced or none. If a variable is given twice, its last value holds.
 ///
 /// # Errors
 /// If dtype or shape of one do not fit its variable's type, there is no memory for it, or an op asks while

@@ -1,12 +1,12 @@
-//! The meaning of a graph: op by op, in order, each through its plain `perform`.
+//! The reference evaluation of a graph: op by op, in order, each through its `perform`.
 
 use super::function_graph::{Def, FunctionGraph, Node, VarId};
 use crate::error::{Error, Result, array_text};
 use crate::value::Value;
 use std::collections::HashMap;
 
-/// Checks what a node's op gave: as many results as it has outputs, of their dtypes and of the shapes that
-/// the op said. An op may be a user's.
+/// Checks the results of a node's op: their number, their dtypes, and that they have the shapes that the op
+/// said. The op may be a user's.
 ///
 /// # Errors
 /// Which result differs, what was expected and what was given.
@@ -36,8 +36,8 @@ pub(crate) fn check_results<'s>(
     Ok(())
 }
 
-/// Values of everything that outputs and updates read, given inputs and shared values. Dropped as soon as
-/// nothing reads them.
+/// Values of everything that outputs and updates read, given inputs and shared values. Each is dropped after
+/// its last use.
 ///
 /// # Errors
 /// If an op fails: names op and node.

@@ -16,8 +16,8 @@ pub type VarId = u32;
 /// Position of a Node in [`FunctionGraph::nodes`].
 pub type NodeId = u32;
 
-/// A computation: inputs and shared variables to outputs and updates. Every op in it is public; nothing in it
-/// knows a device.
+/// A computation: inputs and shared variables to outputs and updates. Every op in it is public; it is
+/// independent of devices.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionGraph {
     /// All Vars.
@@ -32,7 +32,7 @@ pub struct FunctionGraph {
     pub outputs: Vec<VarId>,
     /// New values of shared variables: position in `shared`, and the Var. All read the old values.
     pub updates: Vec<(u32, VarId)>,
-    /// The source line that nodes added from now on are for.
+    /// The source line of nodes that are added next.
     pub(crate) place: Option<Place>,
 }
 
@@ -88,8 +88,8 @@ impl Node {
 impl FunctionGraph {
     /// Imports what `outputs` and `updates` reach. `inputs` become the graph's inputs, in order.
     ///
-    /// Returns the graph and the cells of its shared variables: those with updates first, then those that are
-    /// only read.
+    /// Returns the graph and the cells of its shared variables: variables with updates first, then variables
+    /// that are only read.
     ///
     /// # Errors
     /// If an expression is poisoned, has more than [`MAX_RANK`] axes, or reaches an input that is not among
@@ -151,7 +151,7 @@ impl FunctionGraph {
         Ok((graph, cells))
     }
 
-    /// Adds the nodes of a graph without shared variables, for these inputs; gives its outputs.
+    /// Adds the nodes of a graph without shared variables, for these inputs; returns its outputs.
     pub(crate) fn insert(&mut self, body: &FunctionGraph, inputs: &[VarId]) -> Result<Vec<VarId>> {
         let missing = || Error::Internal("a sub-graph reads what is not there".into());
         let mut map: Vec<Option<VarId>> = Vec::with_capacity(body.vars.len());
@@ -240,8 +240,8 @@ impl FunctionGraph {
         }
     }
 
-    /// What people call a Var, to be shown: its name, with nothing in it that a terminal obeys, or the op
-    /// that made it.
+    /// How messages name a Var: its name without characters that control a terminal, or the op that computes
+    /// it.
     pub fn describe(&self, id: VarId) -> String {
         let var = self.var(id);
         match (&var.name, &var.def) {
@@ -268,7 +268,7 @@ impl FunctionGraph {
         Ok(())
     }
 
-    /// How often each Var is read, from outside too.
+    /// The number of uses of each Var, including those as outputs and updates.
     pub(crate) fn uses(&self) -> Vec<u32> {
         let mut uses = vec![0u32; self.vars.len()];
         for id in self.roots().chain(self.nodes.iter().flat_map(|n| n.inputs.iter().copied())) {

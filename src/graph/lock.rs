@@ -1,4 +1,4 @@
-//! A mutex that a thread never waits for in vain, nor long for one that asks again and again.
+//! A fair mutex with deadlock detection.
 //!
 //! A Function's call holds the Function's shared variables for as long as it runs, and a user's op that it
 //! performs may call other Functions. With plain mutexes such a nested call could wait for its own thread, or
@@ -23,8 +23,8 @@ pub(crate) struct Lock<T> {
     waiting: AtomicUsize,
     /// Held by the one of them that is next.
     turn: Mutex<()>,
-    /// The thread that holds it; 0: none. Its own thread reads what it wrote; others only look for cycles,
-    /// whose members stand still.
+    /// The thread that holds the lock, or 0. A thread compares it with its own number, which it wrote itself.
+    /// Other threads only look for cycles, whose members are all waiting.
     holder: Arc<AtomicU64>,
 }
 
@@ -69,7 +69,7 @@ impl<T> Lock<T> {
         }
     }
 
-    /// Waits for the lock, unless that would never end.
+    /// Waits for the lock, unless that would be a deadlock.
     pub(crate) fn lock(&self) -> Result<Locked<'_, T>, Endless> {
         if let Some(locked) = self.try_lock() {
             return Ok(locked);
@@ -107,7 +107,7 @@ impl<T> Lock<T> {
     fn try_now(&self) -> Option<Locked<'_, T>> {
         match self.value.try_lock() {
             Ok(value) => Some(self.held(value)),
-            // Whoever panicked while holding it left a whole value: see the types that are locked.
+            // A panic of the holder leaves a consistent value: see the types that are locked.
             Err(TryLockError::Poisoned(poisoned)) => Some(self.held(poisoned.into_inner())),
             Err(TryLockError::WouldBlock) => None,
         }
@@ -122,7 +122,7 @@ impl<T> Lock<T> {
 
 /// Whether the chain from a lock's holder to the lock it waits for, and so on, leads to this thread.
 fn waits_for(holder: &AtomicU64, me: u64) -> bool {
-    // Under this mutex nobody starts to wait, so the last thread of a cycle sees all of it.
+    // No thread starts to wait while this mutex is held, so the last thread of a cycle sees all of it.
     let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
     let mut thread = holder.load(Relaxed);
     for _ in 0..=waiting.len() {

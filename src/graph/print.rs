@@ -1,13 +1,13 @@
 //! Graphs as text, for people: one line per node, Theano's indented tree, and Graphviz's dot.
 //!
-//! None of them recurses, and all are linear in the graph: what is shared is written once.
+//! None of them recurses, and all are linear in the graph: shared subtrees are written once.
 
 use super::function_graph::{Def, FunctionGraph, VarId};
 use crate::printable::{is_printable, printable};
 use std::collections::{HashSet, VecDeque};
 use std::fmt::Write;
 
-/// A tree is cut at this depth and goes on below, so that a long chain does not fill the page with
+/// A tree is cut at this depth and continued below, so that a long chain does not fill the page with
 /// indentation.
 const DEEPEST: usize = 48;
 
@@ -19,7 +19,7 @@ pub fn listing(graph: &FunctionGraph) -> String {
         _ => graph.var(id).name.as_ref().map_or(format!("%{id}"), |n| format!("{}%{id}", printable(n))),
     };
     let list = |ids: &[VarId]| ids.iter().map(|&id| name(id)).collect::<Vec<_>>().join(", ");
-    // Writing to a String cannot fail, so the results are not looked at.
+    // Writing to a String cannot fail, so the results are ignored.
     for (kind, ids) in [("input", &graph.inputs), ("shared", &graph.shared)] {
         for &id in ids {
             let _ = writeln!(text, "{kind} {}: {}", name(id), graph.var(id).ty);
@@ -38,8 +38,8 @@ pub fn listing(graph: &FunctionGraph) -> String {
 }
 
 /// The graph as Theano's `debugprint` shows it: a tree for each output and update, every line an op or a leaf
-/// with an id in letters, its type and its name. A subtree that was shown before ends in `...`; one that lies
-/// too deep goes on in a tree of its own.
+/// with an id in letters, its type and its name. A subtree that was shown before ends in `...`; one that is
+/// too deep is continued in a tree of its own.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -80,9 +80,9 @@ struct Tree<'g> {
     graph: &'g FunctionGraph,
     ids: Vec<Option<usize>>,
     given: usize,
-    /// What has been shown with its inputs.
+    /// Vars that were shown with their inputs.
     shown: HashSet<VarId>,
-    /// What lay too deep, in order.
+    /// Vars that were too deep, in order.
     deferred: VecDeque<VarId>,
     text: String,
 }

@@ -6,8 +6,8 @@ use crate::error::Result;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Everything that `roots` depend on, and the roots, each after what it depends on. Does not look behind
-/// Variables for which `stop` holds; those are not listed.
+/// Everything that `roots` depend on, and the roots, each after its dependences. The walk stops at Variables
+/// for which `stop` holds; these are not listed.
 pub(crate) fn ancestors(roots: &[Variable], stop: impl Fn(&Variable) -> bool) -> Vec<Variable> {
     let mut order = Vec::new();
     let mut seen = HashSet::new();
@@ -28,9 +28,9 @@ pub(crate) fn ancestors(roots: &[Variable], stop: impl Fn(&Variable) -> bool) ->
     order
 }
 
-/// Rebuilds what `roots` depend on, with some Variables replaced: `known` says what stands for a Variable,
-/// and `rule` may give other outputs for a node (given its new inputs). `known` grows by everything that was
-/// visited.
+/// Rebuilds the expressions of `roots`, with some Variables replaced: `known` maps Variables to their
+/// replacements, and `rule` may return other outputs for a node (given its new inputs). All visited Variables
+/// are added to `known`.
 pub(crate) fn rebuild(
     roots: &[Variable],
     known: &mut HashMap<(usize, usize), Variable>,
@@ -46,7 +46,7 @@ pub(crate) fn rebuild(
         }
         let inputs: Vec<Variable> =
             apply.inputs.iter().map(|v| known.get(&v.key()).unwrap_or(v).clone()).collect();
-        // What replaces a node was written where the node was.
+        // The replacement of a node has the node's source line.
         let _scope = place::enter_at(apply.place);
         let outputs = match rule(apply, &inputs)? {
             Some(outputs) => outputs,

@@ -1,4 +1,4 @@
-//! Shape arithmetic: concrete extents of every Var, worked out on the host before anything runs.
+//! Shape inference: concrete extents of every Var, computed on the host before anything runs.
 //!
 //! Extents follow from the shapes of inputs and shared variables, and from the values of the few small
 //! integers that ops ask for ([`Op::shape_values`](crate::ops::Op::shape_values)): slice bounds, lengths.
@@ -15,16 +15,16 @@ use std::collections::HashMap;
 pub struct Shapes {
     /// Extents, per Var.
     pub shapes: Vec<Vec<usize>>,
-    /// Values that follow from constants and shapes alone: as fixed as the shapes are.
+    /// Values that follow from constants and shapes alone.
     pub fixed: Vec<Option<Value>>,
     /// For each node that writes into a part, the extents of the part.
     pub parts: HashMap<usize, Vec<usize>>,
 }
 
-/// Which Vars' values shapes depend on; made once per graph.
+/// The Vars on whose values shapes depend; computed once per graph.
 #[derive(Debug)]
 pub struct Demand {
-    /// Per Var: its value is needed to work out some shape.
+    /// Per Var: whether its value is needed to compute some shape.
     values: Vec<bool>,
     /// Nodes whose output shapes depend on values.
     deciding: Vec<usize>,
@@ -33,13 +33,13 @@ pub struct Demand {
     /// Shared variables (positions) whose values are needed.
     pub shared: Vec<usize>,
     /// The one shared variable (position) whose value is needed, if its memory may be read in place: no op
-    /// keeps or passes on what it is given of it. Of two that are lent, each might be waited for by whoever
-    /// holds the other.
+    /// keeps or returns that memory. At most one is lent: two threads that each hold one of two could wait
+    /// for each other.
     pub lent: Option<usize>,
 }
 
 impl Demand {
-    /// Works out which values are needed.
+    /// Finds the values that are needed.
     pub fn of(graph: &FunctionGraph) -> Demand {
         let mut values = vec![false; graph.vars.len()];
         let mut deciding = Vec::new();
@@ -79,7 +79,8 @@ impl Demand {
     }
 }
 
-/// What a call brings: shapes of inputs and shared variables, and the values that [`Demand`] asked for.
+/// The inputs of shape inference: shapes of inputs and shared variables, and the values that [`Demand`]
+/// names.
 pub struct Given<'a> {
     /// Shapes of the inputs.
     pub inputs: &'a [Vec<usize>],
@@ -96,42 +97,73 @@ pub struct Given<'a> {
 /// # Errors
 /// If an op refuses the shapes: names op, node and shapes.
 pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Shapes> {
-    let count = graph.vars.len();
-    let mut shapes: Vec<Vec<usize>> = vec![vec![]; count];
-    let mut fixed: Vec<Option<Value>> = vec![None; count];
-    let mut current: Vec<Option<Value>> = vec![None; count];
-    let mut parts = HashMap::new();
-    for (id, var) in graph.vars.iter().enumerate() {
-        match &var.def {
-            Def::Input(i) => {
-                shapes[id] = given.inputs[*i as usize].clone();
-                current[id] = demand.values[id].then(|| (given.input_values)(*i as usize)).flatten();
-            }
-            Def::Shared(i) => {
-                shapes[id] = given.shared[*i as usize].clone();
-                current[id] = demand.values[id].then(|| (given.shared_values)(*i as usize)).flatten();
-            }
-            Def::Constant(value) => {
-                shapes[id] = value.shape().to_vec();
-                fixed[id] = Some(value.clone());
-            }
-            Def::Output { .. } => {}
-        }
-    }
+    let mut inference = Inference::new(graph, demand, given);
     for (position, node) in graph.nodes.iter().enumerate() {
-        let fail = |message: String| Error::Run {
-            op: node.op.label(),
-            node: format!("#{position}"),
-            message: format!("{message}{}", node.written_at()),
+        inference.visit(position, node)?;
+    }
+    let Inference { shapes, fixed, parts, .. } = inference;
+    graph.check_updates(|id| &shapes[id as usize])?;
+    Ok(Shapes { shapes, fixed, parts })
+}
+
+/// Number of elements up to which arrays are evaluated here if their inputs are constant.
+const SMALL: usize = 64;
+
+/// Shape inference under way.
+struct Inference<'a> {
+    graph: &'a FunctionGraph,
+    demand: &'a Demand,
+    shapes: Vec<Vec<usize>>,
+    fixed: Vec<Option<Value>>,
+    /// Values that are known for this call alone.
+    current: Vec<Option<Value>>,
+    parts: HashMap<usize, Vec<usize>>,
+}
+
+/// What is known of the values of a node's outputs.
+enum Outcome {
+    /// They follow from constants and shapes alone.
+    Fixed(Vec<Value>),
+    /// They are known for this call alone.
+    Current(Vec<Value>),
+    Unknown,
+}
+
+impl<'a> Inference<'a> {
+    /// With the shapes and values of everything that no node computes.
+    fn new(graph: &'a FunctionGraph, demand: &'a Demand, given: &Given) -> Inference<'a> {
+        let count = graph.vars.len();
+        let mut shapes: Vec<Vec<usize>> = vec![vec![]; count];
+        let mut fixed: Vec<Option<Value>> = vec![None; count];
+        let mut current: Vec<Option<Value>> = vec![None; count];
+        for (id, var) in graph.vars.iter().enumerate() {
+            match &var.def {
+                Def::Input(i) => {
+                    shapes[id] = given.inputs[*i as usize].clone();
+                    current[id] = demand.values[id].then(|| (given.input_values)(*i as usize)).flatten();
+                }
+                Def::Shared(i) => {
+                    shapes[id] = given.shared[*i as usize].clone();
+                    current[id] = demand.values[id].then(|| (given.shared_values)(*i as usize)).flatten();
+                }
+                Def::Constant(value) => {
+                    shapes[id] = value.shape().to_vec();
+                    fixed[id] = Some(value.clone());
+                }
+                Def::Output { .. } => {}
+            }
+        }
+        Inference { graph, demand, shapes, fixed, current, parts: HashMap::new() }
+    }
+
+    /// Infers the shapes of a node's outputs, and their values where they are known.
+    fn visit(&mut self, position: usize, node: &Node) -> Result<()> {
+        let fail = |message: String| refused(position, node, &message);
+        let known = |&i: &VarId| Known {
+            shape: &self.shapes[i as usize],
+            value: self.fixed[i as usize].as_ref().or(self.current[i as usize].as_ref()),
         };
-        let known: Vec<Known> = node
-            .inputs
-            .iter()
-            .map(|&i| Known {
-                shape: &shapes[i as usize],
-                value: fixed[i as usize].as_ref().or(current[i as usize].as_ref()),
-            })
-            .collect();
+        let known: Vec<Known> = node.inputs.iter().map(known).collect();
         let made = node.op.shapes(&known).map_err(fail)?;
         if made.len() != node.outputs.len() {
             return Err(fail(format!(
@@ -140,11 +172,12 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
                 node.outputs.len()
             )));
         }
-        if let Some(op) = downcast::<IncSubtensor>(node.op.as_ref()) {
-            parts.insert(position, op.part(&known).map_err(fail)?);
-        }
+        let part = match downcast::<IncSubtensor>(node.op.as_ref()) {
+            Some(op) => Some(op.part(&known).map_err(fail)?),
+            None => None,
+        };
         for (&output, shape) in node.outputs.iter().zip(&made) {
-            let ty = &graph.var(output).ty;
+            let ty = &self.graph.var(output).ty;
             checked_len(shape, ty.dtype).map_err(|e| fail(e.to_string()))?;
             if !ty.admits_shape(shape) {
                 return Err(fail(format!(
@@ -153,47 +186,74 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
                 )));
             }
         }
-        let wanted = node.outputs.iter().any(|&o| demand.values[o as usize]);
-        let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
-        let by_shape = node.op.values_from_shapes(&input_shapes);
-        let all_fixed: Option<Vec<Value>> = node.inputs.iter().map(|&i| fixed[i as usize].clone()).collect();
-        let part = written_part(node.op.as_ref(), &known);
-        let count = |shape: &Vec<usize>| shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
-        let small = made.iter().chain(&part).all(|s| count(s).is_some_and(|n| n <= 64));
-        let empty = made.iter().all(|s| s.contains(&0));
-        // What has an effect is done at each call, and what it gives stays what it computes.
-        let constants =
-            all_fixed.is_some_and(|v| v.iter().all(|v| v.len() <= 64)) && small && !node.op.has_effect();
-        let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
-        let as_expected =
-            |results: &[Value]| check_results(graph, node, made.iter().map(Vec::as_slice), results);
-        let (target, result) = match (by_shape, values) {
-            (Some(values), _) => (&mut fixed, Some(values)),
-            // What is in nothing is known without working it out, which may take long.
-            (None, _) if empty && wanted => (&mut current, Some(zeros(graph, node, &made)?)),
-            (None, _) if empty => (&mut current, None),
-            (None, Some(values)) if constants => {
-                (&mut fixed, node.op.perform(&values).ok().filter(|results| as_expected(results).is_ok()))
-            }
-            (None, Some(values)) if wanted => {
-                let results = node.op.quietly(&values);
-                let results = results.and_then(|results| as_expected(&results).map(|()| results));
-                (&mut current, Some(results.map_err(|e| fail(e.to_string()))?))
-            }
-            _ => (&mut current, None),
+        let outcome = self.values(position, node, &known, &made)?;
+        if let Some(part) = part {
+            self.parts.insert(position, part);
+        }
+        let (target, values) = match outcome {
+            Outcome::Fixed(values) => (&mut self.fixed, values),
+            Outcome::Current(values) => (&mut self.current, values),
+            Outcome::Unknown => (&mut self.current, vec![]),
         };
-        for (&output, value) in node.outputs.iter().zip(result.into_iter().flatten()) {
+        for (&output, value) in node.outputs.iter().zip(values) {
             target[output as usize] = Some(value);
         }
         for (&output, shape) in node.outputs.iter().zip(made) {
-            shapes[output as usize] = shape;
+            self.shapes[output as usize] = shape;
         }
+        Ok(())
     }
-    graph.check_updates(|id| &shapes[id as usize])?;
-    Ok(Shapes { shapes, fixed, parts })
+
+    /// The values of a node's outputs, whose shapes are `made`.
+    fn values(&self, position: usize, node: &Node, known: &[Known], made: &[Vec<usize>]) -> Result<Outcome> {
+        let wanted = node.outputs.iter().any(|&o| self.demand.values[o as usize]);
+        let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
+        if let Some(values) = node.op.values_from_shapes(&input_shapes) {
+            return Ok(Outcome::Fixed(values));
+        }
+        // The values are known without `perform`, which may take long.
+        if made.iter().all(|s| s.contains(&0)) {
+            let zeros = if wanted { Some(zeros(self.graph, node, made)?) } else { None };
+            return Ok(zeros.map_or(Outcome::Unknown, Outcome::Current));
+        }
+        let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
+        let Some(values) = values else { return Ok(Outcome::Unknown) };
+        let as_expected =
+            |results: &[Value]| check_results(self.graph, node, made.iter().map(Vec::as_slice), results);
+        if self.is_constant(node, known, made) {
+            let results = node.op.perform(&values).ok().filter(|results| as_expected(results).is_ok());
+            return Ok(results.map_or(Outcome::Unknown, Outcome::Fixed));
+        }
+        if !wanted {
+            return Ok(Outcome::Unknown);
+        }
+        let results = node.op.quietly(&values);
+        let results = results.and_then(|results| as_expected(&results).map(|()| results));
+        results.map(Outcome::Current).map_err(|e| refused(position, node, &e.to_string()))
+    }
+
+    /// Whether a node's inputs are constant, and its inputs and outputs small. A node with an effect is never
+    /// constant: it runs at each call.
+    fn is_constant(&self, node: &Node, known: &[Known], made: &[Vec<usize>]) -> bool {
+        let mut inputs = node.inputs.iter().map(|&i| self.fixed[i as usize].as_ref());
+        let part = written_part(node.op.as_ref(), known);
+        let count = |shape: &Vec<usize>| shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
+        !node.op.has_effect()
+            && inputs.all(|value| value.is_some_and(|v| v.len() <= SMALL))
+            && made.iter().chain(&part).all(|s| count(s).is_some_and(|n| n <= SMALL))
+    }
 }
 
-/// Outputs that have no elements.
+/// The error of a node whose op refuses what it is given.
+fn refused(position: usize, node: &Node, message: &str) -> Error {
+    Error::Run {
+        op: node.op.label(),
+        node: format!("#{position}"),
+        message: format!("{message}{}", node.written_at()),
+    }
+}
+
+/// Outputs without elements.
 fn zeros(graph: &FunctionGraph, node: &Node, shapes: &[Vec<usize>]) -> Result<Vec<Value>> {
     let outputs = node.outputs.iter().zip(shapes);
     outputs.map(|(&output, shape)| Value::zeros(graph.var(output).ty.dtype, shape)).collect()

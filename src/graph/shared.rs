@@ -15,13 +15,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workalike_device::HostMemory;
 
-/// The expression that advances a shared variable at each call, unless the user says otherwise.
+/// The expression that advances a shared variable at each call, unless the user gives another.
 pub(crate) type DefaultUpdate = Arc<dyn Fn(&Variable) -> Variable + Send + Sync>;
 
 /// Where a shared variable's value lives on the host: identity, type, value and version.
 ///
-/// Functions over the same shared variable hold the same cell. The id is saved with them; cells of one id
-/// meet again when their Functions become methods of one Simulator.
+/// Functions over the same shared variable hold the same cell. The id is saved with them; cells with equal
+/// ids are one variable again when their Functions become methods of one Simulator.
 ///
 /// Any number of threads may use one cell: see [`SharedVariable`].
 pub struct Cell {
@@ -29,11 +29,11 @@ pub struct Cell {
     name: String,
     ty: TensorType,
     state: Lock<CellState>,
-    /// Counts changes of the value; written by who holds `state`.
+    /// Number of changes of the value; written only while `state` is locked.
     version: AtomicU64,
     /// Number of Simulators that may hold a newer value.
     ahead: AtomicUsize,
-    /// It was saved while one did.
+    /// Whether it was saved while a Simulator held a newer value.
     saved_behind: AtomicBool,
     default_update: Mutex<Option<DefaultUpdate>>,
 }
@@ -80,7 +80,7 @@ impl Cell {
         self.version.load(Ordering::Acquire)
     }
 
-    /// Counts a change; for who holds the cell.
+    /// Counts a change. The caller holds the cell.
     pub(super) fn changed(&self) {
         self.version.fetch_add(1, Ordering::Release);
     }
@@ -101,8 +101,7 @@ impl Cell {
     }
 
     pub(super) fn lock(&self) -> Result<Locked<'_, CellState>> {
-        // A panic while the lock is held leaves a whole value behind: memory is replaced or written as a
-        // whole.
+        // A panic while the lock is held leaves a consistent value: memory is replaced or written as a whole.
         self.state.lock().map_err(|why| nested(self, why))
     }
 
@@ -140,7 +139,7 @@ impl CellState {
         Value::try_filled(dtype, &self.shape, |bytes| Ok(self.memory.read(0, bytes)?))
     }
 
-    /// Whether it is of this shape and these very bytes.
+    /// Whether it has exactly this shape and these bytes.
     pub(crate) fn holds(&self, shape: &[usize], bytes: &[u8]) -> Result<bool> {
         let mut part = [0u8; 4096];
         if self.shape != shape {
@@ -157,7 +156,7 @@ impl CellState {
     }
 }
 
-/// Tells cells, for as long as it lives, that a Simulator may hold newer values.
+/// Marks cells, while it lives, as possibly older than the values of a Simulator.
 #[derive(Debug)]
 pub(crate) struct Ahead(Vec<Arc<Cell>>);
 
@@ -184,11 +183,11 @@ impl std::fmt::Debug for Cell {
 /// A Variable that holds a value between calls. Operators and methods are those of [`Variable`].
 ///
 /// Any number of threads may read it, write it, and call Functions over it. The shared variables of a
-/// Function are one state: a call holds all of them while it runs, and whoever reads or writes several at
-/// once ([`get_values`](super::get_values), [`set_values`](super::set_values),
+/// Function are one state: a call holds all of them while it runs, and an operation on several at once
+/// ([`get_values`](super::get_values), [`set_values`](super::set_values),
 /// [`Bundle::save`](crate::function::Bundle::save), [`Function::fork`](crate::function::Function::fork), a
-/// Simulator's syncs) sees all of a call's updates or none. Variables that are read one after the other may
-/// differ by a call in between.
+/// Simulator's syncs) sees all of a call's updates or none. Variables that are read separately may differ by
+/// a call in between.
 #[derive(Clone, Debug)]
 pub struct SharedVariable {
     variable: Variable,
@@ -230,7 +229,7 @@ impl SharedVariable {
     /// The cell.
     ///
     /// # Errors
-    /// If the shared variable could not be made (no memory).
+    /// If the shared variable could not be created (no memory).
     pub fn cell(&self) -> Result<&Arc<Cell>> {
         match self.variable.kind() {
             Kind::Shared(cell) => Ok(cell),
@@ -239,9 +238,9 @@ impl SharedVariable {
         }
     }
 
-    /// The same shared variable, which every Function compiled from now on updates in this way, if its
-    /// outputs or updates read it and it has no other update (Theano's `default_update`). `update` makes the
-    /// expression of the new value.
+    /// The same shared variable with a default update (Theano's `default_update`): every Function compiled
+    /// from now on whose outputs or updates read it updates it so, unless it has another update for it.
+    /// `update` returns the expression of the new value.
     ///
     /// See [`FunctionBuilder::no_default_updates`](crate::function::FunctionBuilder::no_default_updates).
     ///
@@ -267,7 +266,7 @@ impl SharedVariable {
         self
     }
 
-    /// A copy of the value. Of several at one moment: [`get_values`](super::get_values).
+    /// A copy of the value. For a snapshot of several values, see [`get_values`](super::get_values).
     ///
     /// # Errors
     /// If there is no memory for it, or an op asks while the Function that performs it holds the variable.
@@ -275,7 +274,7 @@ impl SharedVariable {
         self.cell()?.get_value()
     }
 
-    /// Replaces the value. Those of several at once: [`set_values`](super::set_values).
+    /// Replaces the value. To replace several at once, see [`set_values`](super::set_values).
     ///
     /// # Errors
     /// If dtype or shape do not fit the variable's type, there is no memory for it, or an op asks while the
@@ -309,7 +308,7 @@ impl From<&Arc<Cell>> for SharedVariable {
     }
 }
 
-/// A shared variable with this first value. Its dtype and shape are fixed.
+/// A shared variable with this initial value. Its dtype and shape are fixed.
 pub fn shared(name: &str, value: impl Into<Value>) -> SharedVariable {
     shared_dynamic(name, value, &[])
 }

@@ -5,9 +5,9 @@ use std::fmt;
 
 /// The type of a Variable: element type and, per axis, the extent where it is known when the graph is built.
 ///
-/// An axis of extent 1 broadcasts, whether the type knows that it is 1 or it turns out to be when it runs;
-/// gradients are summed accordingly. What needs to know it when the graph is built (dropping an axis) asks
-/// the type.
+/// An axis of extent 1 broadcasts, whether the type knows the extent or it is known at run time only;
+/// gradients are summed accordingly. Operations that need the extent when the graph is built (dropping an
+/// axis) use the type's.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// The element type.

@@ -5,29 +5,27 @@ use super::shared::{Cell, SharedVariable};
 use super::tensor_type::TensorType;
 use crate::dtype::DType;
 use crate::error::{Error, Place, Result};
-use crate::kernels::Scalar;
-use crate::ops::{Op, elemwise};
+use crate::ops::Op;
 use crate::value::{Element, Value};
-use half::{bf16, f16};
 use std::fmt;
 use std::sync::Arc;
 
 /// A symbolic tensor: a cheap handle, cloned and shared at will.
 ///
 /// Operators cannot return a `Result`. An ill-typed expression is a *poisoned* Variable: it holds the first
-/// error and where it was written, passes it on to everything built from it, and `grad`, `compile` and
-/// [`Variable::checked`] return it.
+/// error and where it was written, and so does everything built from it. `grad`, `compile` and
+/// [`Variable::checked`] return that error.
 ///
 /// # Numbers in expressions
 ///
-/// A Rust number beside a Variable is *weak* (as in NumPy 2 and JAX): it takes the dtype of what it meets, so
-/// `0.1 * &g` of a float32 `g` is float32. Weak are `f64`, since that is what `0.1` is in Rust, integers and
-/// `bool`, and what is made of these alone: `where_(&c, 1.0, 0.0)`, `full([2], 0.0)`, `1.0 - &mask`,
-/// `x.extent(0)` and elementwise functions of them. On their own they are float64, int64 and bool. A weak
-/// float beside integers gives a weak float64: `0.5 * &count * &x` is float32 if `x` is. `f32`, `f16` and
-/// `bf16` are typed: `where_(&c, 1.0f32, 0.0f32)` is float32, and `&h * 2.0f32` of a float16 `h` too.
-/// Variables promote as arrays do in NumPy: float32 and int64 to float64; [`cast`](Variable::cast) one of
-/// them if that is too wide.
+/// A Rust number beside a Variable is *weak* (as in NumPy 2 and JAX): it takes the other operand's dtype, so
+/// `0.1 * &g` of a float32 `g` is float32. Weak are `f64` (the type of `0.1` in Rust), integers and `bool`,
+/// and expressions of these alone: `where_(&c, 1.0, 0.0)`, `full([2], 0.0)`, `1.0 - &mask`, `x.extent(0)` and
+/// elementwise functions of them. Without another operand they are float64, int64 and bool. A weak float
+/// beside integers gives a weak float64: `0.5 * &count * &x` is float32 if `x` is. `f32`, `f16` and `bf16`
+/// are typed: `where_(&c, 1.0f32, 0.0f32)` is float32, and `&h * 2.0f32` of a float16 `h` too. Variables
+/// promote as arrays do in NumPy: float32 and int64 to float64; [`cast`](Variable::cast) one of them if that
+/// is too wide.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -38,10 +36,10 @@ use std::sync::Arc;
 /// assert_eq!((&x * &n).dtype(), DType::F64);
 /// ```
 ///
-/// On the right of an operator, and as an argument of a method, stands any number. On the left only `f64` and
-/// `i64` do: with more types there, Rust could not tell the type of a literal in `(2.0 * &x).sum(..)`. For
-/// others rustc says ``cannot multiply `f32` by `&Variable` `` (E0277); write `&x * a` instead of `a * &x`,
-/// or `constant(a) - &x`, `n as i64 - &x`.
+/// Any number may be the right operand of an operator, or an argument of a method. The left operand may be an
+/// `f64` or `i64` only: with more types, Rust could not infer the type of a literal in `(2.0 * &x).sum(..)`.
+/// For others rustc says ``cannot multiply `f32` by `&Variable` `` (E0277); write `&x * a` instead of `a *
+/// &x`, or `constant(a) - &x`, `n as i64 - &x`.
 #[derive(Clone)]
 pub struct Variable(Arc<Inner>);
 
@@ -81,7 +79,7 @@ pub struct Constant(pub(crate) Value);
 pub struct Apply {
     /// The op.
     pub op: Arc<dyn Op>,
-    /// What it is applied to.
+    /// Its inputs.
     pub inputs: Vec<Variable>,
     /// The types of its outputs.
     pub types: Vec<TensorType>,
@@ -109,13 +107,18 @@ impl Variable {
         Variable(Arc::new(Inner { kind, ty, name, weak: false }))
     }
 
-    /// The same, which takes a float dtype that it meets, or again keeps its own.
+    /// The same Variable, weak or not: see [`Variable`].
     pub(crate) fn with_weakness(self, weak: bool) -> Variable {
         if self.0.weak == weak {
             return self;
         }
         let Inner { kind, ty, name, .. } = &*self.0;
         Variable(Arc::new(Inner { kind: kind.clone(), ty: ty.clone(), name: name.clone(), weak }))
+    }
+
+    /// Whether it is made of Rust numbers alone.
+    pub(super) fn is_weak(&self) -> bool {
+        self.0.weak
     }
 
     /// A new input.
@@ -179,7 +182,7 @@ impl Variable {
         }
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(&self) -> &Kind {
         &self.0.kind
     }
@@ -238,7 +241,7 @@ impl Variable {
         self.key() == other.key()
     }
 
-    /// What two handles have in common exactly when they stand for the same tensor.
+    /// A key that is equal for two handles exactly if they stand for the same tensor.
     pub(crate) fn key(&self) -> (usize, usize) {
         match &self.0.kind {
             Kind::Output { apply, index } => (Arc::as_ptr(apply) as usize, *index + 1),
@@ -294,182 +297,6 @@ pub fn tensor<T: Element>(name: &str, shape: impl Into<Vec<Option<usize>>>) -> V
     Variable::input(name, TensorType::new(T::DTYPE, shape))
 }
 
-/// One side of an operator: a Variable, or a Rust number, which is weak: see [`Variable`].
-#[derive(Clone, Debug)]
-pub enum Operand {
-    /// A Variable.
-    Variable(Variable),
-    /// A whole number.
-    Int(i128),
-    /// A float.
-    Float(f64),
-    /// A truth value.
-    Bool(bool),
-}
-
-impl fmt::Display for Operand {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Operand::Variable(v) => write!(f, "{}", v.ty()),
-            Operand::Int(n) => write!(f, "{n}"),
-            Operand::Float(x) => write!(f, "{x:?}"),
-            Operand::Bool(b) => write!(f, "{b}"),
-        }
-    }
-}
-
-impl Operand {
-    /// The dtype it has if it meets no Variable, and its weight among weak operands.
-    pub(crate) fn default_dtype(&self) -> DType {
-        match self {
-            Operand::Variable(v) => v.dtype(),
-            Operand::Int(_) => DType::I64,
-            Operand::Float(_) => DType::F64,
-            Operand::Bool(_) => DType::Bool,
-        }
-    }
-
-    /// Whether it takes the dtype of what it meets.
-    pub(crate) fn is_weak(&self) -> bool {
-        match self {
-            Operand::Variable(v) => v.0.weak,
-            _ => true,
-        }
-    }
-
-    /// The dtype that the Variables among operands promote to; weak ones take part only where no other is a
-    /// float.
-    fn strong(operands: &[Operand]) -> Option<DType> {
-        let strong = |weak: bool| {
-            let list =
-                operands.iter().filter(move |o| matches!(o, Operand::Variable(_)) && o.is_weak() <= weak);
-            list.map(Operand::default_dtype).reduce(DType::promote)
-        };
-        strong(false).filter(|dtype| dtype.is_float()).or_else(|| strong(true))
-    }
-
-    /// Whether a result of this dtype is weak: it is of a kind (integer, float) that only weak operands have.
-    pub(crate) fn weaken(operands: &[Operand], result: DType) -> bool {
-        let kind = |dtype: DType| u8::from(dtype != DType::Bool) + u8::from(dtype.is_float());
-        let own = kind(result);
-        let of = |weak: bool| {
-            operands
-                .iter()
-                .filter(move |o| o.is_weak() == weak)
-                .map(|o| kind(o.default_dtype()))
-                .max()
-                .unwrap_or(0)
-        };
-        operands.iter().all(Operand::is_weak) && own > 0 || of(true) == own && of(false) < own
-    }
-
-    /// Operands that are compared: a number that the others' dtype does not have keeps its place in the
-    /// order.
-    pub(crate) fn compared(operands: Vec<Operand>) -> Vec<Operand> {
-        let Some(strong) = Operand::strong(&operands).filter(|d| d.is_integer()) else { return operands };
-        let placed = |operand| match operand {
-            Operand::Int(n) if Scalar::from_i128(strong, n).to_i128() != n => match i64::try_from(n) {
-                Ok(n) if strong.size() < 8 => Operand::Variable(Variable::constant(n)),
-                // Beyond all 64 bits.
-                _ => Operand::Float(if n < 0 { f64::NEG_INFINITY } else { f64::INFINITY }),
-            },
-            other => other,
-        };
-        operands.into_iter().map(placed).collect()
-    }
-
-    /// Resolves operands that meet in one op: weak ones take the others' dtype. A whole number that an
-    /// integer dtype does not have is an error, in the Variable.
-    #[track_caller]
-    pub(crate) fn resolve(operands: Vec<Operand>) -> Vec<Variable> {
-        Operand::resolve_for("a number", operands)
-    }
-
-    /// [`Operand::resolve`], with the op that an error names.
-    pub(crate) fn resolve_for(op: &str, operands: Vec<Operand>) -> Vec<Variable> {
-        let strong = Operand::strong(&operands);
-        let weak = |own: DType| match strong {
-            None => own,
-            Some(d) if d.is_float() || own == DType::Bool => d,
-            Some(d) if own == DType::I64 && d != DType::Bool => d,
-            Some(_) => own,
-        };
-        let number = |operand: &Operand| {
-            let dtype = weak(operand.default_dtype());
-            let scalar = match operand {
-                Operand::Variable(v) if v.0.weak && dtype.is_float() && dtype != v.dtype() => {
-                    return elemwise::cast(v, dtype).unwrap_or_else(Variable::poison);
-                }
-                Operand::Variable(v) => return v.clone(),
-                Operand::Int(n) => Scalar::from_i128(dtype, *n),
-                Operand::Float(x) => Scalar::from_f64(dtype, *x),
-                Operand::Bool(b) => Scalar::from_i128(dtype, i128::from(*b)),
-            };
-            match operand {
-                Operand::Int(n) if dtype.is_integer() && scalar.to_i128() != *n => {
-                    let message = format!("{n} is out of range for {dtype}; convert the other operand first");
-                    Variable::poison(Error::Expression { op: op.into(), message, place: place::here() })
-                }
-                _ => Variable::constant(Value::scalar(scalar)),
-            }
-        };
-        operands.iter().map(number).collect()
-    }
-}
-
-/// What may stand beside a Variable in an operator.
-pub trait IntoOperand {
-    /// As an operand.
-    fn into_operand(self) -> Operand;
-}
-
-impl IntoOperand for Operand {
-    fn into_operand(self) -> Operand {
-        self
-    }
-}
-impl IntoOperand for Variable {
-    fn into_operand(self) -> Operand {
-        Operand::Variable(self)
-    }
-}
-impl IntoOperand for &Variable {
-    fn into_operand(self) -> Operand {
-        Operand::Variable(self.clone())
-    }
-}
-impl IntoOperand for SharedVariable {
-    fn into_operand(self) -> Operand {
-        Operand::Variable((*self).clone())
-    }
-}
-impl IntoOperand for &SharedVariable {
-    fn into_operand(self) -> Operand {
-        Operand::Variable((**self).clone())
-    }
-}
-macro_rules! weak {
-    ($($t:ty => $kind:ident as $wide:ty),*) => { $(impl IntoOperand for $t {
-        fn into_operand(self) -> Operand {
-            Operand::$kind(self as $wide)
-        }
-    })* };
-}
-weak!(
-    i8 => Int as i128, i16 => Int as i128, i32 => Int as i128, i64 => Int as i128, isize => Int as i128, u8 => Int as i128,
-    u16 => Int as i128, u32 => Int as i128, u64 => Int as i128, usize => Int as i128, f64 => Float as f64,
-    bool => Bool as bool
-);
-
-macro_rules! typed {
-    ($($t:ty),*) => { $(impl IntoOperand for $t {
-        fn into_operand(self) -> Operand {
-            Operand::Variable(Variable::constant(self))
-        }
-    })* };
-}
-typed!(f32, f16, bf16);
-
 impl From<&Variable> for Variable {
     fn from(variable: &Variable) -> Variable {
         variable.clone()
@@ -494,7 +321,6 @@ impl From<SharedVariable> for Variable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::{full, where_};
 
     #[test]
     fn a_deep_chain_drops_without_recursion() {
@@ -503,48 +329,5 @@ mod tests {
             x = x + 1.0;
         }
         drop(x);
-    }
-
-    #[test]
-    fn numbers_are_weak() {
-        let f = scalar::<f32>("f");
-        let i = scalar::<i8>("i");
-        assert_eq!((0.1 * &f).dtype(), DType::F32);
-        assert_eq!((2 * &i).dtype(), DType::I8);
-        assert_eq!((0.5 * &i).dtype(), DType::F64);
-        assert_eq!((&f * 2.0f32).dtype(), DType::F32);
-        assert_eq!((&i * 2.0f32).dtype(), DType::F32);
-        assert_eq!((scalar::<f64>("d") * 2.0f32).dtype(), DType::F64);
-        assert_eq!((scalar::<f16>("h") * 2.0f32).dtype(), DType::F32);
-        assert_eq!((scalar::<f16>("h") * 2.0).dtype(), DType::F16);
-        assert_eq!((&f + &scalar::<i32>("k")).dtype(), DType::F64);
-    }
-
-    #[test]
-    fn what_is_made_of_numbers_alone_is_weak() {
-        let (f, i, mask) = (vector::<f32>("f"), vector::<i32>("i"), vector::<bool>("mask"));
-        let narrow = |x: Variable, alone: DType| {
-            assert_eq!(x.dtype(), alone);
-            assert_eq!((&f * &x).dtype(), DType::F32, "{x:?}");
-            assert_eq!((x.sqrt() + &f).dtype(), DType::F32, "{x:?}");
-        };
-        narrow(where_(&mask, 1.0, 0.0), DType::F64);
-        narrow(where_(&mask, 1.0f32, 0.0), DType::F32);
-        narrow(where_(&mask, 1, 0), DType::I64);
-        narrow(1.0 - &mask, DType::F64);
-        narrow(1 - &mask, DType::I64);
-        narrow(full([2], 0.0), DType::F64);
-        narrow(full([2], 0.0).named("zeros") * 2.0 + 1, DType::F64);
-        narrow(f.extent(0), DType::I64);
-        narrow((f.extent(0) - 1) / 2, DType::F64);
-        narrow(0.5 * &i, DType::F64);
-        // As arrays do in NumPy.
-        for wide in
-            [&i * 2, &i / 2, f.extent(0).cast(DType::I64), full([2], 0.0).cast(DType::F64), constant(1.0)]
-        {
-            assert_eq!((&f * &wide).dtype(), DType::F64, "{wide:?}");
-        }
-        assert_eq!((&i + f.extent(0)).dtype(), DType::I64);
-        assert_eq!((scalar::<u8>("u") + f.extent(0)).dtype(), DType::I64);
     }
 }

@@ -1,4 +1,4 @@
-//! The well-formedness that every pass keeps and every reader of a FunctionGraph may assume.
+//! The invariants of a FunctionGraph: every pass keeps them, and every reader may rely on them.
 
 use super::function_graph::{Def, FunctionGraph, Node, VarId};
 use crate::error::{Error, Result};
@@ -15,12 +15,25 @@ use crate::value::MAX_RANK;
 /// # Errors
 /// What is wrong, and where.
 pub fn verify(graph: &FunctionGraph) -> Result<()> {
-    let bad = |message: String| Err(Error::Format { what: "graph".into(), message });
-    let count = graph.vars.len();
-    let known = |id: VarId| (id as usize) < count;
+    check_vars(graph)?;
+    check_nodes(graph)?;
+    check_updates(graph)
+}
+
+fn bad(message: String) -> Result<()> {
+    Err(Error::Format { what: "graph".into(), message })
+}
+
+/// Whether a Var of this id exists.
+fn known(graph: &FunctionGraph, id: VarId) -> bool {
+    (id as usize) < graph.vars.len()
+}
+
+/// Checks the ids of inputs, shared variables and outputs, and each Var's definition.
+fn check_vars(graph: &FunctionGraph) -> Result<()> {
     for (list, ids) in [("inputs", &graph.inputs), ("shared", &graph.shared), ("outputs", &graph.outputs)] {
-        if let Some(id) = ids.iter().find(|&&id| !known(id)) {
-            return bad(format!("{list} name Var {id} of {count}"));
+        if let Some(id) = ids.iter().find(|&&id| !known(graph, id)) {
+            return bad(format!("{list} name Var {id} of {}", graph.vars.len()));
         }
     }
     for (id, var) in graph.vars.iter().enumerate() {
@@ -41,12 +54,17 @@ pub fn verify(graph: &FunctionGraph) -> Result<()> {
             return bad(format!("Var {id} is not where its definition says"));
         }
     }
-    let mut defined = fallible::with_capacity(count)?;
+    Ok(())
+}
+
+/// Checks that each Var is defined once and before its uses, and that ops accept their inputs.
+fn check_nodes(graph: &FunctionGraph) -> Result<()> {
+    let mut defined = fallible::with_capacity(graph.vars.len())?;
     defined.extend(graph.vars.iter().map(|v| !matches!(v.def, Def::Output { .. })));
     for (position, node) in graph.nodes.iter().enumerate() {
-        // Text that a file decides: it is made only where it is shown.
+        // The label's length is decided by the file, so it is made only for an error.
         let label = || node.op.label();
-        if node.inputs.iter().chain(&node.outputs).any(|&id| !known(id)) {
+        if node.inputs.iter().chain(&node.outputs).any(|&id| !known(graph, id)) {
             return bad(format!("node {position} ({}) names a Var that does not exist", label()));
         }
         if let Some(early) = node.inputs.iter().find(|&&id| !defined[id as usize]) {
@@ -63,9 +81,14 @@ pub fn verify(graph: &FunctionGraph) -> Result<()> {
             }
         }
     }
-    if let Some(id) = graph.roots().find(|&id| !known(id) || !defined[id as usize]) {
+    if let Some(id) = graph.roots().find(|&id| !known(graph, id) || !defined[id as usize]) {
         return bad(format!("output or update Var {id} is never defined"));
     }
+    Ok(())
+}
+
+/// Checks that a shared variable has at most one update, of its type.
+fn check_updates(graph: &FunctionGraph) -> Result<()> {
     let mut updated = vec![false; graph.shared.len()];
     for &(position, id) in &graph.updates {
         let Some(&target) = graph.shared.get(position as usize) else {
@@ -86,7 +109,7 @@ pub fn verify(graph: &FunctionGraph) -> Result<()> {
     Ok(())
 }
 
-/// Whether a node's op accepts its inputs and gives what its outputs are declared to be.
+/// Whether a node's op accepts its inputs and its outputs have the types that the op gives.
 fn check_types(graph: &FunctionGraph, node: &Node) -> Result<(), String> {
     let mut given = fallible::with_capacity(node.inputs.len()).map_err(|e| e.to_string())?;
     given.extend(node.inputs.iter().map(|&id| &graph.var(id).ty));

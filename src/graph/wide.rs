@@ -1,12 +1,12 @@
-//! Where an expression got a dtype that its writer did not mean.
+//! Finds where an expression was promoted to a dtype that its author did not mean.
 
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::error::Place;
 use crate::ops::{Cast, DimShuffle, downcast};
 
-/// The node at which the dtype of `value` came in, and of what, in words: the last one up the graph none of
-/// whose arguments is computed in that dtype. Empty if `value` is not computed.
+/// A text that names the node that introduced the dtype of `value`, and its operands: the last node up the
+/// graph none of whose arguments is computed in that dtype. Empty if `value` is not computed.
 pub(crate) fn dtype_origin(value: &Variable) -> String {
     let dtype = value.dtype();
     let mut node = value.clone();
@@ -25,7 +25,7 @@ pub(crate) fn dtype_origin(value: &Variable) -> String {
     }
 }
 
-/// What stood there before the op at `place` converted and reshaped it to meet the others.
+/// The operand before the op at `place` converted and reshaped it.
 fn as_written(argument: &Variable, place: Place) -> &Variable {
     let mut v = argument;
     while let Kind::Output { apply, .. } = v.kind() {

@@ -1,9 +1,9 @@
-//! What lowering may ask of a device.
+//! The abilities of a device, as lowering sees them.
 
 use crate::dtype::DType;
 use workalike_device::{Device, LibraryOp, Properties};
 
-/// What lowering may ask of a device, as far as the options of a Simulator let it go.
+/// The abilities of a device, as far as the options of a Simulator allow them.
 #[derive(Debug)]
 pub struct Abilities<'d> {
     pub(crate) device: &'d dyn Device,
@@ -14,7 +14,7 @@ pub struct Abilities<'d> {
 }
 
 impl Abilities<'_> {
-    /// What the device is like.
+    /// The device's properties.
     pub fn properties(&self) -> &Properties {
         self.device.properties()
     }
@@ -35,7 +35,7 @@ impl Abilities<'_> {
         (!self.deterministic || dtype.is_integer()) && self.device.adds_to(dtype)
     }
 
-    /// Whether the device computes this op by code of its own, and its parameters are right.
+    /// Whether the device has code of its own for this op, and the op's parameters are valid.
     pub fn has(&self, op: &dyn LibraryOp) -> bool {
         self.scratch(op).is_some()
     }

@@ -1,4 +1,4 @@
-//! What an op does with a [`Lowering`]: it asks for shapes, makes buffers and appends steps.
+//! The methods of [`Lowering`] for ops: they query shapes, make buffers and append steps.
 
 use super::program::{BufferId, LibraryStep, Program, Role, Step};
 use super::{Abilities, At, Lowering, NestBuilder, View, bounds_reports, view, wide};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use workalike_device::LibraryOp;
 
 impl Lowering<'_> {
-    /// The number that the current node stores in the status word where something is wrong.
+    /// The number that the current node stores in the status word to report an error.
     pub fn report(&self) -> i128 {
         self.report_base + self.node as i128 + 1
     }
@@ -25,17 +25,17 @@ impl Lowering<'_> {
         self.abilities
     }
 
-    /// The extents of an input or output of the node; none of a Var that the graph does not have.
+    /// The extents of an input or output of the node; empty for a Var that the graph does not have.
     pub fn shape(&self, id: VarId) -> Vec<u64> {
         self.shapes.shapes.get(id as usize).map_or(vec![], |shape| wide(shape))
     }
 
-    /// The dtype of an input or output of the node; bool of a Var that the graph does not have.
+    /// The dtype of an input or output of the node; bool for a Var that the graph does not have.
     pub fn dtype(&self, id: VarId) -> DType {
         self.graph.vars.get(id as usize).map_or(DType::Bool, |var| var.ty.dtype)
     }
 
-    /// The value of an input or output of the node, where constants and shapes alone decide it.
+    /// The value of an input or output of the node, if constants and shapes alone decide it.
     pub fn fixed(&self, id: VarId) -> Option<&Value> {
         self.shapes.fixed.get(id as usize)?.as_ref()
     }
@@ -49,8 +49,8 @@ impl Lowering<'_> {
         self.program.buffer(dtype, if fits { shape } else { &[0] }, Role::Temp)
     }
 
-    /// Appends a Nest, unless there is nothing to do. Where there is no result, indices are looked at all the
-    /// same. A Nest that is not well-formed is a mistake: see the [module](crate::lower).
+    /// Appends a Nest, unless it has nothing to do. Indices are checked even if it has no result. A Nest that
+    /// is not well-formed is a mistake: see the [module](crate::lower).
     pub fn push(&mut self, nest: NestBuilder) {
         let NestBuilder { nest, buffers, mistake } = nest;
         let checked = mistake.map_or_else(|| self.check_nest(&nest, &buffers), Err);
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// A buffer that is this view: its own, or a copy.
+    /// A buffer that holds exactly this view: the view's own, or a copy.
     pub fn whole(&mut self, view: &View) -> BufferId {
         if view.is_whole() { view.buffer } else { self.own_copy(view).buffer }
     }
@@ -123,7 +123,7 @@ impl Lowering<'_> {
         Some(views)
     }
 
-    /// The same, into buffers that are there.
+    /// The same, into existing buffers.
     pub(crate) fn library_into(
         &mut self,
         op: impl LibraryOp,

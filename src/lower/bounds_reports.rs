@@ -2,8 +2,8 @@
 //! ([`Mode::Report`](crate::kernels::nest::Mode::Report)), and conditions that fail (conditional stores to
 //! the status word).
 //!
-//! What is computed may not be asked for at each point, or have no elements at all; an index that is out of
-//! range is an error all the same.
+//! The result may be needed at some points only, or have no elements at all; an index out of range is an
+//! error in any case.
 
 use super::program::{BufferId, Program, Role};
 use super::tidy::tidy;
@@ -13,7 +13,7 @@ fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {
     program.buffers[buffers[store.operand]].role == Role::Status
 }
 
-/// Along which axes what a Nest reports may differ. `None`: it reports nothing.
+/// The axes along which the reports of a Nest may differ. `None` if it reports nothing.
 pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Option<Vec<bool>> {
     let stores_report = |phase: &Phase| phase.stores.iter().any(|s| is_report(program, buffers, s));
     if !nest.phases.iter().any(|phase| phase.reports() || stores_report(phase)) {
@@ -48,8 +48,8 @@ pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Opti
     Some(asked)
 }
 
-/// Whether points over `extents` come by every position along those of `axes` that are asked for, in every
-/// combination, where `at` says where each of `axes` is.
+/// Whether points over `extents` visit every combination of positions along the `asked` ones of `axes`; `at`
+/// is the index along each of `axes`.
 pub(crate) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[bool]) -> bool {
     let mut taken = vec![false; extents.len()];
     let mut covers = |index: &Index, extent: u64| {
@@ -74,8 +74,8 @@ pub(crate) fn visits_all(extents: &[u64], at: &[Index], axes: &[u64], asked: &[b
     !extents.contains(&0) && needed.all(|((index, &extent), _)| covers(index, extent))
 }
 
-/// What is left to do of a Nest without points: its reports, each at the points that it depends on itself
-/// (those of all together may be very many).
+/// The reports of a Nest without points, each as a Nest over the axes that it depends on. A single Nest could
+/// have very many points.
 pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec<(Nest, Vec<BufferId>)> {
     let mut silent = nest.clone();
     for phase in &mut silent.phases {
@@ -103,7 +103,7 @@ pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec
             for (extent, _) in nest.axes.iter_mut().zip(asked).filter(|(_, asked)| !asked) {
                 *extent = 1;
             }
-            // What a report reads of a fold asks for all of the grid, so it ends here.
+            // A report that reads a fold depends on the whole grid, which has no points, so it is dropped.
             if !nest.axes[..nest.grid].contains(&0) {
                 tidy(&mut nest, &mut buffers);
                 left.push((nest, buffers));

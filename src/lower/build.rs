@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Instructions of a phase, at most.
 const INSTRUCTIONS: u32 = 1 << 20;
 
-/// How many phases were begun: a phase numbers its values from a multiple of [`INSTRUCTIONS`] of its own, so
-/// that the values of other phases are recognised. Nests hold the positions of instructions and do not depend
-/// on it.
+/// Number of phases that were begun. A phase numbers its values from a multiple of [`INSTRUCTIONS`] of its
+/// own, so that the values of other phases are recognised. Nests hold the positions of instructions and do
+/// not depend on it.
 static PHASES: AtomicU32 = AtomicU32::new(0);
 
 /// Where along one axis of a view an element is loaded or stored.
@@ -84,9 +84,9 @@ impl NestBuilder {
 
 /// A phase in the making. As a [`Build`]er it expands compositions and inserts conversions.
 ///
-/// A [`Value`] belongs to the phase that gave it. What a phase cannot build (a value of another phase, an
-/// axis that the phase does not have, as many positions as a view has no axes) is recorded in the Nest, and
-/// [`Lowering::push`](super::Lowering::push) refuses it.
+/// A [`Value`] belongs to the phase that returned it. A request that a phase cannot fulfil (a value of
+/// another phase, an axis that the phase does not have, a number of positions that is not the view's number
+/// of axes) is recorded in the Nest, and [`Lowering::push`](super::Lowering::push) refuses it.
 #[derive(Debug)]
 pub struct PhaseBuilder<'b> {
     to: &'b mut NestBuilder,
@@ -101,7 +101,7 @@ pub struct PhaseBuilder<'b> {
 }
 
 impl PhaseBuilder<'_> {
-    /// Appends an instruction, or gives an equal one that is there.
+    /// Appends an instruction, or returns an equal one.
     fn emit(&mut self, inst: Inst, dtype: DType) -> Ex {
         let reusable = self.kind != PhaseKind::Ordered || !matches!(inst, Inst::Load { .. });
         if reusable && let Some(at) = self.block.insts.iter().position(|i| *i == inst) {
@@ -121,13 +121,13 @@ impl PhaseBuilder<'_> {
         self.named(at)
     }
 
-    /// An instruction as others know it.
+    /// The [`Value`] of an instruction.
     fn named(&self, at: Ex) -> Value {
         // An instruction's position is below INSTRUCTIONS.
         self.first + at as Value
     }
 
-    /// Records a mistake, and gives an instruction in place of what cannot be had.
+    /// Records a mistake, and returns a placeholder.
     fn refused(&mut self, why: impl FnOnce() -> Refusal) -> Ex {
         self.to.refuse(why);
         self.emit(Inst::Const(Scalar::from_i128(DType::I64, 0)), DType::I64)
@@ -193,7 +193,7 @@ impl PhaseBuilder<'_> {
         self.named(result)
     }
 
-    /// An integer as int64; what is too large for it becomes the largest.
+    /// An integer as int64; larger values saturate.
     pub fn signed(&mut self, value: Value) -> Value {
         let at = self.own(value);
         let mut value = self.named(at);
@@ -204,16 +204,16 @@ impl PhaseBuilder<'_> {
         self.convert(value, DType::I64)
     }
 
-    /// The position along an axis of this extent that an integer names, by NumPy's rule for indices: negative
-    /// ones count from the end. Out of range it is the nearest position, and with `report` an error of the
-    /// call: these are the status word, which [`Lowering::check_index_of`](super::Lowering::check_index_of)
-    /// gives, and the number of [`Lowering::report`](super::Lowering::report).
+    /// The position along an axis of this extent that an index means by NumPy's rule: a negative one counts
+    /// from the end. Out of range it is the nearest position, and with `report` an error of the call.
+    /// `report` is the status word, from [`Lowering::check_index_of`](super::Lowering::check_index_of), and
+    /// the number of [`Lowering::report`](super::Lowering::report).
     pub fn position(&mut self, value: Value, extent: u64, report: Option<(BufferId, i128)>) -> Value {
         let mode = match report {
             None => Mode::FromEnd,
             Some((buffer, number)) => {
                 let status = self.to.operand(buffer, DType::I64, &[], true);
-                // Numbers of methods and nodes are put together so that they fit.
+                // Numbers of methods and nodes are combined so that they fit.
                 Mode::Report { status, node: i64::try_from(number).unwrap_or(i64::MAX) }
             }
         };
@@ -291,7 +291,7 @@ impl PhaseBuilder<'_> {
     }
 
     /// Stores into a buffer seen with these extents, converted to its dtype, where `when` holds. Different
-    /// points of the Nest must store to different elements, but for the inner points of an Ordered phase.
+    /// points of the Nest must store to different elements, except for the inner points of an Ordered phase.
     pub fn store(&mut self, buffer: BufferId, base: &[u64], at: &[At], value: Value, when: Option<Value>) {
         self.put(&View::whole(buffer, base), at, value, when, false);
     }
@@ -301,7 +301,7 @@ impl PhaseBuilder<'_> {
         self.put(view, at, value, None, false);
     }
 
-    /// Adds to the element at a position of a view, which holds a number before: see
+    /// Adds to the element at a position of a view, which must hold a number: see
     /// [`Abilities::adds_to`](super::Abilities::adds_to).
     pub fn add_view(&mut self, view: &View, at: &[At], value: Value) {
         self.put(view, at, value, None, true);
@@ -318,7 +318,7 @@ impl PhaseBuilder<'_> {
     }
 
     /// Folds a value over the inner points; only in a Reduce phase. ArgMax and ArgMin give the int64 `index`
-    /// of the point. Gives the fold's position in the phase.
+    /// of the point. Returns the fold's position in the phase.
     pub fn fold(&mut self, fold: Fold, value: Value, index: Option<Value>) -> usize {
         let value = self.own(value) as Value;
         let index = index.map(|index| self.own(index) as Value);
@@ -326,12 +326,12 @@ impl PhaseBuilder<'_> {
         self.folds.len() - 1
     }
 
-    /// What an earlier phase folded, of this dtype (int64 for ArgMax and ArgMin).
+    /// The result of a fold of an earlier phase, of this dtype (int64 for ArgMax and ArgMin).
     pub fn folded(&mut self, phase: usize, fold: usize, dtype: DType) -> Value {
         self.push(Inst::Folded { phase, fold }, dtype)
     }
 
-    /// Adds the phase to its Nest; gives its position.
+    /// Adds the phase to its Nest; returns its position.
     pub fn finish(self) -> usize {
         let PhaseBuilder { to, kind, block, folds, stores, .. } = self;
         to.nest.phases.push(Phase { kind, block, folds, stores });
@@ -349,7 +349,7 @@ impl Build for PhaseBuilder<'_> {
         let args: Vec<Ex> = args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d)).collect();
         match op.row().body {
             Body::Composition(compose) => {
-                // Halves are rounded once, at the end: what lies between may not fit in one.
+                // Halves are rounded once, at the end, since intermediate results may overflow.
                 let wide: Vec<Ex> =
                     args.iter().zip(&signature.args).map(|(&a, d)| self.cast(a, d.register())).collect();
                 let result = compose(self, &wide);

@@ -16,13 +16,13 @@ use crate::lower::program::{BufferId, Role, STATUS_WORDS};
 use crate::lower::{At, Lowering, NestBuilder, View};
 use crate::ops::Known;
 
-/// Elements of a constant index array that are looked at while lowering.
-const LOOKED_AT: usize = 1 << 16;
+/// Maximum number of elements of a constant index array that are checked while lowering.
+const MAX_CHECKED: usize = 1 << 16;
 
 impl Lowering<'_> {
-    /// Sees to it that an index out of range along an axis of this extent is found: `id` is the input of the
-    /// node that holds the index, `view` its View. Gives the status word if the Nest that uses the index has
-    /// to report it: see [`PhaseBuilder::position`](super::PhaseBuilder::position).
+    /// Ensures that an index out of range along an axis of this extent is found. `id` is the input of the
+    /// node that holds the index, `view` its View. Returns the status word if the Nest that uses the index
+    /// must report it: see [`PhaseBuilder::position`](super::PhaseBuilder::position).
     pub fn check_index_of(&mut self, id: VarId, view: &View, extent: u64) -> Option<BufferId> {
         if id as usize >= self.graph.vars.len() {
             self.refuse(format!("the graph has no Var {id}"));
@@ -42,7 +42,7 @@ impl Lowering<'_> {
         None
     }
 
-    /// A Nest that does nothing but report indices out of range.
+    /// A Nest that only reports indices out of range.
     pub(crate) fn push_check(&mut self, view: &View, extent: u64) {
         let (status, number) = (self.status(), self.report());
         let mut nest = NestBuilder::new("check", &view.shape, &[]);
@@ -64,8 +64,8 @@ impl Lowering<'_> {
         indices.map(|((&id, view), &extent)| self.check_index_of(id, view, extent)).collect()
     }
 
-    /// Whether the Program may assume that all elements of a Var are in `low..high`; if so, it does from now
-    /// on.
+    /// Whether the Program may assume that all elements of a Var are in `low..high`; if so, the assumption is
+    /// recorded.
     pub(crate) fn assumes(&mut self, id: VarId, low: i128, high: i128) -> bool {
         let Some(source) = source(self.graph, id).filter(|role| self.trusted.contains(role)) else {
             return false;
@@ -77,11 +77,11 @@ impl Lowering<'_> {
         true
     }
 
-    /// Whether the elements of a Var are in `-extent..extent` whatever the values of inputs are.
+    /// Whether the elements of a Var are in `-extent..extent` for all values of the inputs.
     fn never_leaves(&self, id: VarId, extent: i128) -> bool {
         for id in [id, origin(self.graph, id)] {
             let fixed = self.shapes.fixed[id as usize].as_ref();
-            if let Some(value) = fixed.filter(|value| value.len() <= LOOKED_AT) {
+            if let Some(value) = fixed.filter(|value| value.len() <= MAX_CHECKED) {
                 return Bounds::of(value).is_some_and(|bounds| bounds.within(-extent, extent));
             }
         }
@@ -96,8 +96,8 @@ impl Lowering<'_> {
         bounds.is_some_and(|bounds| bounds.is_empty() || (-extent <= bounds.start && bounds.end <= extent))
     }
 
-    /// The status word: the buffer in which Nests report what they find wrong, an index out of range or a
-    /// condition that fails. A Nest stores [`Lowering::report`] there, under extents `[]`, and nothing else.
+    /// The status word: the buffer in which Nests report an index out of range or a condition that fails. A
+    /// Nest stores [`Lowering::report`] there, under extents `[]`, and nothing else.
     pub fn status(&mut self) -> BufferId {
         if let Some(status) = self.program.status {
             return status;

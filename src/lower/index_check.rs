@@ -11,8 +11,8 @@ use crate::dtype::DType;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::value::Value;
 
-/// The least and the greatest element of an integer array, of which those beyond int64 count as its greatest;
-/// of an empty one, the least is above the greatest.
+/// The minimum and maximum of an integer array. Elements beyond int64 count as its maximum; of an empty
+/// array, the minimum is above the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bounds {
     min: i64,
@@ -69,8 +69,8 @@ impl IndexBound {
     }
 }
 
-/// The Var whose elements are all that another can hold: nothing but views and widening conversions of
-/// integers lie between them.
+/// The Var from which another one follows by views and widening integer conversions alone, so that its
+/// elements are all that the other can hold.
 pub(crate) fn origin(graph: &FunctionGraph, mut id: VarId) -> VarId {
     while let Def::Output { node, .. } = graph.var(id).def {
         let node = &graph.nodes[node as usize];

@@ -1,6 +1,6 @@
 //! Lowering, also called instruction selection: a FunctionGraph at concrete shapes becomes a Program of
-//! unfused steps, op by op, by [`Op::lower`](crate::ops::Op::lower). This module is what that method works
-//! with, for ops of this crate and of any other.
+//! unfused steps, op by op, by [`Op::lower`](crate::ops::Op::lower). This module holds the types of that
+//! method, for ops of this crate and of any other.
 //!
 //! **Views.** A [`View`] says how the elements of a tensor lie in a buffer. Transposing, broadcasting,
 //! slicing and most reshapes only change the View, and cost no kernel. `lower` gets a View of each input that
@@ -63,12 +63,12 @@
 //! ```
 
 // The parts:
-// - here: the state of `Lowering`; `append`: what ops do with it; `abilities`: what they may ask of a device;
-// - `program`: what comes out; `view`: how a Var's elements lie in a buffer; `build`: Nests in the making;
-// - `verify`: what an op appends and gives is well-formed;
-// - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: which
-//   points have to be visited for that;
-// - `tidy`: Nests without what nothing uses.
+// - here: the state of `Lowering`; `append`: its methods for ops; `abilities`: what the device offers;
+// - `program`: the result; `view`: the layout of a Var in a buffer; `build`: construction of Nests;
+// - `verify`: checks that the steps and views of an op are well-formed;
+// - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: the
+//   points that must be visited for that;
+// - `tidy`: removal of unused operands and values.
 
 mod abilities;
 mod append;
@@ -102,7 +102,7 @@ use std::collections::{HashMap, HashSet};
 /// Why an op has no device form.
 pub type Refusal = String;
 
-/// What [`Op::lower`](crate::ops::Op::lower) gives: the views of the node's outputs, or why there is none.
+/// The result of [`Op::lower`](crate::ops::Op::lower): the views of the node's outputs, or why there is none.
 pub type Lowered = Result<Vec<View>, Refusal>;
 
 /// The state of lowering one graph, and what an op appends its steps to.
@@ -115,22 +115,22 @@ pub struct Lowering<'a> {
     pub(crate) node: usize,
     /// Which Vars' data must be computed.
     pub(crate) needed: Vec<bool>,
-    /// For each node, how many of its inputs it reads, the first so many.
+    /// For each node, the number of its leading inputs that it reads.
     reads: Vec<usize>,
-    /// A node runs on the host that was not said to read all of its inputs: lower again with
-    /// [`Lowering::reads`].
+    /// A node that was taken to read only some of its inputs runs on the host, which reads all: the graph is
+    /// lowered again with [`Lowering::reads`].
     incomplete: bool,
-    /// For each Var, the nodes that read it; made when it is first asked for.
+    /// For each Var, the nodes that read it; computed on first use.
     readers: OnceCell<Vec<Vec<usize>>>,
-    /// For positions that are not worked out, because all who read them can do with the mask: the mask.
+    /// For positions that are not computed, since all their readers can use the mask instead: the mask.
     pub(crate) masks: HashMap<VarId, BufferId>,
-    /// What holds only indices in range.
+    /// Inputs and shared variables that hold only indices in range.
     pub(crate) trusted: &'a Trusted,
     /// There are updates, which must not be stored if an index is out of range.
     pub(crate) transactional: bool,
-    /// Indices, and the extents within which they are, that a Nest of their own checks.
+    /// Indices that a separate Nest checks, and the extents of the axes that they index.
     checked: Vec<(VarId, u64)>,
-    /// What the numbers of nodes count from in reports.
+    /// Offset of the numbers of nodes in reports.
     report_base: i128,
     /// The first buffer of the current node.
     first_buffer: BufferId,
@@ -146,8 +146,8 @@ impl std::fmt::Debug for Lowering<'_> {
     }
 }
 
-/// Lowers a graph at concrete shapes. What is `trusted` holds indices in range; the Program says in which
-/// ranges. A node that finds something wrong reports `report_base` and its number plus one.
+/// Lowers a graph at concrete shapes. The `trusted` inputs and shared variables hold indices in range; the
+/// Program records the ranges. A node that finds an error reports `report_base` and its number plus one.
 ///
 /// # Errors
 /// If the graph is inconsistent, which `verify` would have found.
@@ -185,7 +185,7 @@ pub(crate) fn lower(
         if !state.incomplete {
             return Ok(state.program);
         }
-        // That a node runs on the host, which reads all of its inputs, shows only once it was tried.
+        // Whether a node runs on the host, which reads all of its inputs, is known only after it was lowered.
         reads = state.reads;
     }
 }
@@ -195,7 +195,7 @@ fn own_updates(graph: &FunctionGraph) -> impl Iterator<Item = (u32, VarId)> {
     graph.updates.iter().copied().filter(|&(shared, id)| graph.shared[shared as usize] != id)
 }
 
-/// Which Vars' data must be computed: not those of which only the shape is read.
+/// The Vars whose data must be computed, not only their shape.
 fn needed(graph: &FunctionGraph, shapes: &Shapes, reads: &[usize]) -> Vec<bool> {
     let mut needed = vec![false; graph.vars.len()];
     graph.roots().for_each(|id| needed[id as usize] = true);
@@ -207,7 +207,7 @@ fn needed(graph: &FunctionGraph, shapes: &Shapes, reads: &[usize]) -> Vec<bool> 
     needed
 }
 
-/// Whether a node's work must be done: something reads what it computes, or it does more than compute.
+/// Whether a node must run: one of its results is read, or it has an effect.
 pub(crate) fn is_done(node: &Node, shapes: &Shapes, needed: &[bool]) -> bool {
     let read = |&o: &VarId| needed[o as usize] && shapes.fixed[o as usize].is_none();
     node.op.has_effect() || node.outputs.iter().any(read)

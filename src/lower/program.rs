@@ -17,7 +17,7 @@ use workalike_device::LibraryOp;
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;
 
-/// Words of [`Role::Status`]: what went wrong, how many calls went well, and what went wrong first.
+/// Words of [`Role::Status`]: the last error, the number of calls that succeeded, and the first error.
 pub const STATUS_WORDS: u64 = 3;
 
 /// Memory that steps read and write.
@@ -29,8 +29,8 @@ pub struct Buffer {
     pub shape: Vec<u64>,
     /// Where it lies.
     pub role: Role,
-    /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone, but for
-    /// copies into parts of it, which what they copy may take the place of.
+    /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone, except that a copy
+    /// into a part of it may be replaced by the step that computes the copied values.
     pub mutable: bool,
 }
 
@@ -90,17 +90,17 @@ pub struct LibraryStep {
     pub op: Arc<dyn LibraryOp>,
     /// The buffers that it reads, and the position of each operand's first element there.
     pub inputs: Vec<(BufferId, u64)>,
-    /// The buffers that it writes, whole. With an epilogue the only one is no memory, but what the epilogue's
-    /// operand of this name reads.
+    /// The buffers that it writes, whole. With an epilogue the only one is not memory: the epilogue's operand
+    /// of this name reads the result directly.
     pub outputs: Vec<BufferId>,
     /// Scratch memory.
     pub scratch: Option<BufferId>,
-    /// What is done with each element of the result as it is computed.
+    /// The epilogue that is applied to each element of the result.
     pub epilogue: Option<Epilogue>,
 }
 
-/// An elementwise Nest that takes a library op's only result from where it is computed: one Point phase over
-/// exactly the result's elements, each point reading its own element.
+/// An elementwise Nest that is applied to a library op's only result while it is computed: one Point phase
+/// over exactly the result's elements, each point reading its own element.
 #[derive(Clone, Debug)]
 pub struct Epilogue {
     /// What is computed.
@@ -149,7 +149,7 @@ pub struct HostNode {
     pub op: Arc<dyn Op>,
     /// Its node in the FunctionGraph.
     pub node: usize,
-    /// Why it is not done on the device.
+    /// Why it does not run on the device.
     pub why: String,
     /// Its inputs.
     pub inputs: Vec<BufferId>,
@@ -173,13 +173,13 @@ pub struct Program {
     pub updates: Vec<(usize, BufferId)>,
     /// The status words, if some step may report an index out of range.
     pub status: Option<BufferId>,
-    /// What is true of the values of inputs and shared variables; a call that does not fulfil it must not run
-    /// this Program.
+    /// Assumptions about the values of inputs and shared variables; a call that does not meet them must not
+    /// run this Program.
     pub assumed: Vec<IndexBound>,
 }
 
 impl Step {
-    /// What people call it: the kernel's name, or the op's.
+    /// Its name in listings: the kernel's, or the op's.
     pub fn name(&self) -> String {
         match self {
             Step::Nest { nest, .. } => nest.name.clone(),
@@ -191,7 +191,7 @@ impl Step {
         }
     }
 
-    /// Buffers it reads; what it adds to among them.
+    /// Buffers it reads, including buffers it adds to.
     pub fn reads(&self) -> Vec<BufferId> {
         match self {
             Step::Nest { nest, buffers } => reads(nest, buffers),

@@ -1,9 +1,9 @@
-//! Nests without what nothing uses.
+//! Removes unused operands and values from Nests.
 
 use super::program::BufferId;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Phase, Value};
 
-/// Drops operands and values that nothing uses, and sets `written` to what is true.
+/// Drops unused operands and values, and sets `written` of the remaining operands.
 pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
     for phase in &mut nest.phases {
         drop_unused_values(phase);

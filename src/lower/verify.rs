@@ -1,5 +1,5 @@
-//! Checks of what [`Op::lower`](crate::ops::Op::lower) appends and gives. Everything after lowering relies on
-//! Programs that are well-formed, and an op of another crate may append anything.
+//! Checks of the steps that [`Op::lower`](crate::ops::Op::lower) appends and the views that it returns.
+//! Everything after lowering relies on well-formed Programs, and an op of another crate may append anything.
 
 use super::program::{Buffer, BufferId, Role};
 use super::view::count;
@@ -10,13 +10,13 @@ use crate::kernels::nest::{Inst, Mode, Nest, Operand, Phase, PhaseKind, Store};
 use workalike_device::LibraryOp;
 
 impl Lowering<'_> {
-    /// Records a mistake of the current node's op: the op is refused for the first.
+    /// Records a mistake of the current node's op: the op is refused for the first one.
     pub(super) fn refuse(&mut self, why: impl Into<Refusal>) {
         self.mistake.get_or_insert_with(|| why.into());
     }
 
-    /// Records which buffers a step of the current node writes. What several steps write, fusion leaves
-    /// alone.
+    /// Records which buffers a step of the current node writes. Fusion leaves a buffer alone that several
+    /// steps write.
     pub(super) fn mark_written(&mut self, buffers: &[BufferId]) {
         for &id in buffers {
             if !self.written.insert(id)
@@ -43,8 +43,8 @@ impl Lowering<'_> {
         Err(format!("a step writes buffer {id} ({:?}); expected a buffer that the op made", buffer.role))
     }
 
-    /// Checks that a Nest is made of buffers of this Program, and may be computed in parallel as far as
-    /// indices tell. Its own form is checked by [`verify`](crate::kernels::verify::verify).
+    /// Checks that a Nest is made of buffers of this Program, and may be computed in parallel as far as its
+    /// indices show. Its own form is checked by [`verify`](crate::kernels::verify::verify).
     pub(super) fn check_nest(&self, nest: &Nest, buffers: &[BufferId]) -> Result<(), Refusal> {
         if nest.phases.is_empty() {
             return Err(format!("Nest `{}` has no phases", nest.name));
@@ -158,7 +158,7 @@ impl Lowering<'_> {
                     ));
                 }
             }
-            // Positions that are only read as a mask are not worked out.
+            // Positions that are only read as a mask are not computed.
             let skipped = self.masks.contains_key(&id);
             if buffer.role == Role::Status || (self.is_unwritten(view.buffer, buffer) && !skipped) {
                 return Err(format!("lowering gives buffer {}, which nothing wrote", view.buffer));
@@ -200,8 +200,8 @@ fn check_reach(op: &dyn LibraryOp, operand: &Operand, buffer: &Buffer, first: u6
     ))
 }
 
-/// An axis along which points that may run at once store to one element. Computed positions are the op's own
-/// concern.
+/// An axis along which points that may run at once store to one element. Computed positions are not checked:
+/// the op is responsible for them.
 fn shared_axis(nest: &Nest, phase: &Phase, store: &Store) -> Option<usize> {
     if store.add || store.index.iter().any(|index| index.dynamic.is_some()) {
         return None;

@@ -6,11 +6,10 @@ use super::program::{Buffer, BufferId, Program};
 use crate::dtype::DType;
 use crate::kernels::nest::Index;
 
-/// A Var's elements as a part of a buffer, in the order of extents of their own.
+/// A Var's elements as a part of a buffer, with extents and an order of their own.
 ///
-/// The methods make views of a view; they compute nothing. A method that is asked for something that is not a
-/// view gives an unusable one, which holds the mistake: [`Lowering`](super::Lowering) refuses the op that
-/// uses it.
+/// The methods derive views from a view; they compute nothing. A request that is not a view gives an unusable
+/// one, which holds the mistake: [`Lowering`](super::Lowering) refuses the op that uses it.
 // Dimension `d` of the buffer, seen with extents `base`, has the index `index[d]`: its terms name axes of the
 // view, its dynamic part (see `dynamic`) is added.
 #[derive(Clone, Debug, PartialEq)]

@@ -111,7 +111,7 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, u64)> {
 #[derive(Debug)]
 pub(crate) enum Problem {
     Io(io::Error),
-    /// The bytes are not those of an array, or of none that the library can hold.
+    /// The bytes are not an array, or one that the library cannot hold.
     Bytes(String),
     Memory(Error),
 }
@@ -135,7 +135,7 @@ impl From<Error> for Problem {
 }
 
 impl From<io::Error> for Problem {
-    /// What the system did not report comes from the bytes: their end, a checksum.
+    /// Other errors come from the bytes: their end, a checksum.
     fn from(error: io::Error) -> Problem {
         match error.raw_os_error() {
             Some(_) => Problem::Io(error),

@@ -26,7 +26,7 @@ use std::any::Any;
 pub struct AdvancedSubtensor;
 
 /// `x` with `x[i0, i1, ..]` set to, or increased by, a second input of that shape. Where indices repeat,
-/// increments add up and the last of the sets in row-major order holds.
+/// increments add up, and of values that are set the last in row-major order holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvancedIncSubtensor {
     /// Set rather than increase.
@@ -88,7 +88,7 @@ pub(super) fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
     Ok(places)
 }
 
-/// Checks positions where nothing is at them: array by array, however many points they make together.
+/// Checks positions where the result has no elements: array by array, without broadcasting them.
 pub(super) fn check_bounds(x: &[usize], indices: &[Value]) -> Result<()> {
     indices
         .iter()
@@ -123,8 +123,7 @@ fn counts(index: &Variable, axis: usize) -> Option<Option<usize>> {
     None
 }
 
-/// Whether no two points of an index are one position: along every axis some array counts over its whole
-/// extent.
+/// Whether the positions of an index are distinct: along every axis some array counts over its whole extent.
 fn are_distinct(indices: &[Variable]) -> bool {
     let types: Vec<&TensorType> = indices.iter().map(Variable::ty).collect();
     let Ok(shape) = broadcast_types(&types) else { return false };
@@ -136,10 +135,10 @@ fn are_distinct(indices: &[Variable]) -> bool {
     })
 }
 
-/// At each point of an index, whether it is the last one at its position: the one whose value holds. With
-/// axes for the `rest` of `x`.
+/// At each point of an index, whether it is the last one at its position, whose value holds. With axes for
+/// the `rest` of `x`.
 fn holds(x: &Variable, indices: &[Variable]) -> Result<Variable> {
-    // Of the points only the extents are read.
+    // Only the extents of the points are read.
     let mut points = indices[0].clone();
     for index in &indices[1..] {
         points = points.try_add(index)?;
@@ -294,8 +293,8 @@ impl Op for AdvancedIncSubtensor {
     }
 }
 
-/// `x`, whose elements at the indices are combined with those of `y`, one after the other: what `op` makes of
-/// `x, y, indices`.
+/// The reference of the scatters: the elements of `x` at the indices are combined with those of `y`, in
+/// row-major order. The inputs are `x, y, indices`.
 pub(super) fn written(
     op: &dyn Op,
     inputs: &[Value],

@@ -1,4 +1,4 @@
-//! Folds into parts named by integer arrays: products, maxima and minima of what meets at one position.
+//! Folds into parts named by integer arrays: products, maxima and minima of the elements at one position.
 
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written};
 use super::reduce::{fold_name, fold_named, others};
@@ -14,8 +14,8 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// `x` with `x[i0, i1, ..]` folded with a second input of that shape, one element after the other in
-/// row-major order: NumPy's `multiply.at`, `maximum.at` and `minimum.at`.
+/// `x` with `x[i0, i1, ..]` folded with a second input of that shape, in row-major order: NumPy's
+/// `multiply.at`, `maximum.at` and `minimum.at`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdvancedFold {
     /// Product, Max or Min.
@@ -23,7 +23,7 @@ pub struct AdvancedFold {
 }
 
 impl AdvancedFold {
-    /// The row that makes the new element of the old one and the value.
+    /// The row that computes the new element from the old one and the value.
     pub(crate) fn row(self) -> ScalarOp {
         match self.fold {
             Fold::Max => scalar::MAXIMUM,
@@ -59,8 +59,8 @@ impl AdvancedFold {
         if (self.fold == Fold::Max && more) || (self.fold == Fold::Min && less) { new } else { old }
     }
 
-    /// The gradients of `x` and `y` of a product: of each element, the product of all others that meet with
-    /// it.
+    /// The gradients of `x` and `y` of a product: for each element, the product of all others at its
+    /// position.
     fn product_grads(self, at: &Gradient, g: &Variable) -> Result<[Variable; 2]> {
         let (x, y) = (&at.inputs[0], &at.inputs[1]);
         let indices = &at.inputs[2..];

@@ -1,5 +1,5 @@
-//! A condition that must hold while a Function runs: what is asserted passes through, and where the condition
-//! fails the call is an error, on every device.
+//! A condition that is checked while a Function runs. The op returns its input; if the condition fails, the
+//! call is an error, on every device.
 
 pub(crate) mod lower;
 
@@ -13,11 +13,10 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// Its first input, if every element of the second, of bools, is true. Others are an error with this message.
+/// Its first input, if every element of the second, of bools, is true; else an error with this message.
 ///
-/// No pass removes it unless its condition is a constant that holds, and a device checks it though only the
-/// shape of the result is read. It checks where its result is computed: what no output or update depends on
-/// does not run.
+/// No pass removes it unless its condition is a constant that holds, and a device checks it even if only the
+/// shape of the result is read. It does not run if no output or update depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assert {
     /// What the error says.

@@ -1,4 +1,4 @@
-//! Which axes a reduction takes, and what else may be said about it.
+//! The axes of a reduction, and its options.
 
 use super::normalize_axis;
 use crate::dtype::DType;
@@ -12,7 +12,7 @@ pub trait Axes {
     /// If an axis is out of range or given twice.
     fn axes(&self, ndim: usize) -> Result<Vec<usize>, String>;
 
-    /// What else was said; see [`over`].
+    /// The options; see [`over`].
     fn choices(&self) -> Choices {
         Choices::default()
     }
@@ -27,7 +27,7 @@ macro_rules! axes_of {
     ($($t:ty),*) => { $(
         impl Axes for $t {
             fn axes(&self, ndim: usize) -> Result<Vec<usize>, String> {
-                // No array has so many axes that one of them is no isize.
+                // An axis that is no isize is out of range for every array.
                 Ok(vec![normalize_axis(isize::try_from(*self).unwrap_or(isize::MAX), ndim)?])
             }
         }
@@ -63,7 +63,7 @@ macro_rules! axes_of {
 }
 axes_of!(isize, i32, i64, usize);
 
-/// What may be said of a reduction besides its axes.
+/// The options of a reduction besides its axes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choices {
     /// The reduced axes stay, with extent 1.
@@ -72,7 +72,7 @@ pub struct Choices {
     pub dtype: Option<DType>,
     /// The dtype in which they are accumulated.
     pub acc_dtype: Option<DType>,
-    /// Taken from the number of elements where a variance divides by it.
+    /// Subtracted from the number of elements by which a variance divides.
     pub ddof: usize,
 }
 
@@ -83,7 +83,7 @@ pub struct Over<A> {
     choices: Choices,
 }
 
-/// Axes with choices: `x.sum(over(0).keepdims())`, `x.var(over(..).ddof(1))`,
+/// Axes with options: `x.sum(over(0).keepdims())`, `x.var(over(..).ddof(1))`,
 /// `x.sum(over(-1).acc_dtype(DType::F64))`.
 pub fn over<A: Axes>(axes: A) -> Over<A> {
     Over { axes, choices: Choices::default() }

@@ -1,5 +1,5 @@
-//! Contractions of two tensors whose axes have names: what `einsum`, `tensordot` and the gradients of
-//! products are made of.
+//! Contractions of two tensors whose axes have names: `einsum`, `tensordot` and the gradients of products are
+//! composed of them.
 
 use super::product::{Dot, times};
 use super::reduce::Reduce;
@@ -13,12 +13,12 @@ pub(super) type Label = u32;
 /// A tensor and the names of its axes.
 pub(super) type Named<'a> = (&'a Variable, &'a [Label]);
 
-/// Where this axis is.
+/// The position of this axis.
 pub(super) fn find(labels: &[Label], label: Label) -> Option<usize> {
     labels.iter().position(|&l| l == label)
 }
 
-/// Without these axes, of static extent 1.
+/// Drops these axes, of static extent 1.
 pub(super) fn without(x: &Variable, labels: &[Label], axes: &[usize]) -> Result<(Variable, Vec<Label>)> {
     let kept: Vec<usize> = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
     let names = kept.iter().map(|&a| labels[a]).collect();
@@ -39,14 +39,14 @@ pub(super) fn summed(
     Ok((Reduce::sum_in(x, &axes, x.dtype())?, names))
 }
 
-/// The axes in this order; those that it does not have are new.
+/// The tensor with its axes in this order; axes that it does not have are inserted.
 pub(super) fn arranged(x: &Variable, labels: &[Label], order: &[Label]) -> Result<Variable> {
     DimShuffle::of(x, order.iter().map(|&l| find(labels, l)).collect())
 }
 
 /// The product of two tensors, of one dtype, summed over every axis that `out` does not name. No tensor names
-/// an axis twice, and `out` names only what one of them has. Axes that both have and `out` names broadcast
-/// where one has static extent 1.
+/// an axis twice, and each axis of `out` is one of theirs. Axes of both that `out` names broadcast if one has
+/// static extent 1.
 pub(super) fn contract((a, la): Named, (b, lb): Named, out: &[Label]) -> Result<Variable> {
     let (a, la) = summed(a, la, |l| !lb.contains(&l) && !out.contains(&l))?;
     let (b, lb) = summed(b, lb, |l| !la.contains(&l) && !out.contains(&l))?;
@@ -58,7 +58,7 @@ pub(super) fn contract((a, la): Named, (b, lb): Named, out: &[Label]) -> Result<
         out.iter().copied().filter(|l| la.contains(l) == in_a && lb.contains(l) == in_b).collect()
     };
     let (batch, left, right) = (of(true, true), of(true, false), of(false, true));
-    // Either may stand on the left: no axis of the result is moved if that can be.
+    // Either factor may be the left one. An order that moves no axis of the result is preferred.
     let natural = [&batch[..], &left, &right].concat() == *out;
     let swapped = !natural && [&batch[..], &right, &left].concat() == *out;
     let op = Dot { batch: batch.len(), contracted: sums.len() };

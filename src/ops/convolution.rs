@@ -1,4 +1,4 @@
-//! The convolution of images by filters, and what its gradients are made of: one op in three roles.
+//! The convolution of images by filters, and its gradients: one op in three roles.
 
 mod lower;
 mod perform;
@@ -65,12 +65,12 @@ pub struct Convolution {
     pub padding: Vec<(usize, usize)>,
     /// Elements of the input from one element of a filter to the next, along each spatial axis.
     pub dilation: Vec<usize>,
-    /// The number of groups that channels and filters are cut into: each filter sees the channels of its own.
+    /// The number of groups of channels and filters: each filter reads the channels of its own group.
     pub groups: usize,
 }
 
 impl Convolution {
-    /// From a file's attributes; padding is a list of pairs, one after the other.
+    /// From a file's attributes. The padding is a flat list of pairs.
     pub(super) fn decode(
         role: &str,
         [stride, padding, dilation]: [Vec<usize>; 3],

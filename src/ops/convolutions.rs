@@ -1,4 +1,4 @@
-//! Convolutions as methods, with PyTorch's names, and what may be said of them.
+//! Convolutions as methods, with PyTorch's names, and their options.
 
 use super::convolution::{Convolution, ConvolutionRole};
 use super::methods::{fail, methods};
@@ -10,7 +10,7 @@ use crate::graph::{Operand, Variable};
 use crate::kernels::Scalar;
 use crate::value::Value;
 
-/// What is put around the input of a convolution: zeros before and after it along each spatial axis.
+/// Zeros before and after the input of a convolution, along each spatial axis.
 ///
 /// [`Padding::Same`] and [`Padding::Full`] follow from the extents of the filters, which their type must know
 /// ([`Variable::specify_shape`]).
@@ -26,7 +26,7 @@ pub enum Padding {
     Same,
     /// All positions at which filters meet the input: one element less than a filter covers, on both sides.
     Full,
-    /// So many before and after, for each axis.
+    /// These numbers before and after, for each axis.
     Explicit(Vec<(usize, usize)>),
 }
 
@@ -41,8 +41,8 @@ impl From<Vec<(usize, usize)>> for Padding {
     }
 }
 
-/// How [`Variable::conv2d`] and its like convolve. Without a word: stride 1, no padding, dilation 1, one
-/// group, filters that are not flipped.
+/// The options of [`Variable::conv2d`] and the other convolutions. The defaults: stride 1, no padding,
+/// dilation 1, one group, filters that are not flipped.
 ///
 /// ```
 /// use workalike::ops::{Conv, Padding};
@@ -105,8 +105,8 @@ impl Conv {
         self
     }
 
-    /// How many groups channels and filters are cut into. With as many as there are channels it is a
-    /// depthwise convolution.
+    /// The number of groups of channels and filters. If it is the number of channels, the convolution is
+    /// depthwise.
     #[must_use]
     pub fn groups(mut self, groups: usize) -> Conv {
         self.groups = groups;
@@ -121,16 +121,16 @@ impl Conv {
         self
     }
 
-    /// Of a transposed convolution: elements more at the end of the output along each spatial axis, fewer
-    /// than the stride. Inputs of so many extents have the same number of positions; this says which of them
-    /// is meant.
+    /// For a transposed convolution: additional elements at the end of the output along each spatial axis,
+    /// fewer than the stride. Inputs of several extents have the same number of positions; this selects one
+    /// of them.
     #[must_use]
     pub fn output_padding(mut self, output_padding: impl Into<Vec<usize>>) -> Conv {
         self.output_padding = output_padding.into();
         self
     }
 
-    /// The op for an input and filters, but for its padding.
+    /// The op for an input and filters, without its padding.
     fn op(&self, name: &str, role: ConvolutionRole, axes: usize) -> Result<Convolution> {
         let list = |what: &str, list: &[usize]| match list {
             [] => Ok(vec![1; axes]),
@@ -150,7 +150,7 @@ impl Conv {
         })
     }
 
-    /// How many elements the filters cover along each spatial axis.
+    /// The number of elements that the filters cover along each spatial axis.
     fn effective(&self, name: &str, filters: &Variable, dilation: &[usize]) -> Result<Vec<usize>> {
         let of = |(extent, &dilation): (&Option<usize>, &usize)| {
             let extent = extent.ok_or_else(|| {
@@ -217,8 +217,8 @@ impl Conv {
         }
     }
 
-    /// The zeros around the output of a transposed convolution, as a convolution's input, and what it is
-    /// longer by than they say.
+    /// The zeros around the output of a transposed convolution, as a convolution's input, and the additional
+    /// elements at its end.
     #[expect(clippy::type_complexity, reason = "two lists")]
     fn around_output(
         &self,
@@ -262,7 +262,8 @@ impl Conv {
     }
 }
 
-/// Input and filters of a convolution over so many spatial axes, in one dtype; filters as the op takes them.
+/// Input and filters of a convolution over this number of spatial axes, in one dtype; filters as the op takes
+/// them.
 fn factors(name: &str, axes: usize, x: &Variable, filters: &Variable, flip: bool) -> Result<[Variable; 2]> {
     let [x, filters] = promoted(x, filters)?;
     if x.ndim() != axes + 2 || filters.ndim() != axes + 2 {
@@ -347,18 +348,18 @@ methods! {
     conv3d / try_conv3d(x, filters: impl Into<Variable>, options: Conv) {
         convolve("conv3d", 3, x, &filters.into(), &options)
     }
-    /// The transpose of [`Variable::conv1d`], as PyTorch's `conv_transpose1d`: the gradient that its input
-    /// gets where that of its output is `x`. Filters are `(channels, outputs / groups, length)`.
+    /// The transpose of [`Variable::conv1d`], as PyTorch's `conv_transpose1d`: the gradient of its input,
+    /// where `x` is the gradient of its output. Filters are `(channels, outputs / groups, length)`.
     conv_transpose1d / try_conv_transpose1d(x, filters: impl Into<Variable>, options: Conv) {
         transposed("conv_transpose1d", 1, x, &filters.into(), &options)
     }
-    /// The transpose of [`Variable::conv2d`], as PyTorch's `conv_transpose2d`: the gradient that its input
-    /// gets where that of its output is `x`. Filters are `(channels, outputs / groups, height, width)`.
+    /// The transpose of [`Variable::conv2d`], as PyTorch's `conv_transpose2d`: the gradient of its input,
+    /// where `x` is the gradient of its output. Filters are `(channels, outputs / groups, height, width)`.
     conv_transpose2d / try_conv_transpose2d(x, filters: impl Into<Variable>, options: Conv) {
         transposed("conv_transpose2d", 2, x, &filters.into(), &options)
     }
-    /// The transpose of [`Variable::conv3d`], as PyTorch's `conv_transpose3d`: the gradient that its input
-    /// gets where that of its output is `x`. Filters are `(channels, outputs / groups, depth, height,
+    /// The transpose of [`Variable::conv3d`], as PyTorch's `conv_transpose3d`: the gradient of its input,
+    /// where `x` is the gradient of its output. Filters are `(channels, outputs / groups, depth, height,
     /// width)`.
     conv_transpose3d / try_conv_transpose3d(x, filters: impl Into<Variable>, options: Conv) {
         transposed("conv_transpose3d", 3, x, &filters.into(), &options)

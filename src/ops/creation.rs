@@ -127,7 +127,7 @@ pub(crate) fn int_scalar(op: &str, operand: impl IntoOperand) -> Result<Variable
     }
 }
 
-/// An extent: as [`int_scalar`], and not negative; of a Variable that is checked at each call.
+/// An extent: as [`int_scalar`], and not negative; for a Variable that is checked at each call.
 pub(crate) fn extent_scalar(op: &'static str, operand: impl IntoOperand) -> Result<Variable> {
     let extent = int_scalar(op, operand)?;
     match extent.constant_value().and_then(Value::to_scalar).map(|n| n.to_i128()) {
@@ -146,9 +146,9 @@ pub fn arange(stop: impl IntoOperand) -> Variable {
 /// `start, start + step, ..` below `stop` (above, if `step` is negative), given as numbers or 0-d Variables
 /// (NumPy's `arange`).
 ///
-/// Of integers it is int64. If one of them is a float, all are computed as floats: `ceil((stop - start) /
-/// step)` elements `start + i * step`, so the last one may reach `stop` where that is not exact; [`linspace`]
-/// gives a count instead.
+/// Integers give int64. If one of the arguments is a float, all are computed as floats: `ceil((stop - start)
+/// / step)` elements `start + i * step`, so by rounding the last one may reach `stop`; [`linspace`] takes a
+/// count instead.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -176,7 +176,7 @@ pub fn arange_between(start: impl IntoOperand, stop: impl IntoOperand, step: imp
     build().unwrap_or_else(Variable::poison)
 }
 
-/// [`arange_between`] of floats: its length is worked out in float64.
+/// [`arange_between`] of floats: its length is computed in float64.
 fn float_range(bounds: &[Operand; 3]) -> Result<Variable> {
     let whole = |b: &Operand| match b {
         // The others are computed in the dtype of the floats.
@@ -272,7 +272,7 @@ pub fn linspace(start: impl IntoOperand, stop: impl IntoOperand, count: usize) -
         let (start, stop) = (&ends[0], &ends[1]);
         let at = &arange(count as i64);
         let step = (stop - start) / count.saturating_sub(1).max(1) as f64;
-        // The last is `stop` itself, whatever the steps add up to.
+        // The last is `stop` itself, without the rounding errors of the steps.
         let last = at.equal(count as i64 - 1) & at.greater(0i64);
         super::where_(last, stop, at.cast(DType::F64) * step + start).checked().cloned()
     };

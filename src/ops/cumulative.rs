@@ -110,7 +110,7 @@ impl CumOp {
         Variable::apply1(CumOp { fold, axis, reverse }, std::slice::from_ref(x))
     }
 
-    /// Where, going along the axis, the first is, as bools like `x`.
+    /// Whether a position is the first along the axis, as bools like `x`.
     fn is_first(&self, x: &Variable) -> Result<Variable> {
         let at = positions(x, self.axis)?;
         Ok(if self.reverse {
@@ -121,7 +121,7 @@ impl CumOp {
         })
     }
 
-    /// All later results have the factor; where it is the first 0, it is taken out of them.
+    /// All later results have the element as a factor; the first 0 is taken out of them.
     fn product_grad(&self, x: &Variable, y: &Variable, g: &Variable) -> Result<Variable> {
         let back = |of: &Variable| CumOp::of(of, Fold::Sum, self.axis, !self.reverse);
         let zero = &x.equal(0i64);
@@ -132,7 +132,7 @@ impl CumOp {
         Ok(where_(zero, at_zeros, back(&g.try_mul(y)?)?.try_div(where_(zero, 1i64, x))?))
     }
 
-    /// Each result's gradient goes to the element that it is: the first of equals.
+    /// A result's gradient goes to the element that it equals: the first of equals.
     fn extreme_grad(&self, x: &Variable, y: &Variable, g: &Variable) -> Result<Variable> {
         let before = y.try_roll(if self.reverse { -1 } else { 1 }, self.axis as isize)?;
         let new = &(y.not_equal(before) | self.is_first(x)?);

@@ -130,7 +130,7 @@ impl Op for Elemwise {
                     };
                     Some(sum_to(&symbolic.variables[grad], input, repeated)?)
                 }
-                // An error only for whoever asks for this gradient.
+                // An error only if this gradient is used.
                 Slope::Unknown => Some(Variable::poison(self.no_gradient(position))),
             };
         }
@@ -387,6 +387,6 @@ fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) 
             out[start * size..(start + n) * size].copy_from_slice(done);
         }
     })?;
-    // Memory that changes its length between two looks is its owner's mistake.
+    // Memory that changes its length between two reads is an error of its owner.
     if whole { Ok(value) } else { Err(shrunk()) }
 }

@@ -125,7 +125,7 @@ methods! {
     invert / try_invert(x) { unary(scalar::INVERT, x) }
     /// The error function.
     erf / try_erf(x) { unary(scalar::ERF, x) }
-    /// `1 - erf(x)`, exact where that is small.
+    /// `1 - erf(x)`, accurate for small results.
     erfc / try_erfc(x) { unary(scalar::ERFC, x) }
     /// `exp(x * x) * erfc(x)`.
     erfcx / try_erfcx(x) { unary(scalar::ERFCX, x) }

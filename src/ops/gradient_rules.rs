@@ -1,4 +1,4 @@
-//! What changes a gradient and nothing else: each passes its input on.
+//! Ops that change a gradient and nothing else: each returns its input.
 
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
@@ -114,8 +114,7 @@ fn with(x: impl Into<Variable>, passes: Passes) -> Variable {
     Variable::apply1(WithGradient { passes }, &[x.into()]).unwrap_or_else(Variable::poison)
 }
 
-/// `x`, which [`grad`](crate::grad::grad) takes for a constant: nothing behind it depends on what `x` is made
-/// of.
+/// `x` as a constant for [`grad`](crate::grad::grad): no gradient reaches the expression of `x`.
 #[track_caller]
 pub fn consider_constant(x: impl Into<Variable>) -> Variable {
     let _scope = place::enter();

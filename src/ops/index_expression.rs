@@ -1,4 +1,4 @@
-//! Index expressions: what [`crate::idx!`] collects, before it is known which op they make.
+//! Index expressions: the entries that [`crate::idx!`] collects, before the ops for them are chosen.
 
 use super::creation::int_scalar;
 use super::subtensor::{Bound, Slot};
@@ -7,11 +7,10 @@ use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place};
 use crate::value::Value;
 
-/// One entry of an index expression: what [`crate::idx!`] collects.
+/// One entry of an index expression, collected by [`crate::idx!`].
 #[derive(Clone, Debug)]
 pub enum Ix {
-    /// One position, an integer array of positions, or a boolean array that says of each position whether it
-    /// is taken.
+    /// One position, an integer array of positions, or a boolean mask.
     At(Variable),
     /// A slice.
     Slice {
@@ -54,7 +53,7 @@ impl Ix {
         matches!(self, Ix::Slice { start: None, stop: None, step: 1 })
     }
 
-    /// How many axes of the array it speaks of; [`Ix::Ellipsis`] of none by itself.
+    /// The number of axes of the array that it indexes; 0 for [`Ix::Ellipsis`].
     pub(super) fn axes(&self) -> usize {
         match self {
             Ix::At(v) if v.dtype() == DType::Bool => v.ndim(),
@@ -69,7 +68,7 @@ impl Ix {
 pub fn range(start: impl IntoOperand, stop: impl IntoOperand) -> Ix {
     let _scope = place::enter();
     let bound = |operand: Operand| {
-        // Slices end where the axis does, however far away their bounds are.
+        // Slices end at the end of the axis, however large their bounds are.
         let operand = match operand {
             Operand::Int(n) => Operand::Int(n.clamp(i128::from(i64::MIN), i128::from(i64::MAX))),
             other => other,
@@ -171,8 +170,7 @@ pub(super) fn slots_of(entries: &[Ix]) -> Result<(Vec<Slot>, Vec<Variable>)> {
                 let mut side = |v: &Option<Variable>| v.as_ref().map_or(Ok(Bound::Open), &mut bound);
                 Slot::Slice { start: side(start)?, stop: side(stop)?, step: *step }
             }
-            // What is left of an expression when its arrays, new axes and ellipsis are taken out has none of
-            // these.
+            // Arrays, new axes and the ellipsis were taken out of the expression before.
             Ix::NewAxis | Ix::Ellipsis => {
                 return Err(Error::Internal(format!("{entry:?} is not a slot of a basic index")));
             }

@@ -17,7 +17,7 @@ use crate::kernels::nest::Fold;
 use crate::kernels::ops::{self as scalar, ScalarOp};
 use crate::value::Value;
 
-/// What becomes of an element that is written.
+/// How an element is changed by a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Combine {
     /// It is replaced.
@@ -29,7 +29,7 @@ pub(super) enum Combine {
 }
 
 impl Combine {
-    /// The row that makes the new element of the old one and the value; none if it is replaced.
+    /// The row that computes the new element from the old one and the value; none if it is replaced.
     pub(super) fn row(self) -> Option<ScalarOp> {
         match self {
             Combine::Set => None,
@@ -48,9 +48,9 @@ impl Combine {
     }
 }
 
-/// A boolean array that is the only array of an expression.
+/// A boolean array of an expression.
 struct Mask {
-    /// The first axis of the basic part that it speaks of.
+    /// The first axis of the basic part that it indexes.
     at: usize,
     array: Variable,
 }
@@ -59,91 +59,93 @@ struct Mask {
 struct Plan {
     /// What is taken along each axis by numbers and slices; whole axes where arrays stand.
     basic: Vec<Ix>,
+    /// The number of axes of the basic part.
+    kept: usize,
     /// The axes of the basic part that arrays index, and the arrays, of one rank.
     arrays: Vec<(usize, Variable)>,
     /// The other axes of the result: an axis of the basic part, or a new one.
     rest: Vec<Option<usize>>,
     /// How many of these stand before the arrays' axes in the result.
     before: usize,
-    mask: Option<Mask>,
-}
-
-/// Where the arrays met so far stand.
-#[derive(PartialEq)]
-enum Met {
-    None,
-    Last,
-    Before,
+    /// The boolean arrays.
+    masks: Vec<Mask>,
 }
 
 impl Plan {
     fn of(x: &Variable, entries: &[Ix]) -> Result<Plan> {
         check(x, entries)?;
-        let left = x.ndim() - entries.iter().map(Ix::axes).sum::<usize>();
-        let has_arrays = entries.iter().any(|e| matches!(e, Ix::At(v) if v.ndim() > 0));
-        let mut plan = Plan { basic: vec![], arrays: vec![], rest: vec![], before: 0, mask: None };
-        let (mut kept, mut met, mut apart) = (0, Met::None, false);
-        let mut masks = vec![];
-        let open = entries.iter().all(|e| !matches!(e, Ix::Ellipsis)).then_some(Ix::Ellipsis);
-        for entry in entries.iter().chain(&open) {
-            if let (Ix::At(_), true) = (entry, has_arrays) {
-                match met {
-                    Met::None => plan.before = plan.rest.len(),
-                    Met::Last => {}
-                    Met::Before => apart = true,
-                }
-                met = Met::Last;
-            } else if met == Met::Last {
-                met = Met::Before;
+        let open = x.ndim() - entries.iter().map(Ix::axes).sum::<usize>();
+        let first = adjacent_arrays(entries);
+        let mut plan =
+            Plan { basic: vec![], kept: 0, arrays: vec![], rest: vec![], before: 0, masks: vec![] };
+        let end = entries.iter().all(|e| !matches!(e, Ix::Ellipsis)).then_some(Ix::Ellipsis);
+        for (at, entry) in entries.iter().chain(&end).enumerate() {
+            if first == Some(at) {
+                plan.before = plan.rest.len();
             }
-            match entry {
-                Ix::At(v) if v.ndim() == 0 => plan.basic.push(entry.clone()),
-                Ix::At(v) => {
-                    let axis = plan.basic.len();
-                    let positions = if v.dtype() == DType::Bool {
-                        masks.push(Mask { at: kept, array: v.clone() });
-                        NonZero::along(v, x, axis)?
-                    } else {
-                        in_bounds(v, x, axis)?;
-                        vec![v.clone()]
-                    };
-                    for positions in positions {
-                        plan.basic.push(Ix::whole());
-                        plan.arrays.push((kept, positions));
-                        kept += 1;
-                    }
+            plan.push(x, entry, open)?;
+        }
+        plan.align_arrays()?;
+        Ok(plan)
+    }
+
+    /// Adds an entry. An ellipsis stands for `open` axes.
+    fn push(&mut self, x: &Variable, entry: &Ix, open: usize) -> Result<()> {
+        match entry {
+            Ix::At(v) if v.ndim() == 0 => self.basic.push(entry.clone()),
+            Ix::At(v) => {
+                let axis = self.basic.len();
+                let positions = if v.dtype() == DType::Bool {
+                    self.masks.push(Mask { at: self.kept, array: v.clone() });
+                    NonZero::along(v, x, axis)?
+                } else {
+                    in_bounds(v, x, axis)?;
+                    vec![v.clone()]
+                };
+                for positions in positions {
+                    self.basic.push(Ix::whole());
+                    self.arrays.push((self.kept, positions));
+                    self.kept += 1;
                 }
-                Ix::Slice { .. } => {
-                    plan.basic.push(entry.clone());
-                    plan.rest.push(Some(kept));
-                    kept += 1;
-                }
-                Ix::NewAxis => plan.rest.push(None),
-                Ix::Ellipsis => {
-                    for _ in 0..left {
-                        plan.basic.push(Ix::whole());
-                        plan.rest.push(Some(kept));
-                        kept += 1;
-                    }
+            }
+            Ix::Slice { .. } => {
+                self.basic.push(entry.clone());
+                self.rest.push(Some(self.kept));
+                self.kept += 1;
+            }
+            Ix::NewAxis => self.rest.push(None),
+            Ix::Ellipsis => {
+                for _ in 0..open {
+                    self.basic.push(Ix::whole());
+                    self.rest.push(Some(self.kept));
+                    self.kept += 1;
                 }
             }
         }
-        if apart {
-            plan.before = 0;
-        }
-        let alone = masks.len() == 1 && masks.iter().all(|m| m.array.ndim() == plan.arrays.len());
-        plan.mask = masks.pop().filter(|_| alone);
-        let rank = plan.rank();
-        for (_, array) in &mut plan.arrays {
+        Ok(())
+    }
+
+    /// Gives the arrays one rank, and checks that they broadcast.
+    fn align_arrays(&mut self) -> Result<()> {
+        let rank = self.rank();
+        for (_, array) in &mut self.arrays {
             *array = DimShuffle::pad_left(array, rank)?;
         }
-        let types: Vec<&TensorType> = plan.arrays.iter().map(|a| a.1.ty()).collect();
+        let types: Vec<&TensorType> = self.arrays.iter().map(|a| a.1.ty()).collect();
         if broadcast_types(&types).is_err() {
             let all: Vec<String> = types.iter().map(|t| t.to_string()).collect();
             let message = format!("indexing arrays could not be broadcast together: {}", all.join(", "));
             return Err(fail("index", message));
         }
-        Ok(plan)
+        Ok(())
+    }
+
+    /// The boolean array, if it is the only array of the expression.
+    fn only_mask(&self) -> Option<&Mask> {
+        match self.masks.as_slice() {
+            [mask] if mask.array.ndim() == self.arrays.len() => Some(mask),
+            _ => None,
+        }
     }
 
     /// The number of axes of the arrays.
@@ -186,7 +188,7 @@ impl Plan {
         self.arrays.iter().map(|a| a.0).chain(self.rest.iter().flatten().copied()).collect()
     }
 
-    /// `y` with as many axes as the result, of extent 1 where that has new ones.
+    /// `y` with the result's number of axes; the axes that the result adds have extent 1.
     fn fitted(&self, y: &Variable) -> Result<Variable> {
         let rank = self.rest.len() + self.rank();
         if y.ndim() > rank {
@@ -208,7 +210,18 @@ impl Plan {
     }
 }
 
-/// Refuses what no array can be indexed by.
+/// The position of the first array, if all arrays are adjacent: the result has their axes in its place, else
+/// first of all. As in NumPy, a number counts as an array where there are arrays.
+fn adjacent_arrays(entries: &[Ix]) -> Option<usize> {
+    if !entries.iter().any(|e| matches!(e, Ix::At(v) if v.ndim() > 0)) {
+        return None;
+    }
+    let is_array = |entry: &Ix| matches!(entry, Ix::At(_));
+    let (first, last) = (entries.iter().position(is_array)?, entries.iter().rposition(is_array)?);
+    entries[first..=last].iter().all(is_array).then_some(first)
+}
+
+/// Refuses entries that cannot index `x`.
 fn check(x: &Variable, entries: &[Ix]) -> Result<()> {
     for entry in entries {
         let Ix::At(v) = entry else { continue };
@@ -238,7 +251,7 @@ fn check(x: &Variable, entries: &[Ix]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses positions that are known, and out of range for sure.
+/// Refuses constant positions that are out of range.
 fn in_bounds(array: &Variable, x: &Variable, axis: usize) -> Result<()> {
     let (Some(value), Some(extent)) = (array.constant_value(), x.ty().shape[axis]) else { return Ok(()) };
     let n = extent as i128;
@@ -251,7 +264,7 @@ fn in_bounds(array: &Variable, x: &Variable, axis: usize) -> Result<()> {
     }
 }
 
-/// Axes in another order; itself if that is the order they have.
+/// Axes in another order; `x` itself if the order is the same.
 fn shuffled(x: &Variable, order: Vec<Option<usize>>) -> Result<Variable> {
     if order.len() == x.ndim() && order.iter().enumerate().all(|(at, &axis)| axis == Some(at)) {
         return Ok(x.clone());
@@ -311,10 +324,10 @@ pub(super) fn write(x: &Variable, entries: &[Ix], y: Operand, how: Combine) -> R
     plan.with_basic_part(x, &shuffled(&written, back.collect())?)
 }
 
-/// Where a boolean array is the only array, and the value does not differ along its axis: a choice at each
-/// element, whose shapes depend on no values.
+/// If a boolean array is the only array, and the value does not differ along its axis: a choice at each
+/// element. Its shapes depend on no values.
 fn by_choice(plan: &Plan, x: &Variable, y: &Variable, how: Combine) -> Result<Option<Variable>> {
-    let Some(Mask { at, array }) = &plan.mask else { return Ok(None) };
+    let Some(Mask { at, array }) = plan.only_mask() else { return Ok(None) };
     if y.ty().shape[plan.before] != Some(1) {
         return Ok(None);
     }
@@ -349,7 +362,7 @@ pub(super) fn number(value: i64) -> Variable {
     Variable::constant(Value::from(value))
 }
 
-/// An error of the engine's own, where an op gave too few outputs.
+/// The internal error for an op with too few outputs.
 pub(super) fn missing(op: &str) -> Error {
     Error::Internal(format!("{op} lacks an output"))
 }

@@ -1,4 +1,4 @@
-//! Arrays put one after the other.
+//! Concatenation of arrays.
 
 pub(crate) mod lower;
 
@@ -15,7 +15,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// Its inputs one after the other along an axis; other extents are equal, dtypes too.
+/// Its inputs concatenated along an axis; their other extents and their dtypes are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Join {
     /// The axis.
@@ -142,8 +142,7 @@ fn promoted(op: &str, list: &[Variable]) -> Result<Vec<Variable>> {
     list.iter().map(|v| cast(v, dtype)).collect()
 }
 
-/// Arrays one after the other along an axis (negative: from the end); dtypes are promoted (NumPy's
-/// `concatenate`).
+/// Arrays concatenated along an axis (negative: from the end); dtypes are promoted (NumPy's `concatenate`).
 ///
 /// # Errors
 /// (In the result.) If there are none, or they do not fit.

@@ -38,7 +38,7 @@ macro_rules! methods {
             )*
         }
 
-        /// What is declared here, for people.
+        /// The methods that are declared here.
         pub(super) const METHODS: &[$crate::ops::Method] = &[$($crate::ops::Method {
             name: stringify!($name),
             arguments: &[$(stringify!($arg)),*],

@@ -2,8 +2,8 @@
 //! place.
 //!
 //! An [`Op`] is what an Apply node applies. Elementwise ops are rows of one table (`workalike_kernels::ops`);
-//! everything else is a struct in one of the files here. How an op becomes device work is said beside it in
-//! `lower.rs`, in the words of [`crate::lower`].
+//! every other op is a struct in one of the files here. Its device form is in its `lower.rs`, in terms of
+//! [`crate::lower`].
 
 mod advanced;
 mod advanced_fold;
@@ -125,7 +125,7 @@ pub enum Attr {
 pub struct Known<'a> {
     /// Its extents.
     pub shape: &'a [usize],
-    /// Its value, where the op said that it decides shapes (see [`Op::shape_values`]).
+    /// Its value, if the op needs it for its shapes (see [`Op::shape_values`]).
     pub value: Option<&'a Value>,
 }
 
@@ -144,17 +144,17 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// The stable name of the family; with version and attributes it is what a file holds.
     fn id(&self) -> &'static str;
 
-    /// Counts changes of the op's meaning.
+    /// The version of the op's meaning; a change of the meaning increments it.
     fn version(&self) -> u32 {
         1
     }
 
-    /// Everything else that makes this op what it is.
+    /// The parameters of the op.
     fn attributes(&self) -> Attributes {
         Vec::new()
     }
 
-    /// What people call it.
+    /// The op's name in messages.
     fn label(&self) -> String {
         self.id().to_string()
     }
@@ -182,15 +182,15 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// How many of its `count` inputs a device reads to compute it, the first so many. Of the others only
-    /// the shape is looked at, or the value before anything runs, as [`Op::shape_values`] says;
-    /// [`Op::perform`] is given all.
+    /// The number of leading inputs, of its `count`, that a device reads to compute it. Of the others only
+    /// the shape is read, or the value before anything runs, as [`Op::shape_values`] says; [`Op::perform`] is
+    /// given all.
     fn read_inputs(&self, count: usize) -> usize {
         count
     }
 
-    /// Whether the results of [`Op::perform`] never share memory with what it reads, and it keeps none of
-    /// that.
+    /// Whether the results of [`Op::perform`] never share memory with its inputs, and the op keeps no
+    /// reference to them.
     fn results_are_new(&self) -> bool {
         false
     }
@@ -201,38 +201,38 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Whether each element of its result is an element of its first input, the same number.
+    /// Whether each element of its result is an element of its first input, unchanged.
     fn passes_elements_on(&self, inputs: &[&TensorType]) -> bool {
         let _ = inputs;
         false
     }
 
-    /// A range of which all elements of its first result are, whatever the elements of inputs whose values
-    /// are not known; `result` is its shape. None if nothing is known.
+    /// A range that holds all elements of its first result, for all values of inputs that are not known;
+    /// `result` is its shape. None if no range is known.
     fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
         let _ = (inputs, result);
         None
     }
 
     /// The axes of inputs, as pairs of input and axis, that broadcast to this axis of the result and always
-    /// have its extent if they agree. None where the extent follows from something else.
+    /// have its extent if they agree. Empty if the extent follows from something else.
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
         let _ = (axis, inputs);
         Vec::new()
     }
 
-    /// What is wrong where a device reports trouble at a node of this op.
+    /// The error message for a report of a device at a node of this op.
     fn trouble(&self) -> String {
         "an index is out of range".into()
     }
 
-    /// Whether performing it does more than give a result, so that it is performed though its result is known
-    /// or not read.
+    /// Whether it has an effect besides its result, so that it is performed even if its result is known or
+    /// not read.
     fn has_effect(&self) -> bool {
         false
     }
 
-    /// What `perform` gives, without the effect: where a value is worked out before a call.
+    /// The result of `perform` without the effect, for values that are computed before a call.
     ///
     /// # Errors
     /// As `perform`.
@@ -246,7 +246,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// If the gradient cannot be expressed.
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>>;
 
-    /// The meaning of the op, plain and slow, on host arrays.
+    /// The reference implementation, on host arrays: it defines the op.
     ///
     /// # Errors
     /// If the values do not fit.
@@ -266,7 +266,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
 }
 
-/// The methods of Variables, by family: what lists of them are made of.
+/// The methods of Variables, by family.
 pub fn methods() -> [(&'static str, &'static [Method]); 16] {
     [
         ("elementwise functions", functions::METHODS),

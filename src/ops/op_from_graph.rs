@@ -1,7 +1,7 @@
-//! Ops made of expressions: a part of a graph under a name, applied again and again, with a gradient of its
-//! own if it is given one.
+//! Ops made of expressions: a named part of a graph that is applied repeatedly, with a gradient of its own if
+//! it is given one.
 //!
-//! Where it is applied, it is one node of the expression. `compile` puts the body's nodes in its place, so
+//! Where it is applied, it is one node of the expression. `compile` replaces it by the body's nodes, so
 //! passes, files and devices see public ops only.
 
 use super::methods::fail;
@@ -24,7 +24,7 @@ type ByKey = HashMap<(usize, usize), Variable>;
 /// use workalike::ops::OpFromGraph;
 /// use workalike::prelude::*;
 /// let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
-/// // A product whose gradient to x is doubled, and to y not there.
+/// // A product that doubles the gradient of x and has none for y.
 /// let product = OpFromGraph::new([&x, &y], [&x * &y])?
 ///     .grad(|inputs, output_grads| vec![Some(&output_grads[0] * &inputs[1] * 2.0), None])?;
 /// let (a, b) = (vector::<f64>("a"), vector::<f64>("b"));
@@ -50,19 +50,19 @@ struct Body {
     captured: Vec<Variable>,
     outputs: Vec<Variable>,
     gradient: Option<Override>,
-    /// The same, flat; captured ones are inputs after the others.
+    /// The body as a flat graph; shared variables are inputs after the others.
     graph: FunctionGraph,
 }
 
-/// A gradient that is given: of each input, in terms of the body's inputs and of these inputs, the gradients
-/// of its outputs.
+/// A given gradient: of each input, in terms of the body's inputs and of these inputs, the gradients of its
+/// outputs.
 #[derive(Clone, Debug)]
 struct Override {
     output_grads: Vec<Variable>,
     grads: Vec<Option<Variable>>,
 }
 
-/// What [`OpFromGraph::apply`] makes: an op of expressions only, in whose place `compile` puts the body.
+/// The op that [`OpFromGraph::apply`] makes. It is in expressions only: `compile` replaces it by the body.
 #[derive(Clone, Debug)]
 pub struct SubGraph {
     body: Arc<Body>,
@@ -103,9 +103,8 @@ impl OpFromGraph {
         self
     }
 
-    /// Whether the body's nodes stand in the expression at once, rather than from `compile` on. Then stable
-    /// forms for `grad` are found across its borders. An op with a gradient of its own stays one node until
-    /// it is compiled.
+    /// Whether the body's nodes replace the op at once rather than in `compile`. Then stable forms for `grad`
+    /// are found across its borders. An op with a gradient of its own stays one node until it is compiled.
     #[must_use]
     pub fn inline(mut self, inline: bool) -> OpFromGraph {
         self.inline = inline;
@@ -130,7 +129,7 @@ impl OpFromGraph {
         let body = &self.body;
         let output_grads = stand_ins(&body.outputs);
         let grads = {
-            // In the closure the lines of the closure count.
+            // Expressions of the closure have the closure's own source lines.
             let _own = place::leave();
             gradient(&body.inputs, &output_grads)
         };
@@ -158,8 +157,8 @@ impl OpFromGraph {
     /// The outputs for these inputs.
     ///
     /// # Errors
-    /// If the number or the types of inputs do not fit, or with what they are known to be the body is
-    /// ill-typed.
+    /// If the number or the types of inputs do not fit, or the body is ill-typed for the types of these
+    /// inputs.
     #[track_caller]
     pub fn try_apply(&self, inputs: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();
@@ -225,7 +224,7 @@ impl Body {
         Ok(Body { name, inputs, captured, outputs, gradient, graph })
     }
 
-    /// The same for inputs of which more is known.
+    /// The same body for inputs of more specific types.
     fn specialized(&self, given: &[Variable]) -> Result<Body> {
         let inputs: Vec<Variable> = self
             .inputs
@@ -247,7 +246,7 @@ impl Body {
     }
 }
 
-/// Rebuilds those that are there.
+/// Rebuilds the expressions that are there.
 fn replaced(list: &[Option<Variable>], known: &mut ByKey) -> Result<Vec<Option<Variable>>> {
     let there: Vec<Variable> = list.iter().flatten().cloned().collect();
     let mut new = rebuild(&there, known, |_, _| Ok(None))?.into_iter();
@@ -279,7 +278,8 @@ impl Op for SubGraph {
         expect_inputs(inputs.len(), graph.inputs.len())?;
         for (given, &id) in inputs.iter().zip(&graph.inputs) {
             let declared = &graph.var(id).ty;
-            // A 1 that was not known would broadcast, as the body was not written to.
+            // An extent of 1 that the body's types do not know would broadcast, for which the body was not
+            // written.
             let new_one = declared.shape.iter().zip(&given.shape).any(|(d, g)| d.is_none() && *g == Some(1));
             if !declared.includes(given) || new_one {
                 return Err(format!("expected {declared}, got {given}"));
@@ -311,7 +311,7 @@ impl Op for SubGraph {
                 known.insert(stand_in.key(), g.clone().unwrap_or_else(|| zeros_like(output)));
             }
             let grads = replaced(&given.grads, &mut known)?;
-            // An input may have been repeated to meet the others.
+            // An input may have been broadcast to the others.
             let whole = |(g, input): (Option<Variable>, &Variable)| {
                 g.map(|g| sum_to(&g, input, |axis| may_repeat(input, &g, axis))).transpose()
             };

@@ -7,7 +7,7 @@ use crate::kernels::ops as scalar;
 macro_rules! operators {
     ($($trait:ident $method:ident $op:ident; $($number:ty),*);*) => { $(
         operators!(@sides $trait $method $op; Variable, &Variable, SharedVariable, &SharedVariable);
-        // One float and one integer type on the left, so that the type of a literal there is never in doubt.
+        // One float and one integer type on the left, so that the type of a literal there is unambiguous.
         operators!(@numbers $trait $method $op; $($number),*);
     )* };
     (@sides $trait:ident $method:ident $op:ident; $($left:ty),*) => { $(

@@ -1,5 +1,5 @@
-//! Padding: more elements before and after, along each axis, in NumPy's modes; made of joins, and of gathers
-//! where the extent is known at run time only.
+//! Padding: more elements before and after, along each axis, in NumPy's modes. It is composed of joins, and
+//! of gathers where the extent is known at run time only.
 
 use super::creation::{arange, arange_between};
 use super::elemwise::cast;
@@ -34,26 +34,59 @@ pub enum Pad {
     Minimum,
     /// The array mirrored at its edge, which is not repeated.
     Reflect,
-    /// The array mirrored behind its edge, which is repeated.
+    /// The array mirrored beyond its edge, which is repeated.
     Symmetric,
-    /// The array again.
+    /// The array repeated.
     Wrap,
 }
 
-/// The parts of `x` that go before and after it along an axis, where its extent is known and no part is
-/// longer than that; of [`Pad::Edge`] the edges.
+/// The parts of `x` that go before and after it along an axis, if its extent is known and no part is longer;
+/// for [`Pad::Edge`] the edges.
 fn parts(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -> Result<Option<[Variable; 2]>> {
     let Some(n) = x.ty().shape[axis] else { return Ok(None) };
     let part = |from: usize, to: usize| x.try_index(along(axis, Ix::from(from..to)));
-    let turned = |from: usize, to: usize| part(from, to)?.try_flip(axis as isize);
+    let flipped = |from: usize, to: usize| part(from, to)?.try_flip(axis as isize);
     let longest = before.max(after);
     Ok(match mode {
         Pad::Edge if n > 0 => Some([part(0, 1)?, part(n - 1, n)?]),
         Pad::Wrap if longest <= n => Some([part(n - before, n)?, part(0, after)?]),
-        Pad::Reflect if longest < n => Some([turned(1, before + 1)?, turned(n - 1 - after, n - 1)?]),
-        Pad::Symmetric if longest <= n => Some([turned(0, before)?, turned(n - after, n)?]),
+        Pad::Reflect if longest < n => Some([flipped(1, before + 1)?, flipped(n - 1 - after, n - 1)?]),
+        Pad::Symmetric if longest <= n => Some([flipped(0, before)?, flipped(n - after, n)?]),
         _ => None,
     })
+}
+
+/// `value`, of extent 1 along an axis, repeated to the shape of `x` with extent `len` along that axis.
+fn repeated(value: &Variable, x: &Variable, axis: usize, len: usize) -> Result<Variable> {
+    let extent_of = |a: usize| {
+        if a == axis { Ok(Operand::Int(len as i128)) } else { extent(x, a).map(Operand::Variable) }
+    };
+    let shape: Vec<Operand> = (0..x.ndim()).map(extent_of).collect::<Result<_>>()?;
+    let (extents, further) = Extent::list("pad", shape)?;
+    BroadcastTo::of(value, extents, &further)
+}
+
+/// The mean of `x` along an axis of extent `n`, or the median, with extent 1 along it.
+fn center(x: &Variable, axis: usize, n: &Variable, median: bool) -> Result<Variable> {
+    let reduced = |value: Variable| DimShuffle::keep_dims(&value, &[axis]);
+    let center = reduced(if median { x.try_median(axis as isize)? } else { x.try_mean(axis as isize)? })?;
+    // An empty axis has none, which is an error of the call.
+    let first = CheckIndex::of("pad", &number(0), n)?;
+    let center = reduced(center.try_index(along(axis, Ix::from(first)))?)?;
+    // As NumPy: to the nearest integer, half to even.
+    Ok(if x.dtype().is_integer() { center.rint() } else { center })
+}
+
+/// `len` numbers on the line from the element at an edge (index 0 or -1) of an axis to `end`, in the order in
+/// which they go before or after `x`.
+fn ramp(x: &Variable, axis: usize, edge: i64, end: f64, len: i64) -> Result<Variable> {
+    let from = DimShuffle::keep_dims(&x.try_index(along(axis, Ix::from(edge)))?, &[axis])?;
+    let steps = arange(len).cast(DType::F64);
+    let order = (0..x.ndim()).map(|a| (a == axis).then_some(0)).collect();
+    let steps = DimShuffle::of(&if edge == 0 { steps } else { steps.try_flip(0isize)? }, order)?;
+    let from = cast(&from, DType::F64)?;
+    let value = (from - end) / len.max(1) as f64 * steps + end;
+    cast(&if x.dtype().is_integer() { value.floor() } else { value }, x.dtype())
 }
 
 /// `x` with one axis padded.
@@ -68,21 +101,7 @@ fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -
             format!("axis {axis} of {} is empty: only a constant can extend it", x.ty()),
         ));
     }
-    // A part of this length, every position along the axis alike.
-    let same = |value: &Variable, len: usize| -> Result<Variable> {
-        let shape: Vec<Operand> =
-            (0..x.ndim())
-                .map(|a| {
-                    if a == axis {
-                        Ok(Operand::Int(len as i128))
-                    } else {
-                        extent(x, a).map(Operand::Variable)
-                    }
-                })
-                .collect::<Result<_>>()?;
-        let (extents, further) = Extent::list("pad", shape)?;
-        BroadcastTo::of(value, extents, &further)
-    };
+    let same = |value: &Variable, len: usize| repeated(value, x, axis, len);
     let reduced = |value: Variable| DimShuffle::keep_dims(&value, &[axis]);
     let around = |value: &Variable| -> Result<Variable> {
         let value = &cast(value, x.dtype())?;
@@ -92,7 +111,7 @@ fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -
         let position = arange_between(-first, n + last, 1);
         x.try_take(index(&position), axis as isize)
     };
-    // Where the extent is known, parts of the array move as a whole.
+    // If the extent is known, parts of the array are copied as a whole.
     if let Some([first, last]) = parts(x, axis, [before, after], mode)? {
         let of_len = |part: Variable, len: usize| if mode == Pad::Edge { same(&part, len) } else { Ok(part) };
         let parts = [of_len(first, before)?, x.clone(), of_len(last, after)?];
@@ -106,28 +125,9 @@ fn pad_axis(x: &Variable, axis: usize, [before, after]: [usize; 2], mode: Pad) -
         }
         Pad::Maximum => around(&reduced(x.try_max(axis as isize)?)?),
         Pad::Minimum => around(&reduced(x.try_min(axis as isize)?)?),
-        Pad::Mean | Pad::Median => {
-            let median = mode == Pad::Median;
-            let middle =
-                reduced(if median { x.try_median(axis as isize)? } else { x.try_mean(axis as isize)? })?;
-            // Of an empty axis there is none.
-            let there = CheckIndex::of("pad", &number(0), n)?;
-            let middle = reduced(middle.try_index(along(axis, Ix::from(there)))?)?;
-            // As NumPy: to the nearest integer, half to even.
-            around(&if x.dtype().is_integer() { middle.rint() } else { middle })
-        }
+        Pad::Mean | Pad::Median => around(&center(x, axis, n, mode == Pad::Median)?),
         Pad::LinearRamp(end) => {
-            let edge = |at: i64| reduced(x.try_index(along(axis, Ix::from(at)))?);
-            let ramp = |edge: &Variable, len: i64, from_end: bool| -> Result<Variable> {
-                let steps = arange(len).cast(DType::F64);
-                let order = (0..x.ndim()).map(|a| (a == axis).then_some(0)).collect();
-                let steps = DimShuffle::of(&if from_end { steps } else { steps.try_flip(0isize)? }, order)?;
-                let edge = cast(edge, DType::F64)?;
-                let value = (edge - end) / len.max(1) as f64 * steps + end;
-                cast(&if x.dtype().is_integer() { value.floor() } else { value }, x.dtype())
-            };
-            let ramps = [ramp(&edge(0)?, first, true)?, ramp(&edge(-1)?, last, false)?];
-            let [first, last] = ramps;
+            let (first, last) = (ramp(x, axis, 0, end, first)?, ramp(x, axis, -1, end, last)?);
             concatenate([first, x.clone(), last], axis as isize).checked().cloned()
         }
         Pad::Edge => gathered(&|i| i.maximum(0i64).minimum(n - 1i64)),

@@ -1,4 +1,4 @@
-//! Pooling: maxima, means and sums of sliding windows, made of a pad, [`Windows`] and a reduction.
+//! Pooling: maxima, means and sums of sliding windows, composed of a pad, [`Windows`] and a reduction.
 
 use super::axes::over;
 use super::elemwise::cast;
@@ -13,13 +13,14 @@ use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
 use crate::value::Value;
 
-/// How [`Variable::max_pool`] and its like lay windows over the last axes, as many as a window has extents.
+/// The options of [`Variable::max_pool`] and the other pools. Windows slide over the last axes, one for each
+/// extent.
 ///
 /// ```
 /// use workalike::ops::Pool;
 /// use workalike::prelude::*;
 /// let x = matrix::<f32>("x");
-/// // Windows of 2x2, side by side; the window's extents alone are enough.
+/// // Adjacent windows of 2x2; the window's extents alone are enough.
 /// let pooled = x.max_pool([2, 2]);
 /// // Windows of 3x3, two elements apart, over an array padded on each side.
 /// let pool = Pool::new([3, 3]).stride([2, 2]).padding([(1, 1), (1, 1)]).count_include_pad(false);
@@ -44,7 +45,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Windows of these extents, side by side, without padding.
+    /// Adjacent windows of these extents, without padding.
     pub fn new(window: impl Into<Vec<usize>>) -> Pool {
         Pool {
             window: window.into(),
@@ -82,8 +83,8 @@ impl Pool {
     }
 
     /// Whether windows that reach beyond the end of the padded array count too (Theano's
-    /// `ignore_border=False`). Such a window is that of what it covers, and it starts within the array or the
-    /// padding before it. Not unless given.
+    /// `ignore_border=False`). Such a window has the elements that it covers, and it starts within the array
+    /// or the padding before it. False by default.
     #[must_use]
     pub fn ceil_mode(mut self, ceil_mode: bool) -> Pool {
         self.ceil_mode = ceil_mode;
@@ -91,15 +92,15 @@ impl Pool {
     }
 
     /// Whether a mean divides by the number of all elements of a window that lie in the padded array, rather
-    /// than in the array itself (Theano's `average_inc_pad` and `average_exc_pad`). It does unless told
-    /// otherwise. What a window has beyond the end of the padded array never counts.
+    /// than in the array itself (Theano's `average_inc_pad` and `average_exc_pad`). True by default. The
+    /// elements of a window beyond the end of the padded array never count.
     #[must_use]
     pub fn count_include_pad(mut self, count_include_pad: bool) -> Pool {
         self.count_include_pad = count_include_pad;
         self
     }
 
-    /// What it says of each axis, for `x`.
+    /// The windows along each axis of `x`.
     fn resolve(self, op: &str, x: &Variable) -> Result<Layout> {
         let axes = self.window.len();
         let or = |list: Vec<usize>, otherwise: &[usize]| {
@@ -131,7 +132,8 @@ impl Pool {
                     ),
                 ));
             }
-            // With so many more elements at the end windows are counted up, but none starts behind the array.
+            // With this many more elements at the end the number of windows is rounded up, but none starts
+            // behind the array.
             let more = (windows.stride[axis] - 1).min(effective - 1 - after);
             partial.push(if self.ceil_mode { more } else { 0 });
         }
@@ -189,7 +191,7 @@ impl Layout {
         (self.first + axes..self.first + 2 * axes).collect()
     }
 
-    /// By what each total is divided: a number, or an array over the windows.
+    /// The divisor of each total: a number, or an array over the windows.
     fn count(&self, x: &Variable, dtype: DType) -> Result<Variable> {
         let number = |n: f64| Variable::constant(Value::scalar(Scalar::from_f64(dtype, n)));
         let (mut same, mut counts) = (1.0, None);
@@ -211,7 +213,7 @@ impl Layout {
         }
     }
 
-    /// How many of the elements of each window along an axis count; it broadcasts over the windows'
+    /// The number of elements of each window along an axis that count; it broadcasts over the windows'
     /// positions.
     fn count_along(&self, x: &Variable, axis: usize, one: &Variable) -> Result<Variable> {
         let (before, after) = self.padding[axis];

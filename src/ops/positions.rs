@@ -18,19 +18,19 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// What becomes of a position that is out of range: NumPy's modes.
+/// The treatment of a position that is out of range: NumPy's modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// An error, of a negative one too, unless it is said otherwise.
+    /// An error. A negative position is one too, unless documented otherwise.
     #[default]
     Raise,
-    /// It counts on from the other end.
+    /// It wraps around.
     Wrap,
     /// The nearest one.
     Clip,
 }
 
-/// Who asks for positions to be checked, and what they are called there.
+/// The callers that have positions checked, and their names for a position.
 pub(super) const CALLERS: [(&str, &str); 9] = [
     ("unravel_index", "an index is out of bounds for the shape"),
     ("ravel_multi_index", "an invalid entry in the coordinates"),
@@ -43,18 +43,18 @@ pub(super) const CALLERS: [(&str, &str); 9] = [
     ("segments", "a segment's number is negative, or not below the number of segments"),
 ];
 
-/// Its first input, integers, as int64, none of them below 0 nor at or above the second, a 0-d int64. Others
-/// are an error.
+/// Its first input, integers, as int64. An element below 0, or not below the second input, a 0-d int64, is an
+/// error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckIndex {
-    /// Whose name the error says, and what it calls them.
+    /// The caller that an error names, and its name for a position.
     pub(super) caller: (&'static str, &'static str),
 }
 
 impl CheckIndex {
     pub(super) fn decode(name: &str) -> Result<CheckIndex, String> {
         let caller = CALLERS.iter().find(|c| c.0 == name);
-        Ok(CheckIndex { caller: *caller.ok_or_else(|| format!("nobody called {name} checks positions"))? })
+        Ok(CheckIndex { caller: *caller.ok_or_else(|| format!("unknown caller {name}"))? })
     }
 
     /// `x`, checked to be below `extent` for this caller.
@@ -235,8 +235,8 @@ pub fn ravel_multi_index(
 }
 
 methods! {
-    /// Of each position the element that `choices` have there, of the array whose number stands in `x`; all
-    /// broadcast together (NumPy's `choose`).
+    /// At each position the element of one of the `choices`: the array whose number is in `x`. All broadcast
+    /// together (NumPy's `choose`).
     choose / try_choose(x, choices: impl AsRef<[Variable]>, mode: Mode) {
         let choices = choices.as_ref();
         let Some((last, others)) = choices.split_last() else { return Err(fail("choose", "nothing to choose from".into())) };

@@ -1,4 +1,4 @@
-//! Looking at values while a Function runs: what is printed passes through.
+//! Prints values while a Function runs. The op returns its input.
 
 pub(crate) mod lower;
 
@@ -14,25 +14,25 @@ use std::any::Any;
 use std::io::Write;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Its input, which is told to the hook of [`set_print_hook`] whenever it is computed.
+/// Its input, which is passed to the hook of [`set_print_hook`] whenever it is computed.
 ///
-/// A device computes as if it were not there, except that work before and after it is not fused nor recorded
-/// together: it copies the value to the host, and waits. So a call costs a round trip more for each, and
-/// `run_n` goes step by step.
+/// It does not change what a device computes, except that work before and after it is not fused nor recorded
+/// together: the device copies the value to the host, and waits. So each Print adds a round trip to a call,
+/// and `run_n` goes iteration by iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Print {
-    /// What stands before the value.
+    /// The text before the value.
     pub label: String,
 }
 
-/// What is told of each value that a [`Print`] sees: its label, and the value.
+/// The function that is called with each value that a [`Print`] sees: its label, and the value.
 pub type PrintHook = Arc<dyn Fn(&str, &Value) + Send + Sync>;
 
 /// `None`: a line on stderr.
 static HOOK: RwLock<Option<PrintHook>> = RwLock::new(None);
 
-/// Whom every [`Print`] of this process tells, from the thread that made the call; `None` writes a line to
-/// stderr, as at first. Gives what was set before.
+/// Sets the hook that every [`Print`] of this process calls, on the thread that made the call; `None`, the
+/// default, writes a line to stderr. Returns the previous hook.
 ///
 /// ```
 /// use workalike::ops::set_print_hook;
@@ -55,7 +55,7 @@ pub fn set_print_hook(hook: Option<PrintHook>) -> Option<PrintHook> {
     std::mem::replace(&mut *set, hook)
 }
 
-/// What is written to stderr. A label may come from a file.
+/// The text for stderr. A label may come from a file.
 fn line(label: &str, value: &Value) -> String {
     format!("{} {value:?}", printable(label))
 }
@@ -95,7 +95,7 @@ impl Op for Print {
         let hook = HOOK.read().unwrap_or_else(PoisonError::into_inner).clone();
         match hook {
             Some(hook) => hook(&self.label, &inputs[0]),
-            // Nowhere to print to is no reason to fail.
+            // A missing stderr is not an error of the call.
             None => _ = writeln!(std::io::stderr().lock(), "{}", line(&self.label, &inputs[0])),
         }
         self.quietly(inputs)

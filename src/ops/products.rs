@@ -15,7 +15,7 @@ use crate::graph::{Variable, place};
 /// of the second; or lists, of each factor's axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TensordotAxes {
-    /// So many.
+    /// This number of axes.
     Count(usize),
     /// These of the first factor, and in the same order those of the second.
     Lists(Vec<isize>, Vec<isize>),
@@ -27,7 +27,7 @@ impl From<usize> for TensordotAxes {
     }
 }
 impl From<i32> for TensordotAxes {
-    /// Of a negative number no tensor has so many.
+    /// A negative number becomes one that exceeds every rank, which is an error later.
     fn from(count: i32) -> TensordotAxes {
         TensordotAxes::Count(usize::try_from(count).unwrap_or(usize::MAX))
     }
@@ -81,7 +81,7 @@ fn flat(x: &Variable) -> Result<Variable> {
     if x.ndim() == 1 { Ok(x.clone()) } else { Reshape::of(x, vec![Extent::Infer], &[]) }
 }
 
-/// Elements along an axis of extent 2 or 3, which goes.
+/// The elements along an axis of extent 2 or 3, which is dropped.
 fn components(x: &Variable, axis: isize) -> Result<(Vec<Variable>, usize)> {
     let axis = normalize_axis(axis, x.ndim()).map_err(|m| fail("cross", m))?;
     let mut extents = vec![None; x.ndim()];
@@ -216,7 +216,7 @@ pub fn try_multi_dot(factors: impl IntoIterator<Item = impl Into<Variable>>) -> 
             return Err(fail("multi_dot", message));
         }
     }
-    // What the chain multiplies from: extents between the factors, 1 at the end of a vector.
+    // The extents of the chain: between the factors, 1 at the end of a vector.
     let rows = factors.iter().map(|f| if f.ndim() == 2 { f.ty().shape[0] } else { Some(1) });
     let mut extents: Vec<Option<usize>> = rows.collect();
     let last = &factors[count - 1];

@@ -127,7 +127,7 @@ impl Reduce {
         g.try_mul(others(x, zero, &zeros, &rest, &nothing))
     }
 
-    /// Whether there is no answer over nothing.
+    /// Whether a fold of no elements is an error.
     fn has_no_identity(&self) -> bool {
         matches!(self.fold, Fold::Max | Fold::Min) && !self.over_nothing
     }
@@ -158,7 +158,7 @@ impl Reduce {
                 Scalar::from_i128(self.acc_dtype, total)
             }
             Fold::Product if self.acc_dtype.is_float() => {
-                // In f64; of f64 the product's error is carried beside it.
+                // In f64; for f64 the rounding error of the product is carried along.
                 let (mut product, mut lost) = (1f64, 0f64);
                 for x in elements.map(Scalar::to_f64) {
                     let next = product * x;
@@ -182,9 +182,9 @@ impl Reduce {
     }
 }
 
-/// The product of all others for each element of `x`, and twice differentiable so: given which elements are
-/// 0, how many of all, the product of those that are not and the sum of those that are (which is 0, but
-/// depends on them).
+/// For each element of `x` the product of all others, in a form that can be differentiated twice: given which
+/// elements are 0, their number, the product of the nonzero elements and the sum of the zero ones (which is
+/// 0, but depends on them).
 pub(super) fn others(
     x: &Variable,
     zero: &Variable,
@@ -195,12 +195,12 @@ pub(super) fn others(
     let without = &(rest / super::where_(zero, 1i64, x));
     let other_zeros = &(zeros - zero.cast(zeros.dtype()));
     let other = nothing - super::where_(zero, x, 0i64);
-    // What overflows is no number times 0.
+    // An infinite product times 0 would be NaN.
     let one = other_zeros.equal(1i64) & without.isfinite();
     super::where_(other_zeros.equal(0i64), without, super::where_(one, without * other, 0i64))
 }
 
-/// Where an axis of a result comes from whose input lost the axes that were folded.
+/// The input axis of an axis of the result, without the axes that were folded.
 fn kept_axis(folded: &[usize], axis: usize, input: &Variable) -> Vec<(usize, usize)> {
     let kept = (0..input.ndim()).filter(|from| !folded.contains(from)).nth(axis);
     kept.map(|from| (0, from)).into_iter().collect()

@@ -14,7 +14,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// Which of the places that keep the order a number takes among equal ones.
+/// The position of a number among equal elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
     /// Before them.

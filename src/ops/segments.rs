@@ -15,13 +15,13 @@ use crate::graph::{IntoOperand, Operand, Variable};
 use crate::kernels::nest::Fold;
 use crate::value::Value;
 
-/// How long the result of [`Variable::bincount`] is.
+/// The length of the result of [`Variable::bincount`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bins {
-    /// As long as the largest number asks for, and at least so long (NumPy's `minlength`). It depends on
-    /// values: the host works it out before each call.
+    /// One more than the largest number, and at least this length (NumPy's `minlength`). It depends on
+    /// values: the host computes it before each call.
     AtLeast(usize),
-    /// So long; a number that does not fit is an error.
+    /// This length; a number that does not fit is an error.
     Exactly(usize),
 }
 
@@ -32,7 +32,7 @@ fn numbers(op: &str, x: &Variable) -> Result<()> {
     Err(fail(op, format!("expected a vector of integers, got {}", x.ty())))
 }
 
-/// `x` folded by the numbers of its rows into so many.
+/// `x` folded into this number of segments, by the numbers of its rows.
 fn folded(op: &str, x: &Variable, ids: &Variable, count: &Variable, how: Combine) -> Result<Variable> {
     numbers(op, ids.checked()?)?;
     if x.ndim() == 0 {
@@ -59,7 +59,7 @@ methods! {
         let len = match bins {
             Bins::Exactly(len) => number(len as i64),
             Bins::AtLeast(least) => {
-                // Beside a -1, so that nothing has a largest number, too.
+                // With a -1 appended, so that an empty vector has a maximum.
                 let all = concatenate([cast(x, DType::I64)?, Variable::constant(vec![-1i64])], 0);
                 (all.try_max(0)? + 1i64).try_maximum(least as i64)?
             }

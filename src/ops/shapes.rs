@@ -1,4 +1,4 @@
-//! Shapes as methods: NumPy's functions that move, repeat and cut, made of views, joins and gathers.
+//! Shapes as methods: NumPy's functions that move, repeat and cut, composed of views, joins and gathers.
 
 use super::axes::Axes;
 use super::creation::{arange, arange_between, extent_scalar, full, int_scalar};
@@ -66,8 +66,8 @@ fn whole(op: &str, count: usize) -> Result<i64> {
     i64::try_from(count).map_err(|_| fail(op, format!("{count} times")))
 }
 
-/// Each element along an axis as many times as its own count says: a gather, at the number of counts that are
-/// used up before.
+/// Each element along an axis repeated by its own count: a gather, at the number of counts that end before
+/// each position.
 fn repeat_each(x: &Variable, counts: &Variable, axis: usize) -> Result<Variable> {
     if counts.ndim() != 1 || !counts.dtype().is_integer() {
         return Err(fail("repeat", format!("the counts are {}, not a vector of integers", counts.ty())));
@@ -141,8 +141,8 @@ methods! {
             .collect::<Result<_>>()?;
         Reshape::of(&repeated, (0..rank).map(Extent::Input).collect(), &merged)
     }
-    /// Each element so many times along an axis: a number, a 0-d Variable, or a vector of as many counts as
-    /// there are elements along it (NumPy's `repeat`).
+    /// Each element repeated along an axis: by a number, a 0-d Variable, or a vector with a count for each
+    /// element along it (NumPy's `repeat`).
     ///
     /// # Errors
     /// Besides of type: a count below 0; counts of another length than the axis.
@@ -263,7 +263,7 @@ methods! {
 }
 
 impl Variable {
-    /// Parts of these lengths along an axis, one after the other.
+    /// Consecutive parts of these lengths along an axis.
     ///
     /// # Errors
     /// If the axis is out of range. Lengths that do not add up to the extent are an error at run time, or

@@ -24,7 +24,7 @@ functions! {
     /// The regularized lower incomplete gamma function, `1 / gamma(a)` times the integral of `t^(a-1)
     /// exp(-t)` over t from 0 to `x`: for `a` and `x` not below 0. Its gradient is known with respect to `x`.
     gammainc(a, x) = GAMMAINC;
-    /// The regularized upper incomplete gamma function, `1 - gammainc(a, x)`, exact where that is small. Its
+    /// The regularized upper incomplete gamma function, `1 - gammainc(a, x)`, accurate for small results. Its
     /// gradient is known with respect to `x`.
     gammaincc(a, x) = GAMMAINCC;
     /// The regularized incomplete beta function, `1 / beta(a, b)` times the integral of `t^(a-1) (1-t)^(b-1)`

@@ -1,4 +1,4 @@
-//! Extents that a user vouches for.
+//! Extents that a user asserts.
 
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
@@ -8,7 +8,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 
-/// Its input, whose extents are these where one is given; an error where they are not.
+/// Its input, whose extents are the given ones; another extent is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecifyShape {
     /// One for each axis.
@@ -95,7 +95,7 @@ impl Op for SpecifyShape {
     }
 }
 
-/// Who asks for equal extents.
+/// The callers that require equal extents.
 pub(super) const CALLERS: [&str; 5] =
     ["einsum", "categorical_crossentropy", "bincount", "segments", "repeat"];
 
@@ -103,7 +103,7 @@ pub(super) const CALLERS: [&str; 5] =
 /// The second input's values are not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EqualExtents {
-    /// Whose name the error says.
+    /// The caller that an error names.
     pub(super) caller: &'static str,
     /// The axis of the first input.
     pub axis: usize,
@@ -113,8 +113,8 @@ pub struct EqualExtents {
 
 impl EqualExtents {
     pub(super) fn decode(caller: &str, axis: usize, other: usize) -> Result<EqualExtents, String> {
-        let caller = CALLERS.iter().find(|c| **c == caller);
-        let caller = caller.ok_or_else(|| format!("nobody called {caller:?} asks for equal extents"))?;
+        let known = CALLERS.iter().find(|c| **c == caller);
+        let caller = known.ok_or_else(|| format!("unknown caller {caller}"))?;
         Ok(EqualExtents { caller, axis, other })
     }
 

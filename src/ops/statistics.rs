@@ -1,4 +1,4 @@
-//! Reductions as methods: NumPy's, with its names and dtypes, made of a few folds.
+//! Reductions as methods: NumPy's, with its names and dtypes, composed of a few folds.
 
 use super::axes::{Axes, Choices};
 use super::elemwise::cast;
@@ -14,7 +14,7 @@ use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
 use crate::value::Value;
 
-/// Axes and choices, checked.
+/// Axes and options, checked.
 struct Chosen {
     axes: Vec<usize>,
     choices: Choices,

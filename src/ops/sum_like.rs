@@ -1,5 +1,5 @@
-//! The way back from a broadcast: sums over the axes along which something was repeated, known when the graph
-//! is built or only when it runs.
+//! The adjoint of a broadcast: sums over the axes along which something was repeated, known when the graph is
+//! built or only when it runs.
 
 use super::{BroadcastLike, DimShuffle, Gradient, Known, Op, Reduce, expect_inputs};
 use crate::error::{Error, Result, shape_text};
@@ -17,7 +17,7 @@ use std::any::Any;
 pub struct SumLike;
 
 impl SumLike {
-    /// The plain sum that it is at these extents; none if there is nothing to sum over.
+    /// The [`Reduce`] that it equals at these extents; none if there is nothing to sum over.
     pub(crate) fn sum(value: &[usize], like: &[usize], dtype: crate::DType) -> Option<Reduce> {
         let axes: Vec<usize> = (0..value.len()).filter(|&a| like[a] == 1 && value[a] != 1).collect();
         let acc_dtype = dtype.register();
@@ -103,10 +103,9 @@ pub(crate) fn sum_to(
     sum.ok_or_else(|| Error::Internal("sum_like has no output".into()))
 }
 
-/// The same axis of something elementwise, of which `x` is an argument: whether it may be longer than that of
-/// `x`.
+/// Whether an axis of an elementwise result may be longer than that axis of `x`, one of the arguments.
 pub(crate) fn may_repeat(x: &Variable, whole: &Variable, axis: usize) -> bool {
-    // So far back one looks, all branches together.
+    // Maximum number of steps back, over all branches.
     const STEPS: usize = 32;
     let find = |v: &Variable| origin(v, axis, &mut STEPS.clone());
     find(x) != find(whole)
@@ -115,14 +114,15 @@ pub(crate) fn may_repeat(x: &Variable, whole: &Variable, axis: usize) -> bool {
 /// A Variable's key and one of its axes.
 type Axis = ((usize, usize), usize);
 
-/// An axis further back that always has the same extent, the same one for many that follow from it.
+/// The origin of an axis: an axis further back that always has the same extent. Axes with one origin have
+/// equal extents.
 fn origin(v: &Variable, axis: usize, steps: &mut usize) -> Axis {
     let (mut v, mut axis) = (v.clone(), axis);
     while let Some((apply, _)) = v.owner().filter(|_| *steps > 0) {
         *steps -= 1;
         let inputs = &apply.inputs;
         let mut sources = apply.op.axis_sources(axis, inputs);
-        // An op of a user's own may name axes that are not there.
+        // A user's op may name axes that do not exist.
         sources.retain(|&(input, at)| inputs.get(input).is_some_and(|v| at < v.ndim()));
         let (input, at) = match sources[..] {
             [] => break,

@@ -56,8 +56,8 @@ methods! {
     /// A boolean array makes a result whose extent depends on values: they are worked out on the host before
     /// each call.
     index / try_index(x, entries: impl AsRef<[Ix]>) { indexing::read(x, entries.as_ref()) }
-    /// The elements at integer positions along an axis, whose place the axes of `indices` take; negative ones
-    /// count from the end.
+    /// The elements at integer positions along an axis, which is replaced by the axes of `indices`; negative
+    /// ones count from the end.
     take / try_take(x, indices: impl IntoOperand, axis: isize) {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("take", m))?;
         let indices = Operand::resolve(vec![indices.into_operand()]).swap_remove(0);

@@ -13,24 +13,24 @@ use crate::value::Value;
 use std::any::Any;
 use std::cmp::Ordering;
 
-/// Of the distinct elements of an array in order: where each stands first in row-major order; for each
-/// element of the array, which of them it is; how often each stands there. All int64. NaN comes last, once.
+/// For the distinct elements of an array in order: the first position of each in row-major order; for each
+/// element of the array, the number of its value; the count of each. All int64. NaN comes last, once.
 ///
-/// No device has it: it is a host node, and its result depends on values that the host works out before each
-/// call.
+/// No device has it: it is a host node, and the shape of its result depends on values, which the host
+/// computes before each call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UniqueOp;
 
-/// What [`Variable::unique`] gives.
+/// The result of [`Variable::unique`].
 #[derive(Clone, Debug)]
 pub struct Unique {
     /// The distinct elements, in order; NaN last.
     pub values: Variable,
-    /// Where each stands first, in row-major order.
+    /// The first position of each, in row-major order.
     pub index: Variable,
-    /// For each element which of the values it is, in the array's shape.
+    /// For each element of the array the index of its value, in the array's shape.
     pub inverse: Variable,
-    /// How often each stands in the array.
+    /// The count of each in the array.
     pub counts: Variable,
 }
 

@@ -1,4 +1,4 @@
-//! Ops of a file that nobody here can decode: kept, so that the file can be saved again, but never run.
+//! Ops of a file that this program cannot decode: kept, so that the file can be saved again, but never run.
 
 use super::{Attributes, Gradient, Known, Op, downcast};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::graph::{FunctionGraph, TensorType, Variable};
 use crate::value::Value;
 use std::any::Any;
 
-/// What a file says of an op, and why it could not be decoded.
+/// A file's description of an op, and why it could not be decoded.
 #[derive(Clone, Debug)]
 pub(crate) struct UnknownOp {
     pub(crate) id: String,

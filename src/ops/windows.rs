@@ -1,4 +1,4 @@
-//! Sliding windows over the last axes, and their adjoint: what pooling is made of.
+//! Sliding windows over the last axes, and their adjoint, for pooling.
 
 pub(crate) mod lower;
 
@@ -36,7 +36,7 @@ pub struct WindowSum {
     pub windows: Windows,
 }
 
-/// How many elements of an axis a window covers, from its first to its last.
+/// The number of elements of an axis that a window covers, from its first to its last.
 pub(super) fn effective_extent(window: usize, dilation: usize) -> Result<usize, String> {
     let steps = window.checked_sub(1).ok_or("expected a window of at least one element, got one of 0")?;
     let effective = steps.checked_mul(dilation).and_then(|n| n.checked_add(1));
@@ -44,7 +44,7 @@ pub(super) fn effective_extent(window: usize, dilation: usize) -> Result<usize, 
         .ok_or_else(|| format!("a window of {window} elements, {dilation} apart, is longer than any axis"))
 }
 
-/// How many windows that cover `effective` elements fit an axis; none at all is an error of the caller's.
+/// The number of windows that cover `effective` elements each and fit an axis; none if no window fits.
 pub(super) fn window_count(extent: usize, effective: usize, stride: usize) -> Option<usize> {
     extent.checked_sub(effective)?.checked_div(stride)?.checked_add(1)
 }
@@ -134,7 +134,7 @@ impl Windows {
             return Value::zeros(x.dtype(), &shape);
         }
         let (outer, inner) = x.strides().split_at(x.ndim() - self.window.len());
-        // Along an axis of extent 1, where alone a product may be too large, the stride does not count.
+        // A product overflows only along an axis of extent 1, whose stride does not count.
         let times = |(&stride, &by): (&isize, &usize)| {
             isize::try_from(by).map_or(isize::MAX, |by| stride.saturating_mul(by))
         };
@@ -250,7 +250,7 @@ impl Op for WindowSum {
         let known = [value.shape(), like].map(|shape| Known { shape, value: None });
         self.shapes(&known).map_err(|m| Error::mismatch(self.label(), "windows that fit", m))?;
         let dtype = value.dtype();
-        // The place of each element: the windows of an array of places.
+        // The position of each element: the windows of an array of positions.
         let len = checked_len(like, DType::U64)?;
         let places = Value::from_vec(like, fallible::collected(0..len as u64)?)?;
         let places = self.windows.view(&places)?;

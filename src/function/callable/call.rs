@@ -31,7 +31,7 @@ impl Function {
         Ok(self.outputs_of(values))
     }
 
-    /// Runs on the Function's engine, over its shared variables, which are locked meanwhile. `work` says
+    /// Runs on the Function's engine, over its shared variables, which are locked. `work` also returns
     /// whether it may have changed them.
     pub(in crate::function) fn on_engine<T>(
         &self,
@@ -72,13 +72,14 @@ impl Function {
                 "is called by an op that its own call performs; an op must not call the Function it is part of"
             }
             Endless::Cycle => {
-                "is being called in another thread, which waits for what this thread's call holds"
+                "is being called in another thread, which waits for a lock of this thread's call"
             }
         };
         Error::Call { function: self.name().into(), message: message.into() }
     }
 
-    /// Calls the Function op by op through each op's plain `perform`: the meaning of the Function, slow.
+    /// Calls the Function op by op through each op's `perform`. This is slow; it is the reference that
+    /// defines the Function.
     ///
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of
@@ -103,7 +104,7 @@ impl Function {
     }
 }
 
-/// Runs with values for some states, which are what they were if nothing ran.
+/// Runs with other values for some states; restores them if nothing ran.
 pub(in crate::function) fn with_states<T>(
     engine: &mut Engine,
     given: &[(usize, Value)],
@@ -130,12 +131,12 @@ fn restored(engine: &mut Engine, before: Vec<(usize, Value)>) -> Result<()> {
     before.into_iter().try_for_each(|(at, value)| engine.write_state(at, &value))
 }
 
-/// Tells the cells what a call wrote into their memory; what has another shape now lies in other memory.
+/// Notes in the cells what a call wrote into their memory. A value of another shape is in new memory.
 fn note_updates(engine: &Engine, cells: &mut LockedCells<'_>) -> Result<()> {
     for position in engine.updated(0) {
         let (region, shape) = engine.state_place(position);
         let state = cells.state(position);
-        // After several steps it may have moved and be of the old shape again.
+        // After several iterations the value may have moved and have its old shape again.
         let stayed = std::ptr::addr_eq(Arc::as_ptr(&state.memory), Arc::as_ptr(&region.memory));
         let moved = match stayed && state.shape == shape {
             true => None,

@@ -24,8 +24,8 @@ pub(crate) fn gather(_: &AdvancedSubtensor, to: &mut Lowering<'_>, node: &Node, 
         to.temp(dtype, &shape)
     };
     if shape.contains(&0) {
-        // No point is taken, and there may be no element that a load could name. An index out of range is
-        // an error all the same.
+        // There are no points, and a load might have no element to name. An index out of range is an error in
+        // any case.
         let asked = indices.iter().zip(&x.shape).zip(&reports).filter(|(_, report)| report.is_some());
         asked.for_each(|((index, &extent), _)| to.push_check(index, extent));
         return Ok(vec![View::whole(target, &shape)]);
@@ -42,7 +42,7 @@ pub(crate) fn gather(_: &AdvancedSubtensor, to: &mut Lowering<'_>, node: &Node, 
     Ok(vec![View::whole(target, &shape)])
 }
 
-/// A position in an empty axis cannot be kept in range.
+/// Refuses an index into an empty axis: it has no position to clamp to.
 pub(crate) fn has_positions(x: &View, indices: &[View]) -> Result<(), String> {
     let some = indices.iter().all(|v| !v.shape.contains(&0));
     if some && x.shape[..indices.len()].contains(&0) {

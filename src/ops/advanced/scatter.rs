@@ -12,12 +12,11 @@ use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::{ARange, DimShuffle, downcast};
 use crate::value::Value;
 
-/// What an addition that others may disturb costs a CPU, in plain ones; several times as much, as measured
-/// with PoCL.
-const DISTURBED: u64 = 8;
+/// Estimated cost of a contended atomic addition on a CPU, in plain additions. PoCL measured several.
+const CONTENDED_ADD: u64 = 8;
 
-/// Positions `start, start + step, ...` that an index array holds along one of its axes, none of them
-/// negative and no two equal.
+/// Positions `start, start + step, ...` of an index array along one of its axes. None is negative, and no two
+/// are equal.
 struct Range {
     start: i128,
     step: i128,
@@ -25,28 +24,33 @@ struct Range {
     array: usize,
 }
 
+/// The axes of an index, as axes of a Nest.
+struct IndexAxes {
+    /// Extents of the index.
+    points: Vec<u64>,
+    /// Axes of the index that are grid axes.
+    free: Vec<usize>,
+    /// Axes of the index that one worker visits in order, since positions may repeat along them.
+    ordered: Vec<usize>,
+    /// Whether elements are added atomically; no axis is ordered then.
+    adds: bool,
+}
+
 impl Lowering<'_> {
     /// Deterministic: repeated indices are visited in order by one worker. Axes of the index along which some
     /// index array is a range never repeat, so they and the axes of `x` that are not indexed are grid axes.
     ///
-    /// Where that leaves the device idle, and it may add to elements in any order, all axes are grid axes.
+    /// If that leaves the device idle, and the device may add to elements in any order, all axes are grid
+    /// axes.
     ///
-    /// `row` makes the new element of the old one and the value; without it the element is replaced.
+    /// `row` computes the new element from the old one and the value; without it the element is replaced.
     pub(crate) fn scatter(&mut self, row: Option<ScalarOp>, node: &Node, inputs: &[View]) -> Lowered {
-        let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
+        let (x, indices) = (&inputs[0], &inputs[2..]);
         has_positions(x, indices)?;
-        let known: Vec<Vec<u64>> = indices.iter().map(|v| v.shape.clone()).collect();
-        let rank = known[0].len();
-        let points: Vec<u64> =
-            (0..rank).map(|a| known.iter().map(|s| s[a]).find(|&e| e != 1).unwrap_or(1)).collect();
-        let rest = &x.shape[indices.len()..];
-        let ranges: Vec<Option<Range>> = (0..rank)
-            .map(|axis| {
-                let arrays = node.inputs[2..].iter().zip(&known).enumerate();
-                let mut along = arrays.filter(|(_, (_, shape))| shape[axis] == points[axis]);
-                along.find_map(|(array, (&id, _))| self.range_along(id, axis).map(|r| Range { array, ..r }))
-            })
-            .collect();
+        let rank = indices[0].shape.len();
+        let extent = |axis: usize| indices.iter().map(|v| v.shape[axis]).find(|&e| e != 1).unwrap_or(1);
+        let points: Vec<u64> = (0..rank).map(extent).collect();
+        let ranges = self.index_ranges(node, indices, &points);
         let everywhere = |axis: usize| {
             ranges[axis].as_ref().filter(|r| r.start == 0 && r.step == 1 && points[axis] == x.shape[r.array])
         };
@@ -55,11 +59,11 @@ impl Lowering<'_> {
         }
         let distinct = |axis: usize| ranges[axis].is_some();
         let (mut free, mut ordered): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&a| distinct(a));
-        let dtype = self.program.buffers[x.buffer].dtype;
-        let workers =
-            free.iter().map(|&a| points[a]).chain(rest.iter().copied()).fold(1, u64::saturating_mul);
-        let cost = if self.abilities.properties().is_wide() { 1 } else { DISTURBED };
+        let rest = x.shape[indices.len()..].iter().copied();
+        let workers = free.iter().map(|&a| points[a]).chain(rest).fold(1, u64::saturating_mul);
+        let cost = if self.abilities.properties().is_wide() { 1 } else { CONTENDED_ADD };
         let idle = !ordered.is_empty() && workers.saturating_mul(cost) < self.abilities.properties().lanes;
+        let dtype = self.program.buffers[x.buffer].dtype;
         let adds = idle && row == Some(scalar::ADD) && self.abilities.adds_to(dtype);
         if adds {
             (free, ordered) = ((0..rank).collect(), vec![]);
@@ -69,22 +73,47 @@ impl Lowering<'_> {
         {
             return Ok(views);
         }
+        self.scatter_nest(row, node, inputs, &IndexAxes { points, free, ordered, adds })
+    }
+
+    /// For each axis of the index, the range that some index array holds along it. `points` are the extents
+    /// of the index.
+    fn index_ranges(&self, node: &Node, indices: &[View], points: &[u64]) -> Vec<Option<Range>> {
+        let range = |axis: usize| {
+            let arrays = node.inputs[2..].iter().zip(indices).enumerate();
+            let mut along = arrays.filter(|(_, (_, view))| view.shape[axis] == points[axis]);
+            along.find_map(|(array, (&id, _))| self.range_along(id, axis).map(|r| Range { array, ..r }))
+        };
+        (0..points.len()).map(range).collect()
+    }
+
+    /// The scatter as a Nest over the index and the axes of `x` that are not indexed.
+    fn scatter_nest(
+        &mut self,
+        row: Option<ScalarOp>,
+        node: &Node,
+        inputs: &[View],
+        axes: &IndexAxes,
+    ) -> Lowered {
+        let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
+        let IndexAxes { points, free, ordered, adds } = axes;
+        let rest = &x.shape[indices.len()..];
         let grid: Vec<u64> = free.iter().map(|&a| points[a]).chain(rest.iter().copied()).collect();
         let inner: Vec<u64> = ordered.iter().map(|&a| points[a]).collect();
         let position = |axis: usize| match free.iter().position(|&a| a == axis) {
             Some(at) => At::Axis(at),
             None => At::Axis(grid.len() + ordered.iter().position(|&a| a == axis).unwrap_or(0)),
         };
-        let index_at: Vec<At> = (0..rank).map(position).collect();
+        let index_at: Vec<At> = (0..points.len()).map(position).collect();
         let rest_at = (0..rest.len()).map(|i| At::Axis(free.len() + i));
 
         let reports = self.check_indices(&node.inputs[2..], indices, &x.shape);
         let target = self.writable_copy(x);
         let number = self.report();
         let mut nest = NestBuilder::new("scatter", &grid, &inner);
-        let kind = if adds { PhaseKind::Point } else { PhaseKind::Ordered };
+        let kind = if *adds { PhaseKind::Point } else { PhaseKind::Ordered };
         let mut phase = nest.phase(kind, &self.program);
-        let mut at = positions(&mut phase, indices, &x.shape, &points, &index_at, &reports, number);
+        let mut at = positions(&mut phase, indices, &x.shape, points, &index_at, &reports, number);
         at.extend(rest_at.clone());
         let full: Vec<u64> = points.iter().chain(rest).copied().collect();
         let y_at = index_at.iter().copied().chain(rest_at).zip(y.shape.iter().zip(&full));
@@ -92,7 +121,7 @@ impl Lowering<'_> {
             y_at.map(|(at, (&e, &f))| if e == 1 && f != 1 { At::First } else { at }).collect();
         let mut value = phase.load(y, &y_at);
         let place = View::whole(target, &x.shape);
-        if adds {
+        if *adds {
             phase.add_view(&place, &at, value);
         } else {
             if let Some(row) = row {
@@ -106,8 +135,7 @@ impl Lowering<'_> {
         Ok(vec![View::whole(target, &x.shape)])
     }
 
-    /// The scatter as a call of the device's own, where it has one and there are points enough for its
-    /// launches.
+    /// The scatter as a library op, if the device has one and there are enough points for its launches.
     fn scatter_sorted(
         &mut self,
         row: Option<ScalarOp>,
@@ -115,38 +143,9 @@ impl Lowering<'_> {
         inputs: &[View],
         points: &[u64],
     ) -> Option<Vec<View>> {
-        const FEW: u64 = 32;
         let (x, y, indices) = (&inputs[0], &inputs[1], &inputs[2..]);
-        let fold = match row {
-            None => None,
-            Some(scalar::ADD) => Some(Fold::Sum),
-            Some(scalar::MUL) => Some(Fold::Product),
-            Some(scalar::MAXIMUM) => Some(Fold::Max),
-            Some(scalar::MINIMUM) => Some(Fold::Min),
-            Some(_) => return None,
-        };
-        let (lines, rest) = x.shape.split_at(indices.len());
-        let (over, along) = y.shape.split_at(points.len());
-        let [each_row, each_column] = [over, along].map(|own| own.iter().any(|&e| e != 1));
-        let product = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
-        let (count, rows, width) = (product(points)?, product(lines)?, product(rest)?);
-        let dtype = self.program.buffers[x.buffer].dtype;
-        // What one row or one number brings to all points is read again and again; repeated in other ways,
-        // `y` is written out, if that takes no more than the table.
-        let brought = [(each_row, points), (each_column, rest)];
-        let brought: Vec<u64> = brought
-            .into_iter()
-            .flat_map(|(each, all)| all.iter().map(move |&e| if each { e } else { 1 }))
-            .collect();
-        let repeats = y.shape != brought && product(&brought)? > product(&x.shape)?;
-        let scatter = Scatter { dtype, fold, points: count, rows, width, each_row, each_column };
-        let few = count < FEW || width == 0;
-        if few || repeats || dtype == DType::F64 && fold.is_some() && !self.abilities.properties().f64 {
-            return None;
-        }
-        if !self.abilities.has(&scatter) {
-            return None;
-        }
+        let (scatter, brought) = self.library_scatter(row, x, y, points, indices.len())?;
+        let lines = &x.shape[..indices.len()];
 
         let reports = self.check_indices(&node.inputs[2..], indices, lines);
         let target = self.writable_copy(x);
@@ -173,10 +172,50 @@ impl Lowering<'_> {
         Some(vec![View::whole(target, &x.shape)])
     }
 
-    /// The scatter as a choice at each element of `x`, where the index arrays `arrays` (one for each axis of
-    /// the index) say that every position along their axes is written once: `x[arange(n), y] += v` is `x +
-    /// where(j == y[i], v[i], 0)`. It is an elementwise step like any other, and writes no more than the copy
-    /// would.
+    /// The library op of a scatter into the first `indexed` axes of `x`, and the shape in which it reads `y`.
+    /// None if the device lacks the op, or a Nest is cheaper.
+    fn library_scatter(
+        &self,
+        row: Option<ScalarOp>,
+        x: &View,
+        y: &View,
+        points: &[u64],
+        indexed: usize,
+    ) -> Option<(Scatter, Vec<u64>)> {
+        const MIN_POINTS: u64 = 32;
+        let fold = match row {
+            None => None,
+            Some(scalar::ADD) => Some(Fold::Sum),
+            Some(scalar::MUL) => Some(Fold::Product),
+            Some(scalar::MAXIMUM) => Some(Fold::Max),
+            Some(scalar::MINIMUM) => Some(Fold::Min),
+            Some(_) => return None,
+        };
+        let (lines, rest) = x.shape.split_at(indexed);
+        let (over, along) = y.shape.split_at(points.len());
+        let [each_row, each_column] = [over, along].map(|own| own.iter().any(|&e| e != 1));
+        let product = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
+        let (count, rows, width) = (product(points)?, product(lines)?, product(rest)?);
+        let dtype = self.program.buffers[x.buffer].dtype;
+        // The op reads one row, or one number per row, for all points. A `y` that repeats in other ways is
+        // written out, if that takes no more memory than the table.
+        let brought = [(each_row, points), (each_column, rest)];
+        let brought: Vec<u64> = brought
+            .into_iter()
+            .flat_map(|(each, all)| all.iter().map(move |&e| if each { e } else { 1 }))
+            .collect();
+        let repeats = y.shape != brought && product(&brought)? > product(&x.shape)?;
+        let scatter = Scatter { dtype, fold, points: count, rows, width, each_row, each_column };
+        let few = count < MIN_POINTS || width == 0;
+        if few || repeats || dtype == DType::F64 && fold.is_some() && !self.abilities.properties().f64 {
+            return None;
+        }
+        self.abilities.has(&scatter).then_some((scatter, brought))
+    }
+
+    /// The scatter as a choice at each element of `x`, if by the index arrays `arrays` (one for each axis of
+    /// the index) every position along their axes is written once: `x[arange(n), y] += v` is `x +
+    /// where(j == y[i], v[i], 0)`. It is an elementwise step and writes no more than a copy of `x`.
     fn scatter_by_choice(
         &mut self,
         row: Option<ScalarOp>,
@@ -231,7 +270,7 @@ impl Lowering<'_> {
         Ok(vec![View::whole(target, &x.shape)])
     }
 
-    /// The range that a Var holds along one axis of its shape, the others being of extent 1.
+    /// The range that a Var holds along one axis of its shape; its other axes have extent 1.
     fn range_along(&self, id: VarId, axis: usize) -> Option<Range> {
         let fixed = self.shapes.fixed[id as usize].as_ref();
         let value = match (&self.graph.var(id).def, fixed) {
@@ -259,7 +298,7 @@ impl Lowering<'_> {
         downcast::<ARange>(node.op.as_ref())?;
         let fixed = |at: usize| self.shapes.fixed[node.inputs[at] as usize].as_ref()?.to_scalar();
         let (start, step) = (fixed(0)?.to_i128(), fixed(2)?.to_i128());
-        // What is negative counts from the end.
+        // Negative positions count from the end.
         (start >= 0 && step >= 1).then_some(Range { start, step, array: 0 })
     }
 }

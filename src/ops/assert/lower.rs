@@ -1,4 +1,4 @@
-//! Ops that pass their input on and do something besides: check a condition, tell a value.
+//! Ops that return their input and have an effect: they check a condition, or print a value.
 
 use crate::dtype::DType;
 use crate::graph::Node;
@@ -7,7 +7,7 @@ use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Assert;
 
-/// Nothing is computed but the report of a condition that fails.
+/// A Nest that only reports a condition that fails.
 pub(crate) fn lower(_: &Assert, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
     let condition = &inputs[1];
     if condition.shape.contains(&0) {

@@ -8,7 +8,7 @@ use crate::ops::product::factors::Axes;
 use crate::ops::windows::lower::Spread;
 use crate::ops::{Convolution, ConvolutionRole};
 
-/// Windows are written out only if they take at most one part in so many of the device's memory.
+/// Windows are written out only if they take at most this fraction (one part in N) of the device's memory.
 const LARGEST_PART: u64 = 8;
 
 /// A convolution at concrete shapes.
@@ -171,8 +171,8 @@ impl Lowering<'_> {
         })
     }
 
-    /// By the library's products where windows are cheap to copy beside computing by tiles; else by a Nest
-    /// that reads them where they lie.
+    /// By the library's products if copying windows is cheap compared with computing by tiles; else by a Nest
+    /// that reads them in place.
     fn product(&mut self, axes: Axes, sizes: &Extents, [a, b]: [&View; 2], dtype: DType) -> View {
         let device = self.abilities.properties();
         let extents = b.shape().iter().fold(dtype.size() as u64, |all, &extent| all.saturating_mul(extent));

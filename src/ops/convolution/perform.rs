@@ -1,4 +1,4 @@
-//! The meaning of a convolution: product by product, the same terms in each role.
+//! The reference of a convolution: product by product, the same terms in each role.
 
 use super::Convolution;
 use crate::error::Result;
@@ -19,7 +19,7 @@ fn unraveled(mut place: usize, shape: &[usize]) -> Vec<usize> {
 }
 
 impl Convolution {
-    /// What [`Op::perform`](crate::ops::Op::perform) gives, for operands (input, filters, output) of these
+    /// The result of [`Op::perform`](crate::ops::Op::perform), for operands (input, filters, output) of these
     /// extents.
     pub(super) fn compute(&self, inputs: &[Value], operands: [Vec<usize>; 3]) -> Result<Value> {
         let dtype = inputs[0].dtype();
@@ -66,8 +66,8 @@ impl Convolution {
         Ok(())
     }
 
-    /// Where one element of a filter meets the input, for each position of the output: places within their
-    /// planes. Where it meets the padding there is none.
+    /// For one element of a filter, the pairs of positions of input and output that it joins, within their
+    /// planes. Positions in the padding are left out.
     fn pairs(&self, tap: usize, [x, w, y]: &[Vec<usize>; 3], pairs: &mut Vec<(usize, usize)>) {
         pairs.clear();
         let (x, y) = (&x[2..], &y[2..]);
@@ -75,7 +75,7 @@ impl Convolution {
         for position in 0..y.iter().product::<usize>() {
             let mut place = Some(0);
             for (axis, at) in unraveled(position, y).into_iter().enumerate() {
-                // Within the padded input, for the position is one of the output's.
+                // It lies within the padded input, since the position is one of the output's.
                 let at = at * self.stride[axis] + tap[axis] * self.dilation[axis];
                 let at = at.checked_sub(self.padding[axis].0).filter(|&at| at < x[axis]);
                 place = place.zip(at).map(|(place, at)| place * x[axis] + at);

@@ -1,11 +1,11 @@
-//! A value that is told on the host, and passed on beside it.
+//! A value that a host node prints. Later steps read it as it is.
 
 use crate::graph::Node;
 use crate::lower::program::{HostNode, Step};
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::Print;
 
-/// A host node without a result, beside which the value passes.
+/// A host node without a result; the value's view is returned.
 pub(crate) fn lower(_: &Print, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let given = to.whole(&inputs[0]);
     let why = "a value is told where the host can see it".into();

@@ -1,5 +1,5 @@
-//! How the factors of a product lie: as a library reads them, in batches of rows and columns at even steps,
-//! or not.
+//! The layout of a product's factors: whether a library can read them, as batches of rows and columns with
+//! constant strides.
 
 use crate::lower::View;
 
@@ -17,18 +17,18 @@ pub(crate) struct Axes {
     pub(crate) shape: Vec<u64>,
 }
 
-/// A product as a library is asked for it.
+/// A product as a library op.
 pub(crate) struct Call {
     /// The batch, m, n, k.
     pub(crate) extents: [u64; 4],
-    /// Each factor's first element and steps if it can be read where it lies, else the view to be copied.
+    /// Each factor's first element and steps if it can be read in place, else the view to be copied.
     pub(crate) factors: [Result<(u64, Steps), View>; 2],
     /// Whether every product of the batch has the same factor.
     repeated: [bool; 2],
 }
 
 impl Call {
-    /// The steps of a factor, as it lies or will lie.
+    /// The steps of a factor, in place or after the copy.
     pub(crate) fn steps(&self, side: usize) -> Steps {
         let [_, m, n, k] = self.extents;
         let (rows, columns) = if side == 0 { (m, k) } else { (k, n) };
@@ -45,8 +45,8 @@ impl Call {
 }
 
 impl Axes {
-    /// The factors, with the axes that are summed over in an order in which both lie in a row if there is
-    /// one.
+    /// The factors, with the axes that are summed over in an order in which both have one step along them, if
+    /// there is one.
     pub(crate) fn in_order(&self, a: &View, b: &View) -> [View; 2] {
         let given: Vec<usize> = (0..self.contracted).collect();
         let first = [self.batch + self.left, self.batch];
@@ -77,8 +77,8 @@ impl Axes {
         found.find(fits).unwrap_or_else(|| ordered(&given))
     }
 
-    /// As a library's call, of those that copy least the one of fewest and largest products; none if there
-    /// are too many elements to count.
+    /// The library op that copies least; among equals, the one with the fewest and largest products. None if
+    /// there are too many elements to count.
     pub(crate) fn call(&self, [a, b]: &[View; 2]) -> Option<Call> {
         let own = self.batch + self.left;
         let order = (0..self.batch).map(Some).chain((0..self.left).map(|_| None));
@@ -95,8 +95,8 @@ impl Axes {
         best
     }
 
-    /// With so many axes as a batch; up to the left factor's last, the others are rows. The right factor has
-    /// all axes of the result.
+    /// The product with this number of batch axes. The other axes up to the left factor's last are rows. The
+    /// right factor has all axes of the result.
     fn call_with(&self, a: &View, b: &View, batch: usize) -> Option<Call> {
         let own = self.batch + self.left;
         let size = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
@@ -130,8 +130,8 @@ impl Axes {
     }
 }
 
-/// First element and steps of a factor, whose axes are divided at two places, if a library can read it where
-/// it lies.
+/// First element and steps of a factor, whose axes are divided at two places, if a library can read it in
+/// place.
 fn lies(view: &View, [rows_from, columns_from]: [usize; 2], rows: u64, columns: u64) -> Option<(u64, Steps)> {
     let (offset, strides) = view.linear()?;
     let group = |range: std::ops::Range<usize>| step(&view.shape[range.clone()], &strides[range]);

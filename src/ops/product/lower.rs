@@ -10,11 +10,11 @@ use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Dot;
 use workalike_device::Matmul;
 
-/// Rows and columns of the tile that a library gives a group where a product has few of them.
+/// Rows and columns of the tile that a library gives a group in a product with few tiles.
 const TILE: u64 = 64;
-/// Products along k at most.
+/// Maximum number of parts along k.
 const PARTS: u64 = 8;
-/// How far along k each goes at least: below it a group is done before it has begun in earnest.
+/// Minimum length of a part along k. The startup of a group would dominate a shorter one.
 const SHORTEST: u64 = 96;
 
 pub(crate) fn lower(op: &Dot, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

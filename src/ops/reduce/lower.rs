@@ -44,7 +44,7 @@ pub(crate) fn reduce(op: &Reduce, to: &mut Lowering<'_>, node: &Node, inputs: &[
     Ok(vec![View::whole(target, &to.shape(node.outputs[0]))])
 }
 
-/// Extents are numbers here: what was not repeated is a view.
+/// Extents are known here: an input that was not repeated is a view.
 pub(crate) fn sum_like(_: &SumLike, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let shapes = [node.inputs[0], node.inputs[1]].map(|id| to.shapes.shapes[id as usize].as_slice());
     match SumLike::sum(shapes[0], shapes[1], to.dtype(node.outputs[0])) {

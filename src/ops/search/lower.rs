@@ -1,5 +1,4 @@
-//! Binary search: a library op, where the device has it; else as many steps as the vector's length has
-//! digits, each a load and a choice.
+//! Binary search: a library op if the device has it; else log2(length) steps, each a load and a choice.
 
 use crate::dtype::DType;
 use crate::graph::Node;
@@ -18,40 +17,71 @@ pub(crate) fn lower(op: &SearchSorted, to: &mut Lowering<'_>, node: &Node, input
         sorted = to.own_copy(&sorted);
     }
     let dtype = to.dtype(node.inputs[0]);
-    let len = sorted.shape[0] as i64;
     let shape = to.shape(node.outputs[0]);
     let target = to.temp(DType::I64, &shape);
     let mut nest = NestBuilder::new("searchsorted", &shape, &[]);
     let mut point = nest.phase(PhaseKind::Point, &to.program);
     let here = At::axes(shape.len());
     let mut place = point.number(DType::I64, 0);
-    if len > 0 {
-        let wide = |phase: &mut PhaseBuilder, v: Value| {
-            let to = if dtype == DType::Bool { DType::U8 } else { dtype.register() };
-            phase.convert(v, to)
-        };
-        let given = point.load(&inputs[1], &here);
-        let given = wide(&mut point, given);
-        let float = dtype.is_float();
-        // NaN come after all numbers.
-        let is_number = float.then(|| point.apply(scalar::EQ, &[given, given]));
-        let is_nan = float.then(|| point.apply(scalar::NE, &[given, given]));
-        // Whether the element at this place comes before the given one, or with `right` not after it.
-        let below = |point: &mut PhaseBuilder, at: Value| {
-            let element = point.load(&sorted, &[At::Value(at)]);
-            let element = wide(point, element);
-            let (first, second) = if op.right { (given, element) } else { (element, given) };
-            let mut before = point.apply(scalar::LT, &[first, second]);
-            if let (Some(is_number), Some(is_nan)) = (is_number, is_nan) {
-                let row = if op.right { scalar::NE } else { scalar::EQ };
-                let other = point.apply(row, &[element, element]);
-                let last = point.apply(scalar::AND, &[if op.right { is_number } else { is_nan }, other]);
-                before = point.apply(scalar::OR, &[before, last]);
-            }
-            if op.right { point.apply(scalar::NOT, &[before]) } else { before }
-        };
-        // The place is among `left` from `place` on, and the one behind them.
-        let mut left = len;
+    if sorted.shape[0] > 0 {
+        let number = point.load(&inputs[1], &here);
+        let search = Bisection::new(&mut point, &sorted, dtype, op.right, number);
+        place = search.place(&mut point, place);
+    }
+    point.store(target, &shape, &here, place, None);
+    point.finish();
+    to.push(nest);
+    Ok(vec![View::whole(target, &shape)])
+}
+
+/// The binary search for one number.
+struct Bisection<'a> {
+    sorted: &'a View,
+    right: bool,
+    /// The dtype in which elements are compared.
+    compared: DType,
+    number: Value,
+    /// Whether the number is not NaN, and whether it is; floats only.
+    nan: Option<[Value; 2]>,
+}
+
+impl<'a> Bisection<'a> {
+    fn new(
+        point: &mut PhaseBuilder,
+        sorted: &'a View,
+        dtype: DType,
+        right: bool,
+        number: Value,
+    ) -> Bisection<'a> {
+        let compared = if dtype == DType::Bool { DType::U8 } else { dtype.register() };
+        let number = point.convert(number, compared);
+        let nan = dtype.is_float().then(|| {
+            [point.apply(scalar::EQ, &[number, number]), point.apply(scalar::NE, &[number, number])]
+        });
+        Bisection { sorted, right, compared, number, nan }
+    }
+
+    /// Whether the element at a position comes before the number, or with `right` not after it. NaN is
+    /// greater than all numbers.
+    fn is_below(&self, point: &mut PhaseBuilder, at: Value) -> Value {
+        let element = point.load(self.sorted, &[At::Value(at)]);
+        let element = point.convert(element, self.compared);
+        let (first, second) = if self.right { (self.number, element) } else { (element, self.number) };
+        let mut before = point.apply(scalar::LT, &[first, second]);
+        if let Some([is_number, is_nan]) = self.nan {
+            let row = if self.right { scalar::NE } else { scalar::EQ };
+            let other = point.apply(row, &[element, element]);
+            let last = point.apply(scalar::AND, &[if self.right { is_number } else { is_nan }, other]);
+            before = point.apply(scalar::OR, &[before, last]);
+        }
+        if self.right { point.apply(scalar::NOT, &[before]) } else { before }
+    }
+
+    /// The position at which the number belongs; `start` is 0.
+    fn place(&self, point: &mut PhaseBuilder, start: Value) -> Value {
+        let mut place = start;
+        // The result is one of the `left + 1` positions from `place` on.
+        let mut left = self.sorted.shape[0] as i64;
         while left > 1 {
             let half = left / 2;
             let step = point.number(DType::I64, half.into());
@@ -62,22 +92,18 @@ pub(crate) fn lower(op: &SearchSorted, to: &mut Lowering<'_>, node: &Node, input
                 let back = point.number(DType::I64, (half - 1).into());
                 point.apply(scalar::ADD, &[place, back])
             };
-            let taken = below(&mut point, at);
+            let taken = self.is_below(point, at);
             place = point.apply(scalar::WHERE, &[taken, next, place]);
             left -= half;
         }
-        let taken = below(&mut point, place);
+        let taken = self.is_below(point, place);
         let taken = point.convert(taken, DType::I64);
-        place = point.apply(scalar::ADD, &[place, taken]);
+        point.apply(scalar::ADD, &[place, taken])
     }
-    point.store(target, &shape, &here, place, None);
-    point.finish();
-    to.push(nest);
-    Ok(vec![View::whole(target, &shape)])
 }
 
 impl Lowering<'_> {
-    /// By a library op, if the device has it, and the sorted vector does not have to be copied for it.
+    /// The search as a library op, if the device has it and the sorted vector need not be copied for it.
     fn search_by_library(&mut self, op: SearchSorted, node: &Node, inputs: &[View]) -> Option<View> {
         let [sorted, asked] = inputs else { return None };
         let (dtype, shape) = (self.dtype(node.inputs[0]), self.shape(node.outputs[0]));

@@ -1,4 +1,4 @@
-//! Windows are views; what sums, pads and spreads them are gathers.
+//! Windows are views. Their sums, padding and spreading are gathers.
 
 use crate::dtype::DType;
 use crate::graph::Node;
@@ -18,7 +18,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// How many pairs of position and offset are looked at for an element.
+    /// The number of pairs of position and offset that are tried for an element.
     fn taps(&self) -> u64 {
         let taps = if self.dilation == 1 { self.offsets.div_euclid(self.stride) } else { self.offsets };
         let rest = self.dilation == 1 && self.offsets % self.stride != 0;
