@@ -73,8 +73,10 @@ pub fn jvp(
 /// `wrt`: of shape `(length, shape of the Variable)`.
 ///
 /// The backward pass is computed once for all rows, with one more axis in front, so it takes as much memory
-/// as that of a batch of as many. Where an op of it has no rule for that (sorting, say), rows are written one
-/// by one, if the type knows how many there are.
+/// as that of a batch of as many. Where an op of it has no rule for that ([`Op::batch`]), rows are written
+/// one by one, if the type knows how many there are.
+///
+/// [`Op::batch`]: crate::ops::Op::batch
 ///
 /// ```
 /// use workalike::prelude::*;

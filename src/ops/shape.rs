@@ -2,8 +2,9 @@
 
 pub(crate) mod lower;
 
+use super::batching::{Batch, Batched, BatchedOutputs, only};
 use super::sum_like::{may_repeat, sum_to};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, AxisRead, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
@@ -97,6 +98,11 @@ impl Op for DimShuffle {
         Ok(vec![Some(DimShuffle::of(g, back)?)])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let order = std::iter::once(Some(0)).chain(self.order.iter().map(|o| o.map(|axis| axis + 1)));
+        only(DimShuffle::of(&at.with_axis(0)?, order.collect()))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let x = &inputs[0];
         let (shape, strides) = (self.apply_to(x.shape(), 1), self.apply_to(x.strides(), 0));
@@ -109,6 +115,11 @@ impl Op for DimShuffle {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         self.order[axis].map(|from| (0, from)).into_iter().collect()
+    }
+
+    fn axis_read(&self, _: usize, axis: usize, _: &[Known]) -> AxisRead {
+        let to = self.order.iter().position(|from| *from == Some(axis));
+        to.map_or(AxisRead::All, AxisRead::Passed)
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
@@ -303,6 +314,11 @@ impl Op for Reshape {
         Ok(grads)
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some((extents, further)) = at.extents(&self.extents) else { return Ok(None) };
+        only(Reshape::of(&at.repeated(0)?, extents, &further))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = concrete(self, inputs)?;
         Ok(vec![inputs[0].reshaped(&shape)?])
@@ -419,6 +435,11 @@ impl Op for BroadcastTo {
         Ok(grads)
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some((extents, further)) = at.extents(&self.extents) else { return Ok(None) };
+        only(BroadcastTo::of(&at.with_axis(0)?, extents, &further))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = concrete(self, inputs)?;
         Ok(vec![inputs[0].broadcast_to(&shape)?])
@@ -482,6 +503,10 @@ impl Op for BroadcastLike {
         let repeated = |axis: usize| may_repeat(&at.inputs[0], &at.inputs[1], axis);
         let grad = at.output_grads[0].as_ref().map(|g| sum_to(g, &at.inputs[0], repeated));
         Ok(vec![grad.transpose()?, None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        only(BroadcastLike::of(&at.with_axis(0)?, &at.repeated(1)?))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -558,6 +583,11 @@ impl Op for ShapeOf {
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let extent = ShapeOf::of(&at.with_axis(0)?, self.axis + 1)?;
+        Ok(Some(vec![Batched::shared(extent)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
