@@ -60,6 +60,22 @@ fn the_portable_half_knows_no_device() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// Ops find out about each other by methods of `Op`, so that an op of another crate is treated alike.
+#[test]
+fn batching_and_lowering_name_no_op_types() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let folders: Vec<PathBuf> = fs::read_dir(src.join("ops")).unwrap().map(|e| e.unwrap().path()).collect();
+    let families = folders.iter().filter(|path| path.is_dir());
+    let all = [src.join("lower"), src.join("grad")];
+    let mut broken = Vec::new();
+    for file in families.chain(&all).flat_map(|folder| rust_files(folder)) {
+        let text = fs::read_to_string(&file).unwrap();
+        let casts = code(&text).filter(|(_, line)| line.contains("downcast"));
+        broken.extend(casts.map(|(number, _)| format!("{}:{number} downcasts an op", file.display())));
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
 /// The test above can fail.
 #[test]
 fn names_are_found() {

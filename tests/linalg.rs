@@ -4,6 +4,7 @@
 
 use workalike::ops::linalg::SolveTriangular;
 use workalike::prelude::*;
+use workalike::rehost::device::Interpreter;
 
 fn numbers(output: &Variable) -> Vec<f64> {
     let f = function(()).output(output).compile().unwrap();
@@ -61,6 +62,34 @@ fn only_exactly_singular_matrices_are_refused() {
     let f = function(()).output(linalg::inv(&singular)).compile().unwrap();
     let error = f.call(args![]).unwrap_err().to_string();
     assert!(error.contains("singular matrix") && !error.contains("batch"), "{error}");
+}
+
+/// The first matrix of a batch that is refused: devices and the reference call it by the same words.
+#[test]
+fn errors_name_the_matrix_of_the_batch() {
+    let (a, b) = (tensor3::<f64>("a"), constant(vec![1.0, 2.0]));
+    let (good, bad) = ([4.0, 1.0, 1.0, 3.0], [0.0; 4]);
+    let batches = [(vec![bad], 0), (vec![good, good, bad, good, bad], 2), (vec![bad, good, bad], 0)];
+    for (output, trouble) in [
+        (linalg::cholesky(&a), "matrix is not positive definite"),
+        (linalg::cholesky_upper(&a), "matrix is not positive definite"),
+        (linalg::solve(&a, &b), "singular matrix"),
+        (linalg::inv(&a), "singular matrix"),
+        (linalg::solve_triangular(&a, &b, SolveTriangular::UPPER), "singular matrix"),
+    ] {
+        let f = function([&a]).output(&output).compile().unwrap();
+        let (host, interpreter) = (f.optimize(Host::threads(2).strict()), f.optimize(Interpreter.strict()));
+        let mut simulators = [host.unwrap(), interpreter.unwrap()];
+        for (matrices, first) in &batches {
+            let given = Value::from_vec(&[matrices.len(), 2, 2], matrices.concat()).unwrap();
+            let mut errors = vec![f.call_reference(args![&given]).unwrap_err().to_string()];
+            errors.extend(simulators.iter_mut().map(|s| s.call(args![&given]).unwrap_err().to_string()));
+            let matrix = format!("matrix {first} of the batch");
+            for error in errors {
+                assert!(error.contains(trouble) && error.contains(&matrix), "{matrix}: {error}");
+            }
+        }
+    }
 }
 
 #[test]

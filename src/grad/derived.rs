@@ -72,9 +72,11 @@ pub fn jvp(
 /// The derivatives of each element of `expression`, 0-d or a vector of any length, with respect to each of
 /// `wrt`: of shape `(length, shape of the Variable)`.
 ///
-/// The backward pass is computed once for all rows, with one more axis in front, so it takes `length` times
-/// the memory of one row. If an op has no rule for that (sorting, for example), rows are computed one by one,
-/// provided that the type knows their number.
+/// The backward pass is computed once for all rows, with one more axis in front, so it takes as much memory
+/// as that of a batch of as many. Where an op of it has no rule for that ([`Op::batch`]), rows are written
+/// one by one, if the type knows how many there are.
+///
+/// [`Op::batch`]: crate::ops::Op::batch
 ///
 /// ```
 /// use workalike::prelude::*;

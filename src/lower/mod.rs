@@ -31,7 +31,8 @@
 //! `position` the status word that it returns, with [`Lowering::report`]. The call then fails at this node
 //! with [`Op::trouble`](crate::ops::Op::trouble), and stores no updates. An op that reports names its indices
 //! in [`Op::index_inputs`](crate::ops::Op::index_inputs). Other conditions store that number in
-//! [`Lowering::status`] where they fail.
+//! [`Lowering::status`] where they fail. [`Lowering::report_first`] also reports which part of an input is
+//! wrong.
 //!
 //! ```
 //! use workalike::graph::Node;
@@ -66,8 +67,9 @@
 // - here: the state of `Lowering`; `append`: its methods for ops; `abilities`: what the device offers;
 // - `program`: the result; `view`: the layout of a Var in a buffer; `build`: construction of Nests;
 // - `verify`: checks that the steps and views of an op are well-formed;
+// - `readers`: what the readers of a Var need of it;
 // - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: the
-//   points that must be visited for that;
+//   points that must be visited for that; `part_reports`: which part of an input is wrong;
 // - `tidy`: removal of unused operands and values.
 
 mod abilities;
@@ -76,7 +78,9 @@ pub(crate) mod bounds_reports;
 mod build;
 pub(crate) mod checks;
 pub(crate) mod index_check;
+pub(crate) mod part_reports;
 pub mod program;
+mod readers;
 pub(crate) mod tidy;
 mod verify;
 mod view;
@@ -117,14 +121,18 @@ pub struct Lowering<'a> {
     pub(crate) needed: Vec<bool>,
     /// For each node, the number of its leading inputs that it reads.
     reads: Vec<usize>,
-    /// A node that was taken to read only some of its inputs runs on the host, which reads all: the graph is
-    /// lowered again with [`Lowering::reads`].
+    /// A node reads what was not computed: it runs on the host, or did not take a mask. Lower again with
+    /// [`Lowering::reads`] and [`Lowering::computed`].
     incomplete: bool,
     /// For each Var, the nodes that read it; computed on first use.
     readers: OnceCell<Vec<Vec<usize>>>,
-    /// For positions that are not computed, since all their readers can use the mask instead: the mask.
+    /// For positions that are not computed, because all nodes that read them can do with the mask: the mask.
     pub(crate) masks: HashMap<VarId, BufferId>,
-    /// Inputs and shared variables that hold only indices in range.
+    /// The positions in whose place the current node took the mask.
+    pub(crate) by_mask: Option<VarId>,
+    /// Positions that must be computed: a node that was to take the mask did not.
+    computed: HashSet<VarId>,
+    /// What holds only indices in range.
     pub(crate) trusted: &'a Trusted,
     /// There are updates, which must not be stored if an index is out of range.
     pub(crate) transactional: bool,
@@ -160,6 +168,7 @@ pub(crate) fn lower(
 ) -> Result<Program> {
     let reads = |node: &Node| node.op.read_inputs(node.inputs.len()).min(node.inputs.len());
     let mut reads: Vec<usize> = graph.nodes.iter().map(reads).collect();
+    let mut computed = HashSet::new();
     loop {
         let mut state = Lowering {
             graph,
@@ -173,6 +182,8 @@ pub(crate) fn lower(
             incomplete: false,
             readers: OnceCell::new(),
             masks: HashMap::new(),
+            by_mask: None,
+            computed,
             trusted,
             transactional: own_updates(graph).next().is_some(),
             checked: vec![],
@@ -185,8 +196,8 @@ pub(crate) fn lower(
         if !state.incomplete {
             return Ok(state.program);
         }
-        // Whether a node runs on the host, which reads all of its inputs, is known only after it was lowered.
-        reads = state.reads;
+        // That a node runs on the host, which reads all of its inputs, shows only once it was tried.
+        (reads, computed) = (state.reads, state.computed);
     }
 }
 
@@ -283,17 +294,6 @@ impl Lowering<'_> {
         self.program.buffer(value.dtype(), &wide(value.shape()), role)
     }
 
-    /// For each Var, the nodes that read it.
-    pub(crate) fn readers(&self) -> &[Vec<usize>] {
-        self.readers.get_or_init(|| {
-            let mut readers = vec![vec![]; self.graph.vars.len()];
-            for (at, node) in self.graph.nodes.iter().enumerate() {
-                node.inputs.iter().for_each(|&id| readers[id as usize].push(at));
-            }
-            readers
-        })
-    }
-
     /// The node's outputs on the device if there is a rule, else by a host node.
     fn lower_or_host(&mut self, node: &Node) -> Result<Vec<View>> {
         let inputs = self.input_views(node)?;
@@ -318,6 +318,7 @@ impl Lowering<'_> {
                 Ok(views)
             }
         });
+        self.check_masks(node, lowered.is_ok());
         let why = match lowered {
             Ok(views) => return Ok(views),
             Err(why) => why,

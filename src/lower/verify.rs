@@ -87,11 +87,7 @@ impl Lowering<'_> {
             }
         }
         for store in phase.stores.iter().filter(|store| is_status(store.operand)) {
-            let number = match phase.block.insts.get(store.value as usize) {
-                Some(Inst::Const(number)) => Some(number.to_i128()),
-                _ => None,
-            };
-            if number != Some(expected) || store.add || !store.index.is_empty() {
+            if !self.is_report(&phase.block.insts, store.value) || store.add || !store.index.is_empty() {
                 return refused();
             }
         }

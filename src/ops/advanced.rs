@@ -3,6 +3,7 @@
 pub(crate) mod lower;
 mod scatter;
 
+use super::batching::{Batch, BatchedOutputs, first_behind, only};
 use super::elemwise::{broadcast_shapes, broadcast_types};
 use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
@@ -159,6 +160,11 @@ fn holds(x: &Variable, indices: &[Variable]) -> Result<Variable> {
     DimShuffle::keep_dims(&last, &(rank..rank + x.ndim() - indices.len()).collect::<Vec<_>>())
 }
 
+/// The number of axes of index arrays.
+fn rank_of(indices: &[Variable]) -> usize {
+    indices.iter().map(Variable::ndim).max().unwrap_or(0)
+}
+
 impl Op for AdvancedSubtensor {
     fn id(&self) -> &'static str {
         "advanced_subtensor"
@@ -181,6 +187,14 @@ impl Op for AdvancedSubtensor {
             grads[0] = Some(Variable::apply1(AdvancedIncSubtensor { set: false }, &inputs)?);
         }
         Ok(grads)
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some(indices) = at.same(1) else { return Ok(None) };
+        let (count, rank) = (indices.len(), rank_of(&indices));
+        let x = first_behind(&at.with_axis(0)?, count)?;
+        let inputs: Vec<Variable> = std::iter::once(x).chain(indices).collect();
+        only(Variable::apply1(AdvancedSubtensor, &inputs)?.try_moveaxis(rank as isize, 0))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -211,6 +225,10 @@ impl Op for AdvancedSubtensor {
 
     fn index_inputs(&self, count: usize) -> Vec<usize> {
         (1..count).collect()
+    }
+
+    fn takes_from(&self, positions: usize, count: usize) -> Option<usize> {
+        (positions == 1 && count == 2).then_some(0)
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
@@ -270,6 +288,14 @@ impl Op for AdvancedIncSubtensor {
             });
         }
         Ok(grads)
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some(indices) = at.same(2) else { return Ok(None) };
+        let (count, rank) = (indices.len(), rank_of(&indices));
+        let first = [first_behind(&at.repeated(0)?, count)?, first_behind(&at.with_axis(1)?, rank)?];
+        let inputs: Vec<Variable> = first.into_iter().chain(indices).collect();
+        only(Variable::apply1(*self, &inputs)?.try_moveaxis(count as isize, 0))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

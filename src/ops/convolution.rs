@@ -1,10 +1,11 @@
 //! The convolution of images by filters, and its gradients: one op in three roles.
 
+mod batch;
 mod lower;
 mod perform;
 
 use super::windows::{effective_extent, may_be_equal, static_shape_text, window_count};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, ints};
+use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
@@ -275,6 +276,10 @@ impl Op for Convolution {
                 None,
             ],
         })
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        self.batched(at)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -90,12 +90,16 @@ impl Op for ARange {
         lower::lower(self, to, node, inputs)
     }
 
-    fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
+    fn range(&self, inputs: &[Known]) -> Option<[i128; 2]> {
         let known = |at: usize| {
             let scalar = inputs.get(at)?.value?.to_scalar()?;
             scalar.dtype().is_integer().then(|| scalar.to_i128())
         };
-        let (start, step) = (known(0)?, known(2)?);
+        Some([known(0)?, known(2)?])
+    }
+
+    fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
+        let [start, step] = self.range(inputs)?;
         let steps = (*result.first()? as i128).checked_sub(1)?;
         if steps < 0 {
             return Some(0..0);

@@ -7,8 +7,8 @@ use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::reduce::fold_name;
 use super::{
-    AdvancedIncSubtensor, Attr, Attributes, DimShuffle, Gradient, Known, Op, Reduce, ShapeOf, arange,
-    expect_inputs, where_, zeros_like,
+    AdvancedIncSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, Reduce,
+    ShapeOf, arange, expect_inputs, where_, zeros_like,
 };
 use crate::dtype::DType;
 use crate::error::Result;
@@ -191,6 +191,10 @@ impl Op for CumOp {
             Fold::Product => self.product_grad(x, y, g)?,
             _ => self.extreme_grad(x, y, g)?,
         })])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(CumOp { axis: self.axis + 1, ..*self })
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -4,7 +4,7 @@ pub(crate) mod lower;
 
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
-use super::{Attr, Attributes, DimShuffle, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
@@ -137,6 +137,10 @@ impl Op for Elemwise {
         Ok(result)
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let given: Vec<DType> = inputs.iter().map(Value::dtype).collect();
         let refuse = |message: String| Error::mismatch(self.label(), "inputs it accepts", message);
@@ -199,6 +203,10 @@ impl Op for Cast {
         let smooth = at.inputs[0].dtype().is_float() && self.dtype.is_float();
         let grad = at.output_grads[0].as_ref().filter(|_| smooth);
         Ok(vec![grad.map(|g| cast(g, at.inputs[0].dtype())).transpose()?])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -1,6 +1,6 @@
 //! Ops that change a gradient and nothing else: each returns its input.
 
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
@@ -91,6 +91,10 @@ impl Op for WithGradient {
             Passes::Clipped { low, high } => Some(g.try_clip(low, high)?),
             Passes::Scaled(by) => Some(g.try_mul(by)?),
         }])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod lower;
 
+use super::batching::{Batch, BatchedOutputs, only};
 use super::elemwise::cast;
 use super::index_expression::range;
 use super::methods::fail;
@@ -95,6 +96,12 @@ impl Op for Join {
             start = stop;
         }
         Ok(grads)
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let inputs: Vec<Variable> =
+            (0..at.inputs.len()).map(|input| at.repeated(input)).collect::<Result<_>>()?;
+        only(Variable::apply1(Join { axis: self.axis + 1 }, &inputs))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -3,9 +3,9 @@
 //! The axes before the last two are a batch. Matrices are of float32 or float64; integers and bools become
 //! float64, and halves are refused, as in NumPy. No function symmetrizes its argument or checks symmetry.
 //!
-//! A singular matrix, or one that is not positive definite, is an error of the call, which names the op and
-//! its node; that of `call_reference` also names the first such matrix of the batch. A NaN in a matrix gives
-//! NaN, except in [`cholesky()`], where it is an error.
+//! A singular matrix, or one that is not positive definite, is an error of the call, which names the op, its
+//! node and the first such matrix of the batch; that of `call_reference` also names the pivot. A NaN in a
+//! matrix gives NaN, except in [`cholesky()`], where it is an error.
 //!
 //! ```
 //! use workalike::prelude::*;
@@ -207,9 +207,19 @@ fn order(shape: &[usize]) -> Result<(usize, &[usize]), String> {
     }
 }
 
-/// Which matrix of a batch an error is about; nothing for a matrix alone.
+/// What an error calls a matrix, if there is a batch of them.
+fn matrix_of(batch: &[usize], at: usize) -> Option<String> {
+    (!batch.is_empty()).then(|| format!("matrix {at} of the batch"))
+}
+
+/// Which matrix of a batch an error is about, behind what is wrong with it.
 fn which(batch: &[usize], at: usize) -> String {
-    if batch.is_empty() { String::new() } else { format!(" (matrix {at} of the batch)") }
+    matrix_of(batch, at).map_or_else(String::new, |matrix| format!(" ({matrix})"))
+}
+
+/// [`matrix_of`], by the extents of an op's inputs, the first of which are the matrices.
+fn matrix_in(inputs: &[&[usize]], at: usize) -> Option<String> {
+    matrix_of(order(inputs.first()?).ok()?.1, at)
 }
 
 /// The elements of the matrices of a batch of this shape; of one matrix alone where all are the same.

@@ -10,6 +10,7 @@ mod advanced_fold;
 mod along_axis;
 mod assert;
 mod axes;
+pub(crate) mod batching;
 mod contract;
 mod convolution;
 mod convolutions;
@@ -57,6 +58,7 @@ pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
 pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
+pub use batching::{Batch, Batched, BatchedOutputs};
 pub use convolution::{Convolution, ConvolutionRole};
 pub use convolutions::{Conv, Padding};
 pub use creation::{ARange, arange, arange_between, full, full_like, linspace, ones_like, zeros_like};
@@ -127,6 +129,25 @@ pub struct Known<'a> {
     pub shape: &'a [usize],
     /// Its value, if the op needs it for its shapes (see [`Op::shape_values`]).
     pub value: Option<&'a Value>,
+}
+
+/// What an op reads along an axis of an input: what [`Op::axis_read`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisRead {
+    /// Any positions.
+    All,
+    /// These positions alone.
+    Slice {
+        /// The first position.
+        start: i64,
+        /// From one position to the next.
+        step: i64,
+        /// How many positions.
+        count: usize,
+    },
+    /// All positions, and does nothing but pass them on: its only result is the input with its axes in
+    /// another order, new axes of extent 1 among them, and this axis of the result is the input's.
+    Passed(usize),
 }
 
 /// What [`Op::grad`] may use.
@@ -221,9 +242,38 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// What it reads along an axis of an input. An op whose readers need a part of its result may compute
+    /// only that. The values of inputs are those that constants and extents decide.
+    fn axis_read(&self, input: usize, axis: usize, inputs: &[Known]) -> AxisRead {
+        let _ = (input, axis, inputs);
+        AxisRead::All
+    }
+
+    /// The first element of its result, a vector of integers, and the difference from each to the next, where
+    /// it is such a range.
+    fn range(&self, inputs: &[Known]) -> Option<[i128; 2]> {
+        let _ = inputs;
+        None
+    }
+
+    /// The input of which it takes the elements at the positions that input `positions` of `count` holds, if
+    /// it does nothing else and its `lower` asks [`Lowering::compressed`] first. Where only such ops read the
+    /// positions at which a mask is true, the positions are not computed.
+    fn takes_from(&self, positions: usize, count: usize) -> Option<usize> {
+        let _ = (positions, count);
+        None
+    }
+
     /// The error message for a report of a device at a node of this op.
     fn trouble(&self) -> String {
         "an index is out of range".into()
+    }
+
+    /// What the error calls the part of the input that is wrong, where [`Lowering::report_first`] found it;
+    /// `inputs` are the extents of the inputs. None if the error does not name it.
+    fn trouble_part(&self, part: usize, inputs: &[&[usize]]) -> Option<String> {
+        let _ = (part, inputs);
+        None
     }
 
     /// Whether it has an effect besides its result, so that it is performed even if its result is known or
@@ -245,6 +295,16 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// # Errors
     /// If the gradient cannot be expressed.
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>>;
+
+    /// Its outputs for a whole batch of inputs (a batching rule, as of JAX's `vmap`). The default has none,
+    /// and [`jacobian`](crate::grad::jacobian) differentiates row by row.
+    ///
+    /// # Errors
+    /// If the expression is ill-typed.
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let _ = at;
+        Ok(None)
+    }
 
     /// The reference implementation, on host arrays: it defines the op.
     ///

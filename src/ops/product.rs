@@ -3,6 +3,7 @@
 pub(crate) mod factors;
 pub(crate) mod lower;
 
+use super::batching::{Batch, BatchedOutputs, first_behind, only};
 use super::contract::{Label, contract, without};
 use super::elemwise::{broadcast_shapes, broadcast_types, cast, elemwise};
 use super::methods::fail;
@@ -146,6 +147,21 @@ impl Op for Dot {
         };
         let [x, y] = [&at.inputs[0], &at.inputs[1]];
         Ok(vec![Some(sum_to(&da, x, may(y))?), Some(sum_to(&db, y, may(x))?)])
+    }
+
+    /// The batch axis is one of the left factor's own, or of the right one's, where only that one has it;
+    /// else one more that both have.
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let [a, b] = at.inputs else { return Ok(None) };
+        only(match (a.batched, b.batched) {
+            (true, false) if self.batch == 0 => self.of(&a.variable, &b.variable),
+            (false, true) if self.batch == 0 => {
+                let left = a.variable.ndim() - self.contracted;
+                let product = self.of(&a.variable, &first_behind(&b.variable, self.contracted)?)?;
+                product.try_moveaxis(left as isize, 0)
+            }
+            _ => Dot { batch: self.batch + 1, ..*self }.of(&at.with_axis(0)?, &at.with_axis(1)?),
+        })
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -3,7 +3,7 @@
 pub(crate) mod lower;
 
 use super::shape::{BroadcastLike, DimShuffle};
-use super::{Attr, Attributes, Gradient, Known, Op, elemwise, expect_inputs, ints};
+use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, elemwise, expect_inputs, ints};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
@@ -206,6 +206,11 @@ fn kept_axis(folded: &[usize], axis: usize, input: &Variable) -> Vec<(usize, usi
     kept.map(|from| (0, from)).into_iter().collect()
 }
 
+/// Axes that have one more before them.
+fn behind_batch(axes: &[usize]) -> Vec<usize> {
+    axes.iter().map(|axis| axis + 1).collect()
+}
+
 impl Op for Reduce {
     fn id(&self) -> &'static str {
         "reduce"
@@ -274,6 +279,10 @@ impl Op for Reduce {
         Ok(vec![Some(elemwise::elemwise(scalar::WHERE, parts)?)])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(Reduce { axes: behind_batch(&self.axes), ..self.clone() })
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = without(inputs[0].shape(), &self.axes);
         let size = self.dtype.size();
@@ -335,6 +344,10 @@ impl Op for ArgReduce {
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(ArgReduce { axes: behind_batch(&self.axes), ..self.clone() })
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

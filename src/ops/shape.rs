@@ -7,6 +7,7 @@ pub(crate) mod lower;
 pub use broadcast::{BroadcastLike, BroadcastTo};
 pub use dimshuffle::DimShuffle;
 
+use super::batching::{Batch, Batched, BatchedOutputs, only};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
@@ -199,6 +200,11 @@ impl Op for Reshape {
         Ok(grads)
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some((extents, further)) = at.extents(&self.extents) else { return Ok(None) };
+        only(Reshape::of(&at.repeated(0)?, extents, &further))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = concrete(self, inputs)?;
         Ok(vec![inputs[0].reshaped(&shape)?])
@@ -294,6 +300,11 @@ impl Op for ShapeOf {
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let extent = ShapeOf::of(&at.with_axis(0)?, self.axis + 1)?;
+        Ok(Some(vec![Batched::shared(extent)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

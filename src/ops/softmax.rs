@@ -5,8 +5,8 @@ pub(crate) mod lower;
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
 use super::{
-    Attr, Attributes, DimShuffle, EqualExtents, Gradient, Known, Op, Reduce, arange, expect_inputs,
-    normalize_axis,
+    Attr, Attributes, Batch, BatchedOutputs, DimShuffle, EqualExtents, Gradient, Known, Op, Reduce, arange,
+    expect_inputs, normalize_axis,
 };
 use crate::dtype::DType;
 use crate::error::Result;
@@ -69,6 +69,10 @@ impl Op for Softmax {
             op(scalar::MUL, &op(scalar::SUB, g, &weighted)?, y)?
         };
         Ok(vec![Some(grad)])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(Softmax { axis: self.axis + 1, ..*self })
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -7,8 +7,8 @@ use super::cumulative::{about, positions};
 use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::{
-    AdvancedIncSubtensor, AdvancedSubtensor, Attr, Attributes, DimShuffle, Extent, Gradient, Known, Op,
-    Reduce, Reshape, ShapeOf, expect_inputs, normalize_axis, where_, zeros_like,
+    AdvancedIncSubtensor, AdvancedSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Extent,
+    Gradient, Known, Op, Reduce, Reshape, ShapeOf, expect_inputs, normalize_axis, where_, zeros_like,
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -164,6 +164,10 @@ impl Op for Sort {
         // The positions are a permutation, and sorting one gives its inverse.
         let back = Sort { axis: self.axis, descending: false, first: None, gives: Sorted::Indices };
         Ok(vec![Some(self.picked(g, &Variable::apply1(back, &[indices])?)?)])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(Sort { axis: self.axis + 1, ..*self })
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

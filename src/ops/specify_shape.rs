@@ -1,6 +1,6 @@
 //! Extents that a user asserts.
 
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
@@ -71,6 +71,10 @@ impl Op for SpecifyShape {
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone()])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(SpecifyShape { extents: std::iter::once(None).chain(self.extents.clone()).collect() })
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -174,6 +178,14 @@ impl Op for EqualExtents {
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone(), None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let [x, like] = at.inputs else { return Ok(None) };
+        let (axis, other) = (self.axis + usize::from(x.batched), self.other + usize::from(like.batched));
+        let op = EqualExtents { axis, other, ..*self };
+        let variable = Variable::apply1(op, &[x.variable.clone(), like.variable.clone()])?;
+        Ok(Some(vec![Batched { variable, batched: x.batched }]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -6,7 +6,8 @@ mod write;
 
 pub use slots::{Bound, Slot};
 
-use super::{Attr, Attributes, Gradient, Known, Op, zeros_like};
+use super::batching::{Batch, BatchedOutputs, only};
+use super::{Attr, Attributes, AxisRead, Gradient, Known, Op, zeros_like};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
@@ -56,6 +57,12 @@ fn values_known(inputs: &[Value]) -> Vec<Known<'_>> {
     inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect()
 }
 
+/// The same slots, behind one that takes all of the batch axis.
+fn behind_batch(slots: &[Slot]) -> Vec<Slot> {
+    let whole = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
+    std::iter::once(whole).chain(slots.iter().copied()).collect()
+}
+
 impl Op for Subtensor {
     fn id(&self) -> &'static str {
         "subtensor"
@@ -90,6 +97,12 @@ impl Op for Subtensor {
         Ok(grads)
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some(bounds) = at.same(1) else { return Ok(None) };
+        let inputs: Vec<Variable> = std::iter::once(at.with_axis(0)?).chain(bounds).collect();
+        only(Variable::apply1(Subtensor { slots: behind_batch(&self.slots) }, &inputs))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let known = values_known(inputs);
         let taken = Slot::take(&self.slots, inputs[0].shape(), known_bound(&known, 1));
@@ -99,6 +112,19 @@ impl Op for Subtensor {
 
     fn index_inputs(&self, count: usize) -> Vec<usize> {
         single_indices(&self.slots, 1, count)
+    }
+
+    fn axis_read(&self, input: usize, axis: usize, inputs: &[Known]) -> AxisRead {
+        let taken = || {
+            let (slot, extent) = (*self.slots.get(axis)?, *inputs.first()?.shape.get(axis)?);
+            Slot::take(&[slot], &[extent], known_bound(inputs, 1)).ok()?.pop()
+        };
+        match taken() {
+            Some(Taken { start, step, len }) if input == 0 => {
+                AxisRead::Slice { start, step, count: len.unwrap_or(1) }
+            }
+            _ => AxisRead::All,
+        }
     }
 
     fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
@@ -186,6 +212,13 @@ impl Op for IncSubtensor {
             });
         }
         Ok(grads)
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some(bounds) = at.same(2) else { return Ok(None) };
+        let inputs: Vec<Variable> = [at.repeated(0)?, at.with_axis(1)?].into_iter().chain(bounds).collect();
+        let op = IncSubtensor { slots: behind_batch(&self.slots), set: self.set };
+        only(Variable::apply1(op, &inputs))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -1,6 +1,7 @@
 //! The adjoint of a broadcast: sums over the axes along which something was repeated, known when the graph is
 //! built or only when it runs.
 
+use super::batching::{Batch, BatchedOutputs, only};
 use super::{BroadcastLike, DimShuffle, Gradient, Known, Op, Reduce, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
@@ -54,6 +55,10 @@ impl Op for SumLike {
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let grad = at.output_grads[0].as_ref().map(|g| BroadcastLike::of(g, &at.inputs[0]));
         Ok(vec![grad.transpose()?, None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        only(Variable::apply1(SumLike, &[at.repeated(0)?, at.repeated(1)?]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -2,6 +2,7 @@
 
 pub(crate) mod lower;
 
+use super::batching::{Batch, BatchedOutputs, only};
 use super::shape::ShapeOf;
 use super::{Attributes, Gradient, Known, Op, expect_inputs, ints};
 use crate::dtype::DType;
@@ -177,6 +178,10 @@ impl Op for Windows {
         Ok(vec![Some(Variable::apply1(sum, &[g.clone(), at.inputs[0].clone()])?)])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(self.clone())
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok(vec![self.view(&inputs[0])?])
     }
@@ -243,6 +248,10 @@ impl Op for WindowSum {
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None, None]) };
         Ok(vec![Some(Variable::apply1(self.windows.clone(), std::slice::from_ref(g))?), None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        only(Variable::apply1(self.clone(), &[at.repeated(0)?, at.repeated(1)?]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
+mod batched;
+mod readers;
 mod refused;
 
 use std::any::Any;

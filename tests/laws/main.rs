@@ -179,6 +179,7 @@ macro_rules! finite {
 }
 
 mod algebra;
+mod diagonals;
 mod layout;
 mod products;
 mod registry;

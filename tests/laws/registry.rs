@@ -7,8 +7,9 @@ use workalike::rewrite::{Pass, Rule, argument, uniform};
 use workalike::{Error, Result};
 
 /// The files of laws.
-const LAWS: [&str; 5] = [
+const LAWS: [&str; 6] = [
     include_str!("algebra.rs"),
+    include_str!("diagonals.rs"),
     include_str!("layout.rs"),
     include_str!("products.rs"),
     include_str!("slices.rs"),

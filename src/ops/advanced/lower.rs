@@ -7,7 +7,9 @@ use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::AdvancedSubtensor;
 
 pub(crate) fn gather(_: &AdvancedSubtensor, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-    if let Some(taken) = to.compressed(node, inputs) {
+    if let [_, positions] = node.inputs[..]
+        && let Some(taken) = to.compressed(positions, &inputs[0], node.outputs[0])
+    {
         return Ok(vec![taken]);
     }
     let (mut x, indices) = (inputs[0].clone(), &inputs[1..]);

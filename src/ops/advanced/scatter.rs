@@ -9,7 +9,7 @@ use crate::kernels::ops as scalar;
 use crate::kernels::ops::ScalarOp;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::{ARange, DimShuffle, downcast};
+use crate::ops::AxisRead;
 use crate::value::Value;
 
 /// Estimated cost of a contended atomic addition on a CPU, in plain additions. PoCL measured several.
@@ -275,31 +275,25 @@ impl Lowering<'_> {
         let fixed = self.shapes.fixed[id as usize].as_ref();
         let value = match (&self.graph.var(id).def, fixed) {
             (_, Some(value)) | (Def::Constant(value), None) => value,
-            (Def::Output { node, .. }, None) => {
+            (Def::Output { node, index: 0 }, None) => {
                 let node = &self.graph.nodes[*node as usize];
-                return match downcast::<DimShuffle>(node.op.as_ref()) {
-                    Some(shuffle) if shuffle.order.get(axis) == Some(&Some(0)) => {
-                        self.range_along(node.inputs[0], 0)
-                    }
-                    Some(_) => None,
-                    None if axis == 0 => self.arange_of(id),
-                    None => None,
+                let known = self.known_inputs(node);
+                return match node.op.axis_read(0, 0, &known) {
+                    AxisRead::Passed(to) if to == axis => self.range_along(*node.inputs.first()?, 0),
+                    AxisRead::Passed(_) => None,
+                    // What is negative counts from the end.
+                    _ => match node.op.range(&known)? {
+                        [start, step] if axis == 0 && start >= 0 && step >= 1 => {
+                            Some(Range { start, step, array: 0 })
+                        }
+                        _ => None,
+                    },
                 };
             }
             _ => return None,
         };
         let along = value.shape().iter().enumerate().all(|(a, &extent)| a == axis || extent == 1);
         if along { range_in(value) } else { None }
-    }
-
-    fn arange_of(&self, id: VarId) -> Option<Range> {
-        let Def::Output { node, .. } = self.graph.var(id).def else { return None };
-        let node = &self.graph.nodes[node as usize];
-        downcast::<ARange>(node.op.as_ref())?;
-        let fixed = |at: usize| self.shapes.fixed[node.inputs[at] as usize].as_ref()?.to_scalar();
-        let (start, step) = (fixed(0)?.to_i128(), fixed(2)?.to_i128());
-        // Negative positions count from the end.
-        (start >= 0 && step >= 1).then_some(Range { start, step, array: 0 })
     }
 }
 

@@ -1,13 +1,15 @@
 //! The Cholesky decomposition.
 
 use super::factor::{Llt, Real};
-use super::{order, square_floats, transposed, which};
+use super::{matrix_in, order, square_floats, transposed, which};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{Attr, Attributes, Gradient, Known, Op, SolveTriangular, expect_inputs};
+use crate::ops::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, SolveTriangular, expect_inputs,
+};
 use crate::value::{Element, Value};
 use std::any::Any;
 
@@ -90,6 +92,10 @@ impl Op for Cholesky {
         Ok(vec![Some(lower(&grad)?)])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let factors = match inputs[0].dtype() {
             DType::F32 => self.factors::<f32>(&inputs[0]),
@@ -100,6 +106,10 @@ impl Op for Cholesky {
 
     fn trouble(&self) -> String {
         "matrix is not positive definite".into()
+    }
+
+    fn trouble_part(&self, part: usize, inputs: &[&[usize]]) -> Option<String> {
+        matrix_in(inputs, part)
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

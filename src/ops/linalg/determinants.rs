@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{DimShuffle, Gradient, Known, Op, Solve, expect_inputs};
+use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, Solve, expect_inputs};
 use crate::value::{Element, Value};
 use std::any::Any;
 
@@ -123,6 +123,10 @@ impl Op for Det {
         Ok(vec![Some(times_inverse(&g.try_mul(&at.outputs[0])?, &at.inputs[0])?)])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         determinants(self, &inputs[0], &[|d| d.value])
     }
@@ -163,6 +167,10 @@ impl Op for SlogDet {
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[1] else { return Ok(vec![None]) };
         Ok(vec![Some(times_inverse(g, &at.inputs[0])?)])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

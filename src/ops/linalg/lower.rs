@@ -50,23 +50,18 @@ impl Lowering<'_> {
         Ok(vec![View::whole(target, &shape)])
     }
 
-    /// Reports factors whose diagonal is not finite and positive, and what the library found.
+    /// Reports the first factor whose diagonal is not finite and positive, or of which the library says so.
     fn report_indefinite(&mut self, factors: &View, info: &View) {
-        let (status, number) = (self.status(), self.report());
-        let mut nest = NestBuilder::new("definite", &factors.shape[..2], &[]);
-        let mut point = nest.phase(PhaseKind::Point, &self.program);
-        let pivot = point.load(factors, &[At::Axis(0), At::Axis(1), At::Axis(1)]);
-        let zero = float(&mut point, pivot, 0.0);
-        let positive = point.apply(scalar::GT, &[pivot, zero]);
-        let finite = point.apply(scalar::ISFINITE, &[pivot]);
-        let good = point.apply(scalar::AND, &[positive, finite]);
-        let bad = point.apply(scalar::NOT, &[good]);
-        let found = found(&mut point, info);
-        let fails = point.apply(scalar::OR, &[bad, found]);
-        let number = point.number(DType::I64, number);
-        point.store(status, &[], &[], number, Some(fails));
-        point.finish();
-        self.push(nest);
+        self.report_first("definite", &factors.shape[..2], |point| {
+            let pivot = point.load(factors, &[At::Axis(0), At::Axis(1), At::Axis(1)]);
+            let zero = float(point, pivot, 0.0);
+            let positive = point.apply(scalar::GT, &[pivot, zero]);
+            let finite = point.apply(scalar::ISFINITE, &[pivot]);
+            let good = point.apply(scalar::AND, &[positive, finite]);
+            let bad = point.apply(scalar::NOT, &[good]);
+            let found = found(point, info);
+            point.apply(scalar::OR, &[bad, found])
+        });
     }
 
     /// Solutions by an LU factorization. A matrix with NaN is not singular, and all of its solutions are NaN.
@@ -79,17 +74,12 @@ impl Lowering<'_> {
         let call = linear_algebra(dtype, [batch, n], Problem::LuSolve { columns });
         let [x, info] = self.linear_algebra(call, &[&a, &b], &[&[batch, columns, n], &[batch]])?;
         let nan = self.with_nan(&a);
-        let (status, number) = (self.status(), self.report());
-        let mut nest = NestBuilder::new("singular", &[batch], &[]);
-        let mut point = nest.phase(PhaseKind::Point, &self.program);
-        let found = found(&mut point, &info);
-        let is_nan = point.load(&nan, &[At::Axis(0)]);
-        let numbers = point.apply(scalar::NOT, &[is_nan]);
-        let fails = point.apply(scalar::AND, &[found, numbers]);
-        let number = point.number(DType::I64, number);
-        point.store(status, &[], &[], number, Some(fails));
-        point.finish();
-        self.push(nest);
+        self.report_first("singular", &[batch], |point| {
+            let found = found(point, &info);
+            let is_nan = point.load(&nan, &[At::Axis(0)]);
+            let numbers = point.apply(scalar::NOT, &[is_nan]);
+            point.apply(scalar::AND, &[found, numbers])
+        });
         let target = self.temp(dtype, &[batch, columns, n]);
         let mut nest = NestBuilder::new("solutions", &[batch, columns, n], &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
@@ -115,16 +105,11 @@ impl Lowering<'_> {
         let call = linear_algebra(dtype, [batch, n], problem);
         let [x] = self.linear_algebra(call, &[&a, &b], &[&[batch, columns, n]])?;
         if !unit_diagonal {
-            let (status, number) = (self.status(), self.report());
-            let mut nest = NestBuilder::new("singular", &[batch, n], &[]);
-            let mut point = nest.phase(PhaseKind::Point, &self.program);
-            let pivot = point.load(&a, &[At::Axis(0), At::Axis(1), At::Axis(1)]);
-            let zero = float(&mut point, pivot, 0.0);
-            let fails = point.apply(scalar::EQ, &[pivot, zero]);
-            let number = point.number(DType::I64, number);
-            point.store(status, &[], &[], number, Some(fails));
-            point.finish();
-            self.push(nest);
+            self.report_first("singular", &[batch, n], |point| {
+                let pivot = point.load(&a, &[At::Axis(0), At::Axis(1), At::Axis(1)]);
+                let zero = float(point, pivot, 0.0);
+                point.apply(scalar::EQ, &[pivot, zero])
+            });
         }
         Ok(vec![View::whole(x.buffer, &flipped(&shape)).dimshuffle(&flip(shape.len()))])
     }

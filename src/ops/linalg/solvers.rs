@@ -1,7 +1,7 @@
 //! Systems of linear equations.
 
 use super::factor::{self, Lu, Real, Triangle};
-use super::{elements, order, square_floats, transposed, which};
+use super::{elements, matrix_in, order, square_floats, transposed, which};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
@@ -11,7 +11,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::ops::elemwise::{broadcast_shapes, broadcast_types};
 use crate::ops::methods::unary;
 use crate::ops::sum_like::sum_to;
-use crate::ops::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use crate::ops::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::{Element, Value};
 use std::any::Any;
 
@@ -211,6 +211,10 @@ impl Op for Solve {
         unrepeated(at, [a, b])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let (a, b) = (&inputs[0], &inputs[1]);
         solutions(self, [a, b], |dtype, shape| match dtype {
@@ -221,6 +225,10 @@ impl Op for Solve {
 
     fn trouble(&self) -> String {
         "singular matrix".into()
+    }
+
+    fn trouble_part(&self, part: usize, inputs: &[&[usize]]) -> Option<String> {
+        matrix_in(inputs, part)
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
@@ -280,6 +288,10 @@ impl Op for SolveTriangular {
         unrepeated(at, [a, b])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        at.broadcast(*self)
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let (a, b) = (&inputs[0], &inputs[1]);
         solutions(self, [a, b], |dtype, shape| match dtype {
@@ -290,6 +302,10 @@ impl Op for SolveTriangular {
 
     fn trouble(&self) -> String {
         "singular matrix".into()
+    }
+
+    fn trouble_part(&self, part: usize, inputs: &[&[usize]]) -> Option<String> {
+        matrix_in(inputs, part)
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -9,7 +9,6 @@ use crate::kernels::nest::{Fold, PhaseKind, Value};
 use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View, is_done};
-use crate::ops::{AdvancedSubtensor, downcast};
 
 /// The host worked out how many there are; that the device finds as many is checked.
 pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
@@ -21,9 +20,7 @@ pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node,
     if len == 0 {
         return Ok(vec![found]);
     }
-    if to.only_compresses(node) {
-        // Who takes elements there takes them by the mask itself.
-        to.masks.insert(node.outputs[0], mask);
+    if to.only_compresses(node) && to.leave_out(node.outputs[0], mask) {
         return Ok(vec![found]);
     }
     let mask = View::whole(mask, &[len]);
@@ -146,40 +143,42 @@ impl Lowering<'_> {
     fn only_compresses(&self, node: &Node) -> bool {
         let (mask, positions) = (node.inputs[0], node.outputs[0]);
         let shape = |id: VarId| &self.shapes.shapes[id as usize];
-        let takes = |reader: &&Node| {
-            let compresses = |&x: &VarId| {
-                let (len, kept, taken) =
-                    (shape(mask)[0] as u64, shape(positions)[0] as u64, Some(self.dtype(x)));
-                let compress = NonZero { dtype: DType::Bool, len, kept, taken };
-                reader.inputs[1..] == [positions]
-                    && x != positions
-                    && shape(x) == shape(mask)
-                    && self.abilities.has(&compress)
-            };
-            downcast::<AdvancedSubtensor>(reader.op.as_ref()).is_some()
-                && reader.inputs.first().is_some_and(compresses)
+        let compresses = |x: VarId| {
+            let (len, kept, taken) = (shape(mask)[0] as u64, shape(positions)[0] as u64, Some(self.dtype(x)));
+            let compress = NonZero { dtype: DType::Bool, len, kept, taken };
+            x != positions && shape(x) == shape(mask) && self.abilities.has(&compress)
+        };
+        let takes = |reader: &Node| {
+            let mut read = (0..reader.inputs.len()).filter(|&at| reader.inputs[at] == positions);
+            read.all(|at| {
+                let from = reader.op.takes_from(at, reader.inputs.len());
+                from.and_then(|from| reader.inputs.get(from)).is_some_and(|&x| compresses(x))
+            })
         };
         let mut readers = self.readers()[positions as usize].iter().map(|&at| &self.graph.nodes[at]);
         self.dtype(mask) == DType::Bool
             && shape(mask).len() == 1
             && self.graph.roots().all(|root| root != positions)
-            && readers.all(|reader| !is_done(reader, self.shapes, &self.needed) || takes(&reader))
+            && readers.all(|reader| !is_done(reader, self.shapes, &self.needed) || takes(reader))
     }
 
-    /// The elements where a mask is true, if the positions are taken for nothing else.
-    pub(crate) fn compressed(&mut self, node: &Node, inputs: &[View]) -> Option<View> {
-        let &[_, positions] = &node.inputs[..] else { return None };
+    /// The current node's `output`: the elements of the vector `x` at the positions that its input
+    /// `positions` holds. None if the positions are computed. Where they are not, because all nodes that read
+    /// them say so by [`Op::takes_from`](crate::ops::Op::takes_from), the elements are taken by the mask that
+    /// the positions would be found in.
+    pub fn compressed(&mut self, positions: VarId, x: &View, output: VarId) -> Option<View> {
         let mask = *self.masks.get(&positions)?;
         let Def::Output { node: maker, .. } = self.graph.var(positions).def else { return None };
-        let x = self.whole(&inputs[0]);
-        let (dtype, shape) = (self.dtype(node.outputs[0]), self.shape(node.outputs[0]));
-        let len = inputs[0].shape[0];
-        let compress = NonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(dtype) };
+        let (dtype, shape) = (self.dtype(output), self.shape(output));
+        let (&[len], &[kept]) = (&x.shape[..], &shape[..]) else { return None };
+        let x = self.whole(x);
+        let compress = NonZero { dtype: DType::Bool, len, kept, taken: Some(dtype) };
         let (target, number) = (self.temp(dtype, &shape), self.temp(DType::I64, &[]));
         self.library_into(compress, vec![(mask, 0), (x, 0)], vec![target, number])?;
+        self.by_mask = Some(positions);
         // What is wrong is wrong with the mask.
         let here = std::mem::replace(&mut self.node, maker as usize);
-        self.check_count(&View::whole(number, &[]), &[], shape[0]);
+        self.check_count(&View::whole(number, &[]), &[], kept);
         self.node = here;
         Some(View::whole(target, &shape))
     }

@@ -4,6 +4,7 @@ use super::{DimShuffle, Extent, concrete};
 use crate::error::{Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::ops::batching::{Batch, BatchedOutputs, only};
 use crate::ops::sum_like::{may_repeat, sum_to};
 use crate::ops::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
@@ -79,6 +80,11 @@ impl Op for BroadcastTo {
         Ok(grads)
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let Some((extents, further)) = at.extents(&self.extents) else { return Ok(None) };
+        only(BroadcastTo::of(&at.with_axis(0)?, extents, &further))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = concrete(self, inputs)?;
         Ok(vec![inputs[0].broadcast_to(&shape)?])
@@ -142,6 +148,10 @@ impl Op for BroadcastLike {
         let repeated = |axis: usize| may_repeat(&at.inputs[0], &at.inputs[1], axis);
         let grad = at.output_grads[0].as_ref().map(|g| sum_to(g, &at.inputs[0], repeated));
         Ok(vec![grad.transpose()?, None])
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        only(BroadcastLike::of(&at.with_axis(0)?, &at.repeated(1)?))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -3,7 +3,8 @@
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use crate::ops::batching::{Batch, BatchedOutputs, only};
+use crate::ops::{Attr, Attributes, AxisRead, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::any::Any;
 
@@ -93,6 +94,11 @@ impl Op for DimShuffle {
         Ok(vec![Some(DimShuffle::of(g, back)?)])
     }
 
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let order = std::iter::once(Some(0)).chain(self.order.iter().map(|o| o.map(|axis| axis + 1)));
+        only(DimShuffle::of(&at.with_axis(0)?, order.collect()))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let x = &inputs[0];
         let (shape, strides) = (self.apply_to(x.shape(), 1), self.apply_to(x.strides(), 0));
@@ -105,6 +111,11 @@ impl Op for DimShuffle {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         self.order[axis].map(|from| (0, from)).into_iter().collect()
+    }
+
+    fn axis_read(&self, _: usize, axis: usize, _: &[Known]) -> AxisRead {
+        let to = self.order.iter().position(|from| *from == Some(axis));
+        to.map_or(AxisRead::All, AxisRead::Passed)
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

@@ -1,13 +1,13 @@
 //! Sorts: a library op, where the device has it, or else Nests.
 
 use crate::dtype::DType;
-use crate::graph::{Def, Node, VarId};
+use crate::graph::Node;
 use crate::kernels::library::Sorting;
 use crate::kernels::nest::{Fold, PhaseKind};
 use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View, is_done};
-use crate::ops::{Bound, DimShuffle, Slot, Sort, Sorted, Subtensor, downcast};
+use crate::ops::{AxisRead, Sort, Sorted};
 use std::collections::BTreeSet;
 
 /// Up to so many elements a row is sorted by counting, for each, how many come before it.
@@ -19,6 +19,12 @@ const MANY: usize = 64;
 /// Extents before an axis, along it, and after it.
 pub(crate) fn about(shape: &[u64], axis: usize) -> [u64; 3] {
     [shape[..axis].iter().product(), shape[axis], shape[axis + 1..].iter().product()]
+}
+
+/// A position that is read along an axis, if the axis has it.
+fn position(start: i64, step: i64, at: usize, extent: usize) -> Option<u64> {
+    let place = i64::try_from(at).ok()?.checked_mul(step)?.checked_add(start)?;
+    u64::try_from(place).ok().filter(|&place| place < extent as u64)
 }
 
 pub(crate) fn lower(op: &Sort, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
@@ -62,8 +68,8 @@ pub(crate) fn lower(op: &Sort, to: &mut Lowering<'_>, node: &Node, inputs: &[Vie
 }
 
 impl Lowering<'_> {
-    /// The places along the axis that are read of sorted elements, where all who read them take some that are
-    /// known.
+    /// The positions along the axis that are read of the sorted elements, where all readers take a few that
+    /// are known.
     fn places_read(&self, op: &Sort, node: &Node) -> Option<Vec<u64>> {
         let readers = self.readers();
         let mut places = BTreeSet::new();
@@ -73,53 +79,26 @@ impl Lowering<'_> {
             if self.graph.roots().any(|root| root == id) {
                 return None;
             }
+            let extent = *self.shapes.shapes[id as usize].get(axis)?;
             for reader in readers[id as usize].iter().map(|&at| &self.graph.nodes[at]) {
                 if !is_done(reader, self.shapes, &self.needed) {
                     continue;
                 }
-                match downcast::<DimShuffle>(reader.op.as_ref()) {
-                    Some(moved) => {
-                        let axis = moved.order.iter().position(|from| *from == Some(axis))?;
-                        sorted.push((reader.outputs[0], axis));
-                    }
-                    None => {
-                        let extent = self.shapes.shapes[id as usize][axis];
-                        let (start, step, count) = self.taken(reader, axis, extent)?;
-                        if count > MANY {
-                            return None;
+                let known = self.known_inputs(reader);
+                for input in (0..known.len()).filter(|&input| reader.inputs[input] == id) {
+                    match reader.op.axis_read(input, axis, &known) {
+                        AxisRead::Passed(to) => sorted.push((*reader.outputs.first()?, to)),
+                        AxisRead::Slice { start, step, count } if count <= MANY => {
+                            for at in 0..count {
+                                places.insert(position(start, step, at, extent)?);
+                            }
                         }
-                        places.extend((0..count as i64).map(|at| (start + at * step) as u64));
+                        AxisRead::Slice { .. } | AxisRead::All => return None,
                     }
                 }
             }
         }
         Some(places.into_iter().collect())
-    }
-
-    /// What a node takes along an axis of its first input, where that is known: from where, how far apart,
-    /// how many.
-    fn taken(&self, node: &Node, axis: usize, extent: usize) -> Option<(i64, i64, usize)> {
-        let slots = &downcast::<Subtensor>(node.op.as_ref())?.slots;
-        let bound = |bound: Bound| match bound {
-            Bound::Open => Ok(None),
-            Bound::At(at) => Ok(Some(at)),
-            Bound::Input(input) => {
-                let known = node.inputs.get(1 + input).and_then(|&id| self.known(id));
-                known.map(Some).ok_or_else(String::new)
-            }
-        };
-        let taken = Slot::take(&[*slots.get(axis)?], &[extent], bound).ok()?.pop()?;
-        Some((taken.start, taken.step, taken.len.unwrap_or(1)))
-    }
-
-    /// The value of an integer, where constants and shapes tell.
-    fn known(&self, id: VarId) -> Option<i64> {
-        let constant = || match &self.graph.var(id).def {
-            Def::Constant(value) => Some(value),
-            _ => None,
-        };
-        let value = self.shapes.fixed[id as usize].as_ref().or_else(constant)?;
-        value.to_scalar().map(|s| s.to_i128() as i64)
     }
 
     /// How many elements of its row come before each is where it belongs.

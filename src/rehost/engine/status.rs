@@ -13,14 +13,13 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::Shapes;
+use crate::lower::part_reports::{NODE_BITS, named};
 use crate::lower::program::STATUS_WORDS;
 use crate::rehost::device::{Device, Region};
 use crate::value::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 pub(super) const BYTES: usize = 8 * STATUS_WORDS as usize;
-/// The number of low bits of a report for a node's number plus one; the method's number is above them.
-const NODE_BITS: u32 = 40;
 
 /// The status words of a method, and the calls that may have set them.
 #[derive(Debug)]
@@ -117,22 +116,27 @@ impl Watch {
         Ok((number != 0).then(|| Trouble { good: good.max(0) as u64, error: self.error(number) }))
     }
 
-    /// The error for a report.
+    /// The error for a report; the method's number is above [`NODE_BITS`].
     fn error(&self, number: i64) -> Error {
         let method = (number >> NODE_BITS) as usize;
-        let at = ((number & ((1 << NODE_BITS) - 1)) - 1).max(0) as usize;
         let graphs = self.graphs();
         let known = graphs.iter().find(|(m, ..)| *m == method);
+        let nodes = known.map_or(usize::MAX, |(_, graph, _)| graph.nodes.len());
+        let (at, part) = named(number & ((1 << NODE_BITS) - 1), nodes);
         let node = known.and_then(|(_, graph, shapes)| Some((graph.nodes.get(at)?, shapes)));
         let Some((node, shapes)) = node else {
             let message = "an index is out of range; the call changed nothing".into();
             return Error::Run { op: "index".into(), node: format!("#{at}"), message };
         };
-        let given: Vec<String> =
-            node.inputs.iter().map(|&i| shape_text(&shapes.shapes[i as usize])).collect();
+        let given: Vec<&[usize]> = node.inputs.iter().map(|&i| &shapes.shapes[i as usize][..]).collect();
+        let part = part.and_then(|part| node.op.trouble_part(part, &given));
+        let part = part.map_or_else(String::new, |part| format!("{part}; "));
+        let given: Vec<String> = given.into_iter().map(shape_text).collect();
         let (trouble, place) = (node.op.trouble(), node.written_at());
-        let message =
-            format!("{trouble} (inputs of shapes {}){place}; the call changed nothing", given.join(", "));
+        let message = format!(
+            "{trouble} ({part}inputs of shapes {}){place}; the call changed nothing",
+            given.join(", ")
+        );
         Error::Run { op: node.op.label(), node: format!("#{at}"), message }
     }
 }

@@ -7,12 +7,14 @@
 //! - [`algebra`], [`factors`], [`powers`]: normal forms of sums, of products and quotients, and of powers.
 //! - [`choices`], [`casts`], [`reductions`]: the same for `where` and extrema, conversions, and sums.
 //! - [`slices`]: slices of slices, reads of a part that was just written, assertions known to hold.
+//! - [`diagonals`]: diagonals of products, of elementwise results and of transposes: what traces sum.
 //! - [`products`]: sums of multiples, sums of products that are matrix products, products with zeros.
 //! - [`layout`]: views of views, and views that are the identity.
 
 mod algebra;
 mod casts;
 mod choices;
+mod diagonals;
 mod factors;
 mod inverses;
 mod layout;
@@ -74,6 +76,7 @@ pub(super) static FAMILIES: &[&[BuiltIn]] = &[
     casts::RULES,
     reductions::RULES,
     slices::RULES,
+    diagonals::RULES,
     products::RULES,
     layout::RULES,
 ];

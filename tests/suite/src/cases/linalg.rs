@@ -237,8 +237,8 @@ fn failures(stage: &Stage) -> Result<()> {
         let f = stage.function(&f)?;
         let mut simulator = f.optimize(stage.open()?)?;
         let what = format!("{output:?}");
-        // A device names the node, but not the matrix of the batch.
-        let brief = [words[0], "node"];
+        // A device says which matrix of which node is wrong, and not at which pivot.
+        let brief = [words[0], "matrix 1 of the batch", "node"];
         fails(&what, simulator.call(args![&matrices]), &brief)?;
         fails(&what, simulator.run_n(2, args![&matrices]), &brief)?;
         let words = [words[0], words[1], "matrix 1 of the batch", "node"];

@@ -1,0 +1,132 @@
+//! Batching rules: an op on a whole batch of values of some of its inputs (JAX's `vmap`).
+//!
+//! [`jacobian`](crate::grad::jacobian) differentiates all rows at once. What differs from row to row has one
+//! more axis then, in front: the batch axis. [`Op::batch`] says how an op computes with it.
+
+use super::methods::fail;
+use super::{BroadcastTo, DimShuffle, Extent, Op, ShapeOf};
+use crate::error::Result;
+use crate::graph::{Operand, Variable};
+use crate::value::Value;
+
+/// An input or output of a node, for a whole batch.
+#[derive(Clone, Debug)]
+pub struct Batched {
+    /// With the batch axis in front, if `batched`.
+    pub variable: Variable,
+    /// Whether there is one for each of the batch; else the same one is for all.
+    pub batched: bool,
+}
+
+impl Batched {
+    /// With the batch axis in front.
+    pub fn each(variable: Variable) -> Batched {
+        Batched { variable, batched: true }
+    }
+
+    /// The same for all of the batch.
+    pub fn shared(variable: Variable) -> Batched {
+        Batched { variable, batched: false }
+    }
+}
+
+/// What [`Op::batch`] gives: the outputs for the whole batch, or `None` if there is no rule.
+pub type BatchedOutputs = Result<Option<Vec<Batched>>>;
+
+/// What [`Op::batch`] may use: a node's inputs for a whole batch. At least one of them has the batch axis.
+#[derive(Clone, Copy, Debug)]
+pub struct Batch<'a> {
+    /// The node's inputs.
+    pub inputs: &'a [Batched],
+    /// The extent of the batch axis, a 0-d int64.
+    pub count: &'a Variable,
+}
+
+impl Batch<'_> {
+    fn input(&self, at: usize) -> Result<&Batched> {
+        let count = self.inputs.len();
+        self.inputs
+            .get(at)
+            .ok_or_else(|| fail("batch", format!("expected an input {at}, got {count} inputs")))
+    }
+
+    /// An input with the batch axis in front, of extent 1 if the input is the same for all.
+    ///
+    /// # Errors
+    /// If there is no such input.
+    pub fn with_axis(&self, at: usize) -> Result<Variable> {
+        let Batched { variable, batched } = self.input(at)?;
+        if *batched { Ok(variable.clone()) } else { DimShuffle::keep_dims(variable, &[0]) }
+    }
+
+    /// An input with the batch axis in front, repeated along it if the input is the same for all.
+    ///
+    /// # Errors
+    /// If there is no such input.
+    pub fn repeated(&self, at: usize) -> Result<Variable> {
+        let Batched { variable, batched } = self.input(at)?;
+        if *batched { Ok(variable.clone()) } else { repeated(variable, self.count) }
+    }
+
+    /// The inputs from this one on, if they are the same for all.
+    pub fn same(&self, from: usize) -> Option<Vec<Variable>> {
+        let rest = self.inputs.get(from..)?;
+        rest.iter().map(|input| (!input.batched).then(|| input.variable.clone())).collect()
+    }
+
+    /// `op` on all inputs with the batch axis, of extent 1 where an input is the same for all: the rule of an
+    /// op that broadcasts along leading axes, or has one input. All outputs must have the batch axis.
+    ///
+    /// # Errors
+    /// If the inputs with one more axis do not fit the op.
+    #[track_caller]
+    pub fn broadcast(&self, op: impl Op) -> BatchedOutputs {
+        let inputs: Vec<Variable> =
+            (0..self.inputs.len()).map(|at| self.with_axis(at)).collect::<Result<_>>()?;
+        Ok(Some(Variable::apply(op, &inputs)?.into_iter().map(Batched::each).collect()))
+    }
+
+    /// The extents of a result whose further inputs are extents, with the batch's in front, and the Variables
+    /// among them. None if these are not the same for all.
+    pub(super) fn extents(&self, extents: &[Extent]) -> Option<(Vec<Extent>, Vec<Variable>)> {
+        let mut further = self.same(1)?;
+        let first = match known(self.count) {
+            Some(count) => Extent::Fixed(count),
+            None => {
+                further.push(self.count.clone());
+                Extent::Input(further.len() - 1)
+            }
+        };
+        Some((std::iter::once(first).chain(extents.iter().copied()).collect(), further))
+    }
+}
+
+/// An only output, which has the batch axis.
+pub(super) fn only(output: Result<Variable>) -> BatchedOutputs {
+    output.map(|variable| Some(vec![Batched::each(variable)]))
+}
+
+/// The first axis moved behind so many others.
+pub(super) fn first_behind(x: &Variable, others: usize) -> Result<Variable> {
+    x.try_moveaxis(0, others as isize)
+}
+
+/// The value of an extent, where it is a constant.
+fn known(extent: &Variable) -> Option<usize> {
+    let number = extent.constant_value().and_then(Value::to_scalar)?;
+    usize::try_from(number.to_i128()).ok()
+}
+
+/// `x` again and again, along a new first axis of extent `count`.
+pub(crate) fn repeated(x: &Variable, count: &Variable) -> Result<Variable> {
+    let mut shape = vec![count.clone()];
+    for axis in 0..x.ndim() {
+        shape.push(ShapeOf::of(x, axis)?);
+    }
+    let number = |extent: Variable| match known(&extent) {
+        Some(n) => Operand::Int(n as i128),
+        None => Operand::Variable(extent),
+    };
+    let (extents, further) = Extent::list("jacobian", shape.into_iter().map(number).collect())?;
+    BroadcastTo::of(x, extents, &further)
+}
