@@ -17,6 +17,8 @@
 //!   device supports it;
 //! - [`horizontal_fusion`]: small Nests over the same points that do not depend on each other become one
 //!   launch;
+//! - [`operand_layout`]: an operand that a reduction reads with a stride, many times, is transposed first, for
+//!   a tile interpreter;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod constants;
@@ -27,6 +29,7 @@ mod horizontal_fusion;
 mod inline;
 mod join;
 mod merge;
+mod operand_layout;
 mod split;
 mod store_forwarding;
 mod unit_axes;
@@ -88,6 +91,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
         |op: &dyn LibraryOp, nest: &Verified, operand| abilities.device.library(op, Some((nest, operand)));
     epilogue_fusion::run(&mut program, &takes);
     horizontal_fusion::run(&mut program, properties);
+    operand_layout::run(&mut program, properties);
     split::run(&mut program, properties);
     program
 }
