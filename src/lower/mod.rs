@@ -95,7 +95,7 @@ use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::kernels::nest::Inst;
+use crate::kernels::nest::{Inst, Nest};
 use crate::kernels::ops::ScalarOp;
 use crate::value::Value;
 use index_check::Trusted;
@@ -307,12 +307,12 @@ impl Lowering<'_> {
         let lowered = node.op.lower(self, node, &inputs);
         let lowered = self.mistake.take().map_or(lowered, Err).and_then(|views| {
             self.check_outputs(node, &views)?;
-            let steps = &self.program.steps[steps..];
+            let nests = || self.program.steps[steps..].iter().flat_map(Step::nests);
             if !self.abilities.properties().every_op
-                && let Some(op) = steps.iter().find_map(host_only)
+                && let Some(op) = nests().find_map(host_only)
             {
                 Err(format!("only the host computes {op:?}"))
-            } else if steps.iter().any(uses_f64) && !self.abilities.properties().f64 {
+            } else if !self.abilities.properties().f64 && nests().any(uses_f64) {
                 Err("the device has no float64".into())
             } else {
                 Ok(views)
@@ -353,24 +353,18 @@ impl Lowering<'_> {
     }
 }
 
-/// An op in a step that no device language has.
-fn host_only(step: &Step) -> Option<ScalarOp> {
-    let Step::Nest { nest, .. } = step else { return None };
+/// An op in a Nest that no device language has.
+fn host_only(nest: &Nest) -> Option<ScalarOp> {
     nest.phases.iter().flat_map(|p| &p.block.insts).find_map(|inst| match inst {
         Inst::Op { op, .. } if op.is_host_only() => Some(*op),
         _ => None,
     })
 }
 
-fn uses_f64(step: &Step) -> bool {
-    match step {
-        Step::Nest { nest, .. } => {
-            let insts = || nest.phases.iter().flat_map(|p| &p.block.insts);
-            nest.operands.iter().any(|o| o.dtype == DType::F64)
-                || insts().any(|i| matches!(i, Inst::Cast { to: DType::F64, .. }))
-                || insts().any(|i| matches!(i, Inst::Const(s) if s.dtype() == DType::F64))
-        }
-        // A device that has the op has it in this dtype.
-        Step::Library(_) | Step::Host(_) => false,
-    }
+/// Whether a Nest computes with float64. For a library op the device has said which dtypes it supports.
+fn uses_f64(nest: &Nest) -> bool {
+    let insts = || nest.phases.iter().flat_map(|p| &p.block.insts);
+    nest.operands.iter().any(|o| o.dtype == DType::F64)
+        || insts().any(|i| matches!(i, Inst::Cast { to: DType::F64, .. }))
+        || insts().any(|i| matches!(i, Inst::Const(s) if s.dtype() == DType::F64))
 }

@@ -1,18 +1,22 @@
 //! A Program: what a Function does at one signature, as Nests, library ops and host nodes over buffers.
 //!
 //! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a
-//! device runs it. Nothing in it is bound to memory, and nothing in it names a device.
+//! device runs it. Nothing in it is bound to memory or to a device: buffers name logical devices, which are
+//! numbers.
+//!
+//! - here: buffers, and the [`Program`];
+//! - `step`: the steps, and what passes ask of them.
+
+mod step;
 
 pub use super::index_check::IndexBound;
+pub use step::{Epilogue, HostNode, LibraryStep, Step};
+
 use crate::dtype::DType;
 use crate::kernels::nest::Nest;
-use crate::kernels::verify::Verified;
-use crate::ops::Op;
 use crate::value::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write;
-use std::sync::Arc;
-use workalike_device::LibraryOp;
 
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;
@@ -29,9 +33,25 @@ pub struct Buffer {
     pub shape: Vec<u64>,
     /// Where it lies.
     pub role: Role,
+    /// The device in whose memory it lies.
+    pub device: LogicalDevice,
     /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone, except that a copy
     /// into a part of it may be replaced by the step that computes the copied values.
     pub mutable: bool,
+}
+
+/// A device of a Program, by number. The engine decides which device it stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogicalDevice(pub u16);
+
+impl LogicalDevice {
+    /// The first device of a Program, which is the default of buffers.
+    pub const FIRST: LogicalDevice = LogicalDevice(0);
+
+    /// Its number, unless it is the first: listings name only the others.
+    pub fn listed(self) -> Option<u16> {
+        (self != LogicalDevice::FIRST).then_some(self.0)
+    }
 }
 
 /// Where a buffer lies.
@@ -67,96 +87,6 @@ impl Buffer {
     }
 }
 
-/// One step.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// A Nest; one buffer per operand. Two operands may name one buffer.
-    Nest {
-        /// What is computed.
-        nest: Nest,
-        /// The operands' buffers.
-        buffers: Vec<BufferId>,
-    },
-    /// An op that the device has code of its own for.
-    Library(LibraryStep),
-    /// An op that the device lacks: its `perform`, on copies in host memory. It ends a Segment.
-    Host(HostNode),
-}
-
-/// See [`Step::Library`].
-#[derive(Clone, Debug)]
-pub struct LibraryStep {
-    /// What is computed.
-    pub op: Arc<dyn LibraryOp>,
-    /// The buffers that it reads, and the position of each operand's first element there.
-    pub inputs: Vec<(BufferId, u64)>,
-    /// The buffers that it writes, whole. With an epilogue the only one is not memory: the epilogue's operand
-    /// of this name reads the result directly.
-    pub outputs: Vec<BufferId>,
-    /// Scratch memory.
-    pub scratch: Option<BufferId>,
-    /// The epilogue that is applied to each element of the result.
-    pub epilogue: Option<Epilogue>,
-}
-
-/// An elementwise Nest that is applied to a library op's only result while it is computed: one Point phase
-/// over exactly the result's elements, each point reading its own element.
-#[derive(Clone, Debug)]
-pub struct Epilogue {
-    /// What is computed.
-    pub nest: Verified,
-    /// The operands' buffers; one of them is the result's.
-    pub buffers: Vec<BufferId>,
-}
-
-impl LibraryStep {
-    /// The byte offset of an input's first element within its buffer.
-    pub fn first_byte(&self, input: usize) -> u64 {
-        let operands = self.op.inputs();
-        self.inputs
-            .get(input)
-            .zip(operands.get(input))
-            .map_or(0, |((_, first), operand)| first.saturating_mul(operand.dtype.size() as u64))
-    }
-
-    fn reads(&self) -> Vec<BufferId> {
-        let mut read: Vec<BufferId> = self.inputs.iter().map(|input| input.0).collect();
-        match &self.epilogue {
-            Some(Epilogue { nest, buffers }) => {
-                let others = reads(nest, buffers).into_iter().filter(|b| !self.outputs.contains(b));
-                read.extend(others);
-            }
-            None if self.op.reads_outputs() => read.extend(&self.outputs),
-            None => {}
-        }
-        read
-    }
-
-    fn writes(&self) -> Vec<BufferId> {
-        let mut written = match &self.epilogue {
-            Some(Epilogue { nest, buffers }) => writes(nest, buffers),
-            None => self.outputs.clone(),
-        };
-        written.extend(self.scratch);
-        written
-    }
-}
-
-/// See [`Step::Host`].
-#[derive(Clone, Debug)]
-pub struct HostNode {
-    /// The op.
-    pub op: Arc<dyn Op>,
-    /// Its node in the FunctionGraph.
-    pub node: usize,
-    /// Why it does not run on the device.
-    pub why: String,
-    /// Its inputs.
-    pub inputs: Vec<BufferId>,
-    /// Its outputs.
-    pub outputs: Vec<BufferId>,
-}
-
 /// See the [module](self).
 #[derive(Clone, Debug, Default)]
 pub struct Program {
@@ -178,71 +108,6 @@ pub struct Program {
     pub assumed: Vec<IndexBound>,
 }
 
-impl Step {
-    /// Its name in listings: the kernel's, or the op's.
-    pub fn name(&self) -> String {
-        match self {
-            Step::Nest { nest, .. } => nest.name.clone(),
-            Step::Library(LibraryStep { op, epilogue: None, .. }) => op.name(),
-            Step::Library(LibraryStep { op, epilogue: Some(epilogue), .. }) => {
-                format!("{}_{}", op.name(), epilogue.nest.name)
-            }
-            Step::Host(node) => node.op.label(),
-        }
-    }
-
-    /// Buffers it reads, including buffers it adds to.
-    pub fn reads(&self) -> Vec<BufferId> {
-        match self {
-            Step::Nest { nest, buffers } => reads(nest, buffers),
-            Step::Library(library) => library.reads(),
-            Step::Host(node) => node.inputs.clone(),
-        }
-    }
-
-    /// Buffers it writes.
-    pub fn writes(&self) -> Vec<BufferId> {
-        match self {
-            Step::Nest { nest, buffers } => writes(nest, buffers),
-            Step::Library(library) => library.writes(),
-            Step::Host(node) => node.outputs.clone(),
-        }
-    }
-
-    /// Every mention of a buffer, to be renamed.
-    pub(crate) fn buffers_mut(&mut self) -> Vec<&mut BufferId> {
-        match self {
-            Step::Nest { buffers, .. } => buffers.iter_mut().collect(),
-            Step::Library(LibraryStep { inputs, outputs, scratch, epilogue, .. }) => {
-                let more = epilogue.iter_mut().flat_map(|e| &mut e.buffers);
-                inputs
-                    .iter_mut()
-                    .map(|input| &mut input.0)
-                    .chain(outputs)
-                    .chain(scratch)
-                    .chain(more)
-                    .collect()
-            }
-            Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).collect(),
-        }
-    }
-}
-
-fn reads(nest: &Nest, buffers: &[BufferId]) -> Vec<BufferId> {
-    let mut read = vec![false; buffers.len()];
-    nest.phases.iter().flat_map(|p| &p.block.insts).for_each(|inst| {
-        if let crate::kernels::nest::Inst::Load { operand, .. } = inst {
-            read[*operand] = true;
-        }
-    });
-    nest.phases.iter().flat_map(|p| &p.stores).filter(|s| s.add).for_each(|s| read[s.operand] = true);
-    buffers.iter().zip(read).filter(|(_, r)| *r).map(|(b, _)| *b).collect()
-}
-
-fn writes(nest: &Nest, buffers: &[BufferId]) -> Vec<BufferId> {
-    nest.operands.iter().zip(buffers).filter(|(o, _)| o.written).map(|(_, b)| *b).collect()
-}
-
 impl Program {
     /// The buffer at the canonical address of each shared variable; the first, if there are several.
     pub(crate) fn homes(&self) -> HashMap<usize, BufferId> {
@@ -255,10 +120,25 @@ impl Program {
         homes
     }
 
-    /// A new buffer.
+    /// A new buffer, on the first device.
     pub fn buffer(&mut self, dtype: DType, shape: &[u64], role: Role) -> BufferId {
-        self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, mutable: false });
+        let device = LogicalDevice::FIRST;
+        self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, device, mutable: false });
         self.buffers.len() - 1
+    }
+
+    /// A new buffer, on the device of another one.
+    pub(crate) fn buffer_beside(
+        &mut self,
+        other: BufferId,
+        dtype: DType,
+        shape: &[u64],
+        role: Role,
+    ) -> BufferId {
+        let device = self.buffers.get(other).map_or(LogicalDevice::FIRST, |buffer| buffer.device);
+        let id = self.buffer(dtype, shape, role);
+        self.buffers[id].device = device;
+        id
     }
 
     /// The buffer at this position, if there is one.
@@ -266,12 +146,50 @@ impl Program {
         self.buffers.get(id).ok_or_else(|| format!("there is no buffer {id}, only {}", self.buffers.len()))
     }
 
-    /// The host nodes.
-    pub fn host_nodes(&self) -> impl Iterator<Item = &HostNode> {
-        self.steps.iter().filter_map(|s| if let Step::Host(node) = s { Some(node) } else { None })
+    /// The device that runs a step: that of its buffers. `None` where the host acts, which may access buffers
+    /// of several devices.
+    ///
+    /// # Errors
+    /// If the step needs no host and accesses buffers of several devices, or a buffer that does not exist.
+    pub fn device_of(&self, step: &Step) -> Result<Option<LogicalDevice>, String> {
+        if step.needs_host() {
+            return Ok(None);
+        }
+        let mut found = None;
+        for id in step.buffers() {
+            let device = self.buffer_at(id)?.device;
+            let first = *found.get_or_insert(device);
+            if device != first {
+                let both = format!("found buffers of devices {} and {}", first.0, device.0);
+                return Err(format!("step {}: expected buffers of one device, {both}", step.name()));
+            }
+        }
+        Ok(Some(found.unwrap_or_default()))
     }
 
-    /// The Program as text: one line per step, with its buffers.
+    /// The devices of all buffers, including those of bodies.
+    pub fn devices(&self) -> BTreeSet<LogicalDevice> {
+        let bodies = self.steps.iter().flat_map(Step::bodies).flat_map(Program::devices);
+        self.buffers.iter().map(|buffer| buffer.device).chain(bodies).collect()
+    }
+
+    /// The host nodes, including those of bodies.
+    pub fn host_nodes(&self) -> impl Iterator<Item = &HostNode> {
+        step::walk(&self.steps).filter_map(|s| if let Step::Host(node) = s { Some(node) } else { None })
+    }
+
+    /// The Nests in the order of the steps, including those of bodies.
+    pub fn nests(&self) -> impl Iterator<Item = &Nest> {
+        step::walk(&self.steps).filter_map(Step::nest)
+    }
+
+    /// The bodies of all steps, to be rewritten.
+    pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Program> {
+        self.steps.iter_mut().flat_map(Step::bodies_mut)
+    }
+
+    /// The Program as text: one line per step, with its buffers. `@` and a number follow the name of a buffer
+    /// on another than the first device.
     pub fn print(&self) -> String {
         let mut text = String::new();
         let name = |id: &BufferId| {
@@ -284,35 +202,79 @@ impl Program {
                 Role::Temp => format!("t{id}"),
                 Role::Status => "status".into(),
             };
-            format!("{role}:{}[{}]", b.dtype.short(), shape.join(","))
+            let device = b.device.listed().map_or(String::new(), |number| format!("@{number}"));
+            format!("{role}{device}:{}[{}]", b.dtype.short(), shape.join(","))
         };
         let list = |ids: Vec<BufferId>| ids.iter().map(name).collect::<Vec<_>>().join(" ");
         for step in &self.steps {
-            let what = match step {
-                Step::Nest { nest, .. } => {
-                    let axes: Vec<String> = nest.axes.iter().map(u64::to_string).collect();
-                    let phases: Vec<String> = nest.phases.iter().map(|p| format!("{:?}", p.kind)).collect();
-                    format!(
-                        "nest {} ({}; grid {}; {})",
-                        nest.name,
-                        axes.join("x"),
-                        nest.grid,
-                        phases.join("+")
-                    )
-                }
-                Step::Library(LibraryStep { op, epilogue, .. }) => {
-                    let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
-                    format!("library {}{then}", op.label())
-                }
-                Step::Host(node) => format!("host {}: {}", node.op.label(), node.why),
-            };
+            let (written, what, read) = (list(step.writes()), step.description(), list(step.reads()));
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "{} <- {what} <- {}", list(step.writes()), list(step.reads()));
+            let _ = writeln!(text, "{written} <- {what} <- {read}");
         }
         let _ = writeln!(text, "outputs {}", list(self.outputs.clone()));
         for (shared, buffer) in &self.updates {
             let _ = writeln!(text, "update shared{shared} <- {}", name(buffer));
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::ops;
+    use std::sync::Arc;
+
+    /// A Nest without phases over these buffers: only they matter here.
+    fn nest(buffers: Vec<BufferId>) -> Step {
+        let nest = Nest { name: "copy".into(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
+        Step::Nest { nest, buffers }
+    }
+
+    fn host_node(inputs: Vec<BufferId>, outputs: Vec<BufferId>) -> Step {
+        let op = Arc::new(crate::ops::Elemwise { op: ops::ADD });
+        Step::Host(HostNode { op, node: 0, why: "a test".into(), inputs, outputs })
+    }
+
+    /// Two buffers on the first device, and one on the second.
+    fn two_devices() -> Program {
+        let mut program = Program::default();
+        (0..2).for_each(|at| _ = program.buffer(DType::F32, &[8], Role::Input(at)));
+        let second = program.buffer(DType::F32, &[8], Role::Temp);
+        program.buffers[second].device = LogicalDevice(1);
+        program
+    }
+
+    #[test]
+    fn a_step_runs_on_the_device_of_its_buffers() {
+        let program = two_devices();
+        assert_eq!(program.device_of(&nest(vec![])), Ok(Some(LogicalDevice::FIRST)));
+        assert_eq!(program.device_of(&nest(vec![0, 1])), Ok(Some(LogicalDevice::FIRST)));
+        assert_eq!(program.device_of(&nest(vec![2, 2])), Ok(Some(LogicalDevice(1))));
+        let refused = program.device_of(&nest(vec![0, 2])).unwrap_err();
+        assert!(refused.contains("step copy") && refused.contains("devices 0 and 1"), "{refused}");
+        assert!(program.device_of(&nest(vec![3])).is_err(), "there is no such buffer");
+        assert_eq!(program.device_of(&host_node(vec![0], vec![2])), Ok(None));
+    }
+
+    #[test]
+    fn a_new_buffer_lies_beside_another() {
+        let mut program = two_devices();
+        let devices = [0, 2].map(|other| {
+            let id = program.buffer_beside(other, DType::U8, &[64], Role::Temp);
+            program.buffers[id].device
+        });
+        assert_eq!(devices, [LogicalDevice::FIRST, LogicalDevice(1)]);
+        assert_eq!(program.devices().into_iter().collect::<Vec<_>>(), devices);
+    }
+
+    #[test]
+    fn listings_name_other_devices_than_the_first() {
+        let mut program = two_devices();
+        program.steps = vec![host_node(vec![0], vec![2])];
+        program.outputs = vec![2];
+        let text = program.print();
+        assert!(text.starts_with("t2@1:f32[8] <- host "), "{text}");
+        assert!(text.ends_with("<- input0:f32[8]\noutputs t2@1:f32[8]\n"), "{text}");
     }
 }

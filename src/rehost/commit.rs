@@ -39,7 +39,7 @@ impl Checks {
     /// Whether the update that these steps write can be made in place: all reports come before it, and each
     /// store can be conditional.
     pub(super) fn allow(&self, program: &Program, writers: &BTreeSet<usize>) -> bool {
-        let conditional = |&step: &usize| matches!(program.steps[step], Step::Nest { .. });
+        let conditional = |&step: &usize| program.steps[step].nest().is_some();
         writers.first().is_some_and(|&first| first > self.last) && writers.iter().all(conditional)
     }
 }
@@ -87,7 +87,7 @@ fn commit(
 ) -> BufferId {
     let (dtype, len) = (program.buffers[new].dtype, program.buffers[new].len());
     let shape = program.buffers[new].shape.clone();
-    let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));
+    let target = known.unwrap_or_else(|| program.buffer_beside(new, dtype, &shape, Role::Shared(shared)));
     // A move of float64 needs no float64 arithmetic, which the device may lack.
     let moved = if dtype == DType::F64 { DType::I64 } else { dtype };
     let here = || vec![Index::axis(0)];

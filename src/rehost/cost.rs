@@ -2,8 +2,8 @@
 //!
 //! The cost of a Nest is that of [`crate::kernels::cost`]; bytes are of distinct elements, each counted once.
 
-use crate::kernels::cost::{Way, elements, flops};
-use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
+use crate::kernels::cost::Way;
+use crate::lower::program::{BufferId, Program, Role, Step};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Sum;
@@ -50,20 +50,13 @@ impl Sum for Work {
 
 /// The work of one step.
 pub fn step(program: &Program, step: &Step) -> Work {
-    let launches = match step {
-        Step::Nest { nest, .. } => u64::from(nest.grid_points() > 0),
-        Step::Library(_) => 1,
-        Step::Host(_) => 0,
-    };
-    let flops = match step {
-        Step::Nest { nest, .. } => flops(nest),
-        Step::Library(LibraryStep { op, epilogue, .. }) => {
-            op.flops() + epilogue.as_ref().map_or(0.0, |e| flops(&e.nest))
-        }
-        Step::Host(_) => 0.0,
-    };
     let total = |way| touched(program, step, way).values().fold(0u64, |sum, b| sum.saturating_add(*b));
-    Work { launches, flops, bytes_read: total(Way::Read), bytes_written: total(Way::Write) }
+    Work {
+        launches: step.launches(),
+        flops: step.flops(),
+        bytes_read: total(Way::Read),
+        bytes_written: total(Way::Write),
+    }
 }
 
 /// The work of the copy of a new value to its shared variable; none where the step writes it in place.
@@ -104,40 +97,12 @@ pub fn compulsory_bytes(program: &Program) -> u64 {
 /// Bytes that a step touches in each buffer. The status word does not count: it is written only on an error.
 fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> {
     let mut bytes: BTreeMap<BufferId, u64> = BTreeMap::new();
-    let mut add = |buffer: BufferId, elements: u64| {
+    for (buffer, elements) in step.touched(program, way) {
         let whole = &program.buffers[buffer];
         if whole.role != Role::Status {
             let sum = bytes.entry(buffer).or_default();
             let more = elements.saturating_mul(whole.dtype.size() as u64);
             *sum = sum.saturating_add(more).min(whole.bytes());
-        }
-    };
-    match step {
-        Step::Nest { nest, buffers } => {
-            let elements = elements(nest, way);
-            buffers.iter().zip(elements).filter(|(_, e)| *e > 0).for_each(|(&b, e)| add(b, e));
-        }
-        Step::Library(LibraryStep { op, inputs, outputs, epilogue, .. }) => {
-            if way == Way::Read {
-                let read = inputs.iter().zip(op.inputs());
-                read.for_each(|(input, operand)| add(input.0, op.touched(&operand)));
-            }
-            match epilogue {
-                Some(Epilogue { nest, buffers }) => {
-                    let touched = buffers.iter().zip(elements(nest, way));
-                    let others = touched.filter(|(b, e)| !outputs.contains(b) && *e > 0);
-                    others.for_each(|(&b, e)| add(b, e));
-                }
-                None if way == Way::Write || op.reads_outputs() => {
-                    let written = outputs.iter().zip(op.outputs());
-                    written.for_each(|(&b, operand)| add(b, op.touched(&operand)));
-                }
-                None => {}
-            }
-        }
-        Step::Host(node) => {
-            let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };
-            buffers.iter().for_each(|&b| add(b, program.buffers[b].len()));
         }
     }
     bytes

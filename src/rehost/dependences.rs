@@ -12,7 +12,7 @@ pub(super) struct Dependences {
     pub(super) readers: Vec<BTreeSet<usize>>,
     /// Outputs, and new values of shared variables: read after all steps have run.
     pub(super) roots: Vec<bool>,
-    host_nodes: BTreeSet<usize>,
+    host_steps: BTreeSet<usize>,
 }
 
 impl Dependences {
@@ -20,7 +20,7 @@ impl Dependences {
         let count = program.buffers.len();
         let none = || vec![BTreeSet::new(); count];
         let (writers, readers, roots) = (none(), none(), vec![false; count]);
-        let mut dependences = Dependences { writers, readers, roots, host_nodes: BTreeSet::new() };
+        let mut dependences = Dependences { writers, readers, roots, host_steps: BTreeSet::new() };
         for (position, step) in program.steps.iter().enumerate() {
             dependences.add(step, position);
         }
@@ -33,15 +33,15 @@ impl Dependences {
     fn add(&mut self, step: &Step, position: usize) {
         step.writes().into_iter().for_each(|b| _ = self.writers[b].insert(position));
         step.reads().into_iter().for_each(|b| _ = self.readers[b].insert(position));
-        if matches!(step, Step::Host(_)) {
-            self.host_nodes.insert(position);
+        if step.needs_host() {
+            self.host_steps.insert(position);
         }
     }
 
     fn remove(&mut self, step: &Step, position: usize) {
         step.writes().into_iter().for_each(|b| _ = self.writers[b].remove(&position));
         step.reads().into_iter().for_each(|b| _ = self.readers[b].remove(&position));
-        self.host_nodes.remove(&position);
+        self.host_steps.remove(&position);
     }
 
     /// Replaces a step and updates the sets; returns the old step.
@@ -71,9 +71,9 @@ impl Dependences {
         self.roots[to] |= std::mem::take(&mut self.roots[from]);
     }
 
-    /// The last host node.
+    /// The last step that needs the host.
     pub(super) fn last_host(&self) -> Option<usize> {
-        self.host_nodes.last().copied()
+        self.host_steps.last().copied()
     }
 
     /// The first and the last step that touch a buffer; roots are touched at `end`, which is one past the

@@ -196,11 +196,11 @@ fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
     Ok(sizes)
 }
 
-/// Records a block of a Program; `None` if it has host nodes.
+/// Records a block of a Program; `None` unless it is one Segment.
 fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
     let start = Instant::now();
     let Ran { compiled, context, .. } = ran;
-    let Some(own_steps) = compiled.only_segment() else { return Ok(None) };
+    let Some(own_steps) = compiled.only_segment()? else { return Ok(None) };
     let stages = kind.sequences.iter().map(|(_, _, stride)| context.allocate(stride * steps));
     let stages = stages.collect::<Result<Vec<Region>>>()?;
     let mut samples = Vec::new();

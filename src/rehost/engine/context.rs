@@ -11,6 +11,7 @@ use super::status;
 use crate::dtype::DType;
 use crate::error::{DeviceError, Result};
 use crate::lower::index_check::Bounds;
+use crate::lower::program::{LogicalDevice, Program};
 use crate::rehost::Options;
 use crate::value::Value;
 use std::sync::{Arc, OnceLock};
@@ -37,6 +38,20 @@ impl Context {
         let (pool, host_pool) = (Pool::new(device.clone()), HostPool::new(device.clone()));
         let (states, arena, epoch, zero) = (vec![], None, 0, OnceLock::new());
         Context { device, options, states, arena, epoch, pool, host_pool, zero }
+    }
+
+    /// The device that a logical device of a Program stands for. There is one, the first.
+    pub(super) fn resolve_device(&self, logical: LogicalDevice) -> Result<&dyn Device> {
+        if logical == LogicalDevice::FIRST {
+            return Ok(self.device.as_ref());
+        }
+        let what = format!("device {} of a Program (a Simulator has device 0 only)", logical.0);
+        Err(DeviceError::Unsupported { device: self.device.properties().id.clone(), what }.into())
+    }
+
+    /// Refuses a Program with buffers on another device.
+    pub(super) fn check_devices(&self, program: &Program) -> Result<()> {
+        program.devices().into_iter().try_for_each(|logical| self.resolve_device(logical).map(|_| ()))
     }
 
     /// Memory outside the pool. If the device has none left, idle memory of the pool is freed first.
@@ -110,5 +125,29 @@ impl Context {
         (state.region, state.shape) = (region, shape.to_vec());
         self.epoch += 1;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lower::program::Role;
+    use crate::rehost::Open;
+    use crate::rehost::device::Interpreter;
+
+    #[test]
+    fn a_program_of_two_devices_is_refused() {
+        let context = Context::new(Interpreter.open().unwrap(), Options::default());
+        let mut program = Program::default();
+        context.check_devices(&program).unwrap();
+        program.buffer(DType::F32, &[8], Role::Input(0));
+        context.check_devices(&program).unwrap();
+        let other = program.buffer(DType::F32, &[8], Role::Temp);
+        program.buffers[other].device = LogicalDevice(1);
+        let refused = context.check_devices(&program).unwrap_err().to_string();
+        assert!(
+            refused.contains("device 1 of a Program") && refused.ends_with("is not supported"),
+            "{refused}"
+        );
     }
 }

@@ -66,7 +66,7 @@ pub(crate) use array::Fed;
 pub(crate) use context::Context;
 pub(crate) use planned::Compiled;
 pub use pool::PoolReport;
-pub(crate) use profile::{Kind, Work};
+pub(crate) use profile::Work;
 pub(crate) use state::StateBinding;
 pub(crate) use status::Ticket;
 pub(crate) use steps::{Loop, Twins};

@@ -10,7 +10,7 @@ use crate::graph::shapes::{Shapes, decided_extents};
 use crate::kernels::nest::Nest;
 use crate::kernels::verify::{Verified, VerifyError};
 use crate::lower::index_check::Trusted;
-use crate::lower::program::{Program, Step};
+use crate::lower::program::Program;
 use crate::rehost::Sizes;
 use crate::rehost::device::{DeviceError, Numerics, Region};
 use crate::value::Value;
@@ -176,21 +176,18 @@ fn own_updates(graph: &FunctionGraph) -> Vec<(u32, u32)> {
     graph.updates.iter().filter(own).copied().collect()
 }
 
-/// The distinct Nests, verified, and for each step the position of its Nest; 0 for steps that are not Nests.
+/// The distinct Nests, verified, and for each of [`Program::nests`] the position of the one that equals it.
 fn distinct_nests(program: &Program) -> Result<(Vec<Verified>, Vec<usize>), VerifyError> {
     let mut seen: HashMap<&Nest, usize> = HashMap::new();
     let mut nests = Vec::new();
     let mut kernels = Vec::with_capacity(program.steps.len());
-    for step in &program.steps {
-        kernels.push(match step {
-            Step::Nest { nest, .. } => match seen.entry(nest) {
-                Entry::Occupied(known) => *known.get(),
-                Entry::Vacant(unknown) => {
-                    nests.push(Verified::new(nest.clone())?);
-                    *unknown.insert(nests.len() - 1)
-                }
-            },
-            Step::Library(_) | Step::Host(_) => 0,
+    for nest in program.nests() {
+        kernels.push(match seen.entry(nest) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(unknown) => {
+                nests.push(Verified::new(nest.clone())?);
+                *unknown.insert(nests.len() - 1)
+            }
         });
     }
     Ok((nests, kernels))

@@ -27,8 +27,8 @@ pub(crate) struct Compiled {
     pub(crate) program: Program,
     pub(crate) layout: Layout,
     pub(crate) module: Arc<dyn Module>,
-    /// For each step, the position of its Nest in the module; 0 for steps that are not Nests.
-    pub(crate) kernels: Vec<usize>,
+    /// For each of [`Program::nests`], its position in the module.
+    pub(super) kernels: Vec<usize>,
     pub(super) constants: Vec<Region>,
     /// Shared variables whose shape a call changes: the state, the new shape, the buffer of the new value.
     pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,

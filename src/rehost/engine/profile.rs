@@ -7,7 +7,6 @@ use super::context::Context;
 use super::planned::Compiled;
 use super::sequence::Sequence;
 use crate::error::{DeviceError, Result};
-use crate::lower::program::{LibraryStep, Step};
 use crate::value::Value;
 use std::time::{Duration, Instant};
 
@@ -16,19 +15,11 @@ use std::time::{Duration, Instant};
 pub(crate) struct Work {
     /// The name; that of a kernel begins with its number in the source.
     pub(crate) name: String,
-    pub(crate) kind: Kind,
+    /// `kernel`, `copy`, or as [`Step::kind`](crate::lower::program::Step::kind).
+    pub(crate) kind: &'static str,
     /// Minimum number of bytes read and written.
     pub(crate) bytes: u64,
     pub(crate) flops: u64,
-}
-
-/// The kind of a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Kind {
-    Nest,
-    Library,
-    Copy,
-    Host,
 }
 
 impl Engine {
@@ -71,22 +62,19 @@ impl Compiled {
     /// The work of each command, in the order in which they are recorded: the steps, then copies of new
     /// values to shared variables.
     pub(super) fn work(&self, context: &Context) -> Vec<Work> {
-        let named = |name, kind, step: &Step| {
+        let steps = self.with_kernels().map(|(step, kernels)| {
+            let (kind, name) = match (step.kind(), kernels) {
+                ("nest", [kernel]) => ("kernel", format!("k{kernel} {}", step.label())),
+                ("host", _) => ("host", format!("host {}", step.label())),
+                (kind, _) => (kind, step.label()),
+            };
             let work = cost::step(&self.program, step);
             Work { name, kind, bytes: work.bytes(), flops: work.flops as u64 }
-        };
-        let steps = self.program.steps.iter().zip(&self.kernels).map(|(step, kernel)| match step {
-            Step::Nest { nest, .. } => named(format!("k{kernel} {}", nest.name), Kind::Nest, step),
-            Step::Library(LibraryStep { op, epilogue, .. }) => {
-                let then = epilogue.as_ref().map_or(String::new(), |e| format!(", {}", e.nest.name));
-                named(format!("{}{then}", op.label()), Kind::Library, step)
-            }
-            Step::Host(node) => named(format!("host {}", node.op.label()), Kind::Host, step),
         });
         let mut work: Vec<Work> = steps.collect();
         work.extend(self.copied(context).map(|(shared, buffer)| Work {
             name: format!("copy to {}", context.states[self.definition.states[shared]].binding.name),
-            kind: Kind::Copy,
+            kind: "copy",
             bytes: 2 * self.program.buffers[buffer].bytes(),
             flops: 0,
         }));

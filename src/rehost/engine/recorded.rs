@@ -11,7 +11,7 @@ use super::segment::{Part, Segment};
 use super::status::Outcome;
 use crate::error::{Error, Result};
 use crate::graph::{VarId, check_results};
-use crate::lower::program::{BufferId, HostNode, Role};
+use crate::lower::program::{BufferId, HostNode, LogicalDevice, Role};
 use crate::value::Value;
 use std::time::{Duration, Instant};
 
@@ -64,21 +64,21 @@ impl Recorded {
 /// variables.
 fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
-    let mut commands = Vec::new();
-    let flush = |commands: &mut Vec<Command>, runs: &mut Vec<Run>| -> Result<()> {
+    let (mut on, mut commands) = (LogicalDevice::FIRST, Vec::new());
+    let flush = |on, commands: &mut Vec<Command>, runs: &mut Vec<Run>| -> Result<()> {
         if !commands.is_empty() {
-            runs.push(Run::Segment(Segment::record(context.device.as_ref(), &compiled.module, commands)?));
+            let device = context.resolve_device(on)?;
+            runs.push(Run::Segment(Segment::record(device, &compiled.module, commands)?));
             commands.clear();
         }
         Ok(())
     };
-    for part in compiled.parts() {
+    for part in compiled.parts()? {
+        flush(on, &mut commands, &mut runs)?;
         match part {
-            Part::Host(node) => {
-                flush(&mut commands, &mut runs)?;
-                runs.push(Run::Host(node.clone()));
-            }
-            Part::Segment(steps) => {
+            Part::Host(node) => runs.push(Run::Host(node.clone())),
+            Part::Segment { device, steps } => {
+                on = device;
                 for step in &steps {
                     commands.push(step.command(regions)?);
                 }
@@ -86,7 +86,7 @@ fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec
         }
     }
     commands.extend(compiled.copies(context, regions, |_| true)?);
-    flush(&mut commands, &mut runs)?;
+    flush(on, &mut commands, &mut runs)?;
     Ok(runs)
 }
 

@@ -3,12 +3,12 @@
 use super::super::device::{Command, Device, Module, Recording, Region, Target};
 use super::planned::Compiled;
 use super::regions::Regions;
-use crate::error::Result;
-use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, Step};
+use crate::error::{Error, Result};
+use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, LogicalDevice, Program, Step};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A maximal run of steps between host nodes, recorded.
+/// A maximal run of steps of one device between host nodes, recorded.
 #[derive(Debug)]
 pub(super) struct Segment {
     recording: Box<dyn Recording>,
@@ -23,8 +23,11 @@ pub(super) enum DeviceStep<'p> {
 
 /// A part of a Program.
 pub(super) enum Part<'p> {
-    /// The steps of a Segment.
-    Segment(Vec<DeviceStep<'p>>),
+    /// The steps of a Segment, and their device.
+    Segment {
+        device: LogicalDevice,
+        steps: Vec<DeviceStep<'p>>,
+    },
     Host(&'p HostNode),
 }
 
@@ -49,35 +52,63 @@ impl Segment {
     }
 }
 
-impl Compiled {
-    /// The Program cut at its host nodes.
-    pub(super) fn parts(&self) -> Vec<Part<'_>> {
-        let mut parts = Vec::new();
-        for (step, &kernel) in self.program.steps.iter().zip(&self.kernels) {
-            let step = match step {
-                Step::Nest { buffers, .. } => DeviceStep::Nest(kernel, buffers),
-                Step::Library(library) => DeviceStep::Library(library),
-                Step::Host(node) => {
-                    parts.push(Part::Host(node));
-                    continue;
-                }
-            };
-            match parts.last_mut() {
-                Some(Part::Segment(steps)) => steps.push(step),
-                _ => parts.push(Part::Segment(vec![step])),
+/// The steps of a Program, each with the kernels of its Nests: one for a Nest, and one for each Nest of its
+/// bodies. `kernels` has one for each of [`Program::nests`].
+fn with_kernels<'p>(
+    program: &'p Program,
+    kernels: &'p [usize],
+) -> impl Iterator<Item = (&'p Step, &'p [usize])> {
+    let mut left = kernels;
+    program.steps.iter().map(move |step| {
+        let (own, rest) = left.split_at(step.nests().count().min(left.len()));
+        left = rest;
+        (step, own)
+    })
+}
+
+/// A Program cut at its host nodes, and where the device changes.
+fn parts<'p>(program: &'p Program, kernels: &'p [usize]) -> Result<Vec<Part<'p>>> {
+    let mut parts = Vec::new();
+    for (step, kernels) in with_kernels(program, kernels) {
+        let on_device = match (step, kernels) {
+            (Step::Nest { buffers, .. }, &[kernel]) => DeviceStep::Nest(kernel, buffers),
+            (Step::Nest { nest, .. }, _) => {
+                return Err(Error::Internal(format!("{} has {} kernels", nest.name, kernels.len())));
             }
+            (Step::Library(library), _) => DeviceStep::Library(library),
+            (Step::Host(node), _) => {
+                parts.push(Part::Host(node));
+                continue;
+            }
+        };
+        let device = program.device_of(step).map_err(Error::Internal)?.unwrap_or_default();
+        match parts.last_mut() {
+            Some(Part::Segment { device: last, steps }) if *last == device => steps.push(on_device),
+            _ => parts.push(Part::Segment { device, steps: vec![on_device] }),
         }
-        parts
+    }
+    Ok(parts)
+}
+
+impl Compiled {
+    /// The steps, each with the positions of its Nests in the module.
+    pub(crate) fn with_kernels(&self) -> impl Iterator<Item = (&Step, &[usize])> {
+        with_kernels(&self.program, &self.kernels)
     }
 
-    /// The steps of a Program without host nodes; `None` for one that has some.
-    pub(super) fn only_segment(&self) -> Option<Vec<DeviceStep<'_>>> {
-        let mut parts = self.parts();
-        match (parts.pop(), parts.is_empty()) {
+    /// The Program cut at its host nodes, and where the device changes.
+    pub(super) fn parts(&self) -> Result<Vec<Part<'_>>> {
+        parts(&self.program, &self.kernels)
+    }
+
+    /// The steps of a Program that is one Segment; `None` for any other.
+    pub(super) fn only_segment(&self) -> Result<Option<Vec<DeviceStep<'_>>>> {
+        let mut parts = self.parts()?;
+        Ok(match (parts.pop(), parts.is_empty()) {
             (None, _) => Some(vec![]),
-            (Some(Part::Segment(steps)), true) => Some(steps),
+            (Some(Part::Segment { steps, .. }), true) => Some(steps),
             _ => None,
-        }
+        })
     }
 }
 
@@ -112,4 +143,61 @@ fn library_command(step: &LibraryStep, regions: &Regions) -> Result<Command> {
     };
     let scratch = step.scratch.map(|buffer| regions.get(buffer).cloned()).transpose()?;
     Ok(Command::Library { op: step.op.clone(), inputs: inputs.collect::<Result<_>>()?, target, scratch })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::nest::Nest;
+    use crate::kernels::ops;
+    use crate::lower::program::Role;
+
+    /// A Nest over a new buffer of a device.
+    fn add_nest(program: &mut Program, device: u16) {
+        let id = program.buffer(DType::F32, &[8], Role::Temp);
+        program.buffers[id].device = LogicalDevice(device);
+        let nest = Nest { name: "fill".into(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
+        program.steps.push(Step::Nest { nest, buffers: vec![id] });
+    }
+
+    /// The device and the kernels of each Segment; `None` for a host node.
+    fn cut(program: &Program, kernels: &[usize]) -> Vec<Option<(u16, Vec<usize>)>> {
+        let kernel = |step: &DeviceStep<'_>| match step {
+            DeviceStep::Nest(kernel, _) => *kernel,
+            DeviceStep::Library(_) => panic!("a Nest"),
+        };
+        let part = |part: &Part<'_>| match part {
+            Part::Segment { device, steps } => Some((device.0, steps.iter().map(kernel).collect::<Vec<_>>())),
+            Part::Host(_) => None,
+        };
+        parts(program, kernels).unwrap().iter().map(part).collect()
+    }
+
+    #[test]
+    fn segments_end_where_the_device_changes_and_at_host_nodes() {
+        let mut program = Program::default();
+        for device in [0, 0, 1, 0, 0] {
+            add_nest(&mut program, device);
+        }
+        let op = Arc::new(crate::ops::Elemwise { op: ops::ADD });
+        // A host node may read the buffer of one device and write that of another.
+        let node = HostNode { op, node: 0, why: "a test".into(), inputs: vec![0], outputs: vec![2] };
+        program.steps.insert(4, Step::Host(node));
+        let expected =
+            [Some((0, vec![7, 8])), Some((1, vec![7])), Some((0, vec![9])), None, Some((0, vec![8]))];
+        assert_eq!(cut(&program, &[7, 8, 7, 9, 8]), expected);
+    }
+
+    #[test]
+    fn ill_formed_programs_are_refused() {
+        let mut program = Program::default();
+        add_nest(&mut program, 0);
+        add_nest(&mut program, 1);
+        assert!(parts(&program, &[0]).is_err(), "the second Nest has no kernel");
+        let Step::Nest { buffers, .. } = &mut program.steps[0] else { panic!("a Nest") };
+        buffers.push(1);
+        let refused = parts(&program, &[0, 0]).err().unwrap().to_string();
+        assert!(refused.contains("devices 0 and 1"), "{refused}");
+    }
 }

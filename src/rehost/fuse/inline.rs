@@ -2,7 +2,8 @@
 
 use super::edit::{self, Writer, adopt, tidy};
 use super::{
-    Cost, MAX_INSTS, MAX_OPERANDS, evaluation, evaluations, nothing, size, too_large, touches_mutable,
+    Cost, MAX_INSTS, MAX_OPERANDS, evaluation, evaluations, nothing, same_device, size, too_large,
+    touches_mutable,
 };
 use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::bounds_reports;
@@ -44,9 +45,10 @@ fn try_inline(program: &mut Program, uses: &mut Dependences, position: usize, co
     if !keeps_reports(program, (nest, buffers), &readers, buffer) {
         return;
     }
-    let fits = |reader: &usize| match &program.steps[*reader] {
-        Step::Nest { nest: consumer, .. } => !too_large(nest, consumer),
-        _ => false,
+    let fits = |reader: &usize| {
+        let step = &program.steps[*reader];
+        step.nest().is_some_and(|consumer| !too_large(nest, consumer))
+            && same_device(program, &program.steps[position], step)
     };
     if !readers.iter().all(fits) || !is_worth_it(program, (nest, buffers), buffer, &readers, cost) {
         return;

@@ -1,7 +1,7 @@
 //! Selects the Nests to join: pairs that access a common buffer, where joining saves more than it costs.
 
 use super::join::join;
-use super::{Cost, nothing, size, touches_mutable};
+use super::{Cost, nothing, same_device, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -95,7 +95,8 @@ fn find(
             Pairs::Maps => nest.axes[..] == first.axes[..first.grid],
             Pairs::Any => true,
         };
-        if !tried || touches_mutable(program, &program.steps[earlier]) {
+        let (a, b) = (&program.steps[earlier], &program.steps[later]);
+        if !tried || touches_mutable(program, a) || !same_device(program, a, b) {
             return None;
         }
         let at = place(program, uses, earlier, later)?;

@@ -41,7 +41,8 @@ fn placed(program: &Program, uses: &Dependences, position: usize) -> Option<Vec<
     let copy = Copy::of(program, nest, buffers)?;
     let (from, to) = (&program.buffers[copy.from], &program.buffers[copy.to]);
     let scratch = |b: BufferId| program.buffers[b].mutable && program.buffers[b].role == Role::Temp;
-    let fits = scratch(copy.from) && scratch(copy.to) && from.dtype == to.dtype;
+    let alike = from.dtype == to.dtype && from.device == to.device;
+    let fits = scratch(copy.from) && scratch(copy.to) && alike;
     if !fits || uses.roots[copy.from] {
         return None;
     }

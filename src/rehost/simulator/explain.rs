@@ -1,6 +1,7 @@
 //! A description of a Simulator as text.
 
 use super::Simulator;
+use crate::lower::program::LogicalDevice;
 use crate::rehost::engine::Compiled;
 use std::fmt::Write;
 
@@ -26,7 +27,7 @@ impl Simulator {
                 text,
                 "  {} steps, {hosts} of them on the host, {} bytes of arena",
                 program.steps.len(),
-                layout.bytes
+                layout.arena(LogicalDevice::FIRST).bytes
             );
             for node in program.host_nodes() {
                 let _ = writeln!(text, "  host node {} (#{}): {}", node.op.label(), node.node, node.why);

@@ -6,7 +6,7 @@ use super::{Method, Simulator};
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
-use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, LogicalDevice, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
 use crate::rehost::engine::Compiled;
@@ -62,6 +62,9 @@ pub struct StepPlan {
     pub work: Work,
     /// Of a host node, why it does not run on the device.
     pub why: Option<String>,
+    /// The number of the device, if it is not the first of the Program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<u16>,
 }
 
 /// An operand of a [`StepPlan`].
@@ -98,6 +101,9 @@ pub struct BufferPlan {
     pub bytes: u64,
     /// The offset in the arena, if it is there.
     pub offset: Option<u64>,
+    /// The number of the device, if it is not the first of the Program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<u16>,
 }
 
 impl Simulator {
@@ -132,8 +138,8 @@ impl Plan {
         named: &dyn Fn(&Role) -> Option<String>,
     ) -> Plan {
         let Compiled { program, layout, module, .. } = compiled;
-        let numbered = program.steps.iter().zip(&compiled.kernels).map(|(step, &kernel)| StepPlan {
-            kernel: matches!(step, Step::Nest { .. }).then_some(kernel),
+        let numbered = compiled.with_kernels().map(|(step, kernels)| StepPlan {
+            kernel: step.nest().and(kernels.first().copied()),
             ..step_plan(program, step)
         });
         let mut steps: Vec<StepPlan> = numbered.collect();
@@ -144,13 +150,14 @@ impl Plan {
             }
         }
         let segments = number_segments(&mut steps);
+        let arena = layout.arena(LogicalDevice::FIRST);
         Plan {
             method: method.into(),
             device: properties.id.clone(),
             buffers: buffer_plans(program, layout, named),
             segments,
-            arena_bytes: layout.bytes,
-            arena_lower_bound: layout.lower_bound,
+            arena_bytes: arena.bytes,
+            arena_lower_bound: arena.lower_bound,
             total: steps.iter().map(|s| s.work).sum(),
             compulsory_bytes: cost::compulsory_bytes(program),
             source: module.source().into(),
@@ -159,14 +166,15 @@ impl Plan {
     }
 }
 
-/// Sets the Segment of each step; a host node ends a Segment. Returns the number of Segments.
+/// Sets the Segment of each step; a host node and another device end a Segment. Returns the number of
+/// Segments.
 fn number_segments(steps: &mut [StepPlan]) -> usize {
-    let (mut segments, mut open) = (0, false);
+    let (mut segments, mut open) = (0, None);
     for step in steps {
-        let on_device = step.kind != "host";
-        segments += usize::from(on_device && !open);
-        open = on_device;
-        step.segment = on_device.then(|| segments - 1);
+        let on = (step.kind != "host").then_some(step.device);
+        segments += usize::from(on.is_some() && on != open);
+        open = on;
+        step.segment = on.map(|_| segments - 1);
     }
     segments
 }
@@ -176,8 +184,8 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
     let whole = |buffer: BufferId, written: bool| whole_operand(program, buffer, written);
     let blank = StepPlan {
         segment: None,
-        kind: "nest",
-        name: String::new(),
+        kind: step.kind(),
+        name: step.name(),
         kernel: None,
         axes: vec![],
         grid: 0,
@@ -185,12 +193,12 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
         operands: vec![],
         work,
         why: None,
+        device: program.device_of(step).ok().flatten().and_then(LogicalDevice::listed),
     };
     let phases =
         |nest: &Nest| nest.phases.iter().map(|p| format!("{:?}", p.kind).to_lowercase()).collect::<Vec<_>>();
     match step {
         Step::Nest { nest, buffers } => StepPlan {
-            name: nest.name.clone(),
             axes: nest.axes.clone(),
             grid: nest.grid,
             phases: phases(nest),
@@ -214,20 +222,13 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
                 }
             }
             operands.extend(scratch.iter().map(|&b| whole(b, true)));
-            StepPlan {
-                kind: "library",
-                name: step.name(),
-                axes: op.extents(),
-                phases: then,
-                operands,
-                ..blank
-            }
+            StepPlan { axes: op.extents(), phases: then, operands, ..blank }
         }
         Step::Host(node) => {
             let inputs = node.inputs.iter().map(|&b| whole(b, false));
             let operands = inputs.chain(node.outputs.iter().map(|&b| whole(b, true))).collect();
             let name = format!("{} (node #{})", node.op.label(), node.node);
-            StepPlan { kind: "host", name, operands, why: Some(node.why.clone()), ..blank }
+            StepPlan { name, operands, why: Some(node.why.clone()), ..blank }
         }
     }
 }
@@ -245,6 +246,7 @@ fn copy_plan(program: &Program, buffer: BufferId, shared: Option<String>, work: 
         operands: vec![whole_operand(program, buffer, false)],
         work,
         why: None,
+        device: program.buffers[buffer].device.listed(),
     }
 }
 
@@ -306,6 +308,7 @@ fn buffer_plans(
             shape: buffer.shape.clone(),
             bytes: buffer.bytes(),
             offset: layout.offsets.get(id).copied().flatten(),
+            device: buffer.device.listed(),
         }
     };
     buffers.map(plan).collect()

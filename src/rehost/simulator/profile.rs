@@ -5,7 +5,7 @@ mod json;
 use super::Simulator;
 use crate::error::Result;
 use crate::function::ArgsIn;
-use crate::rehost::engine::{Kind, Work};
+use crate::rehost::engine::Work;
 use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -209,21 +209,9 @@ impl Calls {
         self.end = self.end.max(start - began);
         for (work, took) in steps {
             let kernel = *self.known.entry(work).or_insert_with_key(|work| {
-                let kind = match work.kind {
-                    Kind::Nest => "kernel",
-                    Kind::Library => "library",
-                    Kind::Copy => "copy",
-                    Kind::Host => "host",
-                };
-                let (name, bytes, flops) = (work.name.clone(), work.bytes, work.flops);
-                self.kernels.push(KernelTime {
-                    name,
-                    kind,
-                    launches: 0,
-                    total: Duration::ZERO,
-                    bytes,
-                    flops,
-                });
+                let Work { name, kind, bytes, flops } = work.clone();
+                let (launches, total) = (0, Duration::ZERO);
+                self.kernels.push(KernelTime { name, kind, launches, total, bytes, flops });
                 self.kernels.len() - 1
             });
             self.kernels[kernel].launches += 1;

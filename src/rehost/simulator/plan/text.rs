@@ -16,7 +16,9 @@ impl fmt::Display for Plan {
         let mut last = None;
         for step in &self.steps {
             match step.segment {
-                Some(segment) if last != Some(segment) => writeln!(f, "segment {segment}")?,
+                Some(segment) if last != Some(segment) => {
+                    writeln!(f, "segment {segment}{}", on(step.device))?;
+                }
                 _ => {}
             }
             last = step.segment;
@@ -27,11 +29,12 @@ impl fmt::Display for Plan {
             let place = b.offset.map_or("of its own".into(), |offset| format!("arena + {offset}"));
             writeln!(
                 f,
-                "  {:<16} {:<9} {:<20} {:>14} bytes  {place}",
+                "  {:<16} {:<9} {:<20} {:>14} bytes  {place}{}",
                 b.name,
                 b.role,
                 array(b.dtype, &b.shape),
-                b.bytes
+                b.bytes,
+                on(b.device)
             )?;
         }
         writeln!(
@@ -78,6 +81,11 @@ impl Plan {
         let w = &step.work;
         writeln!(f, "      {} flops, {} bytes read, {} bytes written", w.flops, w.bytes_read, w.bytes_written)
     }
+}
+
+/// The device, unless it is the first.
+fn on(device: Option<u16>) -> String {
+    device.map_or(String::new(), |number| format!(" on device {number}"))
 }
 
 fn array(dtype: &str, shape: &[u64]) -> String {
