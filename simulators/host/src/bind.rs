@@ -151,7 +151,7 @@ impl Bound {
         };
         let direct = plan.accesses.iter().enumerate().map(|(at, access)| {
             let operand = access.touch.operand;
-            let plain = access.dynamic.is_empty();
+            let plain = access.dynamic.is_empty() && !access.touch.dtype.is_half();
             if access.store {
                 let mut others = plan.accesses.iter().enumerate().filter(|(other, _)| *other != at);
                 plain && !others.any(|(_, a)| overlaps(a.touch.operand, operand))
@@ -159,17 +159,14 @@ impl Bound {
                 plain && (!touched(operand, true) || is_rewritten(plan, at, &overlaps, &bases))
             }
         });
-        let in_memory: Vec<bool> = direct.collect();
-        let whole = plan.accesses.iter().map(|a| !a.touch.dtype.is_half());
-        let direct: Vec<bool> =
-            in_memory.iter().zip(whole).map(|(in_memory, whole)| *in_memory && whole).collect();
+        let direct: Vec<bool> = direct.collect();
         let moved = args.iter().flatten().map(|a| a.bytes).sum();
         let bytes = |operand: usize| if bases[operand].is_null() { 0 } else { sizes[operand] };
         let hinted = cache_hints::hinted(plan, &direct, bytes, moved);
         let nontemporal = plan.accesses.iter().zip(&hinted).any(|(access, hinted)| access.store && *hinted);
         let reports = reports(plan, &overlaps, &bases);
         let shares = |phase: Option<usize>| may_share(plan, &overlaps, &bases, &reports, phase);
-        let contiguous = run_lanes(plan, &bases, (&in_memory, &direct), &hinted);
+        let contiguous = run_lanes(plan, &bases, &direct, &hinted);
         let schedule = match (schedule(plan, &shares)?, contiguous) {
             (Schedule::Grid { .. }, Some(lanes)) => Schedule::Grid { lanes, group: 1 },
             (schedule, _) => schedule,

@@ -14,8 +14,7 @@ use super::cache_hints;
 use super::chain::{PLACES, Place};
 use super::folds::tiles::Cascade;
 use super::plan::{Access, Arg, ChainPlan, FoldPlan, MAX_ARITY, Out, PhasePlan, Plan, Side, Slot, Work};
-use super::rows::Runs;
-use super::tile_io::{self, Where};
+use super::tile_io;
 use workalike_device::{DeviceResult, HostMemory};
 use workalike_kernels::nest::PhaseKind;
 
@@ -412,7 +411,7 @@ impl Run<'_> {
     pub(super) fn work(&self, frame: &mut Frame, phase: &PhasePlan, list: &[Work], start: u64, n: usize) {
         for work in list {
             match work {
-                Work::Repeat { row, arg, out } => self.repeat(frame, *row, (*arg, *out), start, n),
+                Work::Repeat { arg, out } => self.repeat(frame, phase, (*arg, *out), start, n),
                 Work::Load { access } => self.load(frame, *access, start, n),
                 Work::Iota { map, out } => {
                     // SAFETY: the register is a tile of this frame.
@@ -429,15 +428,6 @@ impl Run<'_> {
                         (view(folded, words(lane + 1, size)), view_mut(out, words(n, size)))
                     };
                     tile_io::broadcast(from, lane, out, size, n);
-                }
-                Work::Cast { cast, arg, out } if self.by_pieces(phase, &[*arg], n) => {
-                    let each = |args: &[&[u8]], out: &mut [u8], n| cast(args[0], out, n);
-                    self.pieces(frame, phase, (&[*arg], *out), (start, n), each);
-                }
-                Work::Tile { tile, args, arity, out }
-                    if self.by_pieces(phase, &args[..*arity as usize], n) =>
-                {
-                    self.pieces(frame, phase, (&args[..*arity as usize], *out), (start, n), tile);
                 }
                 Work::Cast { cast, arg, out } => {
                     // SAFETY: the plan orders instructions, so the argument's ran before; `out` overlaps no
@@ -544,43 +534,19 @@ impl Run<'_> {
 
     fn load(&self, frame: &mut Frame, id: u32, start: u64, n: usize) {
         let access = &self.plan.accesses[id as usize];
-        let dtype = access.touch.dtype;
-        if access.through.as_ref().is_some_and(|through| self.through(frame, access, through, start, n)) {
+        if access.through.as_ref().is_some_and(|through| self.through(frame, access, through, (start, n))) {
             return;
         }
-        // Halves beyond a tile are widened in pieces.
-        let raw = n > self.plan.width && dtype.is_half();
-        if (self.bound.direct[id as usize] || raw) && access.map.lanes == Lanes::Line(1) {
-            let at = self.address(frame, access, start);
+        let at = if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
+            let at = self.address(frame, access, start).cast_const();
             if self.bound.hinted[id as usize] && n <= self.plan.width {
-                cache_hints::prefetch_next(at, n * dtype.size());
+                cache_hints::prefetch_next(at, n * access.touch.dtype.size());
             }
-            frame.loaded[id as usize] = at.cast_const();
-            return;
-        }
-        let out = frame.at(self.plan.regs[access.reg as usize]);
-        if access.runs != Runs::Not {
-            frame.loaded[id as usize] = out.cast_const().cast();
-            // SAFETY: `out` is the access's register, a tile of this frame, and liveness gave it to no value
-            // that is read here.
-            return unsafe { self.load_runs(frame, access, out, start, n) };
-        }
-        let mut base = self.bound.bases[access.touch.operand].cast_const();
-        // SAFETY: the addresses are used up by the load below.
-        let mut at = unsafe { self.lanes_of(frame, access, start, n) };
-        if base.is_null() {
-            let first;
-            (base, first) = self.product;
-            at = Where::Map { map: &Lanes::Line(1), base: 0, start: start - first };
-        }
-        // SAFETY: `bind` checked the address ranges against the region; register and staging are tiles of
-        // this frame.
-        unsafe {
-            let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
-            let tile = view_mut(out, words(n, dtype.register().size()));
-            tile_io::load(dtype, base, at, tile, staging, n);
-        }
-        frame.loaded[id as usize] = out.cast_const().cast();
+            at
+        } else {
+            self.load_tile(frame, access, start, n)
+        };
+        frame.loaded[id as usize] = at;
     }
 
     /// Runs the stores of a phase at lanes `start..start + n`: those done once per row if `once`, else the
@@ -601,35 +567,31 @@ impl Run<'_> {
                 }
                 continue;
             }
-            if let (Some(report), Some(when)) = (&self.bound.reports[store.access as usize], store.when) {
-                if self.any(frame, store, when, n) {
+            if let Some(when) = store.when {
+                // Conditional stores are mostly error reports, and there is rarely an error.
+                if !self.any(frame, store, when, n) {
+                    continue;
+                }
+                if let Some(report) = &self.bound.reports[store.access as usize] {
                     let base = self.bound.bases[access.touch.operand].cast::<i64>();
                     let word = base.wrapping_offset(access.touch.affine.offset as isize);
                     // SAFETY: `bind` checked its range; this Nest touches it only through `report`.
                     unsafe { tile_io::report(word, report.number, &report.above) };
+                    continue;
                 }
-                continue;
             }
-            // SAFETY: the phase's instructions ran at these lanes; addresses and value are used up by the
-            // store below.
-            let (at, value) =
-                unsafe { (self.lanes_of(frame, access, start, n), self.value(frame, store.value, n)) };
-            if let (Some(update), Where::Each(addresses)) = (store.update, at) {
-                // SAFETY: `bind` checked the address ranges against the region; threads share no phase with
-                // updates.
-                unsafe { update(self.bound.bases[access.touch.operand], addresses, value, n) };
-                continue;
-            }
-            // SAFETY: the phase's instructions ran at these lanes; positions are unused once there are
-            // addresses.
-            let when = store.when.map(|when| unsafe { self.condition(frame, store, when, n) });
-            let base = self.bound.bases[access.touch.operand];
-            // SAFETY: `bind` checked the address ranges against the region; staging is a tile of this frame.
-            // Loads copy values out of written operands, so none overlaps, or an instruction that is done
-            // read them in place.
+            // SAFETY: the phase's instructions ran at these lanes, at most a tile. Addresses and value are
+            // used up by the update; `bind` checked its address range against the region, and threads share
+            // no phase with updates.
             unsafe {
-                let staging = view_mut(frame.at(self.plan.staging), words(n, 2));
-                tile_io::store(access.touch.dtype, value, base, at, staging, n, when);
+                match store.update {
+                    Some(update) => {
+                        let at = self.addresses(frame, access, start, n);
+                        let value = self.value(frame, store.value, n);
+                        update(self.bound.bases[access.touch.operand], at, value, n);
+                    }
+                    None => self.store_tile(frame, store, start, n),
+                }
             }
         }
     }

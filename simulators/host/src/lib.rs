@@ -11,7 +11,7 @@
 //! - `bind`, `contiguous`, `record`: a plan is bound to memory. All addresses are checked there, and the work
 //!   is divided among threads.
 //! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs the plan, tile by tile.
-//! - `strided_copy`: strided copies from memory to memory.
+//! - `strided_copy`: every copy between memory and registers, and from memory to memory.
 //! - `chain`: elementwise instructions fused on vector registers.
 //! - `folds`: folds of tiles, and of memory in place.
 //! - `matmul`: matrix products. `library`: cumulative folds, sorts, searches, selection by masks.

@@ -1,14 +1,15 @@
-//! Elements between memory and tiles: fills, gathers, scatters, conversions of halves and bools.
+//! Elements between memory and tiles: fills, gathers, scatters, conversions of halves.
 //!
-//! All memory access of the interpreter is here. Addresses are counted in elements from an operand's first
-//! byte; `bind` has proven that every address an index map can give lies within the operand's region, and
-//! dynamic parts are clamped.
+//! Addresses are counted in elements from an operand's first byte; `bind` has proven that every address an
+//! index map can give lies within the operand's region, and computed indices are clamped.
 
 use super::affine::Lanes;
+use super::exec::{Frame, Run, view, view_mut};
 use super::halves;
-use std::ops::Range;
+use super::plan::{Access, Arg, Dynamic, StorePlan};
+use super::rows::Runs;
+use super::strided_copy::StridedCopy;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
-use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::level::{Loop, run};
 use workalike_kernels::ops::{lanes, lanes_mut};
@@ -31,16 +32,6 @@ pub(super) fn broadcast(from: &[u64], at: usize, out: &mut [u64], size: usize, n
         2 => lanes_mut::<u16>(out)[..n].fill(lanes::<u16>(from)[at]),
         4 => lanes_mut::<u32>(out)[..n].fill(lanes::<u32>(from)[at]),
         _ => out[..n].fill(from[at]),
-    }
-}
-
-/// Broadcasts lane `at` of `from` to lanes `to` of `out`; lanes have `size` bytes.
-pub(super) fn broadcast_to(from: &[u8], at: usize, out: &mut [u64], size: usize, to: Range<usize>) {
-    match size {
-        1 => lanes_mut::<u8>(out)[to].fill(lanes::<u8>(from)[at]),
-        2 => lanes_mut::<u16>(out)[to].fill(lanes::<u16>(from)[at]),
-        4 => lanes_mut::<u32>(out)[to].fill(lanes::<u32>(from)[at]),
-        _ => out[to].fill(lanes::<u64>(from)[at]),
     }
 }
 
@@ -75,12 +66,12 @@ pub(super) fn wrapped(value: i64, wraps: i64) -> i64 {
 
 /// Whether a value is out of range as an index of `extent` elements, counted from either end.
 #[inline(always)]
-pub(super) fn is_outside(value: i64, extent: i64) -> bool {
+fn is_outside(value: i64, extent: i64) -> bool {
     value.wrapping_add(extent) as u64 >= 2 * extent as u64
 }
 
 /// Whether any of these is out of range.
-pub(super) fn any_outside(values: &[i64], extent: i64) -> bool {
+fn any_outside(values: &[i64], extent: i64) -> bool {
     run(OutsideLoop { values, extent })
 }
 
@@ -97,243 +88,85 @@ impl Loop for OutsideLoop<'_> {
     }
 }
 
-/// Indices along a dimension: `value + position`, clamped into range. `wraps` is added to negative values,
-/// `last` is the last index, `stride` the distance between elements.
-#[derive(Clone, Copy)]
-pub(super) struct Indices<'a> {
-    pub(super) values: &'a [i64],
-    pub(super) wraps: i64,
-    pub(super) last: i64,
-    pub(super) stride: i64,
-}
-
-impl Indices<'_> {
-    /// Writes the addresses of these indices at one position, plus `from` and `step` times the lane.
-    pub(super) fn start(self, addresses: &mut [i64], position: i64, (from, step): (i64, i64)) {
-        match (position, self.stride, step) {
-            (0, 1, 0) => run(StartLoop::<true> { index: self, addresses, position, from, step }),
-            _ => run(StartLoop::<false> { index: self, addresses, position, from, step }),
-        }
-    }
-
-    /// Adds the addresses of these indices at `positions`.
-    pub(super) fn add(self, addresses: &mut [i64], positions: &[i64]) {
-        run(AddLoop { index: self, addresses, positions });
-    }
-
-    #[inline(always)]
-    fn at(&self, value: i64, position: i64) -> i64 {
-        wrapped(value, self.wraps).wrapping_add(position).min(self.last).max(0)
+impl Dynamic {
+    /// Adds the addresses of indices to `addresses`: each value plus `position`, clamped into range. `wraps`
+    /// is added to negative values.
+    pub(super) fn add_to(&self, addresses: &mut [i64], values: &[i64], (wraps, position): (i64, i64)) {
+        run(IndexLoop { addresses, values, wraps, position, last: self.extent - 1, stride: self.stride });
     }
 }
 
-/// `PLAIN`: contiguous elements, no position and no step.
-struct StartLoop<'a, const PLAIN: bool> {
-    index: Indices<'a>,
+struct IndexLoop<'a> {
     addresses: &'a mut [i64],
+    values: &'a [i64],
+    wraps: i64,
     position: i64,
-    from: i64,
-    step: i64,
+    last: i64,
+    stride: i64,
 }
 
-impl<const PLAIN: bool> Loop for StartLoop<'_, PLAIN> {
+impl Loop for IndexLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        for (i, (address, value)) in self.addresses.iter_mut().zip(self.index.values).enumerate() {
-            let here = |position| self.index.at(*value, position);
-            *address = self.from
-                + match PLAIN {
-                    true => here(0),
-                    false => i as i64 * self.step + here(self.position) * self.index.stride,
-                };
+        for (address, value) in self.addresses.iter_mut().zip(self.values) {
+            let index = wrapped(*value, self.wraps).wrapping_add(self.position);
+            *address += index.min(self.last).max(0) * self.stride;
         }
     }
 }
 
-struct AddLoop<'a> {
-    index: Indices<'a>,
-    addresses: &'a mut [i64],
-    positions: &'a [i64],
-}
-
-impl Loop for AddLoop<'_> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        for ((address, value), position) in
-            self.addresses.iter_mut().zip(self.index.values).zip(self.positions)
-        {
-            *address += self.index.at(*value, *position) * self.index.stride;
-        }
-    }
-}
-
-/// Copies `n` elements of `size` bytes, `step` elements apart, to contiguous lanes.
+/// Gathers elements of `size` bytes to contiguous memory.
 ///
 /// # Safety
-/// `from` must be aligned and readable for these elements, which no other thread writes, and `to` writable
-/// for `n`; they must not overlap.
-pub(super) unsafe fn copy_lanes(from: *const u8, to: *mut u8, size: usize, n: usize, step: isize) {
-    // SAFETY: the caller guarantees `n` elements of `size` bytes, `step` apart, and room for them; each arm
-    // copies exactly these.
-    unsafe {
-        if step == 1 {
-            return std::ptr::copy_nonoverlapping(from, to, n * size);
-        }
-        match size {
-            _ if step == 0 => repeated(from, to, size, n),
-            1 => strided(from, to, n, step),
-            2 => strided(from.cast::<u16>(), to.cast(), n, step),
-            4 => strided(from.cast::<u32>(), to.cast(), n, step),
-            _ => strided(from.cast::<u64>(), to.cast(), n, step),
-        }
-    }
-}
-
-/// Copies one element to `n` contiguous elements.
-///
-/// # Safety
-/// Same as [`copy_lanes`], for one element that is read.
-unsafe fn repeated(from: *const u8, to: *mut u8, size: usize, n: usize) {
+/// `from` must point to elements of this size, aligned, and be readable at every address in `at`; no other
+/// thread may write them. `to` must be aligned and writable for as many elements, which do not overlap them.
+unsafe fn gather(from: *const u8, at: &[i64], to: *mut u8, size: usize) {
     /// # Safety
-    /// `from` must be aligned and readable, and `to` writable for `n` elements, which do not overlap `from`.
-    unsafe fn fill<T: Copy>(from: *const T, to: *mut T, n: usize) {
-        // SAFETY: the caller guarantees one element to read and `n` to write.
-        unsafe {
-            let value = *from;
-            (0..n).for_each(|i| *to.add(i) = value);
+    /// Same as [`gather`], for elements of `T`.
+    unsafe fn each<T: Copy>(from: *const T, at: &[i64], to: *mut T) {
+        for (i, &address) in at.iter().enumerate() {
+            // SAFETY: the caller guarantees an element at each address, and room for all.
+            unsafe { *to.add(i) = *from.offset(address as isize) };
         }
     }
-    // SAFETY: the caller guarantees one element of `size` bytes to read, and room for `n`.
+    // SAFETY: the caller guarantees what `each` needs, for any type of this size.
     unsafe {
         match size {
-            1 => fill(from, to, n),
-            2 => fill(from.cast::<u16>(), to.cast(), n),
-            4 => fill(from.cast::<u32>(), to.cast(), n),
-            _ => fill(from.cast::<u64>(), to.cast(), n),
+            1 => each(from, at, to),
+            2 => each(from.cast::<u16>(), at, to.cast()),
+            4 => each(from.cast::<u32>(), at, to.cast()),
+            _ => each(from.cast::<u64>(), at, to.cast()),
         }
     }
 }
 
-/// The lanes of an operand that a tile touches.
-#[derive(Clone, Copy)]
-pub(super) enum Where<'a> {
-    /// `map` over lanes from `start` on, plus `base`.
-    Map { map: &'a Lanes, base: i64, start: u64 },
-    /// One address per lane.
-    Each(&'a [i64]),
-}
-
+/// Stores elements of `size` bytes at these addresses, where `when` holds. Addresses may coincide, on other
+/// threads too, so stores are atomic.
+///
 /// # Safety
-/// `from` must point to elements of `T`, aligned, and be readable at every address in `at`; no other thread
-/// may write them. `out` must be writable for `n` elements, which these addresses do not overlap.
-unsafe fn gather<T: Copy>(from: *const T, at: Where<'_>, out: *mut T, n: usize) {
-    match at {
-        Where::Map { map, base, start } => map.runs(base, start, n, |lane, first, count, step| {
-            // SAFETY: the run's lanes are below `n`, and the caller guarantees the map's addresses.
-            unsafe {
-                let (out, from) = (out.add(lane), from.offset(first as isize));
-                match step {
-                    1 => std::ptr::copy_nonoverlapping(from, out, count),
-                    0 => {
-                        let value = *from;
-                        (0..count).for_each(|i| *out.add(i) = value);
-                    }
-                    step => strided(from, out, count, step as isize),
+/// `to` must be aligned and writable at every address of a lane that is stored. Other threads may touch these
+/// elements only through this function. `from` and `when` must not overlap them.
+unsafe fn scatter(from: &[u8], to: *mut u8, at: &[i64], size: usize, when: Option<&[u8]>) {
+    macro_rules! each {
+        ($t:ty, $atomic:ty) => {
+            for (i, (&address, &value)) in at.iter().zip(lanes::<$t>(from)).enumerate() {
+                if when.is_none_or(|when| when[i] != 0) {
+                    // SAFETY: the caller guarantees a valid, aligned element that other threads store to
+                    // atomically, if at all; the atomic type has the same layout.
+                    unsafe { <$atomic>::from_ptr(to.cast::<$t>().offset(address as isize)) }
+                        .store(value, Relaxed);
                 }
             }
-        }),
-        Where::Each(addresses) => {
-            for (i, &address) in addresses[..n].iter().enumerate() {
-                // SAFETY: the caller guarantees an element at each address, and room for `n`; `i` is below
-                // `n`.
-                unsafe { *out.add(i) = *from.offset(address as isize) };
-            }
-        }
+        };
+    }
+    match size {
+        1 => each!(u8, AtomicU8),
+        2 => each!(u16, AtomicU16),
+        4 => each!(u32, AtomicU32),
+        _ => each!(u64, AtomicU64),
     }
 }
-
-/// Gathers `n` elements of `size` bytes to contiguous memory.
-///
-/// # Safety
-/// Same as [`gather`], for elements of this size.
-pub(super) unsafe fn gather_bits(from: *const u8, at: Where<'_>, to: *mut u8, size: usize, n: usize) {
-    // SAFETY: the caller guarantees what `gather` needs, for any type of this size.
-    unsafe {
-        match size {
-            1 => gather(from, at, to, n),
-            2 => gather(from.cast::<u16>(), at, to.cast(), n),
-            4 => gather(from.cast::<u32>(), at, to.cast(), n),
-            _ => gather(from.cast::<u64>(), at, to.cast(), n),
-        }
-    }
-}
-
-/// Copies every `STEP`-th element. Only [`StridedLoop::new`] makes one.
-struct StridedLoop<T, const STEP: isize> {
-    from: *const T,
-    out: *mut T,
-    n: usize,
-}
-
-impl<T: Copy, const STEP: isize> StridedLoop<T, STEP> {
-    /// # Safety
-    /// Until it has run, `from` must be aligned and readable for `n` elements, `STEP` apart, which no other
-    /// thread writes, and `out` writable for `n`, which overlap none of those.
-    unsafe fn new(from: *const T, out: *mut T, n: usize) -> Self {
-        StridedLoop { from, out, n }
-    }
-}
-
-impl<T: Copy, const STEP: isize> Loop for StridedLoop<T, STEP> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        for i in 0..self.n {
-            // SAFETY: the caller of `new` guarantees element `i` on both sides.
-            unsafe { *self.out.add(i) = *self.from.offset(i as isize * STEP) };
-        }
-    }
-}
-
-/// Copies every `step`-th element. Loops with a constant step are vectorized.
-///
-/// # Safety
-/// `from` must be aligned and readable for `n` elements, `step` apart, which no other thread writes, and
-/// `out` writable for `n`, which overlap none of those.
-#[inline(never)]
-unsafe fn strided<T: Copy>(from: *const T, out: *mut T, n: usize, step: isize) {
-    // SAFETY: the caller guarantees these `n` elements, `step` apart, and room for them.
-    unsafe {
-        match step {
-            2 => run(StridedLoop::<T, 2>::new(from, out, n)),
-            3 => run(StridedLoop::<T, 3>::new(from, out, n)),
-            4 => run(StridedLoop::<T, 4>::new(from, out, n)),
-            step => (0..n).for_each(|i| *out.add(i) = *from.offset(i as isize * step)),
-        }
-    }
-}
-
-/// An element that can be stored while other threads store to the same address.
-trait Element: Copy {
-    /// # Safety
-    /// `at` must be valid and aligned, and other threads may write it only through this function.
-    unsafe fn store_shared(at: *mut Self, value: Self);
-}
-
-macro_rules! elements {
-    ($($t:ty: $atomic:ty),*) => {
-        $(impl Element for $t {
-            unsafe fn store_shared(at: *mut Self, value: Self) {
-                // SAFETY: the caller guarantees a valid, aligned element that other threads store to
-                // atomically, if at all; the atomic type has the same layout.
-                unsafe { <$atomic>::from_ptr(at) }.store(value, Relaxed);
-            }
-        })*
-    };
-}
-elements!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
 /// Stores a number unless one of `above` is there: the final value does not depend on the order of the
 /// threads.
@@ -349,171 +182,133 @@ pub(super) unsafe fn report(at: *mut i64, number: i64, above: &[i64]) {
     let _ = word.fetch_update(Relaxed, Relaxed, keeps);
 }
 
-/// # Safety
-/// `to` must point to elements of `T`, aligned, and be writable at every address of a lane that is stored.
-/// Other threads may read or write there only through their own `Where::Each`. `from` and `when` must not
-/// overlap it.
-unsafe fn scatter<T: Element>(from: &[T], to: *mut T, at: Where<'_>, n: usize, when: Option<&[u8]>) {
-    let from = &from[..n];
-    // Conditional stores are mostly error reports, and there is rarely an error.
-    if when.is_some_and(|w| w[..n].iter().fold(0, |any, w| any | w) == 0) {
-        return;
+impl Run<'_> {
+    /// Loads lanes into the register of an access, in their register form; returns the register.
+    pub(super) fn load_tile(&self, frame: &Frame, access: &Access, start: u64, n: usize) -> *const u8 {
+        let dtype = access.touch.dtype;
+        let register = frame.at(self.plan.regs[access.reg as usize]).cast::<u8>();
+        // A product that is not stored is contiguous.
+        let product = self.bound.bases[access.touch.operand].is_null();
+        let contiguous = product || access.dynamic.is_empty() && access.map.lanes == Lanes::Line(1);
+        let from = if contiguous {
+            self.address(frame, access, start)
+        } else {
+            let tile = if dtype.is_half() { frame.at(self.plan.staging).cast() } else { register };
+            // SAFETY: the plan orders instructions, so indices were computed. Both are tiles of this thread's
+            // frame, and liveness gave the register to no value that is read here.
+            unsafe { self.load_stored(frame, access, tile, start, n) };
+            tile
+        };
+        // SAFETY: the elements were just copied to a tile of this thread's frame; or they are elements of the
+        // operand, whose range `bind` checked, or of the product, and no other thread writes them. The
+        // register has room for a tile and overlaps neither.
+        unsafe {
+            if dtype.is_half() {
+                let stored = view(from.cast_const().cast::<u16>(), n);
+                halves::widen(dtype, stored, view_mut(register.cast::<f32>(), n));
+            } else if contiguous {
+                std::ptr::copy_nonoverlapping(from, register, n * dtype.size());
+            }
+        }
+        register
     }
-    match (at, when) {
-        (Where::Map { map, base, start }, None) => map.runs(base, start, n, |lane, first, count, step| {
-            let from = &from[lane..lane + count];
-            // SAFETY: the caller guarantees the map's addresses.
+
+    /// Copies the elements of a load to contiguous memory, in their stored form.
+    ///
+    /// # Safety
+    /// The indices must have been computed at these lanes. `to` must be aligned and writable for `n` stored
+    /// elements, outside of the load's operand and the frame's addresses; no other thread may use it.
+    unsafe fn load_stored(&self, frame: &Frame, access: &Access, to: *mut u8, start: u64, n: usize) {
+        let size = access.touch.dtype.size();
+        // SAFETY: the caller guarantees indices and target; the strides count its lanes from point 0. `bind`
+        // checked the address range against the region. The addresses are used up by `gather`.
+        unsafe {
+            if access.runs == Runs::Not && !access.dynamic.is_empty() {
+                let from = self.bound.bases[access.touch.operand];
+                return gather(from, self.addresses(frame, access, start, n), to, size);
+            }
+            let target = (&access.strides, to.wrapping_sub(start as usize * size));
+            self.copy_load(frame, access, target, false, (start, n));
+        }
+    }
+
+    /// Stores lanes from their register form, where the store's condition holds.
+    ///
+    /// # Safety
+    /// The phase's instructions must have run at these lanes, at most a tile.
+    pub(super) unsafe fn store_tile(&self, frame: &Frame, store: &StorePlan, start: u64, n: usize) {
+        let access = &self.plan.accesses[store.access as usize];
+        let (dtype, size) = (access.touch.dtype, access.touch.dtype.size());
+        let to = self.bound.bases[access.touch.operand];
+        let strided = store.when.is_none() && access.dynamic.is_empty();
+        // SAFETY: the caller guarantees that the value was computed. Loads copy values out of written
+        // operands, so the stores below do not change it.
+        let mut value = unsafe { self.value(frame, store.value, n) };
+        if dtype.is_half() {
+            let contiguous = strided && access.map.lanes == Lanes::Line(1);
+            let stored = match contiguous {
+                true => self.address(frame, access, start).cast::<u16>(),
+                false => frame.at(self.plan.staging).cast::<u16>(),
+            };
+            // SAFETY: elements of the operand, whose range `bind` checked, and which no other thread uses, or
+            // a tile of this thread's frame that holds no value.
             unsafe {
-                let to = to.offset(first as isize);
-                match step {
-                    1 => std::ptr::copy_nonoverlapping(from.as_ptr(), to, count),
-                    step => {
-                        from.iter()
-                            .enumerate()
-                            .for_each(|(i, v)| *to.offset(i as isize * step as isize) = *v);
-                    }
-                }
+                halves::narrow(dtype, lanes::<f32>(value), view_mut(stored, n));
+                value = view(stored.cast_const().cast(), n * size);
             }
-        }),
-        (Where::Map { map, base, start }, Some(when)) => {
-            map.runs(base, start, n, |lane, first, count, step| {
-                for i in (0..count).filter(|i| when[lane + i] != 0) {
-                    // SAFETY: the caller guarantees the map's addresses at lanes that are stored.
-                    unsafe { *to.offset(first as isize + i as isize * step as isize) = from[lane + i] };
-                }
-            })
-        }
-        (Where::Each(addresses), None) => {
-            for (&address, &value) in addresses[..n].iter().zip(from) {
-                // SAFETY: the caller guarantees every address; stores at computed addresses may coincide, so
-                // they are atomic.
-                unsafe { T::store_shared(to.offset(address as isize), value) };
+            if contiguous {
+                return;
             }
         }
-        (Where::Each(addresses), Some(when)) => {
-            for i in (0..n).filter(|&i| when[i] != 0) {
-                // SAFETY: the caller guarantees the addresses of lanes that are stored; they may coincide, so
-                // stores are atomic.
-                unsafe { T::store_shared(to.offset(addresses[i] as isize), from[i]) };
-            }
+        if strided {
+            let copy = StridedCopy { strides: &access.strides, size, offsets: None, nontemporal: false };
+            let base = access.map.base(&frame.coordinates) as isize * size as isize;
+            let from = value.as_ptr().wrapping_sub(start as usize * size);
+            // SAFETY: `n` elements of the value; the strides count them from point 0. `bind` checked the
+            // address range against the region, which no other thread uses and the value does not overlap.
+            return unsafe { copy.run(from, to.wrapping_offset(base), start, n) };
+        }
+        // SAFETY: the caller guarantees that indices and condition were computed; positions are unused once
+        // there are addresses, and both are used up by `scatter`. `bind` checked the address range against
+        // the region, which threads share only if other accesses do not touch what this store does.
+        unsafe {
+            let at = self.addresses(frame, access, start, n);
+            let when = store.when.map(|when| self.condition(frame, store, when, n));
+            scatter(value, to, at, size, when);
         }
     }
-}
 
-/// Loads `n` lanes of `dtype` into its register form; `staging` has room for a tile of 2-byte lanes.
-///
-/// # Safety
-/// `from` must be aligned for `dtype` and readable at every address in `at`, and no other thread may write
-/// there; `out` and `staging` must not overlap it.
-pub(super) unsafe fn load(
-    dtype: DType,
-    from: *const u8,
-    at: Where<'_>,
-    out: &mut [u64],
-    staging: &mut [u64],
-    n: usize,
-) {
-    match dtype {
-        DType::F16 | DType::BF16 => {
-            let line = match at {
-                Where::Map { map: Lanes::Line(1), base, start } => Some(base as isize + start as isize),
-                _ => None,
-            };
-            let raw = match line {
-                // SAFETY: the map addresses these `n` contiguous elements; the caller guarantees that they
-                // are readable and not written.
-                Some(first) => unsafe { std::slice::from_raw_parts(from.cast::<u16>().offset(first), n) },
-                None => {
-                    let staging = &mut lanes_mut::<u16>(staging)[..n];
-                    // SAFETY: the caller guarantees the addresses; the slice has room for `n` lanes and does
-                    // not overlap them.
-                    unsafe { gather(from.cast::<u16>(), at, staging.as_mut_ptr(), n) };
-                    staging
-                }
-            };
-            halves::widen(dtype, raw, &mut lanes_mut::<f32>(out)[..n]);
+    /// Whether a conditional store writes any lane.
+    pub(super) fn any(&self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> bool {
+        // SAFETY: stores come after the phase's instructions, so the condition was computed; nothing is
+        // written while the slice lives.
+        let when = unsafe { self.value(frame, when, n) };
+        match store.outside {
+            Some(extent) => any_outside(&lanes::<i64>(when)[..n], extent),
+            None => when[..n].iter().fold(0, |any, one| any | one) != 0,
         }
-        DType::Bool => {
-            let out = &mut lanes_mut::<u8>(out)[..n];
-            // SAFETY: the caller guarantees the addresses; the slice has room for `n` lanes and does not
-            // overlap them.
-            unsafe { gather(from, at, out.as_mut_ptr(), n) };
-            out.iter_mut().for_each(|b| *b = u8::from(*b != 0));
-        }
-        _ => match dtype.size() {
-            1 => {
-                let out = &mut lanes_mut::<u8>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
-                // lanes.
-                unsafe { gather(from, at, out.as_mut_ptr(), n) }
-            }
-            2 => {
-                let out = &mut lanes_mut::<u16>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
-                // lanes.
-                unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
-            }
-            4 => {
-                let out = &mut lanes_mut::<u32>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
-                // lanes.
-                unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
-            }
-            _ => {
-                let out = &mut lanes_mut::<u64>(out)[..n];
-                // SAFETY: the caller guarantees the addresses, for this size; the slice has room for `n`
-                // lanes.
-                unsafe { gather(from.cast(), at, out.as_mut_ptr(), n) }
-            }
-        },
     }
-}
 
-/// Stores `n` lanes, from the register form of `dtype`, where `when` holds.
-///
-/// # Safety
-/// `to` must be aligned for `dtype` and writable at every address in `at`. No other thread may read or write
-/// there, except that stores of `Where::Each` may coincide. `value`, `when` and `staging` must not overlap
-/// it.
-pub(super) unsafe fn store(
-    dtype: DType,
-    value: &[u8],
-    to: *mut u8,
-    at: Where<'_>,
-    staging: &mut [u64],
-    n: usize,
-    when: Option<&[u8]>,
-) {
-    let when = when.map(|w| &w[..n]);
-    match dtype {
-        DType::F16 | DType::BF16 => {
-            let staging = &mut lanes_mut::<u16>(staging)[..n];
-            let line = match (at, when) {
-                (Where::Map { map: Lanes::Line(1), base, start }, None) => {
-                    Some(base as isize + start as isize)
-                }
-                _ => None,
-            };
-            if let Some(first) = line {
-                // SAFETY: the map addresses these `n` contiguous elements; the caller guarantees that they
-                // are writable, and that no other thread uses them.
-                let to = unsafe { std::slice::from_raw_parts_mut(to.cast::<u16>().offset(first), n) };
-                return halves::narrow(dtype, &lanes::<f32>(value)[..n], to);
-            }
-            halves::narrow(dtype, &lanes::<f32>(value)[..n], staging);
-            // SAFETY: the caller guarantees the addresses, for two bytes; staging and `when` do not overlap
-            // them.
-            unsafe { scatter(staging, to.cast(), at, n, when) }
-        }
-        _ => match dtype.size() {
-            // SAFETY: the caller guarantees the addresses, for one byte; the slices do not overlap them.
-            1 => unsafe { scatter(lanes::<u8>(value), to, at, n, when) },
-            // SAFETY: the caller guarantees the addresses, for two bytes; the slices do not overlap them.
-            2 => unsafe { scatter(lanes::<u16>(value), to.cast(), at, n, when) },
-            // SAFETY: the caller guarantees the addresses, for four bytes; the slices do not overlap them.
-            4 => unsafe { scatter(lanes::<u32>(value), to.cast(), at, n, when) },
-            // SAFETY: the caller guarantees the addresses, for eight bytes; the slices do not overlap them.
-            _ => unsafe { scatter(lanes::<u64>(value), to.cast(), at, n, when) },
-        },
+    /// Bools: the lanes that a conditional store writes.
+    ///
+    /// # Safety
+    /// Same as [`Run::value`]; and nothing may use the frame's positions while the slice lives.
+    pub(super) unsafe fn condition<'a>(
+        &'a self,
+        frame: &Frame,
+        store: &StorePlan,
+        when: Arg,
+        n: usize,
+    ) -> &'a [u8] {
+        // SAFETY: the caller guarantees that the condition was computed, and is not written while the slice
+        // lives.
+        let given = unsafe { self.value(frame, when, n) };
+        let Some(extent) = store.outside else { return given };
+        // SAFETY: a tile of this thread's frame that holds no value; the caller guarantees that nothing else
+        // uses it.
+        let bools = unsafe { view_mut(frame.at(self.plan.positions).cast::<u8>(), n) };
+        let found = bools.iter_mut().zip(&lanes::<i64>(given)[..n]);
+        found.for_each(|(found, value)| *found = is_outside(*value, extent).into());
+        bools
     }
 }

@@ -1,7 +1,7 @@
 //! Compiles a phase's scalar SSA to instructions on tiles: registers are assigned by liveness, index maps
 //! flattened, loop-invariant instructions hoisted.
 
-use super::super::affine::{Affine, Lanes, Map};
+use super::super::affine::{Affine, Lanes, Map, Strides};
 use super::super::cast;
 use super::super::chain;
 use super::super::folds::mapped_reduce::{ElementMap, element_map};
@@ -10,12 +10,12 @@ use super::super::folds::tiles;
 use super::super::plan::{
     Access, Arg, ChainPlan, Dynamic, FoldPlan, MAX_ARITY, Out, PhasePlan, Side, Slot, StorePlan, Work,
 };
-use super::super::rows::{MAX_RUN_INDICES, Runs};
+use super::super::rows::Runs;
 use super::facts::{DynamicIndex, Facts, IndexReport, Planned, Touch};
 use super::kept::Kept;
-use super::levels::{Pair, Rows, Through, differing};
 use super::patterns::{Joined, counted, each_used, ends, joined, product};
 use super::prepare::Update;
+use super::rows::{Rows, Through, differing};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{FoldOf, Inst, Nest, Phase, PhaseKind, Value};
@@ -486,13 +486,13 @@ impl<'a> Compiler<'a> {
 
     /// Broadcasts the value of each row to its lanes, unless that is done already.
     fn repeat(&mut self, scope: &mut Scope<'_>, root: usize, work: &mut Vec<Work>) {
-        let same = scope.rows.as_ref().filter(|rows| rows.same[root]).map(|rows| rows.lanes);
-        let (Some(row), None, Some(slot)) = (same, scope.repeated[root], scope.slots[root]) else { return };
+        let same = scope.rows.as_ref().is_some_and(|rows| rows.same[root]);
+        let (true, None, Some(slot)) = (same, scope.repeated[root], scope.slots[root]) else { return };
         if !matches!(slot, Slot::Const(_)) {
             let arg = Arg { slot, size: dtype_size(scope.facts.dtypes[root]) };
             let out = self.allocate(scope, arg.size);
             scope.repeated[root] = Some(Slot::Reg(out));
-            work.push(Work::Repeat { row, arg, out });
+            work.push(Work::Repeat { arg, out });
         }
     }
 
@@ -504,15 +504,15 @@ impl<'a> Compiler<'a> {
         {
             return None;
         }
-        let (axes, along): (&[usize], &[usize]) = match (access.runs, &scope.rows) {
-            (Runs::Rows(_), Some(rows)) => (&rows.axes, &rows.along),
-            _ => (&[], self.grid),
+        let row = match access.runs {
+            Runs::Not if touch.dynamic.is_empty() => u64::MAX,
+            Runs::Rows(row) => row,
+            _ => return None,
         };
         let steps =
             |a: &usize| (self.nest.axes[*a], touch.affine.coefficients[*a], store.affine.coefficients[*a]);
-        let found = touch.dynamic.is_empty() || matches!(access.runs, Runs::Rows(_));
-        let pair = if found { Pair::new(axes.iter().map(steps), along.iter().map(steps)) } else { None };
-        Some(Through { store: position as u32, pair })
+        let strides = Strides::new(self.grid.iter().map(steps), row)?;
+        Some(Through { store: position as u32, strides })
     }
 
     fn register(&self, slot: Option<Slot>) -> Option<u32> {
@@ -523,51 +523,59 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn map(&self, scope: &Scope<'_>, affine: &Affine) -> Planned<Map> {
-        let lanes = match (scope.side, &scope.rows) {
+    /// The axes that are lanes.
+    fn lanes<'s>(&'s self, scope: &'s Scope<'_>) -> &'s [usize] {
+        match (scope.side, &scope.rows) {
             (_, Some(rows)) if scope.by_row => &rows.axes,
             (Some(Side::Grid), _) => self.grid,
             (Some(Side::Inner), _) => self.inner,
             (None, _) => &[],
-        };
-        Map::new(affine, &self.nest.axes, lanes).ok_or_else(|| "too many axes".into())
+        }
     }
 
-    /// See [`Access::runs`].
-    fn in_runs(&self, scope: &Scope<'_>, touch: &Touch, map: &Map) -> bool {
-        let lanes = match scope.side {
-            Some(Side::Grid) => self.grid,
-            Some(Side::Inner) => self.inner,
-            None => return false,
-        };
+    fn map(&self, scope: &Scope<'_>, affine: &Affine) -> Planned<Map> {
+        Map::new(affine, &self.nest.axes, self.lanes(scope)).ok_or_else(|| "too many axes".into())
+    }
+
+    /// The lanes of a row, if the computed indices of a load are uniform in rows. See [`Access::runs`].
+    fn in_runs(&self, scope: &Scope<'_>, touch: &Touch, map: &Map) -> Option<u64> {
+        let lanes = self.lanes(scope);
         let extents = &self.nest.axes;
         // One row, or whole rows in sequence: the map merged no axes into a longer one.
         let along: &[usize] = match (&map.lanes, lanes.iter().rfind(|a| extents[**a] != 1)) {
             (Lanes::Line(_), _) => lanes,
-            (Lanes::Rows(axes), Some(axis))
-                if axes.last().is_some_and(|a| a.0 == extents[*axis] && a.0 >= RUN) =>
+            (Lanes::Rows(strides), Some(axis))
+                if extents[*axis] >= RUN && extents[*axis] == strides.innermost().0 =>
             {
                 std::slice::from_ref(axis)
             }
-            _ => return false,
+            _ => return None,
         };
-        let along: Vec<usize> = along.iter().copied().filter(|a| extents[*a] != 1).collect();
+        let along: Vec<usize> = along.iter().copied().filter(|a| extents[*a] > 1).collect();
         let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
         let differs = differing(self.nest, &self.nest.phases[scope.at].block, scope.facts, &along);
         let same = touch.dynamic.iter().all(|d| !moves(&d.affine) && !differs[d.value as usize]);
         // An index may depend on the axes only if it is uniform over the lanes.
         let fixed = |d: &DynamicIndex| lanes.iter().all(|&a| d.affine.coefficients[a] == 0);
-        let few = touch.dynamic.len() <= MAX_RUN_INDICES && touch.dynamic.iter().all(fixed);
-        same && few
+        let row = along.iter().map(|a| extents[*a]).product::<u64>();
+        (same && touch.dynamic.iter().all(fixed)).then_some(row)
     }
 
     fn access(&mut self, scope: &mut Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
         let map = self.map(scope, &touch.affine)?;
         let runs = match &scope.rows {
             Some(rows) if !store && !scope.by_row && rows.found_by_row(touch) => Runs::Rows(rows.lanes),
-            None if !store && !touch.dynamic.is_empty() && self.in_runs(scope, touch, &map) => Runs::Lanes,
+            None if !store && !touch.dynamic.is_empty() => {
+                self.in_runs(scope, touch, &map).map_or(Runs::Not, Runs::Lanes)
+            }
             _ => Runs::Not,
         };
+        let row = match runs {
+            Runs::Not => u64::MAX,
+            Runs::Lanes(row) | Runs::Rows(row) => row,
+        };
+        let steps = |a: &usize| (self.nest.axes[*a], touch.affine.coefficients[*a]);
+        let strides = Strides::to_lanes(self.lanes(scope).iter().map(steps), row).ok_or("too many axes")?;
         let by_row = scope.by_row;
         scope.by_row |= matches!(runs, Runs::Rows(_));
         let mut dynamic = Vec::new();
@@ -581,6 +589,7 @@ impl<'a> Compiler<'a> {
             runs,
             through: None,
             map,
+            strides: if store { strides.swapped() } else { strides },
             touch: touch.clone(),
             dynamic,
             reg: 0,

@@ -6,17 +6,17 @@
 //! and strides only.
 //!
 //! - `prepare`: rewrites of a Nest before it is planned. `facts`, `patterns`: its analysis.
-//! - `kept`: values that several phases need. `levels`: values that are uniform in a row.
+//! - `kept`: values that several phases need. `rows`: values that are uniform in a row.
 //! - `compile`: a phase's instructions and registers.
 
 pub(super) mod compile;
 pub(super) mod facts;
 pub(super) mod kept;
-pub(super) mod levels;
 pub(super) mod patterns;
 pub(super) mod prepare;
+pub(super) mod rows;
 
-use super::affine::{Lanes, Map};
+use super::affine::{Lanes, Map, Strides};
 use super::cache_hints::{BYTE, PREFETCH_FROM};
 use super::cast::CastFn;
 use super::chain::Chain;
@@ -27,8 +27,8 @@ use super::tile_io::fill;
 use compile::Compiler;
 use facts::{Facts, Planned, Touch, facts};
 use kept::Kept;
-use levels::{Rows, Through};
 use prepare::{Prepared, Update, prepare};
+use rows::{Rows, Through};
 use std::borrow::Cow;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -84,9 +84,8 @@ pub(super) enum Work {
         out: u32,
         size: u8,
     },
-    /// Broadcasts the value of each row of `row` lanes to all of them.
+    /// Broadcasts the value of each row of lanes to all of them.
     Repeat {
-        row: u64,
         arg: Arg,
         out: u32,
     },
@@ -116,6 +115,8 @@ pub(super) struct ChainPlan {
 pub(super) struct Access {
     pub(super) touch: Touch,
     pub(super) map: Map,
+    /// The strides of a load and its register, or of a register and its store.
+    pub(super) strides: Strides,
     pub(super) dynamic: Vec<Dynamic>,
     /// Where computed indices are uniform, so that elements are copied a run at a time.
     pub(super) runs: Runs,
@@ -260,8 +261,6 @@ const WIDTHS: (usize, usize) = (128, 1024);
 /// A tile may have more than `WIDTHS.1` lanes if its widest value takes at most this many bytes: narrow
 /// values take less time per lane.
 const WIDE: usize = 8 << 10;
-/// The least bytes of a constant's lanes: it is repeated where more than a tile is done at once.
-const LONG: usize = 4 << 10;
 /// Tile size in bytes for a prefetched operand (one tile ahead, per operand). With whole pages the processor
 /// waits for them before it computes; much smaller prefetches come late.
 const PREFETCH_TILE: usize = 2 << 10;
@@ -407,9 +406,8 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         overhead,
     };
     for scalar in consts {
-        let lanes = width.max(LONG / scalar.dtype().register().size());
-        let mut words = vec![0; lanes * scalar.dtype().register().size() / 8];
-        fill(&mut words, scalar, lanes);
+        let mut words = vec![0; width * scalar.dtype().register().size() / 8];
+        fill(&mut words, scalar, width);
         plan.consts.push(words);
     }
     plan.lay_out(&reg_sizes);
@@ -452,7 +450,7 @@ impl Plan {
             at
         };
         self.regs = reg_sizes.iter().map(|s| take(width, *s as usize)).collect();
-        let conditions = self.phases.iter().flat_map(|p| &p.stores).any(|s| s.outside.is_some());
+        let conditions = self.phases.iter().flat_map(|p| &p.stores).any(|s| s.when.is_some());
         if conditions || self.accesses.iter().any(|a| !a.dynamic.is_empty()) {
             self.addresses = take(width, 8);
             self.positions = take(width, 8);
@@ -534,8 +532,9 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
     match lanes {
         Some(Lanes::Uniform) => line(0),
         Some(Lanes::Line(step)) => line(step),
-        Some(Lanes::Rows(axes)) => {
-            axes.last().map_or(0.0, |&(extent, step)| line(step) + 4.0 / extent as f64)
+        Some(Lanes::Rows(strides)) => {
+            let (extent, step, _) = strides.innermost();
+            line(step) + 4.0 / extent as f64
         }
         None => 100.0,
     }
