@@ -1,7 +1,8 @@
 //! Conversions between register dtypes, as in C: one loop per pair. Conversions to a half round once and keep
 //! the result as f32.
 
-use super::halves::{narrow, widen};
+use super::halves::round;
+use bytemuck::{AnyBitPattern, NoUninit};
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};
 use workalike_kernels::ops::{lanes, lanes_mut};
@@ -10,17 +11,19 @@ use workalike_kernels::ops::{lanes, lanes_mut};
 pub(super) type CastFn = fn(from: &[u8], to: &mut [u8], n: usize);
 
 /// The loop of one conversion.
-struct Each<'a, F, T, C> {
-    from: &'a [F],
-    to: &'a mut [T],
-    cast: C,
+pub(super) struct Each<'a, F, T, C> {
+    pub(super) from: &'a [F],
+    pub(super) to: &'a mut [T],
+    pub(super) cast: C,
 }
 
 impl<F: Copy, T, C: Fn(F) -> T> Loop for Each<'_, F, T, C> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        self.to.iter_mut().zip(self.from).for_each(|(t, f)| *t = (self.cast)(*f));
+        for (to, from) in self.to.iter_mut().zip(self.from) {
+            *to = (self.cast)(*from);
+        }
     }
 }
 
@@ -111,50 +114,38 @@ plain! {
     i64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
 }
 
-/// Lanes that are rounded at a time.
-const ROUNDED: usize = 256;
+fn each<F, T>(from: &[u8], to: &mut [u8], n: usize, cast: impl Fn(F) -> T)
+where
+    F: AnyBitPattern,
+    T: AnyBitPattern + NoUninit,
+{
+    run(Each { from: &lanes::<F>(from)[..n], to: &mut lanes_mut::<T>(to)[..n], cast });
+}
 
-/// Rounds to a half, which stays f32.
-fn to_halves<F: Halves>(dtype: DType, from: &[F], to: &mut [f32]) {
-    run(Each { from, to, cast: F::narrow });
-    let mut bits = [0u16; ROUNDED];
-    for part in to.chunks_mut(ROUNDED) {
-        let bits = &mut bits[..part.len()];
-        narrow(dtype, part, bits);
-        widen(dtype, bits, part);
+fn to_whole<F: AnyBitPattern + Whole<T>, T: AnyBitPattern + NoUninit>(from: &[u8], to: &mut [u8], n: usize) {
+    each::<F, T>(from, to, n, <F as Whole<T>>::whole);
+}
+
+fn to_bool<F: AnyBitPattern + Default + PartialEq>(from: &[u8], to: &mut [u8], n: usize) {
+    each::<F, u8>(from, to, n, |x| u8::from(x != F::default()));
+}
+
+fn to_half<F: AnyBitPattern + Halves, const F16: bool>(from: &[u8], to: &mut [u8], n: usize) {
+    /// Not a closure: the compiler may leave one of this size out of line.
+    #[inline(always)]
+    fn rounded<F: Halves, const F16: bool>(x: F) -> f32 {
+        round::<F16>(x.narrow())
     }
+    each::<F, f32>(from, to, n, rounded::<F, F16>);
 }
 
 macro_rules! to {
     ($from:ty, $to:expr; $($dtype:ident: $t:ty),*) => {
         match $to {
-            DType::Bool => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
-                    let zero = <$from>::default();
-                    let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<u8>(to)[..n]);
-                    run(Each { from, to, cast: |f: $from| u8::from(f != zero) });
-                }
-                cast
-            }
-            DType::F16 => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
-                    to_halves(DType::F16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
-                }
-                cast
-            }
-            DType::BF16 => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
-                    to_halves(DType::BF16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
-                }
-                cast
-            }
-            $(DType::$dtype => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
-                    let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<$t>(to)[..n]);
-                    run(Each { from, to, cast: <$from as Whole<$t>>::whole });
-                }
-                cast
-            })*
+            DType::Bool => to_bool::<$from>,
+            DType::F16 => to_half::<$from, true>,
+            DType::BF16 => to_half::<$from, false>,
+            $(DType::$dtype => to_whole::<$from, $t>,)*
         }
     };
 }

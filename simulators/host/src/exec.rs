@@ -275,11 +275,11 @@ impl Run<'_> {
             let height = Cascade::after(to - from).height(fold.kernel.block);
             let wide = fold.lanes(phase.side, full);
             self.merge(frame, fold, fold.stack, height.saturating_sub(1), height.saturating_sub(1), wide);
-            if phase.side == Some(Side::Inner) && fold.kernel.across.is_none() {
+            if phase.side == Some(Side::Inner) && !fold.kernel.goes_across() {
                 // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts
                 // of it.
                 let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
-                (fold.kernel.horizontal)(value, index, full);
+                fold.kernel.horizontal(value, index, full);
             }
         }
     }
@@ -303,9 +303,10 @@ impl Run<'_> {
             let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
             (self.value(frame, fold.value, n), other)
         };
-        match &fold.kernel.across {
-            Some(across) if side == Some(Side::Inner) => across.fold(into, value, other, n),
-            _ => (fold.kernel.vertical)(into, into_index, value, other, n),
+        if side == Some(Side::Inner) && fold.kernel.goes_across() {
+            fold.kernel.across(into, value, other, n);
+        } else {
+            fold.kernel.vertical(into, into_index, value, other, n);
         }
         let merges = Cascade::after(count).pushed(block);
         self.merge(frame, fold, fold.stack, top, merges, full);
@@ -327,7 +328,7 @@ impl Run<'_> {
             let (into, from) =
                 unsafe { (accumulator(at(top - m - 1), fold), accumulator(at(top - m), fold)) };
             let from = (bytemuck::cast_slice(from.0), bytemuck::cast_slice(from.1));
-            (fold.merge)(into.0, into.1, from.0, from.1, n);
+            fold.kernel.merge(into.0, into.1, from.0, from.1, n);
         }
     }
 

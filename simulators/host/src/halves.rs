@@ -1,154 +1,76 @@
-//! Conversion of halves to and from f32, vectorized: x86-64 has float16 instructions above the baseline, and
-//! bfloat16 needs only a shift.
+//! Conversion of halves to and from f32, in operations that vectorize at every level.
 
+use super::cast::Each;
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::run;
 
 /// Widens halves of this type to f32; both slices have the same length.
 pub(super) fn widen(dtype: DType, from: &[u16], to: &mut [f32]) {
-    let n = from.len().min(to.len());
-    let (from, to) = (&from[..n], &mut to[..n]);
     match dtype {
-        DType::F16 => float16::widen(from, to),
-        _ => run(WidenBf16 { from, to }),
+        DType::F16 => run(Each { from, to, cast: widen_f16 }),
+        _ => run(Each { from, to, cast: widen_bf16 }),
     }
 }
 
 /// Rounds f32 to the bits of a half type, to nearest even.
 pub(super) fn narrow(dtype: DType, from: &[f32], to: &mut [u16]) {
-    let n = from.len().min(to.len());
-    let (from, to) = (&from[..n], &mut to[..n]);
     match dtype {
-        DType::F16 => float16::narrow(from, to),
-        _ => run(NarrowBf16 { from, to }),
+        DType::F16 => run(Each { from, to, cast: narrow_f16 }),
+        _ => run(Each { from, to, cast: narrow_bf16 }),
     }
 }
 
-struct WidenBf16<'a> {
-    from: &'a [u16],
-    to: &'a mut [f32],
+/// Rounds to a half, which stays f32.
+#[inline(always)]
+pub(super) fn round<const F16: bool>(x: f32) -> f32 {
+    if F16 { widen_f16(narrow_f16(x)) } else { widen_bf16(narrow_bf16(x)) }
 }
 
-impl Loop for WidenBf16<'_> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        self.to.iter_mut().zip(self.from).for_each(|(to, bits)| *to = f32::from_bits(u32::from(*bits) << 16));
-    }
+#[inline(always)]
+fn widen_bf16(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
 }
 
-struct NarrowBf16<'a> {
-    from: &'a [f32],
-    to: &'a mut [u16],
+#[inline(always)]
+fn narrow_bf16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let odd = (bits >> 16) & 1;
+    let near = bits.wrapping_add(0x7fff + odd) >> 16;
+    // Truncation may drop the bits that make it a NaN.
+    let bits = if x.is_nan() { (bits >> 16) | 0x40 } else { near };
+    bits as u16
 }
 
-impl Loop for NarrowBf16<'_> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        for (to, from) in self.to.iter_mut().zip(self.from) {
-            let bits = from.to_bits();
-            let odd = (bits >> 16) & 1;
-            let near = bits.wrapping_add(0x7fff + odd) >> 16;
-            // Truncation may drop the bits that make it a NaN.
-            *to = if from.is_nan() { (bits >> 16) | 0x40 } else { near } as u16;
-        }
-    }
+/// The bits of 2 to the power of -14, the least f16 that is not subnormal.
+const NORMAL: u32 = 113 << 23;
+/// The exponents of f32 minus those of f16.
+const BIAS: u32 = 112 << 23;
+/// The bits of 0.5, whose last bit is worth as much as that of subnormal f16: 2 to the power of -24.
+const HALF: u32 = 126 << 23;
+
+#[inline(always)]
+fn widen_f16(bits: u16) -> f32 {
+    let sign = u32::from(bits & 0x8000) << 16;
+    let magnitude = u32::from(bits & 0x7fff) << 13;
+    // Infinity and NaN have the greatest exponent of both types.
+    let bias = if bits & 0x7c00 == 0x7c00 { 2 * BIAS } else { BIAS };
+    let subnormal = (f32::from_bits(magnitude + NORMAL) - f32::from_bits(NORMAL)).to_bits();
+    let wide = if bits & 0x7c00 == 0 { subnormal } else { magnitude + bias };
+    f32::from_bits(sign | wide)
 }
 
-/// The level is always the baseline, so `half` may detect what it uses.
-#[cfg(not(target_arch = "x86_64"))]
-mod float16 {
-    use half::f16;
-    use half::slice::HalfFloatSliceExt;
-
-    pub(super) fn widen(from: &[u16], to: &mut [f32]) {
-        bytemuck::cast_slice::<u16, f16>(from).convert_to_f32_slice(to);
-    }
-
-    pub(super) fn narrow(from: &[f32], to: &mut [u16]) {
-        bytemuck::cast_slice_mut::<u16, f16>(to).convert_from_f32_slice(from);
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-mod float16 {
-    use half::f16;
-    use std::arch::x86_64::*;
-    use workalike_kernels::level::{Level, level};
-
-    pub(super) fn widen(from: &[u16], to: &mut [f32]) {
-        match level() {
-            // The other conversions of `half` detect F16C themselves.
-            Level::Baseline => {
-                to.iter_mut().zip(from).for_each(|(to, bits)| *to = f16::from_bits(*bits).to_f32_const());
-            }
-            // SAFETY: the processor has AVX2 and F16C, which are part of both levels.
-            Level::Avx2 | Level::Avx512 => unsafe { widen_f16c(from, to) },
-        }
-    }
-
-    pub(super) fn narrow(from: &[f32], to: &mut [u16]) {
-        match level() {
-            Level::Baseline => {
-                to.iter_mut().zip(from).for_each(|(to, from)| *to = f16::from_f32_const(*from).to_bits());
-            }
-            // SAFETY: the processor has AVX2 and F16C, which are part of both levels.
-            Level::Avx2 | Level::Avx512 => unsafe { narrow_f16c(from, to) },
-        }
-    }
-
-    /// Both slices have the same length.
-    #[target_feature(enable = "avx2,f16c")]
-    fn widen_f16c(from: &[u16], to: &mut [f32]) {
-        let (sources, rest) = from.as_chunks::<8>();
-        let (targets, rest_to) = to.as_chunks_mut::<8>();
-        for (from, to) in sources.iter().zip(targets) {
-            widen_8(from, to);
-        }
-        if !rest.is_empty() {
-            let (mut last, mut last_to) = ([0; 8], [0.0; 8]);
-            last[..rest.len()].copy_from_slice(rest);
-            widen_8(&last, &mut last_to);
-            rest_to.copy_from_slice(&last_to[..rest_to.len()]);
-        }
-    }
-
-    /// Both slices have the same length.
-    #[target_feature(enable = "avx2,f16c")]
-    fn narrow_f16c(from: &[f32], to: &mut [u16]) {
-        let (sources, rest) = from.as_chunks::<8>();
-        let (targets, rest_to) = to.as_chunks_mut::<8>();
-        for (from, to) in sources.iter().zip(targets) {
-            narrow_8(from, to);
-        }
-        if !rest.is_empty() {
-            let (mut last, mut last_to) = ([0.0; 8], [0; 8]);
-            last[..rest.len()].copy_from_slice(rest);
-            narrow_8(&last, &mut last_to);
-            rest_to.copy_from_slice(&last_to[..rest_to.len()]);
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    fn widen_8(from: &[u16; 8], to: &mut [f32; 8]) {
-        // SAFETY: eight elements are read, and eight are written; neither access needs alignment.
-        unsafe {
-            let half = _mm_loadu_si128(from.as_ptr().cast::<__m128i>());
-            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(half));
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx2,f16c")]
-    fn narrow_8(from: &[f32; 8], to: &mut [u16; 8]) {
-        // SAFETY: eight elements are read, and eight are written; neither access needs alignment.
-        unsafe {
-            let half = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
-            _mm_storeu_si128(to.as_mut_ptr().cast::<__m128i>(), half);
-        }
-    }
+#[inline(always)]
+fn narrow_f16(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let (sign, magnitude) = ((bits >> 16) & 0x8000, bits & 0x7fff_ffff);
+    let odd = (magnitude >> 13) & 1;
+    // What is too large becomes infinity.
+    let normal = (magnitude.wrapping_sub(BIAS).wrapping_add(0xfff + odd) >> 13).min(0x7c00);
+    // The addition rounds to the last bit of a subnormal number.
+    let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(HALF);
+    let number = if magnitude < NORMAL { subnormal } else { normal };
+    let nan = 0x7e00 | ((magnitude >> 13) & 0x3ff);
+    (sign | if x.is_nan() { nan } else { number }) as u16
 }
 
 #[cfg(test)]

@@ -1,63 +1,42 @@
-//! Folds over a mapped element: counts of elements that pass a test, any and all of tests, integer sums in a
-//! wider dtype, sums and extremes that ignore NaNs. They need no tiles: rows are read in place, as by any
-//! other [stream](super::stream), in the loops of [`mapped_loops`](super::mapped_loops).
+//! Folds over tests of elements: any, all, and counts. They need no tiles: rows are read in place, as by any
+//! other [stream](super::stream). Any and all of bools are such folds, too.
 
 use super::super::plan::facts::Facts;
-use super::mapped_loops::totals;
+use super::rules::Take;
+use super::strided_reduce::{StridedLoops, loops};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Fold, FoldOf, Inst, Phase, Value};
 use workalike_kernels::ops::{self, ScalarOp};
 
-/// The map that a fold applies to each element that it reads.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum ElementMap {
-    /// Whether it passes a test.
-    Test(Test),
-    /// The integer itself, in another dtype.
-    Wide,
-    /// The number itself; a NaN is replaced by the identity of the fold.
-    Number,
-}
-
 /// Whether an element lies in a range, or outside of it; NaN is outside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Test {
     /// The bits of the lower end.
-    pub(crate) low: u64,
+    low: u64,
     /// The bits of the upper end of a range of floats; for integers, its distance from the lower end.
-    pub(crate) high: u64,
-    pub(crate) inside: bool,
+    high: u64,
+    inside: bool,
 }
 
-/// The map of a phase's fold, if it is one of these over a single load.
-pub(crate) fn element_map(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Value, ElementMap)> {
+impl Test {
+    /// Whether an integer or a bool is not 0.
+    pub(crate) const NOT_ZERO: Test = Test { low: 0, high: 0, inside: false };
+}
+
+/// The load that a phase's fold reads and the test of its elements, if it folds bools or counts them.
+pub(crate) fn element_test(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<(Value, Test)> {
     let insts = &phase.block.insts;
-    let dtype = facts.dtypes[fold.value as usize];
     let root = facts.roots[fold.value as usize];
-    if fold.index.is_some() || dtype != dtype.register() || plain_load(insts, facts, root).is_some() {
+    if fold.index.is_some() || plain_load(insts, facts, root).is_some() {
         return None;
     }
-    if dtype == DType::Bool {
-        return test(insts, facts, root).map(|(load, test)| (load, ElementMap::Test(test)));
-    }
-    match (&insts[root], fold.fold) {
-        (Inst::Cast { value, .. }, Fold::Sum) => {
-            let from = facts.roots[*value as usize];
-            if facts.dtypes[*value as usize] == DType::Bool {
-                return test(insts, facts, from).map(|(load, test)| (load, ElementMap::Test(test)));
-            }
-            let (load, stored) = plain_load(insts, facts, from)?;
-            totals(stored)?;
-            Some((load, ElementMap::Wide))
-        }
-        (Inst::Op { op: ops::WHERE, args }, Fold::Max | Fold::Min | Fold::Sum) if dtype.is_float() => {
-            let [when, yes, no] = [0, 1, 2].map(|k| facts.roots[args[k] as usize]);
-            let (load, is_nan) = nan_test(insts, facts, when)?;
-            let (number, instead) = if is_nan { (no, yes) } else { (yes, no) };
-            let Inst::Const(instead) = insts[instead] else { return None };
-            let nothing = instead == fold.fold.identity(dtype);
-            (nothing && number == load as usize).then_some((load, ElementMap::Number))
+    match (&insts[root], facts.dtypes[fold.value as usize]) {
+        (_, DType::Bool) => test(insts, facts, root),
+        (Inst::Cast { value, .. }, DType::I64)
+            if fold.fold == Fold::Sum && facts.dtypes[*value as usize] == DType::Bool =>
+        {
+            test(insts, facts, facts.roots[*value as usize])
         }
         _ => None,
     }
@@ -70,27 +49,8 @@ fn plain_load(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, DTyp
     (dtype == dtype.register() && dtype == facts.dtypes[root]).then_some((root as Value, dtype))
 }
 
-/// Whether a value tests a loaded one for NaN (`true`) or for not being NaN (`false`).
-fn nan_test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, bool)> {
-    let Inst::Op { op, args } = &insts[root] else { return None };
-    match *op {
-        ops::NOT => nan_test(insts, facts, facts.roots[args[0] as usize]).map(|(load, is)| (load, !is)),
-        ops::NE | ops::EQ => {
-            let [a, b] = [0, 1].map(|k| facts.roots[args[k] as usize]);
-            let (load, dtype) = plain_load(insts, facts, a)?;
-            (a == b && dtype.is_float()).then_some((load, *op == ops::NE))
-        }
-        _ => None,
-    }
-}
-
 /// The test of a loaded element that a bool is.
 fn test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, Test)> {
-    if let Some((load, is_nan)) = nan_test(insts, facts, root) {
-        let dtype = facts.dtypes[load as usize];
-        let [low, high] = [f64::NEG_INFINITY, f64::INFINITY].map(|x| Scalar::from_f64(dtype, x).bits());
-        return Some((load, Test { low, high, inside: !is_nan }));
-    }
     let zero = |dtype| Scalar::from_i128(dtype, 0);
     match &insts[root] {
         Inst::Load { .. } => {
@@ -108,6 +68,14 @@ fn test(insts: &[Inst], facts: &Facts, root: usize) -> Option<(Value, Test)> {
         Inst::Op { op, args } if args.len() == 2 => {
             let [a, b] = [0, 1].map(|k| facts.roots[args[k] as usize]);
             let (load, op, other) = match (plain_load(insts, facts, a), plain_load(insts, facts, b)) {
+                // Only NaN differs from itself.
+                (Some((load, dtype)), _)
+                    if a == b && dtype.is_float() && matches!(*op, ops::EQ | ops::NE) =>
+                {
+                    let all = [f64::NEG_INFINITY, f64::INFINITY];
+                    let [low, high] = all.map(|x| Scalar::from_f64(dtype, x).bits());
+                    return Some((load, Test { low, high, inside: *op == ops::EQ }));
+                }
                 (Some((load, _)), None) => (load, *op, b),
                 (None, Some((load, _))) => (load, swapped(*op)?, a),
                 _ => return None,
@@ -174,4 +142,129 @@ fn range(op: ScalarOp, constant: Scalar) -> Option<Test> {
         return Some(Test { low: all.bits(), high: (most - least) as u64, inside: !inside });
     }
     ends(Scalar::from_i128(dtype, low), (high - low) as u64)
+}
+
+/// An element that can be tested.
+trait Element: Copy {
+    fn from_word(word: u64) -> Self;
+    fn within(self, low: Self, high: Self) -> bool;
+}
+
+macro_rules! elements {
+    (int $($i:ty),*; float $($f:ty: $bits:ty),*) => {
+        $(impl Element for $i {
+            fn from_word(word: u64) -> $i {
+                word as $i
+            }
+            #[inline(always)]
+            fn within(self, low: $i, high: $i) -> bool {
+                self.wrapping_sub(low) <= high
+            }
+        })*
+        $(impl Element for $f {
+            fn from_word(word: u64) -> $f {
+                <$f>::from_bits(word as $bits)
+            }
+            #[inline(always)]
+            fn within(self, low: $f, high: $f) -> bool {
+                (self >= low) & (self <= high)
+            }
+        })*
+    };
+}
+elements!(int u8, u16, u32, u64; float f32: u32, f64: u64);
+
+/// A [`Test`] of elements of one type.
+#[derive(Clone, Copy)]
+struct Range<T> {
+    low: T,
+    high: T,
+    inside: bool,
+}
+
+impl<T: Element> Range<T> {
+    fn new(test: Test) -> Range<T> {
+        Range { low: T::from_word(test.low), high: T::from_word(test.high), inside: test.inside }
+    }
+
+    #[inline(always)]
+    fn passes(self, x: T) -> bool {
+        x.within(self.low, self.high) == self.inside
+    }
+}
+
+/// Whether any element passes (`ANY`), or all do.
+#[derive(Clone, Copy)]
+struct Truth<T, const ANY: bool>(Range<T>);
+
+/// Elements that are tested before the loop along a row may stop.
+const AT_ONCE: usize = 1024;
+
+impl<T: Element, const ANY: bool> Take<T> for Truth<T, ANY> {
+    type Acc = u8;
+    fn new(test: Test) -> Self {
+        Truth(Range::new(test))
+    }
+    #[inline(always)]
+    fn take<const FMA: bool>(self, into: u8, value: T, _: T) -> u8 {
+        let passes = u8::from(self.0.passes(value));
+        if ANY { into | passes } else { into & passes }
+    }
+    #[inline(always)]
+    fn row<const FMA: bool>(self, start: u8, value: &[T], _: &[T]) -> u8 {
+        let decided = u8::from(ANY);
+        for part in value.chunks(AT_ONCE) {
+            if part.iter().fold(start, |all, x| self.take::<FMA>(all, *x, *x)) == decided {
+                return decided;
+            }
+        }
+        start
+    }
+}
+
+/// The number of elements that pass.
+#[derive(Clone, Copy)]
+struct Count<T>(Range<T>);
+
+/// Elements that are counted in lanes of 32 bits.
+const COUNTED: usize = 1 << 30;
+
+impl<T: Element> Take<T> for Count<T> {
+    type Acc = i64;
+    fn new(test: Test) -> Self {
+        Count(Range::new(test))
+    }
+    #[inline(always)]
+    fn take<const FMA: bool>(self, into: i64, value: T, _: T) -> i64 {
+        into + i64::from(self.0.passes(value))
+    }
+    #[inline(always)]
+    fn row<const FMA: bool>(self, start: i64, value: &[T], _: &[T]) -> i64 {
+        let mut all = start;
+        for part in value.chunks(COUNTED) {
+            all += i64::from(part.iter().fold(0u32, |sum, x| sum + u32::from(self.0.passes(*x))));
+        }
+        all
+    }
+}
+
+/// The loops of a fold over tests of memory of dtype `stored`, with a result of `dtype`.
+pub(crate) fn test_loops(fold: Fold, stored: DType, dtype: DType, test: Test) -> Option<StridedLoops> {
+    fn of<T: Element>(fold: Fold, dtype: DType, test: Test) -> Option<StridedLoops> {
+        match (dtype, fold) {
+            (DType::Bool, Fold::Sum | Fold::Max) => Some(loops::<T, Truth<T, true>>(test)),
+            (DType::Bool, Fold::Product | Fold::Min) => Some(loops::<T, Truth<T, false>>(test)),
+            (DType::I64, Fold::Sum) => Some(loops::<T, Count<T>>(test)),
+            _ => None,
+        }
+    }
+    match stored {
+        DType::Bool | DType::I8 | DType::U8 => of::<u8>(fold, dtype, test),
+        DType::I16 | DType::U16 => of::<u16>(fold, dtype, test),
+        DType::I32 | DType::U32 => of::<u32>(fold, dtype, test),
+        DType::I64 | DType::U64 => of::<u64>(fold, dtype, test),
+        DType::F32 => of::<f32>(fold, dtype, test),
+        DType::F64 => of::<f64>(fold, dtype, test),
+        DType::F16 | DType::BF16 => None,
+    }
 }

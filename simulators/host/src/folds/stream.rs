@@ -5,16 +5,16 @@
 //! is contiguous.
 
 use super::super::affine::{Affine, Lanes};
-use super::super::exec::{Frame, Run};
+use super::super::exec::{Frame, Run, view_mut, words};
 use super::super::plan::facts::Touch;
 use super::super::plan::{Access, Arg, FoldPlan, Side, Slot};
 use super::super::tile_io;
-use super::argreduce::{ArgAlong, ArgDown, arg_loops};
+use super::argreduce::{ArgAlong, arg_loop};
 use super::column_reduce;
-use super::mapped_loops::{MappedLoops, mapped_loops};
-use super::mapped_reduce::ElementMap;
-use super::strided_reduce::{Down, GROUP, Rows, StridedLoops, strided_loops};
+use super::mapped_reduce::{Test, test_loops};
+use super::strided_reduce::{GROUP, Operands, Rows, StridedLoops, strided_loops};
 use super::tiles::{ANY, Cascade};
+use std::ops::Range;
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::lanes;
@@ -39,8 +39,6 @@ pub(crate) struct Stream {
     pub(crate) other: Option<Source>,
     /// The absorbing bool: once it is the result of some elements, the others cannot change it.
     absorbing: Option<bool>,
-    /// Folds the results of several rows, lane by lane.
-    pub(crate) merge: Option<Down>,
 }
 
 impl Stream {
@@ -68,16 +66,13 @@ pub(crate) enum How {
     Fold(StridedLoops),
     /// The index of its first element, and the step to each next one.
     ArgAlong(ArgAlong, (i64, i64)),
-    /// Likewise, down columns.
-    ArgDown(ArgDown, (i64, i64)),
-    Mapped(MappedLoops),
 }
 
 /// An operand that is read.
 pub(crate) struct Source {
     pub(crate) operand: usize,
     pub(crate) size: usize,
-    pub(crate) offset: i64,
+    offset: i64,
     /// From row to row.
     pub(crate) walk: Lanes,
     /// Each row is one number, which is broadcast.
@@ -85,34 +80,65 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    fn new(
-        access: &Access,
-        broadcast: bool,
-        extents: &[u64],
-        rows: std::ops::Range<usize>,
-    ) -> Option<Source> {
+    /// Writes the addresses of element `first` of rows `row`, `row + step` and so on.
+    fn place(&self, first: u64, (row, step): (u64, u64), at: &mut [i64]) {
+        let start = self.offset + if self.broadcast { 0 } else { first as i64 };
+        if step == 1 {
+            return tile_io::iota(&self.walk, start, row, at.len(), at);
+        }
+        for (k, at) in at.iter_mut().enumerate() {
+            tile_io::iota(&self.walk, start, row + k as u64 * step, 1, std::slice::from_mut(at));
+        }
+    }
+}
+
+/// A fold that may be a stream: its kind, and the load and the test of a fold over tests.
+pub(crate) type Known = (Fold, Option<(Arg, Test)>);
+
+/// The memory that a phase reads, as rows.
+struct Memory<'a> {
+    accesses: &'a [Access],
+    extents: &'a [u64],
+    /// The axes from row to row.
+    rows: Range<usize>,
+}
+
+impl Memory<'_> {
+    /// The dtype in memory of a load.
+    fn stored(&self, arg: Arg) -> Option<DType> {
+        let Slot::Load(access) = arg.slot else { return None };
+        Some(self.accesses[access as usize].touch.dtype)
+    }
+
+    fn source(&self, arg: Arg, broadcast: bool) -> Option<Source> {
+        let Slot::Load(access) = arg.slot else { return None };
+        let access = &self.accesses[access as usize];
         let Touch { operand, dtype, affine: Affine { offset, coefficients }, dynamic, .. } = &access.touch;
         let lanes = if broadcast { Lanes::Uniform } else { Lanes::Line(1) };
         if !dynamic.is_empty() || access.map.lanes != lanes {
             return None;
         }
-        let walk = Lanes::new(rows.map(|a| (extents[a], coefficients[a])))?;
+        let walk = Lanes::new(self.rows.clone().map(|a| (self.extents[a], coefficients[a])))?;
         Some(Source { operand: *operand, size: dtype.size(), offset: *offset, walk, broadcast })
     }
 
-    /// The address of element `first` of a row.
-    pub(crate) fn row(&self, first: u64, row: u64) -> i64 {
-        let mut at = [0];
-        tile_io::iota(&self.walk, self.offset + first as i64, row, 1, &mut at);
-        at[0]
+    /// The value of a fold and its factor.
+    fn sources(&self, side: Side, fold: &FoldPlan) -> Option<(Source, Option<Source>)> {
+        let Some(factor) = fold.factor else { return Some((self.source(fold.value, false)?, None)) };
+        let (value, other) = match (self.source(fold.value, false), self.source(factor, false)) {
+            (Some(value), Some(other)) => (value, other),
+            // The factors of a product may be swapped.
+            (Some(value), None) if side == Side::Grid => (value, self.source(factor, true)?),
+            (None, Some(value)) if side == Side::Grid => (value, self.source(fold.value, true)?),
+            _ => return None,
+        };
+        (other.size == value.size).then_some((value, Some(other)))
     }
 }
 
-/// A fold that may be a stream: its kind, and the map and its load unless it folds a load itself.
-pub(crate) type Known = (Fold, Option<(Arg, ElementMap)>);
-
 /// The streams of a Reduce phase, if all its folds are over memory. `folds` come with the index of the first
-/// one; `grid` is the number of grid axes.
+/// one; `grid` is the number of grid axes; `index` has the first index of ArgMax or ArgMin and the step to
+/// each next one.
 pub(crate) fn streams(
     side: Side,
     known: &[Known],
@@ -121,72 +147,37 @@ pub(crate) fn streams(
     (extents, grid): (&[u64], usize),
     index: Option<(i64, i64)>,
 ) -> Option<Vec<Stream>> {
-    let found = index.filter(|_| folds.len() == 1);
+    let index = index.filter(|_| folds.len() == 1);
     if folds.is_empty() {
         return None;
     }
     let rows = if side == Side::Inner { 0..grid } else { grid..extents.len() };
-    let source = |arg: Arg, broadcast: bool| match arg.slot {
-        Slot::Load(access) => Source::new(&accesses[access as usize], broadcast, extents, rows.clone()),
-        _ => None,
-    };
-    let one = |(at, (fold, (kind, element_map))): (usize, (&FoldPlan, &Known))| {
-        let absorbing = absorbing(*kind, fold.dtype);
-        let merge = strided_loops(*kind, fold.dtype.register(), false).map(|loops| loops.down);
-        let first = first + at;
-        if let Some((load, element_map)) = element_map {
-            let Slot::Load(access) = load.slot else { return None };
-            let stored = accesses[access as usize].touch.dtype;
-            let how = mapped_loops(*element_map, *kind, stored, fold.dtype)?;
-            // Wider sums down columns go through tiles.
-            let how = How::Mapped(Some(how).filter(|how| side == Side::Inner || how.goes_down())?);
-            return Some(Stream {
-                fold: first,
-                how,
-                value: source(*load, false)?,
-                other: None,
-                absorbing,
-                merge,
-            });
-        }
-        let Slot::Load(access) = fold.value.slot else { return None };
-        // The dtype may differ from the stored one if the register is the same, but a load that converts is
-        // no stream.
-        let stored = accesses[access as usize].touch.dtype;
-        if (stored != stored.register() && fold.index.is_none()) || stored.size() != fold.dtype.size() {
-            return None;
-        }
-        if fold.index.is_some() {
-            let (along, down) = arg_loops(*kind, fold.dtype)?;
-            let how = match side {
-                Side::Inner => How::ArgAlong(along, found?),
-                Side::Grid => How::ArgDown(down?, found?),
-            };
-            return Some(Stream {
-                fold: first,
-                how,
-                value: source(fold.value, false)?,
-                other: None,
-                absorbing,
-                // Values and indices are merged elsewhere.
-                merge: None,
-            });
-        }
-        let how = How::Fold(strided_loops(*kind, fold.dtype, fold.factor.is_some())?);
-        let (value, other) = match fold.factor {
-            None => (source(fold.value, false)?, None),
-            Some(factor) => match (source(fold.value, false), source(factor, false)) {
-                (Some(value), Some(other)) => (value, Some(other)),
-                // The factors of a product may be swapped.
-                (Some(value), None) if side == Side::Grid => (value, Some(source(factor, true)?)),
-                (None, Some(value)) if side == Side::Grid => (value, Some(source(fold.value, true)?)),
-                _ => return None,
-            },
+    let memory = Memory { accesses, extents, rows };
+    let one = |(at, (fold, (kind, test))): (usize, (&FoldPlan, &Known))| {
+        let (how, (value, other)) = match test {
+            Some((load, test)) => {
+                let loops = test_loops(*kind, memory.stored(*load)?, fold.dtype, *test)?;
+                (How::Fold(loops), (memory.source(*load, false)?, None))
+            }
+            None => (how(side, *kind, fold, memory.stored(fold.value)?, index)?, memory.sources(side, fold)?),
         };
-        let same = other.as_ref().is_none_or(|o| o.size == value.size);
-        same.then_some(Stream { fold: first, how, value, other, absorbing, merge })
+        Some(Stream { fold: first + at, how, value, other, absorbing: absorbing(*kind, fold.dtype) })
     };
     folds.iter().zip(known).enumerate().map(one).collect()
+}
+
+/// The loop of a fold over a load of dtype `stored`.
+fn how(side: Side, kind: Fold, fold: &FoldPlan, stored: DType, index: Option<(i64, i64)>) -> Option<How> {
+    // The dtype may differ from the stored one if the register is the same, but a load that converts is no
+    // stream.
+    if (stored != stored.register() && fold.index.is_none()) || stored.size() != fold.dtype.size() {
+        return None;
+    }
+    match (fold.index, side) {
+        (None, _) => strided_loops(kind, fold.dtype, fold.factor.is_some()).map(How::Fold),
+        (Some(_), Side::Inner) => Some(How::ArgAlong(arg_loop(kind, fold.dtype)?, index?)),
+        (Some(_), Side::Grid) => None,
+    }
 }
 
 /// The steps of such a phase, and those of a chunk: elements of a row, or rows of `lanes` elements.
@@ -213,7 +204,6 @@ fn block(fold: &FoldPlan) -> u32 {
 pub(crate) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
     let one = |stream: &Stream| {
         let bytes = stream.value.size as f64 * if stream.other.is_some() { 1.5 } else { 1.0 };
-        let bytes = bytes + if matches!(stream.how, How::ArgDown(..)) { 8.0 } else { 0.0 };
         let each = if side == Side::Inner { grid * 8.0 } else { (grid / width).ceil() * inner * 2.0 };
         each + grid * inner * bytes * 0.015
     };
@@ -221,6 +211,28 @@ pub(crate) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64,
 }
 
 impl Run<'_> {
+    /// `n` elements from `first` on of rows of a stream. `rows`: the first row, and the step to each next one;
+    /// `at`: room for the addresses of as many rows, of both operands.
+    pub(super) fn operands<'a>(
+        &self,
+        stream: &Stream,
+        (first, n): (u64, usize),
+        rows: (u64, u64),
+        at: [&'a mut [i64]; 2],
+    ) -> Operands<'a> {
+        let place = |source: &Source, at: &'a mut [i64]| {
+            source.place(first, rows, at);
+            Rows { base: self.bound.bases[source.operand].cast_const(), at }
+        };
+        let [at, other_at] = at;
+        let value = place(&stream.value, at);
+        let other = match &stream.other {
+            Some(other) => place(other, other_at),
+            None => value,
+        };
+        Operands { value, other, n }
+    }
+
     /// Folds elements `from..to` of the rows of `count` grid points from `first` on, into lanes from the
     /// start of each fold's result, or of its stack if `partial`.
     #[inline(never)]
@@ -234,36 +246,25 @@ impl Run<'_> {
     ) {
         for stream in streams {
             let fold = &self.plan.folds[stream.fold];
-            let identity = fold.identity_word();
-            let (mut at, mut other_at) = ([0i64; BATCH], [0i64; BATCH]);
+            let (identity, size) = (fold.identity_word(), fold.dtype.register().size());
+            let start = if partial { fold.stack } else { fold.out };
+            let length = (to - from) as usize;
+            let (mut at, mut other_at) = ([0; BATCH], [0; BATCH]);
             for batch in (0..count).step_by(BATCH) {
                 let n = BATCH.min(count - batch);
-                let rows = |source: &Source, at: &mut [i64]| {
-                    tile_io::iota(&source.walk, source.offset + from as i64, first + batch as u64, n, at);
-                    self.bound.bases[source.operand].cast_const()
-                };
-                let value = rows(&stream.value, &mut at);
-                let other = stream.other.as_ref().map_or(value, |o| rows(o, &mut other_at));
-                let start = if partial { fold.stack } else { fold.out };
-                let words = (n * fold.dtype.register().size()).div_ceil(8);
+                let at = [&mut at[..n], &mut other_at[..n]];
+                let rows = self.operands(stream, (from, length), (first + batch as u64, 1), at);
                 // SAFETY: lanes of an accumulator of this frame, which has room for a tile; a batch is whole
                 // words. `bind` checked the rows against their operands' regions, and this phase writes to
                 // none.
                 unsafe {
-                    let word = start + batch * fold.dtype.register().size() / 8;
-                    let out = std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), words);
-                    let rows = (Rows { base: value, at: &at[..n] }, Rows { base: other, at: &other_at[..n] });
-                    let length = (to - from) as usize;
+                    let out = view_mut(frame.at(start + batch * size / 8), words(n, size));
                     match stream.how {
-                        How::Fold(loops) => (loops.along)(out, rows.0, rows.1, length, identity),
-                        How::Mapped(mapped) => mapped.along(out, rows.0, length, identity),
+                        How::Fold(loops) => (loops.along)(out, rows, identity, loops.test),
                         How::ArgAlong(find, (index, step)) => {
-                            let indices = frame.base().wrapping_add(start + fold.value_words + batch).cast();
-                            let indices = std::slice::from_raw_parts_mut(indices, n);
-                            find(out, indices, rows.0, length, index + from as i64 * step, step);
+                            let indices = view_mut(frame.at(start + fold.value_words + batch).cast(), n);
+                            find(out, indices, rows.value, length, (index + from as i64 * step, step));
                         }
-                        // Its rows are folded by `first_down`.
-                        How::ArgDown(..) => (),
                     }
                 }
             }
@@ -280,111 +281,67 @@ impl Run<'_> {
         (from, to): (u64, u64),
     ) {
         for stream in streams {
-            let fold = &self.plan.folds[stream.fold];
-            let block = block(fold);
-            if let How::ArgDown(down, (index, step)) = &stream.how {
-                let at = (index + from as i64 * step, *step);
-                self.first_down(frame, stream, *down, (first, n), (from, to), at);
-                continue;
+            match column_reduce::together(stream, n, to - from, self.plan.grid_points) {
+                Some(together) => self.narrow_rows(frame, stream, together, (first, n), (from, to)),
+                None => self.wide_rows(frame, stream, (first, n), (from, to)),
             }
-            if let Some(together) = column_reduce::together(stream, n, to - from, self.plan.grid_points) {
-                self.narrow_rows(frame, stream, together, (first, n), (from, to));
-                continue;
-            }
-            let mut groups = Cascade::default();
-            // Rows with a broadcast factor go into an accumulator all at once.
-            let (mut size, mut block) = (GROUP, block);
-            if stream.other.as_ref().is_some_and(|other| other.broadcast) && block != ANY {
-                size = GROUP << block;
-                block = 0;
-            }
-            let (mut at, mut other_at) = ([0i64; BATCH], [0i64; BATCH]);
-            for group in (from..to).step_by(size) {
-                let count = (to - group).min(size as u64) as usize;
-                let rows = |source: &Source, at: &mut [i64]| {
-                    let start = if source.broadcast { 0 } else { first as i64 };
-                    tile_io::iota(&source.walk, source.offset + start, group, count, at);
-                    self.bound.bases[source.operand].cast_const()
-                };
-                let value = rows(&stream.value, &mut at);
-                let other = stream.other.as_ref().map_or(value, |o| rows(o, &mut other_at));
-                let (top, fresh) = groups.top(block);
-                let word = fold.stack + top * fold.tile_words;
-                // SAFETY: an accumulator of this frame. `bind` checked the rows against their operands'
-                // regions, and this phase writes to none.
-                unsafe {
-                    let into =
-                        std::slice::from_raw_parts_mut(frame.base().wrapping_add(word), fold.value_words);
-                    let value = Rows { base: value, at: &at[..count] };
-                    let other = Rows { base: other, at: &other_at[..count] };
-                    let fresh = fresh.then(|| fold.identity_word());
-                    match (&stream.how, &stream.other) {
-                        (How::Fold(loops), Some(other_is)) if other_is.broadcast => {
-                            (loops.down_broadcast)(into, fresh, value, other, n);
-                        }
-                        (How::Fold(loops), _) => (loops.down)(into, fresh, value, other, n),
-                        (How::Mapped(mapped), _) => mapped.down(into, fresh, value, n),
-                        // Along rows only, or already done.
-                        (How::ArgAlong(..) | How::ArgDown(..), _) => (),
-                    }
-                }
-                let merges = groups.pushed(block);
-                self.merge(frame, fold, fold.stack, top, merges, n);
-                // SAFETY: an accumulator of this thread's frame, which nothing writes while the slice lives.
-                // Where order does not matter there is only one.
-                let found =
-                    unsafe { std::slice::from_raw_parts(frame.base().wrapping_add(word), fold.value_words) };
-                if stream.is_decided(found, n) {
-                    break;
-                }
-            }
-            let height = groups.height(block).saturating_sub(1);
-            self.merge(frame, fold, fold.stack, height, height, n);
         }
     }
 
-    /// Finds extremes lane by lane in rows `from..to` of `n` grid points from `first` on, into the bottom of
-    /// the fold's stack. `at`: the index of the first row, and the step to each next one.
-    fn first_down(
+    /// The same for one fold.
+    fn wide_rows(&self, frame: &Frame, stream: &Stream, (first, n): (u64, usize), (from, to): (u64, u64)) {
+        // Positions are found along rows only.
+        let How::Fold(loops) = &stream.how else { return };
+        let (mut down, mut size) = (loops.down, GROUP as u64);
+        let mut block = block(&self.plan.folds[stream.fold]);
+        if stream.other.as_ref().is_some_and(|other| other.broadcast) {
+            down = loops.down_broadcast;
+            // Rows with a broadcast factor go into an accumulator all at once.
+            if block != ANY {
+                size <<= block;
+                block = 0;
+            }
+        }
+        let (mut at, mut other_at) = ([0; BATCH], [0; BATCH]);
+        self.cascade(frame, stream, (from, to), block, n, |into, fresh, row| {
+            let end = to.min(row + size);
+            let count = (end - row) as usize;
+            let at = [&mut at[..count], &mut other_at[..count]];
+            let rows = self.operands(stream, (first, n), (row, 1), at);
+            // SAFETY: `bind` checked the rows against their operands' regions, and this phase writes to none.
+            unsafe { down(into, fresh, rows, loops.test) };
+            end
+        });
+    }
+
+    /// Folds rows `from..to` into the bottom of the fold's stack. `take` folds some of them, from the given
+    /// one on, into an accumulator of `n` lanes, or into an identity; it returns the row after them.
+    pub(super) fn cascade(
         &self,
         frame: &Frame,
         stream: &Stream,
-        down: ArgDown,
-        (first, n): (u64, usize),
         (from, to): (u64, u64),
-        (index, step): (i64, i64),
+        block: u32,
+        n: usize,
+        mut take: impl FnMut(&mut [u64], Option<u64>, u64) -> u64,
     ) {
         let fold = &self.plan.folds[stream.fold];
-        let mut at = [0i64; BATCH];
-        let mut done = from;
-        if let Some(together) = column_reduce::together(stream, n, to - from, self.plan.grid_points) {
-            let word = frame.base().wrapping_add(fold.stack);
-            // SAFETY: an accumulator of this frame; the indices follow the values.
-            let found = unsafe {
-                let indices = word.wrapping_add(fold.value_words).cast::<i64>();
-                (
-                    std::slice::from_raw_parts_mut(word, fold.value_words),
-                    std::slice::from_raw_parts_mut(indices, n),
-                )
-            };
-            let how = (down, together);
-            done = self.narrow_first(found, stream, how, (first, n), (from, to), (index, step));
-        }
-        for batch in (done..to).step_by(BATCH) {
-            let count = (to - batch).min(BATCH as u64) as usize;
-            let source = &stream.value;
-            tile_io::iota(&source.walk, source.offset + first as i64, batch, count, &mut at);
-            let base = self.bound.bases[source.operand].cast_const();
-            // SAFETY: an accumulator of this frame; the indices follow the values. `bind` checked the rows
-            // against their operands' regions, and this phase writes to none.
-            unsafe {
-                let word = frame.base().wrapping_add(fold.stack);
-                let values = std::slice::from_raw_parts_mut(word, fold.value_words);
-                let indices =
-                    std::slice::from_raw_parts_mut(word.wrapping_add(fold.value_words).cast::<i64>(), n);
-                let index = index + (batch - from) as i64 * step;
-                down(values, indices, Rows { base, at: &at[..count] }, n, (index, step), batch == from);
+        let mut cascade = Cascade::default();
+        let mut row = from;
+        while row < to {
+            let (top, fresh) = cascade.top(block);
+            // SAFETY: an accumulator of this thread's frame; nothing else refers to it while the slice lives.
+            let into = unsafe { view_mut(frame.at(fold.stack + top * fold.tile_words), fold.value_words) };
+            row = take(into, fresh.then(|| fold.identity_word()), row);
+            // Where this may be true, order does not matter, so there is only one accumulator.
+            let decided = stream.is_decided(into, n);
+            let merges = cascade.pushed(block);
+            self.merge(frame, fold, fold.stack, top, merges, n);
+            if decided {
+                break;
             }
         }
+        let height = cascade.height(block).saturating_sub(1);
+        self.merge(frame, fold, fold.stack, height, height, n);
     }
 }

@@ -1,55 +1,134 @@
 //! Folds of tiles: lane by lane, then over the lanes of one tile, in an order that depends on nothing but the
 //! Nest.
 //!
-//! Floats are folded in short blocks whose results are folded in a binary tree ([`Cascade`]), so that the
-//! error of a sum grows with the logarithm of its length.
+//! A tile is folded as a row in memory is, by the loops of [`strided_reduce`](super::strided_reduce); only
+//! ArgMax and ArgMin have their own. Floats are folded in short blocks whose results are folded in a binary
+//! tree ([`Cascade`]), so that the error of a sum grows with the logarithm of its length.
 
 use super::super::tile_io::fill;
-use super::strided_reduce::{Along, Rows, strided_loops};
+use super::strided_reduce::{Operands, Rows, StridedLoops, strided_loops};
 use bytemuck::{AnyBitPattern, NoUninit};
-use std::marker::PhantomData;
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{lanes, lanes_mut};
 
-/// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin, which
-/// are folded into `into_index`; or the second factor of a product; or nothing.
-pub(crate) type Vertical = fn(into: &mut [u64], into_index: &mut [u64], value: &[u8], other: &[u8], n: usize);
+/// Folds `n` lanes of `value` with indices into those of `into`.
+type VerticalIndex = fn(into: &mut [u64], into_index: &mut [u64], value: &[u8], index: &[u8], n: usize);
 
-/// Folds the first `n >= 1` lanes into the first one.
-pub(crate) type Horizontal = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
+/// Folds the first `n >= 1` lanes with indices into the first one.
+type HorizontalIndex = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
 
-/// The loops of one fold over tiles.
+/// The fold of tiles.
 #[derive(Clone, Copy)]
 pub(crate) struct Kernel {
-    /// Lane by lane.
-    pub(crate) vertical: Vertical,
-    /// Folds all lanes of a tile to one.
-    pub(crate) across: Option<Across>,
-    pub(crate) horizontal: Horizontal,
+    loops: Loops,
+    /// Bytes of a lane.
+    size: usize,
     /// The logarithm of the number of tiles that are folded in sequence before the tree takes over; [`ANY`]
     /// where order does not matter.
     pub(crate) block: u32,
 }
 
-/// Folds a tile into one lane, as if it were a row in memory.
 #[derive(Clone, Copy)]
-pub(crate) struct Across {
-    along: Along,
-    merge: Vertical,
-    identity: u64,
+enum Loops {
+    /// `merge` folds accumulators, `take` what is read.
+    Numbers {
+        take: StridedLoops,
+        merge: StridedLoops,
+        identity: u64,
+    },
+    WithIndex(VerticalIndex, HorizontalIndex),
 }
 
-impl Across {
+/// A tile as a row in memory.
+fn row(lanes: &[u8]) -> Rows<'_> {
+    Rows { base: lanes.as_ptr(), at: &[0] }
+}
+
+impl Kernel {
+    /// The fold of values of `dtype`, or of products of two if `dot`.
+    fn new(fold: Fold, dtype: DType, dot: bool) -> Option<Kernel> {
+        let register = dtype.register();
+        let mut identity = [0];
+        fill(&mut identity, fold.identity(register), 1);
+        let loops = match strided_loops(fold, register, false) {
+            Some(merge) => {
+                let take = if dot { strided_loops(fold, register, true)? } else { merge };
+                Loops::Numbers { take, merge, identity: identity[0] }
+            }
+            None => index_loops(fold, register)?,
+        };
+        let ordered = dtype.is_float() && matches!(fold, Fold::Sum | Fold::Product);
+        Some(Kernel { loops, size: register.size(), block: if ordered { BLOCK } else { ANY } })
+    }
+
+    /// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin,
+    /// which are folded into `into_index`; or the second factor of a product; or nothing.
+    pub(crate) fn vertical(
+        &self,
+        into: &mut [u64],
+        into_index: &mut [u64],
+        value: &[u8],
+        other: &[u8],
+        n: usize,
+    ) {
+        match &self.loops {
+            Loops::Numbers { take, .. } => self.down(take, into, value, other, n),
+            Loops::WithIndex(vertical, _) => vertical(into, into_index, value, other, n),
+        }
+    }
+
+    /// Folds `n` lanes of an accumulator, and their indices, into another one.
+    pub(crate) fn merge(
+        &self,
+        into: &mut [u64],
+        into_index: &mut [u64],
+        from: &[u8],
+        index: &[u8],
+        n: usize,
+    ) {
+        match &self.loops {
+            Loops::Numbers { merge, .. } => self.down(merge, into, from, &[], n),
+            Loops::WithIndex(vertical, _) => vertical(into, into_index, from, index, n),
+        }
+    }
+
+    fn down(&self, loops: &StridedLoops, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
+        let from = Operands { value: row(&value[..n * self.size]), other: row(other), n };
+        // SAFETY: `value` has `n` lanes, aligned as all tiles are; so has `other`, if it is read.
+        unsafe { (loops.down)(into, None, from, loops.test) };
+    }
+
+    /// Whether tiles are folded to one lane by [`Kernel::across`].
+    pub(crate) fn goes_across(&self) -> bool {
+        matches!(self.loops, Loops::Numbers { .. })
+    }
+
     /// Folds the first `n` lanes of `value`, or of its products with those of `other`, into the first of
     /// `into`.
-    pub(crate) fn fold(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
-        let row = |lanes: &[u8]| Rows { base: lanes.as_ptr(), at: &[0] };
+    pub(crate) fn across(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
+        let Loops::Numbers { take, merge, identity } = &self.loops else { return };
+        let from = Operands { value: row(&value[..n * self.size]), other: row(other), n };
         let mut one = [0];
-        // SAFETY: a tile has `n` lanes; `other` is empty only if it is not read.
-        unsafe { (self.along)(&mut one, row(value), row(other), n, self.identity) };
-        (self.merge)(into, &mut [], bytemuck::bytes_of(&one), &[], 1);
+        // SAFETY: `value` has `n` lanes, aligned as all tiles are; so has `other`, if it is read.
+        unsafe { (take.along)(&mut one, from, *identity, take.test) };
+        self.down(merge, into, bytemuck::bytes_of(&one), &[], 1);
+    }
+
+    /// Folds the first `n >= 1` lanes and their indices into the first one.
+    pub(crate) fn horizontal(&self, lanes: &mut [u64], index: &mut [u64], n: usize) {
+        if let Loops::WithIndex(_, horizontal) = self.loops {
+            horizontal(lanes, index, n);
+        }
+    }
+
+    /// The loops that fold accumulators, unless they have indices.
+    pub(crate) fn merge_loops(&self) -> Option<&StridedLoops> {
+        match &self.loops {
+            Loops::Numbers { merge, .. } => Some(merge),
+            Loops::WithIndex(..) => None,
+        }
     }
 }
 
@@ -57,138 +136,6 @@ impl Across {
 const BLOCK: u32 = 3;
 /// More than the logarithm of any number of tiles.
 pub(crate) const ANY: u32 = 63;
-
-/// A fold of two values.
-pub(crate) trait Rule<T> {
-    fn fold(a: T, b: T) -> T;
-}
-
-pub(crate) struct Sum;
-pub(crate) struct Product;
-pub(crate) struct Max;
-pub(crate) struct Min;
-
-macro_rules! rules {
-    (float $($f:ty),*; int $($i:ty),*) => {
-        $(
-            impl Rule<$f> for Sum { #[inline(always)] fn fold(a: $f, b: $f) -> $f { a + b } }
-            impl Rule<$f> for Product { #[inline(always)] fn fold(a: $f, b: $f) -> $f { a * b } }
-            impl Rule<$f> for Max {
-                #[inline(always)] fn fold(a: $f, b: $f) -> $f { if a > b || a.is_nan() { a } else { b } }
-            }
-            impl Rule<$f> for Min {
-                #[inline(always)] fn fold(a: $f, b: $f) -> $f { if a < b || a.is_nan() { a } else { b } }
-            }
-        )*
-        $(
-            impl Rule<$i> for Sum { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.wrapping_add(b) } }
-            impl Rule<$i> for Product { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.wrapping_mul(b) } }
-            impl Rule<$i> for Max { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.max(b) } }
-            impl Rule<$i> for Min { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.min(b) } }
-        )*
-    };
-}
-rules!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
-
-/// Numbers whose products are summed.
-pub(crate) trait Factor: Copy {
-    fn add_product<const FMA: bool>(self, a: Self, b: Self) -> Self;
-}
-
-macro_rules! products {
-    (float $($f:ty),*; int $($i:ty),*) => {
-        $(impl Factor for $f {
-            #[inline(always)]
-            fn add_product<const FMA: bool>(self, a: $f, b: $f) -> $f {
-                if FMA { a.mul_add(b, self) } else { self + a * b }
-            }
-        })*
-        $(impl Factor for $i {
-            #[inline(always)]
-            fn add_product<const FMA: bool>(self, a: $i, b: $i) -> $i { self.wrapping_add(a.wrapping_mul(b)) }
-        })*
-    };
-}
-products!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
-
-/// Folds a lane of a tile, or of two tiles, into a lane of an accumulator.
-pub(crate) trait Take<T> {
-    fn take<const FMA: bool>(into: T, value: T, other: T) -> T;
-    /// Whether there is a second tile.
-    const TWO: bool;
-}
-
-/// Folds by a rule.
-pub(crate) struct By<R>(PhantomData<R>);
-
-/// Adds the product of two lanes.
-pub(crate) struct Dot;
-
-impl<T, R: Rule<T>> Take<T> for By<R> {
-    #[inline(always)]
-    fn take<const FMA: bool>(into: T, value: T, _: T) -> T {
-        R::fold(into, value)
-    }
-    const TWO: bool = false;
-}
-
-impl<T: Factor> Take<T> for Dot {
-    #[inline(always)]
-    fn take<const FMA: bool>(into: T, value: T, other: T) -> T {
-        into.add_product::<FMA>(value, other)
-    }
-    const TWO: bool = true;
-}
-
-struct VerticalLoop<'a, T, R> {
-    into: &'a mut [T],
-    value: &'a [T],
-    other: &'a [T],
-    rule: PhantomData<R>,
-}
-
-impl<T: Copy, R: Take<T>> Loop for VerticalLoop<'_, T, R> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let n = self.into.len();
-        let (value, other) = (&self.value[..n], &self.other[..n]);
-        for i in 0..n {
-            self.into[i] = R::take::<FMA>(self.into[i], value[i], other[i]);
-        }
-    }
-}
-
-fn vertical<T: AnyBitPattern + NoUninit, R: Take<T>>(
-    into: &mut [u64],
-    _: &mut [u64],
-    value: &[u8],
-    other: &[u8],
-    n: usize,
-) {
-    let value = &lanes::<T>(value)[..n];
-    let other = if R::TWO { &lanes::<T>(other)[..n] } else { value };
-    run(VerticalLoop { into: &mut lanes_mut::<T>(into)[..n], value, other, rule: PhantomData::<R> });
-}
-
-struct HorizontalLoop<'a, T, R>(&'a mut [T], PhantomData<R>);
-
-impl<T: Copy, R: Rule<T>> Loop for HorizontalLoop<'_, T, R> {
-    type Out = ();
-    #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let mut all = self.0;
-        while all.len() > 1 {
-            let (low, high) = all.split_at_mut(all.len().div_ceil(2));
-            low.iter_mut().zip(&*high).for_each(|(a, b)| *a = R::fold(*a, *b));
-            all = low;
-        }
-    }
-}
-
-fn horizontal<T: AnyBitPattern + NoUninit, R: Rule<T>>(words: &mut [u64], _: &mut [u64], n: usize) {
-    run(HorizontalLoop(&mut lanes_mut::<T>(words)[..n], PhantomData::<R>));
-}
 
 /// Whether `(a, i)` precedes `(b, j)`: NaN first, then the greater (`MAX`) or the lesser, then the lower
 /// index.
@@ -252,80 +199,29 @@ fn horizontal_index<T: AnyBitPattern + NoUninit + PartialOrd, const MAX: bool>(
     }
 }
 
-fn kernel_of<T: AnyBitPattern + NoUninit + PartialOrd>(fold: Fold, float: bool) -> Kernel
-where
-    Sum: Rule<T>,
-    Product: Rule<T>,
-    Max: Rule<T>,
-    Min: Rule<T>,
-{
-    fn by<T: AnyBitPattern + NoUninit, R: Rule<T>>() -> Kernel {
-        Kernel { vertical: vertical::<T, By<R>>, across: None, horizontal: horizontal::<T, R>, block: ANY }
-    }
-    let with_index = |vertical, horizontal| Kernel { vertical, across: None, horizontal, block: ANY };
-    let kernel = match fold {
-        Fold::Sum => by::<T, Sum>(),
-        Fold::Product => by::<T, Product>(),
-        Fold::Max => by::<T, Max>(),
-        Fold::Min => by::<T, Min>(),
-        Fold::ArgMax => with_index(vertical_index::<T, true>, horizontal_index::<T, true>),
-        Fold::ArgMin => with_index(vertical_index::<T, false>, horizontal_index::<T, false>),
-    };
-    let ordered = float && matches!(fold, Fold::Sum | Fold::Product);
-    Kernel { block: if ordered { BLOCK } else { ANY }, ..kernel }
-}
-
-/// The loops of a sum of products of two values of `dtype`; none for bools.
-pub(crate) fn dot(dtype: DType) -> Option<Kernel> {
-    let vertical: Vertical = match dtype.register() {
-        DType::F32 => vertical::<f32, Dot>,
-        DType::F64 => vertical::<f64, Dot>,
-        DType::I8 => vertical::<i8, Dot>,
-        DType::I16 => vertical::<i16, Dot>,
-        DType::I32 => vertical::<i32, Dot>,
-        DType::I64 => vertical::<i64, Dot>,
-        DType::U8 => vertical::<u8, Dot>,
-        DType::U16 => vertical::<u16, Dot>,
-        DType::U32 => vertical::<u32, Dot>,
-        DType::U64 => vertical::<u64, Dot>,
-        DType::Bool | DType::F16 | DType::BF16 => return None,
-    };
-    let sum = kernel(Fold::Sum, dtype);
-    Some(Kernel { across: across(Fold::Sum, dtype, sum.vertical, true), vertical, ..sum })
-}
-
-fn across(fold: Fold, dtype: DType, merge: Vertical, dot: bool) -> Option<Across> {
-    let dtype = dtype.register();
-    let mut identity = [0];
-    fill(&mut identity, fold.identity(dtype), 1);
-    let along = strided_loops(fold, dtype, dot)?.along;
-    Some(Across { along, merge, identity: identity[0] })
-}
-
-/// The loops of a fold over values of `dtype`.
-pub(crate) fn kernel(fold: Fold, dtype: DType) -> Kernel {
-    let kernel = match dtype {
-        // For bools Or is Max and And is Min.
-        DType::Bool => {
-            let fold = match fold {
-                Fold::Sum => Fold::Max,
-                Fold::Product => Fold::Min,
-                other => other,
-            };
-            kernel_of::<u8>(fold, false)
+/// The loops of ArgMax and ArgMin.
+fn index_loops(fold: Fold, dtype: DType) -> Option<Loops> {
+    fn of<T: AnyBitPattern + NoUninit + PartialOrd>(fold: Fold) -> Option<Loops> {
+        match fold {
+            Fold::ArgMax => Some(Loops::WithIndex(vertical_index::<T, true>, horizontal_index::<T, true>)),
+            Fold::ArgMin => Some(Loops::WithIndex(vertical_index::<T, false>, horizontal_index::<T, false>)),
+            _ => None,
         }
-        DType::I8 => kernel_of::<i8>(fold, false),
-        DType::I16 => kernel_of::<i16>(fold, false),
-        DType::I32 => kernel_of::<i32>(fold, false),
-        DType::I64 => kernel_of::<i64>(fold, false),
-        DType::U8 => kernel_of::<u8>(fold, false),
-        DType::U16 => kernel_of::<u16>(fold, false),
-        DType::U32 => kernel_of::<u32>(fold, false),
-        DType::U64 => kernel_of::<u64>(fold, false),
-        DType::F16 | DType::BF16 | DType::F32 => kernel_of::<f32>(fold, true),
-        DType::F64 => kernel_of::<f64>(fold, true),
-    };
-    Kernel { across: across(fold, dtype, kernel.vertical, false), ..kernel }
+    }
+    match dtype {
+        DType::Bool => of::<u8>(fold),
+        number => with_number!(number, T => of::<T>(fold), else None),
+    }
+}
+
+/// The fold of a sum of products of two values of `dtype`; none for bools.
+pub(crate) fn dot(dtype: DType) -> Option<Kernel> {
+    Kernel::new(Fold::Sum, dtype, true)
+}
+
+/// The fold of values of `dtype`.
+pub(crate) fn kernel(fold: Fold, dtype: DType) -> Option<Kernel> {
+    Kernel::new(fold, dtype, false)
 }
 
 /// The order of a long fold: a stack of accumulators, one per level of a binary tree over blocks of tiles.
@@ -392,11 +288,12 @@ mod tests {
     }
 
     #[test]
-    fn horizontal_folds_every_lane() {
+    fn across_folds_every_lane() {
         for n in 1..40usize {
-            let mut words: Vec<u64> = (1..=n as u64).collect();
-            (kernel(Fold::Sum, DType::U64).horizontal)(&mut words, &mut [], n);
-            assert_eq!(words[0], (n * (n + 1) / 2) as u64);
+            let words: Vec<u64> = (1..=n as u64).collect();
+            let mut sum = [0u64];
+            kernel(Fold::Sum, DType::U64).unwrap().across(&mut sum, bytemuck::cast_slice(&words), &[], n);
+            assert_eq!(sum[0], (n * (n + 1) / 2) as u64);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! several of which are added at a time; if the columns of the right factor are contiguous, elements are dot
 //! products.
 
-use super::super::folds::tiles::Factor;
+use super::super::folds::rules::Factor;
 use super::schedule::piece;
 use super::{CHUNKS, Product, Room, Shape};
 use std::marker::PhantomData;

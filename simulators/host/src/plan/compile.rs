@@ -4,7 +4,7 @@
 use super::super::affine::{Affine, Lanes, Map, Strides};
 use super::super::cast;
 use super::super::chain;
-use super::super::folds::mapped_reduce::{ElementMap, element_map};
+use super::super::folds::mapped_reduce::{Test, element_test};
 use super::super::folds::stream;
 use super::super::folds::tiles;
 use super::super::plan::{
@@ -220,10 +220,9 @@ impl<'a> Compiler<'a> {
         for (f, factors) in phase.folds.iter().zip(&factors) {
             let value = arg(&scope, factors.map_or(f.value, |two| two[0]))?;
             let dtype = facts.dtypes[f.value as usize];
-            let dot = if factors.is_some() { tiles::dot(dtype) } else { None };
+            let kernel = if factors.is_some() { tiles::dot(dtype) } else { tiles::kernel(f.fold, dtype) };
             self.folds.push(FoldPlan {
-                merge: tiles::kernel(f.fold, dtype).vertical,
-                kernel: dot.unwrap_or_else(|| tiles::kernel(f.fold, dtype)),
+                kernel: kernel.ok_or("a fold of this dtype has no loops")?,
                 factor: factors.map(|two| arg(&scope, two[1])).transpose()?,
                 dtype,
                 identity: f.fold.identity(dtype),
@@ -602,10 +601,10 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The map that a fold applies to a load.
-fn mapped_load(scope: &Scope<'_>, phase: &Phase, fold: &FoldOf) -> Option<(Arg, ElementMap)> {
-    let (load, element_map) = element_map(phase, scope.facts, fold)?;
-    Some((arg(scope, load).ok()?, element_map))
+/// The load and the test of a fold over tests.
+fn mapped_load(scope: &Scope<'_>, phase: &Phase, fold: &FoldOf) -> Option<(Arg, Test)> {
+    let (load, test) = element_test(phase, scope.facts, fold)?;
+    Some((arg(scope, load).ok()?, test))
 }
 
 fn arg(scope: &Scope<'_>, value: Value) -> Planned<Arg> {

@@ -21,7 +21,7 @@ use super::cache_hints::{BYTE, PREFETCH_FROM};
 use super::cast::CastFn;
 use super::chain::Chain;
 use super::folds::stream::{self, Stream};
-use super::folds::tiles::{Cascade, Kernel, Vertical};
+use super::folds::tiles::{Cascade, Kernel};
 use super::rows::Runs;
 use super::tile_io::fill;
 use compile::Compiler;
@@ -169,17 +169,12 @@ pub(super) struct FoldPlan {
     pub(super) stack: usize,
     pub(super) chunk_stack: usize,
     pub(super) out: usize,
-    /// Folds one accumulator into another.
-    pub(super) merge: Vertical,
 }
 
 impl FoldPlan {
     /// Lanes of an accumulator: only one if tiles are folded to one lane.
     pub(super) fn lanes(&self, side: Option<Side>, full: usize) -> usize {
-        match &self.kernel.across {
-            Some(_) if side == Some(Side::Inner) => 1,
-            _ => full,
-        }
+        if side == Some(Side::Inner) && self.kernel.goes_across() { 1 } else { full }
     }
 
     /// The identity as the first lane of a word.

@@ -6,6 +6,7 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+use bytemuck::Pod;
 use std::array::from_fn;
 use std::fmt::Debug;
 use std::ops::Add;
@@ -14,9 +15,7 @@ use workalike_kernels::level::BASELINE_FMA;
 pub(crate) use x86::{Avx2, Avx512};
 
 /// f32 or f64.
-pub(crate) trait Element:
-    Copy + Debug + Default + From<u8> + Send + Sync + Add<Output = Self> + 'static
-{
+pub(crate) trait Element: Pod + Debug + Default + From<u8> + Send + Sync + Add<Output = Self> {
     /// Bytes.
     const SIZE: usize = size_of::<Self>();
 
@@ -32,11 +31,9 @@ pub(crate) trait Element:
 ///
 /// The functions may be called only on processors that have the instructions of the level. Pointers need no
 /// alignment, but must be readable for all loaded lanes and writable for all stored ones, which are those of
-/// the mask where one is given. A mask is of at most [`Vector::LANES`] lanes.
+/// the [mask](Vector::mask) where one is given.
 pub(crate) trait Vector: Copy {
     type Item: Element;
-    /// The first lanes of a vector.
-    type Mask: Copy;
     /// A bool for each lane.
     type Truth: Copy;
     const LANES: usize;
@@ -44,12 +41,12 @@ pub(crate) trait Vector: Copy {
     unsafe fn zero() -> Self;
     unsafe fn splat(x: Self::Item) -> Self;
     /// The first `lanes`, at most [`Vector::LANES`].
-    unsafe fn mask(lanes: usize) -> Self::Mask;
+    unsafe fn mask(lanes: usize) -> Self::Truth;
     unsafe fn load(from: *const Self::Item) -> Self;
     /// Lanes outside the mask are zero, and not read.
-    unsafe fn load_part(from: *const Self::Item, mask: Self::Mask) -> Self;
+    unsafe fn load_part(from: *const Self::Item, mask: Self::Truth) -> Self;
     unsafe fn store(self, to: *mut Self::Item);
-    unsafe fn store_part(self, to: *mut Self::Item, mask: Self::Mask);
+    unsafe fn store_part(self, to: *mut Self::Item, mask: Self::Truth);
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
@@ -74,10 +71,6 @@ pub(crate) trait Vector: Copy {
     unsafe fn load_truth(from: *const u8) -> Self::Truth;
     /// To bytes, each 0 or 1.
     unsafe fn store_truth(truth: Self::Truth, to: *mut u8);
-    /// `seen`, and the lanes in which `a` or `b` is NaN.
-    unsafe fn or_nan(seen: Self::Truth, a: Self, b: Self) -> Self::Truth;
-    /// Whether any lane is true.
-    unsafe fn any(truth: Self::Truth) -> bool;
 
     /// The greater one; NaN if either is NaN; of equals, `other`.
     #[inline(always)]
@@ -99,12 +92,6 @@ pub(crate) trait Vector: Copy {
         // SAFETY: the caller guarantees a processor of the level.
         unsafe { Self::choose(truth, Self::splat(1u8.into()), Self::zero()) }
     }
-    /// 0 in place of NaN.
-    #[inline(always)]
-    unsafe fn number_or_zero(self) -> Self {
-        // SAFETY: the caller guarantees a processor of the level. Only NaN differs from itself.
-        unsafe { Self::choose(self.eq(self), self, Self::zero()) }
-    }
 }
 
 /// Portable vectors, for the instruction set of the compilation target.
@@ -115,7 +102,6 @@ macro_rules! plain {
     ($t:ty, $lanes:literal) => {
         impl Vector for Plain<$t, $lanes> {
             type Item = $t;
-            type Mask = usize;
             type Truth = [bool; $lanes];
             const LANES: usize = $lanes;
 
@@ -128,8 +114,8 @@ macro_rules! plain {
                 Plain([x; $lanes])
             }
             #[inline(always)]
-            unsafe fn mask(lanes: usize) -> usize {
-                lanes
+            unsafe fn mask(lanes: usize) -> Self::Truth {
+                from_fn(|i| i < lanes)
             }
             #[inline(always)]
             unsafe fn load(from: *const $t) -> Self {
@@ -137,14 +123,14 @@ macro_rules! plain {
                 Plain(unsafe { from.cast::<[$t; $lanes]>().read_unaligned() })
             }
             #[inline(always)]
-            unsafe fn load_part(from: *const $t, mask: usize) -> Self {
-                if mask == $lanes {
+            unsafe fn load_part(from: *const $t, mask: Self::Truth) -> Self {
+                if mask == [true; $lanes] {
                     // SAFETY: the caller guarantees that the lanes of the mask are readable.
                     return unsafe { Self::load(from) };
                 }
                 let mut all = [0.0; $lanes];
                 for (i, lane) in all.iter_mut().enumerate() {
-                    if i < mask {
+                    if mask[i] {
                         // SAFETY: the caller guarantees that the lanes of the mask are readable.
                         *lane = unsafe { *from.add(i) };
                     }
@@ -157,13 +143,13 @@ macro_rules! plain {
                 unsafe { to.cast::<[$t; $lanes]>().write_unaligned(self.0) };
             }
             #[inline(always)]
-            unsafe fn store_part(self, to: *mut $t, mask: usize) {
-                if mask == $lanes {
+            unsafe fn store_part(self, to: *mut $t, mask: Self::Truth) {
+                if mask == [true; $lanes] {
                     // SAFETY: the caller guarantees that the lanes of the mask are writable.
                     return unsafe { self.store(to) };
                 }
                 for (i, lane) in self.0.into_iter().enumerate() {
-                    if i < mask {
+                    if mask[i] {
                         // SAFETY: the caller guarantees that the lanes of the mask are writable.
                         unsafe { *to.add(i) = lane };
                     }
@@ -265,14 +251,6 @@ macro_rules! plain {
             unsafe fn store_truth(truth: Self::Truth, to: *mut u8) {
                 // SAFETY: the caller guarantees a writable byte for each lane.
                 unsafe { to.cast::<[u8; $lanes]>().write(truth.map(u8::from)) };
-            }
-            #[inline(always)]
-            unsafe fn or_nan(seen: Self::Truth, a: Self, b: Self) -> Self::Truth {
-                from_fn(|i| seen[i] | a.0[i].is_nan() | b.0[i].is_nan())
-            }
-            #[inline(always)]
-            unsafe fn any(truth: Self::Truth) -> bool {
-                truth.contains(&true)
             }
         }
     };

@@ -122,29 +122,28 @@ macro_rules! methods {
     };
 }
 
-/// Masks and truths of AVX2, as vectors of ones and zeros.
-macro_rules! masks_avx2 {
-    ($t:ty, $v:ty, $compare:ident,
-     [$maskload:ident, $maskstore:ident, $zero:ident, $blend:ident, $or:ident, $bits:ident]) => {
+/// Truths of AVX2, as vectors of ones and zeros.
+macro_rules! truths_avx2 {
+    ($t:ty, $v:ty,
+     [$maskload:ident, $maskstore:ident, $zero:ident, $blend:ident, $bits:ident, $from_bits:ident]) => {
         type Item = $t;
-        type Mask = __m256i;
         type Truth = $v;
         const LANES: usize = size_of::<$v>() / size_of::<$t>();
         #[inline(always)]
-        unsafe fn mask(lanes: usize) -> __m256i {
+        unsafe fn mask(lanes: usize) -> $v {
             let words = lanes * (size_of::<$t>() / 4);
             // SAFETY: at most eight words, so the offset is 0 to 8, and eight words follow in the sixteen.
-            unsafe { _mm256_loadu_si256(ONES.as_ptr().add(8 - words).cast()) }
+            unsafe { $from_bits(_mm256_loadu_si256(ONES.as_ptr().add(8 - words).cast())) }
         }
         #[inline(always)]
-        unsafe fn load_part(from: *const $t, mask: __m256i) -> Self {
+        unsafe fn load_part(from: *const $t, mask: $v) -> Self {
             // SAFETY: the caller guarantees readable lanes of the mask, and a processor of the level.
-            Self(unsafe { $maskload(from, mask) })
+            Self(unsafe { $maskload(from, $bits(mask)) })
         }
         #[inline(always)]
-        unsafe fn store_part(self, to: *mut $t, mask: __m256i) {
+        unsafe fn store_part(self, to: *mut $t, mask: $v) {
             // SAFETY: the caller guarantees writable lanes of the mask, and a processor of the level.
-            unsafe { $maskstore(to, mask, self.0) };
+            unsafe { $maskstore(to, $bits(mask), self.0) };
         }
         #[inline(always)]
         unsafe fn never() -> $v {
@@ -156,31 +155,20 @@ macro_rules! masks_avx2 {
             // SAFETY: the caller guarantees a processor of the level.
             Self(unsafe { $blend(no.0, yes.0, truth) })
         }
-        #[inline(always)]
-        unsafe fn or_nan(seen: $v, a: Self, b: Self) -> $v {
-            // SAFETY: the caller guarantees a processor of the level.
-            unsafe { $or(seen, $compare::<_CMP_UNORD_Q>(a.0, b.0)) }
-        }
-        #[inline(always)]
-        unsafe fn any(truth: $v) -> bool {
-            // SAFETY: the caller guarantees a processor of the level.
-            unsafe { $bits(truth) != 0 }
-        }
     };
 }
 
 impl Vector for Avx2<__m256> {
-    masks_avx2!(
+    truths_avx2!(
         f32,
         __m256,
-        _mm256_cmp_ps,
         [
             _mm256_maskload_ps,
             _mm256_maskstore_ps,
             _mm256_setzero_ps,
             _mm256_blendv_ps,
-            _mm256_or_ps,
-            _mm256_movemask_ps
+            _mm256_castps_si256,
+            _mm256_castsi256_ps
         ]
     );
     methods!(
@@ -232,17 +220,16 @@ impl Vector for Avx2<__m256> {
 }
 
 impl Vector for Avx2<__m256d> {
-    masks_avx2!(
+    truths_avx2!(
         f64,
         __m256d,
-        _mm256_cmp_pd,
         [
             _mm256_maskload_pd,
             _mm256_maskstore_pd,
             _mm256_setzero_pd,
             _mm256_blendv_pd,
-            _mm256_or_pd,
-            _mm256_movemask_pd
+            _mm256_castpd_si256,
+            _mm256_castsi256_pd
         ]
     );
     methods!(
@@ -296,7 +283,6 @@ macro_rules! avx512 {
      [$load_part:ident, $store_part:ident, $sum:ident, $blend:ident, $load_bytes:ident, $store_bytes:ident], $methods:tt) => {
         impl Vector for Avx512<$v> {
             type Item = $t;
-            type Mask = $mask;
             type Truth = $mask;
             const LANES: usize = $lanes;
             methods!($t, $compare, $methods);
@@ -340,15 +326,6 @@ macro_rules! avx512 {
             unsafe fn store_truth(truth: $mask, to: *mut u8) {
                 // SAFETY: the caller guarantees a writable byte for each lane, and a processor of the level.
                 unsafe { $store_bytes(to.cast(), _mm_maskz_set1_epi8(truth as __mmask16, 1)) };
-            }
-            #[inline(always)]
-            unsafe fn or_nan(seen: $mask, a: Self, b: Self) -> $mask {
-                // SAFETY: the caller guarantees a processor of the level.
-                seen | unsafe { $compare::<_CMP_UNORD_Q>(a.0, b.0) }
-            }
-            #[inline(always)]
-            unsafe fn any(truth: $mask) -> bool {
-                truth != 0
             }
         }
     };
