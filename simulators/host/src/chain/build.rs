@@ -151,78 +151,59 @@ fn schedule(members: &[Member]) -> Vec<&Member> {
     sequence
 }
 
-/// Calls `code(position, step, value)` for each step except stores, and `made(position, value, is a mask)`
-/// for each value that is computed.
-fn steps(
-    sequence: &[&Member],
-    mut code: impl FnMut(usize, Step, Option<usize>),
-    mut made: impl FnMut(usize, usize, bool),
-) {
-    // The values that they hold.
-    let (mut accumulator, mut mask) = (None, None);
-    let mut make = |position: usize, member: &Member, code: &mut dyn FnMut(usize, Step, Option<usize>)| {
-        let mut code = |step, value| code(position, step, value);
-        let mut both = |accumulator: Option<usize>, [a, b]: [usize; 2], step, other| {
-            if accumulator == Some(a) {
-                code(step, Some(b));
-                a
-            } else if accumulator == Some(b) {
-                code(other, Some(a));
-                b
-            } else {
-                code(Step::Load, Some(a));
-                code(step, Some(b));
-                a
+/// A step, and the value at its place, if it reads one.
+type Draft = (Step, Option<usize>);
+
+/// The values that a chain holds in registers.
+#[derive(Default)]
+struct Registers {
+    accumulator: Option<usize>,
+    mask: Option<usize>,
+}
+
+impl Registers {
+    /// The steps that compute a member; these store nothing.
+    fn steps(&mut self, member: &Member) -> Vec<Draft> {
+        let mut code = Vec::new();
+        let mut load_mask = |condition: usize, code: &mut Vec<Draft>| {
+            if self.mask != Some(condition) {
+                code.push((Step::LoadMask, Some(condition)));
+                self.mask = Some(condition);
             }
         };
-        match (member.kind, &member.args[..]) {
-            (Kind::Binary(step, other), &[a, b]) => {
-                both(accumulator, [a, b], step, other);
-                accumulator = Some(member.id);
-            }
-            (Kind::Compare(step, other), &[a, b]) => {
-                accumulator = Some(both(accumulator, [a, b], step, other));
-                mask = Some(member.id);
-                return true;
-            }
-            (Kind::Unary(step), &[a, ..]) => {
-                if accumulator != Some(a) {
-                    code(Step::Load, Some(a));
-                }
-                code(step, None);
-                accumulator = Some(member.id);
-            }
+        // The step for the accumulator and a place, the step for the reverse, and the values of both.
+        let (step, other, first, second) = match (member.kind, &member.args[..]) {
+            (Kind::Binary(step, other) | Kind::Compare(step, other), &[a, b]) => (step, other, a, Some(b)),
             (Kind::Where, &[condition, yes, no]) => {
-                if mask != Some(condition) {
-                    code(Step::LoadMask, Some(condition));
-                    mask = Some(condition);
-                }
-                let mut code = |step, value| code(step, value);
-                if accumulator == Some(yes) {
-                    code(Step::Where, Some(no));
-                } else if accumulator == Some(no) {
-                    code(Step::WhereOther, Some(yes));
-                } else {
-                    code(Step::Load, Some(yes));
-                    code(Step::Where, Some(no));
-                }
-                accumulator = Some(member.id);
+                load_mask(condition, &mut code);
+                (Step::Where, Step::WhereOther, yes, Some(no))
             }
+            (Kind::Unary(step), &[a, ..]) => (step, step, a, None),
             (_, &[condition, ..]) => {
-                if mask != Some(condition) {
-                    code(Step::LoadMask, Some(condition));
-                    mask = Some(condition);
-                }
-                code(Step::Ones, None);
-                accumulator = Some(member.id);
+                load_mask(condition, &mut code);
+                code.push((Step::Ones, None));
+                self.accumulator = Some(member.id);
+                return code;
             }
-            (_, []) => (),
-        }
-        false
-    };
-    for (position, member) in sequence.iter().enumerate() {
-        let is_mask = make(position, member, &mut code);
-        made(position, member.id, is_mask);
+            (_, []) => return code,
+        };
+        let kept = match second {
+            Some(second) if self.accumulator == Some(second) && first != second => {
+                code.push((other, Some(first)));
+                second
+            }
+            _ => {
+                if self.accumulator != Some(first) {
+                    code.push((Step::Load, Some(first)));
+                }
+                code.push((step, second));
+                first
+            }
+        };
+        let compares = matches!(member.kind, Kind::Compare(..));
+        self.accumulator = Some(if compares { kept } else { member.id });
+        self.mask = if compares { Some(member.id) } else { self.mask };
+        code
     }
 }
 
@@ -234,59 +215,49 @@ pub(in super::super) fn build(
     size: impl Fn(usize) -> u8,
 ) -> Option<(Chain, Vec<usize>, Vec<usize>)> {
     let sequence = schedule(members);
+    let mut registers = Registers::default();
+    let drafts: Vec<Vec<Draft>> = sequence.iter().map(|member| registers.steps(member)).collect();
     // The values that are read from a place, with the last position that does.
     let mut last_reads: HashMap<usize, usize> = HashMap::new();
     let mut arguments: Vec<usize> = Vec::new();
-    let inside = |value: usize| members.iter().any(|m| m.id == value);
-    let note_read = |position: usize, _: Step, value: Option<usize>| {
-        if let Some(value) = value {
+    for (position, draft) in drafts.iter().enumerate() {
+        for value in draft.iter().filter_map(|(_, value)| *value) {
             last_reads.insert(value, position);
-            if !inside(value) && !arguments.contains(&value) {
+            if !members.iter().any(|m| m.id == value) && !arguments.contains(&value) {
                 arguments.push(value);
             }
         }
-    };
-    steps(&sequence, note_read, |_, _, _| ());
+    }
     let results: Vec<usize> = sequence.iter().map(|m| m.id).filter(|id| outside(*id)).collect();
     let given = arguments.len() + results.len();
     if given + SLOTS > PLACES {
         return None;
     }
-    let mut places: HashMap<usize, u8> = HashMap::new();
-    places.extend(arguments.iter().chain(&results).enumerate().map(|(place, value)| (*value, place as u8)));
+    let with_places = arguments.iter().chain(&results).enumerate();
+    let mut places: HashMap<usize, u8> = with_places.map(|(place, value)| (*value, place as u8)).collect();
     let mut slots: Vec<Option<usize>> = vec![None; SLOTS];
-    let mut fits = true;
-    let code = std::cell::RefCell::new(Vec::new());
-    let places = std::cell::RefCell::new(places);
-    let place_of = |value: usize| places.borrow().get(&value).copied();
-    steps(
-        &sequence,
-        |_, step, value| {
-            let place = value.map_or(Some(0), place_of).unwrap_or(0);
-            code.borrow_mut().push(Code { step, place });
-        },
-        |position, value, is_mask| {
-            for slot in &mut slots {
-                slot.take_if(|holds| last_reads.get(holds).is_none_or(|last| *last <= position));
+    let mut code = Vec::new();
+    for (position, (member, draft)) in sequence.iter().zip(drafts).enumerate() {
+        let place_of = |value: usize| places.get(&value).copied().unwrap_or(0);
+        code.extend(draft.iter().map(|(step, value)| Code { step: *step, place: value.map_or(0, place_of) }));
+        let is_read_after = |value: &usize| last_reads.get(value).is_some_and(|last| *last > position);
+        for slot in &mut slots {
+            slot.take_if(|value| !is_read_after(value));
+        }
+        if !outside(member.id) {
+            // Only values that are read after they have left the accumulator need a slot.
+            if !is_read_after(&member.id) {
+                continue;
             }
-            if !outside(value) {
-                // Only values that are read after they have left the accumulator need a slot.
-                if last_reads.get(&value).is_none_or(|last| *last <= position) {
-                    return;
-                }
-                let Some(slot) = slots.iter().position(Option::is_none) else {
-                    fits = false;
-                    return;
-                };
-                slots[slot] = Some(value);
-                places.borrow_mut().insert(value, (given + slot) as u8);
-            }
-            let step = if is_mask { Step::StoreMask } else { Step::Store };
-            code.borrow_mut().push(Code { step, place: place_of(value).unwrap_or(0) });
-        },
-    );
+            let slot = slots.iter().position(Option::is_none)?;
+            slots[slot] = Some(member.id);
+            places.insert(member.id, (given + slot) as u8);
+        }
+        let is_mask = matches!(member.kind, Kind::Compare(..));
+        let step = if is_mask { Step::StoreMask } else { Step::Store };
+        code.push(Code { step, place: places.get(&member.id).copied().unwrap_or(0) });
+    }
     let sizes = arguments.iter().chain(&results).map(|value| size(*value)).collect();
-    let dtype = members.first()?.dtype;
-    let chain = Chain { dtype, code: code.into_inner(), sizes, arguments: arguments.len() };
-    fits.then_some((chain, arguments, results))
+    let chain = Chain { dtype: members.first()?.dtype, code, sizes, arguments: arguments.len() };
+    Some((chain, arguments, results))
 }

@@ -1,22 +1,24 @@
-//! Cumulative folds (scans). Along the last axis, elements are folded in groups, each independent of the
-//! prefix before it; long rows are divided into parts, whose totals are computed first if several threads
-//! work. Along other axes, columns are vectorized.
+//! Cumulative folds (scans). Along the last axis, long rows are divided into parts, each folded
+//! independently of the prefix before it; if several threads work, they compute the totals of all parts
+//! first. Along other axes, columns are vectorized.
 //!
-//! Float sums run in float64; sums of float64 are compensated. Groups depend on the position, never on the
+//! Floats are folded in float64; sums of float64 are compensated. Parts depend on the position, never on the
 //! number of threads.
 
-use super::super::folds::argreduce::key;
 use super::super::pool::Pool;
+use super::Sharing;
+use super::keys::by_dtype;
 use half::{bf16, f16};
 use std::marker::PhantomData;
+use std::num::Wrapping;
+use std::ops::{Add, Mul};
+use std::slice::{from_raw_parts, from_raw_parts_mut};
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run as at_best_level};
+use workalike_kernels::level::{Loop, run};
 use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::Fold;
 
-/// Elements of a group.
-const GROUP: usize = 32;
-/// Elements of a part of a row; a multiple of `GROUP`.
+/// Elements of a part of a row.
 const PART: usize = 1 << 14;
 /// Columns of a task, which are vectorized.
 const COLUMNS: usize = 128;
@@ -24,555 +26,302 @@ const COLUMNS: usize = 128;
 const SHARED: usize = 1 << 15;
 
 /// How elements are folded.
-trait Running: Sync {
-    /// An element.
-    type X: Copy + Send + Sync;
-    /// The fold of a group.
-    type Few: Copy + Send + Sync;
-    /// The fold of a prefix.
-    type All: Copy + Send + Sync;
-    /// Whether elements may be grouped.
-    const GROUPS: bool = true;
-    const NONE: Self::All;
-    fn few(x: Self::X) -> Self::Few;
-    fn join(a: Self::Few, b: Self::Few) -> Self::Few;
-    fn after(all: Self::All, few: Self::Few) -> Self::All;
-    fn merge(a: Self::All, b: Self::All) -> Self::All;
-    fn result(all: Self::All, few: Self::Few) -> Self::X;
-    fn total(all: Self::All) -> Self::X;
+trait Scan {
+    /// The elements.
+    type X: Copy;
+    /// The fold of some elements.
+    type Fold: Copy;
+    /// Whether rows may have parts.
+    const PARTS: bool = true;
+    /// The fold of no elements.
+    const NONE: Self::Fold;
+    fn one(x: Self::X) -> Self::Fold;
+    fn join(a: Self::Fold, b: Self::Fold) -> Self::Fold;
+    fn result(fold: Self::Fold) -> Self::X;
 }
 
-macro_rules! whole { ($name:ident, $none:expr, $join:expr; $($t:ty),*) => {
-    struct $name<T>(PhantomData<T>);
-    $(impl Running for $name<$t> {
-        type X = $t;
-        type Few = $t;
-        type All = $t;
-        const NONE: $t = $none;
-        #[inline(always)]
-        fn few(x: $t) -> $t { x }
-        #[inline(always)]
-        fn join(a: $t, b: $t) -> $t { let join: fn($t, $t) -> $t = $join; join(a, b) }
-        #[inline(always)]
-        fn after(a: $t, b: $t) -> $t { Self::join(a, b) }
-        #[inline(always)]
-        fn merge(a: $t, b: $t) -> $t { Self::join(a, b) }
-        #[inline(always)]
-        fn result(a: $t, b: $t) -> $t { Self::join(a, b) }
-        #[inline(always)]
-        fn total(a: $t) -> $t { a }
-    })*
-}; }
-whole!(WholeSum, 0, |a, b| a.wrapping_add(b); i8, i16, i32, i64, u8, u16, u32, u64);
-whole!(WholeProduct, 1, |a, b| a.wrapping_mul(b); i8, i16, i32, i64, u8, u16, u32, u64);
-
-/// The greater or lesser of two, the first of equals. A NaN stays.
-struct Extreme<T, const MAX: bool>(PhantomData<T>);
-
-macro_rules! extreme { ($($t:ty: $low:expr, $high:expr, $number:expr, $nan:expr;)*) => { $(
-    impl<const MAX: bool> Running for Extreme<$t, MAX> {
-        type X = $t;
-        type Few = $t;
-        type All = $t;
-        const NONE: $t = if MAX { $low } else { $high };
-        #[inline(always)]
-        fn few(x: $t) -> $t { x }
-        #[inline(always)]
-        fn join(a: $t, b: $t) -> $t {
-            let (x, y) = ($number(a), $number(b));
-            let better = if MAX { y > x } else { y < x };
-            if better || ($nan(y) && !$nan(x)) { b } else { a }
-        }
-        #[inline(always)]
-        fn after(a: $t, b: $t) -> $t { Self::join(a, b) }
-        #[inline(always)]
-        fn merge(a: $t, b: $t) -> $t { Self::join(a, b) }
-        #[inline(always)]
-        fn result(a: $t, b: $t) -> $t { Self::join(a, b) }
-        #[inline(always)]
-        fn total(a: $t) -> $t { a }
-    }
-)* }; }
-extreme! {
-    i8: i8::MIN, i8::MAX, |x: i8| x, |_| false;
-    i16: i16::MIN, i16::MAX, |x: i16| x, |_| false;
-    i32: i32::MIN, i32::MAX, |x: i32| x, |_| false;
-    i64: i64::MIN, i64::MAX, |x: i64| x, |_| false;
-    u8: u8::MIN, u8::MAX, |x: u8| x, |_| false;
-    u16: u16::MIN, u16::MAX, |x: u16| x, |_| false;
-    u32: u32::MIN, u32::MAX, |x: u32| x, |_| false;
-    u64: u64::MIN, u64::MAX, |x: u64| x, |_| false;
-    f32: f32::NEG_INFINITY, f32::INFINITY, |x: f32| x, |x: f32| x.is_nan();
-    f64: f64::NEG_INFINITY, f64::INFINITY, |x: f64| x, |x: f64| x.is_nan();
+/// An element, and the numbers in which it is folded.
+trait Element: Copy {
+    /// A number that holds every element. Integers wrap.
+    type Wide: Copy + PartialOrd + Add<Output = Self::Wide> + Mul<Output = Self::Wide>;
+    const IS_FLOAT: bool;
+    /// The fold of no elements by [`SUM`], [`PRODUCT`], [`MIN`] and [`MAX`].
+    const NONE: [Self::Wide; 4];
+    fn wide(self) -> Self::Wide;
+    fn narrow(wide: Self::Wide) -> Self;
 }
 
-/// The same for halves, with integer keys in their order, NaN last, which are compared.
-struct ExtremeHalf<T, const MAX: bool>(PhantomData<T>);
-
-macro_rules! extreme_half { ($($t:ident, $f16:literal;)*) => { $(
-    impl<const MAX: bool> Running for ExtremeHalf<$t, MAX> {
-        type X = $t;
-        type Few = (i16, $t);
-        type All = (i16, $t);
-        const NONE: (i16, $t) = if MAX { (i16::MIN, $t::NEG_INFINITY) } else { (i16::MAX, $t::INFINITY) };
+macro_rules! integers { ($($t:ty),*) => { $(
+    impl Element for $t {
+        type Wide = Wrapping<$t>;
+        const IS_FLOAT: bool = false;
+        const NONE: [Wrapping<$t>; 4] = [Wrapping(0), Wrapping(1), Wrapping(<$t>::MAX), Wrapping(<$t>::MIN)];
         #[inline(always)]
-        fn few(x: $t) -> (i16, $t) { (key::<MAX, $f16>(x.to_bits()), x) }
+        fn wide(self) -> Wrapping<$t> { Wrapping(self) }
         #[inline(always)]
-        fn join(a: (i16, $t), b: (i16, $t)) -> (i16, $t) {
-            let better = if MAX { b.0 > a.0 } else { b.0 < a.0 };
-            if better { b } else { a }
-        }
-        #[inline(always)]
-        fn after(a: (i16, $t), b: (i16, $t)) -> (i16, $t) { Self::join(a, b) }
-        #[inline(always)]
-        fn merge(a: (i16, $t), b: (i16, $t)) -> (i16, $t) { Self::join(a, b) }
-        #[inline(always)]
-        fn result(a: (i16, $t), b: (i16, $t)) -> $t { Self::join(a, b).1 }
-        #[inline(always)]
-        fn total(a: (i16, $t)) -> $t { a.1 }
+        fn narrow(wide: Wrapping<$t>) -> $t { wide.0 }
     }
 )* }; }
-extreme_half! { f16, true; bf16, false; }
+integers!(i8, i16, i32, i64, u8, u16, u32, u64);
 
-/// Sums and products of narrow floats, in float64.
-struct Narrow<T, const PRODUCT: bool>(PhantomData<T>);
-
-macro_rules! narrow { ($($t:ty: $to:expr, $from:expr;)*) => { $(
-    impl<const PRODUCT: bool> Running for Narrow<$t, PRODUCT> {
-        type X = $t;
-        type Few = f64;
-        type All = f64;
-        // A product of a group alone may overflow where the product with the prefix does not.
-        const GROUPS: bool = !PRODUCT;
-        const NONE: f64 = if PRODUCT { 1.0 } else { 0.0 };
+macro_rules! floats { ($($t:ty, $narrow:expr;)*) => { $(
+    impl Element for $t {
+        type Wide = f64;
+        const IS_FLOAT: bool = true;
+        const NONE: [f64; 4] = [0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY];
         #[inline(always)]
-        fn few(x: $t) -> f64 { $to(x) }
+        fn wide(self) -> f64 { f64::from(self) }
         #[inline(always)]
-        fn join(a: f64, b: f64) -> f64 { if PRODUCT { a * b } else { a + b } }
-        #[inline(always)]
-        fn after(a: f64, b: f64) -> f64 { Self::join(a, b) }
-        #[inline(always)]
-        fn merge(a: f64, b: f64) -> f64 { Self::join(a, b) }
-        #[inline(always)]
-        fn result(a: f64, b: f64) -> $t { $from(Self::join(a, b)) }
-        #[inline(always)]
-        fn total(a: f64) -> $t { $from(a) }
+        fn narrow(wide: f64) -> $t { $narrow(wide) }
     }
 )* }; }
-narrow! {
-    f32: |x: f32| f64::from(x), |x: f64| x as f32;
-    f16: |x: f16| f64::from(f32::from(x)), f16::from_f64;
-    bf16: |x: bf16| f64::from(f32::from(x)), |x: f64| bf16::from_f32(x as f32);
+floats! {
+    f16, f16::from_f64;
+    bf16, |x: f64| bf16::from_f32(x as f32);
+    f32, |x: f64| x as f32;
+    f64, std::convert::identity;
 }
 
-struct Sum64;
+/// A fold without compensation: one of the following.
+struct Plain<T, const FOLD: usize>(PhantomData<T>);
+const SUM: usize = 0;
+const PRODUCT: usize = 1;
+const MIN: usize = 2;
+const MAX: usize = 3;
 
-impl Running for Sum64 {
+impl<T: Element, const FOLD: usize> Scan for Plain<T, FOLD> {
+    type X = T;
+    type Fold = T::Wide;
+    // The product of a part of floats may overflow where the product with the prefix does not.
+    const PARTS: bool = !(FOLD == PRODUCT && T::IS_FLOAT);
+    const NONE: T::Wide = T::NONE[FOLD];
+    #[inline(always)]
+    fn one(x: T) -> T::Wide {
+        x.wide()
+    }
+    /// Of extremes, the first of equals, or NaN.
+    #[inline(always)]
+    #[allow(clippy::eq_op)] // A generic test for NaN.
+    fn join(a: T::Wide, b: T::Wide) -> T::Wide {
+        let ahead = match FOLD {
+            SUM => return a + b,
+            PRODUCT => return a * b,
+            MIN => b < a,
+            _ => b > a,
+        };
+        if ahead | (b != b) { b } else { a }
+    }
+    #[inline(always)]
+    fn result(fold: T::Wide) -> T {
+        T::narrow(fold)
+    }
+}
+
+/// Sums of float64.
+struct Compensated;
+
+impl Scan for Compensated {
     type X = f64;
-    type Few = f64;
     /// The sum, and its rounding error.
-    type All = (f64, f64);
+    type Fold = (f64, f64);
     const NONE: (f64, f64) = (0.0, 0.0);
     #[inline(always)]
-    fn few(x: f64) -> f64 {
-        x
+    fn one(x: f64) -> (f64, f64) {
+        (x, 0.0)
     }
     #[inline(always)]
-    fn join(a: f64, b: f64) -> f64 {
-        a + b
+    fn join(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+        let sum = a.0 + b.0;
+        let back = sum - a.0;
+        let error = (a.0 - (sum - back)) + (b.0 - back);
+        (sum, a.1 + b.1 + error)
     }
     #[inline(always)]
-    fn after((sum, lost): (f64, f64), few: f64) -> (f64, f64) {
-        let next = sum + few;
-        let back = next - sum;
-        let error = (sum - (next - back)) + (few - back);
-        // Infinities have no rounding error.
-        (next, if next.is_finite() { lost + error } else { 0.0 })
-    }
-    #[inline(always)]
-    fn merge(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-        let (sum, lost) = Sum64::after(a, b.0);
-        (sum, lost + b.1)
-    }
-    #[inline(always)]
-    fn result((sum, lost): (f64, f64), few: f64) -> f64 {
-        sum + (lost + few)
-    }
-    #[inline(always)]
-    fn total((sum, lost): (f64, f64)) -> f64 {
-        sum + lost
+    fn result((sum, error): (f64, f64)) -> f64 {
+        // The error of an infinite sum is NaN.
+        let exact = sum + error;
+        if exact.is_finite() { exact } else { sum }
     }
 }
 
-struct Product64;
-
-impl Running for Product64 {
-    type X = f64;
-    type Few = f64;
-    /// The product, and its rounding error.
-    type All = (f64, f64);
-    const GROUPS: bool = false;
-    const NONE: (f64, f64) = (1.0, 0.0);
-    #[inline(always)]
-    fn few(x: f64) -> f64 {
-        x
-    }
-    #[inline(always)]
-    fn join(a: f64, b: f64) -> f64 {
-        a * b
-    }
-    #[inline(always)]
-    fn after((product, _): (f64, f64), few: f64) -> (f64, f64) {
-        (product * few, 0.0)
-    }
-    #[inline(always)]
-    fn merge(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
-        (a.0 * b.0, 0.0)
-    }
-    #[inline(always)]
-    fn result(a: (f64, f64), few: f64) -> f64 {
-        a.0 * few
-    }
-    #[inline(always)]
-    fn total(a: (f64, f64)) -> f64 {
-        a.0
-    }
-}
+/// [`scan`] for some fold and dtype.
+type Each = unsafe fn(&Cumulating, &Pool) -> bool;
 
 /// A cumulative fold with memory bound.
 pub(super) struct Cumulating {
-    each: unsafe fn(&Cumulating, &Pool) -> bool,
+    each: Each,
     source: *const u8,
     target: *mut u8,
     /// The total of each part of a row, if rows have parts.
     totals: *mut u8,
     shape: [usize; 3],
+    reverse: bool,
 }
 
-/// Parts of a row.
-fn parts(c: &Cumulate) -> u64 {
-    let grouped = !(c.fold == Fold::Product && c.dtype.is_float());
-    if c.shape[2] == 1 && grouped { c.shape[1].div_ceil(PART as u64).max(1) } else { 1 }
-}
+// SAFETY: it is immutable. Only `run` uses the memory behind the pointers; each task writes its own part of
+// the target and of the totals.
+unsafe impl Sync for Cumulating {}
 
+/// Bytes of scratch memory: the totals of all parts; `None` for folds that have no loops here.
 pub(super) fn scratch(c: &Cumulate) -> Option<u64> {
     let extreme = matches!(c.fold, Fold::Max | Fold::Min);
     if c.fold.has_index() || (c.dtype == DType::Bool && !extreme) {
         return None;
     }
+    let divided = c.shape[2] == 1 && !(c.fold == Fold::Product && c.dtype.is_float());
+    let parts = if divided { c.shape[1].div_ceil(PART as u64) } else { 1 };
     // No prefix is larger than two float64.
-    Some(if parts(c) > 1 { 16 * parts(c) * c.shape[0] } else { 0 })
+    Some(if parts > 1 { 16 * parts * c.shape[0] } else { 0 })
+}
+
+/// A plain fold of elements of `T`.
+fn plain<T: Element>(fold: Fold) -> Each {
+    match fold {
+        Fold::Sum => scan::<Plain<T, SUM>>,
+        Fold::Product => scan::<Plain<T, PRODUCT>>,
+        Fold::Min => scan::<Plain<T, MIN>>,
+        _ => scan::<Plain<T, MAX>>,
+    }
 }
 
 impl Cumulating {
     pub(super) fn new(c: &Cumulate, starts: &[*mut u8]) -> Cumulating {
+        let plain: fn(Fold) -> Each = by_dtype!(c.dtype, plain);
+        let compensated = c.fold == Fold::Sum && c.dtype == DType::F64;
+        let each: Each = if compensated { scan::<Compensated> } else { plain(c.fold) };
         let totals = starts.get(2).copied().unwrap_or(std::ptr::null_mut());
-        let shape = c.shape.map(|e| e as usize);
-        Cumulating { each: chosen(c), source: starts[0], target: starts[1], totals, shape }
+        let (shape, reverse) = (c.shape.map(|e| e as usize), c.reverse);
+        Cumulating { each, source: starts[0], target: starts[1], totals, shape, reverse }
     }
 
     /// # Safety
     /// Same as [`LibraryCall::run`](super::LibraryCall::run).
     pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
-        // SAFETY: the caller guarantees the operands; `chosen` selected the function for their dtype.
+        // SAFETY: the caller guarantees the operands; `new` chose the function for their dtype.
         unsafe { (self.each)(self, pool) }
     }
-}
 
-fn chosen(c: &Cumulate) -> unsafe fn(&Cumulating, &Pool) -> bool {
-    macro_rules! of {
-        ($r:ty) => {
-            if c.reverse { all::<$r, true> } else { all::<$r, false> }
-        };
+    /// `count` elements from `first` on, of the source and of the target.
+    ///
+    /// # Safety
+    /// The operands are as [`LibraryCall::run`](super::LibraryCall::run) needs them, with these elements, of
+    /// type `X`. No other thread uses this part of the target.
+    #[inline(always)]
+    unsafe fn elements<'a, X>(&self, first: usize, count: usize) -> (&'a [X], &'a mut [X]) {
+        let (source, target) = (self.source.cast::<X>(), self.target.cast::<X>());
+        // SAFETY: the caller guarantees these elements, aligned, that nobody writes the source, and that no
+        // other thread uses this part of the target, which does not overlap the source. All bits are valid
+        // numbers, and bools stay bools.
+        unsafe { (from_raw_parts(source.add(first), count), from_raw_parts_mut(target.add(first), count)) }
     }
-    macro_rules! by_fold { ($sum:ty, $product:ty, $extreme:ident, $t:ty) => {
-        match c.fold {
-            Fold::Sum => of!($sum),
-            Fold::Product => of!($product),
-            Fold::Min => of!($extreme<$t, false>),
-            _ => of!($extreme<$t, true>),
-        }
-    }; }
-    macro_rules! ints {
-        ($t:ty) => {
-            by_fold!(WholeSum<$t>, WholeProduct<$t>, Extreme, $t)
-        };
-    }
-    match c.dtype {
-        DType::Bool | DType::U8 => ints!(u8),
-        DType::I8 => ints!(i8),
-        DType::I16 => ints!(i16),
-        DType::I32 => ints!(i32),
-        DType::I64 => ints!(i64),
-        DType::U16 => ints!(u16),
-        DType::U32 => ints!(u32),
-        DType::U64 => ints!(u64),
-        DType::F16 => by_fold!(Narrow<f16, false>, Narrow<f16, true>, ExtremeHalf, f16),
-        DType::BF16 => by_fold!(Narrow<bf16, false>, Narrow<bf16, true>, ExtremeHalf, bf16),
-        DType::F32 => by_fold!(Narrow<f32, false>, Narrow<f32, true>, Extreme, f32),
-        DType::F64 => by_fold!(Sum64, Product64, Extreme, f64),
-    }
-}
 
-/// Whether the calling thread does all the work.
-fn is_small(elements: usize, pool: &Pool) -> bool {
-    elements < SHARED || pool.threads() == 1
-}
-
-/// Runs `each` for all numbers below `count`, on several threads if there is enough work.
-fn share(pool: &Pool, elements: usize, count: usize, each: &(dyn Fn(usize) + Sync)) -> bool {
-    if is_small(elements, pool) || count < 2 {
-        (0..count).for_each(each);
-        return true;
+    /// The address of the total of a part, counted over all rows.
+    fn total<P>(&self, part: usize) -> *mut P {
+        self.totals.cast::<P>().wrapping_add(part)
     }
-    pool.run(count, &|i, _| each(i))
 }
 
 /// # Safety
 /// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
 /// with elements of `R::X`.
-unsafe fn all<R: Running, const REVERSE: bool>(work: &Cumulating, pool: &Pool) -> bool {
-    let [outer, n, inner] = work.shape;
+unsafe fn scan<R: Scan>(work: &Cumulating, pool: &Pool) -> bool {
+    let Cumulating { shape: [outer, n, inner], reverse, .. } = *work;
     let elements = outer * n * inner;
     if elements == 0 {
         return true;
     }
-    // SAFETY: the caller guarantees that source and target hold `elements` aligned elements and do not
-    // overlap, and that no other thread writes the source; all bits are valid numbers, and bools stay bools.
-    // Tasks write different parts of the target.
-    let (source, target) = unsafe {
-        (std::slice::from_raw_parts(work.source.cast::<R::X>(), elements), Shared(work.target.cast::<R::X>()))
+    let share = |tasks: usize, task: &(dyn Fn(usize) + Sync)| {
+        Sharing::new(tasks, pool.threads(), elements >= SHARED).run(pool, &|number, _| task(number))
     };
     if inner > 1 {
         let blocks = inner.div_ceil(COLUMNS);
-        return share(pool, elements, outer * blocks, &|task| {
-            let first = (task % blocks) * COLUMNS;
-            let width = COLUMNS.min(inner - first);
-            let at = task / blocks * n * inner + first;
-            at_best_level(Columns::<R, REVERSE> { source, target, at, n, width, step: inner });
+        return share(outer * blocks, &|task| {
+            let column = task % blocks * COLUMNS;
+            let (first, width) = (task / blocks * n * inner + column, COLUMNS.min(inner - column));
+            run(Columns::<R> { work, first, width, folds: [R::NONE; COLUMNS] });
         });
     }
-    let parts = if R::GROUPS { n.div_ceil(PART) } else { 1 };
-    if parts == 1 {
+    let size = if R::PARTS { PART } else { n };
+    let parts = n.div_ceil(size);
+    // Folds a part, counted over all rows.
+    let fold = |part: usize, before: Option<R::Fold>| {
+        let from = part % parts * size;
+        let to = n.min(from + size);
+        let first = part / parts * n + if reverse { n - to } else { from };
+        // SAFETY: the caller guarantees the operands; the part lies within its row, and no other task has it.
+        let (source, target) = unsafe { work.elements(first, to - from) };
+        fold_part::<R>(source, target, before, reverse)
+    };
+    // A single thread needs no separate pass for totals.
+    if parts == 1 || elements < SHARED || pool.threads() == 1 {
         // Several short rows are one task.
         let rows = (SHARED / 2 / n).clamp(1, outer);
-        return share(pool, elements, outer.div_ceil(rows), &|task| {
-            for row in task * rows..((task + 1) * rows).min(outer) {
-                at_best_level(Row::<R, REVERSE> { source, target, row, n, from: 0, to: n, before: R::NONE });
+        return share(outer.div_ceil(rows), &|task| {
+            for row in task * rows..outer.min((task + 1) * rows) {
+                let parts = row * parts..(row + 1) * parts;
+                parts.fold(R::NONE, |before, part| R::join(before, fold(part, Some(before))));
             }
         });
     }
-    let span = |part: usize| (part * PART, ((part + 1) * PART).min(n));
-    // A single thread needs no separate pass for totals.
-    if is_small(elements, pool) {
-        for row in 0..outer {
-            let mut before = R::NONE;
-            for (from, to) in (0..parts).map(span) {
-                let total = at_best_level(Row::<R, REVERSE> { source, target, row, n, from, to, before });
-                before = R::merge(before, total);
-            }
-        }
-        return true;
-    }
-    // The scratch memory holds 16 bytes per part of each row, and no prefix is larger.
-    let totals = Shared(work.totals.cast::<R::All>());
-    let found = share(pool, elements, outer * parts, &|task| {
-        let (row, (from, to)) = (task / parts, span(task % parts));
-        let total = at_best_level(Total::<R, REVERSE> { source, row, n, from, to });
-        // SAFETY: the scratch memory has a total per task, which only that task writes.
-        unsafe { totals.write(task, total) };
+    let done = share(outer * parts, &|part| {
+        // SAFETY: a prefix needs no more than the 16 bytes per part of the scratch; each task writes its own.
+        unsafe { *work.total::<R::Fold>(part) = fold(part, None) };
     });
-    if !found {
+    if !done {
         return false;
     }
+    // The fold before each part replaces its total.
     for row in 0..outer {
-        let mut before = R::NONE;
-        for part in 0..parts {
-            // SAFETY: the scratch memory has a total per part, all of which were written; no other thread is
-            // at work.
-            unsafe {
-                let total = totals.read(row * parts + part);
-                totals.write(row * parts + part, before);
-                before = R::merge(before, total);
-            }
-        }
+        (row * parts..(row + 1) * parts).fold(R::NONE, |before, part| {
+            // SAFETY: all totals were written, and no other thread is at work.
+            let total = unsafe { std::mem::replace(&mut *work.total::<R::Fold>(part), before) };
+            R::join(before, total)
+        });
     }
-    share(pool, elements, outer * parts, &|task| {
-        let (row, (from, to)) = (task / parts, span(task % parts));
-        // SAFETY: the scratch memory has a total per task, all of which were written; no thread writes them
-        // now.
-        let before = unsafe { totals.read(task) };
-        at_best_level(Row::<R, REVERSE> { source, target, row, n, from, to, before });
+    share(outer * parts, &|part| {
+        // SAFETY: the folds before all parts were written, and no thread writes them now.
+        let before = unsafe { *work.total::<R::Fold>(part) };
+        fold(part, Some(before));
     })
 }
 
-/// Memory of which tasks write different parts, as callers of its functions guarantee.
-struct Shared<T>(*mut T);
-
-impl<T> Clone for Shared<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<T> Copy for Shared<T> {}
-// SAFETY: a pointer. It is used through unsafe functions, whose callers guarantee that no other thread uses
-// the element.
-unsafe impl<T: Send> Sync for Shared<T> {}
-// SAFETY: a pointer. It is used through unsafe functions, whose callers guarantee that no other thread uses
-// the element.
-unsafe impl<T: Send> Send for Shared<T> {}
-
-impl<T: Copy> Shared<T> {
-    /// # Safety
-    /// Element `at` must be aligned and writable, and no other thread may use it.
-    #[inline(always)]
-    unsafe fn write(self, at: usize, value: T) {
-        // SAFETY: the caller guarantees the element.
-        unsafe { *self.0.add(at) = value }
-    }
-    /// # Safety
-    /// Element `at` must be aligned and initialized, and no other thread may write it.
-    #[inline(always)]
-    unsafe fn read(self, at: usize) -> T {
-        // SAFETY: the caller guarantees the element.
-        unsafe { *self.0.add(at) }
-    }
-}
-
-/// The running fold of a group of a row, from `at` on. The prefix is folded in by a separate, vectorized
-/// loop.
-#[inline(always)]
-fn group<R: Running, const REVERSE: bool>(
-    source: &[R::X],
-    (row, n): (usize, usize),
-    at: usize,
-) -> [R::Few; GROUP] {
-    let first = place::<REVERSE>(row, n, if REVERSE { at + GROUP - 1 } else { at });
-    let source = &source[first..first + GROUP];
-    let element = |at: usize| R::few(source[if REVERSE { GROUP - 1 - at } else { at }]);
-    let mut few = element(0);
-    let mut all = [few; GROUP];
-    for (at, all) in all.iter_mut().enumerate().skip(1) {
-        few = R::join(few, element(at));
-        *all = few;
-    }
-    all
-}
-
-/// Part of a row; returns its total.
-struct Row<'a, R: Running, const REVERSE: bool> {
-    source: &'a [R::X],
-    target: Shared<R::X>,
-    row: usize,
-    n: usize,
-    from: usize,
-    to: usize,
-    before: R::All,
-}
-
-#[inline(always)]
-fn place<const REVERSE: bool>(row: usize, n: usize, at: usize) -> usize {
-    row * n + if REVERSE { n - 1 - at } else { at }
-}
-
-impl<R: Running, const REVERSE: bool> Loop for Row<'_, R, REVERSE> {
-    type Out = R::All;
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> R::All {
-        let Row { source, target, row, n, from, to, before } = self;
-        let place = |at| place::<REVERSE>(row, n, at);
-        let mut own = R::NONE;
-        if !R::GROUPS {
-            let mut all = before;
-            for at in from..to {
-                all = R::after(all, R::few(source[place(at)]));
-                // SAFETY: only `all` makes these, with a target as large as the source and different parts of
-                // it for tasks; this is one of the task's own elements.
-                unsafe { target.write(place(at), R::total(all)) };
-            }
-            return all;
+/// Folds a part of a row; returns its total. Writes results if the fold of all `before` it is given.
+fn fold_part<R: Scan>(from: &[R::X], to: &mut [R::X], before: Option<R::Fold>, reverse: bool) -> R::Fold {
+    let n = from.len();
+    let mut own = R::NONE;
+    for at in 0..n {
+        let at = if reverse { n - 1 - at } else { at };
+        own = R::join(own, R::one(from[at]));
+        if let Some(before) = before {
+            to[at] = R::result(R::join(before, own));
         }
-        let mut at = from;
-        while at + GROUP <= to {
-            let few = group::<R, REVERSE>(source, (row, n), at);
-            // SAFETY: only `all` makes these, with a target as large as the source, in which `group` found
-            // these elements; they are the task's own, and an array is aligned as its elements are.
-            let out = unsafe {
-                let first = place(if REVERSE { at + GROUP - 1 } else { at });
-                &mut *target.0.add(first).cast::<[R::X; GROUP]>()
-            };
-            let all = R::merge(before, own);
-            for (at, out) in out.iter_mut().enumerate() {
-                *out = R::result(all, few[if REVERSE { GROUP - 1 - at } else { at }]);
-            }
-            own = R::after(own, few[GROUP - 1]);
-            at += GROUP;
-        }
-        for at in at..to {
-            own = R::after(own, R::few(source[place(at)]));
-            // SAFETY: the target is as large as the source, and this is one of the task's own elements.
-            unsafe { target.write(place(at), R::total(R::merge(before, own))) };
-        }
-        own
     }
+    own
 }
 
-/// The total of a part of a row, with the same rounding as [`Row`].
-struct Total<'a, R: Running, const REVERSE: bool> {
-    source: &'a [R::X],
-    row: usize,
-    n: usize,
-    from: usize,
-    to: usize,
-}
-
-impl<R: Running, const REVERSE: bool> Loop for Total<'_, R, REVERSE> {
-    type Out = R::All;
-
-    #[inline(always)]
-    fn run<const FMA: bool>(self) -> R::All {
-        let place = |at| place::<REVERSE>(self.row, self.n, at);
-        let mut own = R::NONE;
-        let mut at = self.from;
-        while at + GROUP <= self.to {
-            let mut few = R::few(self.source[place(at)]);
-            for at in at + 1..at + GROUP {
-                few = R::join(few, R::few(self.source[place(at)]));
-            }
-            own = R::after(own, few);
-            at += GROUP;
-        }
-        (at..self.to).fold(own, |own, at| R::after(own, R::few(self.source[place(at)])))
-    }
-}
-
-/// Adjacent columns.
-struct Columns<'a, R: Running, const REVERSE: bool> {
-    source: &'a [R::X],
-    target: Shared<R::X>,
-    at: usize,
-    n: usize,
+/// Adjacent columns. Only [`scan`] makes them.
+struct Columns<'a, R: Scan> {
+    work: &'a Cumulating,
+    /// The first element of the first row.
+    first: usize,
     width: usize,
-    step: usize,
+    folds: [R::Fold; COLUMNS],
 }
 
-impl<R: Running, const REVERSE: bool> Loop for Columns<'_, R, REVERSE> {
+impl<R: Scan> Loop for Columns<'_, R> {
     type Out = ();
 
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
-        let mut folds = [R::NONE; COLUMNS];
-        let folds = &mut folds[..self.width];
-        for row in 0..self.n {
-            let row = if REVERSE { self.n - 1 - row } else { row };
-            let first = self.at + row * self.step;
-            let source = &self.source[first..first + folds.len()];
-            for (column, (fold, &x)) in folds.iter_mut().zip(source).enumerate() {
-                *fold = R::after(*fold, R::few(x));
-                // SAFETY: only `all` makes these, with a target as large as the source and different columns
-                // of it for tasks.
-                unsafe { self.target.write(first + column, R::total(*fold)) };
+    fn run<const FMA: bool>(mut self) {
+        let [_, n, inner] = self.work.shape;
+        for row in 0..n {
+            let row = if self.work.reverse { n - 1 - row } else { row };
+            let first = self.first + row * inner;
+            // SAFETY: the caller of `scan` guarantees the operands; these columns of the row are this task's.
+            let (source, target) = unsafe { self.work.elements::<R::X>(first, self.width) };
+            for ((fold, x), to) in self.folds.iter_mut().zip(source).zip(target) {
+                *fold = R::join(*fold, R::one(*x));
+                *to = R::result(*fold);
             }
         }
     }

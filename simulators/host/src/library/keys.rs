@@ -3,35 +3,37 @@
 use half::{bf16, f16};
 use std::ops::Not;
 
-/// The function `f::<T>` for the elements of a dtype; bools are bytes.
+/// The function `f::<T>` for the elements of a dtype, or `f::<T, FLAG>`; bools are bytes.
 macro_rules! by_dtype {
-    ($dtype:expr, $f:ident) => {{
+    ($dtype:expr, $f:ident $(, $flag:literal)?) => {{
         use workalike_kernels::DType;
         match $dtype {
-            DType::Bool | DType::U8 => $f::<u8>,
-            DType::U16 => $f::<u16>,
-            DType::U32 => $f::<u32>,
-            DType::U64 => $f::<u64>,
-            DType::I8 => $f::<i8>,
-            DType::I16 => $f::<i16>,
-            DType::I32 => $f::<i32>,
-            DType::I64 => $f::<i64>,
-            DType::F16 => $f::<half::f16>,
-            DType::BF16 => $f::<half::bf16>,
-            DType::F32 => $f::<f32>,
-            DType::F64 => $f::<f64>,
+            DType::Bool | DType::U8 => $f::<u8 $(, $flag)?>,
+            DType::U16 => $f::<u16 $(, $flag)?>,
+            DType::U32 => $f::<u32 $(, $flag)?>,
+            DType::U64 => $f::<u64 $(, $flag)?>,
+            DType::I8 => $f::<i8 $(, $flag)?>,
+            DType::I16 => $f::<i16 $(, $flag)?>,
+            DType::I32 => $f::<i32 $(, $flag)?>,
+            DType::I64 => $f::<i64 $(, $flag)?>,
+            DType::F16 => $f::<half::f16 $(, $flag)?>,
+            DType::BF16 => $f::<half::bf16 $(, $flag)?>,
+            DType::F32 => $f::<f32 $(, $flag)?>,
+            DType::F64 => $f::<f64 $(, $flag)?>,
         }
     }};
 }
 pub(super) use by_dtype;
 
 /// An unsigned integer that represents an element. All bit patterns are valid.
-pub(super) trait Key: Copy + Ord + Not<Output = Self> {
+pub(super) trait Key: Copy + Default + Ord + Not<Output = Self> {
     /// A key with its position in the row in the low bits, as one number. Equal keys are ordered by their
     /// positions.
     type Placed: Copy + Ord;
     fn at(self, position: u32) -> Self::Placed;
     fn position(placed: Self::Placed) -> usize;
+    /// The key as an index into a table of all keys; only keys of at most 16 bits have one.
+    fn index(self) -> usize;
 }
 
 macro_rules! keys { ($($key:ty, $placed:ty;)*) => { $(
@@ -41,6 +43,8 @@ macro_rules! keys { ($($key:ty, $placed:ty;)*) => { $(
         fn at(self, position: u32) -> $placed { <$placed>::from(self) << 32 | <$placed>::from(position) }
         #[inline(always)]
         fn position(placed: $placed) -> usize { placed as u32 as usize }
+        #[inline(always)]
+        fn index(self) -> usize { self as usize }
     }
 )* }; }
 keys! { u8, u64; u16, u64; u32, u64; u64, u128; }

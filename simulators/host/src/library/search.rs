@@ -1,10 +1,9 @@
-//! Binary searches of several numbers at a time, in lockstep, so that their loads overlap. Threads share the
-//! numbers.
+//! Binary searches of several numbers at a time, in lockstep, so that their loads overlap. Elements are
+//! compared by their keys. Threads share the numbers.
 
 use super::super::pool::Pool;
 use super::Sharing;
 use super::keys::{Sortable, by_dtype};
-use half::{bf16, f16};
 use std::hint::select_unpredictable;
 use workalike_kernels::library::Search;
 
@@ -28,47 +27,14 @@ pub(super) struct Searcher {
 // SAFETY: it is immutable. Only `run` uses the memory behind the pointers; each task writes its own results.
 unsafe impl Sync for Searcher {}
 
-/// Elements as searches compare them.
-trait Ordered: Copy + Send + Sync {
-    type Number: Copy + PartialOrd + Default;
-    fn number(self) -> Self::Number;
-    /// Whether it comes after all numbers, and equals none.
-    fn is_nan(self) -> bool;
-}
-
-macro_rules! ordered { ($($t:ty, $number:ty, $of:expr, $nan:expr;)*) => { $(
-    impl Ordered for $t {
-        type Number = $number;
-        #[inline(always)]
-        fn number(self) -> $number { $of(self) }
-        #[inline(always)]
-        fn is_nan(self) -> bool { $nan(self) }
-    }
-)* }; }
-ordered! {
-    u8, u8, std::convert::identity, |_| false; u16, u16, std::convert::identity, |_| false;
-    u32, u32, std::convert::identity, |_| false; u64, u64, std::convert::identity, |_| false;
-    i8, i8, std::convert::identity, |_| false; i16, i16, std::convert::identity, |_| false;
-    i32, i32, std::convert::identity, |_| false; i64, i64, std::convert::identity, |_| false;
-    // The keys of halves compare faster than halves do. NaNs are handled separately.
-    f16, u16, <f16 as Sortable>::key, f16::is_nan; bf16, u16, <bf16 as Sortable>::key, bf16::is_nan;
-    f32, f32, std::convert::identity, f32::is_nan; f64, f64, std::convert::identity, f64::is_nan;
-}
-
 impl Searcher {
     pub(super) fn new(s: &Search, starts: &[*mut u8], threads: usize) -> Searcher {
-        let each = if s.right { by_dtype!(s.dtype, right) } else { by_dtype!(s.dtype, left) };
+        let each = if s.right { by_dtype!(s.dtype, some, true) } else { by_dtype!(s.dtype, some, false) };
         let asked = s.asked as usize;
         let steps = (64 - s.len.leading_zeros()) as usize;
         let sharing = Sharing::new(asked.div_ceil(TASK), threads, asked.saturating_mul(steps) >= SHARED);
-        Searcher {
-            each,
-            what: s.clone(),
-            sorted: starts[0],
-            asked: starts[1],
-            places: starts[2].cast(),
-            sharing,
-        }
+        let (sorted, asked, places) = (starts[0], starts[1], starts[2].cast());
+        Searcher { each, what: s.clone(), sorted, asked, places, sharing }
     }
 
     /// # Safety
@@ -80,26 +46,12 @@ impl Searcher {
     }
 }
 
-/// # Safety
-/// Same as [`some`].
-unsafe fn left<T: Ordered>(work: &Searcher, task: usize) {
-    // SAFETY: the caller guarantees what `some` needs.
-    unsafe { some::<T, false>(work, task) }
-}
-
-/// # Safety
-/// Same as [`some`].
-unsafe fn right<T: Ordered>(work: &Searcher, task: usize) {
-    // SAFETY: the caller guarantees what `some` needs.
-    unsafe { some::<T, true>(work, task) }
-}
-
 /// The searches of a task.
 ///
 /// # Safety
 /// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
 /// with elements of `T`. The task exists, and no other thread uses its results.
-unsafe fn some<T: Ordered, const RIGHT: bool>(work: &Searcher, task: usize) {
+unsafe fn some<T: Sortable, const RIGHT: bool>(work: &Searcher, task: usize) {
     let (len, first) = (work.what.len as usize, task * TASK);
     let count = TASK.min(work.what.asked as usize - first);
     // SAFETY: the caller guarantees operands of these sizes, alive and aligned, and that no other thread uses
@@ -112,47 +64,42 @@ unsafe fn some<T: Ordered, const RIGHT: bool>(work: &Searcher, task: usize) {
         )
     };
     for (asked, places) in asked.chunks(TOGETHER).zip(places.chunks_mut(TOGETHER)) {
-        let mut numbers = [T::Number::default(); TOGETHER];
-        numbers.iter_mut().zip(asked).for_each(|(number, x)| *number = x.number());
-        let found = search::<T, RIGHT>(sorted, &numbers);
-        for ((place, x), found) in places.iter_mut().zip(asked).zip(found) {
-            *place = match (x.is_nan(), RIGHT) {
-                (false, _) => found as i64,
-                (true, true) => len as i64,
-                (true, false) => sorted.partition_point(|x| !x.is_nan()) as i64,
-            };
-        }
+        let mut keys = [T::Key::default(); TOGETHER];
+        keys.iter_mut().zip(asked).for_each(|(key, x)| *key = x.key());
+        let found = search::<T, RIGHT>(sorted, &keys);
+        places.iter_mut().zip(found).for_each(|(place, found)| *place = found as i64);
     }
 }
 
-/// The number of elements before each number.
+/// The number of elements before each key.
 #[inline(always)]
-fn search<T: Ordered, const RIGHT: bool>(sorted: &[T], numbers: &[T::Number; TOGETHER]) -> [usize; TOGETHER] {
+fn search<T: Sortable, const RIGHT: bool>(sorted: &[T], keys: &[T::Key; TOGETHER]) -> [usize; TOGETHER] {
     let mut places = [0; TOGETHER];
     if sorted.is_empty() {
         return places;
     }
-    let before = |at: usize, number: T::Number| {
+    let before = |at: usize, key: T::Key| {
         // SAFETY: `at` is within the remaining range of the search, which lies in `sorted`.
-        let element = unsafe { sorted.get_unchecked(at) }.number();
-        if RIGHT { element <= number } else { element < number }
+        let element = unsafe { sorted.get_unchecked(at) }.key();
+        if RIGHT { element <= key } else { element < key }
     };
     let mut left = sorted.len();
     while left > 1 {
         let half = left / 2;
-        for (place, &number) in places.iter_mut().zip(numbers) {
+        for (place, &key) in places.iter_mut().zip(keys) {
             // The outcome is unpredictable, so this is a conditional move.
-            *place = select_unpredictable(before(*place + half - 1, number), *place + half, *place);
+            *place = select_unpredictable(before(*place + half - 1, key), *place + half, *place);
         }
         left -= half;
     }
-    places.iter_mut().zip(numbers).for_each(|(place, &number)| *place += usize::from(before(*place, number)));
+    places.iter_mut().zip(keys).for_each(|(place, &key)| *place += usize::from(before(*place, key)));
     places
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use half::f16;
     use workalike_kernels::DType;
 
     fn found<T: Copy>(dtype: DType, sorted: &[T], asked: &[T], right: bool) -> Vec<i64> {

@@ -3,21 +3,31 @@
 //! in the low bits, so that an unstable sort of these is a stable sort of the elements and needs no further
 //! memory.
 //!
-//! Threads share the rows. Adjacent rows along an axis other than the last are read and written together.
+//! - `counting`: long rows of elements of 8 and 16 bits.
+//! - `top_k`: a few first elements of long rows.
+//!
+//! Threads share the rows.
+
+mod counting;
+mod top_k;
 
 use super::super::pool::Pool;
 use super::Sharing;
 use super::keys::{Key, Sortable, by_dtype, directed};
+use counting::sort_by_counting;
+use top_k::sort_top_k;
 use workalike_kernels::library::Sorting;
 
-/// Adjacent rows of a task along an axis other than the last: they use whole cache lines of the source.
-const TOGETHER: u64 = 16;
-/// Elements up to which a task has several rows. It limits scratch memory.
-const TASK: u64 = 1 << 18;
 /// Elements from which threads share the work.
 const SHARED: u64 = 1 << 12;
 /// Order statistics up to which they are selected; for more the row is sorted.
 const SELECTED: usize = 8;
+/// Keys per element up to which rows are sorted by counting: with more, the passes over the counts take
+/// longer than a sort. An estimate.
+const COUNTED: u64 = 8;
+/// Elements of a row per element to keep from which [`top_k`] pays: with fewer, most blocks hold an element
+/// to keep. An estimate.
+const TOP_K: u64 = 16;
 
 /// A sort with memory bound.
 pub(super) struct Sorter {
@@ -27,11 +37,11 @@ pub(super) struct Sorter {
     values: *mut u8,
     indices: *mut i64,
     scratch: *mut u8,
-    task_bytes: usize,
+    row_bytes: usize,
     sharing: Sharing,
 }
 
-// SAFETY: it is immutable. Only `run` uses the memory behind the pointers; each task writes its rows of the
+// SAFETY: it is immutable. Only `run` uses the memory behind the pointers; each task writes its row of the
 // results and a slice of the scratch memory that no other task has at the same time.
 unsafe impl Sync for Sorter {}
 
@@ -47,25 +57,54 @@ fn selected(s: &Sorting) -> Option<&[u64]> {
     (few && s.values && !is_placed(s)).then_some(places)
 }
 
-/// Rows of a task.
-fn together(s: &Sorting) -> u64 {
-    TOGETHER.min(s.shape[2]).min(TASK / s.shape[1].max(1)).max(1)
+/// How rows are sorted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    /// Sorts or partitions keys.
+    Keys,
+    /// Sorts keys with their positions.
+    Placed,
+    /// Counts the elements of each key.
+    Counting,
+    /// Finds a few first elements of contiguous rows in one pass.
+    TopK,
 }
 
-/// Bytes of scratch memory of a task: the keys of its rows.
-fn task_bytes(s: &Sorting) -> u64 {
-    let key = match (is_placed(s), s.dtype.size() as u64) {
-        (false, size) => size,
-        (true, 8) => 16,
-        (true, _) => 8,
+fn method(s: &Sorting) -> Method {
+    let n = s.shape[1];
+    let table = s.dtype.size() <= 2 && n <= u64::from(u32::MAX) && keys(s) <= COUNTED.saturating_mul(n);
+    if s.only.is_none() && s.shape[2] == 1 && s.kept.saturating_mul(TOP_K) <= n {
+        Method::TopK
+    } else if s.only.is_none() && table {
+        Method::Counting
+    } else if is_placed(s) {
+        Method::Placed
+    } else {
+        Method::Keys
+    }
+}
+
+/// The number of keys of at most 16 bits.
+fn keys(s: &Sorting) -> u64 {
+    1 << (8 * s.dtype.size().min(2))
+}
+
+/// Bytes of scratch memory of a row: its keys, or a count of each key, or twice the elements to keep.
+fn row_bytes(s: &Sorting) -> u64 {
+    let size = s.dtype.size() as u64;
+    let placed = if size == 8 { 16 } else { 8 };
+    let bytes = match method(s) {
+        Method::Keys => s.shape[1] * size,
+        Method::Placed => s.shape[1] * placed,
+        Method::Counting => keys(s) * 4,
+        Method::TopK => 2 * s.kept * placed,
     };
-    (together(s) * s.shape[1] * key).next_multiple_of(64)
+    bytes.next_multiple_of(64)
 }
 
 fn sharing(s: &Sorting, threads: usize) -> Sharing {
     let elements: u64 = s.shape.iter().product();
-    let tasks = s.shape[0] * s.shape[2].div_ceil(together(s));
-    Sharing::new(tasks as usize, threads, elements >= SHARED)
+    Sharing::new((s.shape[0] * s.shape[2]) as usize, threads, elements >= SHARED)
 }
 
 /// Bytes of scratch memory; `None` where positions need more than 32 bits, or order statistics are needed
@@ -73,7 +112,7 @@ fn sharing(s: &Sorting, threads: usize) -> Sharing {
 pub(super) fn scratch(s: &Sorting, threads: usize) -> Option<u64> {
     let too_long = is_placed(s) && s.shape[1] > u64::from(u32::MAX);
     let too_many = s.only.is_some() && selected(s).is_none();
-    (!too_long && !too_many).then(|| task_bytes(s) * sharing(s, threads).slices() as u64)
+    (!too_long && !too_many).then(|| row_bytes(s) * sharing(s, threads).slices() as u64)
 }
 
 impl Sorter {
@@ -81,10 +120,15 @@ impl Sorter {
         let nowhere = std::ptr::null_mut();
         let values = if s.values { starts[1] } else { nowhere };
         let indices = if s.indices { starts[1 + usize::from(s.values)] } else { nowhere }.cast();
-        let each = if is_placed(s) { by_dtype!(s.dtype, sort_placed) } else { by_dtype!(s.dtype, sort_keys) };
+        let each: unsafe fn(&Sorter, usize, usize) = match method(s) {
+            Method::Keys => by_dtype!(s.dtype, sort_keys),
+            Method::Placed => by_dtype!(s.dtype, sort_placed),
+            Method::Counting => by_dtype!(s.dtype, sort_by_counting),
+            Method::TopK => by_dtype!(s.dtype, sort_top_k),
+        };
         let scratch = starts[starts.len() - 1];
-        let (task_bytes, sharing) = (task_bytes(s) as usize, sharing(s, threads));
-        Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, task_bytes, sharing }
+        let (row_bytes, sharing) = (row_bytes(s) as usize, sharing(s, threads));
+        Sorter { each, what: s.clone(), source: starts[0], values, indices, scratch, row_bytes, sharing }
     }
 
     /// # Safety
@@ -94,117 +138,130 @@ impl Sorter {
             return true;
         }
         // SAFETY: the caller guarantees the memory; `Sharing` gives each task a slice of the scratch memory
-        // that no other has at the same time, and tasks have different rows of the results.
-        self.sharing.run(pool, &|task, slice| unsafe { (self.each)(self, task, slice) })
-    }
-
-    /// The address of a slice of the scratch memory.
-    ///
-    /// # Safety
-    /// The scratch memory is alive and as large as [`scratch`] says, and the slice exists.
-    unsafe fn slice(&self, slice: usize) -> *mut u8 {
-        // SAFETY: the caller guarantees the slice; `scratch` requested all slices of `task_bytes`.
-        unsafe { self.scratch.add(slice * self.task_bytes) }
+        // that no other has at the same time, and tasks are different rows.
+        self.sharing.run(pool, &|row, slice| unsafe { (self.each)(self, row, slice) })
     }
 }
 
-/// The adjacent rows of a task.
-struct Rows<T> {
+/// A row, and its scratch memory.
+struct Row<'a, T> {
+    work: &'a Sorter,
     source: *const T,
-    /// Elements from the start of the results to the first of these rows.
+    /// The place of its first result.
     to: usize,
     n: usize,
-    width: usize,
     /// Elements from one element of a row to the next.
     stride: usize,
-    descending: bool,
+    scratch: *mut u8,
 }
 
-impl<T: Sortable> Rows<T> {
+impl<'a, T: Sortable> Row<'a, T> {
     /// # Safety
-    /// The source is alive and has the shape of the sort, with elements of `T`; the task exists.
-    unsafe fn new(work: &Sorter, task: usize) -> Rows<T> {
-        let s = &work.what;
-        let [_, n, inner] = s.shape.map(|e| e as usize);
-        let (kept, together) = (s.kept as usize, together(s) as usize);
-        let blocks = inner.div_ceil(together);
-        let (outer, first) = (task / blocks, task % blocks * together);
-        let width = together.min(inner - first);
-        // SAFETY: the caller guarantees a source of this shape and the task, so its first element lies
-        // within.
-        let source = unsafe { work.source.cast::<T>().add(outer * n * inner + first) };
-        Rows { source, to: outer * kept * inner + first, n, width, stride: inner, descending: s.descending }
+    /// - The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs
+    ///   them, with elements of `T`, as long as the row is used.
+    /// - The row and the slice of the scratch memory exist. No other thread uses the slice, or the results of
+    ///   the row.
+    unsafe fn new(work: &'a Sorter, row: usize, slice: usize) -> Row<'a, T> {
+        let [_, n, stride] = work.what.shape.map(|e| e as usize);
+        let (outer, inner) = (row / stride, row % stride);
+        let to = outer * work.what.kept as usize * stride + inner;
+        // SAFETY: the caller guarantees the source and the row, so its first element lies within, and the
+        // slice; `scratch` requested all slices of `row_bytes`.
+        let (source, scratch) = unsafe {
+            let source = work.source.cast::<T>().add(outer * n * stride + inner);
+            (source, work.scratch.add(slice * work.row_bytes))
+        };
+        Row { work, source, to, n, stride, scratch }
     }
 
-    /// # Safety
-    /// The source is alive, and no other thread writes it; `row` is below `width`, and `at` below `n`.
-    unsafe fn element(&self, row: usize, at: usize) -> T {
-        // SAFETY: the caller guarantees this element of the rows that `new` found.
-        unsafe { *self.source.add(at * self.stride + row) }
+    /// An element of the row; callers pass positions below `n`.
+    fn element(&self, at: usize) -> T {
+        assert!(at < self.n);
+        // SAFETY: this is an element of the row; the caller of `new` guarantees the source.
+        unsafe { *self.source.add(at * self.stride) }
     }
 
-    /// Makes an item of each key and its position, and writes them to scratch memory, row by row.
+    /// The key of an element in the direction of the sort.
+    fn key(&self, at: usize) -> T::Key {
+        directed(self.element(at).key(), self.work.what.descending)
+    }
+
+    /// The scratch memory.
     ///
     /// # Safety
-    /// The source is alive, and no other thread writes it. `scratch` is aligned and has room for the items of
-    /// all rows; its bits are valid items, and nothing else uses it while the slice lives.
-    unsafe fn load<'a, I>(&self, scratch: *mut I, item: impl Fn(T::Key, usize) -> I) -> &'a mut [I] {
-        // SAFETY: the caller guarantees room for `n` initialized items of each row, which nothing else uses.
-        let items = unsafe { std::slice::from_raw_parts_mut(scratch, self.n * self.width) };
-        for at in 0..self.n {
-            for row in 0..self.width {
-                // SAFETY: `row` and `at` are in range; the caller guarantees that the source is alive and not
-                // written.
-                let key = unsafe { self.element(row, at) }.key();
-                items[row * self.n + at] = item(directed(key, self.descending), at);
-            }
-        }
-        items
+    /// `count` items are no larger than [`row_bytes`], all bits are valid items, and there is no other slice
+    /// of it.
+    unsafe fn scratch<'s, I>(&self, count: usize) -> &'s mut [I] {
+        // SAFETY: the caller guarantees items and their count. The caller of `new` guarantees the slice,
+        // which has the alignment of the scratch memory: slices are multiples of 64 bytes.
+        unsafe { std::slice::from_raw_parts_mut(self.scratch.cast(), count) }
     }
+
+    /// The place of result `at`; callers pass numbers below that of the elements to keep.
+    fn place(&self, at: usize) -> usize {
+        assert!(at < self.work.what.kept as usize);
+        self.to + at * self.stride
+    }
+
+    /// Writes result `at`, an element, if values are wanted.
+    fn put_value(&self, at: usize, x: impl FnOnce() -> T) {
+        if !self.work.values.is_null() {
+            // SAFETY: this is one of the row's results, which the caller of `new` guarantees.
+            unsafe { *self.work.values.cast::<T>().add(self.place(at)) = x() };
+        }
+    }
+
+    /// Writes result `at`: the element at `position`, the position, or both.
+    fn put(&self, at: usize, position: usize) {
+        self.put_value(at, || self.element(position));
+        if !self.work.indices.is_null() {
+            // SAFETY: this is one of the row's results, which the caller of `new` guarantees.
+            unsafe { *self.work.indices.add(self.place(at)) = position as i64 };
+        }
+    }
+}
+
+/// Sorts the first `kept` items, at least one; the others follow in any order.
+fn sort_first<I: Ord>(items: &mut [I], kept: usize) {
+    if kept < items.len() {
+        items.select_nth_unstable(kept - 1);
+    }
+    items[..kept].sort_unstable();
 }
 
 /// Sorts keys, or selects some. The results are their elements.
 ///
 /// # Safety
-/// - The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
-///   with elements of `T`.
-/// - The task and the slice of the scratch memory exist. No other thread uses the slice, or the task's rows
-///   of the results.
-unsafe fn sort_keys<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
-    if work.values.is_null() {
-        return;
-    }
+/// Same as [`Row::new`].
+unsafe fn sort_keys<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
     let places = selected(&work.what);
-    // SAFETY: the caller guarantees the source and the task.
-    let rows = unsafe { Rows::<T>::new(work, task) };
-    // SAFETY: the caller guarantees the slice, of `task_bytes`, which have room for a task's keys. Slices are
-    // multiples of 64 bytes, so they are aligned as the scratch memory is; all bits are valid keys.
-    let keys = unsafe { rows.load(work.slice(slice).cast(), |key, _| key) };
-    let Rows { n, width, stride, descending, .. } = rows;
-    for row in keys.chunks_exact_mut(n) {
-        match places {
-            Some(places) => partition(row, places),
-            None => row.sort_unstable(),
-        }
-    }
-    // SAFETY: without positions all elements are kept, so the results have the shape of the source, and these
-    // rows are this task's; `put` is called with rows below `width` and places below `n`.
-    let put = |row: usize, at: usize, x: T| unsafe {
-        *work.values.cast::<T>().add(rows.to + at * stride + row) = x;
+    // SAFETY: the caller guarantees what it needs; `row_bytes` has room for a key of each element, and all
+    // bits are valid keys.
+    let (row, keys) = unsafe {
+        let row = Row::<T>::new(work, row, slice);
+        let keys: &mut [T::Key] = row.scratch(row.n);
+        (row, keys)
     };
-    let count = places.map_or(n, <[u64]>::len);
+    keys.iter_mut().enumerate().for_each(|(at, key)| *key = row.key(at));
+    match places {
+        Some(places) => partition(keys, places),
+        None => keys.sort_unstable(),
+    }
+    let count = places.map_or(row.n, <[u64]>::len);
     let place = |number: usize| places.map_or(number, |places| places[number] as usize);
     for at in (0..count).map(place) {
-        for row in 0..width {
-            put(row, at, T::of(directed(keys[row * n + at], descending)));
-        }
+        row.put_value(at, || T::of(directed(keys[at], work.what.descending)));
     }
-    let Some(zero) = T::ZERO_KEY.map(|key| directed(key, descending)) else { return };
-    for (row, keys) in keys.chunks_exact(n).enumerate() {
-        // SAFETY: there are `width` rows of `n` keys, as of elements; the caller guarantees the source.
-        let source = (0..n).map(|at| unsafe { rows.element(row, at) });
-        let zeros = source.filter(|x| directed(x.key(), descending) == zero);
-        restore_zeros(keys, zero, (0..count).map(place), zeros, |at, x| put(row, at, x));
+    // Zeros of both signs have one key. They are put in the order in which the row has them.
+    let Some(zero) = T::ZERO_KEY.map(|key| directed(key, work.what.descending)) else { return };
+    if !(0..count).any(|number| keys[place(number)] == zero) {
+        return;
+    }
+    let first = keys.iter().filter(|key| **key < zero).count();
+    for (at, position) in (first..).zip((0..row.n).filter(|&at| row.key(at) == zero)) {
+        if places.is_none_or(|places| places.contains(&(at as u64))) {
+            row.put_value(at, || row.element(position));
+        }
     }
 }
 
@@ -217,64 +274,23 @@ fn partition<K: Key>(keys: &mut [K], places: &[u64]) {
     }
 }
 
-/// Zeros of both signs have one key. Restores those at the ascending `places` of a sorted row, in the order
-/// in which the row had them.
-fn restore_zeros<K: Key, T>(
-    keys: &[K],
-    zero: K,
-    places: impl Iterator<Item = usize>,
-    mut zeros: impl Iterator<Item = T>,
-    put: impl Fn(usize, T),
-) {
-    let mut places = places.filter(|&at| keys[at] == zero).peekable();
-    if places.peek().is_none() {
-        return;
-    }
-    // The place of the next zero. A key at one of `places` is as in the sorted row, so this starts at the
-    // first zero.
-    let mut next = keys.iter().filter(|key| **key < zero).count();
-    for at in places {
-        if let Some(x) = zeros.nth(at - next) {
-            put(at, x);
-        }
-        next = at + 1;
-    }
-}
-
 /// Sorts the first keys with their positions. The results are the elements there, or the positions.
 ///
 /// # Safety
-/// Same as [`sort_keys`].
-unsafe fn sort_placed<T: Sortable>(work: &Sorter, task: usize, slice: usize) {
+/// Same as [`Row::new`].
+unsafe fn sort_placed<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
     let kept = work.what.kept as usize;
-    // SAFETY: the caller guarantees the source and the task.
-    let rows = unsafe { Rows::<T>::new(work, task) };
-    // SAFETY: the caller guarantees the slice, of `task_bytes`, which have room for a task's keys with their
-    // positions. Slices are multiples of 64 bytes, so they are aligned as the scratch memory is; all bits are
-    // valid keys with positions. Positions have 32 bits: `scratch` refuses longer rows.
-    let items = unsafe { rows.load(work.slice(slice).cast(), |key, at| key.at(at as u32)) };
-    for row in items.chunks_exact_mut(rows.n) {
-        if kept < rows.n {
-            row.select_nth_unstable(kept - 1);
-        }
-        row[..kept].sort_unstable();
-    }
-    for at in 0..kept {
-        for row in 0..rows.width {
-            let position = T::Key::position(items[row * rows.n + at]);
-            let to = rows.to + at * rows.stride + row;
-            // SAFETY: the results have `kept` elements per row, and these rows are this task's; `load` gave
-            // positions below `n`, and the caller guarantees the source.
-            unsafe {
-                if !work.values.is_null() {
-                    *work.values.cast::<T>().add(to) = rows.element(row, position);
-                }
-                if !work.indices.is_null() {
-                    *work.indices.add(to) = position as i64;
-                }
-            }
-        }
-    }
+    // SAFETY: the caller guarantees what it needs; `row_bytes` has room for the key of each element with its
+    // position, and all bits are valid ones.
+    let (row, items) = unsafe {
+        let row = Row::<T>::new(work, row, slice);
+        let items: &mut [<T::Key as Key>::Placed] = row.scratch(row.n);
+        (row, items)
+    };
+    // Positions have 32 bits: `scratch` refuses longer rows.
+    items.iter_mut().enumerate().for_each(|(at, item)| *item = row.key(at).at(at as u32));
+    sort_first(items, kept);
+    items[..kept].iter().enumerate().for_each(|(at, item)| row.put(at, T::Key::position(*item)));
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use super::super::halves::{narrow, widen};
 use super::kernels::Multiplied;
 use super::schedule::{Shape, piece};
-use super::{HANDED, Product, Room, Scratch, Shared};
-use half::{bf16, f16};
+use super::{HANDED, Product, Room};
 use std::ops::Range;
 use workalike_kernels::DType;
 
@@ -56,57 +55,100 @@ impl Wide {
     pub(super) fn bytes(&self) -> u64 {
         self.at[3] as u64 * 4
     }
+}
 
-    /// Widens lines of a factor.
+/// A product of halves that runs.
+struct Run<'a> {
+    product: &'a Product,
+    wide: &'a Wide,
+    room: Room<'a>,
+}
+
+impl Run<'_> {
+    /// A worker's copies. They come first in the scratch: one set per worker, or one that all share.
+    fn copies(&self, worker: usize) -> *mut f32 {
+        self.room.at(worker * self.wide.bytes() as usize).cast()
+    }
+
+    /// Scratch behind all copies, of which each worker has this many bytes.
+    fn behind_copies(&self, bytes: usize) -> *mut u8 {
+        self.room.at(self.product.wide_copies() as usize * self.wide.bytes() as usize + bytes)
+    }
+
+    /// Widens piece `i` of `count` of each factor of product `at` of the batch.
     ///
     /// # Safety
-    /// - All elements of these lines must be aligned and readable, counted from `from`, the start of the
-    ///   factor. No other thread may write them.
-    /// - `copies` must be the start of a product's copies. No other thread may use these lines of the
-    ///   factor's copy.
-    unsafe fn widen(&self, factor: usize, lines: Range<usize>, from: *const u16, copies: *mut f32) {
-        let all = self.factors[factor];
-        for line in lines {
-            let from = from.wrapping_offset(line as isize * all.line);
-            let to = copies.wrapping_add(self.at[factor] + line * all.elements);
-            // SAFETY: copies have room for all lines of the factor; the caller guarantees that no other
-            // thread uses this one.
-            let to = unsafe { std::slice::from_raw_parts_mut(to, all.elements) };
-            if all.element == 1 {
-                // SAFETY: the elements of a line are contiguous here; the caller guarantees that they are
-                // readable and not written.
-                widen(self.dtype, unsafe { std::slice::from_raw_parts(from, all.elements) }, to);
-                continue;
-            }
-            for (i, to) in to.iter_mut().enumerate() {
-                // SAFETY: the caller guarantees element `i` of the line.
-                let bits = unsafe { *from.offset(i as isize * all.element) };
-                *to = match self.dtype {
-                    DType::F16 => f16::from_bits(bits).to_f32(),
-                    _ => bf16::from_bits(bits).to_f32(),
-                };
+    /// Same as [`Product::run`]. No other thread may use these lines of the copies.
+    unsafe fn widen(&self, at: usize, copies: *mut f32, count: usize, i: usize) {
+        let (a, b, _) = self.product.places(at);
+        for (factor, from) in [a, b].into_iter().enumerate() {
+            let all = self.wide.factors[factor];
+            for line in piece(all.lines, count, i) {
+                let from = from.cast::<u16>().wrapping_offset(line as isize * all.line);
+                let to = copies.wrapping_add(self.wide.at[factor] + line * all.elements);
+                // SAFETY: copies have room for all lines of the factor; the caller guarantees that no other
+                // thread uses this one.
+                let to = unsafe { std::slice::from_raw_parts_mut(to, all.elements) };
+                if all.element == 1 {
+                    // SAFETY: the caller guarantees that the factor lies within its region and is not
+                    // written; the elements of a line are contiguous here.
+                    let from = unsafe { std::slice::from_raw_parts(from, all.elements) };
+                    widen(self.wide.dtype, from, to);
+                    continue;
+                }
+                for (i, to) in to.iter_mut().enumerate() {
+                    // SAFETY: this is an element of the factor, which the caller guarantees.
+                    let bits = unsafe { *from.offset(i as isize * all.element) };
+                    widen(self.wide.dtype, &[bits], std::slice::from_mut(to));
+                }
             }
         }
     }
 
-    /// Rounds elements of the result.
+    /// Computes a part of the product of the copies.
     ///
     /// # Safety
-    /// - `copies` must be the start of a product's copies. These elements of the result's copy must be
-    ///   computed, and no other thread may write them.
-    /// - They must be aligned and writable at `c`, counted from the result's first element, and no other
-    ///   thread may use them there.
-    unsafe fn round(&self, elements: Range<usize>, copies: *mut f32, c: *mut u16) {
-        // SAFETY: copies have room for all of the result; the caller guarantees these elements on both sides.
-        let (from, to) = unsafe {
-            let from = copies.wrapping_add(self.at[2] + elements.start);
-            let to = c.wrapping_add(elements.start);
-            (
-                std::slice::from_raw_parts(from, elements.len()),
-                std::slice::from_raw_parts_mut(to, elements.len()),
-            )
+    /// Same as [`Product::run`]. Both factors must be widened, and no other thread may write them or use this
+    /// part of the result's copy. `worker` must be the calling thread's number.
+    unsafe fn multiply(&self, copies: *mut f32, part: usize, worker: usize) {
+        let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(self.wide.at[i]).cast::<u8>());
+        let job = self.product.job::<f32>(f32::best(), (a.cast_const(), b.cast_const(), c), None);
+        let packed = self.behind_copies(worker * self.product.packed_bytes() as usize);
+        // SAFETY: the copies have room for both factors and the result, and the caller guarantees them; each
+        // worker has its own packed scratch. `best` chose the kernels for this processor.
+        unsafe { job.part(part, packed.cast()) };
+    }
+
+    /// Rounds elements of the result of product `at` of the batch, and passes them to the epilogue, if there
+    /// is one.
+    ///
+    /// # Safety
+    /// Same as [`Product::run`]. These elements of the copy must be computed, and no other thread may write
+    /// them. Each may be rounded once in a run. `worker` must be the calling thread's number.
+    unsafe fn round(&self, at: usize, copies: *mut f32, elements: Range<usize>, worker: usize) {
+        let (product, dtype) = (self.product, self.wide.dtype);
+        // SAFETY: copies have room for all of the result; the caller guarantees these elements.
+        let from = unsafe {
+            std::slice::from_raw_parts(copies.wrapping_add(self.wide.at[2] + elements.start), elements.len())
         };
-        narrow(self.dtype, from, to);
+        if product.epilogue().is_none() {
+            let c = product.places(at).2.cast::<u16>().wrapping_add(elements.start);
+            // SAFETY: the caller guarantees that the result lies within its region, and that no other thread
+            // uses these elements.
+            narrow(dtype, from, unsafe { std::slice::from_raw_parts_mut(c, elements.len()) });
+            return;
+        }
+        let packed = product.threads * product.packed_bytes() as usize;
+        let halves = self.behind_copies(packed + worker * product.handed_bytes() as usize);
+        let first = at * product.elements() + elements.start;
+        for (number, from) in from.chunks(HANDED).enumerate() {
+            // SAFETY: this worker's scratch holds `HANDED` halves, in whole words; the caller guarantees that
+            // each element is passed on once.
+            unsafe {
+                narrow(dtype, from, std::slice::from_raw_parts_mut(halves.cast(), from.len()));
+                product.hand_over(&self.room, worker, first + number * HANDED, from.len(), halves);
+            }
+        }
     }
 }
 
@@ -114,63 +156,30 @@ impl Product {
     /// # Safety
     /// Same as [`Product::run`]; the product must be of halves.
     pub(super) unsafe fn halves(&self, wide: &Wide, room: Room<'_>) -> bool {
-        let (pool, scratch, shared) = (room.pool, Scratch(room.scratch), Shared(room));
-        let kernels = f32::best();
-        let (each, one, parts) = (self.packed_bytes() as usize, wide.bytes() as usize, self.parts());
-        let elements = self.shape.m * self.shape.n;
-        // The copies come first: one per worker, or one that all share.
-        let packed =
-            |worker: usize| scratch.at(self.wide_copies() as usize * one + worker * each).cast::<f32>();
-        let factors = [0, 1].map(|f| wide.factors[f].lines);
-        let widen = |at: usize, copies: *mut f32, factor: usize, lines: Range<usize>| {
-            let (a, b, _) = self.places(at);
-            // SAFETY: the caller guarantees that both factors lie within their regions. Each worker has its
-            // own copies, or threads have different lines of them.
-            unsafe { wide.widen(factor, lines, if factor == 0 { a.cast() } else { b.cast() }, copies) };
-        };
-        let multiply = |copies: *mut f32, part: usize, worker: usize| {
-            let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(wide.at[i]).cast::<u8>());
-            let job = self.job::<f32>(kernels, (a.cast_const(), b.cast_const(), c), None);
-            // SAFETY: the copies hold both widened factors and the result, of which parts write different
-            // parts; each worker has its own packed scratch. `best` chose the kernels for this processor.
-            unsafe { job.part(part, packed(worker)) };
-        };
-        let handed = self.handed_bytes() as usize;
-        let round = |at: usize, copies: *mut f32, range: Range<usize>, worker: usize| {
-            if self.epilogue().is_none() {
-                // SAFETY: the caller guarantees that the result lies within its region; its copy is computed
-                // by now, and threads have disjoint ranges.
-                return unsafe { wide.round(range, copies, self.places(at).2.cast()) };
-            }
-            let packed = self.threads * each;
-            let halves = scratch.at(self.wide_copies() as usize * one + packed + worker * handed);
-            for first in range.clone().step_by(HANDED) {
-                let some = first..range.end.min(first + HANDED);
-                // SAFETY: this worker's scratch holds `HANDED` halves, in whole words; the copy is computed
-                // by now, and each element is rounded and passed on once.
-                unsafe {
-                    wide.round(some.clone(), copies, halves.cast::<u16>().wrapping_sub(first));
-                    self.hand_over(shared.room(), worker, at * elements + first, some.len(), halves);
-                }
-            }
-        };
+        let run = Run { product: self, wide, room };
+        let (pool, threads, parts, elements) = (room.pool, self.threads, self.parts(), self.elements());
         if parts == 1 {
             return self.share(pool, self.chunks, &|chunk, worker| {
-                let copies = scratch.at(worker * one).cast::<f32>();
                 for at in piece(self.batch, self.chunks, chunk) {
-                    (0..2).for_each(|f| widen(at, copies, f, 0..factors[f]));
-                    multiply(copies, 0, worker);
-                    round(at, copies, 0..elements, worker);
+                    let copies = run.copies(worker);
+                    // SAFETY: the caller guarantees the product; each worker has its own copies, and chunks
+                    // have different products of the batch.
+                    unsafe {
+                        run.widen(at, copies, 1, 0);
+                        run.multiply(copies, 0, worker);
+                        run.round(at, copies, 0..elements, worker);
+                    }
                 }
             });
         }
-        let copies = || scratch.at(0).cast::<f32>();
         (0..self.batch).all(|at| {
-            self.share(pool, self.threads, &|i, _| {
-                (0..2).for_each(|f| widen(at, copies(), f, piece(factors[f], self.threads, i)));
-            }) && self.share(pool, parts, &|part, worker| multiply(copies(), part, worker))
-                && self.share(pool, self.threads, &|i, worker| {
-                    round(at, copies(), piece(elements, self.threads, i), worker);
+            // SAFETY: the caller guarantees the product; threads have different lines of the copies.
+            self.share(pool, threads, &|i, _| unsafe { run.widen(at, run.copies(0), threads, i) })
+                // SAFETY: the factors are widened by now, and threads have different parts.
+                && self.share(pool, parts, &|i, worker| unsafe { run.multiply(run.copies(0), i, worker) })
+                && self.share(pool, threads, &|i, worker| {
+                    // SAFETY: the result is computed by now, and threads have different elements.
+                    unsafe { run.round(at, run.copies(0), piece(elements, threads, i), worker) };
                 })
         })
     }

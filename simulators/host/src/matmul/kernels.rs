@@ -16,7 +16,7 @@ pub(super) const VECTORS: usize = 3;
 pub(super) const DOTS: usize = 4;
 
 /// Computes a tile.
-pub(super) type TileKernel<T> = unsafe fn(&Tile<T>);
+type TileKernel<T> = unsafe fn(&Tile<T>);
 /// Computes some dot products.
 type DotsKernel<T> = unsafe fn(&Dots<T>);
 

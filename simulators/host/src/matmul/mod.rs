@@ -88,39 +88,23 @@ pub(super) struct Room<'a> {
     pub(super) scratch: *mut u8,
 }
 
+// SAFETY: pool and frames are `Sync`, and the scratch is only an address. Writers divide it by worker
+// numbers, each of which the pool gives to one thread at a time.
+unsafe impl Sync for Room<'_> {}
+
+impl Room<'_> {
+    /// The address of scratch behind this many bytes.
+    fn at(&self, bytes: usize) -> *mut u8 {
+        self.scratch.wrapping_add(bytes)
+    }
+}
+
 // SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
 // may use them.
 unsafe impl Send for Product {}
 // SAFETY: it is immutable. Only `run` uses the memory behind the pointers, and its caller excludes other
 // threads; the threads of one run write different parts of the result and of the scratch.
 unsafe impl Sync for Product {}
-
-/// Scratch of a recording, as a pointer that threads share.
-#[derive(Clone, Copy)]
-struct Scratch(*mut u8);
-
-// SAFETY: only an address. Writers divide the scratch by worker numbers, each of which the pool gives to one
-// thread at a time.
-unsafe impl Sync for Scratch {}
-
-impl Scratch {
-    fn at(&self, bytes: usize) -> *mut u8 {
-        self.0.wrapping_add(bytes)
-    }
-}
-
-/// A [`Room`] that threads share.
-struct Shared<'a>(Room<'a>);
-
-// SAFETY: pool and frames are `Sync`, and the scratch is only an address. Writers divide it by worker
-// numbers, each of which the pool gives to one thread at a time.
-unsafe impl Sync for Shared<'_> {}
-
-impl<'a> Shared<'a> {
-    fn room(&self) -> &Room<'a> {
-        &self.0
-    }
-}
 
 fn wrong(message: String) -> DeviceError {
     DeviceError::driver("host", "record matmul", message)
@@ -171,7 +155,7 @@ impl Product {
             a,
             b,
             c,
-            schedule: Schedule::none(),
+            schedule: Schedule::default(),
             chunks: 1,
             threads: 1,
             wide: None,
@@ -341,44 +325,16 @@ impl Product {
     /// # Safety
     /// Same as [`Product::run`].
     unsafe fn floats<T: Multiplied>(&self, room: Room<'_>) -> bool {
-        let (kernels, scratch) = (T::best(), Scratch(room.scratch));
-        let (pool, shared) = (room.pool, Shared(room));
-        let parts = self.parts();
-        let each = self.packed_bytes() as usize;
-        let one = self.job::<T>(kernels, self.places(0), None).as_tile().filter(|_| self.epilogue.is_none());
-        let one = one.map(|(kernel, _)| kernel);
-        self.share(pool, self.chunks * parts, &|chunk, worker| {
-            let batch = schedule::piece(self.batch, self.chunks, chunk / parts);
-            if let (Some(kernel), false) = (one, batch.is_empty()) {
-                // Invariants are computed once: for small products they would dominate.
-                let first = self.job::<T>(kernels, self.places(batch.start), None);
-                let Some((_, mut tile)) = first.as_tile() else { return };
-                for _ in batch {
-                    // SAFETY: the caller guarantees that both factors and the result lie within their
-                    // regions, and that the result overlaps no factor; chunks have different products. `best`
-                    // chose the kernel for this processor.
-                    unsafe { kernel(&tile) };
-                    tile.a = tile.a.wrapping_offset(self.steps[0]);
-                    tile.b = tile.b.wrapping_offset(self.steps[1]);
-                    tile.c = tile.c.wrapping_add(self.elements());
-                }
-                return;
-            }
+        let (kernels, parts, each) = (T::best(), self.parts(), self.packed_bytes() as usize);
+        self.share(room.pool, self.chunks * parts, &|chunk, worker| {
             for at in schedule::piece(self.batch, self.chunks, chunk / parts) {
-                let run = |first: usize, count: usize, from: *const u8| {
-                    // SAFETY: `Then` guarantees `count` elements at `from`, readable up to the next multiple
-                    // of 8 bytes, each passed once; products of the batch have different positions. The
-                    // caller of this function guarantees the rest.
-                    unsafe {
-                        self.hand_over(shared.room(), worker, at * self.elements() + first, count, from)
-                    };
-                };
-                let then = self.epilogue.as_ref().map(|_| Then::new(&run));
+                let first = at * self.elements();
+                let then = self.epilogue().map(|_| Then { product: self, room: &room, worker, first });
                 let job = self.job::<T>(kernels, self.places(at), then);
                 // SAFETY: the caller guarantees that both factors and the result lie within their regions,
-                // and that the result overlaps no factor; chunks write different parts of it, and each worker
-                // has its own scratch.
-                unsafe { job.part(chunk % parts, scratch.at(worker * each).cast()) };
+                // that the result overlaps no factor, and what the epilogue needs; chunks compute different
+                // parts, and each worker has its own scratch.
+                unsafe { job.part(chunk % parts, room.at(worker * each).cast()) };
             }
         })
     }

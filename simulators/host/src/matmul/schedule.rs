@@ -2,6 +2,7 @@
 //! processor and the number of threads; the order of summation of an element does not depend on the latter.
 
 use super::kernels::{DOTS, VECTORS};
+use std::ops::Range;
 
 /// A product of matrices, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +28,10 @@ pub(super) struct Kind {
 }
 
 /// The loops.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Way {
     /// Tiles that read the right factor in place: it is used a few times only.
+    #[default]
     Direct,
     /// Tiles that read a packed copy of a block of the right factor.
     Packed,
@@ -37,8 +39,8 @@ pub(super) enum Way {
     Dots { copy_a: bool, copy_b: bool },
 }
 
-/// How a product is computed.
-#[derive(Clone, Copy, Debug)]
+/// How a product is computed; the default is for empty products.
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Schedule {
     pub(super) way: Way,
     /// Extent of a block of k.
@@ -83,9 +85,21 @@ const PART: u128 = 1 << 22;
 const MOST_PARTS: u128 = 4;
 
 /// Piece `i` of `count` pieces of 0..extent, as even as possible.
-pub(super) fn piece(extent: usize, count: usize, i: usize) -> std::ops::Range<usize> {
+pub(super) fn piece(extent: usize, count: usize, i: usize) -> Range<usize> {
     let at = |i: usize| i * (extent / count) + i.min(extent % count);
     at(i)..at(i + 1)
+}
+
+/// All `count` pieces of a range, as even as possible; each begins at a multiple of `unit` from the start.
+pub(super) fn pieces(
+    range: &Range<usize>,
+    unit: usize,
+    count: usize,
+) -> impl Iterator<Item = Range<usize>> + use<> {
+    let (start, end, units) = (range.start, range.end, range.len().div_ceil(unit));
+    (0..count)
+        .map(move |i| piece(units, count, i))
+        .map(move |piece| start + piece.start * unit..end.min(start + piece.end * unit))
 }
 
 impl Shape {
@@ -126,20 +140,6 @@ impl Shape {
 }
 
 impl Schedule {
-    /// For an empty product.
-    pub(super) fn none() -> Schedule {
-        Schedule {
-            way: Way::Direct,
-            k_block: 1,
-            n_block: 1,
-            parts: [1, 1],
-            unit: 1,
-            scratch: 0,
-            block: 0,
-            handed: 0,
-        }
-    }
-
     /// A schedule for at most this many threads. `kept`: the result is stored; otherwise it is passed on
     /// block by block.
     pub(super) fn new(shape: &Shape, kind: Kind, threads: usize, kept: bool) -> Schedule {

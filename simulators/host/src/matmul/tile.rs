@@ -1,5 +1,6 @@
 //! The innermost loops: a tile of the result stays in registers during the loop over the contracted axis.
 
+use super::super::cache_hints::prefetch;
 use super::super::vector::Vector;
 
 /// A tile of some rows by a few vectors of columns, as the sum of outer products of a column of the left
@@ -38,19 +39,6 @@ pub(super) struct Dots<T> {
     pub(super) c_row: usize,
 }
 
-/// Prefetches a cache line; any address is allowed.
-#[inline(always)]
-fn prefetch<T>(at: *const T) {
-    // SAFETY: a prefetch cannot fault; every x86-64 has it.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
 /// Computes a tile of `R` rows and `N` vectors.
 ///
 /// # Safety
@@ -71,7 +59,7 @@ pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V:
             // The result is prefetched during the loop, since it is needed right after it.
             for r in 0..R {
                 for v in 0..N {
-                    prefetch(t.c.wrapping_add(r * t.c_row + v * V::LANES));
+                    prefetch(t.c.wrapping_add(r * t.c_row + v * V::LANES).cast(), 1);
                 }
             }
         }

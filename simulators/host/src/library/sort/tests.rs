@@ -71,7 +71,7 @@ fn check_all<T: Sortable + Pod>(
     for descending in [false, true] {
         let whole = Sorting { dtype, descending, ..argsort(shape) };
         for (values, indices) in [(true, false), (false, true), (true, true)] {
-            for kept in [n, n / 10, 1.min(n), n.saturating_sub(1), 0] {
+            for kept in [n, n / 10, n / 40, 1.min(n), n.saturating_sub(1), 0] {
                 check(&x, &Sorting { values, indices, kept, ..whole.clone() }, order);
             }
         }
@@ -139,12 +139,42 @@ fn zeros_keep_their_order_and_nan_are_last() {
 }
 
 #[test]
+fn long_rows_of_16_bits_are_sorted_by_counting() {
+    let zeros = |at: usize| if at % 5 == 0 { -0.0 } else { number(at) as f64 % 7.0 };
+    for shape in [[1, 9000, 1], [2, 8200, 3]] {
+        assert_eq!(method(&Sorting { dtype: DType::F16, ..argsort(shape) }), Method::Counting);
+        check_all(DType::I16, shape, |at| (at * 7919 % 65536) as u16 as i16, i16::cmp);
+        check_all(DType::U16, shape, |at| number(at) as u16, u16::cmp);
+        check_all(DType::F16, shape, |at| f16::from_f64(zeros(at)), order);
+        check_all(
+            DType::BF16,
+            shape,
+            |at| if at % 99 == 0 { bf16::NAN } else { bf16::from_f64(zeros(at)) },
+            order,
+        );
+    }
+}
+
+#[test]
+fn the_first_elements_of_several_blocks_are_found() {
+    let makes: [fn(usize) -> f32; 3] = [|at| at as f32, |at| -(at as f32), |at| (at * 7919 % 3001) as f32];
+    for make in makes {
+        let x: Vec<f32> = (0..6000).map(make).collect();
+        for (kept, descending) in [(1, false), (3, true), (100, false), (300, true)] {
+            let what = Sorting { kept, descending, values: true, ..argsort([2, 3000, 1]) };
+            assert_eq!(method(&what) == Method::TopK, kept < 300);
+            check(&x, &what, order);
+        }
+    }
+}
+
+#[test]
 fn concurrent_tasks_have_scratch_memory() {
     let long = argsort([2, 50_000_000, 1]);
-    assert_eq!(scratch(&long, 64), Some(2 * task_bytes(&long)));
+    assert_eq!(scratch(&long, 64), Some(2 * row_bytes(&long)));
     let many = argsort([100, 4096, 1]);
-    assert_eq!(scratch(&many, 64), Some(64 * task_bytes(&many)));
-    assert_eq!(scratch(&many, 1), Some(task_bytes(&many)));
+    assert_eq!(scratch(&many, 64), Some(64 * row_bytes(&many)));
+    assert_eq!(scratch(&many, 1), Some(row_bytes(&many)));
 }
 
 #[test]
