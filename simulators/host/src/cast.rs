@@ -4,10 +4,7 @@
 use super::halves::{narrow, widen};
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};
-use workalike_kernels::ops::{lanes, lanes_mut};
-
-/// Converts the first `n` lanes.
-pub(super) type CastFn = fn(from: &[u8], to: &mut [u8], n: usize);
+use workalike_kernels::ops::{TileFn, lanes, lanes_mut};
 
 /// The loop of one conversion.
 struct Each<'a, F, T, C> {
@@ -129,28 +126,28 @@ macro_rules! to {
     ($from:ty, $to:expr; $($dtype:ident: $t:ty),*) => {
         match $to {
             DType::Bool => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
+                fn cast(args: &[&[u8]], to: &mut [u8], n: usize) {
                     let zero = <$from>::default();
-                    let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<u8>(to)[..n]);
+                    let (from, to) = (&lanes::<$from>(args[0])[..n], &mut lanes_mut::<u8>(to)[..n]);
                     run(Each { from, to, cast: |f: $from| u8::from(f != zero) });
                 }
                 cast
             }
             DType::F16 => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
-                    to_halves(DType::F16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
+                fn cast(args: &[&[u8]], to: &mut [u8], n: usize) {
+                    to_halves(DType::F16, &lanes::<$from>(args[0])[..n], &mut lanes_mut::<f32>(to)[..n]);
                 }
                 cast
             }
             DType::BF16 => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
-                    to_halves(DType::BF16, &lanes::<$from>(from)[..n], &mut lanes_mut::<f32>(to)[..n]);
+                fn cast(args: &[&[u8]], to: &mut [u8], n: usize) {
+                    to_halves(DType::BF16, &lanes::<$from>(args[0])[..n], &mut lanes_mut::<f32>(to)[..n]);
                 }
                 cast
             }
             $(DType::$dtype => {
-                fn cast(from: &[u8], to: &mut [u8], n: usize) {
-                    let (from, to) = (&lanes::<$from>(from)[..n], &mut lanes_mut::<$t>(to)[..n]);
+                fn cast(args: &[&[u8]], to: &mut [u8], n: usize) {
+                    let (from, to) = (&lanes::<$from>(args[0])[..n], &mut lanes_mut::<$t>(to)[..n]);
                     run(Each { from, to, cast: <$from as Whole<$t>>::whole });
                 }
                 cast
@@ -169,7 +166,7 @@ macro_rules! from {
 }
 
 /// The loop from one dtype's register form to another's.
-pub(super) fn cast(from: DType, to: DType) -> CastFn {
+pub(super) fn cast(from: DType, to: DType) -> TileFn {
     from!(from, to; Bool: u8, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
         F16: f32, BF16: f32, F32: f32, F64: f64)
 }
@@ -185,7 +182,7 @@ mod tests {
         let mut out = 0u64;
         let (from_size, to_size) = (from.register().size(), to.register().size());
         let out_lane = &mut bytemuck::bytes_of_mut(&mut out)[..to_size];
-        super::cast(from, to)(&bytemuck::bytes_of(&lane)[..from_size], out_lane, 1);
+        super::cast(from, to)(&[&bytemuck::bytes_of(&lane)[..from_size]], out_lane, 1);
         out
     }
 
