@@ -14,7 +14,6 @@
 
 mod divide;
 mod host;
-mod logical;
 mod philox;
 mod position;
 mod powers;
@@ -26,7 +25,6 @@ mod term;
 pub mod vector;
 
 pub use host::{TileFn, Tiles, lanes, lanes_mut};
-pub use logical::truth;
 pub use philox::philox4x32_10;
 pub use position::position;
 pub use table::*;

@@ -5,10 +5,7 @@ use super::halves::round;
 use bytemuck::{AnyBitPattern, NoUninit};
 use workalike_kernels::DType;
 use workalike_kernels::level::{Loop, run};
-use workalike_kernels::ops::{lanes, lanes_mut};
-
-/// Converts the first `n` lanes.
-pub(super) type CastFn = fn(from: &[u8], to: &mut [u8], n: usize);
+use workalike_kernels::ops::{TileFn, lanes, lanes_mut};
 
 /// The loop of one conversion.
 pub(super) struct Each<'a, F, T, C> {
@@ -114,29 +111,33 @@ plain! {
     i64 => i8, i16, i32, i64, u8, u16, u32, u64, f32, f64;
 }
 
-fn each<F, T>(from: &[u8], to: &mut [u8], n: usize, cast: impl Fn(F) -> T)
+fn each<F, T>(args: &[&[u8]], to: &mut [u8], n: usize, cast: impl Fn(F) -> T)
 where
     F: AnyBitPattern,
     T: AnyBitPattern + NoUninit,
 {
-    run(Each { from: &lanes::<F>(from)[..n], to: &mut lanes_mut::<T>(to)[..n], cast });
+    run(Each { from: &lanes::<F>(args[0])[..n], to: &mut lanes_mut::<T>(to)[..n], cast });
 }
 
-fn to_whole<F: AnyBitPattern + Whole<T>, T: AnyBitPattern + NoUninit>(from: &[u8], to: &mut [u8], n: usize) {
-    each::<F, T>(from, to, n, <F as Whole<T>>::whole);
+fn to_whole<F: AnyBitPattern + Whole<T>, T: AnyBitPattern + NoUninit>(
+    args: &[&[u8]],
+    to: &mut [u8],
+    n: usize,
+) {
+    each::<F, T>(args, to, n, <F as Whole<T>>::whole);
 }
 
-fn to_bool<F: AnyBitPattern + Default + PartialEq>(from: &[u8], to: &mut [u8], n: usize) {
-    each::<F, u8>(from, to, n, |x| u8::from(x != F::default()));
+fn to_bool<F: AnyBitPattern + Default + PartialEq>(args: &[&[u8]], to: &mut [u8], n: usize) {
+    each::<F, u8>(args, to, n, |x| u8::from(x != F::default()));
 }
 
-fn to_half<F: AnyBitPattern + Halves, const F16: bool>(from: &[u8], to: &mut [u8], n: usize) {
+fn to_half<F: AnyBitPattern + Halves, const F16: bool>(args: &[&[u8]], to: &mut [u8], n: usize) {
     /// Not a closure: the compiler may leave one of this size out of line.
     #[inline(always)]
     fn rounded<F: Halves, const F16: bool>(x: F) -> f32 {
         round::<F16>(x.narrow())
     }
-    each::<F, f32>(from, to, n, rounded::<F, F16>);
+    each::<F, f32>(args, to, n, rounded::<F, F16>);
 }
 
 macro_rules! to {
@@ -160,7 +161,7 @@ macro_rules! from {
 }
 
 /// The loop from one dtype's register form to another's.
-pub(super) fn cast(from: DType, to: DType) -> CastFn {
+pub(super) fn cast(from: DType, to: DType) -> TileFn {
     from!(from, to; Bool: u8, I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64,
         F16: f32, BF16: f32, F32: f32, F64: f64)
 }
@@ -176,7 +177,7 @@ mod tests {
         let mut out = 0u64;
         let (from_size, to_size) = (from.register().size(), to.register().size());
         let out_lane = &mut bytemuck::bytes_of_mut(&mut out)[..to_size];
-        super::cast(from, to)(&bytemuck::bytes_of(&lane)[..from_size], out_lane, 1);
+        super::cast(from, to)(&[&bytemuck::bytes_of(&lane)[..from_size]], out_lane, 1);
         out
     }
 

@@ -46,7 +46,6 @@ fn is_contiguous(plan: &Plan, bases: &[*mut u8], direct: &[bool], hinted: &[bool
     let ([store], Some((last, loads))) = (&phase.stores[..], phase.body.split_last()) else { return false };
     let is_load = |arg: &Arg| matches!(arg.slot, Slot::Load(_));
     let (known, out) = match last {
-        Work::Cast { arg, out, .. } => (is_load(arg), out),
         Work::Tile { args, arity, out, .. } => (args[..*arity as usize].iter().all(is_load), out),
         Work::Chain(chain) => {
             let [out] = &chain.outs[..] else { return false };

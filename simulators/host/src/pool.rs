@@ -11,7 +11,7 @@ use std::cell::UnsafeCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::*};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -41,8 +41,6 @@ struct Shared {
     failed: AtomicBool,
     stop: AtomicBool,
     sleepers: AtomicUsize,
-    sleep: Mutex<()>,
-    wake: Condvar,
 }
 
 #[derive(Clone, Copy)]
@@ -84,8 +82,6 @@ impl Pool {
             failed: AtomicBool::new(false),
             stop: AtomicBool::new(false),
             sleepers: AtomicUsize::new(0),
-            sleep: Mutex::new(()),
-            wake: Condvar::new(),
         });
         // If the system refuses a thread there are fewer; all work still gets done.
         let workers = (1..threads)
@@ -131,10 +127,7 @@ impl Pool {
         shared.gate.store(OPEN, Release);
         shared.epoch.fetch_add(1, SeqCst);
         if shared.sleepers.load(SeqCst) > 0 {
-            // A worker holds the lock between its last look at the epoch and its sleep: taking it once
-            // ensures that no wake-up is lost.
-            drop(shared.sleep.lock());
-            shared.wake.notify_all();
+            self.wake();
         }
         shared.take(job, 0);
         shared.gate.fetch_and(!OPEN, AcqRel);
@@ -144,6 +137,11 @@ impl Pool {
             if turns < 10_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
         }
         !shared.failed.load(Relaxed)
+    }
+
+    /// Ends the sleep of all workers; one that is about to sleep does not.
+    fn wake(&self) {
+        self.workers.iter().for_each(|worker| worker.thread().unpark());
     }
 }
 
@@ -211,14 +209,13 @@ impl Shared {
                 std::hint::spin_loop();
             }
         }
-        let mut lock = self.sleep.lock().unwrap_or_else(PoisonError::into_inner);
         self.sleepers.fetch_add(1, SeqCst);
         let now = loop {
             let now = self.epoch.load(SeqCst);
             if now != seen {
                 break now;
             }
-            lock = self.wake.wait(lock).unwrap_or_else(PoisonError::into_inner);
+            std::thread::park();
         };
         self.sleepers.fetch_sub(1, SeqCst);
         now
@@ -229,10 +226,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.stop.store(true, Release);
         self.shared.epoch.fetch_add(1, SeqCst);
-        {
-            let _lock = self.shared.sleep.lock();
-            self.shared.wake.notify_all();
-        }
+        self.wake();
         for worker in self.workers.drain(..) {
             // A worker catches the panics of its work; any other panic cannot be handled here.
             let _ = worker.join();

@@ -22,12 +22,31 @@ enum Step {
     Matmul(Box<Product>),
     Library(LibraryCall),
     Copy(Bytes),
-    Clear(Bytes),
 }
 
-/// A copy, or zeroing of `to`.
+impl Step {
+    /// The bound Nest, or the epilogue of a product.
+    fn bound(&self) -> Option<&Bound> {
+        match self {
+            Step::Nest(bound) => Some(bound),
+            Step::Matmul(product) => product.epilogue(),
+            Step::Library(_) | Step::Copy(_) => None,
+        }
+    }
+
+    /// Whether threads besides the caller run a Nest or an epilogue.
+    fn parallel(&self) -> bool {
+        match self {
+            Step::Nest(bound) => bound.parallel(),
+            Step::Matmul(product) => product.epilogue().is_some() && product.parallel(),
+            Step::Library(_) | Step::Copy(_) => false,
+        }
+    }
+}
+
+/// A copy; without a source, `to` is zeroed.
 struct Bytes {
-    from: *const u8,
+    from: Option<*const u8>,
     to: *mut u8,
     bytes: usize,
 }
@@ -35,20 +54,31 @@ struct Bytes {
 // SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
 // may use them.
 unsafe impl Send for Bytes {}
-// SAFETY: it is immutable, and `parts` gives different parts to threads that share it.
+// SAFETY: it is immutable, and `run` gives different parts to threads that share it.
 unsafe impl Sync for Bytes {}
 
 /// Bytes that a thread copies at a time.
 const PART: usize = 256 << 10;
 
 impl Bytes {
-    /// Calls `each(offset, length)` for all parts.
-    fn parts(&self, pool: &Pool, each: impl Fn(usize, usize) + Sync) -> bool {
-        if self.bytes < 4 * PART {
-            each(0, self.bytes);
-            return true;
-        }
-        pool.run(self.bytes.div_ceil(PART), &|part, _| each(part * PART, PART.min(self.bytes - part * PART)))
+    /// Copies or zeroes all parts. False if something panicked.
+    ///
+    /// # Safety
+    /// The source must be readable and the target writable for all bytes; they must not overlap, and no
+    /// other thread may use them.
+    unsafe fn run(&self, pool: &Pool) -> bool {
+        let part = if self.bytes < 4 * PART { self.bytes.max(1) } else { PART };
+        pool.run(self.bytes.div_ceil(part), &|at, _| {
+            let at = at * part;
+            let bytes = part.min(self.bytes - at);
+            // SAFETY: the caller guarantees both regions; the part lies within them.
+            unsafe {
+                match self.from {
+                    Some(from) => std::ptr::copy_nonoverlapping(from.add(at), self.to.add(at), bytes),
+                    None => self.to.add(at).write_bytes(0, bytes),
+                }
+            }
+        })
     }
 }
 
@@ -74,13 +104,6 @@ impl HostRecording {
         let (epilogues, definitions) = (HashMap::new(), Definitions::new());
         let mut binder = Binder { plans, threads, share_from, holds, epilogues, definitions };
         let steps = commands.iter().map(|command| binder.step(command)).collect::<DeviceResult<Vec<_>>>()?;
-        let bound = || {
-            steps.iter().filter_map(|s| match s {
-                Step::Nest(bound) => Some(bound),
-                Step::Matmul(product) => product.epilogue(),
-                _ => None,
-            })
-        };
         let products = steps.iter().map(|s| match s {
             Step::Matmul(product) => product.scratch(),
             _ => 0,
@@ -89,13 +112,9 @@ impl HostRecording {
             0 => None,
             bytes => Some(HostMemory::new(bytes)?),
         };
-        let parallel = |s: &Step| match s {
-            Step::Nest(bound) => bound.parallel(),
-            Step::Matmul(product) => product.epilogue().is_some() && product.parallel(),
-            _ => false,
-        };
-        let threads = if steps.iter().any(parallel) { threads } else { 1 };
-        let frames: DeviceResult<_> = (0..threads).map(|_| Frame::new(bound().map(|b| &*b.plan))).collect();
+        let threads = if steps.iter().any(Step::parallel) { threads } else { 1 };
+        let plans = || steps.iter().filter_map(Step::bound).map(|bound| &*bound.plan);
+        let frames: DeviceResult<_> = (0..threads).map(|_| Frame::new(plans())).collect();
         let (frames, holds) = (Frames::new(frames?), binder.holds);
         Ok(HostRecording { frames, scratch, steps, holds, pool: pool.clone() })
     }
@@ -103,8 +122,8 @@ impl HostRecording {
     /// Runs a step. False if something panicked.
     ///
     /// # Errors
-    /// That of a library op's definition.
     /// The error of a library op's definition.
+    ///
     /// # Safety
     /// The step must be of this recording, whose memory is locked. No other step of it may run at the same
     /// time.
@@ -123,17 +142,9 @@ impl HostRecording {
             // SAFETY: the caller guarantees locked memory. `check_commands` checked that the regions are as
             // large as the op says, aligned, and that written ones overlap no other.
             Step::Library(call) => return unsafe { call.run(pool) },
-            Step::Copy(b) => b.parts(pool, |at, bytes| {
-                // SAFETY: `hold` checked that both regions lie within their memory, `check_commands` that
-                // they are equally long and disjoint; the caller guarantees that they are locked. `parts`
-                // stays within them.
-                unsafe { std::ptr::copy_nonoverlapping(b.from.add(at), b.to.add(at), bytes) };
-            }),
-            Step::Clear(b) => b.parts(pool, |at, bytes| {
-                // SAFETY: `hold` checked that the region lies within its memory; the caller guarantees that
-                // it is locked. `parts` stays within it.
-                unsafe { std::ptr::write_bytes(b.to.add(at), 0, bytes) };
-            }),
+            // SAFETY: `hold` checked that the regions lie within their memory, `check_commands` that they are
+            // equally long and disjoint; the caller guarantees that they are locked.
+            Step::Copy(copy) => unsafe { copy.run(pool) },
         };
         Ok(done)
     }
@@ -184,8 +195,7 @@ impl fmt::Debug for HostRecording {
                 Step::Nest(bound) => bound.plan.name.as_str(),
                 Step::Matmul(_) => "matmul",
                 Step::Library(call) => call.name(),
-                Step::Copy(_) => "copy",
-                Step::Clear(_) => "clear",
+                Step::Copy(copy) => copy.from.map_or("clear", |_| "copy"),
             }))
             .finish()
     }
@@ -226,11 +236,11 @@ impl Binder<'_> {
             },
             Command::Copy { source, target } => {
                 let (from, bytes) = self.hold(source, false)?;
-                Step::Copy(Bytes { from, to: self.hold(target, true)?.0, bytes })
+                Step::Copy(Bytes { from: Some(from.cast_const()), to: self.hold(target, true)?.0, bytes })
             }
             Command::Clear { target } => {
                 let (to, bytes) = self.hold(target, true)?;
-                Step::Clear(Bytes { from: to, to, bytes })
+                Step::Copy(Bytes { from: None, to, bytes })
             }
         })
     }

@@ -1,11 +1,14 @@
 //! Analysis of a Nest before the plan is chosen: dtypes, index maps, loop invariance.
 //!
-//! All assumptions of the executor are checked here, so that a malformed Nest is an error and never a panic.
+//! The Nest was verified, or rewritten from one that was. What the host needs beyond that is checked here.
 
 use super::super::affine::{Affine, injective};
+use super::super::cast::cast;
+use super::rows::differing;
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Value};
+use workalike_kernels::nest::{Index, Inst, Mode, Nest, Operand, PhaseKind, Value};
 use workalike_kernels::ops::{self, TileFn};
+use workalike_kernels::verify::dtypes;
 
 /// The result of a planning step; the error says what is wrong with the Nest.
 pub(crate) type Planned<T> = Result<T, String>;
@@ -53,7 +56,7 @@ pub(crate) struct Facts {
     pub(crate) roots: Vec<usize>,
     /// Per load.
     pub(crate) loads: Vec<Option<Touch>>,
-    /// Per op and position.
+    /// Per op, conversion and position: its loop.
     pub(crate) tiles: Vec<Option<TileFn>>,
     /// Per store.
     pub(crate) stores: Vec<Touch>,
@@ -67,183 +70,94 @@ pub(crate) struct Facts {
 
 /// The facts of every phase.
 pub(crate) fn facts(nest: &Nest) -> Planned<Vec<Facts>> {
-    if nest.grid > nest.axes.len() {
-        return Err(format!("{} grid axes of {}", nest.grid, nest.axes.len()));
-    }
-    for operand in &nest.operands {
-        if operand.shape.len() != operand.strides.len() {
-            return Err("an operand's shape and strides differ in length".into());
-        }
-    }
-    for axes in [&nest.axes[..nest.grid], &nest.axes[nest.grid..], &nest.axes] {
-        let points = axes.iter().filter(|e| **e > 0).try_fold(1u64, |all, e| all.checked_mul(*e));
-        if points.is_none_or(|p| p > i64::MAX as u64) {
-            return Err("more points than can be counted".into());
-        }
-    }
-    let mut all: Vec<Facts> = Vec::new();
-    for (at, phase) in nest.phases.iter().enumerate() {
-        let facts = of_phase(nest, &all, phase).map_err(|message| format!("phase {at}: {message}"))?;
-        all.push(facts);
-    }
-    Ok(all)
+    (0..nest.phases.len())
+        .map(|at| of_phase(nest, at).map_err(|message| format!("phase {at}: {message}")))
+        .collect()
 }
 
-fn of_phase(nest: &Nest, earlier: &[Facts], phase: &Phase) -> Planned<Facts> {
-    let visits = nest.grid_points() > 0 && (phase.kind == PhaseKind::Point || nest.inner_points() > 0);
+fn of_phase(nest: &Nest, at: usize) -> Planned<Facts> {
+    let phase = &nest.phases[at];
     let insts = &phase.block.insts;
+    let dtypes = dtypes(nest, at).map_err(|error| error.to_string())?;
     let mut facts = Facts {
-        dtypes: Vec::new(),
-        roots: Vec::new(),
+        roots: roots(insts, &dtypes),
         loads: vec![None; insts.len()],
-        tiles: vec![None; insts.len()],
+        tiles: insts.iter().map(|inst| tile(inst, &dtypes)).collect::<Planned<_>>()?,
+        dtypes,
         stores: Vec::new(),
         reports: Vec::new(),
         inner: Vec::new(),
-        visits,
+        visits: nest.grid_points() > 0 && (phase.kind == PhaseKind::Point || nest.inner_points() > 0),
     };
-    let axes_seen = if phase.kind == PhaseKind::Point { nest.grid } else { nest.axes.len() };
-    let written = |operand: usize| phase.stores.iter().any(|s| s.operand == operand);
-    let varies = |affine: &Affine| affine.varies(nest.grid..nest.axes.len(), &nest.axes);
     for (i, inst) in insts.iter().enumerate() {
-        let (mut root, mut inner) = (i, false);
-        let dtype = match inst {
-            Inst::Const(scalar) => scalar.dtype(),
-            Inst::Axis(axis) if *axis < axes_seen => {
-                inner = *axis >= nest.grid && nest.axes[*axis] > 1;
-                DType::I64
+        match inst {
+            Inst::Load { operand, index } => facts.loads[i] = Some(touch(nest, *operand, index, insts)?),
+            Inst::Position { value, extent, mode: Mode::Report { status, node } } => {
+                let extent = i64::try_from(*extent).map_err(|_| "a position beyond int64")?;
+                let touch = touch(nest, *status, &[], insts)?;
+                facts.reports.push(IndexReport { value: *value, extent, node: *node, touch });
             }
-            Inst::Axis(axis) => return Err(format!("axis {axis} does not exist here")),
-            Inst::Load { operand, index } => {
-                let touch = touch(nest, *operand, index, (insts, &facts.dtypes), axes_seen)?;
-                inner = written(*operand)
-                    || varies(&touch.affine)
-                    || touch.dynamic.iter().any(|d| varies(&d.affine) || facts.inner[d.value as usize]);
-                let dtype = touch.dtype;
-                facts.loads[i] = Some(touch);
-                dtype
-            }
-            Inst::Cast { to, value } => {
-                let from =
-                    *facts.dtypes.get(*value as usize).ok_or("a value is used before it is defined")?;
-                // A conversion to a half rounds, so it is another number in the same kind of register.
-                if from.register() == to.register() && (from == *to || !to.is_half()) {
-                    root = facts.roots[*value as usize];
-                }
-                inner = facts.inner[*value as usize];
-                *to
-            }
-            Inst::Op { op, args } => {
-                let mut given = Vec::new();
-                for arg in args {
-                    let dtype = facts.dtypes.get(*arg as usize);
-                    given.push(*dtype.ok_or("a value is used before it is defined")?);
-                    inner |= facts.inner[*arg as usize];
-                }
-                let signature = op.signature(&given).filter(|s| s.args == given);
-                let signature = signature.ok_or_else(|| format!("{op:?} does not take {given:?}"))?;
-                let tiles =
-                    op.tiles(&signature).ok_or_else(|| format!("{op:?} has no loop for {given:?}"))?;
-                facts.tiles[i] = Some(tiles.fast);
-                signature.result
-            }
-            Inst::Folded { phase: p, fold } => {
-                let folds = earlier.get(*p).map(|facts| (facts, &nest.phases[*p].folds));
-                let found = folds.and_then(|(facts, folds)| folds.get(*fold).map(|f| (facts, f)));
-                let (facts, f) = found.ok_or("it uses a fold that no earlier phase has")?;
-                if f.fold.has_index() { DType::I64 } else { facts.dtypes[f.value as usize] }
-            }
-            Inst::Position { value, extent, mode } => {
-                if facts.dtypes.get(*value as usize) != Some(&DType::I64) {
-                    return Err("what names a position is not an i64 value".into());
-                }
-                let extent = i64::try_from(*extent).ok().filter(|extent| *extent <= i64::MAX / 2);
-                let extent = extent.ok_or("there are more positions than can be counted from either end")?;
-                if let Mode::Report { status, node } = *mode {
-                    let touch = touch(nest, status, &[], (insts, &facts.dtypes), axes_seen)?;
-                    if touch.dtype != DType::I64 || !nest.operands[status].written {
-                        return Err(format!("operand {status} takes reports but is no written int64"));
-                    }
-                    facts.reports.push(IndexReport { value: *value, extent, node, touch });
-                }
-                facts.tiles[i] = Some(ops::position(*mode));
-                inner = facts.inner[*value as usize];
-                DType::I64
-            }
-        };
-        facts.dtypes.push(dtype);
-        facts.roots.push(root);
-        facts.inner.push(inner);
-    }
-    let dtype_of = |value: Value| facts.dtypes.get(value as usize).copied().ok_or("a value does not exist");
-    for store in &phase.stores {
-        let touch = touch(nest, store.operand, &store.index, (insts, &facts.dtypes), axes_seen)?;
-        if !nest.operands[store.operand].written {
-            return Err(format!("operand {} is stored to but not marked as written", store.operand));
+            _ => {}
         }
+    }
+    for store in &phase.stores {
         if store.add {
             return Err(format!(
                 "it adds to elements of operand {}, which the host does in order only",
                 store.operand
             ));
         }
-        if dtype_of(store.value)?.register() != touch.dtype.register() {
-            return Err(format!("{} is stored as {}", dtype_of(store.value)?, touch.dtype));
-        }
-        if store.when.map(dtype_of).transpose()?.is_some_and(|d| d != DType::Bool) {
-            return Err("a store's condition is not bool".into());
-        }
-        facts.stores.push(touch);
+        facts.stores.push(touch(nest, store.operand, &store.index, insts)?);
     }
-    if !phase.folds.is_empty() && phase.kind != PhaseKind::Reduce {
-        return Err("only a Reduce phase folds".into());
-    }
-    for fold in &phase.folds {
-        dtype_of(fold.value)?;
-        if fold.fold.has_index() != (fold.index.map(dtype_of).transpose()? == Some(DType::I64)) {
-            return Err("an index belongs to ArgMax and ArgMin, and is i64".into());
-        }
-    }
+    let inner: Vec<usize> = (nest.grid..nest.axes.len()).filter(|a| nest.axes[*a] > 1).collect();
+    facts.inner = differing(nest, &phase.block, &facts, &inner);
     Ok(facts)
 }
 
-fn touch(
-    nest: &Nest,
-    operand: usize,
-    index: &[Index],
-    (insts, dtypes): (&[Inst], &[DType]),
-    axes: usize,
-) -> Planned<Touch> {
-    let at = operand;
-    let operand: &Operand = nest.operands.get(at).ok_or_else(|| format!("there is no operand {at}"))?;
-    if index.len() != operand.shape.len() {
-        return Err(format!(
-            "{} indices for {} dimensions of operand {at}",
-            index.len(),
-            operand.shape.len()
-        ));
+/// See [`Facts::roots`].
+fn roots(insts: &[Inst], dtypes: &[DType]) -> Vec<usize> {
+    // A conversion to a half rounds, so it is another number in the same kind of register.
+    let stays = |from: DType, to: DType| from.register() == to.register() && (from == to || !to.is_half());
+    let mut roots: Vec<usize> = Vec::with_capacity(insts.len());
+    for (i, inst) in insts.iter().enumerate() {
+        roots.push(match inst {
+            Inst::Cast { to, value } if stays(dtypes[*value as usize], *to) => roots[*value as usize],
+            _ => i,
+        });
     }
-    let overflow = || format!("an index of operand {at} overflows, or names an axis that does not exist");
+    roots
+}
+
+/// See [`Facts::tiles`].
+fn tile(inst: &Inst, dtypes: &[DType]) -> Planned<Option<TileFn>> {
+    Ok(match inst {
+        Inst::Op { op, args } => {
+            let given: Vec<DType> = args.iter().map(|a| dtypes[*a as usize]).collect();
+            let tiles = op.signature(&given).and_then(|signature| op.tiles(&signature));
+            Some(tiles.ok_or_else(|| format!("{op:?} has no loop for {given:?}"))?.fast)
+        }
+        Inst::Cast { to, value } => Some(cast(dtypes[*value as usize], *to)),
+        Inst::Position { mode, .. } => Some(ops::position(*mode)),
+        Inst::Const(_) | Inst::Axis(_) | Inst::Load { .. } | Inst::Folded { .. } => None,
+    })
+}
+
+fn touch(nest: &Nest, at: usize, index: &[Index], insts: &[Inst]) -> Planned<Touch> {
+    let operand: &Operand = &nest.operands[at];
+    let overflow = || format!("an address in operand {at} overflows");
     let mut affine = Affine::zero(nest.axes.len());
     let mut dynamic: Vec<DynamicIndex> = Vec::new();
     for ((index, &extent), &stride) in index.iter().zip(&operand.shape).zip(&operand.strides) {
-        if index.terms.iter().any(|t| t.0 >= axes) {
-            return Err(overflow());
-        }
-        match index.dynamic {
-            None => affine.add(index, stride).ok_or_else(overflow)?,
-            Some(value) => {
-                if dtypes.get(value as usize) != Some(&DType::I64) {
-                    return Err(format!("an index of operand {at} is not an i64 value"));
-                }
-                let mut own = Affine::zero(nest.axes.len());
-                own.add(index, 1).ok_or_else(overflow)?;
-                let extent = i64::try_from(extent).map_err(|_| overflow())?;
-                let alone = own == Affine::zero(nest.axes.len());
-                let (value, wraps) = if alone { position(insts, value, extent) } else { (value, 0) };
-                dynamic.push(DynamicIndex { value, wraps, affine: own, extent, stride });
-            }
-        }
+        let Some(value) = index.dynamic else {
+            affine.add(index, stride).ok_or_else(overflow)?;
+            continue;
+        };
+        let mut own = Affine::zero(nest.axes.len());
+        own.add(index, 1).ok_or_else(overflow)?;
+        let extent = i64::try_from(extent).map_err(|_| overflow())?;
+        let alone = own == Affine::zero(nest.axes.len());
+        let (value, wraps) = if alone { position(insts, value, extent) } else { (value, 0) };
+        dynamic.push(DynamicIndex { value, wraps, affine: own, extent, stride });
     }
     let mut range = affine.range(&nest.axes);
     for d in &dynamic {

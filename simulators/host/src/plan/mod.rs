@@ -7,33 +7,38 @@
 //!
 //! - `prepare`: rewrites of a Nest before it is planned. `facts`, `patterns`: its analysis.
 //! - `kept`: values that several phases need. `rows`: values that are uniform in a row.
-//! - `compile`: a phase's instructions and registers.
+//! - `compile`: a phase. `order`: the order of its instructions. `emit`: instructions and registers.
+//!   `access`: loads and stores.
+//! - `cost`: estimated times. `width`: the lanes of a tile. `layout`: chunks, and the layout of a frame.
 
+pub(super) mod access;
 pub(super) mod compile;
+pub(super) mod cost;
+pub(super) mod emit;
 pub(super) mod facts;
 pub(super) mod kept;
+pub(super) mod layout;
+pub(super) mod order;
 pub(super) mod patterns;
 pub(super) mod prepare;
 pub(super) mod rows;
+pub(super) mod width;
 
-use super::affine::{Lanes, Map, Strides};
-use super::cache_hints::{BYTE, PREFETCH_FROM};
-use super::cast::CastFn;
+use super::affine::{Map, Strides};
 use super::chain::Chain;
-use super::folds::stream::{self, Stream};
-use super::folds::tiles::{Cascade, Kernel};
+use super::folds::stream::Stream;
+use super::folds::tiles::Kernel;
 use super::rows::Runs;
 use super::tile_io::fill;
 use compile::Compiler;
-use facts::{Facts, Planned, Touch, facts};
-use kept::Kept;
+use cost::{estimate, lane_order};
+use facts::{Planned, Touch, facts};
 use prepare::{Prepared, Update, prepare};
 use rows::{Rows, Through};
 use std::borrow::Cow;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
-use workalike_kernels::cost::position_flops;
-use workalike_kernels::nest::{Inst, Nest, PhaseKind};
+use workalike_kernels::nest::{Nest, PhaseKind};
 use workalike_kernels::ops::TileFn;
 use workalike_kernels::verify::Verified;
 
@@ -67,6 +72,12 @@ pub(super) struct Out {
     pub(super) kept: bool,
 }
 
+impl Out {
+    fn is_in(&self, reg: u32) -> bool {
+        self.reg == reg && !self.kept
+    }
+}
+
 /// The most arguments an op has.
 pub(super) const MAX_ARITY: usize = 4;
 
@@ -89,11 +100,6 @@ pub(super) enum Work {
         arg: Arg,
         out: u32,
     },
-    Cast {
-        cast: CastFn,
-        arg: Arg,
-        out: Out,
-    },
     Tile {
         tile: TileFn,
         args: [Arg; MAX_ARITY],
@@ -101,6 +107,27 @@ pub(super) enum Work {
         out: Out,
     },
     Chain(Box<ChainPlan>),
+}
+
+impl Work {
+    /// Whether an instruction, other than a load, writes a register.
+    pub(super) fn writes(&self, reg: u32) -> bool {
+        match self {
+            Work::Load { .. } => false,
+            Work::Iota { out, .. } | Work::Broadcast { out, .. } | Work::Repeat { out, .. } => *out == reg,
+            Work::Tile { out, .. } => out.is_in(reg),
+            Work::Chain(chain) => chain.outs.iter().any(|out| out.is_in(reg)),
+        }
+    }
+
+    /// The result in a register, if it can go elsewhere.
+    pub(super) fn out_in(&mut self, reg: u32) -> Option<&mut Out> {
+        match self {
+            Work::Tile { out, .. } => Some(out).filter(|out| out.is_in(reg)),
+            Work::Chain(chain) => chain.outs.iter_mut().find(|out| out.is_in(reg)),
+            Work::Load { .. } | Work::Iota { .. } | Work::Broadcast { .. } | Work::Repeat { .. } => None,
+        }
+    }
 }
 
 /// A chain; its places are these arguments and results.
@@ -250,28 +277,12 @@ pub(super) struct Plan {
     pub(super) overhead: f64,
 }
 
-/// Bytes of registers that should stay in the L1 cache.
-const CACHE: usize = 24 << 10;
-const WIDTHS: (usize, usize) = (128, 1024);
-/// A tile may have more than `WIDTHS.1` lanes if its widest value takes at most this many bytes: narrow
-/// values take less time per lane.
-const WIDE: usize = 8 << 10;
-/// Tile size in bytes for a prefetched operand (one tile ahead, per operand). With whole pages the processor
-/// waits for them before it computes; much smaller prefetches come late.
-const PREFETCH_TILE: usize = 2 << 10;
-/// The most instructions of a Nest with such small tiles, whose overhead is per tile.
-const FEW: usize = 3;
-/// The most lanes, and bytes, of an accumulator of rows.
-const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
-/// Grid points that run through the phases together if the inner points are lanes, and the most inner points
-/// for which several do: the next phase then finds in the cache what the last one read.
-const TOGETHER: (u64, u64) = (256, 4096);
-/// Elements of one chunk of a long inner range.
-const CHUNK: u64 = 1 << 16;
-/// Estimated cost of an instruction per tile, apart from its lanes.
-const OVERHEAD: f64 = 8.0;
-/// Estimated nanoseconds of a computed index.
-const COMPUTED: f64 = 2.0;
+impl Plan {
+    /// The inner axes.
+    pub(super) fn inner_axes(&self) -> std::ops::Range<usize> {
+        self.grid..self.extents.len()
+    }
+}
 
 /// Plans a Nest.
 pub(super) fn plan(nest: &Verified) -> Planned<Plan> {
@@ -318,71 +329,20 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
     for (at, facts) in facts.iter().enumerate() {
         compiler.phase(at, facts)?;
     }
-    let Compiler { reg_sizes, by_lane, consts, accesses, folds, phases, .. } = compiler;
-    let fold_bytes = |f: &FoldPlan| f.dtype.register().size() + if f.index.is_some() { 8 } else { 0 };
-    let plain = |a: &Access| {
-        let dtype = a.touch.dtype;
-        a.map.lanes == Lanes::Line(1) && a.dynamic.is_empty() && !dtype.is_half()
+    let (width, together) = compiler.width();
+    let (nanoseconds, overhead) = estimate(&compiler, facts);
+    let Compiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
+    let constant = |scalar: Scalar| {
+        let mut words = vec![0; width * scalar.dtype().register().size() / 8];
+        fill(&mut words, scalar, width);
+        words
     };
-    // A register of a load that is read in place is used only briefly.
-    let in_place = |reg: u32| {
-        let loads = accesses.iter().filter(|a| !a.store && a.reg == reg);
-        let loaded = loads.clone().count() > 0 && loads.clone().all(plain);
-        loaded && !writes(&phases, reg)
-    };
-    let registers = reg_sizes.iter().enumerate().filter(|(at, _)| by_lane[*at] && !in_place(*at as u32));
-    // Chains read only the first lanes of a constant, and some accumulators have few lanes.
-    let bytes: usize = registers.map(|(_, s)| *s as usize).sum::<usize>()
-        + folds.iter().filter(|f| f.lanes(Some(side), 1 << 20) == 1 << 20).map(fold_bytes).sum::<usize>()
-        + (0..consts.len())
-            .filter(|c| fills_tiles(&phases, *c as u32))
-            .map(|c| consts[c].dtype().register().size())
-            .sum::<usize>();
-    let (grid_points, inner_points) = (nest.grid_points(), nest.inner_points());
-    let mut walks = phases.iter().filter(|p| p.kind != PhaseKind::Point);
-    let together = match walks.clone().count() {
-        _ if side == Side::Grid => u64::MAX,
-        0 | 1 => TOGETHER.0,
-        _ => (TOGETHER.1 / inner_points.max(1)).clamp(1, TOGETHER.0),
-    };
-    let lanes = if side == Side::Grid { grid_points } else { inner_points.max(together.min(grid_points)) };
-    let lanes = lanes.clamp(1, 1 << 20) as usize;
-    let stored = accesses.iter().map(|a| a.touch.dtype.register().size());
-    let wide = reg_sizes.iter().zip(&by_lane).filter(|(_, by_lane)| **by_lane).map(|(s, _)| *s as usize);
-    let widest = wide.chain(stored).max().unwrap_or(1);
-    let (cache, most) = match walks.all(|p| p.streams.is_some()) && side == Side::Grid && !folds.is_empty() {
-        true => (STREAM_WIDTH.1 * bytes / folds.iter().map(fold_bytes).max().unwrap_or(1), STREAM_WIDTH.0),
-        false => (CACHE, (WIDE / widest.max(1)).clamp(WIDTHS.1, WIDE)),
-    };
-    // Only without folds: then each lane is computed once, and memory is the bottleneck.
-    let prefetched =
-        accesses.iter().filter(|a| !a.store && side == Side::Grid && folds.is_empty() && plain(a));
-    // Gathers of single elements wait for memory anyway.
-    let lookups = accesses.iter().any(|a| !a.dynamic.is_empty() && a.runs == Runs::Not);
-    let prefetched = prefetched
-        .map(|a| a.touch.dtype.size())
-        .filter(|size| grid_points.saturating_mul(*size as u64) >= PREFETCH_FROM);
-    let few = phases.iter().all(|p| p.body.iter().filter(|w| !matches!(w, Work::Load { .. })).count() <= FEW);
-    let most =
-        prefetched.max().filter(|_| few && !lookups).map_or(most, |size| most.min(PREFETCH_TILE / size));
-    let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
-    // Rows are divided evenly, for the overhead of a short last tile is the same.
-    let width = match side {
-        Side::Inner if inner_points > width as u64 => {
-            let tiles = inner_points.div_ceil(width as u64);
-            (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
-        }
-        _ => width,
-    };
-    let together = together.min(width as u64) as usize;
-    let (nanoseconds, overhead) = estimate(nest, facts, side, (&grid, &inner), &phases, &kept);
-
     let mut plan = Plan {
         name: nest.name.clone(),
         extents: nest.axes.clone(),
         grid: nest.grid,
-        grid_points,
-        inner_points,
+        grid_points: nest.grid_points(),
+        inner_points: nest.inner_points(),
         side,
         width,
         together,
@@ -390,7 +350,7 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         phases,
         accesses,
         folds,
-        consts: Vec::new(),
+        consts: consts.into_iter().map(constant).collect(),
         kept: kept.sizes.iter().map(|&size| KeptPlan { size, at: 0, row: 0 }).collect(),
         regs: Vec::new(),
         addresses: 0,
@@ -400,194 +360,6 @@ fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
         nanoseconds,
         overhead,
     };
-    for scalar in consts {
-        let mut words = vec![0; width * scalar.dtype().register().size() / 8];
-        fill(&mut words, scalar, width);
-        plan.consts.push(words);
-    }
     plan.lay_out(&reg_sizes);
     Ok(plan)
-}
-
-/// Whether an instruction reads the whole tile of a constant.
-fn fills_tiles(phases: &[PhasePlan], constant: u32) -> bool {
-    let before = |p: &PhasePlan| if p.rows.is_some() { 0 } else { p.before.len() };
-    let mut work = phases.iter().flat_map(|p| p.before[..before(p)].iter().chain(&p.body));
-    let is_it = |arg: &Arg| matches!(arg.slot, Slot::Const(c) if c == constant);
-    work.any(|work| match work {
-        Work::Cast { arg, .. } => is_it(arg),
-        Work::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
-        Work::Repeat { arg, .. } => is_it(arg),
-        Work::Load { .. } | Work::Iota { .. } | Work::Broadcast { .. } | Work::Chain(_) => false,
-    })
-}
-
-/// Whether an instruction other than a load writes a register.
-fn writes(phases: &[PhasePlan], reg: u32) -> bool {
-    let mut work = phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
-    work.any(|work| match work {
-        Work::Load { .. } => false,
-        Work::Iota { out, .. } | Work::Broadcast { out, .. } | Work::Repeat { out, .. } => *out == reg,
-        Work::Cast { out, .. } | Work::Tile { out, .. } => out.reg == reg && !out.kept,
-        Work::Chain(chain) => chain.outs.iter().any(|out| out.reg == reg && !out.kept),
-    })
-}
-
-impl Plan {
-    /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of
-    /// 8 lanes, so that every tile is whole words; 8 words between tiles avoid cache set conflicts.
-    fn lay_out(&mut self, reg_sizes: &[u8]) {
-        let mut words = 0;
-        let width = self.width;
-        let mut take = |lanes: usize, size: usize| {
-            let at = words;
-            words += (lanes * size).div_ceil(8).next_multiple_of(8) + 8;
-            at
-        };
-        self.regs = reg_sizes.iter().map(|s| take(width, *s as usize)).collect();
-        let conditions = self.phases.iter().flat_map(|p| &p.stores).any(|s| s.when.is_some());
-        if conditions || self.accesses.iter().any(|a| !a.dynamic.is_empty()) {
-            self.addresses = take(width, 8);
-            self.positions = take(width, 8);
-        }
-        self.staging = take(width, 2);
-        let (tiles, rows) = match self.side {
-            Side::Grid => (self.inner_points as usize, 1),
-            Side::Inner => ((self.inner_points as usize).div_ceil(width), self.together),
-        };
-        for kept in &mut self.kept {
-            kept.row = tiles * width * kept.size as usize / 8;
-            kept.at = take(rows * tiles * width, kept.size as usize);
-        }
-        for phase in &mut self.phases {
-            let lanes = match phase.side {
-                Some(Side::Grid) => self.grid_points.clamp(1, width as u64),
-                _ => width as u64,
-            };
-            phase.steps = match (phase.kind, phase.side) {
-                (PhaseKind::Point, _) => 1,
-                (_, Some(Side::Inner)) => self.inner_points.div_ceil(width as u64),
-                _ => self.inner_points,
-            };
-            phase.chunk =
-                if phase.kind == PhaseKind::Ordered { phase.steps } else { (CHUNK / lanes).max(16) };
-            phase.chunk = phase.chunk.max(1);
-            if phase.streams.is_some() {
-                (phase.steps, phase.chunk) = stream::steps(self.side, self.inner_points, lanes);
-            }
-            for fold in &mut self.folds[phase.folds.clone()] {
-                let chunks = phase.steps.div_ceil(phase.chunk);
-                fold.value_words = (width * fold.dtype.register().size()).div_ceil(8);
-                fold.tile_words = fold.value_words + if fold.index.is_some() { width } else { 0 };
-                let steps = phase.chunk.min(phase.steps);
-                let depth = match phase.streams {
-                    Some(_) => stream::depth(self.side, fold, steps),
-                    None => Cascade::depth(steps, fold.kernel.block),
-                };
-                fold.stack = take(depth * fold.tile_words, 8);
-                fold.chunk_stack = take(Cascade::depth(chunks, 0) * fold.tile_words, 8);
-                fold.out = take(fold.tile_words, 8);
-            }
-        }
-        self.frame_words = words;
-    }
-
-    /// The inner axes.
-    pub(super) fn inner_axes(&self) -> std::ops::Range<usize> {
-        self.grid..self.extents.len()
-    }
-}
-
-/// The order in which tiles visit these axes: natural, but innermost the axis along which most memory
-/// accesses are contiguous.
-fn lane_order(nest: &Nest, facts: &[Facts], axes: std::ops::Range<usize>) -> Vec<usize> {
-    let mut best: (f64, Vec<usize>) = (f64::INFINITY, Vec::new());
-    for last in axes.clone().rev().filter(|a| nest.axes[*a] > 1) {
-        let mut order: Vec<usize> = axes.clone().filter(|a| *a != last).collect();
-        order.push(last);
-        let cost = facts.iter().flat_map(|f| f.loads.iter().flatten().chain(&f.stores));
-        let cost: f64 = cost.map(|t| lane_cost(nest, t, &order)).sum();
-        if cost < best.0 - 1e-9 {
-            best = (cost, order);
-        }
-    }
-    if best.1.is_empty() { axes.collect() } else { best.1 }
-}
-
-/// Estimated nanoseconds per lane of a load or store.
-fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
-    let size = touch.dtype.size() as f64;
-    let line = |step: i64| match step.unsigned_abs() {
-        0 => 0.05,
-        1 => BYTE * size,
-        s if s as f64 * size < 64.0 => 0.5,
-        _ => 1.2,
-    };
-    let lanes = Lanes::new(order.iter().map(|&a| (nest.axes[a], touch.affine.coefficients[a])));
-    match lanes {
-        Some(Lanes::Uniform) => line(0),
-        Some(Lanes::Line(step)) => line(step),
-        Some(Lanes::Rows(strides)) => {
-            let (extent, step, _) = strides.innermost();
-            line(step) + 4.0 / extent as f64
-        }
-        None => 100.0,
-    }
-}
-
-/// Estimated nanoseconds of a run with these lanes, and the overhead per tile among them.
-fn estimate(
-    nest: &Nest,
-    facts: &[Facts],
-    side: Side,
-    (grid, inner): (&[usize], &[usize]),
-    plans: &[PhasePlan],
-    kept: &Kept,
-) -> (f64, f64) {
-    let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
-    let width = 512.0;
-    let (mut total, mut overhead) = (0.0, 0.0);
-    for (at, ((phase, facts), plan)) in nest.phases.iter().zip(facts).zip(plans).enumerate() {
-        if let Some(streams) = &plan.streams {
-            total += stream::nanoseconds(side, streams, g, n, 2.0 * width);
-            continue;
-        }
-        let point = phase.kind == PhaseKind::Point;
-        let points = if point { g } else { g * n };
-        let (tiles, order): (f64, &[usize]) = match side {
-            Side::Grid => ((g / width).ceil() * if point { 1.0 } else { n }, grid),
-            Side::Inner if point => ((g / TOGETHER.0 as f64).ceil(), grid),
-            Side::Inner if plan.side.is_none() => (g * n, &[]),
-            Side::Inner => (g * (n / width).ceil(), inner),
-        };
-        let mut lanes = 0.0;
-        let rows = plan.rows.as_ref();
-        // Instructions that run once per row cost a fraction per lane.
-        let share = |once: bool| rows.filter(|_| once).map_or(1.0, |rows| 1.0 / rows.lanes as f64);
-        let loads = facts.loads.iter().enumerate().filter_map(|(i, touch)| Some((touch.as_ref()?, i)));
-        let loads = loads.map(|(touch, i)| (touch, rows.is_some_and(|r| r.same[i])));
-        let stores = facts.stores.iter().zip(&plan.stores).map(|(touch, store)| (touch, store.once));
-        for (touch, once) in loads.chain(stores) {
-            let computed = touch.dynamic.len() as f64 * COMPUTED;
-            lanes += lane_cost(nest, touch, order) * share(once);
-            lanes += computed * share(once || rows.is_some_and(|r| r.found_by_row(touch)));
-        }
-        for (i, inst) in phase.block.insts.iter().enumerate().filter(|(i, _)| kept.found(at, *i).is_none()) {
-            let cost = match inst {
-                Inst::Op { op, .. } => 0.2 * op.row().flops.max(1) as f64,
-                Inst::Position { mode, .. } => 0.2 * position_flops(*mode) as f64,
-                Inst::Cast { .. } => 0.2,
-                _ => 0.0,
-            };
-            lanes += cost * share(rows.is_some_and(|r| r.same[i]));
-        }
-        lanes += 0.3 * phase.folds.len() as f64;
-        let work = phase.block.insts.len() + phase.stores.len() + phase.folds.len();
-        overhead += tiles * work as f64 * OVERHEAD;
-        total += tiles * work as f64 * OVERHEAD + points * lanes;
-        if side == Side::Inner {
-            total += g * phase.folds.len() as f64 * (40.0 + n.min(width) * 0.2);
-        }
-    }
-    (total, overhead)
 }

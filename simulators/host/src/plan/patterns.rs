@@ -1,54 +1,11 @@
-//! Patterns among the instructions of a phase: uses, fusible conversions, products, argmax indices.
+//! Uses of the values of a phase, products that a fold multiplies, indices of extremes.
 
 use super::super::affine::{Affine, Lanes};
 use super::super::folds::tiles;
 use super::facts::Facts;
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Fold, Inst, Phase, Value};
+use workalike_kernels::nest::{Fold, FoldOf, Inst, Phase, Value};
 use workalike_kernels::ops;
-
-/// A logical op with the conversions of its arguments to bool in its loop.
-#[derive(Clone, Debug)]
-pub(crate) struct Joined {
-    /// The conversions.
-    pub(crate) insts: Vec<usize>,
-    /// The arguments of the loop, by roots.
-    pub(crate) args: Vec<usize>,
-    pub(crate) tile: ops::TileFn,
-}
-
-/// Per instruction, the conversions fused into its loop. `joins` tells which may be, given their other uses.
-pub(crate) fn joined(
-    insts: &[Inst],
-    facts: &Facts,
-    joins: impl Fn(usize, usize) -> bool,
-) -> Vec<Option<Joined>> {
-    let of = |(j, inst): (usize, &Inst)| match inst {
-        Inst::Op { op, args } => truth(insts, facts, (*op, j), args, &joins),
-        _ => None,
-    };
-    insts.iter().enumerate().map(of).collect()
-}
-
-/// A logical op of numbers whose conversions to bool have no other use.
-fn truth(
-    insts: &[Inst],
-    facts: &Facts,
-    (op, j): (ops::ScalarOp, usize),
-    args: &[Value],
-    joins: &impl Fn(usize, usize) -> bool,
-) -> Option<Joined> {
-    let casts: Vec<usize> = args.iter().map(|a| facts.roots[*a as usize]).collect();
-    let of = |&i: &usize| match &insts[i] {
-        Inst::Cast { to: DType::Bool, value } if joins(i, j) => Some(facts.roots[*value as usize]),
-        _ => None,
-    };
-    let numbers: Vec<usize> = casts.iter().map(of).collect::<Option<_>>()?;
-    let dtype = facts.dtypes[*numbers.first()?].register();
-    let alike = numbers.iter().all(|n| facts.dtypes[*n].register() == dtype);
-    let tile = ops::truth(op, dtype).filter(|_| alike)?;
-    Some(Joined { insts: casts, args: numbers, tile })
-}
 
 /// Of a phase that only finds the position of an element in a load: the index of the first inner point and
 /// the step to each next one, if it is constant and indices ascend.
@@ -68,11 +25,13 @@ pub(crate) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[us
 }
 
 /// A value as an affine function of the axes, if it is one.
-pub(crate) fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
+fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine> {
     let of = |value: Value| affine(phase, value, axes);
-    let times = |a: &Affine, by: i64| {
-        let coefficients = a.coefficients.iter().map(|c| c.checked_mul(by)).collect::<Option<_>>()?;
-        Some(Affine { offset: a.offset.checked_mul(by)?, coefficients })
+    let plus = |a: Affine, b: Affine, times: i64| {
+        let sum = |a: i64, b: i64| a.checked_add(b.checked_mul(times)?);
+        let pairs = a.coefficients.iter().zip(&b.coefficients);
+        let coefficients = pairs.map(|(a, b)| sum(*a, *b)).collect::<Option<_>>()?;
+        Some(Affine { offset: sum(a.offset, b.offset)?, coefficients })
     };
     match &phase.block.insts[value as usize] {
         Inst::Const(scalar) if scalar.dtype() == DType::I64 => {
@@ -83,61 +42,59 @@ pub(crate) fn affine(phase: &Phase, value: Value, axes: usize) -> Option<Affine>
             one.coefficients[*axis] = 1;
             Some(one)
         }
-        Inst::Op { op: ops::ADD, args } => {
-            let (a, b) = (of(args[0])?, of(args[1])?);
-            let sums = a.coefficients.iter().zip(&b.coefficients).map(|(a, b)| a.checked_add(*b));
-            Some(Affine {
-                offset: a.offset.checked_add(b.offset)?,
-                coefficients: sums.collect::<Option<_>>()?,
-            })
-        }
+        Inst::Op { op: ops::ADD, args } => plus(of(args[0])?, of(args[1])?, 1),
         Inst::Op { op: ops::MUL, args } => {
+            let is_constant = |a: &Affine| a.coefficients.iter().all(|c| *c == 0);
             let (a, b) = (of(args[0])?, of(args[1])?);
-            let constant = |a: &Affine| a.coefficients.iter().all(|c| *c == 0);
-            if constant(&b) {
-                times(&a, b.offset)
-            } else if constant(&a) {
-                times(&b, a.offset)
-            } else {
-                None
-            }
+            let (a, b) = if is_constant(&a) { (b, a) } else { (a, b) };
+            if is_constant(&b) { plus(Affine::zero(axes), a, b.offset) } else { None }
         }
         _ => None,
     }
 }
 
 /// The factors of a product whose only use is this sum: then the fold multiplies.
-pub(crate) fn product(phase: &Phase, facts: &Facts, fold: Fold, value: Value) -> Option<[Value; 2]> {
-    let root = facts.roots[value as usize];
+pub(crate) fn product(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Option<[Value; 2]> {
+    let root = facts.roots[fold.value as usize];
     let factors = match &phase.block.insts[root] {
         Inst::Op { op: ops::MUL, args } => [args[0], args[1]],
         Inst::Op { op: ops::SQR, args } => [args[0], args[0]],
         _ => return None,
     };
-    tiles::dot(facts.dtypes[value as usize]).filter(|_| fold == Fold::Sum)?;
-    let mut uses = 0;
-    let mut count = |value: &Value| uses += usize::from(facts.roots[*value as usize] == root);
-    for (i, _) in phase.block.insts.iter().enumerate().filter(|(i, _)| facts.roots[*i] == *i) {
-        each_used(&phase.block.insts, facts, i, |used| count(&(used as Value)));
+    tiles::dot(facts.dtypes[fold.value as usize]).filter(|_| fold.fold == Fold::Sum)?;
+    (uses(phase, facts, root) == 1).then_some(factors)
+}
+
+/// The number of uses of a value, by its root.
+pub(crate) fn uses(phase: &Phase, facts: &Facts, root: usize) -> usize {
+    let insts = &phase.block.insts;
+    let mut count = results(phase, facts).filter(|result| *result == root).count();
+    for i in (0..insts.len()).filter(|i| facts.roots[*i] == *i) {
+        each_used(insts, facts, i, |used| count += usize::from(used == root));
     }
-    phase.stores.iter().for_each(|s| [s.value].iter().chain(&s.when).for_each(&mut count));
-    facts.reports.iter().for_each(|r| count(&r.value));
-    phase.folds.iter().for_each(|f| [f.value].iter().chain(&f.index).for_each(&mut count));
-    facts.stores.iter().flat_map(|t| &t.dynamic).for_each(|d| count(&d.value));
-    (uses == 1).then_some(factors)
+    count
 }
 
 /// The roots of the values that a phase stores, folds, reports, or uses as index or condition, once per use.
-pub(crate) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
+fn results(phase: &Phase, facts: &Facts) -> impl Iterator<Item = usize> {
     let stored = phase.stores.iter().zip(&facts.stores).flat_map(|(s, touch)| {
         [s.value].into_iter().chain(s.when).chain(touch.dynamic.iter().map(|d| d.value))
     });
-    let stored = stored.chain(facts.reports.iter().map(|r| r.value));
-    let folded = phase.folds.iter().flat_map(|f| match product(phase, facts, f.fold, f.value) {
-        Some(factors) => factors.to_vec(),
-        None => [f.value].into_iter().chain(f.index).collect(),
+    let reported = facts.reports.iter().map(|r| r.value);
+    let folded = phase.folds.iter().flat_map(|f| [f.value].into_iter().chain(f.index));
+    stored.chain(reported).chain(folded).map(move |value| facts.roots[value as usize])
+}
+
+/// These roots, with the factors of a product in its place if a fold multiplies them.
+pub(crate) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
+    let root = |value: Value| facts.roots[value as usize];
+    let factors = |f: &FoldOf| Some((root(f.value), product(phase, facts, f)?.map(root)));
+    let products: Vec<(usize, [usize; 2])> = phase.folds.iter().filter_map(factors).collect();
+    let ends = results(phase, facts).flat_map(|result| {
+        let found = products.iter().find(|(product, _)| *product == result);
+        found.map_or(vec![result], |(_, factors)| factors.to_vec())
     });
-    stored.chain(folded).map(|value| facts.roots[value as usize]).collect()
+    ends.collect()
 }
 
 /// Calls `then` with the root of every value that instruction `i` uses.

@@ -51,11 +51,6 @@ impl Rows {
         !touch.dynamic.is_empty() && touch.dynamic.iter().all(same)
     }
 
-    /// Whether an index is uniform in a row, so that it is reported once per row.
-    pub(crate) fn reports_once(&self, value: u32) -> bool {
-        self.same[value as usize]
-    }
-
     /// Whether a store writes the same value to the same address in all lanes of a row, so that it is done
     /// once per row.
     pub(crate) fn stores_once(&self, touch: &Touch, value: u32, when: Option<u32>) -> bool {
@@ -74,13 +69,13 @@ pub(crate) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usiz
             Inst::Const(_) => false,
             Inst::Axis(a) => along.contains(a),
             Inst::Load { operand, .. } => facts.loads[i].as_ref().is_none_or(|t| {
-                nest.operands[*operand].written
+                facts.stores.iter().any(|s| s.operand == *operand)
                     || moves(&t.affine)
                     || t.dynamic.iter().any(|d| moves(&d.affine) || differs[d.value as usize])
             }),
             Inst::Cast { value, .. } | Inst::Position { value, .. } => differs[*value as usize],
             Inst::Op { args, .. } => args.iter().any(|a| differs[*a as usize]),
-            Inst::Folded { .. } => true,
+            Inst::Folded { .. } => along.iter().any(|a| *a < nest.grid),
         });
     }
     differs

@@ -1,0 +1,127 @@
+//! The lanes of a tile: as many as fit in the L1 cache.
+
+use super::super::affine::Lanes;
+use super::super::cache_hints::PREFETCH_FROM;
+use super::super::plan::{Access, Arg, FoldPlan, PhasePlan, Side, Slot, Work};
+use super::super::rows::Runs;
+use super::compile::Compiler;
+use workalike_kernels::nest::PhaseKind;
+
+/// Bytes of registers that should stay in the L1 cache.
+const CACHE: usize = 24 << 10;
+const WIDTHS: (usize, usize) = (128, 1024);
+/// A tile may have more than `WIDTHS.1` lanes if its widest value takes at most this many bytes: narrow
+/// values take less time per lane.
+const WIDE: usize = 8 << 10;
+/// Tile size in bytes for a prefetched operand (one tile ahead, per operand). With whole pages the processor
+/// waits for them before it computes; much smaller prefetches come late.
+const PREFETCH_TILE: usize = 2 << 10;
+/// The most instructions of a Nest with such small tiles, whose overhead is per tile.
+const FEW: usize = 3;
+/// The most lanes, and bytes, of an accumulator of rows.
+const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
+/// Grid points that run through the phases together if the inner points are lanes, and the most inner points
+/// for which several do: the next phase then finds in the cache what the last one read.
+pub(super) const TOGETHER: (u64, u64) = (256, 4096);
+
+/// Whether a load is read in place where nothing writes its operand.
+fn in_place(access: &Access) -> bool {
+    access.map.lanes == Lanes::Line(1) && access.dynamic.is_empty() && !access.touch.dtype.is_half()
+}
+
+/// Bytes of a lane of an accumulator.
+fn fold_bytes(fold: &FoldPlan) -> usize {
+    fold.dtype.register().size() + if fold.index.is_some() { 8 } else { 0 }
+}
+
+impl Compiler<'_> {
+    /// Lanes of a full tile, and grid points that run through the phases together.
+    pub(super) fn width(&self) -> (usize, usize) {
+        let (grid_points, inner_points) = (self.nest.grid_points(), self.nest.inner_points());
+        let walks = self.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
+        let together = match (self.side, walks) {
+            (Side::Grid, _) => u64::MAX,
+            (Side::Inner, 0 | 1) => TOGETHER.0,
+            (Side::Inner, _) => (TOGETHER.1 / inner_points.max(1)).clamp(1, TOGETHER.0),
+        };
+        let lanes = match self.side {
+            Side::Grid => grid_points,
+            Side::Inner => inner_points.max(together.min(grid_points)),
+        };
+        let lanes = lanes.clamp(1, 1 << 20) as usize;
+        let bytes = self.lane_bytes();
+        let (cache, most) = self.limits(bytes);
+        let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
+        // Rows are divided evenly, for the overhead of a short last tile is the same.
+        let width = match self.side {
+            Side::Inner if inner_points > width as u64 => {
+                let tiles = inner_points.div_ceil(width as u64);
+                (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
+            }
+            _ => width,
+        };
+        (width, together.min(width as u64) as usize)
+    }
+
+    /// Bytes of a lane of all that instructions on a tile read and write.
+    fn lane_bytes(&self) -> usize {
+        // A register of a load that is read in place is used only briefly.
+        let unused = |reg: u32| {
+            let mut loads = self.accesses.iter().filter(|a| !a.store && a.reg == reg).peekable();
+            let work = || self.phases.iter().flat_map(|p| p.before.iter().chain(&p.body));
+            loads.peek().is_some() && loads.all(in_place) && !work().any(|work| work.writes(reg))
+        };
+        let registers = self.reg_sizes.iter().enumerate();
+        let registers = registers.filter(|(at, _)| self.by_lane[*at] && !unused(*at as u32));
+        // Chains read only the first lanes of a constant, and some accumulators have few lanes.
+        let folds = self.folds.iter().filter(|f| f.lanes(Some(self.side), 1 << 20) == 1 << 20);
+        let consts = (0..self.consts.len()).filter(|c| self.fills_tiles(*c as u32));
+        registers.map(|(_, size)| *size as usize).sum::<usize>()
+            + folds.map(fold_bytes).sum::<usize>()
+            + consts.map(|c| self.consts[c].dtype().register().size()).sum::<usize>()
+    }
+
+    /// Whether an instruction reads the whole tile of a constant.
+    fn fills_tiles(&self, constant: u32) -> bool {
+        let before = |p: &PhasePlan| if p.rows.is_some() { 0 } else { p.before.len() };
+        let mut work = self.phases.iter().flat_map(|p| p.before[..before(p)].iter().chain(&p.body));
+        let is_it = |arg: &Arg| matches!(arg.slot, Slot::Const(c) if c == constant);
+        work.any(|work| match work {
+            Work::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
+            Work::Repeat { arg, .. } => is_it(arg),
+            Work::Load { .. } | Work::Iota { .. } | Work::Broadcast { .. } | Work::Chain(_) => false,
+        })
+    }
+
+    /// Bytes of a tile, and its most lanes.
+    fn limits(&self, bytes: usize) -> (usize, usize) {
+        let mut walks = self.phases.iter().filter(|p| p.kind != PhaseKind::Point);
+        if let Some(accumulator) = self.folds.iter().map(fold_bytes).max()
+            && self.side == Side::Grid
+            && walks.all(|p| p.streams.is_some())
+        {
+            return (STREAM_WIDTH.1 * bytes / accumulator, STREAM_WIDTH.0);
+        }
+        let stored = self.accesses.iter().map(|a| a.touch.dtype.register().size());
+        let registers = self.reg_sizes.iter().zip(&self.by_lane).filter(|(_, by_lane)| **by_lane);
+        let widest = registers.map(|(size, _)| *size as usize).chain(stored).max().unwrap_or(1);
+        let most = (WIDE / widest.max(1)).clamp(WIDTHS.1, WIDE);
+        (CACHE, self.prefetched().map_or(most, |size| most.min(PREFETCH_TILE / size)))
+    }
+
+    /// The largest size of an element that is prefetched, if tiles should be small for that.
+    fn prefetched(&self) -> Option<usize> {
+        // Without folds each lane is computed once, and memory is the bottleneck.
+        if self.side != Side::Grid || !self.folds.is_empty() {
+            return None;
+        }
+        // Gathers of single elements wait for memory anyway.
+        let lookups = self.accesses.iter().any(|a| !a.dynamic.is_empty() && a.runs == Runs::Not);
+        let computing = |body: &[Work]| body.iter().filter(|w| !matches!(w, Work::Load { .. })).count();
+        let few = self.phases.iter().all(|p| computing(&p.body) <= FEW);
+        let loads = self.accesses.iter().filter(|a| !a.store && in_place(a));
+        let is_large = |size: &usize| self.nest.grid_points().saturating_mul(*size as u64) >= PREFETCH_FROM;
+        let largest = loads.map(|a| a.touch.dtype.size()).filter(is_large).max();
+        largest.filter(|_| few && !lookups)
+    }
+}
