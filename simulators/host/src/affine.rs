@@ -137,6 +137,22 @@ impl Strides {
         [last.next().unwrap_or((0, 0)), last.next().unwrap_or((0, 0))]
     }
 
+    /// The first map's value at point `start`, and its step, if the `n` lanes from there on are in one row.
+    #[inline]
+    fn line(&self, start: u64, n: usize) -> Option<(i64, i64)> {
+        let (length, step, _) = self.innermost();
+        let column = start % length.max(1);
+        if column + n as u64 > length {
+            return None;
+        }
+        let (mut rest, mut value) = (start / length.max(1), column as i64 * step);
+        for &(extent, step, _) in self.axes.iter().rev().skip(1) {
+            value += (rest % extent.max(1)) as i64 * step;
+            rest /= extent.max(1);
+        }
+        Some((value, step))
+    }
+
     /// Calls `run` for the rectangles that make up the `n` lanes from point `start` on.
     #[inline(always)]
     pub(super) fn rectangles(&self, start: u64, n: usize, mut run: impl FnMut(Rectangle)) {
@@ -213,6 +229,17 @@ impl Lanes {
             [(_, step, _)] => Lanes::Line(step),
             _ => Lanes::Rows(strides),
         })
+    }
+
+    /// The value at point `start`, less the base, and the step, if all steps among the `n` lanes from there on
+    /// are equal.
+    #[inline]
+    pub(super) fn line(&self, start: u64, n: usize) -> Option<(i64, i64)> {
+        match self {
+            Lanes::Uniform => Some((0, 0)),
+            Lanes::Line(step) => Some((start as i64 * step, *step)),
+            Lanes::Rows(strides) => strides.line(start, n),
+        }
     }
 
     /// Calls `run(lane, value, length, step)` for each run of equal steps among the `n` lanes from point

@@ -23,7 +23,17 @@ pub(super) fn narrow(dtype: DType, from: &[f32], to: &mut [u16]) {
 /// Rounds to a half, which stays f32.
 #[inline(always)]
 pub(super) fn round<const F16: bool>(x: f32) -> f32 {
-    if F16 { widen_f16(narrow_f16(x)) } else { widen_bf16(narrow_bf16(x)) }
+    widen_one::<F16>(narrow_one::<F16>(x))
+}
+
+#[inline(always)]
+pub(super) fn widen_one<const F16: bool>(bits: u16) -> f32 {
+    if F16 { widen_f16(bits) } else { widen_bf16(bits) }
+}
+
+#[inline(always)]
+pub(super) fn narrow_one<const F16: bool>(x: f32) -> u16 {
+    if F16 { narrow_f16(x) } else { narrow_bf16(x) }
 }
 
 #[inline(always)]

@@ -100,6 +100,7 @@ unsafe fn line<T: Copy>(from: *const T, to: *mut T, n: usize, steps: (i64, i64))
             (2, 1) => run(StridedLoop::<T, 2>::new(from, to, n)),
             (3, 1) => run(StridedLoop::<T, 3>::new(from, to, n)),
             (4, 1) => run(StridedLoop::<T, 4>::new(from, to, n)),
+            (a, 1) => (0..n).for_each(|i| *to.add(i) = *from.offset(i as isize * a as isize)),
             (a, b) => {
                 let (a, b) = (a as isize, b as isize);
                 (0..n as isize).for_each(|i| *to.offset(i * b) = *from.offset(i * a));

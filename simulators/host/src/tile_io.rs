@@ -4,34 +4,55 @@
 //! index map can give lies within the operand's region, and computed indices are clamped.
 
 use super::affine::Lanes;
-use super::exec::{Frame, Run, view, view_mut};
+use super::exec::{Frame, Run, view, view_mut, words};
 use super::halves;
 use super::plan::{Access, Arg, Dynamic, StorePlan};
 use super::rows::Runs;
 use super::strided_copy::StridedCopy;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::level::{Loop, run};
-use workalike_kernels::ops::{lanes, lanes_mut};
+use workalike_kernels::ops::lanes;
 
 /// Fills `n` lanes with a scalar, in its register dtype.
 pub(super) fn fill(out: &mut [u64], scalar: Scalar, n: usize) {
     let scalar = scalar.cast(scalar.dtype().register());
-    match scalar.dtype().size() {
-        1 => lanes_mut::<u8>(out)[..n].fill(scalar.bits() as u8),
-        2 => lanes_mut::<u16>(out)[..n].fill(scalar.bits() as u16),
-        4 => lanes_mut::<u32>(out)[..n].fill(scalar.bits() as u32),
-        _ => lanes_mut::<u64>(out)[..n].fill(scalar.bits()),
-    }
+    repeat(scalar.bits(), out, scalar.dtype().size(), n);
 }
 
 /// Broadcasts lane `at` of `from` to the first `n` lanes of `out`; lanes have `size` bytes.
 pub(super) fn broadcast(from: &[u64], at: usize, out: &mut [u64], size: usize, n: usize) {
-    match size {
-        1 => lanes_mut::<u8>(out)[..n].fill(lanes::<u8>(from)[at]),
-        2 => lanes_mut::<u16>(out)[..n].fill(lanes::<u16>(from)[at]),
-        4 => lanes_mut::<u32>(out)[..n].fill(lanes::<u32>(from)[at]),
-        _ => out[..n].fill(from[at]),
+    let lane = match size {
+        1 => lanes::<u8>(from)[at].into(),
+        2 => lanes::<u16>(from)[at].into(),
+        4 => lanes::<u32>(from)[at].into(),
+        _ => from[at],
+    };
+    repeat(lane, out, size, n);
+}
+
+/// Fills the words of the first `n` lanes of `out` with a lane of `size` bytes.
+fn repeat(lane: u64, out: &mut [u64], size: usize, n: usize) {
+    let word = match size {
+        1 => lane * 0x0101_0101_0101_0101,
+        2 => lane * 0x0001_0001_0001_0001,
+        4 => lane * 0x0000_0001_0000_0001,
+        _ => lane,
+    };
+    run(FillLoop { out: &mut out[..words(n, size)], word });
+}
+
+struct FillLoop<'a> {
+    out: &'a mut [u64],
+    word: u64,
+}
+
+impl Loop for FillLoop<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        self.out.fill(self.word);
     }
 }
 
@@ -211,6 +232,38 @@ impl Run<'_> {
             }
         }
         register
+    }
+
+    /// Repeats an element in the register of an access, in its register form; returns the register.
+    ///
+    /// # Safety
+    /// `from` must be an element of the access's operand that no other thread writes.
+    pub(super) unsafe fn load_uniform(
+        &self,
+        frame: &Frame,
+        access: &Access,
+        from: *const u8,
+        n: usize,
+    ) -> *const u8 {
+        let dtype = access.touch.dtype;
+        let (register, size) = (frame.at(self.plan.regs[access.reg as usize]), dtype.register().size());
+        // SAFETY: the caller guarantees the element; the register is a tile of this thread's frame, and
+        // liveness gave it to no value that is read here.
+        let (lane, out) = unsafe {
+            let lane = match dtype {
+                DType::F16 => halves::widen_one::<true>(from.cast::<u16>().read()).to_bits().into(),
+                DType::BF16 => halves::widen_one::<false>(from.cast::<u16>().read()).to_bits().into(),
+                _ => match size {
+                    1 => from.read().into(),
+                    2 => from.cast::<u16>().read().into(),
+                    4 => from.cast::<u32>().read().into(),
+                    _ => from.cast::<u64>().read(),
+                },
+            };
+            (lane, view_mut(register, words(n, size)))
+        };
+        repeat(lane, out, size, n);
+        register.cast_const().cast()
     }
 
     /// Copies the elements of a load to contiguous memory, in their stored form.

@@ -1,6 +1,5 @@
 //! Loads and stores of tiles.
 
-use super::super::affine::Lanes;
 use super::super::cache_hints;
 use super::super::plan::{Access, PhasePlan};
 use super::super::tile_io;
@@ -24,14 +23,29 @@ impl Run<'_> {
         if access.through.as_ref().is_some_and(|through| self.through(frame, access, through, (start, n))) {
             return;
         }
-        let at = if self.bound.direct[id as usize] && access.map.lanes == Lanes::Line(1) {
-            let at = self.address(frame, access, start).cast_const();
-            if self.bound.hinted[id as usize] && n <= self.plan.width {
-                cache_hints::prefetch_next(at, n * access.touch.dtype.size());
+        let base = self.bound.bases[access.touch.operand].cast_const();
+        let line = match base.is_null() || !access.dynamic.is_empty() {
+            true => None,
+            false => access.map.lanes.line(start, n),
+        };
+        let element = |value: i64| {
+            let element = access.map.base(&frame.coordinates) + value;
+            base.wrapping_offset(element as isize * access.touch.dtype.size() as isize)
+        };
+        let at = match line {
+            Some((value, 1)) if self.bound.direct[id as usize] => {
+                let at = element(value);
+                if self.bound.hinted[id as usize] && n <= self.plan.width {
+                    cache_hints::prefetch_next(at, n * access.touch.dtype.size());
+                }
+                at
             }
-            at
-        } else {
-            self.load_tile(frame, access, start, n)
+            // SAFETY: `bind` checked the address range against the region, which the recording locks.
+            Some((value, 0)) => unsafe { self.load_uniform(frame, access, element(value), n) },
+            _ if base.is_null() && self.bound.direct[id as usize] => {
+                self.address(frame, access, start).cast_const()
+            }
+            _ => self.load_tile(frame, access, start, n),
         };
         frame.loads[id as usize] = at;
     }

@@ -142,16 +142,19 @@ fn scan<T: Element, const MAX: bool>(row: &[T]) -> usize {
         return scan_few::<T, MAX>(row);
     }
     let block = BLOCK_BYTES / size_of::<T>();
-    let (mut best, mut start) = (row[0].key::<MAX>(), 0);
-    for (at, part) in row.chunks(block).enumerate() {
+    let (mut best, mut start, mut next) = (row[0].key::<MAX>(), 0, 0);
+    // Among the first of a few different numbers there is often one that ends the search.
+    let (first, rest) = row.split_at(row.len().min(2 * AT_ONCE));
+    for part in std::iter::once(first).chain(rest.chunks(block)) {
         let mut found = best;
         for x in part {
             let key = x.key::<MAX>();
             found = if MAX { found.max(key) } else { found.min(key) };
         }
         if beats::<_, MAX>(found, best) {
-            (best, start) = (found, at * block);
+            (best, start) = (found, next);
         }
+        next += part.len();
         if best == T::LAST[usize::from(MAX)] {
             break;
         }

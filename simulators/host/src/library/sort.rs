@@ -22,9 +22,8 @@ use workalike_kernels::library::Sorting;
 const SHARED: u64 = 1 << 12;
 /// Order statistics up to which they are selected; for more the row is sorted.
 const SELECTED: usize = 8;
-/// Keys per element up to which rows are sorted by counting: with more, the passes over the counts take
-/// longer than a sort. An estimate.
-const COUNTED: u64 = 8;
+/// Elements of a row from which on those of at most 16 bits are sorted by counting. An estimate.
+const COUNTED: u64 = 128;
 /// Elements of a row per element to keep from which [`top_k`] pays: with fewer, most blocks hold an element
 /// to keep. An estimate.
 const TOP_K: u64 = 16;
@@ -64,7 +63,7 @@ enum Method {
     Keys,
     /// Sorts keys with their positions.
     Placed,
-    /// Counts the elements of each key.
+    /// Counts the elements of each digit of the keys.
     Counting,
     /// Finds a few first elements of contiguous rows in one pass.
     TopK,
@@ -72,10 +71,10 @@ enum Method {
 
 fn method(s: &Sorting) -> Method {
     let n = s.shape[1];
-    let table = s.dtype.size() <= 2 && n <= u64::from(u32::MAX) && keys(s) <= COUNTED.saturating_mul(n);
+    let few_digits = s.dtype.size() <= 2 && (COUNTED..=u64::from(u32::MAX)).contains(&n);
     if s.only.is_none() && s.shape[2] == 1 && s.kept.saturating_mul(TOP_K) <= n {
         Method::TopK
-    } else if s.only.is_none() && table {
+    } else if s.only.is_none() && few_digits {
         Method::Counting
     } else if is_placed(s) {
         Method::Placed
@@ -84,22 +83,18 @@ fn method(s: &Sorting) -> Method {
     }
 }
 
-/// The number of keys of at most 16 bits.
-fn keys(s: &Sorting) -> u64 {
-    1 << (8 * s.dtype.size().min(2))
-}
-
-/// Bytes of scratch memory of a row: its keys, or a count of each key, or twice the elements to keep.
+/// Bytes of scratch memory of a row: its keys, or positions in the order of one digit, or twice the elements to
+/// keep.
 fn row_bytes(s: &Sorting) -> u64 {
     let size = s.dtype.size() as u64;
     let placed = if size == 8 { 16 } else { 8 };
     let bytes = match method(s) {
         Method::Keys => s.shape[1] * size,
         Method::Placed => s.shape[1] * placed,
-        Method::Counting => keys(s) * 4,
+        Method::Counting => s.shape[1] * 4 * (size - 1),
         Method::TopK => 2 * s.kept * placed,
     };
-    bytes.next_multiple_of(64)
+    bytes.max(1).next_multiple_of(64)
 }
 
 fn sharing(s: &Sorting, threads: usize) -> Sharing {

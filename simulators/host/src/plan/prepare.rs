@@ -3,6 +3,7 @@
 //! the end.
 
 use super::super::folds::rules::{Max, Min, Product, Rule, Sum};
+use super::super::halves;
 use super::facts::{Facts, Planned, facts};
 use super::patterns::{each_used, uses};
 use bytemuck::AnyBitPattern;
@@ -110,29 +111,71 @@ fn updates(phase: &Phase, facts: &Facts) -> Option<Vec<Option<(Update, Value)>>>
     Some(found.into_iter().map(|f| f.map(|(_, update, value)| (update, value))).collect())
 }
 
+/// An element as memory holds it.
+trait Stored: Copy {
+    /// The element in a register.
+    type Number: AnyBitPattern;
+    fn widen(self) -> Self::Number;
+    fn narrow(number: Self::Number) -> Self;
+}
+
+macro_rules! stored {
+    ($($t:ty),*) => {
+        $(impl Stored for $t {
+            type Number = $t;
+            #[inline(always)]
+            fn widen(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn narrow(number: $t) -> $t {
+                number
+            }
+        })*
+    };
+}
+stored!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
+
+/// The bits of a float16 (`F16`) or bfloat16.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Half<const F16: bool>(u16);
+
+impl<const F16: bool> Stored for Half<F16> {
+    type Number = f32;
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        halves::widen_one::<F16>(self.0)
+    }
+    #[inline(always)]
+    fn narrow(number: f32) -> Self {
+        Half(halves::narrow_one::<F16>(number))
+    }
+}
+
 /// Updates elements by a rule.
 ///
 /// # Safety
 /// Same as [`Update`], for elements of `T`.
-unsafe fn update<T: AnyBitPattern, R: Rule<T>>(to: *mut u8, addresses: &[i64], value: &[u8], n: usize) {
+unsafe fn update<T: Stored, R: Rule<T::Number>>(to: *mut u8, addresses: &[i64], value: &[u8], n: usize) {
     let to = to.cast::<T>();
-    for (&address, &value) in addresses[..n].iter().zip(lanes::<T>(value)) {
+    for (&address, &value) in addresses[..n].iter().zip(lanes::<T::Number>(value)) {
         // SAFETY: the caller guarantees an aligned element of `T` at each address, which no other thread
         // uses.
         unsafe {
             let to = to.offset(address as isize);
-            *to = R::fold(*to, value);
+            *to = T::narrow(R::fold((*to).widen(), value));
         }
     }
 }
 
 /// The update of elements of `T` by an op of the table and a value.
-fn rule_of<T: AnyBitPattern>(op: ScalarOp) -> Option<Update>
+fn rule_of<T: Stored>(op: ScalarOp) -> Option<Update>
 where
-    Sum: Rule<T>,
-    Product: Rule<T>,
-    Max: Rule<T>,
-    Min: Rule<T>,
+    Sum: Rule<T::Number>,
+    Product: Rule<T::Number>,
+    Max: Rule<T::Number>,
+    Min: Rule<T::Number>,
 {
     let update: Update = match op {
         ops::ADD => update::<T, Sum>,
@@ -144,7 +187,7 @@ where
     Some(update)
 }
 
-/// The update of an element of this dtype; none for halves, which memory does not hold as registers do.
+/// The update of an element of this dtype.
 fn rule(op: ScalarOp, dtype: DType) -> Option<Update> {
     match (dtype, op) {
         // For bools Or is Max and And is Min.
@@ -160,6 +203,7 @@ fn rule(op: ScalarOp, dtype: DType) -> Option<Update> {
         (DType::I64, _) => rule_of::<i64>(op),
         (DType::F32, _) => rule_of::<f32>(op),
         (DType::F64, _) => rule_of::<f64>(op),
-        (DType::F16 | DType::BF16, _) => None,
+        (DType::F16, _) => rule_of::<Half<true>>(op),
+        (DType::BF16, _) => rule_of::<Half<false>>(op),
     }
 }

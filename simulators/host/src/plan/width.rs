@@ -7,6 +7,8 @@ use super::super::rows::Runs;
 use super::compile::Compiler;
 use workalike_kernels::nest::PhaseKind;
 
+/// Lanes of the widest vectors of f32.
+const VECTOR: usize = 16;
 /// Bytes of registers that should stay in the L1 cache.
 const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
@@ -34,6 +36,13 @@ fn fold_bytes(fold: &FoldPlan) -> usize {
     fold.dtype.register().size() + if fold.index.is_some() { 8 } else { 0 }
 }
 
+/// Lanes of tiles that divide a longer row: within a row, loads are uniform or read memory in place.
+fn dividing(row: usize, width: usize) -> Option<usize> {
+    let tiles = row.div_ceil(width);
+    let even = (tiles..=2 * tiles).find(|tiles| row.is_multiple_of(VECTOR * tiles));
+    even.filter(|_| row > width).map(|tiles| row / tiles)
+}
+
 impl Compiler<'_> {
     /// Lanes of a full tile, and grid points that run through the phases together.
     pub(super) fn width(&self) -> (usize, usize) {
@@ -58,9 +67,19 @@ impl Compiler<'_> {
                 let tiles = inner_points.div_ceil(width as u64);
                 (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
             }
+            Side::Grid => self.row_lanes().and_then(|row| dividing(row, width)).unwrap_or(width),
             _ => width,
         };
         (width, together.min(width as u64) as usize)
+    }
+
+    /// Lanes of the shortest row that a load at affine addresses has.
+    fn row_lanes(&self) -> Option<usize> {
+        let rows = self.accesses.iter().filter_map(|access| match &access.map.lanes {
+            Lanes::Rows(strides) if !access.store && access.dynamic.is_empty() => Some(strides.innermost().0),
+            _ => None,
+        });
+        rows.min().and_then(|row| usize::try_from(row).ok())
     }
 
     /// Bytes of a lane of all that instructions on a tile read and write.

@@ -1,4 +1,5 @@
-//! Stable sorts by counting: the number of elements of each key gives the places of the elements.
+//! Radix sorts of elements of 8 and 16 bits: stable, by counting the elements of each digit of 8 bits, from the
+//! low digit to the high one.
 
 use super::super::keys::{Key, Sortable};
 use super::{Row, Sorter};
@@ -8,24 +9,44 @@ use super::{Row, Sorter};
 /// # Safety
 /// Same as [`Row::new`].
 pub(super) unsafe fn sort_by_counting<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
-    // SAFETY: the caller guarantees what it needs; `row_bytes` is room for a count of each key, and all bits
-    // are valid counts.
-    let (row, places) = unsafe {
+    let two = size_of::<T>() > 1;
+    // SAFETY: the caller guarantees what it needs; `row_bytes` has room for the position of each element if
+    // there are two digits, and all bits are valid positions.
+    let (row, order) = unsafe {
         let row = Row::<T>::new(work, row, slice);
-        let places: &mut [u32] = row.scratch(work.row_bytes / size_of::<u32>());
-        (row, places)
+        let order: &mut [u32] = row.scratch(if two { row.n } else { 0 });
+        (row, order)
     };
-    places.fill(0);
-    (0..row.n).for_each(|at| places[row.key(at).index()] += 1);
+    let digit = |position: usize, shift: u32| row.key(position).index() >> shift & 0xff;
+    let kept = work.what.kept as usize;
+    let put = |place: usize, position: usize| {
+        if place < kept {
+            row.put(place, position);
+        }
+    };
+    if !two {
+        return distribute(0..row.n, |position| digit(position, 0), put);
+    }
+    // Positions have 32 bits: `method` takes no longer rows.
+    distribute(0..row.n, |position| digit(position, 0), |place, position| order[place] = position as u32);
+    distribute(order.iter().map(|&position| position as usize), |position| digit(position, 8), put);
+}
+
+/// Calls `put` with the place of each position among all, by their digits.
+fn distribute(
+    positions: impl Iterator<Item = usize> + Clone,
+    digit: impl Fn(usize) -> usize,
+    mut put: impl FnMut(usize, usize),
+) {
+    let mut places = [0usize; 256];
+    positions.clone().for_each(|position| places[digit(position)] += 1);
     let mut next = 0;
-    for place in places.iter_mut() {
+    for place in &mut places {
         next += std::mem::replace(place, next);
     }
-    for at in 0..row.n {
-        let place = &mut places[row.key(at).index()];
-        if u64::from(*place) < work.what.kept {
-            row.put(*place as usize, at);
-        }
+    for position in positions {
+        let place = &mut places[digit(position)];
+        put(*place, position);
         *place += 1;
     }
 }
