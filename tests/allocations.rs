@@ -13,6 +13,7 @@ use workalike::DType;
 use workalike::host::Host;
 use workalike::kernels::library::{LibraryOp, NonZero, Sorting};
 use workalike::kernels::nest::Operand;
+use workalike::prelude::*;
 use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Numerics, Region, Target};
 
@@ -96,4 +97,28 @@ fn ops_that_order_and_select_allocate_nothing_when_replayed() {
             assert!(clean, "a worker allocates in each replay of {op:?} on {threads} threads");
         }
     }
+}
+
+#[test]
+fn linear_algebra_allocates_nothing_in_each_iteration() {
+    let a = shared("a", array![[4f64, 1., 0.], [1., 5., 2.], [0., 2., 6.]]);
+    let (x, l, d) =
+        (shared("x", array![1f64, 2., 3.]), shared("l", Array2::<f64>::zeros((3, 3))), shared("d", 0f64));
+    let f = function([] as [&Variable; 0])
+        .update(&x, linalg::solve(&a, &x))
+        .update(&l, linalg::cholesky(&a))
+        .update(&d, linalg::det(&a))
+        .compile()
+        .unwrap();
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    let mut allocated = |iterations: u64| {
+        let before = BY_THIS_THREAD.get();
+        sim.run_n(iterations, args![]).unwrap();
+        BY_THIS_THREAD.get() - before
+    };
+    // Plans and recordings are made in the first runs.
+    (0..3).for_each(|_| _ = (allocated(64), allocated(640)));
+    let (few, many) = (allocated(64), allocated(640));
+    // The engine allocates once per block of iterations.
+    assert!(many - few <= (640 - 64) / 8, "{few} allocations in 64 iterations, {many} in 640");
 }

@@ -95,7 +95,8 @@ fn filters_in_groups_go_row_by_row() {
 /// Gradients of a user's own may use ops that no gradient of the library does.
 #[test]
 fn ops_that_are_not_linear_have_rules_too() {
-    let cases: [(&str, fn(&Variable) -> Variable); 5] = [
+    type Case = (&'static str, fn(&Variable) -> Variable);
+    let cases: [Case; 5] = [
         ("sort", |g| g.sort(0)),
         ("softmax", |g| softmax(g, 0)),
         ("position", |g| g * g.argmax(..).cast(DType::F64)),

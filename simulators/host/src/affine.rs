@@ -341,7 +341,8 @@ mod tests {
     #[test]
     fn rectangles_hold_every_lane() {
         // With the lanes of a row.
-        let all: [(&[(u64, i64, i64)], u64); 5] = [
+        type Case<'a> = (&'a [(u64, i64, i64)], u64);
+        let all: [Case<'_>; 5] = [
             (&[(4, 100, -7), (3, 0, 50), (5, 3, -1)], 5),
             (&[(60, 3, -1)], 1),
             (&[(12, 3, -1), (5, 1, 1)], 5),

@@ -140,7 +140,7 @@ fn zeros_keep_their_order_and_nan_are_last() {
 
 #[test]
 fn long_rows_of_16_bits_are_sorted_by_counting() {
-    let zeros = |at: usize| if at % 5 == 0 { -0.0 } else { number(at) as f64 % 7.0 };
+    let zeros = |at: usize| if at.is_multiple_of(5) { -0.0 } else { number(at) as f64 % 7.0 };
     for shape in [[1, 9000, 1], [2, 8200, 3]] {
         assert_eq!(method(&Sorting { dtype: DType::F16, ..argsort(shape) }), Method::Counting);
         check_all(DType::I16, shape, |at| (at * 7919 % 65536) as u16 as i16, i16::cmp);
