@@ -92,6 +92,23 @@ fn errors_name_the_matrix_of_the_batch() {
     }
 }
 
+/// The matrices are `(2, 1, 2, 2)` and the right-hand sides `(1, 3, 2, 1)`: six systems, but two matrices.
+#[test]
+fn errors_name_the_matrix_that_is_repeated() {
+    let (a, b) = (tensor::<f64>("a", [None; 4]), tensor::<f64>("b", [None; 4]));
+    let matrices = Value::from_vec(&[2, 1, 2, 2], vec![4.0, 1.0, 1.0, 3.0, 0.0, 0.0, 0.0, 0.0]).unwrap();
+    let sides = Value::from_vec(&[1, 3, 2, 1], vec![1f64; 6]).unwrap();
+    for output in [linalg::solve(&a, &b), linalg::solve_triangular(&a, &b, SolveTriangular::UPPER)] {
+        let f = function([&a, &b]).output(&output).compile().unwrap();
+        let mut sim = f.optimize(Host::threads(2).strict()).unwrap();
+        let by_reference = f.call_reference(args![&matrices, &sides]).unwrap_err();
+        let by_device = sim.call(args![&matrices, &sides]).unwrap_err();
+        for error in [by_reference.to_string(), by_device.to_string()] {
+            assert!(error.contains("matrix 1 of the batch"), "{error}");
+        }
+    }
+}
+
 #[test]
 fn types_of_results() {
     let (a, b) =

@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 use workalike::Error;
 use workalike::graph::TensorType;
-use workalike::ops::{Attributes, BroadcastTo, Extent, Gradient, Ix, Known, Op, Side};
+use workalike::ops::{ARange, Attributes, BroadcastTo, Extent, Gradient, Ix, Known, Op, Side};
 use workalike::prelude::*;
 use workalike::rehost::device::{
     Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
@@ -353,5 +353,21 @@ fn searches_in_an_empty_vector_find_its_end() {
     for out in [f.call(call()).unwrap(), f.call_reference(call()).unwrap()] {
         assert_eq!(out[0].to_vec::<i64>().unwrap(), [0, 0]);
         assert!(out[1].is_empty());
+    }
+}
+
+/// Positions in uint8 wrap at 256, so the last of 300 increments go to the first elements again.
+#[test]
+fn ranges_of_narrow_integers_wrap() {
+    let (x, y) = (vector::<f32>("x"), vector::<f32>("y"));
+    let bounds = [Variable::constant(0i64), x.extent(0), Variable::constant(1i64)];
+    let positions = Variable::apply(ARange { dtype: DType::U8 }, &bounds).unwrap().remove(0);
+    let f = function([&x, &y]).output(x.inc_index(idx![&positions], &y)).compile().unwrap();
+    let given = || args![vec![0f32; 300], vec![1f32; 300]];
+    let want: Vec<f32> =
+        (0..300).map(|at| [2.0, 1.0, 0.0][usize::from(at >= 44) + usize::from(at >= 256)]).collect();
+    let mut sim = f.optimize(Host::auto()).unwrap();
+    for out in [f.call(given()).unwrap(), f.call_reference(given()).unwrap(), sim.call(given()).unwrap()] {
+        assert_eq!(out[0].to_vec::<f32>().unwrap(), want);
     }
 }

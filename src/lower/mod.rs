@@ -327,6 +327,7 @@ impl Lowering<'_> {
         self.program.steps.truncate(steps);
         self.checked.truncate(checked);
         self.program.buffers.truncate(buffers);
+        node.outputs.iter().for_each(|id| _ = self.masks.remove(id));
         self.program.status = self.program.status.filter(|&status| status < buffers);
         if inputs.len() < node.inputs.len() {
             self.reads[self.node] = node.inputs.len();

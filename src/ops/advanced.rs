@@ -115,7 +115,8 @@ fn counts(index: &Variable, axis: usize) -> Option<Option<usize>> {
             from = apply.inputs[0].clone();
             continue;
         }
-        downcast::<ARange>(apply.op.as_ref())?;
+        // Narrower elements may wrap.
+        downcast::<ARange>(apply.op.as_ref()).filter(|range| range.dtype == DType::I64)?;
         let number = |i: usize| apply.inputs[i].constant_value()?.to_scalar().map(Scalar::to_i128);
         let (start, step) = (number(0)?, number(2)?);
         let extent = |stop: i128| usize::try_from((stop - start + step - 1).max(0) / step).ok();

@@ -91,6 +91,10 @@ impl Op for ARange {
     }
 
     fn range(&self, inputs: &[Known]) -> Option<[i128; 2]> {
+        // Narrower elements may wrap.
+        if self.dtype != DType::I64 {
+            return None;
+        }
         let known = |at: usize| {
             let scalar = inputs.get(at)?.value?.to_scalar()?;
             scalar.dtype().is_integer().then(|| scalar.to_i128())

@@ -219,7 +219,27 @@ fn which(batch: &[usize], at: usize) -> String {
 
 /// [`matrix_of`], by the extents of an op's inputs, the first of which are the matrices.
 fn matrix_in(inputs: &[&[usize]], at: usize) -> Option<String> {
-    matrix_of(order(inputs.first()?).ok()?.1, at)
+    let own = order(inputs.first()?).ok()?.1;
+    let other = |axis: usize| inputs.get(1).and_then(|other| other.get(axis)).copied().unwrap_or(1);
+    let batch: Vec<usize> = own
+        .iter()
+        .enumerate()
+        .map(|(axis, &extent)| if extent == 1 { other(axis) } else { extent })
+        .collect();
+    matrix_of(own, own_position(own, &batch, at))
+}
+
+/// The position in a batch of shape `own` of position `at` in the batch that it is broadcast to.
+fn own_position(own: &[usize], batch: &[usize], mut at: usize) -> usize {
+    let (mut position, mut step) = (0, 1);
+    for (&own, &extent) in own.iter().zip(batch).rev() {
+        if own != 1 {
+            position += at % extent.max(1) * step;
+        }
+        step *= own;
+        at /= extent.max(1);
+    }
+    position
 }
 
 /// The elements of the matrices of a batch of this shape; of one matrix alone where all are the same.

@@ -118,7 +118,11 @@ impl Cudnn {
         if !self.queue.context.enter_drop() {
             return None;
         }
-        let plan = match self.with(api, |handle| self.choose(api, handle, call, form)) {
+        // To have no handle says nothing about the op.
+        let Ok(chosen) = self.with(api, |handle| Ok(self.choose(api, handle, call, form))) else {
+            return None;
+        };
+        let plan = match chosen {
             Ok(plan) => plan.map(Arc::new),
             // Not cached: there may be enough memory later.
             Err(DeviceError::OutOfMemory { .. }) => return None,

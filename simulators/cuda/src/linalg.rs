@@ -128,7 +128,9 @@ impl Linalg {
         if !self.queue.context.enter_drop() {
             return None;
         }
-        let plan = match self.with(api, |handles| self.choose(handles, call)) {
+        // To have no handle says nothing about the op.
+        let Ok(chosen) = self.with(api, |handles| Ok(self.choose(handles, call))) else { return None };
+        let plan = match chosen {
             Ok(plan) => plan.map(Arc::new),
             // Not cached: there may be enough memory later.
             Err(DeviceError::OutOfMemory { .. }) => return None,

@@ -117,6 +117,12 @@ impl Bound {
         self.schedule.is_shared()
     }
 
+    /// Whether threads share the chunks of a phase.
+    #[cfg(test)]
+    pub(super) fn shares_chunks(&self) -> bool {
+        matches!(self.schedule, Schedule::Inner { .. })
+    }
+
     /// Runs `n` grid points of an epilogue from `first` on.
     ///
     /// # Safety

@@ -18,6 +18,7 @@ mod work;
 pub(super) use fold::{copy_accumulator, results};
 pub(super) use frame::{Frame, words};
 pub(super) use std::slice::{from_raw_parts as view, from_raw_parts_mut as view_mut};
+pub(super) use work::VECTOR;
 
 use super::bind::Bound;
 use super::plan::{PhasePlan, Plan, Side};

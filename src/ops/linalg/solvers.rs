@@ -1,7 +1,7 @@
 //! Systems of linear equations.
 
 use super::factor::{self, Lu, Real, Triangle};
-use super::{elements, matrix_in, order, square_floats, transposed, which};
+use super::{elements, matrix_in, order, own_position, square_floats, transposed, which};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
@@ -68,12 +68,14 @@ impl SolveTriangular {
 
     fn solutions<T: Real + Element>(&self, a: &Value, b: &Value, shape: &[usize]) -> Result<Value> {
         let (batch, [n, columns]) = split(shape);
+        let own = &a.shape()[..batch.len()];
         let (a, mut x) = (elements::<T>(a, batch)?, b.broadcast_to(shape)?.to_vec::<T>()?);
         let SolveTriangular { lower, transposed, unit_diagonal } = *self;
         let triangle = Triangle { lower, transposed, unit_diagonal, sides_are_rows: false };
         let systems = a.chunks_exact(n * n).cycle().zip(x.chunks_exact_mut(n * columns));
         for (at, (a, x)) in systems.enumerate() {
-            factor::solve_triangular(n, a, x, triangle).map_err(|zero| singular(zero, batch, at))?;
+            factor::solve_triangular(n, a, x, triangle)
+                .map_err(|zero| singular(zero, own, own_position(own, batch, at)))?;
         }
         Value::from_vec(shape, x)
     }
@@ -82,6 +84,7 @@ impl SolveTriangular {
 impl Solve {
     fn solutions<T: Real + Element>(a: &Value, b: &Value, shape: &[usize]) -> Result<Value> {
         let (batch, [n, columns]) = split(shape);
+        let own = &a.shape()[..batch.len()];
         let (a, b) = (elements::<T>(a, batch)?, b.broadcast_to(shape)?.to_vec::<T>()?);
         let mut x = fallible::filled(T::default(), b.len())?;
         let mut lu = Lu::<T>::new(n).map_err(fallible::refused)?;
@@ -92,7 +95,7 @@ impl Solve {
                 lu.factor(a);
             }
             if let Some(zero) = lu.zero_pivot() {
-                return Err(singular(zero, batch, at));
+                return Err(singular(zero, own, own_position(own, batch, at)));
             }
             lu.solve(b, x);
         }

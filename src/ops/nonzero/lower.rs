@@ -31,95 +31,130 @@ pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node,
         to.place_by_counts(&mask, (&counts, len), target, &shape);
         return Ok(vec![found]);
     }
-    // As many blocks as elements in each, so that neither is long.
-    let block = (len as f64).sqrt().ceil().max(16.0) as u64;
-    let blocks = len.div_ceil(block);
-    // Whether the element at a point of `blocks x block` is there and not zero, and its position.
-    let element = |phase: &mut PhaseBuilder| -> (Value, Value) {
-        let (outer, inner) = (phase.axis(0), phase.axis(1));
-        let size = phase.number(DType::I64, block.into());
-        let start = phase.apply(scalar::MUL, &[outer, size]);
-        let at = phase.apply(scalar::ADD, &[start, inner]);
-        let end = phase.number(DType::I64, len.into());
-        let inside = phase.apply(scalar::LT, &[at, end]);
-        let kept = phase.nearest(at, len);
-        let value = phase.load(&mask, &[At::Value(kept)]);
-        let there = phase.convert(value, DType::Bool);
-        (phase.apply(scalar::AND, &[there, inside]), at)
-    };
+    Blocks::new(mask, len).find(to, target, &shape);
+    Ok(vec![found])
+}
 
-    let counts = to.temp(DType::I64, &[blocks]);
-    let mut nest = NestBuilder::new("count", &[blocks], &[block]);
-    let mut phase = nest.phase(PhaseKind::Reduce, &to.program);
-    let (there, _) = element(&mut phase);
-    let one = phase.convert(there, DType::I64);
-    let fold = phase.fold(Fold::Sum, one, None);
-    let at = phase.finish();
-    let mut phase = nest.phase(PhaseKind::Point, &to.program);
-    let count = phase.folded(at, fold, DType::I64);
-    phase.store(counts, &[blocks], &[At::Axis(0)], count, None);
-    phase.finish();
-    to.push(nest);
+/// The mask cut into blocks, which find their positions side by side.
+struct Blocks {
+    mask: View,
+    len: u64,
+    /// The number of blocks, and the elements of each.
+    shape: [u64; 2],
+}
 
-    // Where each block's positions begin: what the blocks before it have.
-    let starts = to.temp(DType::I64, &[blocks]);
-    to.program.buffers[starts].mutable = true;
-    let (counts, begin) = (View::whole(counts, &[blocks]), View::whole(starts, &[blocks]));
-    let mut nest = NestBuilder::new("offsets", &[], &[blocks]);
-    let mut phase = nest.phase(PhaseKind::Ordered, &to.program);
-    let (here, zero, one) = (phase.axis(0), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
-    let before = phase.apply(scalar::SUB, &[here, one]);
-    let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
-    let start = phase.load(&begin, &[At::Value(before)]);
-    let count = phase.load(&counts, &[At::Value(before)]);
-    let sum = phase.apply(scalar::ADD, &[start, count]);
-    let first = phase.apply(scalar::EQ, &[here, zero]);
-    let start = phase.apply(scalar::WHERE, &[first, zero, sum]);
-    phase.store_view(&begin, &[At::Axis(0)], start);
-    phase.finish();
-    to.push(nest);
-
-    let status = to.status();
-    let number = to.report();
-    let mut nest = NestBuilder::new("check_count", &[], &[]);
-    let mut phase = nest.phase(PhaseKind::Point, &to.program);
-    let last = phase.number(DType::I64, i128::from(blocks) - 1);
-    let start = phase.load(&begin, &[At::Value(last)]);
-    let count = phase.load(&counts, &[At::Value(last)]);
-    let total = phase.apply(scalar::ADD, &[start, count]);
-    let expected = phase.number(DType::I64, shape[0].into());
-    let other = phase.apply(scalar::NE, &[total, expected]);
-    let number = phase.number(DType::I64, number);
-    phase.store(status, &[], &[], number, Some(other));
-    phase.finish();
-    to.push(nest);
-    if shape[0] == 0 {
-        return Ok(vec![found]);
+impl Blocks {
+    fn new(mask: View, len: u64) -> Blocks {
+        // As many blocks as elements in each, so that neither is long.
+        let block = (len as f64).sqrt().ceil().max(16.0) as u64;
+        Blocks { mask, len, shape: [len.div_ceil(block), block] }
     }
 
-    // Each block goes through its elements; beside each stands how many there were up to it.
-    let ranks = to.temp(DType::I64, &[blocks, block]);
-    // Read where it is stored, and nowhere else.
-    to.program.buffers[ranks].mutable = true;
-    let ranks = View::whole(ranks, &[blocks, block]);
-    let mut nest = NestBuilder::new("nonzero", &[blocks], &[block]);
-    let mut phase = nest.phase(PhaseKind::Ordered, &to.program);
-    let (there, position) = element(&mut phase);
-    let (inner, zero, one) = (phase.axis(1), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
-    let before = phase.apply(scalar::SUB, &[inner, one]);
-    let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
-    let start = phase.load(&begin, &[At::Axis(0)]);
-    let reached = phase.load(&ranks, &[At::Axis(0), At::Value(before)]);
-    let first = phase.apply(scalar::EQ, &[inner, zero]);
-    let place = phase.apply(scalar::WHERE, &[first, start, reached]);
-    let kept = phase.nearest(place, shape[0]);
-    let more = phase.convert(there, DType::I64);
-    let after = phase.apply(scalar::ADD, &[place, more]);
-    phase.store_view(&ranks, &At::axes(2), after);
-    phase.store(target, &shape, &[At::Value(kept)], position, Some(there));
-    phase.finish();
-    to.push(nest);
-    Ok(vec![found])
+    fn find(&self, to: &mut Lowering<'_>, target: BufferId, shape: &[u64]) {
+        let counts = self.counts(to);
+        let begin = self.starts(to, &counts);
+        self.check_count(to, &counts, &begin, shape[0]);
+        if shape[0] > 0 {
+            self.positions(to, &begin, target, shape);
+        }
+    }
+
+    /// Whether the element at a point is there and not zero, and its position.
+    fn element(&self, phase: &mut PhaseBuilder) -> (Value, Value) {
+        let (outer, inner) = (phase.axis(0), phase.axis(1));
+        let size = phase.number(DType::I64, self.shape[1].into());
+        let start = phase.apply(scalar::MUL, &[outer, size]);
+        let at = phase.apply(scalar::ADD, &[start, inner]);
+        let end = phase.number(DType::I64, self.len.into());
+        let inside = phase.apply(scalar::LT, &[at, end]);
+        let kept = phase.nearest(at, self.len);
+        let value = phase.load(&self.mask, &[At::Value(kept)]);
+        let there = phase.convert(value, DType::Bool);
+        (phase.apply(scalar::AND, &[there, inside]), at)
+    }
+
+    /// The positions that each block has.
+    fn counts(&self, to: &mut Lowering<'_>) -> View {
+        let [blocks, block] = self.shape;
+        let counts = to.temp(DType::I64, &[blocks]);
+        let mut nest = NestBuilder::new("count", &[blocks], &[block]);
+        let mut phase = nest.phase(PhaseKind::Reduce, &to.program);
+        let (there, _) = self.element(&mut phase);
+        let one = phase.convert(there, DType::I64);
+        let fold = phase.fold(Fold::Sum, one, None);
+        let at = phase.finish();
+        let mut phase = nest.phase(PhaseKind::Point, &to.program);
+        let count = phase.folded(at, fold, DType::I64);
+        phase.store(counts, &[blocks], &[At::Axis(0)], count, None);
+        phase.finish();
+        to.push(nest);
+        View::whole(counts, &[blocks])
+    }
+
+    /// Where each block's positions begin: what the blocks before it have.
+    fn starts(&self, to: &mut Lowering<'_>, counts: &View) -> View {
+        let blocks = self.shape[0];
+        let starts = to.temp(DType::I64, &[blocks]);
+        to.program.buffers[starts].mutable = true;
+        let begin = View::whole(starts, &[blocks]);
+        let mut nest = NestBuilder::new("offsets", &[], &[blocks]);
+        let mut phase = nest.phase(PhaseKind::Ordered, &to.program);
+        let (here, zero, one) = (phase.axis(0), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
+        let before = phase.apply(scalar::SUB, &[here, one]);
+        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+        let start = phase.load(&begin, &[At::Value(before)]);
+        let count = phase.load(counts, &[At::Value(before)]);
+        let sum = phase.apply(scalar::ADD, &[start, count]);
+        let first = phase.apply(scalar::EQ, &[here, zero]);
+        let start = phase.apply(scalar::WHERE, &[first, zero, sum]);
+        phase.store_view(&begin, &[At::Axis(0)], start);
+        phase.finish();
+        to.push(nest);
+        begin
+    }
+
+    /// Reports if there are not as many positions as the host has found.
+    fn check_count(&self, to: &mut Lowering<'_>, counts: &View, begin: &View, expected: u64) {
+        let status = to.status();
+        let number = to.report();
+        let mut nest = NestBuilder::new("check_count", &[], &[]);
+        let mut phase = nest.phase(PhaseKind::Point, &to.program);
+        let last = phase.number(DType::I64, i128::from(self.shape[0]) - 1);
+        let start = phase.load(begin, &[At::Value(last)]);
+        let count = phase.load(counts, &[At::Value(last)]);
+        let total = phase.apply(scalar::ADD, &[start, count]);
+        let expected = phase.number(DType::I64, expected.into());
+        let other = phase.apply(scalar::NE, &[total, expected]);
+        let number = phase.number(DType::I64, number);
+        phase.store(status, &[], &[], number, Some(other));
+        phase.finish();
+        to.push(nest);
+    }
+
+    /// Each block goes through its elements; beside each stands how many there were up to it.
+    fn positions(&self, to: &mut Lowering<'_>, begin: &View, target: BufferId, shape: &[u64]) {
+        let ranks = to.temp(DType::I64, &self.shape);
+        // Read where it is stored, and nowhere else.
+        to.program.buffers[ranks].mutable = true;
+        let ranks = View::whole(ranks, &self.shape);
+        let mut nest = NestBuilder::new("nonzero", &self.shape[..1], &self.shape[1..]);
+        let mut phase = nest.phase(PhaseKind::Ordered, &to.program);
+        let (there, position) = self.element(&mut phase);
+        let (inner, zero, one) = (phase.axis(1), phase.number(DType::I64, 0), phase.number(DType::I64, 1));
+        let before = phase.apply(scalar::SUB, &[inner, one]);
+        let before = phase.apply(scalar::MAXIMUM, &[before, zero]);
+        let start = phase.load(begin, &[At::Axis(0)]);
+        let reached = phase.load(&ranks, &[At::Axis(0), At::Value(before)]);
+        let first = phase.apply(scalar::EQ, &[inner, zero]);
+        let place = phase.apply(scalar::WHERE, &[first, start, reached]);
+        let kept = phase.nearest(place, shape[0]);
+        let more = phase.convert(there, DType::I64);
+        let after = phase.apply(scalar::ADD, &[place, more]);
+        phase.store_view(&ranks, &At::axes(2), after);
+        phase.store(target, shape, &[At::Value(kept)], position, Some(there));
+        phase.finish();
+        to.push(nest);
+    }
 }
 
 impl Lowering<'_> {

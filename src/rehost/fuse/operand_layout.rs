@@ -52,7 +52,7 @@ fn transpose_operands(program: &mut Program, nest: &mut Nest, buffers: &mut Vec<
         let dtype = nest.operands[*operand].dtype;
         let axes = copied_axes(nest, &read);
         let shape: Vec<u64> = axes.iter().map(|&axis| nest.axes[axis]).collect();
-        let buffer = program.buffer(dtype, &shape, Role::Temp);
+        let buffer = program.buffer_beside(buffers[*operand], dtype, &shape, Role::Temp);
         let copy = copy(nest, *operand, index, &axes);
         program.steps.push(Step::Nest { nest: copy, buffers: vec![buffers[*operand], buffer] });
         let copied = nest.operands.len();
@@ -111,7 +111,9 @@ fn pays(nest: &Nest, read: &Read) -> bool {
     let extents = |axes: &[usize]| axes.iter().fold(1u64, |n, &axis| n.saturating_mul(nest.axes[axis]));
     let copied = extents(&copied_axes(nest, read));
     let points = nest.axes.iter().fold(1u64, |n, &extent| n.saturating_mul(extent));
-    let elements = operand.shape.iter().fold(1u64, |n, &extent| n.saturating_mul(extent));
+    // Dimensions of stride 0 repeat elements.
+    let own = operand.shape.iter().zip(&operand.strides).filter(|(_, stride)| **stride != 0);
+    let elements = own.fold(1u64, |n, (&extent, _)| n.saturating_mul(extent));
     copied <= elements && points / REUSE >= copied
 }
 

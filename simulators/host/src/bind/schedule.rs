@@ -65,9 +65,9 @@ fn shared(
     if by_grid && tiles >= 4 * threads {
         return Ok(grid(4));
     }
-    let shared: Vec<bool> = (0..plan.phases.len())
-        .map(|p| plan.phases[p].steps > plan.phases[p].chunk && shares(Some(p)))
-        .collect();
+    // A kept value is in the frame of the thread that computed it, so all chunks are one thread's.
+    let splits = |p: usize| plan.kept.is_empty() && plan.phases[p].steps > plan.phases[p].chunk;
+    let shared: Vec<bool> = (0..plan.phases.len()).map(|p| splits(p) && shares(Some(p))).collect();
     if shared.contains(&true) {
         let room = plan.phases.iter().map(|phase| {
             let row: usize = plan.folds[phase.folds.clone()].iter().map(|f| f.tile_words).sum();

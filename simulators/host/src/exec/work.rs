@@ -8,7 +8,7 @@ use super::{Frame, Run, view, view_mut, words};
 use workalike_kernels::ops::TileFn;
 
 /// Lanes of the widest vectors of f32.
-const VECTOR: usize = 16;
+pub(crate) const VECTOR: usize = 16;
 
 impl Run<'_> {
     /// Runs instructions over lanes `start..start + n`.

@@ -105,7 +105,7 @@ elements!(int i8, i16, i32, i64, u8, u16, u32, u64; float f32: i32, f64: i64; ha
 
 /// An integer in the order of halves: equal for equal numbers, NaN last.
 #[inline(always)]
-pub(crate) fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
+fn key<const MAX: bool, const F16: bool>(bits: u16) -> i16 {
     let magnitude = (bits & 0x7fff) as i16;
     let nan = magnitude > if F16 { 0x7c00 } else { 0x7f80 };
     let number = if bits > 0x7fff { -magnitude } else { magnitude };

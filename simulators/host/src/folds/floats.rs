@@ -82,7 +82,7 @@ macro_rules! vector_rules {
         }
     )* };
 }
-// Of equal numbers the first stays; a NaN stays, too.
+// A NaN stays. Which of two zeros a maximum or minimum is, is unspecified.
 vector_rules! {
     Sum: all x => all.add(x), all.sum();
     Product: all x => all.mul(x), halved::<V, Product>(all);

@@ -10,7 +10,7 @@ use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind, Value};
 
 /// The most inner points whose values are kept: where they are the lanes, and where each has a tile of grid
-/// points.
+/// points. Threads do not share the phases of a Nest that keeps values, which with more points would pay.
 const POINTS: (u64, u64) = (16 << 10, 64);
 /// Bytes of the kept values of one grid point or one tile.
 const ROOM: u64 = 256 << 10;

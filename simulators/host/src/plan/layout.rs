@@ -10,7 +10,7 @@ const CHUNK: u64 = 1 << 16;
 
 impl Plan {
     /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of
-    /// 8 lanes, so that every tile is whole words; 8 words between tiles avoid cache set conflicts.
+    /// 16 lanes, so that every tile is whole words; 8 words between tiles avoid cache set conflicts.
     pub(super) fn lay_out(&mut self, reg_sizes: &[u8]) {
         let mut words = 0;
         let width = self.width;

@@ -2,13 +2,12 @@
 
 use super::super::affine::Lanes;
 use super::super::cache_hints::PREFETCH_FROM;
+use super::super::exec::VECTOR;
 use super::super::plan::{Access, Arg, FoldPlan, PhasePlan, Side, Slot, Work};
 use super::super::rows::Runs;
 use super::compile::Compiler;
 use workalike_kernels::nest::PhaseKind;
 
-/// Lanes of the widest vectors of f32.
-const VECTOR: usize = 16;
 /// Bytes of registers that should stay in the L1 cache.
 const CACHE: usize = 24 << 10;
 const WIDTHS: (usize, usize) = (128, 1024);
@@ -38,9 +37,9 @@ fn fold_bytes(fold: &FoldPlan) -> usize {
 
 /// Lanes of tiles that divide a longer row: within a row, loads are uniform or read memory in place.
 fn dividing(row: usize, width: usize) -> Option<usize> {
-    let tiles = row.div_ceil(width);
-    let even = (tiles..=2 * tiles).find(|tiles| row.is_multiple_of(VECTOR * tiles));
-    even.filter(|_| row > width).map(|tiles| row / tiles)
+    let most = width / VECTOR;
+    let lanes = (most.div_ceil(2).max(1)..=most).rev().map(|vectors| vectors * VECTOR);
+    lanes.filter(|_| row > width).find(|lanes| row.is_multiple_of(*lanes))
 }
 
 impl Compiler<'_> {
@@ -67,19 +66,22 @@ impl Compiler<'_> {
                 let tiles = inner_points.div_ceil(width as u64);
                 (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
             }
-            Side::Grid => self.row_lanes().and_then(|row| dividing(row, width)).unwrap_or(width),
+            Side::Grid => self.row_lanes(width).and_then(|row| dividing(row, width)).unwrap_or(width),
             _ => width,
         };
         (width, together.min(width as u64) as usize)
     }
 
-    /// Lanes of the shortest row that a load at affine addresses has.
-    fn row_lanes(&self) -> Option<usize> {
+    /// Lanes of the shortest row beyond `width` that a load at affine addresses has.
+    fn row_lanes(&self, width: usize) -> Option<usize> {
         let rows = self.accesses.iter().filter_map(|access| match &access.map.lanes {
-            Lanes::Rows(strides) if !access.store && access.dynamic.is_empty() => Some(strides.innermost().0),
+            // Other loads have a lane per row.
+            Lanes::Rows(strides) if !access.store && self.by_lane[access.reg as usize] => {
+                access.dynamic.is_empty().then(|| strides.innermost().0)
+            }
             _ => None,
         });
-        rows.min().and_then(|row| usize::try_from(row).ok())
+        rows.filter_map(|row| usize::try_from(row).ok()).filter(|row| *row > width).min()
     }
 
     /// Bytes of a lane of all that instructions on a tile read and write.

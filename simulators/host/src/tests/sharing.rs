@@ -213,3 +213,19 @@ fn sums_do_not_depend_on_threads() {
         }
     }
 }
+
+/// A kept value is in the frame of the thread that computed it, so threads share grid points, not chunks.
+#[test]
+fn chunks_of_phases_with_kept_values_are_not_shared() {
+    let (rows, columns) = (2000, 64);
+    let mut n = nests::softmax(rows, columns, DType::F32);
+    for operand in &mut n.operands {
+        operand.strides = vec![1, rows as i64];
+    }
+    let planned = plan(&n).unwrap();
+    assert_eq!(planned.kept.len(), 1);
+    assert!(planned.phases.iter().any(|phase| phase.steps > phase.chunk));
+    let memory = || Region::whole(Arc::new(HostMemory::new(4 * rows * columns).unwrap()) as _);
+    let bound = bind::Bound::new(&Arc::new(planned), &[memory(), memory()], 8, 1.0).unwrap();
+    assert!(bound.parallel() && !bound.shares_chunks());
+}
