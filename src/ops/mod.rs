@@ -243,7 +243,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     }
 
     /// What it reads along an axis of an input. An op whose readers need a part of its result may compute
-    /// only that. The values of inputs are those that constants and extents decide.
+    /// only that. An input has a value where constants and extents determine it.
     fn axis_read(&self, input: usize, axis: usize, inputs: &[Known]) -> AxisRead {
         let _ = (input, axis, inputs);
         AxisRead::All

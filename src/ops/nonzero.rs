@@ -52,7 +52,7 @@ impl NonZero {
     }
 
     fn positions(value: &Value) -> Result<Vec<i64>> {
-        /// Of elements as bits, of which `mask` has those that make a number.
+        /// The positions of elements whose bits under `mask`, all but the sign, are not 0.
         fn some<T: bytemuck::AnyBitPattern + std::ops::BitAnd<Output = T> + PartialEq>(
             bytes: &[u8],
             mask: T,

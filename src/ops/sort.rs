@@ -240,7 +240,7 @@ fn largest(x: &Variable, k: usize, axis: isize, gives: Sorted) -> Result<Vec<Var
     Variable::apply(Sort { axis, descending: true, first: Some(k), gives }, std::slice::from_ref(x))
 }
 
-/// The chosen axes as one, at the end; what is left of the others in front.
+/// The chosen axes as one, at the end; the other axes in front.
 fn axes_last(x: &Variable, axes: &[usize]) -> Result<Variable> {
     let kept: Vec<usize> = (0..x.ndim()).filter(|a| !axes.contains(a)).collect();
     let order: Vec<Option<usize>> = kept.iter().chain(axes).map(|&a| Some(a)).collect();

@@ -132,7 +132,7 @@ fn positions_that_are_taken_by_a_mask_are_not_computed() {
         let mut sim = f.optimize(Host::threads(1)).unwrap();
         let given = || args![vec![1f32, -1.0, 0.0, 3.0, -2.0, 5.0]];
         assert_eq!(sim.call(given()).unwrap()[0].to_vec::<f32>().unwrap(), [2.0, 6.0, 10.0]);
-        // Whoever says that it takes a mask, and does not, is given positions.
+        // An op that declares that it takes a mask, and then does not, gets positions.
         let plan = sim.explain();
         assert_eq!(plan.contains("library compress"), takes_mask, "{plan}");
         assert_eq!(plan.contains("library nonzero"), !takes_mask, "{plan}");

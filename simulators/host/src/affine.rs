@@ -231,8 +231,8 @@ impl Lanes {
         })
     }
 
-    /// The value at point `start`, less the base, and the step, if all steps among the `n` lanes from there on
-    /// are equal.
+    /// The value at point `start`, less the base, and the step, if all steps among the `n` lanes from
+    /// `start` on are equal.
     #[inline]
     pub(super) fn line(&self, start: u64, n: usize) -> Option<(i64, i64)> {
         match self {

@@ -1,5 +1,5 @@
-//! Plans that run more lanes than a tile at once, without the overhead per tile: those that only copy memory
-//! to memory, and those of one instruction that reads and writes contiguous memory in place.
+//! Plans that run more lanes than a tile at once, without the overhead per tile: copies from memory to
+//! memory, and single instructions that read and write contiguous memory in place.
 
 use super::affine::Lanes;
 use super::plan::rows::Through;

@@ -18,7 +18,7 @@ impl Real for f64 {}
 /// The number of bytes of an allocation that the system refused.
 pub(crate) type Refused = usize;
 
-/// Cholesky factorization of symmetric positive definite matrices of one order, one after the other.
+/// Cholesky factorization of symmetric positive definite matrices of one order. Its memory is reused.
 pub(crate) struct Llt {
     order: usize,
     scratch: MemBuffer,
@@ -67,7 +67,7 @@ fn below_diagonal(order: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..order).flat_map(|i| (0..i).map(move |j| (i, j)))
 }
 
-/// LU factorization with partial pivoting of square matrices of one order, one after the other.
+/// LU factorization with partial pivoting of square matrices of one order. Its memory is reused.
 pub(crate) struct Lu<T> {
     order: usize,
     /// The unit lower and the upper factor, column-major.
@@ -158,7 +158,7 @@ impl<T: Real> Lu<T> {
         triangular::solve_upper_triangular_in_place(factors, x, Par::Seq);
     }
 
-    /// The same for right-hand sides that lie one after the other, as do the solutions.
+    /// The same for contiguous right-hand sides and solutions: the columns of a column-major matrix.
     pub(crate) fn solve_columns(&self, b: &[T], x: &mut [T]) {
         if self.has_nan {
             x.fill(nan());
@@ -185,7 +185,7 @@ pub(crate) struct Triangle {
     pub(crate) transposed: bool,
     /// Its diagonal is not read, and taken to be 1.
     pub(crate) unit_diagonal: bool,
-    /// Right-hand sides lie one after the other; else they are the columns of a row-major matrix.
+    /// Right-hand sides are contiguous; otherwise they are the columns of a row-major matrix.
     pub(crate) sides_are_rows: bool,
 }
 

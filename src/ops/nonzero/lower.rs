@@ -35,7 +35,7 @@ pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node,
     Ok(vec![found])
 }
 
-/// The mask cut into blocks, which find their positions side by side.
+/// The mask cut into blocks, whose positions are found in parallel.
 struct Blocks {
     mask: View,
     len: u64,

@@ -17,8 +17,8 @@
 //!   device supports it;
 //! - [`horizontal_fusion`]: small Nests over the same points that do not depend on each other become one
 //!   launch;
-//! - [`operand_layout`]: an operand that a reduction reads with a stride, many times, is transposed first, for
-//!   a tile interpreter;
+//! - [`operand_layout`]: an operand that a reduction reads with a stride, many times, is transposed first,
+//!   for a tile interpreter;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod constants;

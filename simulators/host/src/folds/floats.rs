@@ -120,8 +120,8 @@ unsafe fn tree<B: Blocks>(blocks: B, n: usize) -> B::Folded {
         if n <= B::MOST {
             return blocks.block(0, n);
         }
-        // A stack of folds, each of twice as many blocks as the next one: one per bit of the number of blocks.
-        // It is initialized up to `height` only, which is faster for short rows.
+        // A stack of folds, one per bit of the number of blocks: each is of twice the blocks of the next. It
+        // is initialized up to `height` only, which is faster for short rows.
         let mut stack = [MaybeUninit::<B::Folded>::uninit(); DEPTH];
         let (mut height, mut from, mut count) = (0, 0, 0usize);
         while from < n {

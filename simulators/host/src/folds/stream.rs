@@ -211,8 +211,8 @@ pub(crate) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64,
 }
 
 impl Run<'_> {
-    /// `n` elements from `first` on of rows of a stream. `rows`: the first row, and the step to each next one;
-    /// `at`: room for the addresses of as many rows, of both operands.
+    /// Elements `first..first + n` of rows of a stream. `rows`: the first row, and the step from row to row.
+    /// `at`: memory for the addresses of the rows of both operands.
     pub(super) fn operands<'a>(
         &self,
         stream: &Stream,

@@ -209,8 +209,8 @@ impl Cumulating {
     #[inline(always)]
     unsafe fn elements<'a, X>(&self, first: usize, count: usize) -> (&'a [X], &'a mut [X]) {
         let (source, target) = (self.source.cast::<X>(), self.target.cast::<X>());
-        // SAFETY: the caller guarantees these elements, aligned, that nobody writes the source, and that no
-        // other thread uses this part of the target, which does not overlap the source. All bits are valid
+        // SAFETY: the caller guarantees these elements, aligned, that no thread writes the source, and that
+        // no other thread uses this part of the target, which does not overlap the source. All bits are valid
         // numbers, and bools stay bools.
         unsafe { (from_raw_parts(source.add(first), count), from_raw_parts_mut(target.add(first), count)) }
     }

@@ -83,8 +83,8 @@ fn method(s: &Sorting) -> Method {
     }
 }
 
-/// Bytes of scratch memory of a row: its keys, or positions in the order of one digit, or twice the elements to
-/// keep.
+/// Bytes of scratch memory of a row: its keys, its positions in the order of one digit, or twice the elements
+/// to keep.
 fn row_bytes(s: &Sorting) -> u64 {
     let size = s.dtype.size() as u64;
     let placed = if size == 8 { 16 } else { 8 };

@@ -1,5 +1,5 @@
-//! Radix sorts of elements of 8 and 16 bits: stable, by counting the elements of each digit of 8 bits, from the
-//! low digit to the high one.
+//! Radix sorts of elements of 8 and 16 bits: stable, by counting the elements of each digit of 8 bits, from
+//! the low digit to the high one.
 
 use super::super::keys::{Key, Sortable};
 use super::{Row, Sorter};
