@@ -170,17 +170,18 @@ impl Run<'_> {
         if !inner {
             locate(from, &plan.extents[axes.clone()], &mut frame.coordinates[axes.clone()]);
         }
+        let folds = &plan.folds[phase.folds.clone()];
         let one_by_one = inner && phase.kind == PhaseKind::Ordered && self.bound.one_by_one;
         for step in from..to {
             frame.step = step as usize;
+            frame.folded = step - from;
             let (start, lanes) = tile(step);
             let each = if one_by_one { 1 } else { lanes.max(1) };
             for lane in (0..lanes).step_by(each) {
                 let start = start + lane as u64;
+                folds.iter().for_each(|fold| self.start(frame, fold, phase.side, full));
                 self.work(frame, phase, &phase.body, start, each);
-                for fold in &plan.folds[phase.folds.clone()] {
-                    self.push(frame, fold, phase.side, step - from, (full, each));
-                }
+                folds.iter().for_each(|fold| self.push(frame, fold, phase.side, (full, each)));
                 self.stores(frame, phase, start, each, false);
             }
             if !inner {

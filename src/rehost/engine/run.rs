@@ -118,5 +118,6 @@ impl Engine {
 }
 
 fn not_run(method: &str) -> Error {
-    Error::Internal(format!("method {method} has no Program to run or to read"))
+    let message = "it has not run yet: call it before its results are read".into();
+    Error::Call { function: method.into(), message }
 }

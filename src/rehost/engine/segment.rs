@@ -66,25 +66,30 @@ fn with_kernels<'p>(
     })
 }
 
+/// A step as a part by itself.
+fn part<'p>(program: &'p Program, step: &'p Step, kernels: &'p [usize]) -> Result<Part<'p>, String> {
+    let on_device = match (step, kernels) {
+        (Step::Nest { buffers, .. }, &[kernel]) => DeviceStep::Nest(kernel, buffers),
+        (Step::Nest { nest, .. }, _) => return Err(format!("{} has {} kernels", nest.name, kernels.len())),
+        (Step::Library(library), _) => DeviceStep::Library(library),
+        (Step::Host(node), _) => return Ok(Part::Host(node)),
+    };
+    let device = program.device_of(step)?.unwrap_or_default();
+    Ok(Part::Segment { device, steps: vec![on_device] })
+}
+
 /// A Program cut at its host nodes, and where the device changes.
 fn parts<'p>(program: &'p Program, kernels: &'p [usize]) -> Result<Vec<Part<'p>>> {
     let mut parts = Vec::new();
     for (step, kernels) in with_kernels(program, kernels) {
-        let on_device = match (step, kernels) {
-            (Step::Nest { buffers, .. }, &[kernel]) => DeviceStep::Nest(kernel, buffers),
-            (Step::Nest { nest, .. }, _) => {
-                return Err(Error::Internal(format!("{} has {} kernels", nest.name, kernels.len())));
+        let next = part(program, step, kernels).map_err(Error::Internal)?;
+        match (parts.last_mut(), next) {
+            (Some(Part::Segment { device: last, steps: all }), Part::Segment { device, steps })
+                if *last == device =>
+            {
+                all.extend(steps);
             }
-            (Step::Library(library), _) => DeviceStep::Library(library),
-            (Step::Host(node), _) => {
-                parts.push(Part::Host(node));
-                continue;
-            }
-        };
-        let device = program.device_of(step).map_err(Error::Internal)?.unwrap_or_default();
-        match parts.last_mut() {
-            Some(Part::Segment { device: last, steps }) if *last == device => steps.push(on_device),
-            _ => parts.push(Part::Segment { device, steps: vec![on_device] }),
+            (_, next) => parts.push(next),
         }
     }
     Ok(parts)

@@ -64,9 +64,12 @@ macro_rules! blocks {
                 // at every place, or a block of them where the size is 0. It guarantees the processor too.
                 unsafe {
                     $(let (mut $x, mut $mask) = (V::zero(), V::never());)+
-                    for &Code { step, place } in code {
-                        let place = places[place as usize % PLACES];
-                        let at = place.at.wrapping_add(place.size * lane);
+                    for &Code { step, place, with } in code {
+                        let here = |place: u8| {
+                            let place = places[place as usize % PLACES];
+                            place.at.wrapping_add(place.size * lane)
+                        };
+                        let at = here(place);
                         let size = V::LANES * size_of::<V::Item>();
                         macro_rules! part { ($i:literal) => { at.wrapping_add($i * size).cast::<V::Item>() } }
                         macro_rules! other { ($i:literal) => { V::load(part!($i)) } }
@@ -77,6 +80,12 @@ macro_rules! blocks {
                             Step::LoadMask => { $($mask = V::load_truth(bits!($k));)+ }
                             Step::StoreMask => { $(V::store_truth($mask, bits!($k));)+ }
                             Step::Add => { $($x = $x.add(other!($k));)+ }
+                            Step::AddProduct => {
+                                let with = here(with);
+                                macro_rules! sum { ($i:literal) => { V::load(with.wrapping_add($i * size).cast()) } }
+                                $($x = sum!($k).add_product($x, other!($k));)+
+                            }
+                            Step::AddSquare => { $($x = other!($k).add_product($x, $x);)+ }
                             Step::Sub => { $($x = $x.sub(other!($k));)+ }
                             Step::SubOther => { $($x = other!($k).sub($x);)+ }
                             Step::Mul => { $($x = $x.mul(other!($k));)+ }

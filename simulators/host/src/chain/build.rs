@@ -4,8 +4,9 @@ use super::super::plan::facts::Facts;
 use super::super::plan::patterns::each_used;
 use super::{Chain, Code, PLACES, SLOTS, Step, lanes};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use workalike_kernels::DType;
-use workalike_kernels::nest::Inst;
+use workalike_kernels::nest::{Fold, Inst};
 use workalike_kernels::ops;
 
 /// The kind of an instruction of a chain.
@@ -18,12 +19,14 @@ enum Kind {
     Compare(Step, Step),
     Where,
     Ones,
+    /// A fold of its argument, or of the product of two: the step for the accumulator and the value.
+    Fold(Step),
 }
 
-/// An instruction of a chain.
+/// An instruction of a chain, or a fold at its end.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Member {
-    /// Its value.
+    /// Its value; of a fold its accumulator, numbered after the values.
     pub(in super::super) id: usize,
     /// The dtype of the chain, f32 or f64.
     pub(in super::super) dtype: DType,
@@ -68,6 +71,24 @@ impl Member {
         };
         (lanes(dtype) > 0).then_some(Member { id: i, dtype, kind, args })
     }
+
+    /// A fold of a value, or of the product of two, into the accumulator `id`, if chains have a step for it.
+    fn fold(fold: Fold, id: usize, dtype: DType, args: Vec<usize>) -> Option<Member> {
+        // The result has the bits of the fold's own loop: the accumulator first, then the value.
+        let step = match (fold, &args[..]) {
+            (Fold::Sum, [_]) => Step::Add,
+            (Fold::Sum, _) => Step::AddProduct,
+            (Fold::Product, _) => Step::Mul,
+            (Fold::Max, _) => Step::MaxOther,
+            (Fold::Min, _) => Step::MinOther,
+            (Fold::ArgMax | Fold::ArgMin, _) => return None,
+        };
+        Some(Member { id, dtype, kind: Kind::Fold(step), args })
+    }
+
+    fn is_fold(&self) -> bool {
+        matches!(self.kind, Kind::Fold(_))
+    }
 }
 
 /// Instructions that are done together.
@@ -77,12 +98,36 @@ pub(in super::super) enum Group {
 }
 
 impl Group {
-    /// Calls `then` for each instruction.
+    /// Calls `then` for each instruction; folds are none.
     pub(in super::super) fn each(&self, mut then: impl FnMut(usize)) {
         match self {
             Group::One(i) => then(*i),
-            Group::Chain(members) => members.iter().for_each(|m| then(m.id)),
+            Group::Chain(members) => members.iter().filter(|m| !m.is_fold()).for_each(|m| then(m.id)),
         }
+    }
+
+    /// Adds a fold to a group that computes one of its `args`; says whether it could.
+    pub(in super::super) fn add_fold(
+        &mut self,
+        (insts, facts): (&[Inst], &Facts),
+        (fold, id): (Fold, usize),
+        args: &[usize],
+    ) -> bool {
+        let mut members = match self {
+            Group::One(i) => Member::new(insts, facts, *i).into_iter().collect(),
+            Group::Chain(members) => std::mem::take(members),
+        };
+        let dtype = members.first().map(|m| m.dtype);
+        // A comparison's result is a mask.
+        let numbers = args.iter().all(|arg| Some(facts.dtypes[*arg].register()) == dtype);
+        let member = dtype.filter(|_| numbers).and_then(|dtype| Member::fold(fold, id, dtype, args.to_vec()));
+        let added = member.is_some();
+        members.extend(member);
+        match self {
+            Group::One(_) if !added => {}
+            _ => *self = Group::Chain(members),
+        }
+        added
     }
 }
 
@@ -151,8 +196,8 @@ fn schedule(members: &[Member]) -> Vec<&Member> {
     sequence
 }
 
-/// A step, and the value at its place, if it reads one.
-type Draft = (Step, Option<usize>);
+/// A step, and the values at its places, if it reads any.
+type Draft = (Step, [Option<usize>; 2]);
 
 /// The values that a chain holds in registers.
 #[derive(Default)]
@@ -167,10 +212,14 @@ impl Registers {
         let mut code = Vec::new();
         let mut load_mask = |condition: usize, code: &mut Vec<Draft>| {
             if self.mask != Some(condition) {
-                code.push((Step::LoadMask, Some(condition)));
+                code.push((Step::LoadMask, [Some(condition), None]));
                 self.mask = Some(condition);
             }
         };
+        if let Kind::Fold(step) = member.kind {
+            self.fold(step, member, &mut code);
+            return code;
+        }
         // The step for the accumulator and a place, the step for the reverse, and the values of both.
         let (step, other, first, second) = match (member.kind, &member.args[..]) {
             (Kind::Binary(step, other) | Kind::Compare(step, other), &[a, b]) => (step, other, a, Some(b)),
@@ -181,7 +230,7 @@ impl Registers {
             (Kind::Unary(step), &[a, ..]) => (step, step, a, None),
             (_, &[condition, ..]) => {
                 load_mask(condition, &mut code);
-                code.push((Step::Ones, None));
+                code.push((Step::Ones, [None; 2]));
                 self.accumulator = Some(member.id);
                 return code;
             }
@@ -189,14 +238,14 @@ impl Registers {
         };
         let kept = match second {
             Some(second) if self.accumulator == Some(second) && first != second => {
-                code.push((other, Some(first)));
+                code.push((other, [Some(first), None]));
                 second
             }
             _ => {
                 if self.accumulator != Some(first) {
-                    code.push((Step::Load, Some(first)));
+                    code.push((Step::Load, [Some(first), None]));
                 }
-                code.push((step, second));
+                code.push((step, [second, None]));
                 first
             }
         };
@@ -205,59 +254,102 @@ impl Registers {
         self.mask = if compares { Some(member.id) } else { self.mask };
         code
     }
+
+    /// The steps of a fold.
+    fn fold(&mut self, step: Step, member: &Member, code: &mut Vec<Draft>) {
+        let [value, factor] = [0, 1].map(|at| member.args.get(at).copied());
+        let swap = factor.is_some() && self.accumulator == factor;
+        let (first, second) = if swap { (factor, value) } else { (value, factor) };
+        if self.accumulator != first {
+            code.push((Step::Load, [first, None]));
+        }
+        let into = Some(member.id);
+        code.push(match second {
+            Some(_) if second == first => (Step::AddSquare, [into, None]),
+            Some(_) => (step, [second, into]),
+            None => (step, [into, None]),
+        });
+        self.accumulator = into;
+    }
 }
 
-/// The chain of these members, with the values of its arguments and its results (those used `outside`).
-/// `None` if it needs too many places. `size` gives the bytes of a lane of a value.
+/// A chain, and the values at its places.
+pub(in super::super) struct Built {
+    pub(in super::super) chain: Chain,
+    pub(in super::super) arguments: Vec<usize>,
+    /// The accumulators of its folds.
+    pub(in super::super) folds: Vec<usize>,
+    /// The members' values that are used outside.
+    pub(in super::super) results: Vec<usize>,
+}
+
+/// The values that drafts read from a place: those that no member computes, and of each the last position that
+/// reads it.
+fn reads(members: &[Member], drafts: &[Vec<Draft>]) -> (Vec<usize>, HashMap<usize, usize>) {
+    let (mut arguments, mut last) = (Vec::new(), HashMap::new());
+    for (position, draft) in drafts.iter().enumerate() {
+        for value in draft.iter().flat_map(|(_, values)| values).flatten() {
+            last.insert(*value, position);
+            if !members.iter().any(|m| m.id == *value) && !arguments.contains(value) {
+                arguments.push(*value);
+            }
+        }
+    }
+    (arguments, last)
+}
+
+/// The chain of these members. `None` if it needs too many places. `outside` tells which values are used
+/// elsewhere, `size` gives the bytes of a lane of a value.
 pub(in super::super) fn build(
     members: &[Member],
     outside: impl Fn(usize) -> bool,
     size: impl Fn(usize) -> u8,
-) -> Option<(Chain, Vec<usize>, Vec<usize>)> {
+) -> Option<Built> {
+    let dtype = members.first()?.dtype;
     let sequence = schedule(members);
     let mut registers = Registers::default();
     let drafts: Vec<Vec<Draft>> = sequence.iter().map(|member| registers.steps(member)).collect();
-    // The values that are read from a place, with the last position that does.
-    let mut last_reads: HashMap<usize, usize> = HashMap::new();
-    let mut arguments: Vec<usize> = Vec::new();
-    for (position, draft) in drafts.iter().enumerate() {
-        for value in draft.iter().filter_map(|(_, value)| *value) {
-            last_reads.insert(value, position);
-            if !members.iter().any(|m| m.id == value) && !arguments.contains(&value) {
-                arguments.push(value);
-            }
-        }
-    }
-    let results: Vec<usize> = sequence.iter().map(|m| m.id).filter(|id| outside(*id)).collect();
-    let given = arguments.len() + results.len();
+    let (arguments, last_reads) = reads(members, &drafts);
+    let folds: Vec<usize> = sequence.iter().filter(|m| m.is_fold()).map(|m| m.id).collect();
+    let is_result = |m: &&&Member| !m.is_fold() && outside(m.id);
+    let results: Vec<usize> = sequence.iter().filter(is_result).map(|m| m.id).collect();
+    let given = arguments.len() + folds.len() + results.len();
     if given + SLOTS > PLACES {
         return None;
     }
-    let with_places = arguments.iter().chain(&results).enumerate();
+    let with_places = arguments.iter().chain(&folds).chain(&results).enumerate();
     let mut places: HashMap<usize, u8> = with_places.map(|(place, value)| (*value, place as u8)).collect();
     let mut slots: Vec<Option<usize>> = vec![None; SLOTS];
     let mut code = Vec::new();
     for (position, (member, draft)) in sequence.iter().zip(drafts).enumerate() {
-        let place_of = |value: usize| places.get(&value).copied().unwrap_or(0);
-        code.extend(draft.iter().map(|(step, value)| Code { step: *step, place: value.map_or(0, place_of) }));
+        let place_of =
+            |value: Option<usize>| value.and_then(|value| places.get(&value).copied()).unwrap_or(0);
+        code.extend(draft.into_iter().map(|(step, [place, with])| Code {
+            step,
+            place: place_of(place),
+            with: place_of(with),
+        }));
         let is_read_after = |value: &usize| last_reads.get(value).is_some_and(|last| *last > position);
         for slot in &mut slots {
             slot.take_if(|value| !is_read_after(value));
         }
-        if !outside(member.id) {
+        let place = match places.entry(member.id) {
+            Entry::Occupied(place) => *place.get(),
             // Only values that are read after they have left the accumulator need a slot.
-            if !is_read_after(&member.id) {
-                continue;
+            Entry::Vacant(_) if !is_read_after(&member.id) => continue,
+            Entry::Vacant(place) => {
+                let slot = slots.iter().position(Option::is_none)?;
+                slots[slot] = Some(member.id);
+                *place.insert((given + slot) as u8)
             }
-            let slot = slots.iter().position(Option::is_none)?;
-            slots[slot] = Some(member.id);
-            places.insert(member.id, (given + slot) as u8);
-        }
+        };
         let is_mask = matches!(member.kind, Kind::Compare(..));
         let step = if is_mask { Step::StoreMask } else { Step::Store };
-        code.push(Code { step, place: places.get(&member.id).copied().unwrap_or(0) });
+        code.push(Code { step, place, with: 0 });
     }
-    let sizes = arguments.iter().chain(&results).map(|value| size(*value)).collect();
-    let chain = Chain { dtype: members.first()?.dtype, code, sizes, arguments: arguments.len() };
-    Some((chain, arguments, results))
+    let sizes = arguments.iter().map(|value| size(*value));
+    let sizes = sizes.chain(folds.iter().map(|_| dtype.size() as u8));
+    let sizes = sizes.chain(results.iter().map(|value| size(*value))).collect();
+    let chain = Chain { dtype, code, sizes, arguments: arguments.len(), folds: folds.len() };
+    Some(Built { chain, arguments, folds, results })
 }

@@ -13,7 +13,7 @@ mod build;
 #[cfg(test)]
 mod tests;
 
-pub(super) use build::{Group, Member, build, chains};
+pub(super) use build::{Built, Group, Member, build, chains};
 
 use workalike_kernels::DType;
 use workalike_kernels::level::{Level, level};
@@ -27,6 +27,10 @@ pub(super) enum Step {
     StoreMask,
     /// `accumulator + place`. For steps that do not commute, `Other` swaps: `place - accumulator`.
     Add,
+    /// `accumulator * place + with`: a fold of products.
+    AddProduct,
+    /// `accumulator * accumulator + place`.
+    AddSquare,
     Sub,
     SubOther,
     Mul,
@@ -54,11 +58,12 @@ pub(super) enum Step {
     Ones,
 }
 
-/// A step and its place.
+/// A step, its place, and the second place of a step that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code {
     pub(super) step: Step,
     pub(super) place: u8,
+    pub(super) with: u8,
 }
 
 /// Lanes at an address. `size`: bytes from one lane of the tile to the next; 0 for slots and uniform values,
@@ -81,14 +86,16 @@ pub(super) const UNIFORM: usize = SLOT / 4;
 /// Vectors of a block: enough to hide the latency of dependent steps.
 const MANY: usize = 8;
 
-/// A chain's code. Its places are the arguments, then the results, then the slots.
+/// A chain's code. Its places are the arguments, then the accumulators of folds, then the results, then the
+/// slots.
 pub(super) struct Chain {
     pub(super) dtype: DType,
     pub(super) code: Vec<Code>,
-    /// Bytes of a lane of each argument and result; the rest are slots.
+    /// Bytes of a lane of each argument, accumulator and result; the rest are slots.
     pub(super) sizes: Vec<u8>,
-    /// The number of arguments.
+    /// The number of arguments, and of accumulators: these are read and written.
     pub(super) arguments: usize,
+    pub(super) folds: usize,
 }
 
 /// Memory for slots, or for the lanes of a tile that is shorter than a vector.
@@ -103,11 +110,12 @@ impl Chain {
         self.code.iter().filter(|c| !moves.contains(&c.step)).count()
     }
 
-    /// Runs over `n` lanes. The caller sets the places of arguments and results; this sets the slots.
+    /// Runs over `n` lanes. The caller sets the places of arguments, accumulators and results; this sets the
+    /// slots.
     ///
     /// # Safety
-    /// Arguments must be readable and results writable for `n` lanes of their sizes; no result may overlap
-    /// another or an argument. An argument of size 0 must be readable for a slot, or for `n` lanes if that is
+    /// Arguments must be readable, results writable, accumulators both, for `n` lanes of their sizes; no
+    /// result or accumulator may overlap another or an argument. An argument of size 0 must be readable for a slot, or for `n` lanes if that is
     /// less.
     #[inline]
     pub(super) unsafe fn run(&self, places: &mut [Place; PLACES], n: usize) {
@@ -120,9 +128,36 @@ impl Chain {
             // SAFETY: the caller guarantees the same of arguments and results; the other places are slots.
             return unsafe { self.short(places, &mut room, n) };
         }
+        if self.folds > 0 {
+            // SAFETY: the caller guarantees the same of arguments, accumulators and results.
+            return unsafe { self.once(places, &mut room, n) };
+        }
         // SAFETY: the caller guarantees `n` lanes of arguments and results; the others are slots, as large as
         // a block, which the code writes before it reads them.
         unsafe { run(self.dtype, &self.code, places, n) };
+    }
+
+    /// Runs every lane once, in blocks that do not overlap: an accumulator must not take a lane twice.
+    ///
+    /// # Safety
+    /// Same as [`Chain::run`].
+    #[inline]
+    unsafe fn once(&self, places: &mut [Place; PLACES], room: &mut Room, n: usize) {
+        let (vector, mut left) = (lanes(self.dtype), n);
+        for block in [MANY * vector, vector] {
+            let whole = left / block * block;
+            if whole > 0 {
+                // SAFETY: the caller guarantees the lanes up to `n`, of which `left` come from here on; they
+                // are whole blocks, so none overlaps another.
+                unsafe { run(self.dtype, &self.code, places, whole) };
+                places.iter_mut().for_each(|place| place.at = place.at.wrapping_add(place.size * whole));
+                left -= whole;
+            }
+        }
+        if left > 0 {
+            // SAFETY: likewise for the last lanes, fewer than a vector.
+            unsafe { self.short(places, room, left) };
+        }
     }
 
     /// Runs fewer lanes than a vector has, in copies that are padded to a vector.
@@ -135,9 +170,9 @@ impl Chain {
         let given = *places;
         for (k, (place, slot)) in places.iter_mut().zip(&mut room.0).enumerate() {
             let to: *mut u8 = slot.as_mut_ptr().cast();
-            if k < self.arguments {
-                // SAFETY: a slot has room for a vector; the caller guarantees `n` lanes of the argument,
-                // which are fewer.
+            if k < self.arguments + self.folds {
+                // SAFETY: a slot has room for a vector; the caller guarantees `n` lanes at the place, which
+                // are fewer.
                 unsafe {
                     to.write_bytes(0, VECTOR);
                     std::ptr::copy_nonoverlapping(place.at, to, n * self.sizes[k] as usize);
@@ -145,8 +180,8 @@ impl Chain {
             }
             *place = Place { at: to, size: 0 };
         }
-        // SAFETY: all places are slots now; those of arguments hold a vector, and the others are written
-        // before they are read.
+        // SAFETY: all places are slots now; those of arguments and accumulators hold a vector, and the others
+        // are written before they are read.
         unsafe { run(self.dtype, &self.code, places, lanes(self.dtype)) };
         let results = given.iter().zip(places.iter()).zip(&self.sizes).skip(self.arguments);
         for ((to, from), &size) in results {

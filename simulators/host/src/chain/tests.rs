@@ -1,13 +1,16 @@
 //! Every step at every level of this processor, against plain Rust.
 
 use super::*;
+use workalike_kernels::level::BASELINE_FMA;
 
-const ALL: [Step; 26] = [
+const ALL: [Step; 28] = [
     Step::Load,
     Step::Store,
     Step::LoadMask,
     Step::StoreMask,
     Step::Add,
+    Step::AddProduct,
+    Step::AddSquare,
     Step::Sub,
     Step::SubOther,
     Step::Mul,
@@ -91,7 +94,7 @@ macro_rules! of_float {
                             (Step::Store, 3),
                             (Step::StoreMask, 4),
                         ];
-                        let code = code.map(|(step, place)| Code { step, place });
+                        let code = code.map(|(step, place)| Code { step, place, with: 0 });
                         // SAFETY: the level was detected; all places hold 512 lanes, and no place is both
                         // read and written.
                         unsafe { run(&code, &places, n) };
@@ -101,6 +104,10 @@ macro_rules! of_float {
                             let value = match step {
                                 Step::Load => y,
                                 Step::Add => x + y,
+                                Step::AddProduct if at > Level::Baseline || BASELINE_FMA => x.mul_add(y, x),
+                                Step::AddProduct => x + x * y,
+                                Step::AddSquare if at > Level::Baseline || BASELINE_FMA => x.mul_add(x, y),
+                                Step::AddSquare => y + x * x,
                                 Step::Sub => x - y,
                                 Step::SubOther => y - x,
                                 Step::Mul => x * y,

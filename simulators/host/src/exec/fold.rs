@@ -6,37 +6,41 @@ use super::super::tile_io;
 use super::{Frame, Run, view_mut};
 
 impl Run<'_> {
-    /// Folds the current tile of `n` lanes into the top of the fold's stack, after `count` tiles. `full`:
-    /// lanes of a full tile.
-    pub(super) fn push(
-        &self,
-        frame: &Frame,
-        fold: &FoldPlan,
-        side: Option<Side>,
-        count: u64,
-        (full, n): (usize, usize),
-    ) {
-        let full = fold.lanes(side, full);
-        let block = fold.kernel.block;
-        let (top, fresh) = Cascade::after(count).top(block);
-        let at = frame.at(fold.stack + top * fold.tile_words);
+    /// The accumulator at the top of the fold's stack, and whether it has to start from the identity.
+    pub(super) fn accumulator(&self, frame: &Frame, fold: &FoldPlan) -> (*mut u64, bool) {
+        let (top, fresh) = Cascade::after(frame.folded).top(fold.kernel.block);
+        (frame.at(fold.stack + top * fold.tile_words), fresh)
+    }
+
+    /// Prepares the top of the fold's stack for the next tile. `full`: lanes of a full tile.
+    pub(super) fn start(&self, frame: &Frame, fold: &FoldPlan, side: Option<Side>, full: usize) {
+        let (at, fresh) = self.accumulator(frame, fold);
         if fresh {
             // SAFETY: an accumulator of this frame, with room for a full tile.
-            unsafe { start(at, fold, full) };
+            unsafe { start(at, fold, fold.lanes(side, full)) };
         }
-        // SAFETY: the phase's instructions ran at these lanes; accumulators are tiles of this frame that
-        // overlap no value.
-        let ((into, into_index), value, other) = unsafe {
-            let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
-            (accumulator(at, fold), self.value(frame, fold.value, n), other)
-        };
-        if side == Some(Side::Inner) && fold.kernel.goes_across() {
-            fold.kernel.across(into, value, other, n);
-        } else {
-            fold.kernel.vertical(into, into_index, value, other, n);
+    }
+
+    /// Folds the current tile of `n` lanes into the top of the fold's stack, unless a chain did, and counts
+    /// it.
+    pub(super) fn push(&self, frame: &Frame, fold: &FoldPlan, side: Option<Side>, (full, n): (usize, usize)) {
+        let (at, _) = self.accumulator(frame, fold);
+        if let Some(value) = fold.value {
+            // SAFETY: the phase's instructions ran at these lanes; accumulators are tiles of this frame that
+            // overlap no value.
+            let ((into, into_index), value, other) = unsafe {
+                let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
+                (accumulator(at, fold), self.value(frame, value, n), other)
+            };
+            if side == Some(Side::Inner) && fold.kernel.goes_across() {
+                fold.kernel.across(into, value, other, n);
+            } else {
+                fold.kernel.vertical(into, into_index, value, other, n);
+            }
         }
-        let merges = Cascade::after(count).pushed(block);
-        self.merge(frame, fold, fold.stack, top, merges, full);
+        let mut cascade = Cascade::after(frame.folded);
+        let (top, _) = cascade.top(fold.kernel.block);
+        self.merge(frame, fold, fold.stack, top, cascade.pushed(fold.kernel.block), fold.lanes(side, full));
     }
 
     /// Folds the stack of a chunk of `count` tiles into its bottom.

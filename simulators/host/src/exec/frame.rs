@@ -9,12 +9,16 @@ pub(crate) struct Frame {
     pub(crate) coordinates: Vec<u64>,
     /// The lanes of each load of the current plan.
     pub(super) loads: Vec<*const u8>,
+    /// Whether all lanes of a load are one element, of which only the first lanes are there.
+    pub(super) uniform: Vec<bool>,
     /// Which stores of the current phase an instruction has already done.
     pub(crate) stored: Vec<bool>,
     /// The lane of fold results that belongs to the current grid point.
     pub(super) lane: usize,
     /// The current step of a phase, which addresses kept values.
     pub(super) step: usize,
+    /// Tiles of the current chunk that were folded.
+    pub(super) folded: u64,
 }
 
 // SAFETY: `loads` point into this frame or into memory that the recording locks; only the thread that runs
@@ -35,9 +39,11 @@ impl Frame {
             block: HostMemory::new(words as u64 * 8)?,
             coordinates: vec![0; axes],
             loads: vec![std::ptr::null(); loads],
+            uniform: vec![false; loads],
             stored: vec![false; stores],
             lane: 0,
             step: 0,
+            folded: 0,
         })
     }
 

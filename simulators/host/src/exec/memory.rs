@@ -1,6 +1,7 @@
 //! Loads and stores of tiles.
 
 use super::super::cache_hints;
+use super::super::chain::UNIFORM;
 use super::super::plan::{Access, PhasePlan};
 use super::super::tile_io;
 use super::{Frame, Run};
@@ -32,6 +33,9 @@ impl Run<'_> {
             let element = access.map.base(&frame.coordinates) + value;
             base.wrapping_offset(element as isize * access.touch.dtype.size() as isize)
         };
+        let few = access.few && matches!(line, Some((_, 0)));
+        let n = if few { n.min(UNIFORM) } else { n };
+        frame.uniform[id as usize] = few;
         let at = match line {
             Some((value, 1)) if self.bound.direct[id as usize] => {
                 let at = element(value);

@@ -81,9 +81,15 @@ impl Run<'_> {
         let mut places = [Place { at: std::ptr::null_mut(), size: 0 }; PLACES];
         let (given, rest) = places.split_at_mut(work.args.len());
         for (place, (arg, same)) in given.iter_mut().zip(&work.args) {
+            let same = *same || matches!(arg.slot, Slot::Load(access) if frame.uniform[access as usize]);
             // SAFETY: the plan orders instructions, so the argument's ran before; the slice ends here.
             let at = unsafe { self.value(frame, *arg, n) }.as_ptr().cast_mut().cast();
-            *place = Place { at, size: if *same { 0 } else { arg.size as usize } };
+            *place = Place { at, size: if same { 0 } else { arg.size as usize } };
+        }
+        let (accumulators, rest) = rest.split_at_mut(work.folds.len());
+        for (place, fold) in accumulators.iter_mut().zip(&work.folds) {
+            let fold = &self.plan.folds[*fold];
+            *place = Place { at: self.accumulator(frame, fold).0.cast(), size: fold.dtype.register().size() };
         }
         for (place, out) in rest.iter_mut().zip(&work.outs) {
             // SAFETY: this instruction runs now; the slice ends here.
@@ -91,7 +97,8 @@ impl Run<'_> {
             *place = Place { at, size: out.size as usize };
         }
         // SAFETY: values and results are views of `n` lanes; uniform arguments have `n` or `UNIFORM` lanes.
-        // Liveness gave no result the register of an argument.
+        // Accumulators have room for a tile, `steps` started them, and they are disjoint from all else in the
+        // frame. Liveness gave no result the register of an argument.
         unsafe { work.chain.run(&mut places, n) };
     }
 

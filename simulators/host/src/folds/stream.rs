@@ -124,12 +124,13 @@ impl Memory<'_> {
 
     /// The value of a fold and its factor.
     fn sources(&self, side: Side, fold: &FoldPlan) -> Option<(Source, Option<Source>)> {
-        let Some(factor) = fold.factor else { return Some((self.source(fold.value, false)?, None)) };
-        let (value, other) = match (self.source(fold.value, false), self.source(factor, false)) {
+        let first = fold.value?;
+        let Some(factor) = fold.factor else { return Some((self.source(first, false)?, None)) };
+        let (value, other) = match (self.source(first, false), self.source(factor, false)) {
             (Some(value), Some(other)) => (value, other),
             // The factors of a product may be swapped.
             (Some(value), None) if side == Side::Grid => (value, self.source(factor, true)?),
-            (None, Some(value)) if side == Side::Grid => (value, self.source(fold.value, true)?),
+            (None, Some(value)) if side == Side::Grid => (value, self.source(first, true)?),
             _ => return None,
         };
         (other.size == value.size).then_some((value, Some(other)))
@@ -159,7 +160,9 @@ pub(crate) fn streams(
                 let loops = test_loops(*kind, memory.stored(*load)?, fold.dtype, *test)?;
                 (How::Fold(loops), (memory.source(*load, false)?, None))
             }
-            None => (how(side, *kind, fold, memory.stored(fold.value)?, index)?, memory.sources(side, fold)?),
+            None => {
+                (how(side, *kind, fold, memory.stored(fold.value?)?, index)?, memory.sources(side, fold)?)
+            }
         };
         Some(Stream { fold: first + at, how, value, other, absorbing: absorbing(*kind, fold.dtype) })
     };

@@ -39,6 +39,7 @@ impl Compiler<'_> {
         self.accesses.push(Access {
             runs,
             through: None,
+            few: false,
             map,
             strides: if store { strides.swapped() } else { strides },
             touch: touch.clone(),

@@ -135,8 +135,15 @@ impl<'a> Compiler<'a> {
         let order = Order::new(&scope);
         let (before, mut body) = self.instructions(&mut scope, &order)?;
         let first_fold = self.folds.len();
-        for fold in &scope.phase.folds {
-            self.folds.push(fold_plan(&scope, fold)?);
+        for (fold, chained) in scope.phase.folds.iter().zip(&order.folds) {
+            self.folds.push(fold_plan(&scope, fold, *chained)?);
+        }
+        for (root, slot) in scope.slots.iter().enumerate() {
+            if let Some(Slot::Load(access)) = slot {
+                // What is loaded once per row is then repeated.
+                let by_row = scope.rows.is_some() && scope.same[root];
+                self.accesses[*access as usize].few = order.chained[root] && !by_row;
+            }
         }
         let stores = self.stores(&mut scope, &mut body)?;
         self.store_directly(&scope, &order, &mut body);
@@ -334,16 +341,18 @@ impl<'a> Compiler<'a> {
     }
 }
 
-fn fold_plan(scope: &Scope<'_>, fold: &FoldOf) -> Planned<FoldPlan> {
+/// `chained`: a chain folds.
+fn fold_plan(scope: &Scope<'_>, fold: &FoldOf, chained: bool) -> Planned<FoldPlan> {
     let factors = product(scope.phase, scope.facts, fold);
     let dtype = scope.facts.dtypes[fold.value as usize];
     let kernel = if factors.is_some() { tiles::dot(dtype) } else { tiles::kernel(fold.fold, dtype) };
+    let arg = |value: Value| if chained { Ok(None) } else { scope.arg(value).map(Some) };
     Ok(FoldPlan {
         kernel: kernel.ok_or("a fold of this dtype has no loops")?,
-        factor: factors.map(|two| scope.arg(two[1])).transpose()?,
+        factor: factors.map_or(Ok(None), |two| arg(two[1]))?,
         dtype,
         identity: fold.fold.identity(dtype),
-        value: scope.arg(factors.map_or(fold.value, |two| two[0]))?,
+        value: arg(factors.map_or(fold.value, |two| two[0]))?,
         index: fold.index.map(|index| scope.arg(index)).transpose()?,
         value_words: 0,
         tile_words: 0,

@@ -75,19 +75,22 @@ impl Compiler<'_> {
         let within =
             |value: usize| members.iter().flat_map(|m| &m.args).filter(|used| **used == value).count();
         let outside = |value: usize| scope.made(value).is_some() || uses[value] > within(value);
-        let Some((chain, arguments, results)) = chain::build(members, outside, |value| scope.size(value))
-        else {
+        let Some(built) = chain::build(members, outside, |value| scope.size(value)) else {
             let (first, rest) = members.split_at(members.len() / 2);
             self.emit_chain(scope, first, uses, work)?;
             return self.emit_chain(scope, rest, uses, work);
         };
+        let chain::Built { chain, arguments, folds, results } = built;
         let mut args = Vec::new();
         for root in arguments {
             let arg = scope.arg(root as Value)?;
             args.push((arg, scope.uniform[root] || matches!(arg.slot, Slot::Const(_))));
         }
+        // The phase's folds are planned next, after those of the phases before.
+        let first = self.folds.len();
+        let folds = folds.iter().map(|id| first + id - scope.phase.block.insts.len()).collect();
         let outs = results.iter().map(|root| self.out_of(scope, *root)).collect();
-        work.push(Work::Chain(Box::new(ChainPlan { chain, args, outs })));
+        work.push(Work::Chain(Box::new(ChainPlan { chain, args, folds, outs })));
         Ok(())
     }
 

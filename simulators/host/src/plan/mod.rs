@@ -130,11 +130,13 @@ impl Work {
     }
 }
 
-/// A chain; its places are these arguments and results.
+/// A chain; its places are these arguments, accumulators and results.
 pub(super) struct ChainPlan {
     pub(super) chain: Chain,
     /// Each with whether it is uniform, so that its first lanes suffice.
     pub(super) args: Vec<(Arg, bool)>,
+    /// Folds that it does itself.
+    pub(super) folds: Vec<usize>,
     pub(super) outs: Vec<Out>,
 }
 
@@ -149,6 +151,8 @@ pub(super) struct Access {
     pub(super) runs: Runs,
     /// Of a load whose only user is a store.
     pub(super) through: Option<Through>,
+    /// Only chains read the lanes of this load: where all are one element, they read the first ones.
+    pub(super) few: bool,
     /// A load's register.
     pub(super) reg: u32,
     pub(super) phase: usize,
@@ -185,7 +189,8 @@ pub(super) struct FoldPlan {
     pub(super) kernel: Kernel,
     pub(super) dtype: DType,
     pub(super) identity: Scalar,
-    pub(super) value: Arg,
+    /// `None`: a chain folds it.
+    pub(super) value: Option<Arg>,
     pub(super) index: Option<Arg>,
     /// The fold is over products of `value` and this.
     pub(super) factor: Option<Arg>,

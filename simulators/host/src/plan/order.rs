@@ -1,9 +1,11 @@
 //! The order of a phase's instructions: what is hoisted, what is fused to chains, where values are last used.
 
 use super::super::chain::{Group, chains};
+use super::super::plan::Side;
 use super::compile::Scope;
-use super::patterns::ends;
-use workalike_kernels::nest::Inst;
+use super::facts::Facts;
+use super::patterns::{ends, product};
+use workalike_kernels::nest::{FoldOf, Inst, Phase};
 
 /// The instructions of a phase that are needed, in order.
 pub(crate) struct Order {
@@ -17,6 +19,10 @@ pub(crate) struct Order {
     pub(crate) last: Vec<usize>,
     /// Per root.
     pub(crate) uses: Vec<usize>,
+    /// Per fold of the phase: whether a chain folds.
+    pub(crate) folds: Vec<bool>,
+    /// Per root: whether only chains read it.
+    pub(crate) chained: Vec<bool>,
 }
 
 impl Order {
@@ -41,6 +47,8 @@ impl Order {
         let hoists = groups.len();
         groups.extend(chains(insts, scope.facts, &body, (&computed, &used), uniform));
 
+        let folds = add_folds(scope, &mut groups[hoists..]);
+
         let mut few = !ends.iter().any(|root| uniform(*root));
         for group in &groups[hoists..] {
             if let Group::One(i) = group {
@@ -60,6 +68,40 @@ impl Order {
             };
             scope.each_used_by(group, use_at);
         }
-        Order { groups, hoists, few, last, uses }
+        let mut elsewhere = uses.clone();
+        for group in &groups {
+            if let Group::Chain(members) = group {
+                members.iter().flat_map(|m| &m.args).for_each(|root| elsewhere[*root] -= 1);
+            }
+        }
+        let chained = elsewhere.iter().map(|uses| *uses == 0).collect();
+        Order { groups, hoists, few, last, uses, folds, chained }
     }
+}
+
+/// Adds folds to the chains that compute their values, where lanes are grid points: then a value goes from its
+/// register to the accumulator. Says which folds were added.
+fn add_folds(scope: &Scope<'_>, groups: &mut [Group]) -> Vec<bool> {
+    let (phase, facts) = (scope.phase, scope.facts);
+    let insts = &phase.block.insts;
+    let add = |(at, fold): (usize, &FoldOf)| {
+        if scope.side != Some(Side::Grid) || fold.index.is_some() {
+            return false;
+        }
+        let args = folded(phase, facts, fold);
+        let computes = |group: &Group| {
+            let mut found = false;
+            group.each(|i| found |= args.contains(&i) && scope.found(i).is_none());
+            found
+        };
+        let last = groups.iter_mut().rev().find(|group| computes(group));
+        last.is_some_and(|group| group.add_fold((insts, facts), (fold.fold, insts.len() + at), &args))
+    };
+    phase.folds.iter().enumerate().map(add).collect()
+}
+
+/// The roots of what a fold takes: a value, or the factors of a product.
+fn folded(phase: &Phase, facts: &Facts, fold: &FoldOf) -> Vec<usize> {
+    let values = product(phase, facts, fold).map_or(vec![fold.value], Vec::from);
+    values.into_iter().map(|value| facts.roots[value as usize]).collect()
 }

@@ -35,11 +35,16 @@ fn fold_bytes(fold: &FoldPlan) -> usize {
     fold.dtype.register().size() + if fold.index.is_some() { 8 } else { 0 }
 }
 
-/// Lanes of tiles that divide a longer row: within a row, loads are uniform or read memory in place.
+/// The least lanes of a tile that is one row: the overhead per tile is some 70 ns.
+const ROW: usize = 1024;
+
+/// Lanes of tiles that divide a row, of which those of a row shorter than `width` are all: within a row, loads
+/// are uniform or read memory in place.
 fn dividing(row: usize, width: usize) -> Option<usize> {
-    let most = width / VECTOR;
-    let lanes = (most.div_ceil(2).max(1)..=most).rev().map(|vectors| vectors * VECTOR);
-    lanes.filter(|_| row > width).find(|lanes| row.is_multiple_of(*lanes))
+    let most = row.min(width) / VECTOR;
+    let least = if row < width { most } else { most.div_ceil(2) };
+    let lanes = (least.max(1)..=most).rev().map(|vectors| vectors * VECTOR);
+    lanes.into_iter().find(|lanes| row.is_multiple_of(*lanes))
 }
 
 impl Compiler<'_> {
@@ -72,16 +77,20 @@ impl Compiler<'_> {
         (width, together.min(width as u64) as usize)
     }
 
-    /// Lanes of the shortest row beyond `width` that a load at affine addresses has.
+    /// Lanes of the shortest row beyond `width` that a load at affine addresses has; or of a shorter one in
+    /// which a load that only chains read is uniform.
     fn row_lanes(&self, width: usize) -> Option<usize> {
         let rows = self.accesses.iter().filter_map(|access| match &access.map.lanes {
             // Other loads have a lane per row.
             Lanes::Rows(strides) if !access.store && self.by_lane[access.reg as usize] => {
-                access.dynamic.is_empty().then(|| strides.innermost().0)
+                let (row, step, _) = strides.innermost();
+                let uniform = step == 0 && access.few && !self.folds.is_empty();
+                let least = if uniform { ROW as u64 } else { width as u64 + 1 };
+                (access.dynamic.is_empty() && row >= least).then_some(row)
             }
             _ => None,
         });
-        rows.filter_map(|row| usize::try_from(row).ok()).filter(|row| *row > width).min()
+        rows.filter_map(|row| usize::try_from(row).ok()).min()
     }
 
     /// Bytes of a lane of all that instructions on a tile read and write.

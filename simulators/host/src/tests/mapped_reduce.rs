@@ -270,3 +270,49 @@ fn integers_are_multiplied_and_summed() {
         }
     }
 }
+
+/// Pairs of rows of two matrices, folded over their columns: lanes are pairs, a chain computes the value and
+/// folds it, and one of its operands is the same along a tile.
+#[test]
+fn chains_fold_what_they_compute() {
+    for dtype in [F32, F64, F16] {
+        for (rows, columns, inner) in [(3, 5, 4), (2, 1537, 9), (5, 700, 33), (1, 2048, 1), (40, 64, 70)] {
+            for kind in 0..6 {
+                let mut reduce = Writer::new(PhaseKind::Reduce);
+                let (x, y) = (reduce.load(0, &[2, 0]), reduce.load(1, &[2, 1]));
+                let into = if dtype == F64 { F64 } else { F32 };
+                let (x, y) = (reduce.cast(into, x), reduce.cast(into, y));
+                let apart = reduce.op(ops::SUB, &[x, y]);
+                let both = reduce.op(ops::ADD, &[apart, y]);
+                // A square, a product of two, one with a load, a sum, extremes.
+                let (fold, value) = match kind {
+                    0 => (Fold::Sum, reduce.op(ops::SQR, &[apart])),
+                    1 => (Fold::Sum, reduce.op(ops::MUL, &[apart, both])),
+                    2 => (Fold::Sum, reduce.op(ops::MUL, &[y, apart])),
+                    3 => (Fold::Sum, apart),
+                    4 => (Fold::Max, both),
+                    _ => (Fold::Min, both),
+                };
+                reduce.fold(fold, value, None);
+                // A second fold, of a value that the first one's chain has.
+                reduce.fold(Fold::Sum, both, None);
+                let mut point = Writer::new(PhaseKind::Point);
+                for (fold, operand) in [(0, 2), (1, 3)] {
+                    let value = point.inst(Inst::Folded { phase: 0, fold });
+                    point.store(operand, &[0, 1], value);
+                }
+                let operands = vec![
+                    Operand::contiguous(dtype, &[inner, rows], false),
+                    Operand::contiguous(dtype, &[inner, columns], false),
+                    Operand::contiguous(into, &[rows, columns], true),
+                    Operand::contiguous(into, &[rows, columns], true),
+                ];
+                let nest = nest(&[rows, columns, inner], 2, operands, vec![reduce, point]);
+                let out = vec![0; into.size() * (rows * columns) as usize];
+                let (x, y) = ((inner * rows) as usize, (inner * columns) as usize);
+                let buffers = [elements(dtype, x), elements(dtype, y), out.clone(), out];
+                agrees(&nest, &buffers, &[0, 1, 2, 3], if dtype == F64 { 1e-13 } else { 1e-5 });
+            }
+        }
+    }
+}

@@ -57,6 +57,24 @@ fn sum(shape: [u64; 2], axis: usize) -> Nest {
     nest(&axes, 1, operands, vec![w, end])
 }
 
+/// The squared distances of all pairs of rows of two transposed matrices.
+fn distances(count: u64, others: u64, inner: u64) -> Nest {
+    let mut reduce = Writer::new(PhaseKind::Reduce);
+    let [x, y] = [0, 1].map(|at| reduce.load(at, &[2, at]));
+    let apart = reduce.op(ops::SUB, &[x, y]);
+    let square = reduce.op(ops::SQR, &[apart]);
+    reduce.fold(Fold::Sum, square, None);
+    let mut end = Writer::new(PhaseKind::Point);
+    let v = end.inst(Inst::Folded { phase: 0, fold: 0 });
+    end.store(2, &[0, 1], v);
+    let operands = vec![
+        Operand::contiguous(DType::F32, &[inner, count], false),
+        Operand::contiguous(DType::F32, &[inner, others], false),
+        Operand::contiguous(DType::F32, &[count, others], true),
+    ];
+    nest(&[count, others, inner], 2, operands, vec![reduce, end])
+}
+
 fn scalar() -> Nest {
     let mut w = Writer::new(PhaseKind::Point);
     let v = w.load(0, &[]);
@@ -80,6 +98,9 @@ fn speed() {
         show("sum of rows, 2048 x 2048", &sum([2048, 2048], 1));
         show("sum of columns, 2048 x 2048", &sum([2048, 2048], 0));
         show("sum of short rows, 100000 x 10", &sum([100_000, 10], 1));
+        show("distances, 1024 x 2048 x 64", &distances(1024, 2048, 64));
+        show("distances, 2048 x 1024 x 64", &distances(2048, 1024, 64));
+        show("distances, 8192 x 2048 x 8", &distances(8192, 2048, 8));
         show("softmax, 2048 x 2048", &softmax(2048, 2048, DType::F32));
         show("softmax, 10000 x 10", &softmax(10_000, 10, DType::F32));
     }
