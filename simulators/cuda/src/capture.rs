@@ -46,9 +46,21 @@ impl Work {
 /// A kernel with its arguments.
 pub(crate) struct Launch {
     pub(crate) function: CUfunction,
-    pub(crate) groups: u32,
-    pub(crate) group: u32,
-    pub(crate) args: Vec<CUdeviceptr>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub(crate) shared: u32,
+    /// Addresses, and the bits of scalars, which are the first bytes of a word.
+    pub(crate) args: Vec<u64>,
+    /// Whether the kernel waits for those before it when it is their programmatic dependent.
+    pub(crate) waits: bool,
+}
+
+impl Launch {
+    /// A printed kernel, whose blocks are in one dimension.
+    pub(crate) fn printed(function: CUfunction, (groups, group): (u32, u32), args: Vec<u64>) -> Launch {
+        Launch { function, grid: [groups, 1, 1], block: [group, 1, 1], shared: 0, args, waits: true }
+    }
 }
 
 /// Captures the steps on the recorder's stream, and makes the graph ready on the device's.
@@ -156,7 +168,9 @@ fn enqueue_all(
         .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
         // A kernel may be a programmatic dependent only of kernels.
         let launches = waits.iter().all(|&w| matches!(steps[w].work, Work::Launch(_)));
-        enqueue(id, stream, products, &step.work, launches && !waits.is_empty() && dependents)?;
+        let waiting = matches!(&step.work, Work::Launch(launch) if launch.waits);
+        let dependent = waiting && launches && !waits.is_empty() && dependents;
+        enqueue(id, stream, products, &step.work, dependent)?;
         nodes.push(captured_last(id, stream)?);
     }
     Ok(())
@@ -229,19 +243,19 @@ pub(crate) fn enqueue_launch(
     attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
     attribute.value.programmaticStreamSerializationAllowed = 1;
     let config = sys::CUlaunchConfig {
-        gridDimX: launch.groups,
-        gridDimY: 1,
-        gridDimZ: 1,
-        blockDimX: launch.group,
-        blockDimY: 1,
-        blockDimZ: 1,
-        sharedMemBytes: 0,
+        gridDimX: launch.grid[0],
+        gridDimY: launch.grid[1],
+        gridDimZ: launch.grid[2],
+        blockDimX: launch.block[0],
+        blockDimY: launch.block[1],
+        blockDimZ: launch.block[2],
+        sharedMemBytes: launch.shared,
         hStream: stream,
         attrs: &mut attribute,
         numAttrs: u32::from(dependent),
     };
-    // SAFETY: the kernel takes exactly these pointers, each to memory as long as its operand; the driver
-    // copies the pointers and the configuration during the call.
+    // SAFETY: the kernel takes exactly these arguments: pointers, each to memory as long as its operand, and
+    // scalars of at most a word. The driver copies arguments and configuration during the call.
     unsafe { sys::cuLaunchKernelEx(&config, launch.function, pointers.as_mut_ptr(), ptr::null_mut()) }
         .or_driver(id, "cuLaunchKernelEx")
 }

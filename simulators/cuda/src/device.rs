@@ -25,9 +25,9 @@ use workalike_kernels::print::{Dialect, Target, print};
 use workalike_kernels::verify::Verified;
 
 /// Maximum number of threads of a block, on every CUDA device.
-const MAX_GROUP: u32 = 1024;
+pub(crate) const MAX_GROUP: u32 = 1024;
 /// Bytes of shared memory that every block may use without opting in to more.
-const SHARED_MEMORY: u64 = 48 << 10;
+pub(crate) const SHARED_MEMORY: u64 = 48 << 10;
 
 /// One stream on a GPU. Several streams may share the GPU; nothing orders the work of two streams.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 //! is not captured with them. The graph is then replayed on the device's stream. A recording keeps the
 //! memory, the kernels and the workspace it uses alive.
 
-use crate::capture::{Launch, Step, Work, capture, capture_timed};
+use crate::capture::{Launch, Step, Work, capture, capture_timed, enqueue_launch};
 use crate::context::{OrDriver, Queue, lock};
 use crate::convolution;
 use crate::device::{CudaModule, Recorder};
@@ -27,11 +27,18 @@ use workalike_device::{
 use workalike_kernels::library::{Convolution, LibraryOp, LinearAlgebra};
 use workalike_kernels::print;
 
+/// What a replay does.
+enum Ready {
+    Nothing,
+    /// Launches the only step, a kernel: a graph would add to the host's time.
+    Kernel,
+    Graph(CUgraphExec),
+}
+
 /// A captured Segment.
 pub(crate) struct CudaRecording {
     queue: Arc<Queue>,
-    /// `None`: nothing to do.
-    graph: Option<CUgraphExec>,
+    ready: Ready,
     /// The captured steps; [`Recording::timed`] captures them again with events.
     steps: Vec<Step>,
     commands: usize,
@@ -73,7 +80,7 @@ pub(crate) fn record(
     }
     let mut recording = CudaRecording {
         queue: queue.clone(),
-        graph: None,
+        ready: Ready::Nothing,
         steps,
         commands: commands.len(),
         recorder: recorder.clone(),
@@ -82,8 +89,10 @@ pub(crate) fn record(
         _functions: functions,
         products: None,
     };
-    if !recording.steps.is_empty() {
-        recording.capture(&lock(recorder))?;
+    match &recording.steps[..] {
+        [] => {}
+        [Step { work: Work::Launch(_), .. }] => recording.ready = Ready::Kernel,
+        _ => recording.capture(&lock(recorder))?,
     }
     Ok(recording)
 }
@@ -197,8 +206,7 @@ fn resolve(
             let regions = args.iter().map(|r| range(queue, r)).collect::<DeviceResult<Vec<_>>>()?;
             let args = regions.iter().map(|r| r.start).collect();
             kernel.function.as_ref().map(|f| {
-                let launch =
-                    Launch { function: f.cu_function(), groups: kernel.groups, group: kernel.group, args };
+                let launch = Launch::printed(f.cu_function(), (kernel.groups, kernel.group), args);
                 let touched = regions.into_iter().zip(&kernel.written);
                 (Work::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
             })
@@ -246,7 +254,7 @@ impl CudaRecording {
             self.products = Some(products);
         }
         let products = self.ready_products()?;
-        self.graph = Some(capture(&self.queue, &recorder.capture, products, &self.steps)?);
+        self.ready = Ready::Graph(capture(&self.queue, &recorder.capture, products, &self.steps)?);
         Ok(())
     }
 
@@ -260,16 +268,24 @@ impl CudaRecording {
 
 impl Recording for CudaRecording {
     fn replay(&mut self) -> DeviceResult<()> {
-        let Some(graph) = self.graph else { return Ok(()) };
-        self.queue.context.enter()?;
-        // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
-        unsafe { result::graph::launch(graph, self.queue.stream.cu_stream()) }
-            .or_driver(self.queue.id(), "cuGraphLaunch")
+        let (id, stream) = (self.queue.id(), self.queue.stream.cu_stream());
+        match (&self.ready, self.steps.first()) {
+            (Ready::Graph(graph), _) => {
+                self.queue.context.enter()?;
+                // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
+                unsafe { result::graph::launch(*graph, stream) }.or_driver(id, "cuGraphLaunch")
+            }
+            (Ready::Kernel, Some(Step { work: Work::Launch(launch), .. })) => {
+                self.queue.context.enter()?;
+                enqueue_launch(id, stream, launch, false)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
         let mut took = vec![Duration::ZERO; self.commands];
-        if self.graph.is_none() {
+        if matches!(self.ready, Ready::Nothing) {
             return Ok(took);
         }
         self.queue.context.enter()?;
@@ -291,7 +307,9 @@ impl Recording for CudaRecording {
 
 impl Drop for CudaRecording {
     fn drop(&mut self) {
-        let Some(graph) = self.graph else { return };
+        if matches!(self.ready, Ready::Nothing) {
+            return;
+        }
         let context = &self.queue.context;
         if !context.enter_drop() {
             return;
@@ -299,8 +317,10 @@ impl Drop for CudaRecording {
         // The kernels may be unloaded next, so they must have ended. The next call finds an error in them.
         // SAFETY: the stream is alive.
         let _ = unsafe { result::stream::synchronize(self.queue.stream.cu_stream()) };
-        // SAFETY: instantiated once, destroyed once.
-        context.park(unsafe { result::graph::exec_destroy(graph) });
+        if let Ready::Graph(graph) = self.ready {
+            // SAFETY: instantiated once, destroyed once.
+            context.park(unsafe { result::graph::exec_destroy(graph) });
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::capture::{Launch, Work};
 use crate::context::{OrDriver, Queue};
-use crate::device::finish_loading;
+use crate::device::{MAX_GROUP, SHARED_MEMORY, finish_loading};
 use crate::memory::address;
 use crate::nvrtc;
 use crate::order::{Access, Range};
@@ -10,6 +10,7 @@ use cudarc::driver::CudaFunction;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics, Region};
 use workalike_kernels::print::Target;
+use workalike_kernels::print::library::{LaunchArg, Part};
 
 /// A launch, the memory it accesses, and its kernel, which the recording keeps loaded.
 pub(crate) type Launched = (Work, Access, CudaFunction);
@@ -21,7 +22,6 @@ pub(crate) fn launches(
     op: &dyn LibraryOp,
     args: &[&Region],
 ) -> DeviceResult<Vec<Launched>> {
-    let refuse = |message: String| DeviceError::driver(queue.id(), "record", message);
     let routine = op.routine(target).ok_or_else(|| DeviceError::Unsupported {
         device: queue.id().into(),
         what: format!("{} as a library op", op.name()),
@@ -31,31 +31,91 @@ pub(crate) fn launches(
     }
     let module = nvrtc::module(&queue.context, &routine.text, Numerics::default())?;
     let mut steps = Vec::with_capacity(routine.launches.len());
-    for launch in &routine.launches {
-        let name = &launch.entry.name;
-        let mut access = Access::default();
-        let mut starts = Vec::with_capacity(launch.args.len());
-        for part in &launch.args {
-            let arg = args.get(part.arg).filter(|arg| part.offset + part.bytes <= arg.bytes);
-            let arg =
-                arg.ok_or_else(|| refuse(format!("operand {} of {} is too small", part.arg, op.name())))?;
-            let (memory, offset) = (arg.memory.clone(), arg.offset + part.offset);
-            let region = Region { memory, offset, bytes: part.bytes };
-            let range = Range { start: address(queue, &region, "record")?, bytes: region.bytes };
-            starts.push(range.start);
-            if part.written { access.writes.push(range) } else { access.reads.push(range) }
+    for launch in routine.launches.iter().filter(|launch| launch.items().1) {
+        let name = &launch.name;
+        let (mut access, mut shared) = (Access::default(), 0u64);
+        let mut words = Vec::with_capacity(launch.args.len());
+        for arg in &launch.args {
+            words.push(match arg {
+                LaunchArg::Memory(part) => {
+                    let range = part_of(queue, op, args, part)?;
+                    if part.written {
+                        access.writes.push(range)
+                    } else {
+                        access.reads.push(range)
+                    }
+                    range.start
+                }
+                LaunchArg::Scalar(scalar) => scalar.bits(),
+                LaunchArg::Local(bytes) => {
+                    let start = shared.next_multiple_of(LOCAL_ALIGNMENT);
+                    shared = start.saturating_add(*bytes);
+                    start
+                }
+            });
         }
-        let groups = u32::try_from(launch.entry.groups).ok().filter(|g| i32::try_from(*g).is_ok());
-        let groups = groups.ok_or_else(|| DeviceError::Unsupported {
-            device: queue.id().into(),
-            what: format!("a launch of {} blocks ({name})", launch.entry.groups),
-        })?;
+        let limits = Limits { id: queue.id(), name };
         let function = module.load_function(name);
         let function = function.or_driver(queue.id(), &format!("cuModuleGetFunction({name})"))?;
         finish_loading(&queue.context, function.cu_function())?;
-        let launched =
-            Launch { function: function.cu_function(), groups, group: launch.entry.group, args: starts };
+        let launched = Launch {
+            function: function.cu_function(),
+            grid: limits.grid(launch.grid)?,
+            block: limits.block(launch.group)?,
+            shared: limits.shared(shared)?,
+            args: words,
+            waits: launch.waits,
+        };
         steps.push((Work::Launch(launched), access, function));
     }
     Ok(steps)
+}
+
+/// The addresses of part of an operand.
+fn part_of(queue: &Arc<Queue>, op: &dyn LibraryOp, args: &[&Region], part: &Part) -> DeviceResult<Range> {
+    let holds = |arg: &&&Region| part.offset.checked_add(part.bytes).is_some_and(|end| end <= arg.bytes);
+    let Some(arg) = args.get(part.arg).filter(holds) else {
+        let message = format!("operand {} of {} is too small", part.arg, op.name());
+        return Err(DeviceError::driver(queue.id(), "record", message));
+    };
+    let (memory, offset) = (arg.memory.clone(), arg.offset + part.offset);
+    let region = Region { memory, offset, bytes: part.bytes };
+    Ok(Range { start: address(queue, &region, "record")?, bytes: region.bytes })
+}
+
+/// Alignment in bytes of each part of dynamic shared memory.
+const LOCAL_ALIGNMENT: u64 = 16;
+
+/// The limits of a launch, which every CUDA device has.
+struct Limits<'a> {
+    id: &'a str,
+    name: &'a str,
+}
+
+impl Limits<'_> {
+    fn within<T>(&self, value: Option<T>, what: String) -> DeviceResult<T> {
+        let what = || format!("a launch of {} with {what}", self.name);
+        value.ok_or_else(|| DeviceError::Unsupported { device: self.id.into(), what: what() })
+    }
+
+    /// At most 2^31 - 1 blocks in the first dimension, and 65,535 in the others.
+    fn grid(&self, grid: [u64; 3]) -> DeviceResult<[u32; 3]> {
+        let known = |(at, groups): (usize, u64)| {
+            u32::try_from(groups).ok().filter(|g| *g <= if at == 0 { i32::MAX as u32 } else { 65_535 })
+        };
+        let all: Option<Vec<u32>> = grid.into_iter().enumerate().map(known).collect();
+        self.within(all.and_then(|all| all.try_into().ok()), format!("{grid:?} blocks"))
+    }
+
+    /// At most 1,024 threads, 64 of them in the last dimension.
+    fn block(&self, block: [u32; 3]) -> DeviceResult<[u32; 3]> {
+        let threads = block.iter().fold(1u64, |all, extent| all.saturating_mul(u64::from(*extent)));
+        let known = (1..=u64::from(MAX_GROUP)).contains(&threads) && block[2] <= 64;
+        self.within(known.then_some(block), format!("blocks of {block:?} threads"))
+    }
+
+    fn shared(&self, bytes: u64) -> DeviceResult<u32> {
+        let known = u32::try_from(bytes).ok().filter(|bytes| u64::from(*bytes) <= SHARED_MEMORY);
+        self.within(known, format!("{bytes} bytes of shared memory"))
+    }
 }

@@ -107,19 +107,20 @@ impl OpenClModule {
         self.source.entries.get(nest)
     }
 
-    /// A new kernel object for an entry, whose arguments only the caller sets.
-    pub(crate) fn kernel(&self, entry: &Entry) -> DeviceResult<Handle<Kernel>> {
+    /// A new kernel object, whose arguments only the caller sets.
+    pub(crate) fn kernel(&self, name: &str) -> DeviceResult<Handle<Kernel>> {
         const CALL: &str = "clCreateKernel";
         let device = &self.context.id;
         let Some(program) = &self.program else {
             return Err(DeviceError::driver(device, CALL, "the module is empty"));
         };
-        let name = CString::new(entry.name.as_str()).map_err(|e| DeviceError::driver(device, CALL, e))?;
+        let label = name;
+        let name = CString::new(name).map_err(|e| DeviceError::driver(device, CALL, e))?;
         let mut status: cl_int = 0;
         // SAFETY: the program is valid and built, the name ends with a NUL.
         let raw = unsafe { ffi::clCreateKernel(program.raw(), name.as_ptr(), &mut status) };
         // SAFETY: a new kernel, or null.
-        unsafe { Handle::created(raw, device, &format!("{CALL}({})", entry.name), status) }
+        unsafe { Handle::created(raw, device, &format!("{CALL}({label})"), status) }
     }
 }
 

@@ -21,12 +21,14 @@ use std::time::Duration;
 use workalike_device::{
     Command, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Recording, Region,
 };
+use workalike_kernels::Scalar;
+use workalike_kernels::print::library::LaunchArg;
 use workalike_kernels::print::{Entry, Source, Target};
 
 /// One step, ready to be enqueued.
 #[derive(Debug)]
 enum Step {
-    Launch { kernel: Handle<Kernel>, name: String, items: usize, group: usize, bytes: u64 },
+    Launch { kernel: Handle<Kernel>, name: String, items: [usize; 3], group: [usize; 3], bytes: u64 },
     Copy { source: Place, target: Place, bytes: usize },
     Clear { target: Place, bytes: usize, pattern: usize },
 }
@@ -135,16 +137,16 @@ impl Step {
         let none = ptr::null();
         match self {
             Step::Launch { kernel, name, items, group, bytes } => {
-                // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; sizes are
-                // one-dimensional.
+                // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; both sizes
+                // have three dimensions.
                 let status = unsafe {
                     ffi::clEnqueueNDRangeKernel(
                         queue,
                         kernel.raw(),
-                        1,
+                        3,
                         ptr::null(),
-                        items,
-                        group,
+                        items.as_ptr(),
+                        group.as_ptr(),
                         0,
                         none,
                         event,
@@ -190,6 +192,29 @@ fn clear(queue: *mut c_void, target: &Place, bytes: usize, pattern: usize, event
     unsafe { ffi::clEnqueueFillBuffer(queue, to, from, pattern, target.offset, bytes, 0, none, event) }
 }
 
+/// Groups of a launch, and work items of a group.
+#[derive(Clone, Copy)]
+struct Geometry {
+    grid: [u64; 3],
+    group: [u32; 3],
+}
+
+/// An argument with its memory.
+enum Bound {
+    /// Two arguments: a buffer, and the byte at which the region starts.
+    Memory(Region),
+    Scalar(Scalar),
+    /// Bytes of local memory.
+    Local(u64),
+}
+
+impl Bound {
+    /// How many arguments of a kernel it is.
+    fn arguments(&self) -> u64 {
+        if matches!(self, Bound::Memory(_)) { 2 } else { 1 }
+    }
+}
+
 /// Binds commands, and collects the memory that must outlive them.
 struct Binder<'a> {
     context: &'a Arc<Context>,
@@ -230,7 +255,9 @@ impl Binder<'_> {
         let Some(entry) = module.entry(nest) else {
             return Err(self.refuse("record", format!("the module has no kernel {nest}")));
         };
-        self.launch_entry(module, entry, args)
+        let geometry = Geometry { grid: [entry.groups, 1, 1], group: [entry.group, 1, 1] };
+        let args: Vec<Bound> = args.iter().cloned().map(Bound::Memory).collect();
+        self.launch_kernel(module, &entry.name, geometry, &args)
     }
 
     /// The launches of a library op. `args` are its operands, then its scratch memory.
@@ -239,81 +266,118 @@ impl Binder<'_> {
             let what = format!("{} as a library op", op.name());
             return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
         };
-        let entries = routine.launches.iter().map(|l| l.entry.clone()).collect();
+        let names = routine.launches.iter().map(|l| l.name.clone());
+        let entries = names.map(|name| Entry { name, groups: 1, group: 1 }).collect();
         let how = How { side: self.side, numerics: Numerics::default() };
         let module = OpenClModule::build(self.context, how, Source { text: routine.text, entries })?;
         let mut steps = Vec::new();
         for launch in &routine.launches {
-            // Only a part of scratch memory could reach beyond its argument: operands were checked.
-            let regions = launch.args.iter().map(|part| match args.get(part.arg) {
-                Some(arg) if part.offset + part.bytes <= arg.bytes => Ok(Region {
-                    memory: arg.memory.clone(),
-                    offset: arg.offset + part.offset,
-                    bytes: part.bytes,
-                }),
-                _ => Err(self.refuse("record", format!("{} has no operand {}", op.name(), part.arg))),
-            });
-            let regions = regions.collect::<DeviceResult<Vec<_>>>()?;
-            steps.extend(self.launch_entry(&module, &launch.entry, &regions)?);
+            let bound = launch.args.iter().map(|arg| self.bind(op, args, arg));
+            let bound = bound.collect::<DeviceResult<Vec<_>>>()?;
+            let geometry = Geometry { grid: launch.grid, group: launch.group };
+            steps.extend(self.launch_kernel(&module, &launch.name, geometry, &bound)?);
         }
         Ok(steps)
     }
 
-    /// A kernel of a module with its operands.
-    fn launch_entry(
+    /// An argument of a routine's launch; `args` are the op's operands, then its scratch memory.
+    fn bind(&self, op: &dyn LibraryOp, args: &[&Region], arg: &LaunchArg) -> DeviceResult<Bound> {
+        let part = match arg {
+            LaunchArg::Memory(part) => part,
+            LaunchArg::Scalar(scalar) => return Ok(Bound::Scalar(*scalar)),
+            LaunchArg::Local(bytes) => return Ok(Bound::Local(*bytes)),
+        };
+        // Only a part of scratch memory could reach beyond its argument: operands were checked.
+        match args.get(part.arg) {
+            Some(arg) if part.offset + part.bytes <= arg.bytes => Ok(Bound::Memory(Region {
+                memory: arg.memory.clone(),
+                offset: arg.offset + part.offset,
+                bytes: part.bytes,
+            })),
+            _ => Err(self.refuse("record", format!("{} has no operand {}", op.name(), part.arg))),
+        }
+    }
+
+    /// A kernel of a module with its arguments.
+    fn launch_kernel(
         &mut self,
         module: &OpenClModule,
-        entry: &Entry,
-        args: &[Region],
+        name: &str,
+        geometry: Geometry,
+        args: &[Bound],
     ) -> DeviceResult<Option<Step>> {
-        if entry.groups == 0 {
+        if geometry.grid.contains(&0) {
             return Ok(None);
         }
-        let kernel = module.kernel(entry)?;
-        let name = entry.name.clone();
+        let kernel = module.kernel(name)?;
+        let name = name.to_string();
         let expected = self.kernel_arguments(&kernel)?;
-        // A buffer and an offset for each operand.
-        if expected != 2 * args.len() as u64 {
-            let message = format!("{name} takes {} operands, {} were bound", expected / 2, args.len());
+        let found: u64 = args.iter().map(Bound::arguments).sum();
+        if expected != found {
+            let message = format!("{name} takes {expected} arguments, {found} were bound");
             return Err(self.refuse("record", message));
         }
-        let group = entry.group as usize;
-        let largest = self.largest_group(&kernel)?;
-        if group == 0 || group as u64 > largest {
-            let message =
-                format!("{name} wants groups of {group} work items, the device allows {largest} for it");
-            return Err(self.refuse("record", message));
-        }
-        let items = usize::try_from(entry.groups).ok().and_then(|groups| groups.checked_mul(group));
-        let Some(items) = items else {
-            return Err(
-                self.refuse("record", format!("{name} has {} groups, too many to count", entry.groups))
-            );
-        };
-        let mut bytes = 0u64;
-        for (operand, region) in args.iter().enumerate() {
-            let (buffer, offset) = self.argument(region)?;
-            bytes = bytes.saturating_add(region.bytes);
-            let at = 2 * operand as u32;
-            self.set(&kernel, &name, at, size_of::<cl_mem>(), (&raw const buffer).cast(), region.bytes)?;
-            self.set(&kernel, &name, at + 1, size_of::<u64>(), (&raw const offset).cast(), region.bytes)?;
+        let (items, group) = self.sizes(&kernel, &name, geometry)?;
+        let (mut bytes, mut at) = (0u64, 0);
+        for arg in args {
+            match arg {
+                Bound::Memory(region) => {
+                    let (buffer, offset) = self.argument(region)?;
+                    bytes = bytes.saturating_add(region.bytes);
+                    let pointer = (&raw const buffer).cast();
+                    self.set(&kernel, (&name, at), (size_of::<cl_mem>(), pointer), region.bytes)?;
+                    let start = (&raw const offset).cast();
+                    self.set(&kernel, (&name, at + 1), (size_of::<u64>(), start), region.bytes)?;
+                }
+                Bound::Scalar(scalar) => {
+                    let bits = scalar.to_le_bytes();
+                    self.set(&kernel, (&name, at), (scalar.dtype().size(), bits.as_ptr().cast()), 0)?;
+                }
+                Bound::Local(size) => {
+                    let size = usize::try_from((*size).max(1)).map_err(|e| self.refuse("record", e))?;
+                    self.set(&kernel, (&name, at), (size, ptr::null()), 0)?;
+                }
+            }
+            at += arg.arguments() as u32;
         }
         Ok(Some(Step::Launch { kernel, name, items, group, bytes }))
     }
 
-    /// Sets one argument of a kernel that no other thread uses yet; `value` points to `size` bytes of the
-    /// argument's type.
-    fn set(
+    /// The work items of a launch and of its groups.
+    fn sizes(
         &self,
         kernel: &Handle<Kernel>,
         name: &str,
-        at: u32,
-        size: usize,
-        value: *const c_void,
+        Geometry { grid, group }: Geometry,
+    ) -> DeviceResult<([usize; 3], [usize; 3])> {
+        let largest = self.largest_group(kernel)?;
+        let work_items = group.iter().fold(1u64, |all, extent| all.saturating_mul(u64::from(*extent)));
+        if !(1..=largest).contains(&work_items) {
+            let message =
+                format!("{name} wants groups of {work_items} work items, the device allows {largest} for it");
+            return Err(self.refuse("record", message));
+        }
+        let group = group.map(|extent| extent as usize);
+        let mut items = group;
+        for (items, groups) in items.iter_mut().zip(grid) {
+            *items = usize::try_from(groups).ok().and_then(|groups| groups.checked_mul(*items)).ok_or_else(
+                || self.refuse("record", format!("{name} has {groups} groups, too many to count")),
+            )?;
+        }
+        Ok((items, group))
+    }
+
+    /// Sets argument `at` of a kernel that no other thread uses yet, to `size` bytes at `value`, or to that
+    /// much local memory if `value` is null. `bytes`: of device memory that it refers to.
+    fn set(
+        &self,
+        kernel: &Handle<Kernel>,
+        (name, at): (&str, u32),
+        (size, value): (usize, *const c_void),
         bytes: u64,
     ) -> DeviceResult<()> {
-        // SAFETY: the kernel is valid; `value` points to a local of `launch_entry` of the type that the
-        // printer gives this argument.
+        // SAFETY: the kernel is valid; `value` is null or points to a local of `launch_kernel` of that size,
+        // which OpenCL copies. It checks the size against the argument's type.
         let status = unsafe { ffi::clSetKernelArg(kernel.raw(), at, size, value) };
         cl::check_memory(&self.context.id, &format!("clSetKernelArg({name}, {at})"), status, bytes)
     }

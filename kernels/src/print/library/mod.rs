@@ -8,9 +8,10 @@ mod radix;
 pub(crate) mod scatter;
 pub(crate) mod sort;
 
-use super::{Dialect, Entry, Target, prelude};
+use super::{Dialect, Target, prelude};
 use crate::dtype::DType;
 use crate::nest::Fold;
+use crate::scalar::Scalar;
 
 /// Alignment in bytes of every [`Part`]. A device that needs more runs no routines; NVIDIA's OpenCL needs
 /// 512.
@@ -30,10 +31,38 @@ pub struct Routine {
 /// A launch of a [`Routine`].
 #[derive(Clone, Debug)]
 pub struct RoutineLaunch {
-    /// The kernel.
-    pub entry: Entry,
-    /// Its arguments, in the form of a Nest's kernel.
-    pub args: Vec<Part>,
+    /// The kernel's name.
+    pub name: String,
+    /// Groups in each dimension. If one is 0, do not launch the kernel.
+    pub grid: [u64; 3],
+    /// Work items of a group in each dimension.
+    pub group: [u32; 3],
+    /// Its arguments.
+    pub args: Vec<LaunchArg>,
+    /// In CUDA, whether the kernel waits by itself for those that it depends on, so that it may be launched
+    /// as their programmatic dependent.
+    pub waits: bool,
+}
+
+impl RoutineLaunch {
+    /// The work items of a group, and whether there are any groups.
+    pub fn items(&self) -> (u64, bool) {
+        let items = self.group.iter().fold(1u64, |all, extent| all.saturating_mul(u64::from(*extent)));
+        (items, self.grid.iter().all(|groups| *groups > 0))
+    }
+}
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LaunchArg {
+    /// Part of an operand, as in a Nest's kernel: a pointer, in OpenCL C followed by a ulong, the byte at
+    /// which the part starts.
+    Memory(Part),
+    /// A number.
+    Scalar(Scalar),
+    /// Bytes of memory of each group. In OpenCL C a pointer; in CUDA C++ an unsigned int, the byte at which
+    /// it starts in the kernel's dynamic shared memory.
+    Local(u64),
 }
 
 /// Part of an operand.
@@ -88,8 +117,9 @@ impl Writer<'_> {
             parameters.join(", "),
             lines.join("\n")
         );
-        let args = operands.iter().map(|o| o.1).collect();
-        self.launches.push(RoutineLaunch { entry: Entry { name, groups, group }, args });
+        let args = operands.iter().map(|o| LaunchArg::Memory(o.1)).collect();
+        let (grid, group) = ([groups, 1, 1], [group, 1, 1]);
+        self.launches.push(RoutineLaunch { name, grid, group, args, waits: true });
     }
 
     fn finish(self, helpers: &str, scratch: u64) -> Routine {

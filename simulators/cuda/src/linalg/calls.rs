@@ -94,7 +94,7 @@ impl Handles {
         let groups = u32::try_from(count.div_ceil(u64::from(GROUP)));
         let groups = groups.map_err(|e| DeviceError::driver(self.queue.id(), "cuLaunchKernelEx", e))?;
         let function = self.addresses.cu_function();
-        let launch = Launch { function, groups, group: GROUP, args: vec![list, start, bytes, count] };
+        let launch = Launch::printed(function, (groups, GROUP), vec![list, start, bytes, count]);
         enqueue_launch(self.queue.id(), stream, &launch, false)
     }
 }
