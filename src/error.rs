@@ -1,6 +1,7 @@
 //! Every error of the library. Each names what failed, what was expected and given, where, and what to do.
 
 use crate::dtype::DType;
+use crate::kernels::custom::SourceError;
 // Messages hold names, which come from files.
 use crate::printable::printable_lines as shown;
 use crate::rehost::memory::MemoryReport;
@@ -96,6 +97,12 @@ pub enum Error {
     /// An invariant of the library does not hold; please report it.
     #[error("internal error, please report it: {}", shown(.0))]
     Internal(String),
+}
+
+impl From<SourceError> for Error {
+    fn from(error: SourceError) -> Error {
+        Error::Compile(format!("kernel source, {error}"))
+    }
 }
 
 impl Error {

@@ -18,10 +18,11 @@
 //! - compiling and calling: [`function`], [`rewrite`];
 //! - files: [`format`](mod@format); NumPy's: [`npy`], [`npz`];
 //! - training: [`optimizers`], [`initializers`];
-//! - ops of a program's own: [`ops::Op`], [`lower`];
+//! - ops of a program's own: [`ops::Op`], [`lower`]; its own kernels, in C: [`custom`];
 //! - devices: [`device()`] by name, [`rehost`] (the engine), [`rehost::device`] (what a device must do). The
 //!   host device, OpenCL and CUDA are features of this crate: `host` (on by default), `opencl` and `cuda`.
 
+pub mod custom;
 pub mod error;
 mod fallible;
 pub mod format;

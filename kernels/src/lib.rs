@@ -1,5 +1,6 @@
 //! The computation of one kernel, independent of any device that runs it.
 //!
+//! - [`custom`]: kernels of users, in a dialect of both languages.
 //! - [`dtype`]: element types and NumPy's promotion.
 //! - [`scalar`]: one typed constant.
 //! - [`ops`]: the table of elementwise ops; an op is one row.
@@ -16,6 +17,7 @@
 
 pub mod bounds;
 pub mod cost;
+pub mod custom;
 pub mod dtype;
 pub mod interpret;
 pub mod level;

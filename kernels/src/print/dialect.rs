@@ -6,7 +6,7 @@ use crate::dtype::DType;
 
 impl Dialect {
     /// The head of a translation unit.
-    pub(super) fn head(self, f64: bool, fast: bool) -> String {
+    pub(crate) fn head(self, f64: bool, fast: bool) -> String {
         let mut text = String::new();
         let types = match self {
             Dialect::OpenClC => {
@@ -90,7 +90,7 @@ impl Dialect {
     }
 
     /// The type of an element in memory.
-    pub(super) fn stored(self, dtype: DType) -> &'static str {
+    pub(crate) fn stored(self, dtype: DType) -> &'static str {
         match (dtype, self) {
             (DType::Bool, _) => "u8",
             (DType::F16, Dialect::OpenClC) => "half",
@@ -100,7 +100,7 @@ impl Dialect {
     }
 
     /// An element read into a register.
-    pub(super) fn load(self, dtype: DType, pointer: &str, index: &str) -> String {
+    pub(crate) fn load(self, dtype: DType, pointer: &str, index: &str) -> String {
         match (dtype, self) {
             (DType::Bool, _) => format!("{pointer}[{index}] != 0"),
             (DType::F16, Dialect::OpenClC) => format!("vload_half({index}, {pointer})"),
@@ -111,7 +111,7 @@ impl Dialect {
     }
 
     /// A register written to an element.
-    pub(super) fn store(self, dtype: DType, pointer: &str, index: &str, value: &str) -> String {
+    pub(crate) fn store(self, dtype: DType, pointer: &str, index: &str, value: &str) -> String {
         match (dtype, self) {
             (DType::F16, Dialect::OpenClC) => format!("vstore_half_rte({value}, {index}, {pointer});"),
             (DType::F16, _) => format!("{pointer}[{index}] = f32_to_f16({value});"),

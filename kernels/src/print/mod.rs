@@ -28,7 +28,7 @@ mod group;
 mod group_reduce;
 mod kernel;
 pub mod library;
-mod prelude;
+pub(crate) mod prelude;
 mod processor;
 mod register_cache;
 mod schedule;

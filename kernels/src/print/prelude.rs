@@ -8,7 +8,7 @@ use crate::dtype::DType;
 use crate::nest::Store;
 
 /// The definitions that `kernels` needs, each before its uses.
-pub(super) fn prelude(target: &Target, f64: bool, kernels: &str) -> String {
+pub(crate) fn prelude(target: &Target, f64: bool, kernels: &str) -> String {
     let dialect = target.dialect;
     let mut chosen: Vec<String> = Vec::new();
     for (name, text) in snippets(target, f64, kernels).into_iter().rev() {
@@ -108,7 +108,7 @@ pub(super) fn fast(dialect: Dialect, kernels: &str) -> String {
 }
 
 /// The name of the function that adds to an element of memory atomically.
-pub(super) fn adding_name(dtype: DType) -> String {
+pub(crate) fn adding_name(dtype: DType) -> String {
     format!("add_to_{}", dtype.short())
 }
 

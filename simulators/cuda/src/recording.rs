@@ -30,8 +30,8 @@ use workalike_kernels::print;
 /// What a replay does.
 enum Ready {
     Nothing,
-    /// Launches the only step, a kernel: a graph would add to the host's time.
-    Kernel,
+    /// Launches the steps, few kernels, on the stream: a graph would add to the host's time.
+    Kernels,
     Graph(CUgraphExec),
 }
 
@@ -89,12 +89,19 @@ pub(crate) fn record(
         _functions: functions,
         products: None,
     };
-    match &recording.steps[..] {
-        [] => {}
-        [Step { work: Work::Launch(_), .. }] => recording.ready = Ready::Kernel,
-        _ => recording.capture(&lock(recorder))?,
-    }
+    recording.ready = match &recording.steps[..] {
+        [] => Ready::Nothing,
+        steps if are_few_kernels(steps) => Ready::Kernels,
+        _ => Ready::Graph(recording.capture(&lock(recorder))?),
+    };
     Ok(recording)
+}
+
+/// Whether the steps are one kernel, or few that are no programmatic dependents.
+fn are_few_kernels(steps: &[Step]) -> bool {
+    const FEW: usize = 4;
+    let alone = |step: &Step| matches!(&step.work, Work::Launch(launch) if !launch.waits || steps.len() == 1);
+    steps.len() <= FEW && steps.iter().all(alone)
 }
 
 /// The work of a command, the memory it accesses, and the kernel that was loaded for it, if any.
@@ -233,7 +240,7 @@ fn resolve(
 
 impl CudaRecording {
     /// Loads what the steps use, and captures them. The context must be current.
-    fn capture(&mut self, recorder: &Recorder) -> DeviceResult<()> {
+    fn capture(&mut self, recorder: &Recorder) -> DeviceResult<CUgraphExec> {
         // An error of earlier work is reported as such, not as a failed capture.
         self.queue.synchronize()?;
         for step in &self.steps {
@@ -254,8 +261,7 @@ impl CudaRecording {
             self.products = Some(products);
         }
         let products = self.ready_products()?;
-        self.ready = Ready::Graph(capture(&self.queue, &recorder.capture, products, &self.steps)?);
-        Ok(())
+        capture(&self.queue, &recorder.capture, products, &self.steps)
     }
 
     /// The libraries for products, set to the stream that captures; `None` without products.
@@ -269,17 +275,20 @@ impl CudaRecording {
 impl Recording for CudaRecording {
     fn replay(&mut self) -> DeviceResult<()> {
         let (id, stream) = (self.queue.id(), self.queue.stream.cu_stream());
-        match (&self.ready, self.steps.first()) {
-            (Ready::Graph(graph), _) => {
+        match &self.ready {
+            Ready::Nothing => Ok(()),
+            Ready::Graph(graph) => {
                 self.queue.context.enter()?;
                 // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
                 unsafe { result::graph::launch(*graph, stream) }.or_driver(id, "cuGraphLaunch")
             }
-            (Ready::Kernel, Some(Step { work: Work::Launch(launch), .. })) => {
+            Ready::Kernels => {
                 self.queue.context.enter()?;
-                enqueue_launch(id, stream, launch, false)
+                self.steps.iter().try_for_each(|step| match &step.work {
+                    Work::Launch(launch) => enqueue_launch(id, stream, launch, false),
+                    _ => Ok(()),
+                })
             }
-            _ => Ok(()),
         }
     }
 

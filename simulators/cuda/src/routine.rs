@@ -26,7 +26,7 @@ pub(crate) fn launches(
         device: queue.id().into(),
         what: format!("{} as a library op", op.name()),
     })?;
-    if routine.launches.is_empty() {
+    if routine.text.is_empty() {
         return Ok(vec![]);
     }
     let module = nvrtc::module(&queue.context, &routine.text, Numerics::default())?;

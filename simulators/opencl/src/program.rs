@@ -82,9 +82,7 @@ impl Module for OpenClModule {
 impl OpenClModule {
     /// Builds printed source.
     pub(crate) fn build(context: &Arc<Context>, how: How, source: Source) -> DeviceResult<OpenClModule> {
-        if source.entries.is_empty() {
-            // A prelude without kernels is not compiled.
-            let source = Source { text: String::new(), entries: Vec::new() };
+        if source.text.is_empty() {
             let (nests, context) = (Vec::new(), context.clone());
             return Ok(OpenClModule { program: None, source, nests, side: how.side, context });
         }

@@ -318,7 +318,7 @@ impl Binder<'_> {
             return Err(self.refuse("record", message));
         }
         let (items, group) = self.sizes(&kernel, &name, geometry)?;
-        let (mut bytes, mut at) = (0u64, 0);
+        let (mut bytes, mut local, mut at) = (0u64, 0u64, 0);
         for arg in args {
             match arg {
                 Bound::Memory(region) => {
@@ -334,6 +334,13 @@ impl Binder<'_> {
                     self.set(&kernel, (&name, at), (scalar.dtype().size(), bits.as_ptr().cast()), 0)?;
                 }
                 Bound::Local(size) => {
+                    // The driver aligns each array for any type.
+                    local = local.saturating_add((*size).max(1).next_multiple_of(128));
+                    if local > self.target.local_memory {
+                        let all = self.target.local_memory;
+                        let what = format!("a launch of {name} with {size} bytes of local memory, of {all},");
+                        return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
+                    }
                     let size = usize::try_from((*size).max(1)).map_err(|e| self.refuse("record", e))?;
                     self.set(&kernel, (&name, at), (size, ptr::null()), 0)?;
                 }
@@ -363,6 +370,9 @@ impl Binder<'_> {
             *items = usize::try_from(groups).ok().and_then(|groups| groups.checked_mul(*items)).ok_or_else(
                 || self.refuse("record", format!("{name} has {groups} groups, too many to count")),
             )?;
+        }
+        if items.iter().try_fold(1usize, |all, items| all.checked_mul(*items)).is_none() {
+            return Err(self.refuse("record", format!("{name} has {grid:?} groups, too many to count")));
         }
         Ok((items, group))
     }

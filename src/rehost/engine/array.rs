@@ -1,10 +1,10 @@
 //! Tensors that stay on their device, and the arguments that a call takes for an input.
 
-use super::super::device::{Device, Region};
+use super::super::device::{Command, Device, Numerics, Region};
 use super::pool::Lent;
 use super::status::Outcome;
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
@@ -44,6 +44,56 @@ impl DeviceArray {
         let (device, shape) = (device.clone(), shape.to_vec());
         let (lease, donated, bounds, outcomes) = (None, false, None, None);
         DeviceArray { device, region, dtype, shape, lease, donated, bounds, outcomes }
+    }
+
+    /// A copy of a value on a device, in memory of its own.
+    ///
+    /// # Errors
+    /// If the device has no memory for it, or fails.
+    pub fn upload(device: &Arc<dyn Device>, value: impl Into<Value>) -> Result<DeviceArray> {
+        let value = value.into();
+        let whole = value.contiguous()?;
+        let bytes = whole.contiguous_bytes().unwrap_or(&[]);
+        let array = DeviceArray::allocate(device, whole.dtype(), whole.shape())?;
+        if !bytes.is_empty() {
+            device.upload(bytes, &array.region)?;
+        }
+        Ok(DeviceArray { bounds: Bounds::of(&whole).map(Box::new), ..array })
+    }
+
+    /// Zeros on a device, in memory of their own.
+    ///
+    /// # Errors
+    /// If the device has no memory for them, or fails.
+    pub fn zeros(device: &Arc<dyn Device>, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
+        let array = DeviceArray::allocate(device, dtype, shape)?;
+        if array.region.bytes > 0 {
+            let nothing = device.compile(&[], Numerics::default())?;
+            let clear = Command::Clear { target: array.region.clone() };
+            device.record(&nothing, &[clear])?.replay()?;
+        }
+        Ok(array)
+    }
+
+    /// An array whose elements are not initialized.
+    fn allocate(device: &Arc<dyn Device>, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
+        let size = shape.iter().try_fold(dtype.size(), |size, extent| size.checked_mul(*extent));
+        let Some(bytes) = size.and_then(|size| u64::try_from(size).ok()) else {
+            let (expected, given) = ("a size that fits in memory".into(), format!("{shape:?} of {dtype}"));
+            return Err(Error::Mismatch { what: "the shape of a device array".into(), expected, given });
+        };
+        let memory = device.allocate(bytes.max(1))?;
+        Ok(DeviceArray::of(device, Region { memory, offset: 0, bytes }, dtype, shape))
+    }
+
+    /// The device, one stream of work.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Its memory on the device.
+    pub(crate) fn region(&self) -> &Region {
+        &self.region
     }
 
     /// Donates the array to the call that takes it as an argument: if this is its only handle, the call may

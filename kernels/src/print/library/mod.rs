@@ -20,7 +20,7 @@ pub const ALIGNMENT: u64 = 4096;
 /// A [`LibraryOp`](crate::library::LibraryOp) as kernels.
 #[derive(Clone, Debug)]
 pub struct Routine {
-    /// One translation unit.
+    /// One translation unit; empty if there is nothing to compile.
     pub text: String,
     /// Bytes of scratch memory.
     pub scratch: u64,
@@ -123,6 +123,9 @@ impl Writer<'_> {
     }
 
     fn finish(self, helpers: &str, scratch: u64) -> Routine {
+        if self.launches.is_empty() {
+            return Routine { text: String::new(), scratch, launches: vec![] };
+        }
         let kernels = format!("{helpers}{}", self.kernels);
         let text = self.target.dialect.head(self.f64, self.target.fast)
             + &prelude::prelude(self.target, self.f64, &kernels)

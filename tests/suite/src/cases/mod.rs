@@ -5,6 +5,7 @@ mod cast;
 mod checkpoints;
 mod convolution;
 mod cumulative;
+mod custom_kernels;
 mod dot;
 mod effects;
 mod elementwise;
@@ -77,6 +78,7 @@ pub fn groups() -> Vec<Result<Group>> {
 pub fn scenarios() -> Vec<Scenario> {
     let families = [
         epilogues::scenarios,
+        custom_kernels::scenarios,
         effects::scenarios,
         errors::scenarios,
         failures::scenarios,

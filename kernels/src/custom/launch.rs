@@ -1,0 +1,176 @@
+//! Kernels of a source with grids and arguments, as a library op.
+
+use super::signature::{Param, ParamKind};
+use super::source::Source;
+use crate::dtype::DType;
+use crate::library::{Check, LibraryError, LibraryOp};
+use crate::nest::Operand;
+use crate::print::Target;
+use crate::print::library::{LaunchArg, Part, Routine, RoutineLaunch};
+use crate::scalar::Scalar;
+use std::sync::Arc;
+
+/// An argument of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum KernelArg {
+    /// The operand of this number.
+    Array(usize),
+    /// A number, of the parameter's dtype.
+    Scalar(Scalar),
+    /// Bytes of memory of each group.
+    Local(u64),
+}
+
+/// A launch of one kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelCall {
+    /// The kernel's name.
+    pub kernel: String,
+    /// Groups in each dimension; nothing runs if one is 0.
+    pub grid: [u64; 3],
+    /// Work items of a group in each dimension.
+    pub group: [u32; 3],
+    /// Its arguments, in the order of its parameters.
+    pub args: Vec<KernelArg>,
+}
+
+/// Launches of kernels of a source, one after another, over the same operands. Without calls the source is
+/// only compiled.
+///
+/// A kernel may read and write any element of an operand that it is given, and operands that it writes are
+/// initialized.
+#[derive(Clone, Debug)]
+pub struct CustomLaunch {
+    /// The source.
+    pub source: Arc<Source>,
+    /// The arrays: first those that are only read, then those that are written. Strides may be any.
+    pub operands: Vec<Operand>,
+    /// The launches.
+    pub calls: Vec<KernelCall>,
+}
+
+/// Bytes from an operand's first element to the end of its last.
+fn bytes(operand: &Operand) -> u64 {
+    if operand.shape.contains(&0) {
+        return 0;
+    }
+    let reach = |(extent, stride): (&u64, &i64)| (extent - 1).saturating_mul(stride.unsigned_abs());
+    let last = operand.shape.iter().zip(&operand.strides).map(reach).fold(0u64, u64::saturating_add);
+    last.saturating_add(1).saturating_mul(operand.dtype.size() as u64)
+}
+
+impl CustomLaunch {
+    fn params(&self, call: &KernelCall) -> &[Param] {
+        self.source.signature(&call.kernel).map_or(&[], |signature| &signature.params)
+    }
+
+    /// Checks an argument against its parameter.
+    fn check_arg(&self, check: &Check<'_>, param: &Param, arg: &KernelArg) -> Result<(), LibraryError> {
+        let expected = || (format!("{} for `{}`", param.kind, param.name), self.text_of(arg));
+        let fits = match (param.kind, arg) {
+            (ParamKind::Array { dtype, written }, KernelArg::Array(at)) => {
+                self.operands.get(*at).is_some_and(|operand| {
+                    dtype.is_none_or(|dtype| dtype == operand.dtype) && (operand.written || !written)
+                })
+            }
+            (ParamKind::Scalar(dtype), KernelArg::Scalar(scalar)) => scalar.dtype() == dtype,
+            (ParamKind::Local, KernelArg::Local(_)) => true,
+            _ => false,
+        };
+        check.require(fits, "args", expected)
+    }
+
+    fn text_of(&self, arg: &KernelArg) -> String {
+        match arg {
+            KernelArg::Array(at) => match self.operands.get(*at) {
+                Some(operand) if operand.written => format!("an array of {}", operand.dtype),
+                Some(operand) => format!("an array of {} that is only read", operand.dtype),
+                None => format!("operand {at} of {}", self.operands.len()),
+            },
+            KernelArg::Scalar(scalar) => format!("a number of {}", scalar.dtype()),
+            KernelArg::Local(bytes) => format!("{bytes} bytes of local memory"),
+        }
+    }
+
+    fn launch(&self, call: &KernelCall) -> RoutineLaunch {
+        let arg = |(param, arg): (&Param, &KernelArg)| match *arg {
+            KernelArg::Array(at) => {
+                let bytes = self.operands.get(at).map_or(0, bytes);
+                let written = matches!(param.kind, ParamKind::Array { written: true, .. });
+                LaunchArg::Memory(Part { arg: at, offset: 0, bytes, written })
+            }
+            KernelArg::Scalar(scalar) => LaunchArg::Scalar(scalar),
+            KernelArg::Local(bytes) => LaunchArg::Local(bytes),
+        };
+        let args = self.params(call).iter().zip(&call.args).map(arg).collect();
+        RoutineLaunch { name: call.kernel.clone(), grid: call.grid, group: call.group, args, waits: false }
+    }
+}
+
+impl LibraryOp for CustomLaunch {
+    fn name(&self) -> String {
+        let of_call = self.calls.first().map(|call| call.kernel.clone());
+        let first = || self.source.signatures().next().map(|signature| signature.name.clone());
+        of_call.or_else(first).unwrap_or_default()
+    }
+
+    fn dtype(&self) -> DType {
+        self.operands.first().map_or(DType::F32, |operand| operand.dtype)
+    }
+
+    fn extents(&self) -> Vec<u64> {
+        self.calls.first().map_or(vec![], |call| call.grid.to_vec())
+    }
+
+    fn operands(&self) -> Vec<Operand> {
+        self.operands.clone()
+    }
+
+    fn reads_outputs(&self) -> bool {
+        true
+    }
+
+    fn starts_anywhere(&self) -> bool {
+        true
+    }
+
+    fn verify(&self) -> Result<(), LibraryError> {
+        let check = Check { op: self };
+        for operand in &self.operands {
+            check.size("operands", operand.dtype, &operand.shape)?;
+            let ranks = [operand.shape.len(), operand.strides.len()];
+            check.require(ranks[0] == ranks[1], "operands", || ("a stride per extent".into(), ranks[1]))?;
+        }
+        let sorted = self.operands.iter().is_sorted_by_key(|operand| operand.written);
+        check.require(sorted, "operands", || ("those that are only read first".into(), "another order"))?;
+        for call in &self.calls {
+            let Some(signature) = self.source.signature(&call.kernel) else {
+                let names: Vec<&str> = self.source.signatures().map(|s| s.name.as_str()).collect();
+                let expected = format!("one of the kernels {}", names.join(", "));
+                return check.require(false, "kernel", || (expected, &call.kernel));
+            };
+            let (expected, found) = (signature.params.len(), call.args.len());
+            check.require(expected == found, "args", || (format!("{expected} arguments"), found))?;
+            for (param, arg) in signature.params.iter().zip(&call.args) {
+                self.check_arg(&check, param, arg)?;
+            }
+            let texts = || ("at least one work item".into(), format!("{:?}", call.group));
+            check.require(!call.group.contains(&0), "group", texts)?;
+        }
+        Ok(())
+    }
+
+    fn flops(&self) -> f64 {
+        0.0
+    }
+
+    fn routine_scratch(&self, target: &Target) -> Option<u64> {
+        self.source.is_for(target.dialect).then_some(0)
+    }
+
+    fn routine(&self, target: &Target) -> Option<Routine> {
+        let text = self.source.printed(target)?;
+        let launches = self.calls.iter().map(|call| self.launch(call)).collect();
+        Some(Routine { text, scratch: 0, launches })
+    }
+}

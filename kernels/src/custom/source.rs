@@ -1,0 +1,185 @@
+//! The text of a source for a device.
+
+use super::dialect;
+use super::signature::{KernelText, ParamKind, Signature, SourceError, code_of, kernels};
+use crate::dtype::DType;
+use crate::print::{Dialect, Target};
+use std::ops::Range;
+
+/// The language of a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// Both of the others, by the keywords of the dialect.
+    Dialect,
+    /// OpenCL C.
+    OpenClC,
+    /// CUDA C++, compiled by NVRTC.
+    CudaCpp,
+}
+
+/// A text with kernels. Its signatures are read when it is made; it is compiled when a device needs it.
+#[derive(Clone, Debug)]
+pub struct Source {
+    language: Language,
+    text: String,
+    /// Dtypes by the name of a type parameter.
+    types: Vec<(String, DType)>,
+    kernels: Vec<KernelText>,
+}
+
+impl Source {
+    /// A text. `types` are the type parameters of a text in the dialect: for `("x", dtype)` it may use
+    /// `type_x`, the type in memory; `work_x`, the type to compute in, which is `f32` for halves; and
+    /// `load_x(pointer, index)` and `store_x(pointer, index, value)`.
+    ///
+    /// # Errors
+    /// If the text has no kernel, or a kernel has a parameter that is neither a number nor a pointer to
+    /// elements.
+    pub fn new(
+        language: Language,
+        text: impl Into<String>,
+        types: &[(&str, DType)],
+    ) -> Result<Source, SourceError> {
+        let text = text.into();
+        let types: Vec<(String, DType)> =
+            types.iter().map(|(name, dtype)| ((*name).into(), *dtype)).collect();
+        let refuse = |message: &str| Err(SourceError { line: 1, message: message.into() });
+        if text.contains('\0') {
+            return refuse("expected text, found a NUL byte");
+        }
+        let names_type = |word: &str| {
+            let (kind, name) = word.split_once('_')?;
+            let dtype = types.iter().find(|(known, _)| known == name)?.1;
+            match kind {
+                "type" => Some(dtype),
+                "work" => Some(dtype.register()),
+                _ => None,
+            }
+        };
+        let kernels = kernels(&text, &names_type)?;
+        if kernels.is_empty() {
+            return refuse("expected a kernel: KERNEL void name(..) {..}, found none");
+        }
+        Ok(Source { language, text, types, kernels })
+    }
+
+    /// A text in the dialect, which compiles for OpenCL and CUDA. See [`Source::new`].
+    ///
+    /// # Errors
+    /// As [`Source::new`].
+    pub fn dialect(text: impl Into<String>) -> Result<Source, SourceError> {
+        Source::new(Language::Dialect, text, &[])
+    }
+
+    /// The language.
+    pub fn language(&self) -> Language {
+        self.language
+    }
+
+    /// The text, as it was given.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The kernels, in the order of the text.
+    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+        self.kernels.iter().map(|kernel| &kernel.signature)
+    }
+
+    /// The kernel of this name.
+    pub fn signature(&self, name: &str) -> Option<&Signature> {
+        self.signatures().find(|signature| signature.name == name)
+    }
+
+    /// Whether a compiler of this language takes the text.
+    pub fn is_for(&self, dialect: Dialect) -> bool {
+        match self.language {
+            Language::Dialect => true,
+            Language::OpenClC => dialect == Dialect::OpenClC,
+            Language::CudaCpp => dialect == Dialect::CudaCpp,
+        }
+    }
+
+    /// The text to compile for a target; `None` if it is in the other language. Lines keep their numbers.
+    ///
+    /// In OpenCL C a pointer cannot point into the middle of a buffer, so that each array parameter is
+    /// followed by the byte at which it starts, which the kernel adds first. In CUDA C++ memory of a group is
+    /// no parameter: it is a part of the dynamic shared memory.
+    pub fn printed(&self, target: &Target) -> Option<String> {
+        if !self.is_for(target.dialect) {
+            return None;
+        }
+        let opencl = target.dialect == Dialect::OpenClC;
+        let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+        let code = code_of(&self.text);
+        for kernel in &self.kernels {
+            let mut first = String::new();
+            for (param, (all, name)) in kernel.signature.params.iter().zip(&kernel.params) {
+                let words = without_name(&code, all, name);
+                match param.kind {
+                    ParamKind::Array { written, .. } if opencl => {
+                        let space = if self.language == Language::Dialect && !is_global(&words) {
+                            edits.push((all.start..all.start, "__global ".into()));
+                            "__global "
+                        } else {
+                            ""
+                        };
+                        edits.push((name.end..name.end, format!(", const ulong byte_{}", param.name)));
+                        let (name, constant) = (&param.name, if written { "" } else { "const " });
+                        let bytes = format!("(__global {constant}char*)");
+                        first += &format!(" {name} = ({space}{words})({bytes}{name} + byte_{name});");
+                    }
+                    ParamKind::Local if !opencl => {
+                        edits.push((all.start..name.end, format!(" const unsigned int byte_{}", param.name)));
+                        let (name, words) = (&param.name, without_space(&words));
+                        first += &format!(" {words} {name} = ({words})(workalike_local + byte_{name});");
+                    }
+                    _ => {}
+                }
+            }
+            edits.push((kernel.body..kernel.body, first));
+        }
+        edits.sort_by_key(|(range, _)| range.start);
+        let mut text = self.text.clone();
+        for (range, new) in edits.iter().rev() {
+            text.replace_range(range.clone(), new);
+        }
+        Some(self.around(target, text))
+    }
+
+    /// The text with what stands before and behind it.
+    fn around(&self, target: &Target, text: String) -> String {
+        const LINE: &str = "#line 1 \"kernels\"\n";
+        const LOCAL: &str = "extern __shared__ __align__(16) unsigned char workalike_local[];\n";
+        let cuda = target.dialect == Dialect::CudaCpp;
+        match self.language {
+            Language::Dialect => {
+                // libgpuarray's header of the same keywords.
+                let text = text.replace("#include \"cluda.h\"", "");
+                let head = dialect::head(target, &self.text, &self.types);
+                format!("{head}{}{LINE}{text}\n", if cuda { LOCAL } else { "" })
+            }
+            Language::CudaCpp if !self.text.contains("extern \"C\"") => {
+                format!("extern \"C\" {{\n{LINE}{text}\n}}\n")
+            }
+            _ => format!("{LINE}{text}\n"),
+        }
+    }
+}
+
+/// The text of a parameter without its name and comments.
+fn without_name(code: &[u8], all: &Range<usize>, name: &Range<usize>) -> String {
+    let part = |range: Range<usize>| String::from_utf8_lossy(&code[range]).into_owned();
+    format!("{} {}", part(all.start..name.start), part(name.end..all.end)).trim().into()
+}
+
+fn is_global(words: &str) -> bool {
+    words
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .any(|word| ["GLOBAL_MEM", "__global", "global"].contains(&word))
+}
+
+/// A type without the words for the memory of a group.
+fn without_space(words: &str) -> String {
+    ["LOCAL_MEM_ARG", "LOCAL_MEM"].iter().fold(words.to_string(), |words, word| words.replace(word, ""))
+}

@@ -1,0 +1,154 @@
+//! Arguments of kernels.
+
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernels::Scalar;
+use crate::rehost::DeviceArray;
+use crate::value::{Element, Value};
+use ndarray::{ArrayBase, DataMut, Dimension};
+use std::fmt;
+
+/// Stores the result of a kernel in an array of the host.
+pub(super) type Store<'a> = Box<dyn FnOnce(Value) -> Result<()> + 'a>;
+
+/// An argument of a kernel.
+pub enum Argument<'a> {
+    /// An array on the kernel's device.
+    Array(DeviceArray),
+    /// A number: an integer converts to every integer dtype that holds it, a float to every float dtype.
+    Number(Scalar),
+    /// Bytes of memory of each group.
+    Local(u64),
+    /// See [`In`].
+    In(Value),
+    /// See [`Out`] and [`InOut`].
+    Out(HostArray<'a>),
+}
+
+/// An array of the host that a kernel writes.
+pub struct HostArray<'a> {
+    pub(super) dtype: DType,
+    pub(super) shape: Vec<usize>,
+    /// Its elements before the launch, if the kernel reads them.
+    pub(super) before: Option<Value>,
+    pub(super) store: Store<'a>,
+}
+
+/// An array of the host that a kernel reads: it is copied to the device before the launch.
+pub struct In<T>(pub T);
+
+/// An array of the host that a kernel writes: it is zero before the launch, and copied back after it.
+pub struct Out<'a, A>(pub &'a mut A);
+
+/// An array of the host that a kernel reads and writes: it is copied to the device before the launch, and back
+/// after it.
+pub struct InOut<'a, A>(pub &'a mut A);
+
+impl Argument<'_> {
+    /// Whether the argument is in the host's memory.
+    pub(super) fn is_on_host(&self) -> bool {
+        matches!(self, Argument::In(_) | Argument::Out(_))
+    }
+}
+
+impl fmt::Debug for Argument<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let host = |f: &mut fmt::Formatter<'_>, dtype: DType, shape: &[usize]| {
+            write!(f, "an array of {dtype} {shape:?} of the host")
+        };
+        match self {
+            Argument::Array(array) => write!(f, "an array of {} {:?}", array.dtype(), array.shape()),
+            Argument::Number(scalar) => write!(f, "{scalar} of {}", scalar.dtype()),
+            Argument::Local(bytes) => write!(f, "{bytes} bytes of local memory"),
+            Argument::In(value) => host(f, value.dtype(), value.shape()),
+            Argument::Out(array) => host(f, array.dtype, &array.shape),
+        }
+    }
+}
+
+fn host_array<'a, T: Element, S: DataMut<Elem = T>, D: Dimension>(
+    array: &'a mut ArrayBase<S, D>,
+    reads: bool,
+) -> Argument<'a> {
+    let before = reads.then(|| Value::from(&*array));
+    let (dtype, shape) = (T::DTYPE, array.shape().to_vec());
+    let store: Store<'a> = Box::new(move |value| {
+        array.view_mut().into_dyn().assign(&value.to_array::<T>()?);
+        Ok(())
+    });
+    Argument::Out(HostArray { dtype, shape, before, store })
+}
+
+impl<T: Into<Value>> From<In<T>> for Argument<'_> {
+    fn from(array: In<T>) -> Self {
+        Argument::In(array.0.into())
+    }
+}
+
+impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<Out<'a, ArrayBase<S, D>>> for Argument<'a> {
+    fn from(array: Out<'a, ArrayBase<S, D>>) -> Self {
+        host_array(array.0, false)
+    }
+}
+
+impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<InOut<'a, ArrayBase<S, D>>> for Argument<'a> {
+    fn from(array: InOut<'a, ArrayBase<S, D>>) -> Self {
+        host_array(array.0, true)
+    }
+}
+
+impl From<DeviceArray> for Argument<'_> {
+    fn from(array: DeviceArray) -> Self {
+        Argument::Array(array)
+    }
+}
+
+impl From<&DeviceArray> for Argument<'_> {
+    fn from(array: &DeviceArray) -> Self {
+        Argument::Array(array.clone())
+    }
+}
+
+macro_rules! numbers {
+    ($($t:ty),*) => { $(impl From<$t> for Argument<'_> {
+        fn from(number: $t) -> Self {
+            // The bytes of a number of a dtype are a number of that dtype; zero is never taken.
+            let scalar = Scalar::from_le_bytes(<$t>::DTYPE, bytemuck::bytes_of(&number));
+            Argument::Number(scalar.unwrap_or(Scalar::from_f64(<$t>::DTYPE, 0.0)))
+        }
+    })* };
+}
+numbers!(i8, i16, i32, i64, u8, u16, u32, u64, half::f16, half::bf16, f32, f64);
+
+impl From<usize> for Argument<'_> {
+    fn from(number: usize) -> Self {
+        Argument::from(number as u64)
+    }
+}
+
+/// A number as one of a parameter's dtype: an integer that holds it, or a float of another size.
+pub(super) fn converted(number: Scalar, to: DType) -> Option<Scalar> {
+    let from = number.dtype();
+    if from.is_float() || to.is_float() {
+        return (to.is_float()).then(|| number.cast(to));
+    }
+    let cast = number.cast(to);
+    (cast.to_i128() == number.to_i128()).then_some(cast)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_convert_where_they_stay_the_same() {
+        let of = |dtype, value| Scalar::from_i128(dtype, value);
+        assert_eq!(converted(of(DType::I32, 7), DType::U64), Some(of(DType::U64, 7)));
+        assert_eq!(converted(of(DType::I32, -7), DType::U64), None);
+        assert_eq!(converted(of(DType::I64, 300), DType::U8), None);
+        let half = Scalar::from_f64(DType::F64, 0.5);
+        assert_eq!(converted(half, DType::F32), Some(Scalar::from_f64(DType::F32, 0.5)));
+        assert_eq!(converted(half, DType::I32), None);
+        assert_eq!(converted(of(DType::I32, 3), DType::F32), Some(Scalar::from_f64(DType::F32, 3.0)));
+    }
+}

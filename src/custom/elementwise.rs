@@ -1,0 +1,86 @@
+//! Elementwise kernels from an expression in C.
+
+use super::args::Argument;
+use super::grid::Grid;
+use super::module::{Module, RawKernel};
+use crate::error::{Error, Result};
+use crate::kernels::custom::{ParamKind, Source};
+use crate::rehost::device::Device;
+use std::sync::Arc;
+
+/// A kernel that runs a statement in C for each index `i` of its arrays.
+///
+/// ```
+/// use workalike::custom::{ElementwiseKernel, In, Out, kernel_args};
+/// use workalike::prelude::*;
+/// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+/// let axpby = ElementwiseKernel::new(
+///     &device,
+///     "axpby",
+///     "f32 a, const f32 *x, f32 b, const f32 *y, f32 *z",
+///     "z[i] = a * x[i] + b * y[i]",
+/// )?;
+/// let (x, y, mut z) = (array![1f32, 2.0], array![10f32, 20.0], Array1::<f32>::zeros(2));
+/// axpby.call(kernel_args![2.0, In(&x), 0.5, In(&y), Out(&mut z)])?;
+/// assert_eq!(z, array![7f32, 14.0]);
+/// # }
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ElementwiseKernel {
+    kernel: RawKernel,
+}
+
+impl ElementwiseKernel {
+    /// A kernel with these parameters, separated by commas as in C, of which at least one is an array. The
+    /// `operation` is one or more statements of the [dialect](Source); `i` is the index, `n` the number of
+    /// elements.
+    ///
+    /// # Errors
+    /// If the parameters have no array, the device takes no kernels in C, or the text does not compile.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        name: &str,
+        params: &str,
+        operation: &str,
+    ) -> Result<ElementwiseKernel> {
+        let refuse = |message: String| Error::Call { function: name.into(), message };
+        let text = format!(
+            "KERNEL void {name}({params}, const u64 n)\n{{\n    const u64 step = (u64)GDIM_0 * LDIM_0;\n    \
+             for (u64 i = (u64)GID_0 * LDIM_0 + LID_0; i < n; i += step) {{\n        {operation};\n    }}\n}}\n"
+        );
+        let source = Source::dialect(text).map_err(|error| refuse(error.to_string()))?;
+        let kernel = Module::new(device, source)?.kernel(name)?;
+        let is_array = |kind: &ParamKind| matches!(kind, ParamKind::Array { .. });
+        if !kernel.signature().params.iter().any(|param| is_array(&param.kind)) {
+            return Err(refuse(format!("expected an array among the parameters, found `{params}`")));
+        }
+        Ok(ElementwiseKernel { kernel })
+    }
+
+    /// Runs it over arrays that all have as many elements.
+    ///
+    /// # Errors
+    /// If arrays differ in their number of elements, or as [`RawKernel::launch`].
+    pub fn call(&self, mut args: Vec<Argument<'_>>) -> Result<()> {
+        let mut counts = args.iter().filter_map(elements);
+        let count = counts.next().unwrap_or(0);
+        if let Some(other) = counts.find(|other| *other != count) {
+            let message = format!("expected arrays of {count} elements, as the first one, found {other}");
+            return Err(Error::Call { function: self.kernel.signature().name.clone(), message });
+        }
+        args.push(Argument::from(count));
+        self.kernel.launch(Grid::items([count as u64]), args)
+    }
+}
+
+/// The number of elements of an array.
+fn elements(arg: &Argument<'_>) -> Option<usize> {
+    let shape = match arg {
+        Argument::Array(array) => array.shape(),
+        Argument::In(value) => value.shape(),
+        Argument::Out(array) => &array.shape,
+        Argument::Number(_) | Argument::Local(_) => return None,
+    };
+    Some(shape.iter().product())
+}

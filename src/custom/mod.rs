@@ -1,0 +1,52 @@
+//! Kernels of a program's own, in C, on OpenCL and CUDA devices.
+//!
+//! A [`Module`] is a compiled [`Source`]: text in the dialect of both languages, or in one of them. Its
+//! [`RawKernel`]s are launched with arrays, numbers and memory for each group; arguments are checked against
+//! the signature in the text. An [`ElementwiseKernel`] is made from an expression.
+//!
+//! ```
+//! use workalike::custom::{Grid, InOut, Module, Source, kernel_args};
+//! use workalike::prelude::*;
+//! # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+//! let source = Source::dialect(
+//!     "KERNEL void doublify(GLOBAL_MEM f32 *a, u32 n) {
+//!          u32 i = GID_0 * LDIM_0 + LID_0;
+//!          if (i < n) a[i] *= 2;
+//!      }",
+//! )?;
+//! let doublify = Module::new(&device, source)?.kernel("doublify")?;
+//! let mut a = ndarray::array![[1f32, 2.0], [3.0, 4.0]];
+//! doublify.launch(Grid::items([4]), kernel_args![InOut(&mut a), 4])?;
+//! assert_eq!(a, ndarray::array![[2f32, 4.0], [6.0, 8.0]]);
+//! # }
+//! # Ok::<(), workalike::Error>(())
+//! ```
+//!
+//! Where memory stays on the device, arguments are [`DeviceArray`](crate::rehost::DeviceArray)s, and a launch
+//! that is repeated is [prepared](RawKernel::prepare) once.
+//!
+//! A kernel in C may read and write outside of its arguments; nothing checks that.
+
+mod args;
+mod elementwise;
+mod grid;
+mod module;
+
+pub use crate::kernels::custom::{Language, Param, ParamKind, Signature, Source};
+pub use args::{Argument, In, InOut, Out};
+pub use elementwise::ElementwiseKernel;
+pub use grid::Grid;
+pub use module::{Launch, Module, RawKernel};
+
+/// The arguments of a kernel, each converted to an [`Argument`].
+///
+/// ```
+/// use workalike::custom::{Argument, In, kernel_args};
+/// let args: Vec<Argument> = kernel_args![In(&[1f32, 2.0]), 3, 0.5];
+/// assert_eq!(args.len(), 3);
+/// ```
+#[macro_export]
+macro_rules! kernel_args {
+    ($($arg:expr),* $(,)?) => { vec![$($crate::custom::Argument::from($arg)),*] };
+}
+pub use crate::kernel_args;

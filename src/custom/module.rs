@@ -1,0 +1,292 @@
+//! Compiled sources, their kernels, and launches.
+
+use super::args::{Argument, HostArray, Store, converted};
+use super::grid::Grid;
+use crate::error::{Error, Result};
+use crate::kernels::custom::{CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source};
+use crate::kernels::library::{LibraryError, LibraryOp};
+use crate::kernels::nest::Operand;
+use crate::rehost::DeviceArray;
+use crate::rehost::device::{
+    Command, Device, DeviceError, Module as Compiled, Numerics, Recording, Region, Target,
+};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A source that was compiled for a device.
+#[derive(Clone, Debug)]
+pub struct Module {
+    device: Arc<dyn Device>,
+    source: Arc<Source>,
+    /// No Nests: recordings need a module.
+    nothing: Arc<dyn Compiled>,
+}
+
+impl Module {
+    /// Compiles a source. Compiled kernels are kept on disk, so that a later process finds them.
+    ///
+    /// # Errors
+    /// If the device takes no kernels in this language (the host takes none), or the text does not compile:
+    /// the error has the compiler's log, with the lines of the text.
+    pub fn new(device: &Arc<dyn Device>, source: Source) -> Result<Module> {
+        let source = Arc::new(source);
+        let nothing = device.compile(&[], Numerics::default())?;
+        let op = CustomLaunch { source: source.clone(), operands: vec![], calls: vec![] };
+        if device.library(&op, None).is_none() {
+            let language = source.language();
+            let what =
+                format!("a kernel of a program's own ({language:?}; OpenCL and CUDA devices compile C)");
+            return Err(DeviceError::Unsupported { device: device.properties().id.clone(), what }.into());
+        }
+        device.record(&nothing, &[Command::library(op, [], Target::Memory(vec![]))])?;
+        Ok(Module { device: device.clone(), source, nothing })
+    }
+
+    /// The kernels, in the order of the text.
+    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+        self.source.signatures()
+    }
+
+    /// The kernel of this name.
+    ///
+    /// # Errors
+    /// If there is none; the error names those that there are.
+    pub fn kernel(&self, name: &str) -> Result<RawKernel> {
+        let Some(signature) = self.source.signature(name) else {
+            let names: Vec<&str> = self.signatures().map(|s| s.name.as_str()).collect();
+            let message = format!("expected one of the module's kernels: {}", names.join(", "));
+            return Err(Error::Call { function: name.into(), message });
+        };
+        Ok(RawKernel { module: self.clone(), signature: signature.clone(), last: Arc::default() })
+    }
+
+    /// Copies the host's arrays to the device.
+    pub(super) fn moved<'a>(&self, args: Vec<Argument<'a>>) -> Result<Moved<'a>> {
+        let device = &self.device;
+        let from_host = args.iter().any(Argument::is_on_host);
+        let mut moved = Moved { args: Vec::with_capacity(args.len()), from_host, results: vec![] };
+        for arg in args {
+            moved.args.push(match arg {
+                Argument::In(value) => Argument::Array(DeviceArray::upload(device, value)?),
+                Argument::Out(HostArray { dtype, shape, before, store }) => {
+                    let array = match before {
+                        Some(value) => DeviceArray::upload(device, value)?,
+                        None => DeviceArray::zeros(device, dtype, &shape)?,
+                    };
+                    moved.results.push((array.clone(), store));
+                    Argument::Array(array)
+                }
+                other => other,
+            });
+        }
+        Ok(moved)
+    }
+
+    /// Launches of kernels one after another, over the same arrays.
+    pub(super) fn record(&self, calls: Vec<KernelCall>, bound: Bound) -> Result<Launch> {
+        let Module { device, source, nothing } = self;
+        let operand = |(array, written): &(DeviceArray, bool)| {
+            let shape: Vec<u64> = array.shape().iter().map(|extent| *extent as u64).collect();
+            Operand::contiguous(array.dtype(), &shape, *written)
+        };
+        let order = bound.order();
+        let operands = order.iter().map(|at| operand(&bound.0[*at])).collect();
+        let ordered = calls.iter().map(|call| reordered(call, &order)).collect();
+        let op = CustomLaunch { source: source.clone(), operands, calls: ordered };
+        op.verify().map_err(|LibraryError { op, argument, expected, found }| Error::Call {
+            function: op,
+            message: format!("{argument}: expected {expected}, found {found}"),
+        })?;
+        let regions = |written: bool| -> Vec<Region> {
+            let arrays = order.iter().map(|at| &bound.0[*at]).filter(|(_, is)| *is == written);
+            arrays.map(|(array, _)| array.region().clone()).collect()
+        };
+        let command = Command::library(op, regions(false), Target::Memory(regions(true)));
+        let recording = device.record(nothing, &[command])?;
+        Ok(Launch { calls, arrays: bound, recording })
+    }
+}
+
+/// Arguments, with those of the host copied to the device.
+pub(super) struct Moved<'a> {
+    pub(super) args: Vec<Argument<'a>>,
+    /// Whether some were the host's.
+    pub(super) from_host: bool,
+    /// Arrays to copy back after the launch.
+    pub(super) results: Vec<(DeviceArray, Store<'a>)>,
+}
+
+/// A kernel of a [`Module`].
+#[derive(Clone)]
+pub struct RawKernel {
+    module: Module,
+    signature: Signature,
+    /// The last launch, which is used again for equal arguments.
+    last: Arc<Mutex<Option<Launch>>>,
+}
+
+impl fmt::Debug for RawKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RawKernel({}, {})", self.signature.name, self.module.device.properties().id)
+    }
+}
+
+impl RawKernel {
+    /// Its name and parameters.
+    pub fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// Enqueues one launch. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call waits
+    /// until its results are on the host.
+    ///
+    /// # Errors
+    /// If an argument does not fit its parameter, is on another device, or was computed by a call that failed;
+    /// if the grid is too large; if the device fails.
+    pub fn launch(&self, grid: Grid, args: Vec<Argument<'_>>) -> Result<()> {
+        let Moved { args, from_host, results } = self.module.moved(args)?;
+        let mut bound = Bound::default();
+        let call = self.call(grid, args, &mut bound)?;
+        if !from_host {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            return match last.as_mut().filter(|launch| launch.is_of(&call, &bound)) {
+                Some(launch) => launch.run(),
+                None => last.insert(self.module.record(vec![call], bound)?).run(),
+            };
+        }
+        self.module.record(vec![call], bound)?.run()?;
+        results.into_iter().try_for_each(|(array, store)| store(array.to_value()?))
+    }
+
+    /// A launch with its arguments bound, to be run many times.
+    ///
+    /// # Errors
+    /// As [`RawKernel::launch`]; arguments must be on the device.
+    pub fn prepare(&self, grid: Grid, args: Vec<Argument<'_>>) -> Result<Launch> {
+        if let Some(arg) = args.iter().find(|arg| arg.is_on_host()) {
+            return self.refuse(format!("expected arrays on the device, found {arg:?}"));
+        }
+        let mut bound = Bound::default();
+        let call = self.call(grid, args, &mut bound)?;
+        self.module.record(vec![call], bound)
+    }
+
+    fn refuse<T>(&self, message: String) -> Result<T> {
+        Err(Error::Call { function: self.signature.name.clone(), message })
+    }
+
+    /// A call with these arguments, checked against the parameters. Adds the arrays to those that are `bound`.
+    pub(super) fn call(&self, grid: Grid, args: Vec<Argument<'_>>, bound: &mut Bound) -> Result<KernelCall> {
+        let params = &self.signature.params;
+        if params.len() != args.len() {
+            let names: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
+            let expected = format!("{} arguments ({})", params.len(), names.join(", "));
+            return self.refuse(format!("expected {expected}, found {}", args.len()));
+        }
+        let mut given = Vec::with_capacity(args.len());
+        for (param, arg) in params.iter().zip(args) {
+            let found = format!("{arg:?}");
+            let fits = match (param.kind, arg) {
+                (ParamKind::Array { dtype, written }, Argument::Array(array)) => {
+                    self.check_array(param, &array)?;
+                    let fits = dtype.is_none_or(|dtype| dtype == array.dtype());
+                    fits.then(|| bound.array(array, written))
+                }
+                (ParamKind::Scalar(dtype), Argument::Number(number)) => {
+                    converted(number, dtype).map(KernelArg::Scalar)
+                }
+                (ParamKind::Local, Argument::Local(bytes)) => Some(KernelArg::Local(bytes)),
+                _ => None,
+            };
+            let Some(arg) = fits else {
+                return self.refuse(format!("`{}`: expected {}, found {found}", param.name, param.kind));
+            };
+            given.push(arg);
+        }
+        let (grid, group) = grid.on(self.module.device.properties());
+        Ok(KernelCall { kernel: self.signature.name.clone(), grid, group, args: given })
+    }
+
+    /// The array must be on this stream, and the calls that computed it must have succeeded.
+    fn check_array(&self, param: &Param, array: &DeviceArray) -> Result<()> {
+        let own = &self.module.device;
+        if array.is_on(own) {
+            return array.check();
+        }
+        let [own, other] = [own, array.device()].map(|device| device.properties().id.clone());
+        let expected = format!("expected an array on the stream of {own}");
+        self.refuse(format!("`{}`: {expected}, found one on another stream, of {other}", param.name))
+    }
+}
+
+/// The arrays of launches, each with whether a kernel may write it. An array that is given twice is one.
+#[derive(Debug, Default)]
+pub(super) struct Bound(Vec<(DeviceArray, bool)>);
+
+/// Whether two arrays are the same memory.
+fn same(a: &DeviceArray, b: &DeviceArray) -> bool {
+    let (one, other) = (a.region(), b.region());
+    let place = |region: &Region| (std::ptr::from_ref(region.memory.as_any()).cast::<()>(), region.offset);
+    place(one) == place(other) && one.bytes == other.bytes && a.dtype() == b.dtype()
+}
+
+impl Bound {
+    fn array(&mut self, array: DeviceArray, written: bool) -> KernelArg {
+        let known = self.0.iter().position(|(known, _)| same(known, &array));
+        let at = known.unwrap_or(self.0.len());
+        match self.0.get_mut(at) {
+            Some((_, is)) => *is |= written,
+            None => self.0.push((array, written)),
+        }
+        KernelArg::Array(at)
+    }
+
+    /// The order of a library op's operands: those that are only read first.
+    fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.0.len()).collect();
+        order.sort_by_key(|at| self.0[*at].1);
+        order
+    }
+}
+
+/// A call with the positions of its arrays in another order.
+fn reordered(call: &KernelCall, order: &[usize]) -> KernelCall {
+    let arg = |arg: &KernelArg| match *arg {
+        KernelArg::Array(at) => KernelArg::Array(order.iter().position(|from| *from == at).unwrap_or(at)),
+        other => other,
+    };
+    KernelCall { args: call.args.iter().map(arg).collect(), ..call.clone() }
+}
+
+/// A launch with its arguments bound. It keeps their memory.
+#[derive(Debug)]
+pub struct Launch {
+    calls: Vec<KernelCall>,
+    arrays: Bound,
+    recording: Box<dyn Recording>,
+}
+
+impl Launch {
+    /// Enqueues it.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn run(&mut self) -> Result<()> {
+        Ok(self.recording.replay()?)
+    }
+
+    /// Runs it once, waits, and returns the time by the device's clock.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn timed(&mut self) -> Result<std::time::Duration> {
+        Ok(self.recording.timed()?.into_iter().sum())
+    }
+
+    fn is_of(&self, call: &KernelCall, bound: &Bound) -> bool {
+        let equal = |((a, _), (b, _)): (&(DeviceArray, bool), &(DeviceArray, bool))| same(a, b);
+        matches!(&self.calls[..], [own] if own == call)
+            && self.arrays.0.len() == bound.0.len()
+            && self.arrays.0.iter().zip(&bound.0).all(equal)
+    }
+}

@@ -1,0 +1,441 @@
+//! Kernels of a program's own: the exercises of PyCUDA's and Theano's tutorials, as their authors would write
+//! them here, in the dialect and in each language; and arguments that do not fit. The host takes no kernels in
+//! C, and says so.
+
+use super::{Story, family};
+use crate::stage::{Scenario, Stage, ensure, equal, fails};
+use ndarray::{Array2, ArrayD, s};
+use std::sync::Arc;
+use workalike::Result;
+use workalike::custom::{
+    Argument, ElementwiseKernel, Grid, In, InOut, Language, Module, Out, RawKernel, Source, kernel_args,
+};
+use workalike::prelude::{Array1, DType, DeviceArray, Value, array};
+use workalike::rehost::device::Device;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    let stories: [Story; 14] = [
+        ("multiply_them", multiply_them),
+        ("doublify", doublify),
+        ("doublify_in_each_language", languages),
+        ("matrix_product", matrix_product),
+        ("sum_and_difference", sum_and_difference),
+        ("strided_input", strided_input),
+        ("eye", eye),
+        ("plus_one_in_each_dtype", plus_one),
+        ("group_memory", group_memory),
+        ("atomic_adds", atomic_adds),
+        ("prepared_launches", prepared),
+        ("elementwise", elementwise),
+        ("arguments_that_do_not_fit", misfits),
+        ("sources_that_do_not_compile", bad_sources),
+    ];
+    family("custom_kernels", &stories)
+}
+
+/// Runs a story on a device that compiles C. Other devices must refuse a kernel, and name what does.
+fn on(stage: &Stage, story: impl FnOnce(&Arc<dyn Device>) -> Result<()>) -> Result<()> {
+    let device = stage.open()?;
+    let properties = device.properties();
+    if properties.every_op || properties.id.starts_with("interpreter") {
+        let source = dialect("KERNEL void k(GLOBAL_MEM f32 *x) { x[0] = 1; }")?;
+        return fails("a kernel in C", Module::new(&device, source), &["OpenCL and CUDA", &properties.id]);
+    }
+    story(&device)
+}
+
+fn dialect(text: &str) -> Result<Source> {
+    typed(text, &[])
+}
+
+fn typed(text: &str, types: &[(&str, DType)]) -> Result<Source> {
+    Source::new(Language::Dialect, text, types).map_err(|e| crate::stage::wrong(e.to_string()))
+}
+
+/// The only kernel of a text in the dialect.
+fn kernel(device: &Arc<dyn Device>, text: &str) -> Result<RawKernel> {
+    let module = Module::new(device, dialect(text)?)?;
+    let name = module.signatures().next().map(|signature| signature.name.clone()).unwrap_or_default();
+    module.kernel(&name)
+}
+
+/// Numbers that every float dtype holds.
+fn ramp(count: usize) -> Vec<f32> {
+    (0..count).map(|i| (i % 61) as f32 * 0.5 - 7.0).collect()
+}
+
+fn ramp2(rows: usize, columns: usize) -> Array2<f32> {
+    Array2::from_shape_fn((rows, columns), |(i, j)| ((i * columns + j) % 61) as f32 * 0.5 - 7.0)
+}
+
+/// PyCUDA's first example, also for a matrix of shape (20, 10).
+fn multiply_them(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let multiply = kernel(
+            device,
+            "KERNEL void multiply_them(GLOBAL_MEM float *dest, GLOBAL_MEM const float *a, GLOBAL_MEM const float *b)
+             {
+                 const int i = GID_0 * LDIM_0 + LID_0;
+                 dest[i] = a[i] * b[i];
+             }",
+        )?;
+        let (a, b) = (Array1::from(ramp(400)), Array1::from(ramp(400)).mapv(|x| x - 3.0));
+        let mut dest = Array1::<f32>::zeros(400);
+        multiply.launch(Grid::groups([2], [200]), kernel_args![Out(&mut dest), In(&a), In(&b)])?;
+        ensure(dest == &a * &b, || format!("400 products: {dest}"))?;
+        let (a, b) = (ramp2(20, 10), ramp2(20, 10).mapv(|x| 1.0 - x));
+        let mut dest = Array2::<f32>::zeros((20, 10));
+        multiply.launch(Grid::groups([1], [200]), kernel_args![Out(&mut dest), In(&a), In(&b)])?;
+        ensure(dest == &a * &b, || format!("a matrix: {dest}"))
+    })
+}
+
+/// In place, on a matrix with two-dimensional groups; the elements may lie in any order on the host.
+fn doublify(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let doublify = kernel(
+            device,
+            "KERNEL void doublify(GLOBAL_MEM float *a)
+             {
+                 int idx = LID_0 + LID_1 * 4;
+                 a[idx] *= 2;
+             }",
+        )?;
+        let before = ramp2(4, 4);
+        let mut a = before.clone();
+        doublify.launch(Grid::groups([1, 1], [4, 4]), kernel_args![InOut(&mut a)])?;
+        ensure(a == &before * 2.0, || format!("{a}"))?;
+        let mut turned = before.clone().reversed_axes();
+        doublify.launch(Grid::groups([1, 1], [4, 4]), kernel_args![InOut(&mut turned)])?;
+        ensure(turned == before.t().mapv(|x| x * 2.0), || format!("{turned}"))
+    })
+}
+
+/// The same kernel in OpenCL C and in CUDA C++; a device refuses the other's language.
+fn languages(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let texts = [
+            (
+                Language::OpenClC,
+                "__kernel void doublify(__global float *a, const uint n)\n{ uint i = get_global_id(0); if (i < n) a[i] *= 2; }",
+            ),
+            (
+                Language::CudaCpp,
+                "__global__ void doublify(float *a, unsigned int n)\n{\n  unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;\n  if (i < n) a[i] *= 2;\n}",
+            ),
+        ];
+        let own =
+            if device.properties().id.starts_with("cuda") { Language::CudaCpp } else { Language::OpenClC };
+        for (language, text) in texts {
+            let source = Source::new(language, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
+            let module = Module::new(device, source);
+            if language != own {
+                fails("the other language", module, &[&device.properties().id, "not supported"])?;
+                continue;
+            }
+            let mut a = array![1f32, 2.0, 3.0];
+            module?.kernel("doublify")?.launch(Grid::items([3]), kernel_args![InOut(&mut a), 3])?;
+            ensure(a == array![2f32, 4.0, 6.0], || format!("{language:?}: {a}"))?;
+        }
+        Ok(())
+    })
+}
+
+/// A product of matrices of any extents, in a two-dimensional grid.
+fn matrix_product(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let product = kernel(
+            device,
+            "KERNEL void product(GLOBAL_MEM const f32 *x, GLOBAL_MEM const f32 *y, GLOBAL_MEM f32 *z, u32 m, u32 k, u32 n)
+             {
+                 const u32 i = GID_1 * LDIM_1 + LID_1, j = GID_0 * LDIM_0 + LID_0;
+                 if (i >= m || j >= n) return;
+                 f32 sum = 0;
+                 for (u32 l = 0; l < k; l++) sum += x[i * k + l] * y[l * n + j];
+                 z[i * n + j] = sum;
+             }",
+        )?;
+        let (x, y) = (ramp2(37, 19), ramp2(19, 53));
+        let mut z = Array2::<f32>::zeros((37, 53));
+        let args = kernel_args![In(&x), In(&y), Out(&mut z), 37, 19, 53];
+        product.launch(Grid::items([53, 37]), args)?;
+        ensure((&z - &x.dot(&y)).iter().all(|d| d.abs() < 1e-3), || format!("{z}"))
+    })
+}
+
+/// Two results from one launch, of arrays that stay on the device.
+fn sum_and_difference(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let both = kernel(
+            device,
+            "KERNEL void both(GLOBAL_MEM const f32 *x, GLOBAL_MEM const f32 *y,
+                              GLOBAL_MEM f32 *sum, GLOBAL_MEM f32 *difference, const u64 n)
+             {
+                 for (u64 i = GID_0 * LDIM_0 + LID_0; i < n; i += GDIM_0 * LDIM_0) {
+                     sum[i] = x[i] + y[i];
+                     difference[i] = x[i] - y[i];
+                 }
+             }",
+        )?;
+        let (a, b) = (ramp(1000), ramp(1000).into_iter().rev().collect::<Vec<f32>>());
+        let (x, y) = (DeviceArray::upload(device, &a)?, DeviceArray::upload(device, &b)?);
+        let [sum, difference] = [(), ()].map(|()| DeviceArray::zeros(device, DType::F32, &[1000]));
+        let (sum, difference) = (sum?, difference?);
+        let args = || kernel_args![&x, &y, &sum, &difference, 1000];
+        both.launch(Grid::items([1000]), args())?;
+        // In place: a parameter that is read may be the array that another one writes.
+        both.launch(Grid::items([1000]), kernel_args![&x, &y, &sum, &x, 1000])?;
+        let pairs = || a.iter().zip(&b);
+        equal("the sum", &sum.to_value()?, pairs().map(|(a, b)| a + b).collect::<Vec<f32>>())?;
+        equal("the difference", &difference.to_value()?, pairs().map(|(a, b)| a - b).collect::<Vec<f32>>())?;
+        equal("in place", &x.to_value()?, pairs().map(|(a, b)| a - b).collect::<Vec<f32>>())?;
+        both.launch(Grid::items([1000]), args())?;
+        equal("again, with x changed", &sum.to_value()?, a)
+    })
+}
+
+/// A transposed matrix is read by its strides.
+fn strided_input(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let doubled = kernel(
+            device,
+            "KERNEL void doubled(GLOBAL_MEM const f32 *x, i64 row_stride, i64 column_stride,
+                                 GLOBAL_MEM f32 *z, u32 rows, u32 columns)
+             {
+                 const u32 i = GID_1 * LDIM_1 + LID_1, j = GID_0 * LDIM_0 + LID_0;
+                 if (i < rows && j < columns)
+                     z[i * columns + j] = 2 * x[i * row_stride + j * column_stride];
+             }",
+        )?;
+        let x = ramp2(7, 30);
+        let mut z = Array2::<f32>::zeros((30, 7));
+        let args = kernel_args![In(&x), 1, 30, Out(&mut z), 30, 7];
+        doubled.launch(Grid::items([7, 30]), args)?;
+        ensure(z == x.t().mapv(|x| 2.0 * x), || format!("{z}"))?;
+        // Every second column of the matrix.
+        let mut z = Array2::<f32>::zeros((7, 15));
+        let args = kernel_args![In(&x), 30, 2, Out(&mut z), 7, 15];
+        doubled.launch(Grid::items([15, 7]), args)?;
+        ensure(z == x.slice(s![.., ..;2]).mapv(|x| 2.0 * x), || format!("{z}"))
+    })
+}
+
+/// Theano's Eye op: n, m and k are given at run time; its text is libgpuarray's.
+fn eye(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let text = r#"#include "cluda.h"
+
+KERNEL void eye(GLOBAL_MEM type_a *a, ga_size n, ga_size m, ga_ssize k) {
+    ga_ssize coff = max(k, (ga_ssize) 0);
+    ga_ssize roff = -min(k, (ga_ssize) 0);
+    ga_size nb = (ga_size) min(n - roff, m - coff);
+    for (ga_size i = LID_0; i < nb; i += LDIM_0) {
+        store_a(a, (i + roff)*m + i + coff, 1);
+    }
+}"#;
+        for dtype in [DType::F32, DType::F16, DType::I64] {
+            let eye = Module::new(device, typed(text, &[("a", dtype)])?)?.kernel("eye")?;
+            for (n, m, k) in [(5usize, 7usize, 0i64), (6, 4, -2), (3, 9, 5), (4, 4, 3), (1, 1, 0)] {
+                let a = DeviceArray::zeros(device, dtype, &[n, m])?;
+                eye.launch(Grid::groups([1], [32]), kernel_args![&a, n, m, k])?;
+                let is = |(i, j): (usize, usize)| f32::from(u8::from(j as i64 - i as i64 == k));
+                let want = Value::from(Array2::from_shape_fn((n, m), is)).cast(dtype)?;
+                equal(&format!("eye({n}, {m}, {k}) of {dtype}"), &a.to_value()?, want)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Theano's example for float16: stored as a half, computed in float32.
+fn plus_one(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let text = "KERNEL void k(const ga_size n, type_x *x, type_y *y) {
+            ga_size i = GID_0 * LDIM_0 + LID_0;
+            if (i >= n) return;
+            work_x z = load_x(x, i);
+            z += 1;
+            store_y(y, i, z);
+        }";
+        let mut dtypes = vec![DType::F16, DType::BF16, DType::F32, DType::I32, DType::U8];
+        dtypes.extend(device.properties().f64.then_some(DType::F64));
+        for x in &dtypes {
+            for y in [*x, DType::F32] {
+                let kernel = Module::new(device, typed(text, &[("x", *x), ("y", y)])?)?.kernel("k")?;
+                let given = Value::from((0u8..100).map(f32::from).collect::<Vec<f32>>()).cast(*x)?;
+                let (a, b) = (DeviceArray::upload(device, &given)?, DeviceArray::zeros(device, y, &[100])?);
+                kernel.launch(Grid::items([100]), kernel_args![100, &a, &b])?;
+                let want = Value::from((1u8..=100).map(f32::from).collect::<Vec<f32>>()).cast(y)?;
+                equal(&format!("{x} to {y}"), &b.to_value()?, want)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Sums of groups, in an array of the group that the launch sizes, and in one that the text sizes.
+fn group_memory(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let text = "KERNEL void sums(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *out, LOCAL_MEM_ARG f32 *part,
+                                     LOCAL_MEM_ARG u32 *seen)
+            {
+                LOCAL_MEM f32 fixed[64];
+                part[LID_0] = fixed[LID_0] = x[GID_0 * LDIM_0 + LID_0];
+                seen[LID_0] = 1;
+                local_barrier();
+                for (u32 half_ = LDIM_0 / 2; half_ > 0; half_ /= 2) {
+                    if (LID_0 < half_) {
+                        part[LID_0] += part[LID_0 + half_];
+                        fixed[LID_0] += fixed[LID_0 + half_];
+                        seen[LID_0] += seen[LID_0 + half_];
+                    }
+                    local_barrier();
+                }
+                if (LID_0 == 0) out[GID_0] = seen[0] == 64 && part[0] == fixed[0] ? part[0] : -1;
+            }";
+        let sums = kernel(device, text)?;
+        let x = ramp(640);
+        let mut out = Array1::<f32>::zeros(10);
+        let local = || Argument::Local(64 * 4);
+        sums.launch(Grid::groups([10], [64]), kernel_args![In(&x), Out(&mut out), local(), local()])?;
+        let want: Array1<f32> = x.chunks(64).map(|group| group.iter().sum()).collect();
+        ensure(out == want, || format!("{out}, not {want}"))
+    })
+}
+
+/// A histogram, and a sum of floats.
+fn atomic_adds(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let count = kernel(
+            device,
+            "KERNEL void histogram(GLOBAL_MEM const u8 *x, GLOBAL_MEM u32 *bins, GLOBAL_MEM f32 *total, u32 n)
+             {
+                 const u32 i = GID_0 * LDIM_0 + LID_0;
+                 if (i < n) {
+                     atomic_add_u32(bins + x[i] % 10, 1);
+                     atomic_add_f32(total, 0.5f);
+                 }
+             }",
+        )?;
+        let x: Vec<u8> = (0..5000u32).map(|i| (i * i % 251) as u8).collect();
+        let (mut bins, mut total) = (Array1::<u32>::zeros(10), Array1::<f32>::zeros(1));
+        let args = kernel_args![In(&x), InOut(&mut bins), InOut(&mut total), 5000];
+        count.launch(Grid::items([5000]), args)?;
+        let mut want = Array1::<u32>::zeros(10);
+        x.iter().for_each(|x| want[usize::from(x % 10)] += 1);
+        ensure(bins == want && total[0] == 2500.0, || format!("{bins} {total}, not {want}"))
+    })
+}
+
+/// A prepared launch sees what was written since; a part of a Simulator's result is an argument too.
+fn prepared(stage: &Stage) -> Result<()> {
+    use workalike::prelude::{args, function, vector};
+    on(stage, |device| {
+        let add = kernel(
+            device,
+            "KERNEL void add(GLOBAL_MEM f32 *x, f32 by) { x[GID_0 * LDIM_0 + LID_0] += by; }",
+        )?;
+        let x = vector::<f32>("x");
+        let f = function([&x]).output(&x * 2.0).compile()?;
+        let mut sim = f.optimize(device.clone())?;
+        let array = sim.call_device(args![vec![1f32; 128]])?.remove(0);
+        let mut launch = add.prepare(Grid::groups([2], [64]), kernel_args![&array, 0.25])?;
+        (0..4).try_for_each(|_| launch.run())?;
+        equal("four launches", &array.to_value()?, vec![3f32; 128])?;
+        // In order with the Simulator's work on the same stream.
+        let next = sim.call_device(args![&array])?.remove(0);
+        launch.run()?;
+        equal("the next call", &next.to_value()?, vec![6f32; 128])?;
+        ensure(launch.timed()?.as_nanos() > 0, || "a launch takes time".into())
+    })
+}
+
+fn elementwise(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let kernel = ElementwiseKernel::new(
+            device,
+            "linear_combination",
+            "float a, const float *x, float b, const float *y, float *z",
+            "z[i] = a * x[i] + b * y[i]",
+        )?;
+        for count in [0usize, 1, 63, 1000, 70_001] {
+            let (x, y) = (ramp(count), ramp(count).into_iter().rev().collect::<Vec<f32>>());
+            let arrays = (DeviceArray::upload(device, &x)?, DeviceArray::upload(device, &y)?);
+            let z = DeviceArray::zeros(device, DType::F32, &[count])?;
+            kernel.call(kernel_args![2.0, &arrays.0, -4.0, &arrays.1, &z])?;
+            let want: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 2.0 * x - 4.0 * y).collect();
+            equal(&format!("{count} elements"), &z.to_value()?, want)?;
+        }
+        let mut halves = ArrayD::from_elem(vec![3, 4], half::f16::from_f32(1.5));
+        let kernel = ElementwiseKernel::new(
+            device,
+            "squares",
+            "f16 *x",
+            "const f32 v = load_f16(x, i); store_f16(x, i, v * v + (f32)i)",
+        )?;
+        kernel.call(kernel_args![InOut(&mut halves)])?;
+        let want = (0..12).map(|i| half::f16::from_f32(2.25 + i as f32));
+        ensure(halves.iter().copied().eq(want), || format!("{halves}"))?;
+        let (a, b) =
+            (DeviceArray::zeros(device, DType::F32, &[4])?, DeviceArray::zeros(device, DType::F32, &[5])?);
+        let two = ElementwiseKernel::new(device, "copy", "const f32 *x, f32 *y", "y[i] = x[i]")?;
+        fails(
+            "another number of elements",
+            two.call(kernel_args![&a, &b]),
+            &["copy", "4 elements", "found 5"],
+        )?;
+        let none = ElementwiseKernel::new(device, "nothing", "f32 x", "x + 1");
+        fails("no array", none, &["nothing", "an array"])
+    })
+}
+
+fn misfits(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let text = "KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, i32 n, LOCAL_MEM_ARG f32 *t)
+                    { if (n > 0 && LID_0 == 0) { t[0] = x[0]; y[0] = t[0]; } }";
+        let module = Module::new(device, dialect(text)?)?;
+        let k = module.kernel("k")?;
+        let (x, y) =
+            (DeviceArray::zeros(device, DType::F32, &[4])?, DeviceArray::zeros(device, DType::F32, &[4])?);
+        let wide = DeviceArray::zeros(device, DType::I64, &[4])?;
+        let other = DeviceArray::zeros(&stage.open()?, DType::F32, &[4])?;
+        let local = || Argument::Local(16);
+        let run = |args| k.launch(Grid::items([4]), args);
+        fails("a kernel that is not there", module.kernel("q"), &["q", "kernels: k"])?;
+        fails("too few", run(kernel_args![&x, &y, 1]), &["k: expected 4 arguments (x, y, n, t), found 3"])?;
+        let misfit = "`y`: expected an array of float32 to write, found an array of int64 [4]";
+        fails("a dtype", run(kernel_args![&x, &wide, 1, local()]), &[misfit])?;
+        fails("a number", run(kernel_args![1, &y, 1, local()]), &["`x`: expected an array of float32"])?;
+        fails("an array", run(kernel_args![&x, &y, &x, local()]), &["`n`: expected a number of int32"])?;
+        fails("too large", run(kernel_args![&x, &y, 1u64 << 40, local()]), &["`n`", "1099511627776"])?;
+        fails("a fraction", run(kernel_args![&x, &y, 0.5, local()]), &["`n`", "0.5 of float64"])?;
+        fails("no size", run(kernel_args![&x, &y, 1, 4]), &["`t`: expected bytes of local memory"])?;
+        fails("another stream", run(kernel_args![&other, &y, 1, local()]), &["`x`", "another stream"])?;
+        let host = k.prepare(Grid::items([4]), kernel_args![In(&[1f32]), &y, 1, local()]);
+        fails("the host's memory", host, &["k", "arrays on the device"])?;
+        let launch = |groups: [u64; 3], items: [u32; 3]| {
+            k.launch(Grid::groups(groups, items), kernel_args![&x, &y, 1, local()])
+        };
+        fails("a group too large", launch([1, 1, 1], [1 << 20, 1, 1]), &["k"])?;
+        fails("a grid too large", launch([1, u64::MAX, 1], [1, 2, 1]), &["k", "18446744073709551615"])?;
+        fails("an empty group", launch([1, 1, 1], [0, 1, 1]), &["k", "group", "at least one work item"])?;
+        let all = Argument::Local(1 << 40);
+        let local = k.launch(Grid::groups([1], [1]), kernel_args![&x, &y, 1, all]);
+        fails("too much memory of a group", local, &["k"])?;
+        // No groups: nothing runs. And the kernel still works.
+        launch([0, 1, 1], [1, 1, 1])?;
+        run(kernel_args![&x, &y, 1, Argument::Local(16)])?;
+        equal("after all errors", &y.to_value()?, vec![0f32; 4])
+    })
+}
+
+fn bad_sources(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let text = "KERNEL void k(GLOBAL_MEM f32 *x)\n{\n    x[0] = no_such_name;\n}\n";
+        fails("a name", Module::new(device, dialect(text)?), &["did not compile", "no_such_name", "3"])?;
+        fails("no kernel", dialect("void f(void) {}"), &["expected a kernel"])?;
+        fails("an open bracket", dialect("KERNEL void k(GLOBAL_MEM f32 *x"), &["line 1", "closing bracket"])?;
+        let text = "\n// KERNEL void q(int);\nKERNEL void k(GLOBAL_MEM f32 *x,\n  vector<int> &v) {}";
+        fails("a parameter", dialect(text), &["line 4", "vector<int> &v"])
+    })
+}
