@@ -45,6 +45,16 @@ pub struct Out<'a, A>(pub &'a mut A);
 pub struct InOut<'a, A>(pub &'a mut A);
 
 impl Argument<'_> {
+    /// Another handle to an argument that is not in the host's memory.
+    pub(super) fn shared<'b>(&self) -> Option<Argument<'b>> {
+        Some(match self {
+            Argument::Array(array) => Argument::Array(array.clone()),
+            Argument::Number(number) => Argument::Number(*number),
+            Argument::Local(bytes) => Argument::Local(*bytes),
+            Argument::In(_) | Argument::Out(_) => return None,
+        })
+    }
+
     /// Whether the argument is in the host's memory.
     pub(super) fn is_on_host(&self) -> bool {
         matches!(self, Argument::In(_) | Argument::Out(_))

@@ -4,7 +4,7 @@ use super::args::Argument;
 use super::grid::Grid;
 use super::module::{Module, RawKernel};
 use crate::error::{Error, Result};
-use crate::kernels::custom::{ParamKind, Source};
+use crate::kernels::custom::Source;
 use crate::rehost::device::Device;
 use std::sync::Arc;
 
@@ -44,17 +44,12 @@ impl ElementwiseKernel {
         params: &str,
         operation: &str,
     ) -> Result<ElementwiseKernel> {
-        let refuse = |message: String| Error::Call { function: name.into(), message };
         let text = format!(
             "KERNEL void {name}({params}, const u64 n)\n{{\n    const u64 step = (u64)GDIM_0 * LDIM_0;\n    \
              for (u64 i = (u64)GID_0 * LDIM_0 + LID_0; i < n; i += step) {{\n        {operation};\n    }}\n}}\n"
         );
-        let source = Source::dialect(text).map_err(|error| refuse(error.to_string()))?;
-        let kernel = Module::new(device, source)?.kernel(name)?;
-        let is_array = |kind: &ParamKind| matches!(kind, ParamKind::Array { .. });
-        if !kernel.signature().params.iter().any(|param| is_array(&param.kind)) {
-            return Err(refuse(format!("expected an array among the parameters, found `{params}`")));
-        }
+        let kernel = Module::new(device, Source::dialect(text)?)?.kernel(name)?;
+        kernel.require_array(name, params)?;
         Ok(ElementwiseKernel { kernel })
     }
 
@@ -63,14 +58,22 @@ impl ElementwiseKernel {
     /// # Errors
     /// If arrays differ in their number of elements, or as [`RawKernel::launch`].
     pub fn call(&self, mut args: Vec<Argument<'_>>) -> Result<()> {
-        let mut counts = args.iter().filter_map(elements);
-        let count = counts.next().unwrap_or(0);
-        if let Some(other) = counts.find(|other| *other != count) {
-            let message = format!("expected arrays of {count} elements, as the first one, found {other}");
-            return Err(Error::Call { function: self.kernel.signature().name.clone(), message });
-        }
+        let count = common_count(&self.kernel.signature().name, &args)?;
         args.push(Argument::from(count));
         self.kernel.launch(Grid::items([count as u64]), args)
+    }
+}
+
+/// The number of elements that all arrays have.
+pub(super) fn common_count(name: &str, args: &[Argument<'_>]) -> Result<usize> {
+    let mut counts = args.iter().filter_map(elements);
+    let count = counts.next().unwrap_or(0);
+    match counts.find(|other| *other != count) {
+        None => Ok(count),
+        Some(other) => {
+            let message = format!("expected arrays of {count} elements, as the first one, found {other}");
+            Err(Error::Call { function: name.into(), message })
+        }
     }
 }
 

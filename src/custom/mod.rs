@@ -2,7 +2,8 @@
 //!
 //! A [`Module`] is a compiled [`Source`]: text in the dialect of both languages, or in one of them. Its
 //! [`RawKernel`]s are launched with arrays, numbers and memory for each group; arguments are checked against
-//! the signature in the text. An [`ElementwiseKernel`] is made from an expression.
+//! the signature in the text. [`ElementwiseKernel`], [`ReductionKernel`] and
+//! [`ScanKernel`] are made from expressions.
 //!
 //! ```
 //! use workalike::custom::{Grid, InOut, Module, Source, kernel_args};
@@ -31,12 +32,16 @@ mod args;
 mod elementwise;
 mod grid;
 mod module;
+mod reduction;
+mod scan;
 
 pub use crate::kernels::custom::{Language, Param, ParamKind, Signature, Source};
 pub use args::{Argument, In, InOut, Out};
 pub use elementwise::ElementwiseKernel;
 pub use grid::Grid;
 pub use module::{Launch, Module, RawKernel};
+pub use reduction::ReductionKernel;
+pub use scan::ScanKernel;
 
 /// The arguments of a kernel, each converted to an [`Argument`].
 ///

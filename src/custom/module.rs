@@ -42,6 +42,11 @@ impl Module {
         Ok(Module { device: device.clone(), source, nothing })
     }
 
+    /// The device that it was compiled for.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
     /// The kernels, in the order of the text.
     pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
         self.source.signatures()
@@ -163,12 +168,28 @@ impl RawKernel {
     /// # Errors
     /// As [`RawKernel::launch`]; arguments must be on the device.
     pub fn prepare(&self, grid: Grid, args: Vec<Argument<'_>>) -> Result<Launch> {
-        if let Some(arg) = args.iter().find(|arg| arg.is_on_host()) {
-            return self.refuse(format!("expected arrays on the device, found {arg:?}"));
-        }
+        self.require_on_device(&args)?;
         let mut bound = Bound::default();
         let call = self.call(grid, args, &mut bound)?;
         self.module.record(vec![call], bound)
+    }
+
+    pub(super) fn require_on_device(&self, args: &[Argument<'_>]) -> Result<()> {
+        match args.iter().find(|arg| arg.is_on_host()) {
+            Some(arg) => self.refuse(format!("expected arrays on the device, found {arg:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// An error if the kernel `name`, given by these parameters and more, has no array among them.
+    pub(super) fn require_array(&self, name: &str, params: &str) -> Result<()> {
+        let given = params.split(',').count();
+        let is_array = |param: &Param| matches!(param.kind, ParamKind::Array { .. });
+        if self.signature.params.iter().take(given).any(is_array) {
+            return Ok(());
+        }
+        let message = format!("expected an array among the parameters, found `{params}`");
+        Err(Error::Call { function: name.into(), message })
     }
 
     fn refuse<T>(&self, message: String) -> Result<T> {

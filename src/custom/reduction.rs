@@ -1,0 +1,168 @@
+//! Reductions from expressions in C.
+
+use super::args::Argument;
+use super::elementwise::common_count;
+use super::grid::Grid;
+use super::module::{Bound, Launch, Module, Moved, RawKernel};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
+use crate::kernels::custom::{Language, Source};
+use crate::rehost::DeviceArray;
+use crate::rehost::device::{Device, Properties};
+use std::sync::Arc;
+
+/// Reduces a value of each index to one.
+///
+/// Each group reduces a part of the indices, and one group reduces their results, so that the order is the
+/// same in each run. The operation must be associative and commutative; floats are rounded in that order.
+///
+/// ```
+/// use workalike::custom::{In, ReductionKernel, kernel_args};
+/// use workalike::prelude::*;
+/// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+/// let dot = ReductionKernel::new(
+///     &device,
+///     "dot",
+///     "const f32 *x, const f32 *y",
+///     (DType::F32, "0"),
+///     "x[i] * y[i]",
+///     "a + b",
+/// )?;
+/// let sum = dot.call(kernel_args![In(&[1f32, 2.0, 3.0]), In(&[4f32, 5.0, 6.0])])?;
+/// assert_eq!(sum.to_value()?, Value::from(32f32));
+/// # }
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReductionKernel {
+    module: Module,
+    part: RawKernel,
+    rest: RawKernel,
+    dtype: DType,
+}
+
+/// The two kernels. `$` names are replaced.
+const TEXT: &str = "#define MAP_(i) ($map)
+#define REDUCE_(a, b) ($reduce)
+
+DEVICE_FN work_out reduced_(work_out value_, LOCAL_MEM_ARG work_out *shared_)
+{
+    shared_[LID_0] = value_;
+    local_barrier();
+    for (u32 half_ = $group / 2; half_ > 0; half_ /= 2) {
+        if (LID_0 < half_) shared_[LID_0] = REDUCE_((shared_[LID_0]), (shared_[LID_0 + half_]));
+        local_barrier();
+    }
+    return shared_[0];
+}
+
+KERNEL void $name_part($params, const u64 n, GLOBAL_MEM work_out *parts_)
+{
+    LOCAL_MEM work_out shared_[$group];
+    const u64 step_ = (u64)GDIM_0 * $group;
+    u64 at_ = (u64)GID_0 * $group + LID_0;
+    work_out r0_ = $neutral, r1_ = $neutral, r2_ = $neutral, r3_ = $neutral;
+    for (; at_ + 3 * step_ < n; at_ += 4 * step_) {
+        const work_out v0_ = MAP_((at_)), v1_ = MAP_((at_ + step_));
+        const work_out v2_ = MAP_((at_ + 2 * step_)), v3_ = MAP_((at_ + 3 * step_));
+        r0_ = REDUCE_((r0_), (v0_));
+        r1_ = REDUCE_((r1_), (v1_));
+        r2_ = REDUCE_((r2_), (v2_));
+        r3_ = REDUCE_((r3_), (v3_));
+    }
+    for (; at_ < n; at_ += step_) {
+        const work_out v_ = MAP_((at_));
+        r0_ = REDUCE_((r0_), (v_));
+    }
+    r0_ = REDUCE_((r0_), (r1_));
+    r2_ = REDUCE_((r2_), (r3_));
+    r0_ = reduced_(REDUCE_((r0_), (r2_)), shared_);
+    if (LID_0 == 0) parts_[GID_0] = r0_;
+}
+
+KERNEL void $name_rest(GLOBAL_MEM const work_out *parts_, const u32 count_, GLOBAL_MEM type_out *out_)
+{
+    LOCAL_MEM work_out shared_[$group];
+    work_out r_ = $neutral;
+    for (u32 at_ = LID_0; at_ < count_; at_ += $group) r_ = REDUCE_((r_), (parts_[at_]));
+    r_ = reduced_(r_, shared_);
+    if (LID_0 == 0) store_out(out_, 0, r_);
+}
+";
+
+/// Work items of a group, and the most groups.
+fn sizes(device: &Properties) -> (u32, u64) {
+    match device.is_wide() {
+        true => (256, u64::from(device.units) * 8),
+        // A processor runs the items of a group one after another.
+        false => (16, u64::from(device.units) * 4),
+    }
+}
+
+impl ReductionKernel {
+    /// A reduction over these parameters, separated by commas as in C, of which at least one is an array. The
+    /// result has the dtype of `out`, whose text is its neutral element; halves are reduced in float32. `map`
+    /// is an expression of the [dialect](Source) in the index `i` and the number of elements `n`; `reduce` is
+    /// one in `a` and `b`, which may be evaluated more than once.
+    ///
+    /// # Errors
+    /// If the parameters have no array, the device takes no kernels in C, or the text does not compile.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        name: &str,
+        params: &str,
+        (dtype, neutral): (DType, &str),
+        map: &str,
+        reduce: &str,
+    ) -> Result<ReductionKernel> {
+        let (group, _) = sizes(device.properties());
+        let words = [
+            ("$name", name),
+            ("$params", params),
+            ("$neutral", &format!("(({neutral}))")),
+            ("$map", map),
+            ("$reduce", reduce),
+            ("$group", &group.to_string()),
+        ];
+        let text = words.iter().fold(TEXT.to_string(), |text, (word, meaning)| text.replace(word, meaning));
+        let module = Module::new(device, Source::new(Language::Dialect, text, &[("out", dtype)])?)?;
+        let (part, rest) = (module.kernel(&format!("{name}_part"))?, module.kernel(&format!("{name}_rest"))?);
+        part.require_array(name, params)?;
+        Ok(ReductionKernel { module, part, rest, dtype })
+    }
+
+    /// Reduces over arrays that all have as many elements; the result is a scalar on the device.
+    ///
+    /// # Errors
+    /// If arrays differ in their number of elements, or as [`RawKernel::launch`].
+    pub fn call(&self, args: Vec<Argument<'_>>) -> Result<DeviceArray> {
+        let out = DeviceArray::zeros(self.module.device(), self.dtype, &[])?;
+        self.prepare(args, &out)?.run()?;
+        Ok(out)
+    }
+
+    /// A reduction with its arguments bound, to be run many times; the result goes to `out`, an array of one
+    /// element.
+    ///
+    /// # Errors
+    /// As [`ReductionKernel::call`].
+    pub fn prepare(&self, args: Vec<Argument<'_>>, out: &DeviceArray) -> Result<Launch> {
+        let name = &self.part.signature().name;
+        let Moved { mut args, results, .. } = self.module.moved(args)?;
+        if !results.is_empty() || out.shape().iter().product::<usize>() != 1 {
+            let message = "expected arrays that are read, and a result of one element".into();
+            return Err(Error::Call { function: name.clone(), message });
+        }
+        let count = common_count(name, &args)?;
+        let (group, most) = sizes(self.module.device().properties());
+        // Each work item has a few elements at least.
+        let groups = (count as u64).div_ceil(u64::from(group) * 4).clamp(1, most);
+        let parts = DeviceArray::zeros(self.module.device(), self.dtype.register(), &[groups as usize])?;
+        args.extend([Argument::from(count), Argument::from(&parts)]);
+        let mut bound = Bound::default();
+        let first = self.part.call(Grid::groups([groups], [group]), args, &mut bound)?;
+        let args = vec![Argument::from(&parts), Argument::from(groups), Argument::from(out)];
+        let second = self.rest.call(Grid::groups([1], [group]), args, &mut bound)?;
+        self.module.record(vec![first, second], bound)
+    }
+}

@@ -1,0 +1,301 @@
+//! Scans from expressions in C: running results of an associative operation.
+
+use super::args::Argument;
+use super::elementwise::common_count;
+use super::grid::Grid;
+use super::module::{Bound, Launch, Module, Moved, RawKernel};
+use crate::dtype::DType;
+use crate::error::Result;
+use crate::kernels::custom::{Language, Source};
+use crate::rehost::DeviceArray;
+use crate::rehost::device::{Device, Properties};
+use std::sync::Arc;
+
+/// Running results of an operation over the indices, in segments if the scan has any.
+///
+/// Each group reduces a part of the indices, one group scans their results, and each group scans its part from
+/// there on (Blelloch, "Prefix Sums and Their Applications", 1990). The operation must be associative.
+///
+/// ```
+/// use workalike::custom::{In, Out, ScanKernel, kernel_args};
+/// use workalike::prelude::*;
+/// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+/// let (x, starts) = (array![1i32, 2, 3, 4], array![0u8, 0, 1, 0]);
+/// let mut y = Array1::<i32>::zeros(4);
+/// let params = "const i32 *x, const u8 *starts, i32 *y";
+/// let sums = ScanKernel::new(&device, "sums", params, (DType::I32, "0"), "x[i]", "a + b", "y[i] = item")?;
+/// sums.call(kernel_args![In(&x), In(&starts), Out(&mut y)])?;
+/// assert_eq!(y, array![1, 3, 6, 10]);
+/// let by_segment = sums.segmented("starts[i]")?;
+/// by_segment.call(kernel_args![In(&x), In(&starts), Out(&mut y)])?;
+/// assert_eq!(y, array![1, 3, 3, 7]);
+/// # }
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScanKernel {
+    text: Arc<ScanText>,
+    module: Module,
+    /// Reduces the parts, scans their results, scans the parts.
+    kernels: [RawKernel; 3],
+}
+
+/// What a scan is made from.
+#[derive(Clone, Debug)]
+struct ScanText {
+    name: String,
+    params: String,
+    dtype: DType,
+    neutral: String,
+    input: String,
+    scan: String,
+    output: String,
+    /// The expression for starts of segments; empty: none.
+    starts: String,
+}
+
+/// The kernels. `$` names are replaced. An item is a value with a flag: whether a segment starts in its part;
+/// joined to the items before it, a part in which a segment starts keeps its own value.
+const TEXT: &str = "#define INPUT_(i) ($input)
+#if $segmented
+#define NOTE_START_(at_, i) starts_[at_] = ($starts) != 0
+#define STARTS_(at_) starts_[at_]
+#else
+#define NOTE_START_(at_, i)
+#define STARTS_(at_) 0
+#endif
+#define SCAN_(a, b) ($scan)
+
+/* Scans the values of a group's work items: returns the result before this item's, and whether a segment
+   starts before it; the arrays hold the results. */
+DEVICE_FN work_x scan_group_(work_x value_, u32 flag_, LOCAL_MEM_ARG work_x *values_, LOCAL_MEM_ARG u32 *flags_, u32 *started_)
+{
+    values_[LID_0] = value_;
+    flags_[LID_0] = flag_;
+    local_barrier();
+    for (u32 apart_ = 1; apart_ < $group; apart_ *= 2) {
+        work_x v_ = values_[LID_0];
+        u32 f_ = flags_[LID_0];
+        if (LID_0 >= apart_) {
+            const work_x w_ = values_[LID_0 - apart_];
+            if (!f_) v_ = SCAN_((w_), (v_));
+            f_ |= flags_[LID_0 - apart_];
+        }
+        local_barrier();
+        values_[LID_0] = v_;
+        flags_[LID_0] = f_;
+        local_barrier();
+    }
+    *started_ = LID_0 == 0 ? 0 : flags_[LID_0 - 1];
+    return LID_0 == 0 ? (work_x)($neutral) : values_[LID_0 - 1];
+}
+
+KERNEL void $name_reduce($params, const u64 n, const u64 part_, GLOBAL_MEM work_x *totals_, GLOBAL_MEM u32 *started_parts_)
+{
+    LOCAL_MEM work_x values_[$group], staged_[$tile + $tile / 8];
+    LOCAL_MEM u32 flags_[$group];
+#if $segmented
+    LOCAL_MEM u8 starts_[$tile + $tile / 8];
+#endif
+    work_x total_ = $neutral;
+    u32 any_ = 0;
+    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
+    for (u64 from_ = first_; from_ < end_; from_ += $tile) {
+        const u32 count_ = (u32)min((u64)$tile, end_ - from_);
+        for (u32 k_ = LID_0; k_ < count_; k_ += $group) {
+            staged_[k_ + k_ / 8] = INPUT_((from_ + k_));
+            NOTE_START_(k_ + k_ / 8, (from_ + k_));
+        }
+        local_barrier();
+        work_x value_ = $neutral;
+        u32 flag_ = 0;
+        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
+            const u32 at_ = k_ + k_ / 8;
+            const work_x item = staged_[at_];
+            if (STARTS_(at_)) { value_ = item; flag_ = 1; } else value_ = SCAN_((value_), (item));
+        }
+        u32 started_;
+        scan_group_(value_, flag_, values_, flags_, &started_);
+        const work_x all_ = values_[$group - 1];
+        if (flags_[$group - 1]) { total_ = all_; any_ = 1; } else total_ = SCAN_((total_), (all_));
+        local_barrier();
+    }
+    if (LID_0 == 0) { totals_[GID_0] = total_; started_parts_[GID_0] = any_; }
+}
+
+KERNEL void $name_totals(GLOBAL_MEM work_x *totals_, GLOBAL_MEM const u32 *started_parts_, const u32 count_)
+{
+    LOCAL_MEM work_x values_[$group];
+    LOCAL_MEM u32 flags_[$group];
+    work_x total_ = $neutral;
+    for (u32 from_ = 0; from_ < count_; from_ += $group) {
+        const u32 at_ = from_ + LID_0;
+        const work_x value_ = at_ < count_ ? totals_[at_] : (work_x)($neutral);
+        u32 started_;
+        work_x before_ = scan_group_(value_, at_ < count_ ? started_parts_[at_] : 0, values_, flags_, &started_);
+        if (!started_) before_ = SCAN_((total_), (before_));
+        if (at_ < count_) totals_[at_] = before_;
+        const work_x all_ = values_[$group - 1];
+        total_ = flags_[$group - 1] ? all_ : SCAN_((total_), (all_));
+        local_barrier();
+    }
+}
+
+KERNEL void $name_scan($params, const u64 n, const u64 part_, GLOBAL_MEM const work_x *totals_)
+{
+    LOCAL_MEM work_x values_[$group], staged_[$tile + $tile / 8], prior_[$tile + $tile / 8];
+    LOCAL_MEM u32 flags_[$group];
+#if $segmented
+    LOCAL_MEM u8 starts_[$tile + $tile / 8];
+#endif
+    work_x total_ = totals_[GID_0];
+    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
+    for (u64 from_ = first_; from_ < end_; from_ += $tile) {
+        const u32 count_ = (u32)min((u64)$tile, end_ - from_);
+        for (u32 k_ = LID_0; k_ < count_; k_ += $group) {
+            staged_[k_ + k_ / 8] = INPUT_((from_ + k_));
+            NOTE_START_(k_ + k_ / 8, (from_ + k_));
+        }
+        local_barrier();
+        work_x value_ = $neutral;
+        u32 flag_ = 0;
+        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
+            const u32 at_ = k_ + k_ / 8;
+            const work_x own_ = staged_[at_];
+            if (STARTS_(at_)) { value_ = own_; flag_ = 1; } else value_ = SCAN_((value_), (own_));
+        }
+        u32 started_;
+        work_x running_ = scan_group_(value_, flag_, values_, flags_, &started_);
+        if (!started_) running_ = SCAN_((total_), (running_));
+        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
+            const u32 at_ = k_ + k_ / 8;
+            const work_x own_ = staged_[at_];
+            if (STARTS_(at_)) running_ = $neutral;
+            prior_[at_] = running_;
+            running_ = STARTS_(at_) ? own_ : SCAN_((running_), (own_));
+            staged_[at_] = running_;
+        }
+        const work_x all_ = values_[$group - 1];
+        total_ = flags_[$group - 1] ? all_ : SCAN_((total_), (all_));
+        local_barrier();
+        for (u32 k_ = LID_0; k_ < count_; k_ += $group) {
+            const u64 i = from_ + k_;
+            const work_x item = staged_[k_ + k_ / 8], prev_item = prior_[k_ + k_ / 8];
+            (void)item; (void)prev_item;
+            $output;
+        }
+        local_barrier();
+    }
+}
+";
+
+/// Elements of a work item in a tile.
+const EACH: u32 = 8;
+
+/// Work items of a group, and the most groups.
+fn sizes(device: &Properties) -> (u32, u64) {
+    match device.is_wide() {
+        true => (256, u64::from(device.units) * 4),
+        // A processor runs the items of a group one after another.
+        false => (8, u64::from(device.units) * 4),
+    }
+}
+
+impl ScanKernel {
+    /// A scan over these parameters, separated by commas as in C, of which at least one is an array. Values
+    /// have the dtype `of`, whose text is the neutral element; halves are scanned in float32. `input` is an
+    /// expression of the [dialect](Source) in the index `i` and the number of elements `n`; `scan` one in `a`
+    /// and `b`, which may be evaluated more than once. `output` is one or more statements: `item` is the
+    /// result with index `i`, `prev_item` the one before it in its segment, or the neutral element: `y[i] =
+    /// item` is an inclusive scan, `y[i] = prev_item` an exclusive one.
+    ///
+    /// # Errors
+    /// If the parameters have no array, the device takes no kernels in C, or the text does not compile.
+    pub fn new(
+        device: &Arc<dyn Device>,
+        name: &str,
+        params: &str,
+        (dtype, neutral): (DType, &str),
+        input: &str,
+        scan: &str,
+        output: &str,
+    ) -> Result<ScanKernel> {
+        let [name, params, neutral, input, scan, output] =
+            [name, params, neutral, input, scan, output].map(String::from);
+        let starts = String::new();
+        ScanKernel::of(device, ScanText { name, params, dtype, neutral, input, scan, output, starts })
+    }
+
+    /// The same scan in segments: one starts at each index where `start`, an expression in `i`, is not 0.
+    ///
+    /// # Errors
+    /// If the text does not compile.
+    pub fn segmented(&self, start: &str) -> Result<ScanKernel> {
+        ScanKernel::of(self.module.device(), ScanText { starts: start.into(), ..(*self.text).clone() })
+    }
+
+    fn of(device: &Arc<dyn Device>, scan: ScanText) -> Result<ScanKernel> {
+        let (group, _) = sizes(device.properties());
+        let words = [
+            ("$name", &scan.name),
+            ("$params", &scan.params),
+            ("$neutral", &format!("(({}))", scan.neutral)),
+            ("$input", &scan.input),
+            ("$scan", &scan.scan),
+            ("$output", &scan.output),
+            ("$starts", &scan.starts),
+            ("$segmented", &u8::from(!scan.starts.is_empty()).to_string()),
+            ("$group", &group.to_string()),
+            ("$tile", &(group * EACH).to_string()),
+        ];
+        let text = words.iter().fold(TEXT.to_string(), |text, (word, meaning)| text.replace(word, meaning));
+        let module = Module::new(device, Source::new(Language::Dialect, text, &[("x", scan.dtype)])?)?;
+        let kernel = |step: &str| module.kernel(&format!("{}_{step}", scan.name));
+        let kernels = [kernel("reduce")?, kernel("totals")?, kernel("scan")?];
+        kernels[0].require_array(&scan.name, &scan.params)?;
+        Ok(ScanKernel { text: Arc::new(scan), module, kernels })
+    }
+
+    /// Scans arrays that all have as many elements.
+    ///
+    /// # Errors
+    /// If arrays differ in their number of elements, or as [`RawKernel::launch`].
+    pub fn call(&self, args: Vec<Argument<'_>>) -> Result<()> {
+        let Moved { args, results, .. } = self.module.moved(args)?;
+        self.bound(args)?.run()?;
+        results.into_iter().try_for_each(|(array, store)| store(array.to_value()?))
+    }
+
+    /// A scan with its arguments bound, to be run many times.
+    ///
+    /// # Errors
+    /// As [`ScanKernel::call`]; arguments must be on the device.
+    pub fn prepare(&self, args: Vec<Argument<'_>>) -> Result<Launch> {
+        self.kernels[2].require_on_device(&args)?;
+        self.bound(args)
+    }
+
+    fn bound<'a>(&self, args: Vec<Argument<'a>>) -> Result<Launch> {
+        let count = common_count(&self.text.name, &args)?;
+        let device = self.module.device();
+        let (group, most) = sizes(device.properties());
+        let tile = u64::from(group * EACH);
+        let tiles = (count as u64).div_ceil(tile);
+        let part = tiles.div_ceil(most).max(1) * tile;
+        let parts = (count as u64).div_ceil(part);
+        let totals = DeviceArray::zeros(device, self.text.dtype.register(), &[parts as usize])?;
+        let flags = DeviceArray::zeros(device, DType::U32, &[parts as usize])?;
+        let with = |more: Vec<Argument<'a>>| -> Vec<Argument<'a>> {
+            let sizes = [Argument::from(count), Argument::from(part)];
+            args.iter().filter_map(Argument::shared).chain(sizes).chain(more).collect()
+        };
+        let [reduce, scan_totals, scan] = &self.kernels;
+        let grid = Grid::groups([parts], [group]);
+        let mut bound = Bound::default();
+        let first = reduce.call(grid, with(vec![(&totals).into(), (&flags).into()]), &mut bound)?;
+        let of_totals = vec![Argument::from(&totals), Argument::from(&flags), Argument::from(parts)];
+        let second = scan_totals.call(Grid::groups([parts.min(1)], [group]), of_totals, &mut bound)?;
+        let third = scan.call(grid, with(vec![(&totals).into()]), &mut bound)?;
+        self.module.record(vec![first, second, third], bound)
+    }
+}
