@@ -27,14 +27,17 @@ GROUPS = [
     ["lif", "rnn"],
     ["middle_sum", "transpose_add", "take", "scatter_add"],
     ["cumsum", "sort", "argmax"],
+    ["kernels"],
 ]
 WORKS = [work for group in GROUPS for work in group]
 EXTRA = ["first_result", "limits"]
 # Works that a peer lacks: no process is started for these alone.
 WITHOUT = {
     "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"},
-    "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn"},
-    "pytensor": {"lenet", "conv", "middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax"},
+    "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn", "kernels"},
+    "pytensor": {"lenet", "conv", "middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax",
+                 "kernels"},
+    "jax": {"kernels"},
 }
 
 

@@ -41,6 +41,9 @@ def run(b):
             del xs
             cp.get_default_memory_pool().free_all_blocks()
 
+    if b.wants("kernels"):
+        kernels(b, sync)
+
     def dense(name, variant, arrays, at):
         x, *more = map(cp.asarray, arrays)
         at = cp.asarray(at) if isinstance(at, np.ndarray) else at
@@ -58,3 +61,19 @@ def run(b):
         cp.get_default_memory_pool().free_all_blocks()
 
     b.dense(dense)
+
+
+def kernels(b, sync):
+    """Kernels from expressions, and the launch of one."""
+    n = 1 << 26
+    x, y = cp.ones(n, "f4"), cp.empty(n, "f4")
+    fused = cp.ElementwiseKernel("float32 a, float32 x", "float32 y", "y = a * x * x + 1", "fused_kernel")
+    b.time("kernels", f"elementwise n={n}", "ElementwiseKernel", lambda: lambda: fused(0.5, x, y), sync)
+    dot = cp.ReductionKernel("float32 x", "float32 y", "x * x", "a + b", "y = a", "0", "dot_kernel")
+    out = cp.empty((), "f4")
+    b.time("kernels", f"reduction n={n}", "ReductionKernel", lambda: lambda: dot(x, out), sync)
+    b.time("kernels", f"scan n={n}", "cumsum", lambda: lambda: cp.cumsum(x, out=y), sync)
+    text = 'extern "C" __global__ void nothing(float *y, float by) { if (by != 0) y[blockIdx.x] = by; }'
+    nothing = cp.RawKernel(text, "nothing")
+    args = (out, cp.float32(0))
+    b.time("kernels", "launch", "RawKernel", lambda: lambda: nothing((1,), (32,), args), sync)

@@ -235,6 +235,13 @@ def run(b):
             torch.use_deterministic_algorithms(False)
 
     b.dense(dense)
+    if b.wants("kernels"):
+        n = 1 << 26
+        x, y = torch.ones(n, device=dev), torch.empty(n, device=dev)
+        b.time("kernels", f"scan n={n}", "cumsum", lambda: lambda: torch.cumsum(x, 0, out=y), sync)
+        fused = torch.compile(lambda x: 0.5 * x * x + 1)
+        b.time("kernels", f"elementwise n={n}", "compile", lambda: lambda: fused(x), sync)
+        torch.compiler.reset()
     if b.wants("limits"):
         limits(b, sync)
 

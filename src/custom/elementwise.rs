@@ -2,7 +2,7 @@
 
 use super::args::Argument;
 use super::grid::Grid;
-use super::module::{Module, RawKernel};
+use super::module::{Module, RawKernel, same};
 use crate::error::{Error, Result};
 use crate::kernels::custom::Source;
 use crate::rehost::device::Device;
@@ -29,7 +29,38 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct ElementwiseKernel {
     kernel: RawKernel,
+    /// For arrays of which none is given twice.
+    apart: RawKernel,
 }
+
+/// Elements of a work item where arrays are apart: enough loads in flight to hide the latency of memory.
+const EACH: u64 = 4;
+
+/// The two kernels. `$` names are replaced.
+const TEXT: &str = "KERNEL void $name($params, const u64 n)
+{
+    const u64 step_ = (u64)GDIM_0 * LDIM_0;
+    for (u64 i = (u64)GID_0 * LDIM_0 + LID_0; i < n; i += step_) {
+        $operation;
+    }
+}
+
+KERNEL void $name_apart($apart, const u64 n)
+{
+    const u64 first_ = (u64)GID_0 * LDIM_0 * $each + LID_0;
+    if (first_ + ($each - 1) * (u64)LDIM_0 < n) {
+        #pragma unroll
+        for (u32 k_ = 0; k_ < $each; k_++) {
+            const u64 i = first_ + k_ * (u64)LDIM_0;
+            $operation;
+        }
+    } else {
+        for (u64 i = first_; i < n; i += LDIM_0) {
+            $operation;
+        }
+    }
+}
+";
 
 impl ElementwiseKernel {
     /// A kernel with these parameters, separated by commas as in C, of which at least one is an array. The
@@ -44,13 +75,20 @@ impl ElementwiseKernel {
         params: &str,
         operation: &str,
     ) -> Result<ElementwiseKernel> {
-        let text = format!(
-            "KERNEL void {name}({params}, const u64 n)\n{{\n    const u64 step = (u64)GDIM_0 * LDIM_0;\n    \
-             for (u64 i = (u64)GID_0 * LDIM_0 + LID_0; i < n; i += step) {{\n        {operation};\n    }}\n}}\n"
-        );
-        let kernel = Module::new(device, Source::dialect(text)?)?.kernel(name)?;
+        let each = EACH.to_string();
+        let apart = params.replace('*', "* RESTRICT ");
+        let words = [
+            ("$name", name),
+            ("$apart", &apart),
+            ("$params", params),
+            ("$operation", operation),
+            ("$each", &each),
+        ];
+        let text = words.iter().fold(TEXT.to_string(), |text, (word, meaning)| text.replace(word, meaning));
+        let module = Module::new(device, Source::dialect(text)?)?;
+        let (kernel, apart) = (module.kernel(name)?, module.kernel(&format!("{name}_apart"))?);
         kernel.require_array(name, params)?;
-        Ok(ElementwiseKernel { kernel })
+        Ok(ElementwiseKernel { kernel, apart })
     }
 
     /// Runs it over arrays that all have as many elements.
@@ -59,8 +97,14 @@ impl ElementwiseKernel {
     /// If arrays differ in their number of elements, or as [`RawKernel::launch`].
     pub fn call(&self, mut args: Vec<Argument<'_>>) -> Result<()> {
         let count = common_count(&self.kernel.signature().name, &args)?;
+        let wide = self.kernel.module().device().properties().is_wide();
+        let apart = wide && !shares_arrays(&args);
         args.push(Argument::from(count));
-        self.kernel.launch(Grid::items([count as u64]), args)
+        let (kernel, items) = match apart {
+            true => (&self.apart, (count as u64).div_ceil(EACH)),
+            false => (&self.kernel, count as u64),
+        };
+        kernel.launch(Grid::items([items]), args)
     }
 }
 
@@ -75,6 +119,16 @@ pub(super) fn common_count(name: &str, args: &[Argument<'_>]) -> Result<usize> {
             Err(Error::Call { function: name.into(), message })
         }
     }
+}
+
+/// Whether an array is given twice.
+fn shares_arrays(args: &[Argument<'_>]) -> bool {
+    let array = |arg: &Argument<'_>| match arg {
+        Argument::Array(array) => Some(array.clone()),
+        _ => None,
+    };
+    let arrays: Vec<_> = args.iter().filter_map(array).collect();
+    (0..arrays.len()).any(|at| arrays[..at].iter().any(|other| same(other, &arrays[at])))
 }
 
 /// The number of elements of an array.

@@ -137,6 +137,10 @@ impl fmt::Debug for RawKernel {
 }
 
 impl RawKernel {
+    pub(super) fn module(&self) -> &Module {
+        &self.module
+    }
+
     /// Its name and parameters.
     pub fn signature(&self) -> &Signature {
         &self.signature
@@ -245,7 +249,7 @@ impl RawKernel {
 pub(super) struct Bound(Vec<(DeviceArray, bool)>);
 
 /// Whether two arrays are the same memory.
-fn same(a: &DeviceArray, b: &DeviceArray) -> bool {
+pub(super) fn same(a: &DeviceArray, b: &DeviceArray) -> bool {
     let (one, other) = (a.region(), b.region());
     let place = |region: &Region| (std::ptr::from_ref(region.memory.as_any()).cast::<()>(), region.offset);
     place(one) == place(other) && one.bytes == other.bytes && a.dtype() == b.dtype()

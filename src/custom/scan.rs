@@ -70,6 +70,40 @@ const TEXT: &str = "#define INPUT_(i) ($input)
    starts before it; the arrays hold the results. */
 DEVICE_FN work_x scan_group_(work_x value_, u32 flag_, LOCAL_MEM_ARG work_x *values_, LOCAL_MEM_ARG u32 *flags_, u32 *started_)
 {
+#ifdef HAS_SHUFFLE
+    const u32 lane_ = LID_0 % WARP_SIZE;
+    for (u32 apart_ = 1; apart_ < WARP_SIZE; apart_ *= 2) {
+        const work_x w_ = shuffle_up(value_, apart_);
+        const u32 f_ = shuffle_up(flag_, apart_);
+        if (lane_ >= apart_) {
+            if (!flag_) value_ = SCAN_((w_), (value_));
+            flag_ |= f_;
+        }
+    }
+    if (lane_ == WARP_SIZE - 1) {
+        values_[LID_0 / WARP_SIZE] = value_;
+        flags_[LID_0 / WARP_SIZE] = flag_;
+    }
+    local_barrier();
+    work_x prefix_ = $neutral;
+    u32 prefix_flag_ = 0;
+    for (u32 k_ = 0; k_ < LID_0 / WARP_SIZE; k_++) {
+        const work_x w_ = values_[k_];
+        prefix_ = flags_[k_] ? w_ : SCAN_((prefix_), (w_));
+        prefix_flag_ |= flags_[k_];
+    }
+    const work_x last_ = shuffle_up(value_, 1);
+    const u32 last_flag_ = shuffle_up(flag_, 1);
+    local_barrier();
+    if (LID_0 == $group - 1) {
+        values_[LID_0] = flag_ ? value_ : SCAN_((prefix_), (value_));
+        flags_[LID_0] = prefix_flag_ | flag_;
+    }
+    local_barrier();
+    *started_ = prefix_flag_ | (lane_ == 0 ? 0 : last_flag_);
+    if (lane_ == 0) return prefix_;
+    return last_flag_ ? last_ : SCAN_((prefix_), (last_));
+#else
     values_[LID_0] = value_;
     flags_[LID_0] = flag_;
     local_barrier();
@@ -88,7 +122,27 @@ DEVICE_FN work_x scan_group_(work_x value_, u32 flag_, LOCAL_MEM_ARG work_x *val
     }
     *started_ = LID_0 == 0 ? 0 : flags_[LID_0 - 1];
     return LID_0 == 0 ? (work_x)($neutral) : values_[LID_0 - 1];
+#endif
 }
+
+/* Reads a tile: INPUT_ of each index, so that a work item finds eight neighbours. */
+#define STAGE_                                                                     \\
+    if (count_ == $tile) {                                                         \\
+        work_x read_[8];                                                           \\
+        UNROLL_                                                                    \\
+        for (u32 k_ = 0; k_ < 8; k_++) read_[k_] = INPUT_((from_ + LID_0 + k_ * $group)); \\
+        UNROLL_                                                                    \\
+        for (u32 k_ = 0; k_ < 8; k_++) staged_[SKEWED_(LID_0 + k_ * $group)] = read_[k_]; \\
+    } else {                                                                       \\
+        for (u32 k_ = LID_0; k_ < count_; k_ += $group) staged_[SKEWED_(k_)] = INPUT_((from_ + k_)); \\
+    }                                                                              \\
+    for (u32 k_ = LID_0; $segmented && k_ < count_; k_ += $group) { NOTE_START_(SKEWED_(k_), (from_ + k_)); }
+#define SKEWED_(k) ((k) + (k) / 8)
+#ifdef HAS_SHUFFLE
+#define UNROLL_ _Pragma(\"unroll\")
+#else
+#define UNROLL_
+#endif
 
 KERNEL void $name_reduce($params, const u64 n, const u64 part_, GLOBAL_MEM work_x *totals_, GLOBAL_MEM u32 *started_parts_)
 {
@@ -102,15 +156,12 @@ KERNEL void $name_reduce($params, const u64 n, const u64 part_, GLOBAL_MEM work_
     const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
     for (u64 from_ = first_; from_ < end_; from_ += $tile) {
         const u32 count_ = (u32)min((u64)$tile, end_ - from_);
-        for (u32 k_ = LID_0; k_ < count_; k_ += $group) {
-            staged_[k_ + k_ / 8] = INPUT_((from_ + k_));
-            NOTE_START_(k_ + k_ / 8, (from_ + k_));
-        }
+        STAGE_
         local_barrier();
         work_x value_ = $neutral;
         u32 flag_ = 0;
         for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
-            const u32 at_ = k_ + k_ / 8;
+            const u32 at_ = SKEWED_(k_);
             const work_x item = staged_[at_];
             if (STARTS_(at_)) { value_ = item; flag_ = 1; } else value_ = SCAN_((value_), (item));
         }
@@ -143,7 +194,10 @@ KERNEL void $name_totals(GLOBAL_MEM work_x *totals_, GLOBAL_MEM const u32 *start
 
 KERNEL void $name_scan($params, const u64 n, const u64 part_, GLOBAL_MEM const work_x *totals_)
 {
-    LOCAL_MEM work_x values_[$group], staged_[$tile + $tile / 8], prior_[$tile + $tile / 8];
+    LOCAL_MEM work_x values_[$group], staged_[$tile + $tile / 8];
+#if $prior
+    LOCAL_MEM work_x prior_[$tile + $tile / 8];
+#endif
     LOCAL_MEM u32 flags_[$group];
 #if $segmented
     LOCAL_MEM u8 starts_[$tile + $tile / 8];
@@ -152,15 +206,12 @@ KERNEL void $name_scan($params, const u64 n, const u64 part_, GLOBAL_MEM const w
     const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
     for (u64 from_ = first_; from_ < end_; from_ += $tile) {
         const u32 count_ = (u32)min((u64)$tile, end_ - from_);
-        for (u32 k_ = LID_0; k_ < count_; k_ += $group) {
-            staged_[k_ + k_ / 8] = INPUT_((from_ + k_));
-            NOTE_START_(k_ + k_ / 8, (from_ + k_));
-        }
+        STAGE_
         local_barrier();
         work_x value_ = $neutral;
         u32 flag_ = 0;
         for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
-            const u32 at_ = k_ + k_ / 8;
+            const u32 at_ = SKEWED_(k_);
             const work_x own_ = staged_[at_];
             if (STARTS_(at_)) { value_ = own_; flag_ = 1; } else value_ = SCAN_((value_), (own_));
         }
@@ -168,10 +219,12 @@ KERNEL void $name_scan($params, const u64 n, const u64 part_, GLOBAL_MEM const w
         work_x running_ = scan_group_(value_, flag_, values_, flags_, &started_);
         if (!started_) running_ = SCAN_((total_), (running_));
         for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
-            const u32 at_ = k_ + k_ / 8;
+            const u32 at_ = SKEWED_(k_);
             const work_x own_ = staged_[at_];
             if (STARTS_(at_)) running_ = $neutral;
+#if $prior
             prior_[at_] = running_;
+#endif
             running_ = STARTS_(at_) ? own_ : SCAN_((running_), (own_));
             staged_[at_] = running_;
         }
@@ -180,8 +233,10 @@ KERNEL void $name_scan($params, const u64 n, const u64 part_, GLOBAL_MEM const w
         local_barrier();
         for (u32 k_ = LID_0; k_ < count_; k_ += $group) {
             const u64 i = from_ + k_;
-            const work_x item = staged_[k_ + k_ / 8], prev_item = prior_[k_ + k_ / 8];
-            (void)item; (void)prev_item;
+            const work_x item = staged_[SKEWED_(k_)];
+#if $prior
+            const work_x prev_item = prior_[SKEWED_(k_)];
+#endif
             $output;
         }
         local_barrier();
@@ -195,7 +250,7 @@ const EACH: u32 = 8;
 /// Work items of a group, and the most groups.
 fn sizes(device: &Properties) -> (u32, u64) {
     match device.is_wide() {
-        true => (256, u64::from(device.units) * 4),
+        true => (256, u64::from(device.units) * 8),
         // A processor runs the items of a group one after another.
         false => (8, u64::from(device.units) * 4),
     }
@@ -244,6 +299,7 @@ impl ScanKernel {
             ("$scan", &scan.scan),
             ("$output", &scan.output),
             ("$starts", &scan.starts),
+            ("$prior", &u8::from(scan.output.contains("prev_item")).to_string()),
             ("$segmented", &u8::from(!scan.starts.is_empty()).to_string()),
             ("$group", &group.to_string()),
             ("$tile", &(group * EACH).to_string()),

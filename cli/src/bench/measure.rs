@@ -149,8 +149,7 @@ fn sum(value: &Value) -> f64 {
 
 /// Microseconds per call of each repeat, sorted.
 fn time(simulator: &mut Simulator, args: &Args, way: Way) -> Result<Vec<f64>> {
-    let mut run = |calls: u64| -> Result<f64> {
-        let start = Instant::now();
+    repeated(|calls| {
         match way {
             Way::Host => {
                 for _ in 0..calls {
@@ -169,7 +168,15 @@ fn time(simulator: &mut Simulator, args: &Args, way: Way) -> Result<Vec<f64>> {
             }
             Way::Steps => drop(simulator.run_n(calls, args.clone())?),
         }
-        simulator.synchronize()?;
+        Ok(simulator.synchronize()?)
+    })
+}
+
+/// Microseconds per call of each repeat, sorted; `run` makes a number of calls and waits for them.
+pub(super) fn repeated(mut run: impl FnMut(u64) -> Result<()>) -> Result<Vec<f64>> {
+    let mut run = |calls: u64| -> Result<f64> {
+        let start = Instant::now();
+        run(calls)?;
         Ok(start.elapsed().as_secs_f64())
     };
     run(3)?;

@@ -1,10 +1,11 @@
 //! `workalike bench`: saved files and built-in workloads, checked against the reference and then timed.
 //!
 //! `measure` checks and times a line. `compile` times the work before a first call, `first` the first result
-//! of a new process.
+//! of a new process, `kernels` kernels of a program's own.
 
 mod compile;
 mod first;
+mod kernels;
 mod measure;
 
 use crate::inputs::{self, Source};
@@ -90,6 +91,11 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
                     rows.print(&name, &variant, || Ok(row))?;
                 }
             }
+            None if name == "kernels" => {
+                for (variant, row) in kernels::rows(&id, &place.open()?)? {
+                    rows.print(&name, &variant, || Ok(row))?;
+                }
+            }
             None if name == "first_result" => {
                 for (variant, row) in first::rows(&id, prefix)? {
                     rows.print(&name, &variant, || Ok(row))?;
@@ -117,7 +123,7 @@ fn names(command: &Bench) -> Vec<String> {
         return command.what.clone();
     }
     let built_in = workloads::ALL.iter().map(|workload| workload.name);
-    built_in.chain(["compile", "first_result"]).map(String::from).collect()
+    built_in.chain(["kernels", "compile", "first_result"]).map(String::from).collect()
 }
 
 /// Prints rows, and collects the names of failed rows.
@@ -221,6 +227,7 @@ fn list(large: bool) -> Result<()> {
             say(&format!("{:<16}   {}{}", "", line.variant, if line.odd { "  (with --odd)" } else { "" }))?;
         }
     }
+    say(&format!("{:<16} a program's own kernels: elementwise, reduction, scan, launch", "kernels"))?;
     say(&format!("{:<16} a graph is written, differentiated, rewritten and lowered", "compile"))?;
     say(&format!("{:<16} a new process: device, file, first call", "first_result"))
 }

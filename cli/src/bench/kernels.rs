@@ -1,0 +1,125 @@
+//! Times kernels of a program's own: elementwise, reduction, scan, and the launch itself.
+
+use super::measure::{Row, repeated};
+use crate::report::{Failure, Result};
+use std::sync::Arc;
+use workalike::custom::{
+    ElementwiseKernel, Grid, Launch, Module, ReductionKernel, ScanKernel, Source, kernel_args,
+};
+use workalike::prelude::*;
+use workalike::rehost::device::Device;
+
+/// Elements on a large device, and on a CPU.
+const ELEMENTS: [usize; 2] = [1 << 26, 1 << 20];
+
+/// What a row measures: bytes, flops, launches.
+struct Work(f64, f64, u64);
+
+/// The rows; none on a device that compiles no C.
+pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Row)>> {
+    let properties = device.properties();
+    if properties.every_op {
+        return Ok(vec![]);
+    }
+    let n = ELEMENTS[usize::from(!properties.is_wide())];
+    let at = |work: &str| format!("{work} n={n}");
+    let bytes = 4.0 * n as f64;
+    // Small integers: sums of them are exact in any order.
+    let numbers: Vec<f32> = (0..n).map(|i| ((i * 7 + i / 13) % 5) as f32 - 2.0).collect();
+    let (x, y) = (DeviceArray::upload(device, &numbers)?, DeviceArray::zeros(device, DType::F32, &[n])?);
+    let mut rows = Rows { id, rows: vec![] };
+    let done = || device.synchronize().map_err(workalike::Error::from);
+
+    let elementwise =
+        ElementwiseKernel::new(device, "fused", "f32 a, const f32 *x, f32 *y", "y[i] = a * x[i] * x[i] + 1")?;
+    let mut run = |calls: u64| -> Result<()> {
+        for _ in 0..calls {
+            elementwise.call(kernel_args![0.5, &x, &y])?;
+        }
+        Ok(done()?)
+    };
+    rows.add(at("elementwise"), Work(2.0 * bytes, 3.0 * n as f64, 1), &mut run, &y)?;
+
+    let out = DeviceArray::zeros(device, DType::F32, &[])?;
+    let dot = ReductionKernel::new(device, "dot", "const f32 *x", (DType::F32, "0"), "x[i] * x[i]", "a + b")?;
+    let mut launch = dot.prepare(kernel_args![&x], &out)?;
+    rows.add(
+        at("reduction"),
+        Work(bytes, 2.0 * n as f64, 2),
+        &mut |calls| replay(&mut launch, calls, device),
+        &out,
+    )?;
+
+    let params = "const f32 *x, f32 *y";
+    let sums = ScanKernel::new(device, "sums", params, (DType::F32, "0"), "x[i]", "a + b", "y[i] = item")?;
+    let mut launch = sums.prepare(kernel_args![&x, &y])?;
+    rows.add(
+        at("scan"),
+        Work(2.0 * bytes, n as f64, 3),
+        &mut |calls| replay(&mut launch, calls, device),
+        &y,
+    )?;
+
+    let text = "KERNEL void nothing(GLOBAL_MEM f32 *y, f32 by) { if (by != 0) y[GID_0] = by; }";
+    let nothing =
+        Module::new(device, Source::dialect(text).map_err(workalike::Error::from)?)?.kernel("nothing")?;
+    let mut launch = nothing.prepare(Grid::groups([1], [32]), kernel_args![&out, 0.0])?;
+    rows.add(
+        "prepared launch".into(),
+        Work(0.0, 0.0, 1),
+        &mut |calls| replay(&mut launch, calls, device),
+        &out,
+    )?;
+    let mut run = |calls: u64| -> Result<()> {
+        for _ in 0..calls {
+            nothing.launch(Grid::groups([1], [32]), kernel_args![&out, 0.0])?;
+        }
+        Ok(done()?)
+    };
+    rows.add("launch".into(), Work(0.0, 0.0, 1), &mut run, &out)?;
+    Ok(rows.rows)
+}
+
+fn replay(launch: &mut Launch, calls: u64, device: &Arc<dyn Device>) -> Result<()> {
+    for _ in 0..calls {
+        launch.run()?;
+    }
+    Ok(device.synchronize().map_err(workalike::Error::from)?)
+}
+
+/// The rows so far.
+struct Rows<'a> {
+    id: &'a str,
+    rows: Vec<(String, Row)>,
+}
+
+impl Rows<'_> {
+    /// Times `run`, which makes a number of calls and waits for them.
+    fn add(
+        &mut self,
+        variant: String,
+        Work(bytes, flops, launches): Work,
+        run: &mut dyn FnMut(u64) -> Result<()>,
+        result: &DeviceArray,
+    ) -> Result<()> {
+        let times = repeated(run)?;
+        let (Some(first), Some(last)) = (times.first(), times.last()) else {
+            return Err(Failure::new("no measurement"));
+        };
+        let row = Row {
+            work: "kernels".into(),
+            variant: variant.clone(),
+            device: self.id.into(),
+            lib: "workalike",
+            us: times[times.len() / 2],
+            us_min: *first,
+            us_max: *last,
+            bytes,
+            flops,
+            launches,
+            checksum: result.to_value()?.to_f64s().iter().sum(),
+        };
+        self.rows.push((variant, row));
+        Ok(())
+    }
+}
