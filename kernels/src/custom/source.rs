@@ -116,10 +116,12 @@ impl Source {
             let mut first = String::new();
             for (param, (all, name)) in kernel.signature.params.iter().zip(&kernel.params) {
                 let words = without_name(&code, all, name);
+                let blanks = code[all.clone()].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+                let start = all.start + blanks;
                 match param.kind {
                     ParamKind::Array { written, .. } if opencl => {
                         let space = if self.language == Language::Dialect && !is_global(&words) {
-                            edits.push((all.start..all.start, "__global ".into()));
+                            edits.push((start..start, "__global ".into()));
                             "__global "
                         } else {
                             ""
@@ -130,7 +132,7 @@ impl Source {
                         first += &format!(" {name} = ({space}{words})({bytes}{name} + byte_{name});");
                     }
                     ParamKind::Local if !opencl => {
-                        edits.push((all.start..name.end, format!(" const unsigned int byte_{}", param.name)));
+                        edits.push((start..name.end, format!("const unsigned int byte_{}", param.name)));
                         let (name, words) = (&param.name, without_space(&words));
                         first += &format!(" {words} {name} = ({words})(workalike_local + byte_{name});");
                     }
