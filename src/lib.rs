@@ -60,6 +60,11 @@ pub use workalike_opencl as opencl;
 #[doc = include_str!("../docs/serving.md")]
 struct Serving;
 
+/// Likewise, for kernels in C; their behaviour is tested by the conformance suite.
+#[cfg(all(doctest, feature = "opencl"))]
+#[doc = include_str!("../docs/custom-kernels.md")]
+struct CustomKernels;
+
 /// The samples of the README.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
