@@ -40,8 +40,8 @@ pub struct In<T>(pub T);
 /// An array of the host that a kernel writes: it is zero before the launch, and copied back after it.
 pub struct Out<'a, A>(pub &'a mut A);
 
-/// An array of the host that a kernel reads and writes: it is copied to the device before the launch, and back
-/// after it.
+/// An array of the host that a kernel reads and writes: it is copied to the device before the launch, and
+/// back after it.
 pub struct InOut<'a, A>(pub &'a mut A);
 
 impl Argument<'_> {

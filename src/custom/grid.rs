@@ -17,7 +17,7 @@ pub enum Grid {
     },
 }
 
-/// Extents in three dimensions; those that are not given are 1.
+/// Extents in three dimensions; missing extents are 1.
 fn three<T: Copy + From<u8>, const N: usize>(given: [T; N]) -> [T; 3] {
     const { assert!(N >= 1 && N <= 3, "a grid has one to three dimensions") };
     std::array::from_fn(|at| given.get(at).copied().unwrap_or(T::from(1)))

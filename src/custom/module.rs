@@ -55,7 +55,7 @@ impl Module {
     /// The kernel of this name.
     ///
     /// # Errors
-    /// If there is none; the error names those that there are.
+    /// If there is none; the error lists the kernels.
     pub fn kernel(&self, name: &str) -> Result<RawKernel> {
         let Some(signature) = self.source.signature(name) else {
             let names: Vec<&str> = self.signatures().map(|s| s.name.as_str()).collect();
@@ -146,12 +146,12 @@ impl RawKernel {
         &self.signature
     }
 
-    /// Enqueues one launch. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call waits
-    /// until its results are on the host.
+    /// Enqueues one launch. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call
+    /// waits until its results are on the host.
     ///
     /// # Errors
-    /// If an argument does not fit its parameter, is on another device, or was computed by a call that failed;
-    /// if the grid is too large; if the device fails.
+    /// If an argument does not fit its parameter, is on another device, or was computed by a call that
+    /// failed; if the grid is too large; if the device fails.
     pub fn launch(&self, grid: Grid, args: Vec<Argument<'_>>) -> Result<()> {
         let Moved { args, from_host, results } = self.module.moved(args)?;
         let mut bound = Bound::default();
@@ -200,7 +200,7 @@ impl RawKernel {
         Err(Error::Call { function: self.signature.name.clone(), message })
     }
 
-    /// A call with these arguments, checked against the parameters. Adds the arrays to those that are `bound`.
+    /// A call with these arguments, checked against the parameters. Adds its arrays to `bound`.
     pub(super) fn call(&self, grid: Grid, args: Vec<Argument<'_>>, bound: &mut Bound) -> Result<KernelCall> {
         let params = &self.signature.params;
         if params.len() != args.len() {
@@ -266,7 +266,7 @@ impl Bound {
         KernelArg::Array(at)
     }
 
-    /// The order of a library op's operands: those that are only read first.
+    /// The order of a library op's operands: inputs first.
     fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.0.len()).collect();
         order.sort_by_key(|at| self.0[*at].1);

@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 /// Running results of an operation over the indices, in segments if the scan has any.
 ///
-/// Each group reduces a part of the indices, one group scans their results, and each group scans its part from
-/// there on (Blelloch, "Prefix Sums and Their Applications", 1990). The operation must be associative.
+/// Each group reduces a part of the indices, one group scans their results, and each group scans its part
+/// from there on (Blelloch, "Prefix Sums and Their Applications", 1990). The operation must be associative.
 ///
 /// ```
 /// use workalike::custom::{In, Out, ScanKernel, kernel_args};

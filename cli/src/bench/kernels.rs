@@ -60,23 +60,7 @@ pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Ro
         &y,
     )?;
 
-    let text = "KERNEL void nothing(GLOBAL_MEM f32 *y, f32 by) { if (by != 0) y[GID_0] = by; }";
-    let nothing =
-        Module::new(device, Source::dialect(text).map_err(workalike::Error::from)?)?.kernel("nothing")?;
-    let mut launch = nothing.prepare(Grid::groups([1], [32]), kernel_args![&out, 0.0])?;
-    rows.add(
-        "prepared launch".into(),
-        Work(0.0, 0.0, 1),
-        &mut |calls| replay(&mut launch, calls, device),
-        &out,
-    )?;
-    let mut run = |calls: u64| -> Result<()> {
-        for _ in 0..calls {
-            nothing.launch(Grid::groups([1], [32]), kernel_args![&out, 0.0])?;
-        }
-        Ok(done()?)
-    };
-    rows.add("launch".into(), Work(0.0, 0.0, 1), &mut run, &out)?;
+    rows.launches(device, &out)?;
     Ok(rows.rows)
 }
 
@@ -94,6 +78,28 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
+    /// The host's time of a launch.
+    fn launches(&mut self, device: &Arc<dyn Device>, out: &DeviceArray) -> Result<()> {
+        let text = "KERNEL void nothing(GLOBAL_MEM f32 *y, f32 by) { if (by != 0) y[GID_0] = by; }";
+        let nothing =
+            Module::new(device, Source::dialect(text).map_err(workalike::Error::from)?)?.kernel("nothing")?;
+        let mut launch = nothing.prepare(Grid::groups([1], [32]), kernel_args![out, 0.0])?;
+        self.add(
+            "prepared launch".into(),
+            Work(0.0, 0.0, 1),
+            &mut |calls| replay(&mut launch, calls, device),
+            out,
+        )?;
+        let mut run = |calls: u64| -> Result<()> {
+            for _ in 0..calls {
+                nothing.launch(Grid::groups([1], [32]), kernel_args![out, 0.0])?;
+            }
+            Ok(device.synchronize().map_err(workalike::Error::from)?)
+        };
+        self.add("launch".into(), Work(0.0, 0.0, 1), &mut run, out)?;
+        Ok(())
+    }
+
     /// Times `run`, which makes a number of calls and waits for them.
     fn add(
         &mut self,

@@ -43,7 +43,7 @@ pub struct KernelCall {
 pub struct CustomLaunch {
     /// The source.
     pub source: Arc<Source>,
-    /// The arrays: first those that are only read, then those that are written. Strides may be any.
+    /// The arrays: inputs first, then arrays that are written. Any strides.
     pub operands: Vec<Operand>,
     /// The launches.
     pub calls: Vec<KernelCall>,
@@ -142,7 +142,7 @@ impl LibraryOp for CustomLaunch {
             check.require(ranks[0] == ranks[1], "operands", || ("a stride per extent".into(), ranks[1]))?;
         }
         let sorted = self.operands.iter().is_sorted_by_key(|operand| operand.written);
-        check.require(sorted, "operands", || ("those that are only read first".into(), "another order"))?;
+        check.require(sorted, "operands", || ("inputs first".into(), "another order"))?;
         for call in &self.calls {
             let Some(signature) = self.source.signature(&call.kernel) else {
                 let names: Vec<&str> = self.source.signatures().map(|s| s.name.as_str()).collect();

@@ -66,10 +66,18 @@ pub struct SourceError {
 #[derive(Clone, Debug)]
 pub(super) struct KernelText {
     pub(super) signature: Signature,
-    /// Per parameter: its text, and its name in the text.
-    pub(super) params: Vec<(Range<usize>, Range<usize>)>,
+    /// Where its parameters are, in order.
+    pub(super) params: Vec<ParamText>,
     /// Just behind the brace that opens the body.
     pub(super) body: usize,
+}
+
+/// Where a parameter is in the text.
+#[derive(Clone, Debug)]
+pub(super) struct ParamText {
+    /// All of it.
+    pub(super) all: Range<usize>,
+    pub(super) name: Range<usize>,
 }
 
 /// The words before a kernel's return type.
@@ -220,18 +228,14 @@ impl Reader<'_> {
         let params = self.params(open + 1, close)?;
         let signature = Signature {
             name: self.text(&name).into(),
-            params: params.iter().map(|(param, ..)| param.clone()).collect(),
+            params: params.iter().map(|(param, _)| param.clone()).collect(),
         };
-        let params = params.into_iter().map(|(_, all, name)| (all, name)).collect();
+        let params = params.into_iter().map(|(_, place)| place).collect();
         Ok(Some(KernelText { signature, params, body: body + 1 }))
     }
 
     /// The parameters between two bytes, each with its place and that of its name.
-    fn params(
-        &self,
-        from: usize,
-        to: usize,
-    ) -> Result<Vec<(Param, Range<usize>, Range<usize>)>, SourceError> {
+    fn params(&self, from: usize, to: usize) -> Result<Vec<(Param, ParamText)>, SourceError> {
         let text = self.text(&(from..to)).trim();
         if text.is_empty() || text == "void" {
             return Ok(vec![]);
@@ -247,7 +251,7 @@ impl Reader<'_> {
         Ok(all)
     }
 
-    fn param(&self, all: Range<usize>) -> Result<(Param, Range<usize>, Range<usize>), SourceError> {
+    fn param(&self, all: Range<usize>) -> Result<(Param, ParamText), SourceError> {
         let mut words = Vec::new();
         let mut at = all.start;
         while let Some(word) = self.word(at).filter(|word| word.end <= all.end) {
@@ -277,7 +281,7 @@ impl Reader<'_> {
             (_, Some(dtype)) => ParamKind::Scalar(dtype),
             _ => return refuse(format!("expected a number, found `{text}`, of an unknown type")),
         };
-        Ok((Param { name: self.text(&name).into(), kind }, all, name))
+        Ok((Param { name: self.text(&name).into(), kind }, ParamText { all, name }))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The text of a source for a device.
 
 use super::dialect;
-use super::signature::{KernelText, ParamKind, Signature, SourceError, code_of, kernels};
+use super::signature::{KernelText, ParamKind, ParamText, Signature, SourceError, code_of, kernels};
 use crate::dtype::DType;
 use crate::print::{Dialect, Target};
 use std::ops::Range;
@@ -114,7 +114,7 @@ impl Source {
         let code = code_of(&self.text);
         for kernel in &self.kernels {
             let mut first = String::new();
-            for (param, (all, name)) in kernel.signature.params.iter().zip(&kernel.params) {
+            for (param, ParamText { all, name }) in kernel.signature.params.iter().zip(&kernel.params) {
                 let words = without_name(&code, all, name);
                 let blanks = code[all.clone()].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
                 let start = all.start + blanks;

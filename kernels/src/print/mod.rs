@@ -88,10 +88,13 @@ pub struct Entry {
     pub group: u32,
 }
 
-/// Prints Nests as one translation unit. If a Nest cannot be typed once its bounds are explicit, which would
-/// be a fault of [`bounds`](crate::bounds), an `#error` line with the reason is printed, so that the unit
-/// does not compile.
+/// Prints Nests as one translation unit, empty if there are none. If a Nest cannot be typed once its bounds
+/// are explicit, which would be a fault of [`bounds`](crate::bounds), an `#error` line with the reason is
+/// printed, so that the unit does not compile.
 pub fn print(nests: &[Verified], target: &Target) -> Source {
+    if nests.is_empty() {
+        return Source { text: String::new(), entries: vec![] };
+    }
     let mut kernels = String::new();
     let mut entries = Vec::with_capacity(nests.len());
     for (at, nest) in nests.iter().enumerate() {

@@ -40,6 +40,7 @@
 //! first, and continue only if it finds a device.
 
 mod binary;
+mod bind;
 mod cl;
 mod context;
 mod device;

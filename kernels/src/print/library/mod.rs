@@ -39,8 +39,8 @@ pub struct RoutineLaunch {
     pub group: [u32; 3],
     /// Its arguments.
     pub args: Vec<LaunchArg>,
-    /// In CUDA, whether the kernel waits by itself for those that it depends on, so that it may be launched
-    /// as their programmatic dependent.
+    /// Whether the kernel begins with a wait for its dependencies (CUDA's griddepcontrol.wait), so that it
+    /// may be a programmatic dependent.
     pub waits: bool,
 }
 

@@ -283,8 +283,8 @@ pub(in super::super) struct Built {
     pub(in super::super) results: Vec<usize>,
 }
 
-/// The values that drafts read from a place: those that no member computes, and of each the last position that
-/// reads it.
+/// The arguments of a chain, in the order of their first reads, and per value that a draft reads the position
+/// of its last read.
 fn reads(members: &[Member], drafts: &[Vec<Draft>]) -> (Vec<usize>, HashMap<usize, usize>) {
     let (mut arguments, mut last) = (Vec::new(), HashMap::new());
     for (position, draft) in drafts.iter().enumerate() {

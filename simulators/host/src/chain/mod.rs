@@ -115,8 +115,8 @@ impl Chain {
     ///
     /// # Safety
     /// Arguments must be readable, results writable, accumulators both, for `n` lanes of their sizes; no
-    /// result or accumulator may overlap another or an argument. An argument of size 0 must be readable for a slot, or for `n` lanes if that is
-    /// less.
+    /// result or accumulator may overlap another or an argument. An argument of size 0 must be readable for a
+    /// slot, or for `n` lanes if that is less.
     #[inline]
     pub(super) unsafe fn run(&self, places: &mut [Place; PLACES], n: usize) {
         let mut room = Room([std::mem::MaybeUninit::uninit(); PLACES]);

@@ -79,8 +79,8 @@ impl Order {
     }
 }
 
-/// Adds folds to the chains that compute their values, where lanes are grid points: then a value goes from its
-/// register to the accumulator. Says which folds were added.
+/// Adds folds to the chains that compute their values, where lanes are grid points: then a value goes from
+/// its register to the accumulator. Says which folds were added.
 fn add_folds(scope: &Scope<'_>, groups: &mut [Group]) -> Vec<bool> {
     let (phase, facts) = (scope.phase, scope.facts);
     let insts = &phase.block.insts;

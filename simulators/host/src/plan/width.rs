@@ -38,8 +38,8 @@ fn fold_bytes(fold: &FoldPlan) -> usize {
 /// The least lanes of a tile that is one row: the overhead per tile is some 70 ns.
 const ROW: usize = 1024;
 
-/// Lanes of tiles that divide a row, of which those of a row shorter than `width` are all: within a row, loads
-/// are uniform or read memory in place.
+/// Lanes of tiles that divide a row, of which those of a row shorter than `width` are all: within a row,
+/// loads are uniform or read memory in place.
 fn dividing(row: usize, width: usize) -> Option<usize> {
     let most = row.min(width) / VECTOR;
     let least = if row < width { most } else { most.div_ceil(2) };

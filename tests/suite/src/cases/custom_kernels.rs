@@ -1,16 +1,15 @@
-//! Kernels of a program's own: the exercises of PyCUDA's and Theano's tutorials, as their authors would write
-//! them here, in the dialect and in each language; and arguments that do not fit. The host takes no kernels in
-//! C, and says so.
+//! Kernels in C: the exercises of PyCUDA's and Theano's tutorials, in the dialect and in each language, and
+//! arguments that do not fit. The host compiles no C; its error is checked.
+
+mod errors;
+mod expressions;
 
 use super::{Story, family};
 use crate::stage::{Scenario, Stage, ensure, equal, fails};
-use ndarray::{Array2, ArrayD, s};
+use ndarray::{Array2, s};
 use std::sync::Arc;
 use workalike::Result;
-use workalike::custom::{
-    Argument, ElementwiseKernel, Grid, In, InOut, Language, Module, Out, RawKernel, ReductionKernel,
-    ScanKernel, Source, kernel_args,
-};
+use workalike::custom::{Argument, Grid, In, InOut, Language, Module, Out, RawKernel, Source, kernel_args};
 use workalike::prelude::{Array1, DType, DeviceArray, Value, array};
 use workalike::rehost::device::Device;
 
@@ -27,12 +26,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("group_memory", group_memory),
         ("atomic_adds", atomic_adds),
         ("prepared_launches", prepared),
-        ("elementwise", elementwise),
-        ("reductions", reductions),
-        ("scans", scans),
-        ("segmented_scans", segmented_scans),
-        ("arguments_that_do_not_fit", misfits),
-        ("sources_that_do_not_compile", bad_sources),
+        ("elementwise", expressions::elementwise),
+        ("reductions", expressions::reductions),
+        ("scans", expressions::scans),
+        ("segmented_scans", expressions::segmented_scans),
+        ("arguments_that_do_not_fit", errors::misfits),
+        ("sources_that_do_not_compile", errors::bad_sources),
     ];
     family("custom_kernels", &stories)
 }
@@ -351,240 +350,5 @@ fn prepared(stage: &Stage) -> Result<()> {
         launch.run()?;
         equal("the next call", &next.to_value()?, vec![6f32; 128])?;
         ensure(launch.timed()?.as_nanos() > 0, || "a launch takes time".into())
-    })
-}
-
-fn elementwise(stage: &Stage) -> Result<()> {
-    on(stage, |device| {
-        let kernel = ElementwiseKernel::new(
-            device,
-            "linear_combination",
-            "float a, const float *x, float b, const float *y, float *z",
-            "z[i] = a * x[i] + b * y[i]",
-        )?;
-        for count in [0usize, 1, 63, 1000, 70_001] {
-            let (x, y) = (ramp(count), ramp(count).into_iter().rev().collect::<Vec<f32>>());
-            let arrays = (DeviceArray::upload(device, &x)?, DeviceArray::upload(device, &y)?);
-            let z = DeviceArray::zeros(device, DType::F32, &[count])?;
-            kernel.call(kernel_args![2.0, &arrays.0, -4.0, &arrays.1, &z])?;
-            let want: Vec<f32> = x.iter().zip(&y).map(|(x, y)| 2.0 * x - 4.0 * y).collect();
-            equal(&format!("{count} elements"), &z.to_value()?, want)?;
-        }
-        let mut halves = ArrayD::from_elem(vec![3, 4], half::f16::from_f32(1.5));
-        let kernel = ElementwiseKernel::new(
-            device,
-            "squares",
-            "f16 *x",
-            "const f32 v = load_f16(x, i); store_f16(x, i, v * v + (f32)i)",
-        )?;
-        kernel.call(kernel_args![InOut(&mut halves)])?;
-        let want = (0..12).map(|i| half::f16::from_f32(2.25 + i as f32));
-        ensure(halves.iter().copied().eq(want), || format!("{halves}"))?;
-        let (a, b) =
-            (DeviceArray::zeros(device, DType::F32, &[4])?, DeviceArray::zeros(device, DType::F32, &[5])?);
-        let two = ElementwiseKernel::new(device, "copy", "const f32 *x, f32 *y", "y[i] = x[i]")?;
-        fails(
-            "another number of elements",
-            two.call(kernel_args![&a, &b]),
-            &["copy", "4 elements", "found 5"],
-        )?;
-        let none = ElementwiseKernel::new(device, "nothing", "f32 x", "x + 1");
-        fails("no array", none, &["nothing", "an array"])
-    })
-}
-
-/// Numbers of elements around the sizes of groups, tiles and parts.
-const COUNTS: [usize; 8] = [0, 1, 63, 64, 65, 2049, 70_001, 600_000];
-
-fn reductions(stage: &Stage) -> Result<()> {
-    on(stage, |device| {
-        let int = (DType::I64, "0");
-        let dot =
-            ReductionKernel::new(device, "dot", "const i32 *x, i32 by", int, "(i64)x[i] * by", "a + b")?;
-        let most = ReductionKernel::new(
-            device,
-            "most",
-            "const i32 *x",
-            (DType::I32, "-2147483647"),
-            "x[i]",
-            "a > b ? a : b",
-        )?;
-        for count in COUNTS {
-            let x: Vec<i32> = (0..count as i32).map(|i| i.wrapping_mul(7919) % 1000).collect();
-            let array = DeviceArray::upload(device, &x)?;
-            let sum = dot.call(kernel_args![&array, 3])?;
-            equal(
-                &format!("{count} summed"),
-                &sum.to_value()?,
-                x.iter().map(|x| i64::from(*x) * 3).sum::<i64>(),
-            )?;
-            let top = most.call(kernel_args![In(&x)])?;
-            equal("the most", &top.to_value()?, x.iter().copied().max().unwrap_or(-2147483647))?;
-        }
-        // A sum of halves is a sum of float32, rounded once.
-        let halves = vec![half::f16::from_f32(0.5); 5000];
-        let of_halves = ReductionKernel::new(
-            device,
-            "halves",
-            "const f16 *x",
-            (DType::F16, "0"),
-            "load_f16(x, i)",
-            "a + b",
-        )?;
-        let sum = of_halves.call(kernel_args![In(&halves)])?;
-        equal("halves", &sum.to_value()?, half::f16::from_f32(2500.0))?;
-        // Prepared: the arrays are read anew.
-        let (x, out) =
-            (DeviceArray::upload(device, vec![1i32; 1000])?, DeviceArray::zeros(device, DType::I64, &[])?);
-        let mut launch = dot.prepare(kernel_args![&x, 2], &out)?;
-        launch.run()?;
-        launch.run()?;
-        equal("prepared", &out.to_value()?, 2000i64)?;
-        let wrong = dot.prepare(kernel_args![&x, 2], &x);
-        fails("a result of many elements", wrong, &["dot", "one element"])
-    })
-}
-
-/// Sums, and a product of affine maps, which does not commute.
-fn scans(stage: &Stage) -> Result<()> {
-    on(stage, |device| {
-        let params = "const i32 *x, i64 *y, i64 *z";
-        let sums = ScanKernel::new(
-            device,
-            "sums",
-            params,
-            (DType::I64, "0"),
-            "(i64)x[i]",
-            "a + b",
-            "y[i] = item; z[i] = prev_item",
-        )?;
-        // An affine map modulo 2^32 in one word of 64 bits: the factor above the shift.
-        let maps = ScanKernel::new(
-            device,
-            "maps",
-            "const u64 *x, u64 *y",
-            (DType::U64, "(u64)1 << 32"),
-            "x[i]",
-            "((((a >> 32) * (b >> 32)) << 32) | (((a & 0xffffffffu) * (b >> 32) + b) & 0xffffffffu))",
-            "y[i] = item",
-        )?;
-        let join = |a: u64, b: u64| {
-            let (low, shift) = (0xffff_ffffu64, |x: u64| x & 0xffff_ffff);
-            (((a >> 32).wrapping_mul(b >> 32)) << 32) | (shift(a).wrapping_mul(b >> 32).wrapping_add(b) & low)
-        };
-        for count in COUNTS {
-            let x: Vec<i32> = (0..count as i32).map(|i| i.wrapping_mul(7919) % 1000 - 300).collect();
-            let [y, z] = [(), ()].map(|()| DeviceArray::zeros(device, DType::I64, &[count]));
-            let (y, z) = (y?, z?);
-            sums.call(kernel_args![In(&x), &y, &z])?;
-            let mut total = 0i64;
-            let inclusive: Vec<i64> = x
-                .iter()
-                .map(|x| {
-                    total += i64::from(*x);
-                    total
-                })
-                .collect();
-            let exclusive: Vec<i64> = x.iter().zip(&inclusive).map(|(x, y)| y - i64::from(*x)).collect();
-            equal(&format!("{count} running sums"), &y.to_value()?, inclusive)?;
-            equal("exclusive", &z.to_value()?, exclusive)?;
-            let x: Vec<u64> = (0..count as u64).map(|i| ((i * 2 + 3) << 32) | (i * 77 % 1001)).collect();
-            let y = DeviceArray::zeros(device, DType::U64, &[count])?;
-            let mut launch = maps.prepare(kernel_args![&DeviceArray::upload(device, &x)?, &y])?;
-            launch.run()?;
-            let mut state = 1u64 << 32;
-            let want: Vec<u64> = x
-                .iter()
-                .map(|x| {
-                    state = join(state, *x);
-                    state
-                })
-                .collect();
-            equal(&format!("{count} joined maps"), &y.to_value()?, want)?;
-        }
-        Ok(())
-    })
-}
-
-fn segmented_scans(stage: &Stage) -> Result<()> {
-    on(stage, |device| {
-        let params = "const i32 *x, const bool *starts, i32 *y, i32 *z";
-        let scan = ScanKernel::new(
-            device,
-            "in_segments",
-            params,
-            (DType::I32, "0"),
-            "x[i]",
-            "a + b",
-            "y[i] = item; z[i] = prev_item",
-        )?
-        .segmented("starts[i]")?;
-        for (count, every) in [(1usize, 1usize), (70, 3), (2049, 100), (70_001, 5000), (600_000, 1_000_000)] {
-            let x: Vec<i32> = (0..count as i32).map(|i| i % 13 - 4).collect();
-            let starts: Vec<bool> = (0..count).map(|i| (i * i + i / 7) % every == every / 2).collect();
-            let (mut y, mut z) = (Array1::<i32>::zeros(count), Array1::<i32>::zeros(count));
-            scan.call(kernel_args![In(&x), In(&starts), Out(&mut y), Out(&mut z)])?;
-            let (mut sum, mut want) = (0i32, (vec![], vec![]));
-            for (x, start) in x.iter().zip(&starts) {
-                let before = if *start { 0 } else { sum };
-                sum = before + x;
-                want.0.push(sum);
-                want.1.push(before);
-            }
-            ensure(y.to_vec() == want.0, || format!("{count} elements, inclusive"))?;
-            ensure(z.to_vec() == want.1, || format!("{count} elements, exclusive"))?;
-        }
-        Ok(())
-    })
-}
-
-fn misfits(stage: &Stage) -> Result<()> {
-    on(stage, |device| {
-        let text = "KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, i32 n, LOCAL_MEM_ARG f32 *t)
-                    { if (n > 0 && LID_0 == 0) { t[0] = x[0]; y[0] = t[0]; } }";
-        let module = Module::new(device, dialect(text)?)?;
-        let k = module.kernel("k")?;
-        let (x, y) =
-            (DeviceArray::zeros(device, DType::F32, &[4])?, DeviceArray::zeros(device, DType::F32, &[4])?);
-        let wide = DeviceArray::zeros(device, DType::I64, &[4])?;
-        let other = DeviceArray::zeros(&stage.open()?, DType::F32, &[4])?;
-        let local = || Argument::Local(16);
-        let run = |args| k.launch(Grid::items([4]), args);
-        fails("a kernel that is not there", module.kernel("q"), &["q", "kernels: k"])?;
-        fails("too few", run(kernel_args![&x, &y, 1]), &["k: expected 4 arguments (x, y, n, t), found 3"])?;
-        let misfit = "`y`: expected an array of float32 to write, found an array of int64 [4]";
-        fails("a dtype", run(kernel_args![&x, &wide, 1, local()]), &[misfit])?;
-        fails("a number", run(kernel_args![1, &y, 1, local()]), &["`x`: expected an array of float32"])?;
-        fails("an array", run(kernel_args![&x, &y, &x, local()]), &["`n`: expected a number of int32"])?;
-        fails("too large", run(kernel_args![&x, &y, 1u64 << 40, local()]), &["`n`", "1099511627776"])?;
-        fails("a fraction", run(kernel_args![&x, &y, 0.5, local()]), &["`n`", "0.5 of float64"])?;
-        fails("no size", run(kernel_args![&x, &y, 1, 4]), &["`t`: expected bytes of local memory"])?;
-        fails("another stream", run(kernel_args![&other, &y, 1, local()]), &["`x`", "another stream"])?;
-        let host = k.prepare(Grid::items([4]), kernel_args![In(&[1f32]), &y, 1, local()]);
-        fails("the host's memory", host, &["k", "arrays on the device"])?;
-        let launch = |groups: [u64; 3], items: [u32; 3]| {
-            k.launch(Grid::groups(groups, items), kernel_args![&x, &y, 1, local()])
-        };
-        fails("a group too large", launch([1, 1, 1], [1 << 20, 1, 1]), &["k"])?;
-        fails("a grid too large", launch([1, u64::MAX, 1], [1, 2, 1]), &["k", "18446744073709551615"])?;
-        fails("an empty group", launch([1, 1, 1], [0, 1, 1]), &["k", "group", "at least one work item"])?;
-        let all = Argument::Local(1 << 40);
-        let local = k.launch(Grid::groups([1], [1]), kernel_args![&x, &y, 1, all]);
-        fails("too much memory of a group", local, &["k"])?;
-        // No groups: nothing runs. And the kernel still works.
-        launch([0, 1, 1], [1, 1, 1])?;
-        run(kernel_args![&x, &y, 1, Argument::Local(16)])?;
-        equal("after all errors", &y.to_value()?, vec![0f32; 4])
-    })
-}
-
-fn bad_sources(stage: &Stage) -> Result<()> {
-    on(stage, |device| {
-        let text = "KERNEL void k(GLOBAL_MEM f32 *x)\n{\n    x[0] = no_such_name;\n}\n";
-        fails("a name", Module::new(device, dialect(text)?), &["did not compile", "no_such_name", "3"])?;
-        fails("no kernel", dialect("void f(void) {}"), &["expected a kernel"])?;
-        fails("an open bracket", dialect("KERNEL void k(GLOBAL_MEM f32 *x"), &["line 1", "closing bracket"])?;
-        let text = "\n// KERNEL void q(int);\nKERNEL void k(GLOBAL_MEM f32 *x,\n  vector<int> &v) {}";
-        fails("a parameter", dialect(text), &["line 4", "vector<int> &v"])
     })
 }
