@@ -27,6 +27,7 @@
 //! | `device` | [`Device`]: transfers, and the entry points to the other modules |
 //! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
+//! | `bind` | commands as steps with buffers, kernels with their arguments set |
 //! | `binary` | built programs, cached on disk for later processes |
 //! | `queues` | the queues of a device as one ordered stream |
 //! | `recording` | a Segment as prepared kernels and copies, enqueued in order by each replay |
