@@ -146,7 +146,7 @@ impl RawKernel {
         &self.signature
     }
 
-    /// Enqueues one launch. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call
+    /// Enqueues one launch, and keeps its arrays until the next. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call
     /// waits until its results are on the host.
     ///
     /// # Errors
@@ -257,6 +257,9 @@ pub(super) fn same(a: &DeviceArray, b: &DeviceArray) -> bool {
 
 impl Bound {
     fn array(&mut self, array: DeviceArray, written: bool) -> KernelArg {
+        if written {
+            array.forget_bounds();
+        }
         let known = self.0.iter().position(|(known, _)| same(known, &array));
         let at = known.unwrap_or(self.0.len());
         match self.0.get_mut(at) {

@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A tensor that stays on its device.
 #[derive(Clone, Debug)]
@@ -19,11 +20,23 @@ pub struct DeviceArray {
     /// Returns the memory to the pool when it is dropped, if the memory belongs to the pool.
     pub(super) lease: Option<Arc<Lent>>,
     pub(super) donated: bool,
-    /// Bounds of the elements, if they are integers that came from the host. Boxed, since arrays are moved
-    /// often.
-    pub(super) bounds: Option<Box<Bounds>>,
+    /// Bounds of the elements, if they are integers that came from the host. All handles share them.
+    pub(super) bounds: Option<Arc<KnownBounds>>,
     /// The outcomes of the calls that computed this array; none if nothing can have failed.
     pub(super) outcomes: Option<Arc<Vec<Outcome>>>,
+}
+
+/// Bounds of an array's elements, until a kernel of the program's own writes to it.
+#[derive(Debug)]
+pub(super) struct KnownBounds {
+    bounds: Bounds,
+    stale: AtomicBool,
+}
+
+impl KnownBounds {
+    pub(super) fn new(bounds: Bounds) -> Arc<KnownBounds> {
+        Arc::new(KnownBounds { bounds, stale: AtomicBool::new(false) })
+    }
 }
 
 impl DeviceArray {
@@ -58,7 +71,7 @@ impl DeviceArray {
         if !bytes.is_empty() {
             device.upload(bytes, &array.region)?;
         }
-        Ok(DeviceArray { bounds: Bounds::of(&whole).map(Box::new), ..array })
+        Ok(DeviceArray { bounds: Bounds::of(&whole).map(KnownBounds::new), ..array })
     }
 
     /// Zeros on a device, in memory of their own.
@@ -89,6 +102,19 @@ impl DeviceArray {
     /// The device, one stream of work.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
+    }
+
+    /// Bounds of the elements, if they are known.
+    fn bounds(&self) -> Option<Bounds> {
+        let known = self.bounds.as_deref().filter(|known| !known.stale.load(Ordering::Acquire));
+        known.map(|known| known.bounds)
+    }
+
+    /// Elements may be written by other code than the engine's: their bounds are no longer known.
+    pub(crate) fn forget_bounds(&self) {
+        if let Some(known) = &self.bounds {
+            known.stale.store(true, Ordering::Release);
+        }
     }
 
     /// Its memory on the device.
@@ -194,7 +220,7 @@ impl Fed {
     pub(super) fn bounds(&self) -> Option<Bounds> {
         match self {
             Fed::Host(value) => Bounds::of(value),
-            Fed::Device(array) => array.bounds.as_deref().copied(),
+            Fed::Device(array) => array.bounds(),
             Fed::Slices(_, bounds) => *bounds,
         }
     }

@@ -2,7 +2,7 @@
 //! results.
 
 use super::super::device::{Device, Region};
-use super::array::DeviceArray;
+use super::array::{DeviceArray, KnownBounds};
 use super::host_pool::HostPool;
 use super::method::Definition;
 use super::pool::{Pool, within};
@@ -71,7 +71,7 @@ impl Context {
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
         let lease = self.pool.take(bytes.len() as u64)?;
         let mut array = DeviceArray::lent(&self.device, lease, value.dtype(), value.shape());
-        array.bounds = Bounds::of(value).map(Box::new);
+        array.bounds = Bounds::of(value).map(KnownBounds::new);
         if !bytes.is_empty() {
             self.device.upload(bytes, &array.region)?;
         }

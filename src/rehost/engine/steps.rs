@@ -4,7 +4,7 @@
 //! iterations that do not fill a block, are run one by one. Both compute the same.
 
 use super::super::device::Region;
-use super::array::DeviceArray;
+use super::array::{DeviceArray, KnownBounds};
 use super::block::{Block, Kind, Unrolled, lcm};
 use super::context::Context;
 use super::method::Definition;
@@ -198,7 +198,7 @@ impl<'t> Loop<'t> {
         if dynamic {
             // Slices may decide shapes.
             for sequence in &mut self.sequences {
-                let bounds = fed[sequence.input].bounds().map(Box::new);
+                let bounds = fed[sequence.input].bounds().map(KnownBounds::new);
                 let slice = sequence.slice(engine.context(), self.step)?;
                 fed[sequence.input] = Fed::Device(DeviceArray { bounds, ..slice });
             }

@@ -10,11 +10,11 @@ use ndarray::{Array2, s};
 use std::sync::Arc;
 use workalike::Result;
 use workalike::custom::{Argument, Grid, In, InOut, Language, Module, Out, RawKernel, Source, kernel_args};
-use workalike::prelude::{Array1, DType, DeviceArray, Value, array};
+use workalike::prelude::{Array1, DType, DeviceArray, Simulator, Value, array};
 use workalike::rehost::device::Device;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 17] = [
+    let stories: [Story; 18] = [
         ("multiply_them", multiply_them),
         ("doublify", doublify),
         ("doublify_in_each_language", languages),
@@ -26,6 +26,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("group_memory", group_memory),
         ("atomic_adds", atomic_adds),
         ("prepared_launches", prepared),
+        ("indices_that_a_kernel_writes", written_indices),
         ("elementwise", expressions::elementwise),
         ("reductions", expressions::reductions),
         ("scans", expressions::scans),
@@ -350,5 +351,25 @@ fn prepared(stage: &Stage) -> Result<()> {
         launch.run()?;
         equal("the next call", &next.to_value()?, vec![6f32; 128])?;
         ensure(launch.timed()?.as_nanos() > 0, || "a launch takes time".into())
+    })
+}
+
+/// Indices from the host are not checked on the device where their bounds are known; a kernel changes them.
+fn written_indices(stage: &Stage) -> Result<()> {
+    use workalike::prelude::{args, function, vector};
+    on(stage, |device| {
+        let (x, at) = (vector::<f32>("x"), vector::<i64>("at"));
+        let f = function([&x, &at]).output(x.index(workalike::idx![&at])).compile()?;
+        let mut sim = f.optimize(device.clone())?;
+        let set = kernel(device, "KERNEL void set(GLOBAL_MEM i64 *at, i64 to) { at[LID_0] = to; }")?;
+        for indices in [sim.upload(vec![0i64, 1])?, DeviceArray::upload(device, vec![0i64, 1])?] {
+            let call = |sim: &mut Simulator| sim.call(args![vec![1f32, 2.0, 3.0], &indices]);
+            equal("as uploaded", &call(&mut sim)?[0], vec![1f32, 2.0])?;
+            set.launch(Grid::groups([1], [2]), kernel_args![&indices, 2])?;
+            equal("within", &call(&mut sim)?[0], vec![3f32, 3.0])?;
+            set.launch(Grid::groups([1], [2]), kernel_args![&indices, 1i64 << 40])?;
+            fails("out of range", call(&mut sim), &["index is out of range"])?;
+        }
+        Ok(())
     })
 }
