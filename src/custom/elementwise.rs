@@ -2,7 +2,7 @@
 
 use super::args::Argument;
 use super::grid::Grid;
-use super::module::{Module, RawKernel, same};
+use super::module::{Module, RawKernel, filled, same};
 use crate::error::{Error, Result};
 use crate::kernels::custom::Source;
 use crate::rehost::device::Device;
@@ -75,19 +75,17 @@ impl ElementwiseKernel {
         params: &str,
         operation: &str,
     ) -> Result<ElementwiseKernel> {
-        let each = EACH.to_string();
-        let apart = params.replace('*', "* RESTRICT ");
         let words = [
             ("$name", name),
-            ("$apart", &apart),
+            ("$apart", &params.replace('*', "* RESTRICT ")),
             ("$params", params),
             ("$operation", operation),
-            ("$each", &each),
+            ("$each", &EACH.to_string()),
         ];
-        let text = words.iter().fold(TEXT.to_string(), |text, (word, meaning)| text.replace(word, meaning));
-        let module = Module::new(device, Source::dialect(text)?)?;
-        let (kernel, apart) = (module.kernel(name)?, module.kernel(&format!("{name}_apart"))?);
-        kernel.require_array(name, params)?;
+        let module = Module::new(device, Source::dialect(filled(TEXT, &words))?)?;
+        let kernel = |kernel: &str| module.kernel_of(kernel, name, 1);
+        let (kernel, apart) = (kernel(name)?, kernel(&format!("{name}_apart"))?);
+        kernel.require_array()?;
         Ok(ElementwiseKernel { kernel, apart })
     }
 
@@ -96,7 +94,7 @@ impl ElementwiseKernel {
     /// # Errors
     /// If arrays differ in their number of elements, or as [`RawKernel::launch`].
     pub fn call(&self, mut args: Vec<Argument<'_>>) -> Result<()> {
-        let count = common_count(&self.kernel.signature().name, &args)?;
+        let count = common_count(self.kernel.name(), &args)?;
         let wide = self.kernel.module().device().properties().is_wide();
         let apart = wide && !shares_arrays(&args);
         args.push(Argument::from(count));
@@ -123,12 +121,9 @@ pub(super) fn common_count(name: &str, args: &[Argument<'_>]) -> Result<usize> {
 
 /// Whether an array is given twice.
 fn shares_arrays(args: &[Argument<'_>]) -> bool {
-    let array = |arg: &Argument<'_>| match arg {
-        Argument::Array(array) => Some(array.clone()),
-        _ => None,
-    };
-    let arrays: Vec<_> = args.iter().filter_map(array).collect();
-    (0..arrays.len()).any(|at| arrays[..at].iter().any(|other| same(other, &arrays[at])))
+    let array = |arg| if let &Argument::Array(ref array) = arg { Some(array) } else { None };
+    let arrays = || args.iter().filter_map(array);
+    arrays().enumerate().any(|(at, one)| arrays().take(at).any(|other| same(one, other)))
 }
 
 /// The number of elements of an array.

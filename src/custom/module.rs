@@ -10,6 +10,7 @@ use crate::rehost::DeviceArray;
 use crate::rehost::device::{
     Command, Device, DeviceError, Module as Compiled, Numerics, Recording, Region, Target,
 };
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -62,7 +63,14 @@ impl Module {
             let message = format!("expected one of the module's kernels: {}", names.join(", "));
             return Err(Error::Call { function: name.into(), message });
         };
-        Ok(RawKernel { module: self.clone(), signature: signature.clone(), last: Arc::default() })
+        let (module, signature) = (self.clone(), signature.clone());
+        Ok(RawKernel { module, signature, of: None, recent: Arc::default() })
+    }
+
+    /// A kernel that [`Argument`]s of `name` are passed to, followed by `own` arguments that the user does not
+    /// give.
+    pub(super) fn kernel_of(&self, kernel: &str, name: &str, own: usize) -> Result<RawKernel> {
+        Ok(RawKernel { of: Some((name.into(), own)), ..self.kernel(kernel)? })
     }
 
     /// Copies the host's arrays to the device.
@@ -121,14 +129,25 @@ pub(super) struct Moved<'a> {
     pub(super) results: Vec<(DeviceArray, Store<'a>)>,
 }
 
+/// A text with its `$` names replaced.
+pub(super) fn filled(text: &str, words: &[(&str, &str)]) -> String {
+    words.iter().fold(text.to_string(), |text, (word, meaning)| text.replace(word, meaning))
+}
+
 /// A kernel of a [`Module`].
 #[derive(Clone)]
 pub struct RawKernel {
     module: Module,
     signature: Signature,
-    /// The last launch, which is used again for equal arguments.
-    last: Arc<Mutex<Option<Launch>>>,
+    /// The name that errors give, and the number of parameters at the end that the user does not know, of a
+    /// kernel that was made from expressions.
+    of: Option<(String, usize)>,
+    /// The last launches, which are used again for equal arguments.
+    recent: Arc<Mutex<VecDeque<Launch>>>,
 }
+
+/// Launches that a kernel remembers: the arrays of a step often take turns.
+const RECENT: usize = 4;
 
 impl fmt::Debug for RawKernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -146,8 +165,9 @@ impl RawKernel {
         &self.signature
     }
 
-    /// Enqueues one launch, and keeps its arrays until the next. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call
-    /// waits until its results are on the host.
+    /// Enqueues one launch. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call
+    /// waits until its results are on the host. The kernel remembers its last four launches, and keeps their
+    /// arrays.
     ///
     /// # Errors
     /// If an argument does not fit its parameter, is on another device, or was computed by a call that
@@ -157,11 +177,15 @@ impl RawKernel {
         let mut bound = Bound::default();
         let call = self.call(grid, args, &mut bound)?;
         if !from_host {
-            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-            return match last.as_mut().filter(|launch| launch.is_of(&call, &bound)) {
-                Some(launch) => launch.run(),
-                None => last.insert(self.module.record(vec![call], bound)?).run(),
-            };
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(launch) = recent.iter_mut().find(|launch| launch.is_of(&call, &bound)) {
+                return launch.run();
+            }
+            let mut launch = self.module.record(vec![call], bound)?;
+            launch.run()?;
+            recent.truncate(RECENT - 1);
+            recent.push_front(launch);
+            return Ok(());
         }
         self.module.record(vec![call], bound)?.run()?;
         results.into_iter().try_for_each(|(array, store)| store(array.to_value()?))
@@ -185,48 +209,59 @@ impl RawKernel {
         }
     }
 
-    /// An error if the kernel `name`, given by these parameters and more, has no array among them.
-    pub(super) fn require_array(&self, name: &str, params: &str) -> Result<()> {
-        let given = params.split(',').count();
+    /// An error if the user gives no array.
+    pub(super) fn require_array(&self) -> Result<()> {
         let is_array = |param: &Param| matches!(param.kind, ParamKind::Array { .. });
-        if self.signature.params.iter().take(given).any(is_array) {
-            return Ok(());
+        match self.known_params().iter().any(is_array) {
+            true => Ok(()),
+            false => self.refuse("expected an array among the parameters, found none".into()),
         }
-        let message = format!("expected an array among the parameters, found `{params}`");
-        Err(Error::Call { function: name.into(), message })
+    }
+
+    /// The parameters that the user gives.
+    fn known_params(&self) -> &[Param] {
+        let own = self.of.as_ref().map_or(0, |(_, own)| *own);
+        let params = &self.signature.params;
+        &params[..params.len().saturating_sub(own)]
+    }
+
+    /// The name that errors give.
+    pub(super) fn name(&self) -> &str {
+        self.of.as_ref().map_or(&self.signature.name, |(name, _)| name)
     }
 
     fn refuse<T>(&self, message: String) -> Result<T> {
-        Err(Error::Call { function: self.signature.name.clone(), message })
+        Err(Error::Call { function: self.name().into(), message })
     }
 
     /// A call with these arguments, checked against the parameters. Adds its arrays to `bound`.
     pub(super) fn call(&self, grid: Grid, args: Vec<Argument<'_>>, bound: &mut Bound) -> Result<KernelCall> {
         let params = &self.signature.params;
         if params.len() != args.len() {
-            let names: Vec<&str> = params.iter().map(|param| param.name.as_str()).collect();
-            let expected = format!("{} arguments ({})", params.len(), names.join(", "));
-            return self.refuse(format!("expected {expected}, found {}", args.len()));
+            let known = self.known_params();
+            let names: Vec<&str> = known.iter().map(|param| param.name.as_str()).collect();
+            let found = (args.len() + known.len()).saturating_sub(params.len());
+            let expected = format!("{} arguments ({})", known.len(), names.join(", "));
+            return self.refuse(format!("expected {expected}, found {found}"));
         }
         let mut given = Vec::with_capacity(args.len());
-        for (param, arg) in params.iter().zip(args) {
-            let found = format!("{arg:?}");
+        for (param, arg) in params.iter().zip(&args) {
             let fits = match (param.kind, arg) {
                 (ParamKind::Array { dtype, written }, Argument::Array(array)) => {
-                    self.check_array(param, &array)?;
+                    self.check_array(param, array)?;
                     let fits = dtype.is_none_or(|dtype| dtype == array.dtype());
-                    fits.then(|| bound.array(array, written))
+                    fits.then(|| bound.array(array.clone(), written))
                 }
                 (ParamKind::Scalar(dtype), Argument::Number(number)) => {
-                    converted(number, dtype).map(KernelArg::Scalar)
+                    converted(*number, dtype).map(KernelArg::Scalar)
                 }
-                (ParamKind::Local, Argument::Local(bytes)) => Some(KernelArg::Local(bytes)),
+                (ParamKind::Local, Argument::Local(bytes)) => Some(KernelArg::Local(*bytes)),
                 _ => None,
             };
-            let Some(arg) = fits else {
-                return self.refuse(format!("`{}`: expected {}, found {found}", param.name, param.kind));
+            let Some(fits) = fits else {
+                return self.refuse(format!("`{}`: expected {}, found {arg:?}", param.name, param.kind));
             };
-            given.push(arg);
+            given.push(fits);
         }
         let (grid, group) = grid.on(self.module.device.properties());
         Ok(KernelCall { kernel: self.signature.name.clone(), grid, group, args: given })

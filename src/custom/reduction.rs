@@ -3,7 +3,7 @@
 use super::args::Argument;
 use super::elementwise::common_count;
 use super::grid::Grid;
-use super::module::{Bound, Launch, Module, Moved, RawKernel};
+use super::module::{Bound, Launch, Module, Moved, RawKernel, filled};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::custom::{Language, Source};
@@ -124,10 +124,11 @@ impl ReductionKernel {
             ("$reduce", reduce),
             ("$group", &group.to_string()),
         ];
-        let text = words.iter().fold(TEXT.to_string(), |text, (word, meaning)| text.replace(word, meaning));
-        let module = Module::new(device, Source::new(Language::Dialect, text, &[("out", dtype)])?)?;
-        let (part, rest) = (module.kernel(&format!("{name}_part"))?, module.kernel(&format!("{name}_rest"))?);
-        part.require_array(name, params)?;
+        let source = Source::new(Language::Dialect, filled(TEXT, &words), &[("out", dtype)])?;
+        let module = Module::new(device, source)?;
+        let part = module.kernel_of(&format!("{name}_part"), name, 2)?;
+        let rest = module.kernel_of(&format!("{name}_rest"), name, 0)?;
+        part.require_array()?;
         Ok(ReductionKernel { module, part, rest, dtype })
     }
 
@@ -136,8 +137,12 @@ impl ReductionKernel {
     /// # Errors
     /// If arrays differ in their number of elements, or as [`RawKernel::launch`].
     pub fn call(&self, args: Vec<Argument<'_>>) -> Result<DeviceArray> {
-        let out = DeviceArray::zeros(self.module.device(), self.dtype, &[])?;
-        self.prepare(args, &out)?.run()?;
+        let out = DeviceArray::allocate(self.module.device(), self.dtype, &[])?;
+        let Moved { args, results, .. } = self.module.moved(args)?;
+        if !results.is_empty() {
+            return self.refuse("expected arrays that are read, found one to copy back");
+        }
+        self.bound(args, &out)?.run()?;
         Ok(out)
     }
 
@@ -145,19 +150,25 @@ impl ReductionKernel {
     /// element.
     ///
     /// # Errors
-    /// As [`ReductionKernel::call`].
+    /// As [`ReductionKernel::call`]; arguments must be on the device.
     pub fn prepare(&self, args: Vec<Argument<'_>>, out: &DeviceArray) -> Result<Launch> {
-        let name = &self.part.signature().name;
-        let Moved { mut args, results, .. } = self.module.moved(args)?;
-        if !results.is_empty() || out.shape().iter().product::<usize>() != 1 {
-            let message = "expected arrays that are read, and a result of one element".into();
-            return Err(Error::Call { function: name.clone(), message });
+        self.part.require_on_device(&args)?;
+        if out.shape().iter().product::<usize>() != 1 {
+            return self.refuse("expected a result of one element");
         }
-        let count = common_count(name, &args)?;
+        self.bound(args, out)
+    }
+
+    fn refuse<T>(&self, message: &str) -> Result<T> {
+        Err(Error::Call { function: self.part.name().into(), message: message.into() })
+    }
+
+    fn bound(&self, mut args: Vec<Argument<'_>>, out: &DeviceArray) -> Result<Launch> {
+        let count = common_count(self.part.name(), &args)?;
         let (group, most) = sizes(self.module.device().properties());
         // Each work item has a few elements at least.
         let groups = (count as u64).div_ceil(u64::from(group) * 4).clamp(1, most);
-        let parts = DeviceArray::zeros(self.module.device(), self.dtype.register(), &[groups as usize])?;
+        let parts = DeviceArray::allocate(self.module.device(), self.dtype.register(), &[groups as usize])?;
         args.extend([Argument::from(count), Argument::from(&parts)]);
         let mut bound = Bound::default();
         let first = self.part.call(Grid::groups([groups], [group]), args, &mut bound)?;

@@ -3,7 +3,7 @@
 use super::args::Argument;
 use super::elementwise::common_count;
 use super::grid::Grid;
-use super::module::{Bound, Launch, Module, Moved, RawKernel};
+use super::module::{Bound, Launch, Module, Moved, RawKernel, filled};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::custom::{Language, Source};
@@ -162,8 +162,8 @@ KERNEL void $name_reduce($params, const u64 n, const u64 part_, GLOBAL_MEM work_
         u32 flag_ = 0;
         for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
             const u32 at_ = SKEWED_(k_);
-            const work_x item = staged_[at_];
-            if (STARTS_(at_)) { value_ = item; flag_ = 1; } else value_ = SCAN_((value_), (item));
+            const work_x own_ = staged_[at_];
+            if (STARTS_(at_)) { value_ = own_; flag_ = 1; } else value_ = SCAN_((value_), (own_));
         }
         u32 started_;
         scan_group_(value_, flag_, values_, flags_, &started_);
@@ -258,7 +258,7 @@ fn sizes(device: &Properties) -> (u32, u64) {
 
 impl ScanKernel {
     /// A scan over these parameters, separated by commas as in C, of which at least one is an array. Values
-    /// have the dtype `of`, whose text is the neutral element; halves are scanned in float32. `input` is an
+    /// have this dtype, whose text is the neutral element; halves are scanned in float32. `input` is an
     /// expression of the [dialect](Source) in the index `i` and the number of elements `n`; `scan` one in `a`
     /// and `b`, which may be evaluated more than once. `output` is one or more statements: `item` is the
     /// result with index `i`, `prev_item` the one before it in its segment, or the neutral element: `y[i] =
@@ -292,7 +292,7 @@ impl ScanKernel {
     fn of(device: &Arc<dyn Device>, scan: ScanText) -> Result<ScanKernel> {
         let (group, _) = sizes(device.properties());
         let words = [
-            ("$name", &scan.name),
+            ("$name", scan.name.as_str()),
             ("$params", &scan.params),
             ("$neutral", &format!("(({}))", scan.neutral)),
             ("$input", &scan.input),
@@ -304,11 +304,11 @@ impl ScanKernel {
             ("$group", &group.to_string()),
             ("$tile", &(group * EACH).to_string()),
         ];
-        let text = words.iter().fold(TEXT.to_string(), |text, (word, meaning)| text.replace(word, meaning));
-        let module = Module::new(device, Source::new(Language::Dialect, text, &[("x", scan.dtype)])?)?;
-        let kernel = |step: &str| module.kernel(&format!("{}_{step}", scan.name));
-        let kernels = [kernel("reduce")?, kernel("totals")?, kernel("scan")?];
-        kernels[0].require_array(&scan.name, &scan.params)?;
+        let source = Source::new(Language::Dialect, filled(TEXT, &words), &[("x", scan.dtype)])?;
+        let module = Module::new(device, source)?;
+        let kernel = |step: &str, own| module.kernel_of(&format!("{}_{step}", scan.name), &scan.name, own);
+        let kernels = [kernel("reduce", 4)?, kernel("totals", 0)?, kernel("scan", 3)?];
+        kernels[0].require_array()?;
         Ok(ScanKernel { text: Arc::new(scan), module, kernels })
     }
 
@@ -339,8 +339,8 @@ impl ScanKernel {
         let tiles = (count as u64).div_ceil(tile);
         let part = tiles.div_ceil(most).max(1) * tile;
         let parts = (count as u64).div_ceil(part);
-        let totals = DeviceArray::zeros(device, self.text.dtype.register(), &[parts as usize])?;
-        let flags = DeviceArray::zeros(device, DType::U32, &[parts as usize])?;
+        let totals = DeviceArray::allocate(device, self.text.dtype.register(), &[parts as usize])?;
+        let flags = DeviceArray::allocate(device, DType::U32, &[parts as usize])?;
         let with = |more: Vec<Argument<'a>>| -> Vec<Argument<'a>> {
             let sizes = [Argument::from(count), Argument::from(part)];
             args.iter().filter_map(Argument::shared).chain(sizes).chain(more).collect()

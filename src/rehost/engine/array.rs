@@ -88,8 +88,8 @@ impl DeviceArray {
         Ok(array)
     }
 
-    /// An array whose elements are not initialized.
-    fn allocate(device: &Arc<dyn Device>, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
+    /// An array whose elements are not initialized, for code that writes each before it is read.
+    pub(crate) fn allocate(device: &Arc<dyn Device>, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
         let size = shape.iter().try_fold(dtype.size(), |size, extent| size.checked_mul(*extent));
         let Some(bytes) = size.and_then(|size| u64::try_from(size).ok()) else {
             let (expected, given) = ("a size that fits in memory".into(), format!("{shape:?} of {dtype}"));

@@ -41,6 +41,7 @@ pub(super) fn elementwise(stage: &Stage) -> Result<()> {
             two.call(kernel_args![&a, &b]),
             &["copy", "4 elements", "found 5"],
         )?;
+        fails("too few", two.call(kernel_args![&a]), &["copy: expected 2 arguments (x, y), found 1"])?;
         let none = ElementwiseKernel::new(device, "nothing", "f32 x", "x + 1");
         fails("no array", none, &["nothing", "an array"])
     })
@@ -93,6 +94,12 @@ pub(super) fn reductions(stage: &Stage) -> Result<()> {
         launch.run()?;
         launch.run()?;
         equal("prepared", &out.to_value()?, 2000i64)?;
+        fails("too few", dot.call(kernel_args![&x]), &["dot: expected 2 arguments (x, by), found 1"])?;
+        fails(
+            "the host's",
+            dot.prepare(kernel_args![In(&[1i32]), 2], &out),
+            &["dot", "arrays on the device"],
+        )?;
         let wrong = dot.prepare(kernel_args![&x, 2], &x);
         fails("a result of many elements", wrong, &["dot", "one element"])
     })
