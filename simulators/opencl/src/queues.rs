@@ -40,6 +40,14 @@ impl Queues {
         }
     }
 
+    /// The faster side for library ops and copies without Nests, which access this many bytes.
+    pub(crate) fn side_for_bytes(&self, bytes: f64) -> Side {
+        match self.near {
+            Some(_) if is_small_work(bytes * BYTE, 1, self.context.info.units) => Side::Near,
+            _ => Side::Wide,
+        }
+    }
+
     /// The side for copies by the calling thread, which wait only for enqueued work.
     pub(crate) fn copying_side(&self) -> Side {
         if self.near.is_some() { Side::Near } else { Side::Wide }
@@ -118,6 +126,10 @@ fn is_small(nests: &[Verified], units: u32) -> bool {
     let operands = nests.iter().flat_map(|nest| &nest.operands);
     let bytes = operands.map(|o| o.shape.iter().map(|e| *e as f64).product::<f64>() * o.dtype.size() as f64);
     let flops = nests.iter().map(|nest| cost::flops(nest));
-    let alone = flops.sum::<f64>() * FLOP + bytes.sum::<f64>() * BYTE;
-    alone < WAKE + nests.len() as f64 * BARRIER + alone / f64::from(units.max(1))
+    is_small_work(flops.sum::<f64>() * FLOP + bytes.sum::<f64>() * BYTE, nests.len(), units)
+}
+
+/// The same, of work of `alone` ns on one thread, in this many kernels.
+fn is_small_work(alone: f64, kernels: usize, units: u32) -> bool {
+    alone < WAKE + kernels as f64 * BARRIER + alone / f64::from(units.max(1))
 }

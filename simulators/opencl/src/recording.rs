@@ -17,7 +17,7 @@ use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike_device::{Command, DeviceResult, Memory, Module, Recording};
+use workalike_device::{Command, DeviceResult, Memory, Module, Recording, Region};
 use workalike_kernels::print::Target;
 
 /// One step, ready to be enqueued.
@@ -74,7 +74,11 @@ impl OpenClRecording {
     ) -> DeviceResult<OpenClRecording> {
         // Kernels run on the side for which they were compiled; copies without kernels go to the last side.
         let compiled = module.and_then(|m| m.as_any().downcast_ref::<OpenClModule>());
-        let side = compiled.map_or_else(|| queues.last_side(), OpenClModule::side);
+        let side = match compiled {
+            Some(module) if module.program.is_some() => module.side(),
+            Some(_) => queues.side_for_bytes(commands.iter().flat_map(Command::regions).map(bytes).sum()),
+            None => queues.last_side(),
+        };
         let mut binder = Binder { context, module, side, target, memory: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for (position, command) in commands.iter().enumerate() {
@@ -96,6 +100,11 @@ impl OpenClRecording {
             context: context.clone(),
         })
     }
+}
+
+/// The size of a region, as a number of an estimate.
+fn bytes(region: &Region) -> f64 {
+    region.bytes as f64
 }
 
 impl Recording for OpenClRecording {
