@@ -55,6 +55,14 @@ impl Argument<'_> {
         })
     }
 
+    /// The array on the device.
+    pub(super) fn array(&self) -> Option<&DeviceArray> {
+        match self {
+            Argument::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
     /// Whether the argument is in the host's memory.
     pub(super) fn is_on_host(&self) -> bool {
         matches!(self, Argument::In(_) | Argument::Out(_))

@@ -121,8 +121,7 @@ pub(super) fn common_count(name: &str, args: &[Argument<'_>]) -> Result<usize> {
 
 /// Whether an array is given twice.
 fn shares_arrays(args: &[Argument<'_>]) -> bool {
-    let array = |arg| if let &Argument::Array(ref array) = arg { Some(array) } else { None };
-    let arrays = || args.iter().filter_map(array);
+    let arrays = || args.iter().filter_map(Argument::array);
     arrays().enumerate().any(|(at, one)| arrays().take(at).any(|other| same(one, other)))
 }
 

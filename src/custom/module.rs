@@ -67,8 +67,8 @@ impl Module {
         Ok(RawKernel { module, signature, of: None, recent: Arc::default() })
     }
 
-    /// A kernel that [`Argument`]s of `name` are passed to, followed by `own` arguments that the user does not
-    /// give.
+    /// A kernel of one that is made from expressions and called `name`. The user does not know the last `own`
+    /// parameters.
     pub(super) fn kernel_of(&self, kernel: &str, name: &str, own: usize) -> Result<RawKernel> {
         Ok(RawKernel { of: Some((name.into(), own)), ..self.kernel(kernel)? })
     }
