@@ -2,7 +2,8 @@
 
 #[cfg(feature = "cuda-any")]
 pub use crate::cuda::Cuda;
-pub use crate::function::{Arg, Args, Bundle, Function, In, Out, Outputs, each, function, of_shape};
+pub use crate::function::{Arg, Args, Bundle, Function, In, LoadOptions, Out, Outputs};
+pub use crate::function::{each, function, of_shape};
 pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
 pub use crate::graph::{SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};

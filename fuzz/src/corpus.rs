@@ -1,6 +1,7 @@
 //! The seed files: small programs over all families of ops, written by the library itself, so that they
 //! always fit the format.
 
+use workalike::custom::{Grid, KernelOp, Local, Source};
 use workalike::ops::Side;
 use workalike::prelude::*;
 use workalike::{Result, idx};
@@ -23,7 +24,7 @@ pub(crate) fn seeds() -> Result<Vec<Seed>> {
             seeds.push(Seed { name: format!("{name}_{}", dtype.name()), file });
         }
     }
-    for (name, bundle) in [("train", train()?), ("stateful", stateful()?)] {
+    for (name, bundle) in [("train", train()?), ("stateful", stateful()?), ("kernels", kernels()?)] {
         seeds.push(Seed { name: name.into(), file: bundle.to_bytes()? });
     }
     Ok(seeds)
@@ -114,4 +115,30 @@ fn stateful() -> Result<Bundle> {
         .output(x.print("x"))
         .compile()?;
     Ok(Bundle::new().with("update", &update).with("more", &more))
+}
+
+/// Ops with kernels, whose attributes are graphs: an elementwise one, and one with launches, scratch memory,
+/// a shape rule and a gradient that is a kernel too.
+fn kernels() -> Result<Bundle> {
+    let (x, g, sums) = (vector::<f32>("x"), vector::<f32>("g"), vector::<f32>("sums"));
+    let n = x.extent(0);
+    let source = Source::dialect(
+        "KERNEL void square(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, LOCAL_MEM_ARG f32 *t, u32 n) { }
+         KERNEL void twice(GLOBAL_MEM const f32 *x, GLOBAL_MEM const f32 *g, GLOBAL_MEM f32 *sums, u32 n) { }",
+    )?;
+    let (y, dx) = (x.sqr(), &x * &g * 2.0);
+    let backward = KernelOp::new("twice", source.clone(), [&x, &g], [&dx])?
+        .scratch(&sums, [&n])?
+        .launch("twice", Grid::groups([&n], [32]), (&x, &g, &sums, &n))?
+        .launch("twice", Grid::items([&n]), (&x, &g, &dx, 3))?;
+    let square = KernelOp::new("square", source, [&x], [&y])?
+        .shape(&y, [&n])?
+        .launch("square", Grid::items([&n]), (&x, &y, Local(&n * 4), &n))?
+        .grad(|inputs, _, g| vec![Some(backward.apply([&inputs[0], &g[0]])[0].clone())])?;
+    let z = (&x + 1.0).named("z");
+    let next = KernelOp::elementwise("next", [&x], [&z], "z = x + 1;")?;
+    let v = vector::<f32>("v");
+    let a = &square.apply([&next.apply([&v])[0]])[0];
+    let f = function([&v]).output(a).output(&grad(&a.sum(..), [&v])?[0]).compile()?;
+    Ok(Bundle::new().with("kernels", &f))
 }

@@ -70,7 +70,10 @@ impl Exercise {
     }
 
     fn file(&mut self, file: &[u8], r: &mut Random) {
-        let bundle = match Bundle::from_bytes(file) {
+        // The host has no compiler of C: kernels that are allowed are read there and not run. Mutants of
+        // kernels must not run anywhere.
+        let options = LoadOptions::new().allow_kernels(self.on == On::Host);
+        let bundle = match Bundle::from_bytes_with(file, options) {
             Ok(bundle) => bundle,
             Err(error) => return self.say(&format!("refused: {error}")),
         };

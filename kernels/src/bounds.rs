@@ -91,6 +91,10 @@ impl Bounding<'_> {
                 Inst::Op { op, args } => {
                     Inst::Op { op: *op, args: args.iter().map(|&arg| new.number(arg)).collect() }
                 }
+                Inst::Call { function, args } => Inst::Call {
+                    function: function.clone(),
+                    args: args.iter().map(|&arg| new.number(arg)).collect(),
+                },
                 Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => inst.clone(),
             };
             let number = new.push(inst);

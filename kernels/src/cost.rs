@@ -22,6 +22,7 @@ pub fn flops(nest: &Nest) -> f64 {
     let phase_flops = nest.phases.iter().map(|phase| {
         let ops = phase.block.insts.iter().map(|inst| match inst {
             Inst::Op { op, .. } => f64::from(op.row().flops),
+            Inst::Call { function, .. } => f64::from(function.flops()),
             Inst::Position { mode, .. } => f64::from(position_flops(*mode)),
             _ => 0.0,
         });

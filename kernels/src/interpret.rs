@@ -131,6 +131,7 @@ impl Point<'_> {
                     let args: Vec<Scalar> = args.iter().map(|&a| self.values[a as usize]).collect();
                     apply(*op, &args)?
                 }
+                Inst::Call { .. } => return Err(Problem::Function),
                 Inst::Folded { phase, fold } => self.folded[*phase][*fold],
                 Inst::Position { value, extent, mode } => {
                     let given = self.integer(*value);

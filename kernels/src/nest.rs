@@ -42,9 +42,11 @@ mod mode;
 
 pub use mode::Mode;
 
+use crate::custom::ScalarFunction;
 use crate::dtype::DType;
 use crate::ops::ScalarOp;
 use crate::scalar::Scalar;
+use std::sync::Arc;
 
 /// A value of a [`Block`]: the position of the instruction that defines it.
 pub type Value = u32;
@@ -137,6 +139,13 @@ pub enum Inst {
     Op {
         /// The op. Never a composition: the block's builder expands compositions.
         op: ScalarOp,
+        /// Its arguments.
+        args: Vec<Value>,
+    },
+    /// A function of a user; only the printers have it. Arguments have exactly the dtypes of its parameters.
+    Call {
+        /// The function.
+        function: Arc<ScalarFunction>,
         /// Its arguments.
         args: Vec<Value>,
     },

@@ -142,6 +142,17 @@ fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<D
                     _ => return Err(Problem::Arguments { op: *op, given }),
                 }
             }
+            Inst::Call { function, args } => {
+                let given: Vec<DType> =
+                    args.iter().map(|&a| value_dtype(&dtypes, a)).collect::<Result<_, _>>()?;
+                if given.len() != function.params().len() {
+                    return Err(Problem::Count { expected: function.params().len(), given: given.len() });
+                }
+                for (expected, given) in function.params().zip(given) {
+                    expect("an argument of a function", expected, given)?;
+                }
+                function.result()
+            }
             Inst::Folded { phase, fold } => *folded
                 .get(*phase)
                 .and_then(|folds| folds.get(*fold))

@@ -5,11 +5,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use workalike_kernels::custom::{
-    CustomLaunch, KernelArg, KernelCall, Language, ParamKind, Signature, Source, SourceError,
+    CustomLaunch, KernelArg, KernelCall, Language, ParamKind, ScalarFunction, Signature, Source, SourceError,
 };
 use workalike_kernels::library::LibraryOp;
-use workalike_kernels::nest::Operand;
-use workalike_kernels::print::{Dialect, Target};
+use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::verify::Verified;
 use workalike_kernels::{DType, Scalar};
 
 fn target(dialect: Dialect) -> Target {
@@ -115,10 +116,18 @@ KERNEL void first(GLOBAL_MEM const f32 *x, type_y *y /* no space */, const u64 n
 KERNEL void second(GLOBAL_MEM i64 *total) { atomic_add_i64(total, 1); }
 ";
 
+/// Whether a text is that of a file below `tests/snapshots`; with `BLESS` it becomes it.
+fn is_snapshot(name: &str, text: &str) -> bool {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/snapshots").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    std::fs::read_to_string(&path).unwrap_or_default() == text
+}
+
 #[test]
 fn texts_are_what_the_files_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/snapshots");
-    let bless = std::env::var_os("BLESS").is_some();
     let dialect = Source::new(Language::Dialect, TEXT, &[("y", DType::F16)]).unwrap();
     let raw = "__global__ void raw(float *x, int n)\n{\n    x[threadIdx.x] += n;\n}\n";
     let raw = Source::new(Language::CudaCpp, raw, &[]).unwrap();
@@ -129,13 +138,7 @@ fn texts_are_what_the_files_say() {
         ("opencl_custom/dialect.cl", &dialect, Dialect::OpenClC),
     ] {
         let text = source.printed(&target(dialect)).unwrap();
-        let path = folder.join(name);
-        if bless {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, text).unwrap();
-        } else if std::fs::read_to_string(&path).unwrap_or_default() != text {
-            differing.push(name);
-        }
+        differing.extend((!is_snapshot(name, &text)).then_some(name));
     }
     assert!(differing.is_empty(), "run BLESS=1 cargo test -p workalike-kernels --test custom: {differing:?}");
     assert!(raw.printed(&target(Dialect::OpenClC)).is_none());
@@ -153,6 +156,65 @@ fn lines_keep_their_numbers() {
     }
 }
 
+/// A function of a user within a Nest, of halves that are computed in f32.
+fn softplus() -> ScalarFunction {
+    let named =
+        |list: &[(&str, DType)]| list.iter().map(|(name, d)| ((*name).into(), *d)).collect::<Vec<_>>();
+    let params = named(&[("x", DType::F16), ("beta", DType::F32)]);
+    let statements = "f32 t = beta * x;\ny = log1p(exp(t)) / beta; kept = t > 0";
+    let results = named(&[("y", DType::F16), ("kept", DType::Bool)]);
+    ScalarFunction::new("soft plus", params, results, 0, statements).unwrap()
+}
+
+/// `y[i] = softplus(x[i], beta)`.
+fn softplus_nest() -> Nest {
+    let operand = |dtype, shape: &[u64], written| Operand::contiguous(dtype, shape, written);
+    let load = |operand, index| Inst::Load { operand, index };
+    let mut block = Block::default();
+    let args = vec![block.push(load(0, vec![Index::axis(0)])), block.push(load(1, vec![]))];
+    let value = block.push(Inst::Call { function: Arc::new(softplus()), args });
+    let store = Store { operand: 2, index: vec![Index::axis(0)], value, when: None, add: false };
+    Nest {
+        name: "softplus".into(),
+        axes: vec![1000],
+        grid: 1,
+        operands: vec![
+            operand(DType::F16, &[1000], false),
+            operand(DType::F32, &[], false),
+            operand(DType::F16, &[1000], true),
+        ],
+        phases: vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![store] }],
+    }
+}
+
+#[test]
+fn functions_in_nests_are_printed_and_checked() {
+    let nest = Verified::new(softplus_nest()).unwrap();
+    let mut differing = vec![];
+    for (dialect, name) in
+        [(Dialect::CudaCpp, "cuda_custom/function.cu"), (Dialect::OpenClC, "opencl_custom/function.cl")]
+    {
+        let text = print(&[nest.clone(), nest.clone()], &target(dialect)).text;
+        assert_eq!(text.matches("user_softplus_").count(), 3, "one definition: {text}");
+        differing.extend((!is_snapshot(name, &text)).then_some(name));
+    }
+    assert!(differing.is_empty(), "run BLESS=1 cargo test -p workalike-kernels --test custom: {differing:?}");
+    let mut wrong = softplus_nest();
+    let Inst::Call { args, .. } = &mut wrong.phases[0].block.insts[2] else { panic!("the call moved") };
+    args.swap(0, 1);
+    assert!(Verified::new(wrong.clone()).unwrap_err().to_string().contains("an argument of a function"));
+    let Inst::Call { args, .. } = &mut wrong.phases[0].block.insts[2] else { panic!("the call moved") };
+    args.pop();
+    assert!(Verified::new(wrong).unwrap_err().to_string().contains("2 parameters has 1 arguments"));
+    let refused = |params: &[(&str, DType)], result| {
+        let list = |names: &[(&str, DType)]| names.iter().map(|(n, d)| ((*n).into(), *d)).collect();
+        ScalarFunction::new("f", list(params), list(&[("y", DType::F32)]), result, "y = x").unwrap_err()
+    };
+    assert!(refused(&[("x y", DType::F32)], 0).contains("`x y`"));
+    assert!(refused(&[("y", DType::F32)], 0).contains("two Variables are called y"));
+    assert!(refused(&[("x", DType::F32)], 1).contains("result 1 of 1"));
+}
+
 #[test]
 fn launches_are_checked() {
     let source = Arc::new(
@@ -165,7 +227,12 @@ fn launches_are_checked() {
     let n = KernelArg::Scalar(Scalar::from_i128(DType::U32, 3));
     let call =
         |args: Vec<KernelArg>| KernelCall { kernel: "k".into(), grid: [2, 1, 1], group: [8, 1, 1], args };
-    let op = |operands, call| CustomLaunch { source: source.clone(), operands, calls: vec![call] };
+    let op = |operands, call| CustomLaunch {
+        source: source.clone(),
+        operands,
+        calls: vec![call],
+        initialized: true,
+    };
     let good = || call(vec![KernelArg::Array(0), KernelArg::Array(1), n]);
     op(operands(true), good()).verify().unwrap();
     let refused = |operands, call: KernelCall, words: &str| {

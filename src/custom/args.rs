@@ -143,30 +143,3 @@ impl From<usize> for Argument<'_> {
         Argument::from(number as u64)
     }
 }
-
-/// A number as one of a parameter's dtype: an integer that holds it, or a float of another size.
-pub(super) fn converted(number: Scalar, to: DType) -> Option<Scalar> {
-    let from = number.dtype();
-    if from.is_float() || to.is_float() {
-        return (to.is_float()).then(|| number.cast(to));
-    }
-    let cast = number.cast(to);
-    (cast.to_i128() == number.to_i128()).then_some(cast)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_convert_where_they_stay_the_same() {
-        let of = |dtype, value| Scalar::from_i128(dtype, value);
-        assert_eq!(converted(of(DType::I32, 7), DType::U64), Some(of(DType::U64, 7)));
-        assert_eq!(converted(of(DType::I32, -7), DType::U64), None);
-        assert_eq!(converted(of(DType::I64, 300), DType::U8), None);
-        let half = Scalar::from_f64(DType::F64, 0.5);
-        assert_eq!(converted(half, DType::F32), Some(Scalar::from_f64(DType::F32, 0.5)));
-        assert_eq!(converted(half, DType::I32), None);
-        assert_eq!(converted(of(DType::I32, 3), DType::F32), Some(Scalar::from_f64(DType::F32, 3.0)));
-    }
-}

@@ -1,10 +1,10 @@
 //! Elementwise kernels from an expression in C.
 
 use super::args::Argument;
-use super::grid::Grid;
 use super::module::{Module, RawKernel, filled, same};
 use crate::error::{Error, Result};
 use crate::kernels::custom::Source;
+use crate::ops::Grid;
 use crate::rehost::device::Device;
 use std::sync::Arc;
 

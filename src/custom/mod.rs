@@ -30,15 +30,14 @@
 
 mod args;
 mod elementwise;
-mod grid;
 mod module;
 mod reduction;
 mod scan;
 
 pub use crate::kernels::custom::{Language, Param, ParamKind, Signature, Source};
+pub use crate::ops::{Grid, KernelOp, LaunchInput, Local};
 pub use args::{Argument, In, InOut, Out};
 pub use elementwise::ElementwiseKernel;
-pub use grid::Grid;
 pub use module::{Launch, Module, RawKernel};
 pub use reduction::ReductionKernel;
 pub use scan::ScanKernel;

@@ -1,11 +1,13 @@
 //! Compiled sources, their kernels, and launches.
 
-use super::args::{Argument, HostArray, Store, converted};
-use super::grid::Grid;
+use super::args::{Argument, HostArray, Store};
 use crate::error::{Error, Result};
-use crate::kernels::custom::{CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source};
+use crate::kernels::custom::{
+    CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source, fitted,
+};
 use crate::kernels::library::{LibraryError, LibraryOp};
 use crate::kernels::nest::Operand;
+use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{
     Command, Device, DeviceError, Module as Compiled, Numerics, Recording, Region, Target,
@@ -32,7 +34,7 @@ impl Module {
     pub fn new(device: &Arc<dyn Device>, source: Source) -> Result<Module> {
         let source = Arc::new(source);
         let nothing = device.compile(&[], Numerics::default())?;
-        let op = CustomLaunch { source: source.clone(), operands: vec![], calls: vec![] };
+        let op = CustomLaunch { source: source.clone(), operands: vec![], calls: vec![], initialized: true };
         if device.library(&op, None).is_none() {
             let language = source.language();
             let what =
@@ -105,7 +107,7 @@ impl Module {
         let order = bound.order();
         let operands = order.iter().map(|at| operand(&bound.0[*at])).collect();
         let ordered = calls.iter().map(|call| reordered(call, &order)).collect();
-        let op = CustomLaunch { source: source.clone(), operands, calls: ordered };
+        let op = CustomLaunch { source: source.clone(), operands, calls: ordered, initialized: true };
         op.verify().map_err(|LibraryError { op, argument, expected, found }| Error::Call {
             function: op,
             message: format!("{argument}: expected {expected}, found {found}"),
@@ -253,7 +255,7 @@ impl RawKernel {
                     fits.then(|| bound.array(array.clone(), written))
                 }
                 (ParamKind::Scalar(dtype), Argument::Number(number)) => {
-                    converted(*number, dtype).map(KernelArg::Scalar)
+                    fitted(*number, dtype).map(KernelArg::Scalar)
                 }
                 (ParamKind::Local, Argument::Local(bytes)) => Some(KernelArg::Local(*bytes)),
                 _ => None,

@@ -2,11 +2,11 @@
 
 use super::args::Argument;
 use super::elementwise::common_count;
-use super::grid::Grid;
 use super::module::{Bound, Launch, Module, Moved, RawKernel, filled};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::custom::{Language, Source};
+use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{Device, Properties};
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 //! Time and memory are linear in the file. Every count, id, shape and offset is checked before it is used,
 //! and every allocation is counted against a [`Budget`] first.
 
+mod ops;
 mod tensors;
 
 use super::bad;
@@ -12,18 +13,12 @@ use crate::error::Result;
 use crate::fallible;
 use crate::function::{Bundle, Function, InputSpec};
 use crate::graph::{Cell, Def, FunctionGraph, Node, TensorType, Var, VarId, verify};
-use crate::ops::{Attr, Attributes, Op, Registry, StoredOp, UnknownOp};
+use crate::ops::{Op, Registry, SumLike, UnknownOp};
 use crate::value::{MAX_RANK, Value, checked_len};
+use ops::{OpRow, op_row, set_ops};
 use std::sync::Arc;
 use tensors::{Tensors, tensor_row};
 
-/// Bytes of memory for an op besides its text and numbers: the op, its row, and the error if it is unknown.
-const PER_OP: usize = 512;
-/// Bytes per number of an op: in the file's attributes, and in the op.
-const PER_NUMBER: usize = 48;
-/// Upper bound for the copies of an op's text in memory: in the file's attributes, in the op, and in the
-/// error if it is unknown.
-const COPIES_OF_TEXT: usize = 4;
 /// Bytes of a shared variable besides its name and value.
 const PER_SHARED: usize = 768;
 
@@ -36,10 +31,12 @@ pub(super) enum Contents<'a> {
     Known(&'a [Value], &'a [Arc<Cell>]),
 }
 
-/// A graph before its constants are set: pairs of Var and tensor.
+/// A graph before its constants and some ops are set: pairs of Var and tensor, and of node and row of the
+/// op.
 struct GraphDraft {
     graph: FunctionGraph,
     constants: Vec<(VarId, u32)>,
+    ops: Vec<(u32, u32)>,
 }
 
 struct FunctionDraft {
@@ -68,7 +65,7 @@ pub(super) fn decode(
     budget: Budget,
 ) -> Result<(Bundle, Budget)> {
     let mut from = Decoder::new(tables, budget);
-    let ops = from.list(3, |from| op(from, registry))?;
+    let mut ops = from.list(3, |from| op_row(from, registry))?;
     let graphs = from.list(6, |from| graph(from, &ops))?;
     let functions = from.list(5, function)?;
     let shared = from.list(6, shared_row)?;
@@ -78,7 +75,8 @@ pub(super) fn decode(
     let cells = cells(shared, &mut tensors, contents, &mut budget)?;
     let mut finished = fallible::with_capacity(graphs.len())?;
     for draft in graphs {
-        finished.push(Graph::new(draft, &mut tensors, &mut budget)?);
+        let depth = set_ops(&draft, &mut ops, &finished, registry)?;
+        finished.push(Graph::new(draft, &ops, depth, &mut tensors, &mut budget)?);
     }
     budget.take_each(functions.len(), Bundle::PER_FUNCTION)?;
     let mut bundle = Bundle::with_capacity(functions.len())?;
@@ -133,40 +131,7 @@ fn tensor_type(from: &mut Decoder) -> Result<TensorType> {
     Ok(TensorType::new(dtype, shape))
 }
 
-fn attribute(from: &mut Decoder) -> Result<(String, Attr)> {
-    let name = from.text()?;
-    let kind = from.byte()?;
-    let numbers = from.list(1, Decoder::signed)?;
-    let text = from.text()?;
-    from.budget.take(numbers.len().saturating_mul(PER_NUMBER))?;
-    from.budget.take(text.len().saturating_mul(COPIES_OF_TEXT))?;
-    let attr = match (kind, numbers.as_slice()) {
-        (0, &[n]) => Attr::Int(n),
-        (1, _) => Attr::Ints(numbers),
-        (2, []) => Attr::Text(text),
-        (3, &[code]) => match u8::try_from(code).ok().and_then(DType::from_code) {
-            Some(dtype) => Attr::Type(dtype),
-            None => return bad(format!("unknown dtype {code}")),
-        },
-        _ => return bad(format!("attribute {name} is of an unknown kind")),
-    };
-    Ok((name, attr))
-}
-
-/// An op, or an [`UnknownOp`], which makes only the Functions that contain it unreadable.
-fn op(from: &mut Decoder, registry: &Registry) -> Result<Arc<dyn Op>> {
-    let id = from.text()?;
-    from.budget.take(PER_OP)?;
-    from.budget.take(id.len().saturating_mul(COPIES_OF_TEXT))?;
-    let version = from.id()?;
-    let attributes: Attributes = from.list(4, attribute)?;
-    Ok(match registry.decode(&StoredOp::new(&id, version, &attributes)) {
-        Ok(op) => op,
-        Err(why) => Arc::new(UnknownOp { id, version, attributes, why }),
-    })
-}
-
-fn graph(from: &mut Decoder, ops: &[Arc<dyn Op>]) -> Result<GraphDraft> {
+fn graph(from: &mut Decoder, ops: &[OpRow]) -> Result<GraphDraft> {
     // The graph moves to an Arc in another list.
     from.budget.take(size_of::<FunctionGraph>() + 64)?;
     let mut constants = Vec::new();
@@ -194,8 +159,21 @@ fn graph(from: &mut Decoder, ops: &[Arc<dyn Op>]) -> Result<GraphDraft> {
     // `verify` allocates a flag for each Var, and the types of one node.
     from.budget.take(vars.len())?;
     let mut widest = 0;
+    let (mut drafts, mut position) = (Vec::new(), 0);
+    // Any op: it is replaced.
+    let placeholder: Arc<dyn Op> = Arc::new(SumLike);
     let nodes = from.list(3, |from| {
-        let op = row(ops, from.id()?, "op")?.clone();
+        let id = from.id()?;
+        let op: Arc<dyn Op> = match row(ops, id, "op")? {
+            OpRow::Op { op, .. } => op.clone(),
+            OpRow::Draft { .. } => {
+                from.budget.take(4 * size_of::<(u32, u32)>())?;
+                fallible::reserve(&mut drafts, 1)?;
+                drafts.push((position, id));
+                placeholder.clone()
+            }
+        };
+        position += 1;
         let (inputs, outputs) = (from.ids()?, from.ids()?);
         widest = widest.max(inputs.len() + outputs.len());
         Ok(Node { op, inputs, outputs, place: None })
@@ -207,6 +185,7 @@ fn graph(from: &mut Decoder, ops: &[Arc<dyn Op>]) -> Result<GraphDraft> {
     Ok(GraphDraft {
         graph: FunctionGraph { vars, nodes, inputs, shared, outputs, updates, place: None },
         constants,
+        ops: drafts,
     })
 }
 
@@ -273,17 +252,30 @@ struct Graph {
     graph: Arc<FunctionGraph>,
     /// Whether all ops of it are known.
     readable: bool,
+    /// How many graphs are within one another, with this one.
+    depth: usize,
 }
 
 impl Graph {
-    fn new(draft: GraphDraft, tensors: &mut Tensors, budget: &mut Budget) -> Result<Graph> {
-        let GraphDraft { mut graph, constants } = draft;
+    fn new(
+        draft: GraphDraft,
+        rows: &[OpRow],
+        depth: usize,
+        tensors: &mut Tensors,
+        budget: &mut Budget,
+    ) -> Result<Graph> {
+        let GraphDraft { mut graph, constants, ops } = draft;
+        for (node, id) in ops {
+            if let OpRow::Op { op, .. } = row(rows, id, "op")? {
+                graph.nodes[node as usize].op = op.clone();
+            }
+        }
         for (var, tensor) in constants {
             graph.vars[var as usize].def = Def::Constant(tensors.get(tensor, budget)?);
         }
         verify(&graph)?;
         let readable = UnknownOp::first_of(&graph).is_none();
-        Ok(Graph { graph: Arc::new(graph), readable })
+        Ok(Graph { graph: Arc::new(graph), readable, depth })
     }
 }
 

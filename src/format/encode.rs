@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! ops        id, version, attributes: name; kind; numbers; text
-//!            kind 0: one number, 1: numbers, 2: text, 3: a dtype's code
+//!            kind 0: one number, 1: numbers, 2: text, 3: a dtype's code, 4: an earlier row of graphs
 //! graphs     vars: type, name; kind; a, b
 //!            kind 0: input a, 1: shared a, 2: constant tensor a, 3: output b of node a
 //!            nodes: op, inputs, outputs; then inputs, shared, outputs, updates
@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::function::{Bundle, Function};
 use crate::graph::{Cell, CellSet, Def, FunctionGraph, TensorType};
-use crate::ops::{Attr, Attributes, Op, Registry, StoredOp, UnknownOp};
+use crate::ops::{Attr, AttrGraph, Attributes, Op, Registry, StoredOp, UnknownOp};
 use crate::value::Value;
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -65,6 +65,7 @@ struct Writer<'r> {
     encoded: Encoded,
     /// Rows of ops, by their bytes, with the op's Rust type.
     known_ops: HashMap<Vec<u8>, (u32, TypeId)>,
+    /// By address; the Bundle keeps them alive.
     known_graphs: HashMap<*const FunctionGraph, u32>,
     known_cells: HashMap<*const Cell, u32>,
     /// By address of the first element; `encoded` keeps the memory alive.
@@ -114,12 +115,21 @@ fn put_name(to: &mut Encoder, name: &Option<String>) -> Result<()> {
     to.option(name.as_deref(), Encoder::text)
 }
 
-fn put_op(to: &mut Encoder, id: &str, version: u32, attributes: &Attributes) -> Result<()> {
+/// An op's row; `row_of` gives the row of a graph among its attributes.
+fn put_op(
+    to: &mut Encoder,
+    (id, version, attributes): (&str, u32, &Attributes),
+    mut row_of: impl FnMut(&Arc<FunctionGraph>) -> Result<u32>,
+) -> Result<()> {
     to.text(id)?;
     to.number(version.into())?;
     to.list(attributes.iter(), |to, (name, attr)| {
         let code;
         let (kind, numbers, text): (u8, &[i64], &str) = match attr {
+            Attr::Graph(AttrGraph(graph)) => {
+                code = i64::from(row_of(graph)?);
+                (4, std::slice::from_ref(&code), "")
+            }
             Attr::Int(n) => (0, std::slice::from_ref(n), ""),
             Attr::Ints(list) => (1, list, ""),
             Attr::Text(text) => (2, &[], text),
@@ -197,7 +207,8 @@ impl Writer<'_> {
         let mut row = Encoder::default();
         let attributes = unknown.map_or_else(|| op.attributes(), |u| u.attributes.clone());
         let (id, version) = unknown.map_or((op.id(), op.version()), |u| (u.id.as_str(), u.version));
-        put_op(&mut row, id, version, &attributes).map_err(|e| e.to_string())?;
+        put_op(&mut row, (id, version, &attributes), |graph| self.graph(graph, op.id()))
+            .map_err(|e| e.to_string())?;
         let own = op.as_any().type_id();
         let of_another_type = || Err(format!("the id {id} belongs to another op: choose an id of its own"));
         match self.known_ops.get(&row.0) {
@@ -220,8 +231,8 @@ impl Writer<'_> {
         Ok(at)
     }
 
-    fn graph(&mut self, function: &Function) -> Result<u32> {
-        let graph = function.graph();
+    /// A graph's row; `owner` is the Function or op that it is part of.
+    fn graph(&mut self, graph: &Arc<FunctionGraph>, owner: &str) -> Result<u32> {
         if let Some(&row) = self.known_graphs.get(&Arc::as_ptr(graph)) {
             return Ok(row);
         }
@@ -241,7 +252,7 @@ impl Writer<'_> {
         })?;
         to.list(graph.nodes.iter().enumerate(), |to, (position, node)| {
             let op = self.op(node.op.as_ref()).map_err(|why| Error::Format {
-                what: format!("function {}", function.name()),
+                what: owner.into(),
                 message: format!(
                     "op {} (node #{position}) cannot be saved: {why}. Save with save_with or to_bytes_with and a \
                      Registry that has the op",
@@ -266,7 +277,7 @@ impl Writer<'_> {
     }
 
     fn function(&mut self, function: &Function) -> Result<()> {
-        let graph = self.graph(function)?;
+        let graph = self.graph(function.graph(), &format!("function {}", function.name()))?;
         let defaults =
             function.inputs().iter().map(|i| i.default.as_ref().map(|v| self.tensor(v)).transpose());
         let defaults = defaults.collect::<Result<Vec<_>>>()?;

@@ -3,7 +3,7 @@
 use super::callable::{Function, InputSpec};
 use super::inputs::IntoList;
 use crate::error::{Error, Result};
-use crate::graph::{Def, FunctionGraph, SharedVariable, VarId, Variable, place};
+use crate::graph::{SharedVariable, VarId, Variable, place};
 use crate::ops::{Cast, SpecifyShape};
 use std::ops::Index;
 use std::sync::Arc;
@@ -112,7 +112,7 @@ impl Function {
     pub fn apply<Form>(&self, inputs: impl IntoList<Given, Form>) -> Result<Vec<Variable>> {
         let _scope = place::enter();
         let inputs = self.given(inputs.into_list())?;
-        self.inlined(&inputs, &self.graph().outputs)
+        self.graph().expressions(&inputs.inputs, &inputs.shared, &self.graph().outputs)
     }
 
     /// [`Function::apply`], with the new values of the shared variables that the Function updates, including
@@ -138,7 +138,7 @@ impl Function {
         let inputs = self.given(inputs.into_list())?;
         let graph = self.graph();
         let roots: Vec<VarId> = graph.roots().collect();
-        let mut outputs = self.inlined(&inputs, &roots)?;
+        let mut outputs = graph.expressions(&inputs.inputs, &inputs.shared, &roots)?;
         let values = outputs.split_off(graph.outputs.len());
         let cells = graph.updates.iter().filter_map(|(at, _)| self.cells().get(*at as usize));
         let updates = cells.map(SharedVariable::from).zip(values).collect();
@@ -229,54 +229,10 @@ impl Function {
         Ok(variable)
     }
 
-    /// The Variables for these Vars of the graph, for given inputs.
-    fn inlined(&self, leaves: &Leaves, roots: &[VarId]) -> Result<Vec<Variable>> {
-        let graph = self.graph();
-        let missing = || Error::Internal("a graph reads what is not there".into());
-        let needed = needed(graph, roots);
-        let mut known: Vec<Option<Variable>> = Vec::with_capacity(graph.vars.len());
-        for (var, needed) in graph.vars.iter().zip(&needed) {
-            known.push(match &var.def {
-                _ if !needed => None,
-                Def::Input(at) => Some(leaves.inputs.get(*at as usize).ok_or_else(missing)?.clone()),
-                Def::Shared(at) => Some(leaves.shared.get(*at as usize).ok_or_else(missing)?.clone()),
-                Def::Constant(value) => Some(Variable::constant(value)),
-                Def::Output { .. } => None,
-            });
-        }
-        for node in &graph.nodes {
-            if !node.outputs.iter().any(|&id| needed[id as usize]) {
-                continue;
-            }
-            let given: Option<Vec<Variable>> =
-                node.inputs.iter().map(|&id| known[id as usize].clone()).collect();
-            let made = Variable::apply_at(node.op.clone(), &given.ok_or_else(missing)?, place::here())?;
-            for (&id, variable) in node.outputs.iter().zip(made) {
-                known[id as usize] = Some(match &graph.var(id).name {
-                    Some(name) => variable.named(name),
-                    None => variable,
-                });
-            }
-        }
-        roots.iter().map(|&id| known[id as usize].clone().ok_or_else(missing)).collect()
-    }
-
     /// An error that says where `apply` was written.
     fn misapplied(&self, message: String) -> Error {
         Error::Expression { op: format!("apply of {}", self.name()), message, place: place::here() }
     }
-}
-
-/// Which Vars these roots depend on.
-fn needed(graph: &FunctionGraph, roots: &[VarId]) -> Vec<bool> {
-    let mut needed = vec![false; graph.vars.len()];
-    roots.iter().for_each(|&id| needed[id as usize] = true);
-    for node in graph.nodes.iter().rev() {
-        if node.outputs.iter().any(|&id| needed[id as usize]) {
-            node.inputs.iter().for_each(|&id| needed[id as usize] = true);
-        }
-    }
-    needed
 }
 
 fn one(mut outputs: Vec<Variable>) -> Result<Variable> {

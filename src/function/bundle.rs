@@ -1,6 +1,7 @@
 //! Bundles: several named Functions over common shared variables; what a file holds.
 
 use super::callable::{Function, named};
+use super::load_options::LoadOptions;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::format;
@@ -182,15 +183,15 @@ impl Bundle {
     /// If the file cannot be read, is not a workalike file, is of a newer format, or is damaged. Unknown ops
     /// are no error here: see [`Bundle::unreadable`].
     pub fn load(path: impl AsRef<Path>) -> Result<Bundle> {
-        Bundle::load_with(path, &Registry::default())
+        Bundle::load_with(path, LoadOptions::new())
     }
 
-    /// [`Bundle::load`] with ops of the program's own.
+    /// [`Bundle::load`] with [`LoadOptions`], or with a [`Registry`] of the program's own ops.
     ///
     /// # Errors
     /// As [`Bundle::load`].
-    pub fn load_with(path: impl AsRef<Path>, registry: &Registry) -> Result<Bundle> {
-        format::load(path.as_ref(), registry)
+    pub fn load_with(path: impl AsRef<Path>, options: impl Into<LoadOptions>) -> Result<Bundle> {
+        format::load(path.as_ref(), &options.into().into_registry())
     }
 
     /// The bytes of a file.
@@ -215,15 +216,15 @@ impl Bundle {
     /// If they are not those of a workalike file, are of a newer format, or are damaged. Unknown ops are no
     /// error here: see [`Bundle::unreadable`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Bundle> {
-        Bundle::from_bytes_with(bytes, &Registry::default())
+        Bundle::from_bytes_with(bytes, LoadOptions::new())
     }
 
-    /// [`Bundle::from_bytes`] with ops of the program's own.
+    /// [`Bundle::from_bytes`] with [`LoadOptions`], or with a [`Registry`] of the program's own ops.
     ///
     /// # Errors
     /// As [`Bundle::from_bytes`].
-    pub fn from_bytes_with(bytes: &[u8], registry: &Registry) -> Result<Bundle> {
-        format::decode(bytes, "bytes", registry)
+    pub fn from_bytes_with(bytes: &[u8], options: impl Into<LoadOptions>) -> Result<Bundle> {
+        format::decode(bytes, "bytes", &options.into().into_registry())
     }
 
     /// One Simulator with all Functions as methods over their common shared variables. The first is the one

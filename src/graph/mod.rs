@@ -9,6 +9,7 @@
 
 mod cell_set;
 mod evaluate;
+mod expressions;
 mod function_graph;
 mod lock;
 mod operand;

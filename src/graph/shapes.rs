@@ -41,7 +41,17 @@ pub struct Demand {
 impl Demand {
     /// Finds the values that are needed.
     pub fn of(graph: &FunctionGraph) -> Demand {
+        Demand::with(graph, &[])
+    }
+
+    /// The same, where the values of the outputs are needed too: see [`output_values`].
+    pub fn of_outputs(graph: &FunctionGraph) -> Demand {
+        Demand::with(graph, &graph.outputs)
+    }
+
+    fn with(graph: &FunctionGraph, wanted: &[VarId]) -> Demand {
         let mut values = vec![false; graph.vars.len()];
+        wanted.iter().for_each(|&id| values[id as usize] = true);
         let mut deciding = Vec::new();
         for (position, node) in graph.nodes.iter().enumerate().rev() {
             let deciders = node.op.shape_values();
@@ -104,6 +114,22 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
     let Inference { shapes, fixed, parts, .. } = inference;
     graph.check_updates(|id| &shapes[id as usize])?;
     Ok(Shapes { shapes, fixed, parts })
+}
+
+/// The values of a graph's outputs, which follow from shapes and from the values that
+/// [`Demand::of_outputs`] names.
+///
+/// # Errors
+/// As [`infer`]; or if a value is not known.
+pub fn output_values(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Vec<Value>> {
+    let mut inference = Inference::new(graph, demand, given);
+    for (position, node) in graph.nodes.iter().enumerate() {
+        inference.visit(position, node)?;
+    }
+    let Inference { fixed, current, .. } = inference;
+    let value = |&id: &VarId| fixed[id as usize].clone().or_else(|| current[id as usize].clone());
+    let missing = |id: &VarId| Error::Compile(format!("the value of {} is not known", graph.describe(*id)));
+    graph.outputs.iter().map(|id| value(id).ok_or_else(|| missing(id))).collect()
 }
 
 /// Number of elements up to which arrays are evaluated here if their inputs are constant.

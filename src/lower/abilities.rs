@@ -1,6 +1,8 @@
 //! The abilities of a device, as lowering sees them.
 
 use crate::dtype::DType;
+use crate::kernels::custom::{CustomLaunch, Source};
+use std::sync::Arc;
 use workalike_device::{Device, LibraryOp, Properties};
 
 /// The abilities of a device, as far as the options of a Simulator allow them.
@@ -33,6 +35,15 @@ impl Abilities<'_> {
     pub fn adds_to(&self, dtype: DType) -> bool {
         // Sums of integers do not depend on the order.
         (!self.deterministic || dtype.is_integer()) && self.device.adds_to(dtype)
+    }
+
+    /// Whether the kernels that it generates can call functions in C.
+    pub fn takes_functions(&self) -> bool {
+        let text = "KERNEL void probe(GLOBAL_MEM f32 *x) {}";
+        Source::dialect(text).is_ok_and(|source| {
+            let source = Arc::new(source);
+            self.has(&CustomLaunch { source, operands: vec![], calls: vec![], initialized: false })
+        })
     }
 
     /// Whether the device has code of its own for this op, and the op's parameters are valid.

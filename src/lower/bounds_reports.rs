@@ -38,7 +38,9 @@ pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Opti
                     index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
                 }
                 Inst::Cast { value, .. } | Inst::Position { value, .. } => used[*value as usize] = true,
-                Inst::Op { args, .. } => args.iter().for_each(|&v| used[v as usize] = true),
+                Inst::Op { args, .. } | Inst::Call { args, .. } => {
+                    args.iter().for_each(|&v| used[v as usize] = true)
+                }
                 // A fold has seen all of the inner axes.
                 Inst::Folded { .. } => asked[..nest.grid].fill(true),
                 Inst::Const(_) => {}

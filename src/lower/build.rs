@@ -2,12 +2,14 @@
 
 use crate::dtype::DType;
 use crate::kernels::Scalar;
+use crate::kernels::custom::ScalarFunction;
 use crate::kernels::nest::{
     Block, Fold, FoldOf, Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Store, Value,
 };
 use crate::kernels::ops::{self, Body, Build, Ex, ScalarOp};
 use crate::lower::program::{BufferId, Program};
 use crate::lower::{Refusal, View};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Instructions of a phase, at most.
@@ -184,6 +186,22 @@ impl PhaseBuilder<'_> {
         let args: Vec<Ex> = args.iter().map(|&a| self.own(a)).collect();
         let result = Build::op(self, op, &args);
         self.named(result)
+    }
+
+    /// A function of these arguments, which are converted to the dtypes of its parameters: only where
+    /// [`Abilities::takes_functions`](super::Abilities::takes_functions).
+    pub fn call(&mut self, function: &Arc<ScalarFunction>, args: &[Value]) -> Value {
+        if args.len() != function.params().len() {
+            self.to
+                .refuse(|| format!("{} arguments for a function of {}", args.len(), function.params().len()));
+            return self.number(function.result(), 0);
+        }
+        let cast = |(&arg, dtype): (&Value, DType)| {
+            let arg = self.own(arg);
+            Build::cast(self, arg, dtype) as Value
+        };
+        let args = args.iter().zip(function.params()).map(cast).collect();
+        self.push(Inst::Call { function: function.clone(), args }, function.result())
     }
 
     /// A value in another dtype.

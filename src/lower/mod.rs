@@ -68,6 +68,7 @@
 // - `program`: the result; `view`: the layout of a Var in a buffer; `build`: construction of Nests;
 // - `verify`: checks that the steps and views of an op are well-formed;
 // - `readers`: what the readers of a Var need of it;
+// - `replace`: ops that have no form on a device;
 // - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: the
 //   points that must be visited for that; `part_reports`: which part of an input is wrong;
 // - `tidy`: removal of unused operands and values.
@@ -81,6 +82,7 @@ pub(crate) mod index_check;
 pub(crate) mod part_reports;
 pub mod program;
 mod readers;
+pub(crate) mod replace;
 pub(crate) mod tidy;
 mod verify;
 mod view;
@@ -367,5 +369,6 @@ fn uses_f64(nest: &Nest) -> bool {
     let insts = || nest.phases.iter().flat_map(|p| &p.block.insts);
     nest.operands.iter().any(|o| o.dtype == DType::F64)
         || insts().any(|i| matches!(i, Inst::Cast { to: DType::F64, .. }))
+        || insts().any(|i| matches!(i, Inst::Call { function, .. } if function.uses_f64()))
         || insts().any(|i| matches!(i, Inst::Const(s) if s.dtype() == DType::F64))
 }

@@ -72,7 +72,9 @@ fn drop_unused_values(phase: &mut Phase) {
         match &phase.block.insts[at] {
             Inst::Load { index, .. } => mark_index(&mut used, index),
             Inst::Cast { value, .. } | Inst::Position { value, .. } => used[*value as usize] = true,
-            Inst::Op { args, .. } => args.iter().for_each(|&a| used[a as usize] = true),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => {
+                args.iter().for_each(|&a| used[a as usize] = true)
+            }
             _ => {}
         }
     }
@@ -107,7 +109,7 @@ pub(crate) fn rename(inst: &mut Inst, values: &[Value]) {
     match inst {
         Inst::Load { index, .. } => index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(change),
         Inst::Cast { value, .. } | Inst::Position { value, .. } => change(value),
-        Inst::Op { args, .. } => args.iter_mut().for_each(change),
+        Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter_mut().for_each(change),
         Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
     }
 }

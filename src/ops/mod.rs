@@ -9,6 +9,7 @@ mod advanced;
 mod advanced_fold;
 mod along_axis;
 mod assert;
+mod attributes;
 mod axes;
 pub(crate) mod batching;
 mod contract;
@@ -23,6 +24,7 @@ mod gradient_rules;
 mod index_expression;
 mod indexing;
 mod join;
+mod kernel_op;
 pub mod linalg;
 pub(crate) mod methods;
 mod nonzero;
@@ -57,6 +59,8 @@ pub(crate) use advanced::written_part;
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
 pub use assert::Assert;
+pub(crate) use attributes::ints;
+pub use attributes::{Attr, AttrGraph, Attributes};
 pub use axes::{Axes, Choices, Over, over};
 pub use batching::{Batch, Batched, BatchedOutputs};
 pub use convolution::{Convolution, ConvolutionRole};
@@ -69,6 +73,7 @@ pub use functions::{elementwise, where_};
 pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, grad_scale, zero_grad};
 pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
+pub use kernel_op::{Grid, GridSize, Kernel, KernelOp, LaunchInput, Local};
 pub use linalg::{Cholesky, Det, SlogDet, Solve, SolveTriangular};
 pub use methods::Method;
 pub use nonzero::NonZero;
@@ -96,31 +101,13 @@ pub use unique::{Unique, UniqueOp};
 pub(crate) use unknown::UnknownOp;
 pub use windows::{WindowSum, Windows};
 
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
-use crate::lower::{Lowered, Lowering, View};
+use crate::graph::{FunctionGraph, Node, TensorType, Variable};
+use crate::lower::{Abilities, Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
-
-/// The attributes of an op, tagged by name: what files hold besides its id and version.
-pub type Attributes = Vec<(String, Attr)>;
-
-/// One attribute.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Attr {
-    /// A whole number.
-    Int(i64),
-    /// Whole numbers.
-    Ints(Vec<i64>),
-    /// Text.
-    Text(String),
-    /// A dtype.
-    Type(DType),
-}
 
 /// What shape inference knows of an input.
 #[derive(Clone, Copy)]
@@ -322,6 +309,13 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Err(format!("no device rule for {}", self.label()))
     }
 
+    /// A graph of other ops to compute in its place on a device where [`Op::lower`] has no form, and why
+    /// it has none. The graph then fuses with what is around it.
+    fn replacement(&self, device: &Abilities<'_>) -> Option<(&FunctionGraph, String)> {
+        let _ = device;
+        None
+    }
+
     /// For lowering and rewriting to find the struct again.
     fn as_any(&self) -> &dyn Any;
 }
@@ -368,8 +362,4 @@ pub(crate) fn normalize_axis(axis: isize, ndim: usize) -> Result<usize, String> 
         return Ok(at as usize);
     }
     Err(format!("axis {axis} is out of range for {ndim} axes"))
-}
-
-pub(crate) fn ints(list: &[usize]) -> Attr {
-    Attr::Ints(list.iter().map(|&n| n as i64).collect())
 }

@@ -194,12 +194,12 @@ impl OpFromGraph {
     }
 }
 
-fn pairs(from: &[Variable], to: &[Variable]) -> ByKey {
+pub(super) fn pairs(from: &[Variable], to: &[Variable]) -> ByKey {
     from.iter().zip(to).map(|(a, b)| (a.key(), b.clone())).collect()
 }
 
 /// New inputs of the same types.
-fn stand_ins(of: &[Variable]) -> Vec<Variable> {
+pub(super) fn stand_ins(of: &[Variable]) -> Vec<Variable> {
     let new = |v: &Variable| Variable::with_kind(Kind::Input, v.ty().clone(), v.name().map(Into::into));
     of.iter().map(new).collect()
 }
@@ -247,7 +247,7 @@ impl Body {
 }
 
 /// Rebuilds the expressions that are there.
-fn replaced(list: &[Option<Variable>], known: &mut ByKey) -> Result<Vec<Option<Variable>>> {
+pub(super) fn replaced(list: &[Option<Variable>], known: &mut ByKey) -> Result<Vec<Option<Variable>>> {
     let there: Vec<Variable> = list.iter().flatten().cloned().collect();
     let mut new = rebuild(&there, known, |_, _| Ok(None))?.into_iter();
     Ok(list.iter().map(|v| v.as_ref().and_then(|_| new.next())).collect())

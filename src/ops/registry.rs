@@ -2,6 +2,7 @@
 
 use super::reduce::fold_named;
 use super::*;
+use crate::dtype::DType;
 use crate::error::Error;
 use crate::kernels::ops::ScalarOp;
 use std::collections::HashMap;
@@ -88,6 +89,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         let (lower, transposed) = (a.int("lower")? != 0, a.int("transposed")? != 0);
         Ok(Arc::new(SolveTriangular { lower, transposed, unit_diagonal: a.int("unit_diagonal")? != 0 }))
     }),
+    ("kernel", 1, |a| kernel_op::decode(a, a.kernels)),
     ("det", 1, |_| Ok(Arc::new(Det))),
     ("slogdet", 1, |_| Ok(Arc::new(SlogDet))),
 ];
@@ -140,6 +142,8 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 pub struct Registry {
     /// The ops that are not this library's, by id.
     own: HashMap<String, Entry>,
+    /// Whether kernels in C of a file may be compiled.
+    kernels: bool,
 }
 
 /// What a Registry knows of an id.
@@ -190,6 +194,12 @@ impl Registry {
         Ok(())
     }
 
+    /// The same ops, where kernels in C of a file may be compiled, or may not.
+    pub(crate) fn with_kernels(mut self, allowed: bool) -> Registry {
+        self.kernels = allowed;
+        self
+    }
+
     /// The op that a file describes.
     ///
     /// # Errors
@@ -203,7 +213,8 @@ impl Registry {
         if let Some((_, newest, decode)) = FAMILIES.iter().find(|f| f.0 == id) {
             check(*newest)?;
             op.check_lengths()?;
-            return decode(op).map_err(|e| format!("op {id}: {e}"));
+            let op = StoredOp { kernels: self.kernels, ..*op };
+            return decode(&op).map_err(|e| format!("op {id}: {e}"));
         }
         let Some(entry) = self.own.get(id) else {
             return Err(format!(
@@ -232,12 +243,14 @@ pub struct StoredOp<'a> {
     id: &'a str,
     version: u32,
     attributes: &'a Attributes,
+    /// Whether its kernels in C may be compiled.
+    kernels: bool,
 }
 
 impl<'a> StoredOp<'a> {
     /// An op of this id, version and attributes.
     pub fn new(id: &'a str, version: u32, attributes: &'a Attributes) -> StoredOp<'a> {
-        StoredOp { id, version, attributes }
+        StoredOp { id, version, attributes, kernels: false }
     }
 
     /// The id.
@@ -308,6 +321,17 @@ impl<'a> StoredOp<'a> {
         }
     }
 
+    /// The graph of this name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn graph(&self, name: &str) -> Result<&'a Arc<FunctionGraph>, String> {
+        match self.find(name)? {
+            Attr::Graph(AttrGraph(graph)) => Ok(graph),
+            other => Err(other.instead_of(name, "a graph")),
+        }
+    }
+
     fn check_lengths(&self) -> Result<(), String> {
         let long = |a: &&(String, Attr)| matches!(&a.1, Attr::Ints(list) if list.len() > MOST_NUMBERS);
         match self.attributes.iter().find(long) {
@@ -343,6 +367,7 @@ impl Attr {
             Attr::Ints(_) => "a list of whole numbers",
             Attr::Text(_) => "text",
             Attr::Type(_) => "a dtype",
+            Attr::Graph(_) => "a graph",
         };
         format!("attribute {name}: expected {expected}, got {given}")
     }

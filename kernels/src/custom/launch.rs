@@ -37,8 +37,7 @@ pub struct KernelCall {
 /// Launches of kernels of a source, one after another, over the same operands. Without calls the source is
 /// only compiled.
 ///
-/// A kernel may read and write any element of an operand that it is given, and operands that it writes are
-/// initialized.
+/// A kernel may read and write any element of an operand that it is given.
 #[derive(Clone, Debug)]
 pub struct CustomLaunch {
     /// The source.
@@ -47,6 +46,18 @@ pub struct CustomLaunch {
     pub operands: Vec<Operand>,
     /// The launches.
     pub calls: Vec<KernelCall>,
+    /// Whether the operands that are written hold values before, which kernels may read.
+    pub initialized: bool,
+}
+
+/// A number as one of a parameter's dtype: an integer that holds it, or a float of another size.
+pub fn fitted(number: Scalar, to: DType) -> Option<Scalar> {
+    let from = number.dtype();
+    if from.is_float() || to.is_float() {
+        return (to.is_float()).then(|| number.cast(to));
+    }
+    let cast = number.cast(to);
+    (cast.to_i128() == number.to_i128()).then_some(cast)
 }
 
 /// Bytes from an operand's first element to the end of its last.
@@ -127,7 +138,7 @@ impl LibraryOp for CustomLaunch {
     }
 
     fn reads_outputs(&self) -> bool {
-        true
+        self.initialized
     }
 
     fn starts_anywhere(&self) -> bool {
@@ -172,5 +183,22 @@ impl LibraryOp for CustomLaunch {
         let text = self.source.printed(target)?;
         let launches = self.calls.iter().map(|call| self.launch(call)).collect();
         Some(Routine { text, scratch: 0, launches })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_convert_where_they_stay_the_same() {
+        let of = |dtype, value| Scalar::from_i128(dtype, value);
+        assert_eq!(fitted(of(DType::I32, 7), DType::U64), Some(of(DType::U64, 7)));
+        assert_eq!(fitted(of(DType::I32, -7), DType::U64), None);
+        assert_eq!(fitted(of(DType::I64, 300), DType::U8), None);
+        let half = Scalar::from_f64(DType::F64, 0.5);
+        assert_eq!(fitted(half, DType::F32), Some(Scalar::from_f64(DType::F32, 0.5)));
+        assert_eq!(fitted(half, DType::I32), None);
+        assert_eq!(fitted(of(DType::I32, 3), DType::F32), Some(Scalar::from_f64(DType::F32, 3.0)));
     }
 }

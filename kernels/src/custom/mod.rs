@@ -6,13 +6,15 @@
 //! arguments: a [`LibraryOp`](crate::library::LibraryOp) like any other.
 //!
 //! - `signature`: the parameters of kernels. `source`: the text for a device. `dialect`: the keywords.
-//! - `launch`: kernels with arguments, as library ops.
+//! - `launch`: kernels with arguments, as library ops. `function`: functions of numbers within Nests.
 
 mod dialect;
+mod function;
 mod launch;
 mod signature;
 mod source;
 
-pub use launch::{CustomLaunch, KernelArg, KernelCall};
+pub use function::ScalarFunction;
+pub use launch::{CustomLaunch, KernelArg, KernelCall, fitted};
 pub use signature::{Param, ParamKind, Signature, SourceError};
 pub use source::{Language, Source};

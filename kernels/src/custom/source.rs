@@ -81,6 +81,11 @@ impl Source {
         &self.text
     }
 
+    /// The type parameters.
+    pub fn types(&self) -> &[(String, DType)] {
+        &self.types
+    }
+
     /// The kernels, in the order of the text.
     pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
         self.kernels.iter().map(|kernel| &kernel.signature)

@@ -63,8 +63,10 @@ impl Printer<'_> {
                 }
                 Inst::Op { op, args } => {
                     let computing = args.last().map_or(dtypes[at], |&a| dtypes[a as usize]);
-                    let args: Vec<&str> = args.iter().map(|&a| names[a as usize].as_str()).collect();
-                    expr::op(self.dialect, *op, computing, dtypes[at], &args)
+                    expr::op(self.dialect, *op, computing, dtypes[at], &named(names, args))
+                }
+                Inst::Call { function, args } => {
+                    format!("{}({})", function.symbol(), named(names, args).join(", "))
                 }
             };
             let name = format!("v{at}");
@@ -152,6 +154,11 @@ impl Printer<'_> {
     }
 }
 
+/// The names of values.
+fn named<'n>(names: &'n [String], values: &[Value]) -> Vec<&'n str> {
+    values.iter().map(|&value| names[value as usize].as_str()).collect()
+}
+
 /// The values that stores, folds and the addresses of stores use directly.
 pub(super) fn roots(phase: &Phase) -> Vec<bool> {
     let mut used = vec![false; phase.block.insts.len()];
@@ -172,7 +179,7 @@ pub(super) fn uses(inst: &Inst, mut mark: impl FnMut(Value)) {
     match inst {
         Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(mark),
         Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(*value),
-        Inst::Op { args, .. } => args.iter().for_each(|&a| mark(a)),
+        Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(|&a| mark(a)),
         Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
     }
 }

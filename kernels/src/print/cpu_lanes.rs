@@ -187,7 +187,7 @@ pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -
             Inst::Axis(named) => axes.contains(named),
             Inst::Folded { .. } => folded,
             Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
-            Inst::Op { args, .. } => any(args),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => any(args),
             Inst::Load { operand, index } => {
                 let address = Address::new(nest, *operand, index);
                 let dynamic = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);

@@ -39,6 +39,7 @@ mod vectorize;
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest};
 use crate::verify::Verified;
+use std::collections::HashSet;
 
 /// The language to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,12 +112,24 @@ pub fn print(nests: &[Verified], target: &Target) -> Source {
         entries.push(entry);
     }
     let f64 = nests.iter().any(|nest| uses_f64(nest));
+    kernels.insert_str(0, &functions(nests, target.dialect));
     let text = target.dialect.head(f64, target.fast)
         + &vectorize::types(target.dialect, &kernels)
         + &prelude::prelude(target, f64, &kernels)
         + &if target.fast { prelude::fast(target.dialect, &kernels) } else { String::new() }
         + &kernels;
     Source { text, entries }
+}
+
+/// The definitions of users' functions that Nests call.
+fn functions(nests: &[Verified], dialect: Dialect) -> String {
+    let mut seen = HashSet::new();
+    let insts = nests.iter().flat_map(|nest| &nest.phases).flat_map(|phase| &phase.block.insts);
+    let called = insts.filter_map(|inst| match inst {
+        Inst::Call { function, .. } if seen.insert(function) => Some(function.definition(dialect)),
+        _ => None,
+    });
+    called.collect()
 }
 
 /// `k`, the number of the Nest, and the parts of its name that are valid in an identifier.
@@ -140,6 +153,7 @@ fn uses_f64(nest: &Nest) -> bool {
         || nest.phases.iter().flat_map(|p| &p.block.insts).any(|inst| match inst {
             Inst::Const(scalar) => scalar.dtype() == DType::F64,
             Inst::Cast { to, .. } => *to == DType::F64,
+            Inst::Call { function, .. } => function.uses_f64(),
             _ => false,
         })
 }

@@ -110,10 +110,14 @@ impl Expressions {
                     Inst::Position { value: of(*value), extent: *extent, mode: *mode }
                 }
                 Inst::Op { op, args } => Inst::Op { op: *op, args: args.iter().map(|&a| of(a)).collect() },
+                Inst::Call { function, args } => {
+                    Inst::Call { function: function.clone(), args: args.iter().map(|&a| of(a)).collect() }
+                }
             };
             let mut worth = match inst {
                 Inst::Load { .. } => true,
                 Inst::Op { op, .. } => op.row().flops >= WORTH,
+                Inst::Call { function, .. } => function.flops() >= WORTH,
                 _ => false,
             };
             uses(inst, |v| worth |= self.worth[ids[v as usize]]);

@@ -94,6 +94,17 @@ pub enum Problem {
         /// The dtypes of its arguments.
         given: Vec<DType>,
     },
+    /// A function of a user has another number of arguments than parameters.
+    #[error("a function of {expected} parameters has {given} arguments")]
+    Count {
+        /// The number of parameters.
+        expected: usize,
+        /// The number of arguments.
+        given: usize,
+    },
+    /// A function of a user, where only ops of the table can be computed.
+    #[error("a function of a user, which only generated kernels call")]
+    Function,
     /// A value of the wrong dtype.
     #[error("{what} is {given}, and should be {expected}")]
     Type {

@@ -10,8 +10,11 @@ use super::state::State;
 use super::status;
 use crate::dtype::DType;
 use crate::error::{DeviceError, Result};
+use crate::graph::FunctionGraph;
+use crate::lower::Abilities;
 use crate::lower::index_check::Bounds;
 use crate::lower::program::{LogicalDevice, Program};
+use crate::lower::replace::with_replacements;
 use crate::rehost::Options;
 use crate::value::Value;
 use std::sync::{Arc, OnceLock};
@@ -38,6 +41,18 @@ impl Context {
         let (pool, host_pool) = (Pool::new(device.clone()), HostPool::new(device.clone()));
         let (states, arena, epoch, zero) = (vec![], None, 0, OnceLock::new());
         Context { device, options, states, arena, epoch, pool, host_pool, zero }
+    }
+
+    /// What the device offers.
+    pub(crate) fn abilities(&self) -> Abilities<'_> {
+        let Options { fast_math: fast, deterministic, .. } = self.options;
+        Abilities { device: self.device.as_ref(), fast, deterministic }
+    }
+
+    /// A method's graph, with other ops in place of those that have no form on the device. If they cannot be
+    /// replaced, they run on the host.
+    pub(super) fn replaced(&self, graph: Arc<FunctionGraph>) -> Arc<FunctionGraph> {
+        with_replacements(&graph, &self.abilities()).unwrap_or(graph)
     }
 
     /// The device that a logical device of a Program stands for. There is one, the first.

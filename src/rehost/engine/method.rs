@@ -13,9 +13,9 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Demand, Given, Shapes, infer};
 use crate::lower::index_check::{self, Bounds, Trusted};
+use crate::lower::lower;
 use crate::lower::program::{Program, Role};
-use crate::lower::{Abilities, lower};
-use crate::rehost::{Options, Sizes};
+use crate::rehost::Sizes;
 use std::sync::{Arc, OnceLock};
 
 /// A Function in device form, and its Programs.
@@ -161,8 +161,7 @@ impl Definition {
         trusted: &Trusted,
     ) -> Result<(Program, Layout)> {
         let device = context.device.as_ref();
-        let Options { fast_math: fast, deterministic, .. } = context.options;
-        let abilities = Abilities { device, fast, deterministic };
+        let abilities = context.abilities();
         let mut program = lower(&self.graph, shapes, &abilities, trusted, self.report_base())?;
         if context.options.strict
             // A host node without outputs is allowed: it only observes, and replaces no work of the device.

@@ -136,6 +136,7 @@ impl Engine {
         status: Arc<OnceLock<Status>>,
     ) -> usize {
         let number = self.methods.len();
+        let graph = self.context.replaced(graph);
         self.methods.push(Method::new(Definition::new(name, graph, states, number, status)));
         number
     }
@@ -150,6 +151,7 @@ impl Engine {
         states: Vec<usize>,
     ) {
         let status = self.methods[of].definition.status.clone();
+        let graph = self.context.replaced(graph);
         self.methods[twin] = Method::new(Definition::new(name, graph, states, twin, status));
     }
 

@@ -129,6 +129,10 @@ impl Writer {
             Inst::Op { op, args } => {
                 Inst::Op { op: *op, args: args.iter().map(|&a| values[a as usize]).collect() }
             }
+            Inst::Call { function, args } => Inst::Call {
+                function: function.clone(),
+                args: args.iter().map(|&a| values[a as usize]).collect(),
+            },
             Inst::Position { value, extent, mode } => {
                 let mode = mode.renumbered(operands);
                 Inst::Position { value: values[*value as usize], extent: *extent, mode }

@@ -51,6 +51,8 @@ fn round_arguments(nest: &mut Nest, at: usize) {
 fn jumps(inst: &Inst) -> bool {
     match inst {
         Inst::Op { op, .. } => op.row().jumps,
+        // It may.
+        Inst::Call { .. } => true,
         Inst::Cast { to, .. } => !to.is_float(),
         _ => false,
     }
@@ -75,6 +77,7 @@ impl Rounded {
             Inst::Op { op, args } if op.row().jumps => {
                 args.iter_mut().for_each(|v| *v = self.rounded(*v));
             }
+            Inst::Call { args, .. } => args.iter_mut().for_each(|v| *v = self.rounded(*v)),
             Inst::Cast { to, value } if !to.is_float() => *value = self.rounded(*value),
             inst => rename(inst, &self.values),
         }

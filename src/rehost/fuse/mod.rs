@@ -131,6 +131,7 @@ pub(super) fn evaluation(nest: &Nest) -> (f64, f64) {
     for inst in nest.phases.iter().flat_map(|p| &p.block.insts) {
         match inst {
             Inst::Op { op, .. } => flops += f64::from(op.row().flops),
+            Inst::Call { function, .. } => flops += f64::from(function.flops()),
             Inst::Cast { .. } => flops += 1.0,
             Inst::Position { mode, .. } => flops += f64::from(position_flops(*mode)),
             Inst::Load { operand, index } => {

@@ -243,6 +243,10 @@ fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
             Inst::Op { op, args } => {
                 Inst::Op { op: *op, args: args.iter().map(|&a| new.values[a as usize]).collect() }
             }
+            Inst::Call { function, args } => Inst::Call {
+                function: function.clone(),
+                args: args.iter().map(|&a| new.values[a as usize]).collect(),
+            },
             Inst::Position { value, extent, mode } => {
                 Inst::Position { value: new.values[*value as usize], extent: *extent, mode: *mode }
             }

@@ -2,6 +2,7 @@
 
 use super::Simulator;
 use crate::lower::program::LogicalDevice;
+use crate::lower::replace::replaced_nodes;
 use crate::rehost::engine::Compiled;
 use std::fmt::Write;
 
@@ -19,6 +20,10 @@ impl Simulator {
     pub(super) fn explain_to(&self, text: &mut String, method: usize) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "method {}", self.methods[method].name);
+        let graph = self.methods[method].function.graph();
+        for (at, node, why) in replaced_nodes(graph, &self.engine.context().abilities()) {
+            let _ = writeln!(text, "  {} (#{at}) is computed by its reference: {why}", node.op.label());
+        }
         let mut planned = false;
         for Compiled { program, layout, .. } in self.engine.programs(method) {
             planned = true;

@@ -4,7 +4,7 @@ use super::probe::Probes;
 use super::{Method, Simulator};
 use crate::error::{DeviceError, Error, Result};
 use crate::format;
-use crate::function::{Bundle, Function};
+use crate::function::{Bundle, Function, LoadOptions};
 use crate::graph::Cell;
 use crate::ops::Registry;
 use crate::rehost::Open;
@@ -99,17 +99,21 @@ impl Simulator {
     /// be read, is not ours, is damaged, holds Functions without a Simulator, or an op is not this library's
     /// ([`Simulator::load_with`] knows it).
     pub fn load(path: impl AsRef<Path>, backend: impl Open) -> Result<Simulator> {
-        Simulator::load_with(path, backend, &Registry::default())
+        Simulator::load_with(path, backend, LoadOptions::new())
     }
 
-    /// [`Simulator::load`] with ops of the program's own.
+    /// [`Simulator::load`] with [`LoadOptions`], or with a [`Registry`] of the program's own ops.
     ///
     /// # Errors
     /// As [`Simulator::load`].
-    pub fn load_with(path: impl AsRef<Path>, backend: impl Open, registry: &Registry) -> Result<Simulator> {
+    pub fn load_with(
+        path: impl AsRef<Path>,
+        backend: impl Open,
+        options: impl Into<LoadOptions>,
+    ) -> Result<Simulator> {
         let path = path.as_ref();
         let bytes = format::read_file(path)?;
-        Simulator::restore(&bytes, &path.display().to_string(), &backend, registry)
+        Simulator::restore(&bytes, &path.display().to_string(), &backend, options.into())
     }
 
     /// [`Simulator::load`], from the bytes of a file.
@@ -117,19 +121,23 @@ impl Simulator {
     /// # Errors
     /// As [`Simulator::load`].
     pub fn from_bytes(bytes: &[u8], backend: impl Open) -> Result<Simulator> {
-        Simulator::from_bytes_with(bytes, backend, &Registry::default())
+        Simulator::from_bytes_with(bytes, backend, LoadOptions::new())
     }
 
-    /// [`Simulator::from_bytes`] with ops of the program's own.
+    /// [`Simulator::from_bytes`] with [`LoadOptions`], or with a [`Registry`] of the program's own ops.
     ///
     /// # Errors
     /// As [`Simulator::load`].
-    pub fn from_bytes_with(bytes: &[u8], backend: impl Open, registry: &Registry) -> Result<Simulator> {
-        Simulator::restore(bytes, "bytes", &backend, registry)
+    pub fn from_bytes_with(
+        bytes: &[u8],
+        backend: impl Open,
+        options: impl Into<LoadOptions>,
+    ) -> Result<Simulator> {
+        Simulator::restore(bytes, "bytes", &backend, options.into())
     }
 
-    fn restore(bytes: &[u8], what: &str, backend: &impl Open, registry: &Registry) -> Result<Simulator> {
-        let (bundle, options) = format::decode_simulator(bytes, what, registry)?;
+    fn restore(bytes: &[u8], what: &str, backend: &impl Open, options: LoadOptions) -> Result<Simulator> {
+        let (bundle, options) = format::decode_simulator(bytes, what, &options.into_registry())?;
         let device = backend.open().map_err(|error| match error {
             DeviceError::Missing { device, why, help } => {
                 let help =

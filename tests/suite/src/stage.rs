@@ -94,7 +94,10 @@ impl<'a> Stage<'a> {
     /// If they cannot be saved or loaded.
     pub fn bundle(&self, functions: &[(&str, &Function)]) -> Result<Bundle> {
         let bundle = functions.iter().fold(Bundle::new(), |bundle, (name, f)| bundle.with(name, f));
-        if self.loaded { Bundle::from_bytes(&bundle.to_bytes()?) } else { Ok(bundle) }
+        match self.loaded {
+            true => Bundle::from_bytes_with(&bundle.to_bytes()?, LoadOptions::new().allow_kernels(true)),
+            false => Ok(bundle),
+        }
     }
 
     /// One Function, saved and loaded if the stage says so.

@@ -131,7 +131,12 @@ fn inner_flops(nest: &Nest) -> u32 {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point);
     let flops = inner.map(|phase| {
         let ops = phase.block.insts.iter();
-        ops.map(|inst| if let Inst::Op { op, .. } = inst { op.row().flops } else { 0 }).sum()
+        let flops = ops.map(|inst| match inst {
+            Inst::Op { op, .. } => op.row().flops,
+            Inst::Call { function, .. } => function.flops(),
+            _ => 0,
+        });
+        flops.fold(0, u32::saturating_add)
     });
     flops.max().unwrap_or(0)
 }

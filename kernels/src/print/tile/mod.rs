@@ -218,7 +218,7 @@ fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
             Inst::Const(_) | Inst::Folded { .. } => 0,
             Inst::Axis(axis) => 1 << axis,
             Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
-            Inst::Op { args, .. } => any(args),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => any(args),
             Inst::Load { operand, index } => {
                 let address = Address::new(nest, *operand, index);
                 let moves = (0..nest.axes.len()).filter(|&axis| address.steps[axis] != 0);
@@ -273,7 +273,7 @@ fn needs(phase: &Phase, value: Value) -> Vec<bool> {
         match inst {
             Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic.as_ref()).for_each(&mut mark),
             Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(value),
-            Inst::Op { args, .. } => args.iter().for_each(&mut mark),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(&mut mark),
             Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
         }
     }

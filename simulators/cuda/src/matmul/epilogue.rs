@@ -202,7 +202,7 @@ impl Form {
                 }
                 _ => None,
             },
-            Inst::Axis(_) | Inst::Folded { .. } | Inst::Position { .. } => None,
+            Inst::Axis(_) | Inst::Call { .. } | Inst::Folded { .. } | Inst::Position { .. } => None,
         }
     }
 

@@ -136,6 +136,7 @@ fn tile(inst: &Inst, dtypes: &[DType]) -> Planned<Option<TileFn>> {
             let tiles = op.signature(&given).and_then(|signature| op.tiles(&signature));
             Some(tiles.ok_or_else(|| format!("{op:?} has no loop for {given:?}"))?.fast)
         }
+        Inst::Call { .. } => return Err("the host compiles no functions in C".into()),
         Inst::Cast { to, value } => Some(cast(dtypes[*value as usize], *to)),
         Inst::Position { mode, .. } => Some(ops::position(*mode)),
         Inst::Const(_) | Inst::Axis(_) | Inst::Load { .. } | Inst::Folded { .. } => None,

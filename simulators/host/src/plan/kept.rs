@@ -126,6 +126,8 @@ impl Numbers {
                     let all = args.iter().map(|a| self.costs[*a as usize]);
                     cost = all.fold(op.row().flops.max(1), u32::saturating_add);
                 }
+                // No loop computes it: see `facts`.
+                Inst::Call { args, .. } => args.iter_mut().for_each(|a| *a = numbers[*a as usize]),
                 Inst::Position { value, mode, .. } => {
                     *value = numbers[*value as usize];
                     cost = self.costs[*value as usize].saturating_add(position_flops(*mode));

@@ -101,7 +101,9 @@ pub(crate) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
 pub(crate) fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
     match &insts[i] {
         Inst::Cast { value, .. } | Inst::Position { value, .. } => then(facts.roots[*value as usize]),
-        Inst::Op { args, .. } => args.iter().for_each(|a| then(facts.roots[*a as usize])),
+        Inst::Op { args, .. } | Inst::Call { args, .. } => {
+            args.iter().for_each(|a| then(facts.roots[*a as usize]))
+        }
         Inst::Load { .. } => {
             let dynamic = facts.loads[i].iter().flat_map(|t| &t.dynamic);
             dynamic.for_each(|d| then(facts.roots[d.value as usize]));

@@ -74,7 +74,7 @@ pub(crate) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usiz
                     || t.dynamic.iter().any(|d| moves(&d.affine) || differs[d.value as usize])
             }),
             Inst::Cast { value, .. } | Inst::Position { value, .. } => differs[*value as usize],
-            Inst::Op { args, .. } => args.iter().any(|a| differs[*a as usize]),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().any(|a| differs[*a as usize]),
             Inst::Folded { .. } => along.iter().any(|a| *a < nest.grid),
         });
     }

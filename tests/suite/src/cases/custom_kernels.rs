@@ -41,18 +41,24 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 fn on(stage: &Stage, story: impl FnOnce(&Arc<dyn Device>) -> Result<()>) -> Result<()> {
     let device = stage.open()?;
     let properties = device.properties();
-    if properties.every_op || properties.id.starts_with("interpreter") {
+    if !compiles_c(&device) {
         let source = dialect("KERNEL void k(GLOBAL_MEM f32 *x) { x[0] = 1; }")?;
         return fails("a kernel in C", Module::new(&device, source), &["OpenCL and CUDA", &properties.id]);
     }
     story(&device)
 }
 
-fn dialect(text: &str) -> Result<Source> {
+/// Whether a device compiles C.
+pub(super) fn compiles_c(device: &Arc<dyn Device>) -> bool {
+    let properties = device.properties();
+    !properties.every_op && !properties.id.starts_with("interpreter")
+}
+
+pub(super) fn dialect(text: &str) -> Result<Source> {
     typed(text, &[])
 }
 
-fn typed(text: &str, types: &[(&str, DType)]) -> Result<Source> {
+pub(super) fn typed(text: &str, types: &[(&str, DType)]) -> Result<Source> {
     Source::new(Language::Dialect, text, types).map_err(|e| crate::stage::wrong(e.to_string()))
 }
 
@@ -64,11 +70,11 @@ fn kernel(device: &Arc<dyn Device>, text: &str) -> Result<RawKernel> {
 }
 
 /// Numbers that every float dtype holds.
-fn ramp(count: usize) -> Vec<f32> {
+pub(super) fn ramp(count: usize) -> Vec<f32> {
     (0..count).map(|i| (i % 61) as f32 * 0.5 - 7.0).collect()
 }
 
-fn ramp2(rows: usize, columns: usize) -> Array2<f32> {
+pub(super) fn ramp2(rows: usize, columns: usize) -> Array2<f32> {
     Array2::from_shape_fn((rows, columns), |(i, j)| ((i * columns + j) % 61) as f32 * 0.5 - 7.0)
 }
 

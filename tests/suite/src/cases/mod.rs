@@ -15,6 +15,7 @@ mod failures;
 mod full;
 mod gradients;
 mod indexing;
+mod kernel_ops;
 mod layouts;
 mod linalg;
 mod options;
@@ -79,6 +80,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let families = [
         epilogues::scenarios,
         custom_kernels::scenarios,
+        kernel_ops::scenarios,
         effects::scenarios,
         errors::scenarios,
         failures::scenarios,

@@ -1,0 +1,199 @@
+//! An op with kernels as a file holds it.
+
+use super::body::{Body, Code, Given, Rule, check_inputs, check_reference, functions};
+use super::grid::Grid;
+use super::launches::{self, Arg, Call, Launches, Scratch};
+use crate::dtype::DType;
+use crate::kernels::custom::{Language, Source};
+use crate::ops::{Attr, AttrGraph, Attributes, Kernel, Op, StoredOp};
+use std::sync::Arc;
+
+const LANGUAGES: [(&str, Language); 3] =
+    [("dialect", Language::Dialect), ("opencl", Language::OpenClC), ("cuda", Language::CudaCpp)];
+
+/// The attributes: `name`; `reference`; `shape0`, ... where there are rules; `gradient` and `gradient_of`;
+/// then `operation` of an elementwise op, or `language0`, `source0`, `types0`, ...; `sizes`; `scratch0`, ...;
+/// `kernel0`, `launch0`, ...
+pub(super) fn attributes(body: &Body) -> Attributes {
+    let mut list: Attributes = vec![("name".into(), Attr::Text(body.name.clone()))];
+    let mut put = |name: String, attr| list.push((name, attr));
+    put("reference".into(), Attr::Graph(AttrGraph(body.reference.clone())));
+    for (at, rule) in body.rules.iter().enumerate() {
+        if let Some(rule) = rule {
+            put(format!("shape{at}"), Attr::Graph(AttrGraph(rule.graph.clone())));
+        }
+    }
+    if let Some(Given { graph, of }) = &body.gradient {
+        put("gradient".into(), Attr::Graph(AttrGraph(graph.clone())));
+        put("gradient_of".into(), numbers(of));
+    }
+    match &body.code {
+        Code::Elementwise { operation, .. } => put("operation".into(), Attr::Text(operation.clone())),
+        Code::Launches(launches) => put_launches(launches, put),
+    }
+    list
+}
+
+fn put_launches(launches: &Launches, mut put: impl FnMut(String, Attr)) {
+    for (at, code) in launches.codes.iter().enumerate() {
+        let language = LANGUAGES.iter().find(|(_, known)| *known == code.language);
+        put(format!("language{at}"), Attr::Text(language.map_or("", |(name, _)| name).into()));
+        put(format!("source{at}"), Attr::Text(code.text.clone()));
+        let types = code.types.iter().map(|(name, dtype)| format!("{name}:{dtype}"));
+        put(format!("types{at}"), Attr::Text(types.collect::<Vec<_>>().join(" ")));
+    }
+    put("sizes".into(), Attr::Graph(AttrGraph(launches.sizes.clone())));
+    for (at, Scratch { dtype, extents }) in launches.scratch.iter().enumerate() {
+        let list: Vec<usize> = std::iter::once(dtype.code().into()).chain(extents.iter().copied()).collect();
+        put(format!("scratch{at}"), numbers(&list));
+    }
+    for (at, call) in launches.calls.iter().enumerate() {
+        put(format!("kernel{at}"), Attr::Text(call.kernel.clone()));
+        put(format!("launch{at}"), numbers(&call_numbers(call)));
+    }
+}
+
+fn numbers(list: &[usize]) -> Attr {
+    Attr::Ints(list.iter().map(|&n| n as i64).collect())
+}
+
+/// Kind and six sizes of the grid, then kind and position of each argument.
+fn call_numbers(call: &Call) -> Vec<usize> {
+    let mut list = match call.grid {
+        Grid::Items([x, y, z]) => vec![0, x, y, z, 0, 0, 0],
+        Grid::Groups { groups: [x, y, z], items: [i, j, k] } => {
+            vec![1, x, y, z, i as usize, j as usize, k as usize]
+        }
+    };
+    list.extend(call.args.iter().flat_map(|arg| match *arg {
+        Arg::Input(at) => [0, at],
+        Arg::Output(at) => [1, at],
+        Arg::Scratch(at) => [2, at],
+        Arg::Number(at) => [3, at],
+        Arg::Local(at) => [4, at],
+    }));
+    list
+}
+
+/// The op; `allowed`: its kernels may be compiled.
+///
+/// # Errors
+/// If the attributes contradict each other.
+pub(in crate::ops) fn decode(op: &StoredOp, allowed: bool) -> Result<Arc<dyn Op>, String> {
+    let name = op.text("name")?;
+    let reference = op.graph("reference")?.clone();
+    check_reference(&reference)?;
+    let mut rules = Vec::with_capacity(reference.outputs.len());
+    for at in 0..reference.outputs.len() {
+        let rule = op.graph(&format!("shape{at}")).ok().map(|graph| Rule { graph: graph.clone() });
+        rule.iter().try_for_each(|rule| rule.check(&reference, at))?;
+        rules.push(rule);
+    }
+    let gradient = match op.graph("gradient") {
+        Err(_) => None,
+        Ok(graph) => Some(Given { graph: graph.clone(), of: positions(op, "gradient_of")? }),
+    };
+    gradient.iter().try_for_each(|given| given.check(&reference))?;
+    let code = match op.text("operation") {
+        Ok(operation) => {
+            let functions = functions(name, &reference, operation)?;
+            Code::Elementwise { functions, operation: operation.into() }
+        }
+        Err(_) => {
+            let launches = decode_launches(op, allowed)?;
+            check_inputs(&launches.sizes, [&reference.inputs, &reference.outputs], &reference)?;
+            check_positions(&launches, [reference.inputs.len(), reference.outputs.len()])?;
+            launches.check_sizes()?;
+            Code::Launches(Arc::new(launches))
+        }
+    };
+    let body = Body { name: name.into(), reference, rules, gradient, code, allowed };
+    Ok(Arc::new(Kernel { body: Arc::new(body) }))
+}
+
+/// Attributes of these names, numbered from 0 on, as far as there are any.
+fn numbered<'a>(op: &'a StoredOp, name: &'a str) -> impl Iterator<Item = String> + 'a {
+    (0..).map(move |at| format!("{name}{at}")).take_while(|name| op.find(name).is_ok())
+}
+
+fn positions(op: &StoredOp, name: &str) -> Result<Vec<usize>, String> {
+    let list = op.ints(name)?.iter().map(|&n| usize::try_from(n));
+    list.collect::<Result<_, _>>().map_err(|e| format!("attribute {name}: {e}"))
+}
+
+fn decode_launches(op: &StoredOp, allowed: bool) -> Result<Launches, String> {
+    let mut launches = Launches { sizes: op.graph("sizes")?.clone(), ..Launches::default() };
+    for (at, language) in numbered(op, "language").enumerate() {
+        let name = op.text(&language)?;
+        let Some(&(_, language)) = LANGUAGES.iter().find(|(known, _)| *known == name) else {
+            return Err(format!("unknown language {name}"));
+        };
+        let text = op.text(&format!("source{at}"))?.to_string();
+        let types = op.text(&format!("types{at}"))?.split_whitespace().map(|pair| {
+            let (name, dtype) = pair.split_once(':').ok_or("a type parameter without a dtype")?;
+            let dtype = DType::parse(dtype).ok_or_else(|| format!("unknown dtype {dtype}"))?;
+            Ok((name.to_string(), dtype))
+        });
+        let types = types.collect::<Result<Vec<_>, String>>()?;
+        let source = match allowed {
+            true => {
+                let names: Vec<(&str, DType)> = types.iter().map(|(name, d)| (name.as_str(), *d)).collect();
+                Some(Arc::new(Source::new(language, text.as_str(), &names).map_err(|e| e.to_string())?))
+            }
+            false => None,
+        };
+        launches.codes.push(launches::Code { language, text, types, source });
+    }
+    for name in numbered(op, "scratch") {
+        let list = positions(op, &name)?;
+        let (&code, extents) = list.split_first().ok_or("scratch memory without a dtype")?;
+        let dtype = u8::try_from(code).ok().and_then(DType::from_code).ok_or("unknown dtype")?;
+        launches.scratch.push(Scratch { dtype, extents: extents.to_vec() });
+    }
+    for (at, name) in numbered(op, "kernel").enumerate() {
+        let list = positions(op, &format!("launch{at}"))?;
+        launches.calls.push(decode_call(op.text(&name)?, &list)?);
+    }
+    Ok(launches)
+}
+
+fn decode_call(kernel: &str, list: &[usize]) -> Result<Call, String> {
+    let damaged = || format!("the launch of {kernel} is damaged");
+    let [kind, x, y, z, i, j, k, args @ ..] = list else { return Err(damaged()) };
+    let item = |n: &usize| u32::try_from(*n).map_err(|_| damaged());
+    let grid = match kind {
+        0 => Grid::Items([*x, *y, *z]),
+        1 => Grid::Groups { groups: [*x, *y, *z], items: [item(i)?, item(j)?, item(k)?] },
+        _ => return Err(damaged()),
+    };
+    let arg = |pair: &[usize]| match pair {
+        [0, at] => Ok(Arg::Input(*at)),
+        [1, at] => Ok(Arg::Output(*at)),
+        [2, at] => Ok(Arg::Scratch(*at)),
+        [3, at] => Ok(Arg::Number(*at)),
+        [4, at] => Ok(Arg::Local(*at)),
+        _ => Err(damaged()),
+    };
+    Ok(Call { kernel: kernel.into(), grid, args: args.chunks(2).map(arg).collect::<Result<_, _>>()? })
+}
+
+/// All positions exist.
+fn check_positions(launches: &Launches, [inputs, outputs]: [usize; 2]) -> Result<(), String> {
+    let (sizes, scratch) = (launches.sizes.outputs.len(), launches.scratch.len());
+    let calls = launches.calls.iter();
+    let of_calls = calls.flat_map(|call| {
+        let (Grid::Items(grid) | Grid::Groups { groups: grid, .. }) = &call.grid;
+        let args = call.args.iter().map(|arg| match *arg {
+            Arg::Input(at) => at < inputs,
+            Arg::Output(at) => at < outputs,
+            Arg::Scratch(at) => at < scratch,
+            Arg::Number(at) | Arg::Local(at) => at < sizes,
+        });
+        grid.iter().map(|&at| at < sizes).chain(args)
+    });
+    let of_scratch = launches.scratch.iter().flat_map(|scratch| &scratch.extents).map(|&at| at < sizes);
+    match of_calls.chain(of_scratch).all(|exists| exists) {
+        true => Ok(()),
+        false => Err("a launch names an array or a size that does not exist".into()),
+    }
+}
