@@ -23,6 +23,7 @@
 //!   host device, OpenCL and CUDA are features of this crate: `host` (on by default), `opencl` and `cuda`.
 
 pub mod custom;
+pub mod dlpack;
 pub mod error;
 mod fallible;
 pub mod format;

@@ -22,7 +22,9 @@ pub use crate::ops::{categorical_crossentropy, log_softmax, range, softmax, wher
 pub use crate::ops::{concatenate, stack};
 pub use crate::ops::{consider_constant, grad_clip, zero_grad};
 pub use crate::optimizers::{Adam, RmsProp, adam, clip_norm, momentum, nesterov, rmsprop, sgd};
-pub use crate::rehost::{Backend, DeviceArray, Keep, MethodHandle, Open, Options, Probe, Profile};
+pub use crate::rehost::{
+    Backend, DeviceArray, DeviceView, Keep, MethodHandle, Open, Options, Probe, Profile,
+};
 pub use crate::rehost::{Simulator, Sizes, Tuned};
 pub use crate::{DType, Selector, Value, args, device, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};

@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::kernels::Scalar;
-use crate::rehost::DeviceArray;
+use crate::rehost::{DeviceArray, DeviceView};
 use crate::value::{Element, Value};
 use ndarray::{ArrayBase, DataMut, Dimension};
 use std::fmt;
@@ -118,6 +118,13 @@ impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<InOut<'a, ArrayBas
 impl From<DeviceArray> for Argument<'_> {
     fn from(array: DeviceArray) -> Self {
         Argument::Array(array)
+    }
+}
+
+/// The memory from the view's first element on; its strides are other arguments.
+impl From<&DeviceView> for Argument<'_> {
+    fn from(view: &DeviceView) -> Self {
+        Argument::Array(view.starting_at_first())
     }
 }
 

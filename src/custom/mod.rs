@@ -30,6 +30,7 @@
 
 mod args;
 mod elementwise;
+mod math;
 mod module;
 mod reduction;
 mod scan;
@@ -38,6 +39,7 @@ pub use crate::kernels::custom::{Language, Param, ParamKind, Signature, Source};
 pub use crate::ops::{Grid, KernelOp, LaunchInput, Local};
 pub use args::{Argument, In, InOut, Out};
 pub use elementwise::ElementwiseKernel;
+pub use math::DeviceMath;
 pub use module::{Launch, Module, RawKernel};
 pub use reduction::ReductionKernel;
 pub use scan::ScanKernel;

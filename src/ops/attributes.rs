@@ -44,7 +44,7 @@ impl Hash for AttrGraph {
 
 impl fmt::Debug for AttrGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a graph of {} nodes", self.0.nodes.len())
+        write!(f, "a graph of {} nodes at {:p}", self.0.nodes.len(), Arc::as_ptr(&self.0))
     }
 }
 

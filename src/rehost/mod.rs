@@ -19,6 +19,7 @@
 mod commit;
 pub mod cost;
 mod dependences;
+mod device_view;
 mod engine;
 mod fuse;
 mod inplace;
@@ -29,6 +30,7 @@ mod simulator;
 pub mod verify;
 
 pub use crate::lower::program;
+pub use device_view::DeviceView;
 pub use engine::{DeviceArray, PoolReport};
 pub(crate) use engine::{Engine, Fed, Loop, StateBinding, Twins};
 pub use simulator::{

@@ -6,7 +6,7 @@
 //! invalidate them.
 
 use crate::preflight;
-use cudarc::driver::sys::CUresult;
+use cudarc::driver::sys::{self, CUcontext, CUresult, CUstream};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -73,6 +73,59 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
     Ok(context)
 }
 
+/// The context with this handle: a device's primary context, or one that another library made. The latter is
+/// never destroyed here: what knows it is kept until the process ends.
+pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<Context>> {
+    static FOREIGN: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
+    const ID: &str = "cuda";
+    let missing = |absent: preflight::Absent| DeviceError::Missing {
+        device: ID.into(),
+        why: absent.why,
+        help: absent.help,
+    };
+    preflight::driver().map_err(missing)?;
+    let raw = handle as CUcontext;
+    if raw.is_null() {
+        return Err(DeviceError::driver(ID, "Cuda::from_context", "the context is null"));
+    }
+    let mut device = 0;
+    // SAFETY: whoever named the context promised that it is valid; it is current on this thread while its
+    // device is asked for, and `device` is written.
+    unsafe {
+        sys::cuCtxPushCurrent_v2(raw).or_driver(ID, "cuCtxPushCurrent")?;
+        let asked = sys::cuCtxGetDevice(&mut device);
+        let mut popped = std::ptr::null_mut();
+        sys::cuCtxPopCurrent_v2(&mut popped).or_driver(ID, "cuCtxPopCurrent")?;
+        asked.or_driver(ID, "cuCtxGetDevice")?;
+    }
+    // The driver's devices are their ordinals.
+    let ordinal = usize::try_from(device).unwrap_or(0);
+    let primary = of_device(ordinal)?;
+    if primary.cuda.cu_ctx() == raw {
+        return Ok(primary);
+    }
+    let mut foreign = lock(&FOREIGN);
+    if let Some(context) = foreign.get(&handle) {
+        return Ok(context.clone());
+    }
+    // SAFETY: the context is valid and of this device. It would be destroyed with the last `CudaContext` of
+    // it; there is always the one in the static map.
+    let cuda = unsafe { CudaContext::from_raw_context(ordinal, device, raw) };
+    let cuda = cuda.or_driver(&primary.id, "cuCtxSetCurrent")?;
+    // SAFETY: nothing was allocated by `cuda` yet, and this crate never uses memory on two streams.
+    unsafe { cuda.disable_event_tracking() };
+    let context = Arc::new(Context {
+        cuda,
+        id: primary.id.clone(),
+        driver: primary.driver,
+        capability: primary.capability,
+        dependents: primary.dependents,
+        capture: Mutex::new(()),
+    });
+    foreign.insert(handle, context.clone());
+    Ok(context)
+}
+
 impl Context {
     /// Makes the context current on this thread. Every call from outside the crate begins with it.
     pub(crate) fn enter(&self) -> DeviceResult<()> {
@@ -122,6 +175,15 @@ impl Queue {
     pub(crate) fn new(context: Arc<Context>) -> DeviceResult<Arc<Queue>> {
         context.enter()?;
         let stream = context.cuda.new_stream().or_driver(&context.id, "cuStreamCreate")?;
+        Ok(Arc::new(Queue { context, stream }))
+    }
+
+    /// Another library's stream of this context, which is not destroyed here.
+    pub(crate) fn foreign(context: Arc<Context>, stream: usize) -> DeviceResult<Arc<Queue>> {
+        context.enter()?;
+        // SAFETY: whoever named the stream promised that it is valid as long as the device is open. The two
+        // libraries' work is in the order in which it is enqueued.
+        let stream = unsafe { context.cuda.wrap_borrowed_stream(stream as CUstream) };
         Ok(Arc::new(Queue { context, stream }))
     }
 

@@ -15,8 +15,8 @@ use std::any::Any;
 use std::sync::{Arc, Mutex};
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
-    Command, Device, DeviceError, DeviceResult, HostBlock, LibraryOp, Matmul, Memory, Module, Numerics,
-    Properties, Recording, Region,
+    Command, Device, DeviceError, DeviceResult, HostBlock, LibraryOp, Matmul, Memory, Module, NativeDevice,
+    NativeMemory, Numerics, Owner, Properties, Recording, Region,
 };
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LinearAlgebra};
@@ -63,9 +63,22 @@ impl CudaDevice {
     /// A new stream on a device; `Missing` where there is no such device.
     pub(crate) fn open(ordinal: usize) -> DeviceResult<CudaDevice> {
         let context = context::of_device(ordinal)?;
+        CudaDevice::on(Queue::new(context)?)
+    }
+
+    /// A device in another library's context, on its stream or on a new one.
+    pub(crate) fn foreign(context: usize, stream: Option<usize>) -> DeviceResult<CudaDevice> {
+        let context = context::of_handle(context)?;
+        CudaDevice::on(match stream {
+            Some(stream) => Queue::foreign(context, stream)?,
+            None => Queue::new(context)?,
+        })
+    }
+
+    fn on(queue: Arc<Queue>) -> DeviceResult<CudaDevice> {
+        let context = queue.context.clone();
         context.enter()?;
         let properties = properties(&context)?;
-        let queue = Queue::new(context.clone())?;
         let capture = Queue::new(context)?;
         let products = LazyProducts::new(&queue, &capture);
         let cudnn = Cudnn::new(&queue, &capture);
@@ -239,6 +252,27 @@ impl Device for CudaDevice {
     /// Atomic adds to f64 need compute capability 6.0.
     fn adds_to(&self, dtype: DType) -> bool {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
+    }
+
+    fn native(&self) -> Option<NativeDevice> {
+        Some(NativeDevice::Cuda {
+            ordinal: self.queue.context.cuda.ordinal(),
+            context: self.queue.context.cuda.cu_ctx().cast(),
+            stream: self.queue.stream.cu_stream().cast(),
+        })
+    }
+
+    fn native_memory(&self, region: &Region) -> DeviceResult<NativeMemory> {
+        Ok(NativeMemory::Cuda(address(&self.queue, region, "native_memory")?))
+    }
+
+    unsafe fn adopt(&self, memory: NativeMemory, bytes: u64, owner: Owner) -> DeviceResult<Arc<dyn Memory>> {
+        let NativeMemory::Cuda(pointer) = memory else {
+            let what = format!("memory that is not CUDA's ({memory:?})");
+            return Err(DeviceError::Unsupported { device: self.id().into(), what });
+        };
+        self.queue.context.enter()?;
+        Ok(CudaMemory::adopted(&self.queue, pointer, bytes, owner)?)
     }
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {

@@ -62,19 +62,47 @@ mod timing;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
+use std::ffi::c_void;
 use std::sync::Arc;
 use workalike_device::{Device, DeviceResult, Open};
 
 /// Names a CUDA device; nothing is touched before [`Cuda::open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cuda {
-    ordinal: usize,
+    which: Which,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Which {
+    /// The device of this number.
+    Ordinal(usize),
+    /// Another library's context, and its stream; a new stream if there is none.
+    Foreign { context: usize, stream: Option<usize> },
 }
 
 impl Cuda {
     /// The device of this number, counted from 0 in the list of visible devices (`CUDA_VISIBLE_DEVICES`).
     pub fn device(ordinal: usize) -> Cuda {
-        Cuda { ordinal }
+        Cuda { which: Which::Ordinal(ordinal) }
+    }
+
+    /// The device of another library's `CUcontext`, with a stream of its own in it. Nothing orders that
+    /// stream's work with the other library's.
+    ///
+    /// # Safety
+    /// The context is valid until the process ends.
+    pub unsafe fn from_context(context: *mut c_void) -> Cuda {
+        Cuda { which: Which::Foreign { context: context as usize, stream: None } }
+    }
+
+    /// The device of another library's `CUcontext`, on its `CUstream`: work runs in the order in which the
+    /// two libraries enqueue it. The null stream is the legacy default stream.
+    ///
+    /// # Safety
+    /// The context is valid until the process ends, and the stream, which belongs to it, as long as an opened
+    /// device, its memory or a recording exists. The stream captures nothing while a device uses it.
+    pub unsafe fn from_stream(context: *mut c_void, stream: *mut c_void) -> Cuda {
+        Cuda { which: Which::Foreign { context: context as usize, stream: Some(stream as usize) } }
     }
 
     /// The device that CUDA lists first: the fastest, unless `CUDA_DEVICE_ORDER` says otherwise.
@@ -87,7 +115,10 @@ impl Open for Cuda {
     /// A new device object, with its own stream;
     /// [`DeviceError::Missing`](workalike_device::DeviceError::Missing) says what this host lacks.
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
-        Ok(Arc::new(device::CudaDevice::open(self.ordinal)?))
+        Ok(Arc::new(match self.which {
+            Which::Ordinal(ordinal) => device::CudaDevice::open(ordinal)?,
+            Which::Foreign { context, stream } => device::CudaDevice::foreign(context, stream)?,
+        }))
     }
 }
 

@@ -5,11 +5,12 @@
 //! once; there the free waits for the stream first.
 
 use crate::context::{OrDriver, Queue};
-use cudarc::driver::sys::{CUdeviceptr, CUresult};
+use cudarc::driver::sys::{self, CUcontext, CUdeviceptr, CUpointer_attribute, CUresult};
 use cudarc::driver::{DriverError, result};
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
-use workalike_device::{DeviceError, DeviceResult, Memory, Region};
+use workalike_device::{DeviceError, DeviceResult, Memory, Owner, Region};
 
 /// Minimum alignment of every allocation in bytes.
 pub(crate) const ALIGNMENT: u64 = 256;
@@ -20,7 +21,27 @@ pub(crate) struct CudaMemory {
     queue: Arc<Queue>,
     pointer: CUdeviceptr,
     bytes: u64,
-    pooled: bool,
+    origin: Origin,
+}
+
+/// Where memory comes from.
+enum Origin {
+    /// Allocated and freed in the order of the stream.
+    Pooled,
+    /// Allocated and freed at once.
+    Direct,
+    /// Another library's, whose owner is dropped with it.
+    Foreign(#[expect(dead_code, reason = "it is only dropped")] Owner),
+}
+
+impl fmt::Debug for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Origin::Pooled => "pooled",
+            Origin::Direct => "direct",
+            Origin::Foreign(_) => "another library",
+        })
+    }
 }
 
 impl CudaMemory {
@@ -49,7 +70,33 @@ impl CudaMemory {
         }
         let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
         let pointer = pointer.or_driver(queue.id(), call)?;
-        Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, pooled }))
+        let origin = if pooled { Origin::Pooled } else { Origin::Direct };
+        Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
+    }
+
+    /// Memory of another library, if it is of this context; the context must be current.
+    pub(crate) fn adopted(
+        queue: &Arc<Queue>,
+        pointer: CUdeviceptr,
+        bytes: u64,
+        owner: Owner,
+    ) -> DeviceResult<Arc<CudaMemory>> {
+        let mut context: CUcontext = std::ptr::null_mut();
+        // SAFETY: the attribute is written to `context`, which is as large as it.
+        let status = unsafe {
+            sys::cuPointerGetAttribute(
+                (&raw mut context).cast(),
+                CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT,
+                pointer,
+            )
+        };
+        status.or_driver(queue.id(), "cuPointerGetAttribute")?;
+        if context != queue.context.cuda.cu_ctx() {
+            let message = "the memory belongs to another device or context";
+            return Err(DeviceError::driver(queue.id(), "adopt", message));
+        }
+        let origin = Origin::Foreign(owner);
+        Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
     }
 
     /// The address.
@@ -77,13 +124,15 @@ impl Drop for CudaMemory {
             return;
         }
         let stream = self.queue.stream.cu_stream();
-        // SAFETY: `pointer` was allocated by `new` in the way `pooled` says and is freed once, after the work
-        // enqueued so far.
+        // SAFETY: `pointer` was allocated by `new` in the way `origin` says and is freed once, after the work
+        // enqueued so far. Another library's memory is not freed, but its owner dropped, after that work.
         context.park(unsafe {
-            if self.pooled {
-                result::free_async(self.pointer, stream)
-            } else {
-                result::stream::synchronize(stream).and_then(|()| result::free_sync(self.pointer))
+            match self.origin {
+                Origin::Pooled => result::free_async(self.pointer, stream),
+                Origin::Direct => {
+                    result::stream::synchronize(stream).and_then(|()| result::free_sync(self.pointer))
+                }
+                Origin::Foreign(_) => result::stream::synchronize(stream),
             }
         });
     }

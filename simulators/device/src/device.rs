@@ -13,6 +13,7 @@
 use crate::command::{Command, Region};
 use crate::error::DeviceError;
 use crate::host_memory::{HostBlock, HostBytes};
+use crate::native::{NativeDevice, NativeMemory, Owner};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -155,5 +156,27 @@ pub trait Device: Send + Sync + Debug {
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         let _ = (op, epilogue);
         None
+    }
+    /// The driver's objects, so that other libraries can enqueue work in order with the device's; `None` if
+    /// there are none.
+    fn native(&self) -> Option<NativeDevice> {
+        None
+    }
+    /// Where a region lies. `Unsupported` if the device does not say.
+    fn native_memory(&self, region: &Region) -> DeviceResult<NativeMemory> {
+        let _ = region;
+        let what = "access to its memory by other libraries".into();
+        Err(DeviceError::Unsupported { device: self.properties().id.clone(), what })
+    }
+    /// Another library's memory as memory of this device. It is never freed here: `owner` is dropped when no
+    /// enqueued work uses it any more. `Unsupported` if the device does not take it.
+    ///
+    /// # Safety
+    /// The memory has `bytes` bytes, which the device may read and write until `owner` is dropped. Other code
+    /// accesses it in the order of the device's stream only.
+    unsafe fn adopt(&self, memory: NativeMemory, bytes: u64, owner: Owner) -> DeviceResult<Arc<dyn Memory>> {
+        let _ = (bytes, owner);
+        let what = format!("memory of another library ({memory:?})");
+        Err(DeviceError::Unsupported { device: self.properties().id.clone(), what })
     }
 }

@@ -6,6 +6,7 @@
 //! - [`command_check`]: the checks of arguments that every device makes.
 //! - [`host_memory`]: main memory, which values, shared variables and the host device share.
 //! - [`cache`]: compiled kernels on disk; [`atomic_file`]: atomic writing of files.
+//! - [`NativeDevice`], [`NativeMemory`]: the driver's own objects, for other libraries.
 //! - [`error`]: errors of devices.
 //!
 //! The crate of another device depends on this crate and on `workalike-kernels`, and on no other crate of the
@@ -19,6 +20,7 @@ pub mod device;
 pub mod error;
 pub mod host_memory;
 mod interpreter;
+mod native;
 mod open;
 mod tuned;
 
@@ -28,6 +30,7 @@ pub use device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Rec
 pub use error::{ArgumentError, DeviceError};
 pub use host_memory::{HostBlock, HostBytes, HostMemory};
 pub use interpreter::Interpreter;
+pub use native::{NativeDevice, NativeMemory, Owner};
 pub use open::{Open, Options, Sizes};
 pub use tuned::Tuned;
 pub use workalike_kernels::library::{LibraryOp, Matmul};

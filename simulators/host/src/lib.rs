@@ -51,8 +51,8 @@ use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests};
 use workalike_device::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use workalike_device::{
-    ArgumentError, Command, Device, DeviceError, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics,
-    Open, Properties, Recording, Region,
+    ArgumentError, Command, Device, DeviceError, DeviceResult, LibraryOp, Matmul, Memory, Module,
+    NativeDevice, Numerics, Open, Properties, Recording, Region,
 };
 use workalike_kernels::level;
 use workalike_kernels::verify::Verified;
@@ -163,6 +163,10 @@ impl Device for HostDevice {
 
     fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
         download(self, source, target)
+    }
+
+    fn native(&self) -> Option<NativeDevice> {
+        Some(NativeDevice::Host)
     }
 
     fn lend(&self, source: &Region) -> Option<Arc<dyn HostBytes>> {

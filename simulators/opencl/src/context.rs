@@ -96,4 +96,14 @@ impl Context {
         let handle = unsafe { Handle::created(raw, &id, CALL, status) }?;
         Ok(Context { id, info, device, near, programs: Programs::default(), handle })
     }
+
+    /// Another library's context of a device.
+    pub(crate) fn foreign(found: Found, handle: Handle<cl::Context>) -> DeviceResult<Context> {
+        let Found { info, device, near, .. } = found;
+        let id = info.id();
+        if let Some(why) = &info.unusable {
+            return Err(DeviceError::Unsupported { device: id, what: format!("running workalike ({why})") });
+        }
+        Ok(Context { id, info, device, near, programs: Programs::default(), handle })
+    }
 }

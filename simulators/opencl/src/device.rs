@@ -1,7 +1,8 @@
 //! The Device: in-order queues in the process's context for the hardware.
 
 use crate::cl;
-use crate::context::Context;
+use crate::context::{Context, Side};
+use crate::foreign::{self, Foreign};
 use crate::memory::{OpenClMemory, Span};
 use crate::platform::{DeviceKind, Found};
 use crate::program::{How, OpenClModule};
@@ -12,8 +13,8 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
-    Command, Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording,
-    Region,
+    Command, Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, NativeDevice, NativeMemory,
+    Numerics, Owner, Properties, Recording, Region,
 };
 use workalike_kernels::DType;
 use workalike_kernels::library::{Scatter, Sorting};
@@ -38,7 +39,18 @@ impl OpenClDevice {
     /// New queues on a device.
     pub(crate) fn open(found: Found) -> DeviceResult<OpenClDevice> {
         let context = Context::of(found)?;
-        let queues = Arc::new(Queues::new(&context)?);
+        let queues = Queues::new(&context)?;
+        Ok(OpenClDevice::of(context, queues))
+    }
+
+    /// A device on another library's context and queue.
+    pub(crate) fn foreign(foreign: &Foreign) -> DeviceResult<OpenClDevice> {
+        let (context, queue) = foreign.open()?;
+        let queues = Queues::foreign(&context, queue);
+        Ok(OpenClDevice::of(context, queues))
+    }
+
+    fn of(context: Arc<Context>, queues: Queues) -> OpenClDevice {
         let info = &context.info;
         let cpu = info.kind == DeviceKind::Cpu;
         let lanes = u64::from(info.units) * if cpu { 1 } else { LANES_PER_GPU_UNIT };
@@ -64,7 +76,7 @@ impl OpenClDevice {
             cpu,
             fast: false,
         };
-        Ok(OpenClDevice { queues, properties, target, context })
+        OpenClDevice { queues: Arc::new(queues), properties, target, context }
     }
 
     /// The context.
@@ -173,6 +185,23 @@ impl Device for OpenClDevice {
         let info = &self.context.info;
         let known = (dtype.size() == 4 || info.wide_atomics) && (dtype != DType::F64 || info.f64);
         Store::can_add_to(dtype) && known
+    }
+
+    fn native(&self) -> Option<NativeDevice> {
+        Some(NativeDevice::OpenCl {
+            context: self.context.handle.raw(),
+            device: self.context.device(Side::Wide),
+            queue: self.queues.share(),
+        })
+    }
+
+    fn native_memory(&self, region: &Region) -> DeviceResult<NativeMemory> {
+        let span = Span::of(region, &self.context, "native_memory")?;
+        Ok(NativeMemory::OpenCl { memory: span.raw(), offset: region.offset })
+    }
+
+    unsafe fn adopt(&self, memory: NativeMemory, bytes: u64, owner: Owner) -> DeviceResult<Arc<dyn Memory>> {
+        Ok(Arc::new(foreign::adopt(&self.context, memory, bytes, owner)?))
     }
 
     /// Reports errors in kernels only if the driver returns them from `clFinish`.

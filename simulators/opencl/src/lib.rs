@@ -25,6 +25,7 @@
 //! | `pocl` | joins the two devices that PoCL has for one processor |
 //! | `context` | one context per device and process, with its programs |
 //! | `device` | [`Device`]: transfers, and the entry points to the other modules |
+//! | `foreign` | contexts, queues and buffers of other libraries |
 //! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
 //! | `bind` | commands as steps with buffers, kernels with their arguments set |
@@ -45,6 +46,7 @@ mod bind;
 mod cl;
 mod context;
 mod device;
+mod foreign;
 mod loader;
 mod memory;
 mod platform;
@@ -60,6 +62,8 @@ mod timing;
 
 pub use platform::{DeviceInfo, DeviceKind, list};
 
+use foreign::Foreign;
+use std::ffi::c_void;
 use std::sync::Arc;
 use workalike_device::{Device, DeviceResult, Open};
 
@@ -67,19 +71,39 @@ use workalike_device::{Device, DeviceResult, Open};
 /// exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenCl {
-    /// Platform and device index; `None` to choose.
-    which: Option<(usize, usize)>,
+    which: Which,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+enum Which {
+    #[default]
+    Best,
+    /// Platform and device index.
+    Listed(usize, usize),
+    Foreign(Foreign),
 }
 
 impl OpenCl {
     /// The first usable GPU, else the first usable device of any kind.
     pub fn auto() -> OpenCl {
-        OpenCl { which: None }
+        OpenCl { which: Which::Best }
     }
 
     /// The device at these positions, as [`list`] counts them.
     pub fn device(platform: usize, device: usize) -> OpenCl {
-        OpenCl { which: Some((platform, device)) }
+        OpenCl { which: Which::Listed(platform, device) }
+    }
+
+    /// The device, context and queue of another library: a `cl_context`, a `cl_device_id` of it and a
+    /// `cl_command_queue` on that device, which runs commands in order. Work is enqueued on that queue, in
+    /// order with the other library's. References are added while a device is open; nothing of the other
+    /// library's is released.
+    ///
+    /// # Safety
+    /// The handles are valid whenever a device is opened.
+    pub unsafe fn from_raw(context: *mut c_void, device: *mut c_void, queue: *mut c_void) -> OpenCl {
+        let foreign = Foreign { context: context as usize, device: device as usize, queue: queue as usize };
+        OpenCl { which: Which::Foreign(foreign) }
     }
 }
 
@@ -87,8 +111,9 @@ impl Open for OpenCl {
     /// A new in-order queue, in the context that this process has for the device.
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         let found = match self.which {
-            Some((platform, device)) => platform::find(platform, device)?,
-            None => platform::best()?,
+            Which::Listed(platform, device) => platform::find(platform, device)?,
+            Which::Best => platform::best()?,
+            Which::Foreign(foreign) => return Ok(Arc::new(device::OpenClDevice::foreign(&foreign)?)),
         };
         Ok(Arc::new(device::OpenClDevice::open(found)?))
     }

@@ -5,17 +5,29 @@ use crate::cl::{self, Buffer, Handle};
 use crate::context::Context;
 use ocl::ffi::{self, cl_int};
 use std::any::Any;
+use std::fmt;
 use std::ptr;
 use std::sync::Arc;
-use workalike_device::{DeviceError, DeviceResult, Memory, Region};
+use workalike_device::{DeviceError, DeviceResult, Memory, Owner, Region};
 
 /// An allocation. It may be dropped early: OpenCL deletes a buffer when no enqueued command uses it any more.
 #[derive(Debug)]
 pub(crate) struct OpenClMemory {
     buffer: Handle<Buffer>,
     bytes: u64,
+    /// Of another library's memory. Enqueued commands keep the buffer alive without it.
+    _owner: Option<Shared>,
     /// Declared after the buffer, so that it is released after it.
     context: Arc<Context>,
+}
+
+/// An [`Owner`], which is only dropped.
+struct Shared(#[expect(dead_code, reason = "it is only dropped")] Owner);
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("another library")
+    }
 }
 
 impl Memory for OpenClMemory {
@@ -55,7 +67,17 @@ impl OpenClMemory {
         cl::check_memory(device, CALL, status, bytes)?;
         // SAFETY: a new buffer, or null.
         let buffer = unsafe { Handle::created(raw, device, CALL, status) }?;
-        Ok(OpenClMemory { buffer, bytes, context: context.clone() })
+        Ok(OpenClMemory { buffer, bytes, _owner: None, context: context.clone() })
+    }
+
+    /// Another library's buffer, of which we have a reference.
+    pub(crate) fn adopted(
+        context: &Arc<Context>,
+        buffer: Handle<Buffer>,
+        bytes: u64,
+        owner: Owner,
+    ) -> OpenClMemory {
+        OpenClMemory { buffer, bytes, _owner: Some(Shared(owner)), context: context.clone() }
     }
 }
 

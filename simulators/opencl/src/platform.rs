@@ -117,6 +117,15 @@ pub(crate) fn find(platform: usize, device: usize) -> DeviceResult<Found> {
     Ok(devices.swap_remove(device))
 }
 
+/// The device with this handle.
+pub(crate) fn of_handle(device: cl_device_id) -> DeviceResult<Found> {
+    let known = all()?.into_iter().find(|found| found.device == device);
+    known.ok_or_else(|| DeviceError::Unsupported {
+        device: "opencl".into(),
+        what: "a cl_device_id that no platform lists, such as a sub-device".into(),
+    })
+}
+
 /// The first usable GPU, else the first usable device.
 pub(crate) fn best() -> DeviceResult<Found> {
     let found = all()?;

@@ -8,6 +8,7 @@ use crate::cl::{self, Handle, Queue};
 use crate::context::{Context, Side};
 use ocl::ffi::{self, cl_int};
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike_device::DeviceResult;
 use workalike_kernels::cost;
@@ -20,6 +21,8 @@ pub(crate) struct Queues {
     near: Option<Handle<Queue>>,
     /// Where commands were last enqueued.
     last: Mutex<Side>,
+    /// Another library enqueues on the wide queue too: it is the last one between our commands.
+    shared: AtomicBool,
     /// After the queues, so that it is released after them.
     context: Arc<Context>,
 }
@@ -29,7 +32,28 @@ impl Queues {
     pub(crate) fn new(context: &Arc<Context>) -> DeviceResult<Queues> {
         let near = context.near.is_some().then(|| queue(context, Side::Near, 0)).transpose()?;
         let wide = queue(context, Side::Wide, 0)?;
-        Ok(Queues { wide, near, last: Mutex::new(Side::Wide), context: context.clone() })
+        Ok(Queues {
+            wide,
+            near,
+            last: Mutex::new(Side::Wide),
+            shared: AtomicBool::new(false),
+            context: context.clone(),
+        })
+    }
+
+    /// The queue of another library.
+    pub(crate) fn foreign(context: &Arc<Context>, wide: Handle<Queue>) -> Queues {
+        let (last, shared) = (Mutex::new(Side::Wide), AtomicBool::new(true));
+        Queues { wide, near: None, last, shared, context: context.clone() }
+    }
+
+    /// The wide queue, for another library. From now on commands of the near queue wait for it, and are
+    /// waited for, so that all run in order.
+    pub(crate) fn share(&self) -> *mut c_void {
+        self.shared.store(true, Ordering::Release);
+        // What runs on the near queue is waited for. A failure shows when the queue is used.
+        let _ = self.on(Side::Wide, |_| Ok(()));
+        self.wide.raw()
     }
 
     /// The faster side for a Program of these Nests.
@@ -79,7 +103,13 @@ impl Queues {
             self.wait(*last)?;
             *last = side;
         }
-        enqueue(self.of(side).raw())
+        let done = enqueue(self.of(side).raw())?;
+        if side == Side::Near && self.shared.load(Ordering::Acquire) {
+            // The other library's next commands come after this.
+            self.wait(side)?;
+            *last = Side::Wide;
+        }
+        Ok(done)
     }
 
     fn wait(&self, side: Side) -> DeviceResult<()> {

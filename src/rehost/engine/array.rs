@@ -1,6 +1,6 @@
 //! Tensors that stay on their device, and the arguments that a call takes for an input.
 
-use super::super::device::{Command, Device, Numerics, Region};
+use super::super::device::{Command, Device, Memory, NativeMemory, Numerics, Region};
 use super::pool::Lent;
 use super::status::Outcome;
 use crate::dtype::DType;
@@ -97,6 +97,43 @@ impl DeviceArray {
         };
         let memory = device.allocate(bytes.max(1))?;
         Ok(DeviceArray::of(device, Region { memory, offset: 0, bytes }, dtype, shape))
+    }
+
+    /// Memory of another library, from a byte on.
+    pub(crate) fn adopted(
+        device: &Arc<dyn Device>,
+        memory: Arc<dyn Memory>,
+        offset: u64,
+        dtype: DType,
+        shape: &[usize],
+    ) -> DeviceArray {
+        let region = Region { memory, offset, bytes: super::tap::size(dtype, shape) };
+        DeviceArray::of(device, region, dtype, shape)
+    }
+
+    /// The same memory under another shape of as many elements.
+    pub(crate) fn with_shape(&self, shape: &[usize]) -> DeviceArray {
+        DeviceArray { shape: shape.to_vec(), donated: false, ..self.clone() }
+    }
+
+    /// A part of the same memory.
+    pub(crate) fn with_region(&self, region: Region, shape: &[usize]) -> DeviceArray {
+        DeviceArray { region, shape: shape.to_vec(), donated: false, ..self.clone() }
+    }
+
+    /// Where its elements lie, in the terms of the device's driver: an address, or a `cl_mem` and an offset.
+    /// They are contiguous. The memory is the array's; another library may use it while the array exists, in
+    /// the order of the device's stream or queue: see
+    /// [`Device::native`](crate::rehost::device::Device::native).
+    ///
+    /// # Errors
+    /// If the call that computed the array failed, or the device does not say: the host's memory is shared by
+    /// [`DeviceArray::to_dlpack`].
+    pub fn native(&self) -> Result<NativeMemory> {
+        self.check()?;
+        // Whoever asks may write.
+        self.forget_bounds();
+        Ok(self.device.native_memory(&self.region)?)
     }
 
     /// The device, one stream of work.

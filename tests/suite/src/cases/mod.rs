@@ -6,6 +6,7 @@ mod checkpoints;
 mod convolution;
 mod cumulative;
 mod custom_kernels;
+mod device_arrays;
 mod dot;
 mod effects;
 mod elementwise;
@@ -81,6 +82,7 @@ pub fn scenarios() -> Vec<Scenario> {
         epilogues::scenarios,
         custom_kernels::scenarios,
         kernel_ops::scenarios,
+        device_arrays::scenarios,
         effects::scenarios,
         errors::scenarios,
         failures::scenarios,
