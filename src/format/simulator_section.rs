@@ -9,7 +9,8 @@ const VERSION: u8 = 1;
 
 /// The section's bytes: version, then one byte per option.
 pub(super) fn encode(options: &Options) -> Vec<u8> {
-    let Options { strict, fuse, sizes, fast_math, deterministic } = *options;
+    // Those for debugging are not saved.
+    let Options { strict, fuse, sizes, fast_math, deterministic, .. } = *options;
     let sizes = match sizes {
         Sizes::Fixed => 0,
         Sizes::Several => 1,
@@ -37,6 +38,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Options, String> {
             },
             fast_math: flag(fast_math)?,
             deterministic: flag(deterministic)?,
+            ..Options::default()
         }),
         [version, ..] if version != VERSION => {
             Err(format!("the Simulator's options are of version {version}; a newer workalike may read them"))
@@ -53,8 +55,14 @@ mod tests {
     fn options_come_back_and_damaged_ones_are_refused() {
         for sizes in [Sizes::Fixed, Sizes::Several, Sizes::Dynamic] {
             for flag in [false, true] {
-                let options =
-                    Options { strict: flag, fuse: !flag, sizes, fast_math: flag, deterministic: !flag };
+                let options = Options {
+                    strict: flag,
+                    fuse: !flag,
+                    sizes,
+                    fast_math: flag,
+                    deterministic: !flag,
+                    ..Options::default()
+                };
                 let back = decode(&encode(&options)).unwrap();
                 assert_eq!(format!("{back:?}"), format!("{options:?}"));
             }

@@ -46,7 +46,9 @@ impl Lowering<'_> {
         if !fits {
             self.refuse(format!("a buffer of extents {shape:?} does not fit in 64 bits"));
         }
-        self.program.buffer(dtype, if fits { shape } else { &[0] }, Role::Temp)
+        let id = self.program.buffer(dtype, if fits { shape } else { &[0] }, Role::Temp);
+        self.program.buffers[id].node = Some(self.node);
+        id
     }
 
     /// Appends a Nest, unless it has nothing to do. Indices are checked even if it has no result. A Nest that

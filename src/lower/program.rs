@@ -38,6 +38,8 @@ pub struct Buffer {
     /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone, except that a copy
     /// into a part of it may be replaced by the step that computes the copied values.
     pub mutable: bool,
+    /// The node of the graph whose result it holds, or for which it is scratch; for errors.
+    pub node: Option<usize>,
 }
 
 /// A device of a Program, by number. The engine decides which device it stands for.
@@ -123,7 +125,7 @@ impl Program {
     /// A new buffer, on the first device.
     pub fn buffer(&mut self, dtype: DType, shape: &[u64], role: Role) -> BufferId {
         let device = LogicalDevice::FIRST;
-        self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, device, mutable: false });
+        self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, device, mutable: false, node: None });
         self.buffers.len() - 1
     }
 

@@ -7,14 +7,17 @@
 //!
 //! - `signature`: the parameters of kernels. `source`: the text for a device. `dialect`: the keywords.
 //! - `launch`: kernels with arguments, as library ops. `function`: functions of numbers within Nests.
+//! - `quote`: the lines that a compiler's log names.
 
 mod dialect;
 mod function;
 mod launch;
+mod quote;
 mod signature;
 mod source;
 
 pub use function::ScalarFunction;
 pub use launch::{CustomLaunch, KernelArg, KernelCall, fitted};
+pub use quote::with_quotes;
 pub use signature::{Param, ParamKind, Signature, SourceError};
 pub use source::{Language, Source};

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use workalike_device::cache::{KernelCache, Key};
 use workalike_device::{DeviceError, DeviceResult, Numerics};
+use workalike_kernels::custom::with_quotes;
 
 /// Number of cached modules at which unused ones are dropped.
 const REMEMBERED: usize = 256;
@@ -232,7 +233,7 @@ fn kernel_error(device: &str, source: &str, log: String) -> DeviceError {
         Ok(()) => path.display().to_string(),
         Err(e) => format!("no file ({}: {e})", path.display()),
     };
-    DeviceError::KernelCompile { device: device.into(), source_path, log }
+    DeviceError::KernelCompile { device: device.into(), source_path, log: with_quotes(&log, source) }
 }
 
 #[cfg(test)]

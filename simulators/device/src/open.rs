@@ -17,6 +17,28 @@ pub struct Options {
     pub fast_math: bool,
     /// Each run gives the same bits: see [`Tuned::deterministic`](crate::Tuned::deterministic).
     pub deterministic: bool,
+    /// Steps run one by one: see [`Tuned::launch_blocking`](crate::Tuned::launch_blocking).
+    pub launch_blocking: bool,
+    /// Results are checked: see [`Tuned::nan_guard`](crate::Tuned::nan_guard).
+    pub nan_guard: bool,
+}
+
+impl Options {
+    /// Whether steps are launched and waited for one by one.
+    pub fn stepwise(&self) -> bool {
+        self.launch_blocking || self.nan_guard
+    }
+
+    /// These options, and those that environment variables ask for: see
+    /// [`Tuned::launch_blocking`](crate::Tuned::launch_blocking) and
+    /// [`Tuned::nan_guard`](crate::Tuned::nan_guard).
+    #[must_use]
+    pub fn with_environment(mut self) -> Options {
+        let asked = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+        self.launch_blocking |= asked("WORKALIKE_LAUNCH_BLOCKING");
+        self.nan_guard |= asked("WORKALIKE_NAN_GUARD");
+        self
+    }
 }
 
 /// How the shapes of inputs and shared variables may vary from call to call.
@@ -34,7 +56,15 @@ pub enum Sizes {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { strict: false, fuse: true, sizes: Sizes::default(), fast_math: false, deterministic: true }
+        Options {
+            strict: false,
+            fuse: true,
+            sizes: Sizes::default(),
+            fast_math: false,
+            deterministic: true,
+            launch_blocking: false,
+            nan_guard: false,
+        }
     }
 }
 
@@ -105,6 +135,23 @@ pub trait Open {
         Self: Sized,
     {
         Tuned::of(self).deterministic(deterministic)
+    }
+
+    /// This backend with steps that are waited for one by one, so that an error names its kernel and node: see
+    /// [`Tuned::launch_blocking`].
+    fn launch_blocking(self, blocking: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).launch_blocking(blocking)
+    }
+
+    /// This backend with a search for the first node that makes a NaN or infinity: see [`Tuned::nan_guard`].
+    fn nan_guard(self, guard: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).nan_guard(guard)
     }
 
     /// This backend with other options.

@@ -111,6 +111,36 @@ impl<O: Open> Tuned<O> {
         self.options.deterministic = deterministic;
         self
     }
+
+    /// For debugging: each step is launched and waited for by itself, and an error names its kernel and the
+    /// node that it computes, with the line where that was written. Slow. The environment variable
+    /// `WORKALIKE_LAUNCH_BLOCKING=1` sets it for all Simulators and Functions of a process.
+    #[must_use]
+    pub fn launch_blocking(mut self, blocking: bool) -> Tuned<O> {
+        self.options.launch_blocking = blocking;
+        self
+    }
+
+    /// For debugging: each node is computed by itself, and its float results are checked on the device. The
+    /// first node that makes a NaN from operands without NaN, or an infinity from operands without infinity,
+    /// is an error of the call, and no shared variable changes. Slow. The environment variable
+    /// `WORKALIKE_NAN_GUARD=1` sets it for all Simulators and Functions of a process.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = vector::<f32>("x");
+    /// let f = function([&x]).output((&x - 1.0).log().sum(..)).compile()?;
+    /// let mut sim = f.optimize(Host::auto().nan_guard(true))?;
+    /// sim.call(args![vec![2f32, 3.0]])?;
+    /// let error = sim.call(args![vec![2f32, 0.5]]).unwrap_err().to_string();
+    /// assert!(error.contains("log") && error.contains("it makes a NaN, first at [1]"), "{error}");
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    #[must_use]
+    pub fn nan_guard(mut self, guard: bool) -> Tuned<O> {
+        self.options.nan_guard = guard;
+        self
+    }
 }
 
 impl<O: Open> Open for Tuned<O> {

@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike_device::cache::KernelCache;
 use workalike_device::{DeviceError, DeviceResult, Module, Numerics};
+use workalike_kernels::custom::with_quotes;
 use workalike_kernels::print::{Entry, Source};
 use workalike_kernels::verify::Verified;
 
@@ -171,6 +172,7 @@ pub(crate) fn build(
         return Err(cl::error(device, BUILD, status));
     }
     let log = if log.is_empty() { format!("{} and no log", cl::status_text(status)) } else { log };
+    let log = with_quotes(&log, text);
     Err(DeviceError::KernelCompile { device: device.clone(), source_path: write_out(text), log })
 }
 

@@ -200,6 +200,9 @@ fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
 fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
     let start = Instant::now();
     let Ran { compiled, context, .. } = ran;
+    if context.options.stepwise() {
+        return Ok(None);
+    }
     let Some(own_steps) = compiled.only_segment()? else { return Ok(None) };
     let stages = kind.sequences.iter().map(|(_, _, stride)| context.allocate(stride * steps));
     let stages = stages.collect::<Result<Vec<Region>>>()?;

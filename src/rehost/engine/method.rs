@@ -170,12 +170,16 @@ impl Definition {
             let what = format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
             return Err(Error::Strict(what));
         }
-        if context.options.fuse {
+        // A guarded node is computed by itself.
+        if context.options.fuse && !context.options.nan_guard {
             program = fuse(program, device.properties(), &abilities);
         }
         let state_bytes: Vec<u64> = self.states.iter().map(|&s| context.states[s].bytes()).collect();
         commit::order(&mut program);
-        let mut program = update_in_place(program, &state_bytes);
+        // A call that a guard ends changes no shared variable.
+        if !context.options.nan_guard {
+            program = update_in_place(program, &state_bytes);
+        }
         commit::guard(&mut program, &state_bytes);
         context.check_devices(&program)?;
         let layout = plan(&program, device.properties().alignment);

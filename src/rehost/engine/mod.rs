@@ -30,7 +30,7 @@
 //! - `variants`: recordings over memory that the caller owns;
 //! - `steps`: many iterations without returning to the host, in `block`s that are recorded as one Segment,
 //!   with `sequence`s as inputs and `tap`s as outputs; `trial`: iterations until a condition fails;
-//! - `profile`: the same, with each step timed;
+//! - `profile`: the same, with each step timed; `stepwise`: the same, for debugging;
 //! - `array`: tensors that stay on the device;
 //! - `pool`, `host_pool`: memory for results, on the device and on the host;
 //! - `limits`: memory that is needed and held;
@@ -56,6 +56,7 @@ mod sequence;
 mod state;
 mod status;
 mod steps;
+mod stepwise;
 mod tap;
 mod thrash;
 mod trial;
@@ -90,7 +91,7 @@ pub(crate) struct Engine {
 
 impl Engine {
     pub(crate) fn new(device: Arc<dyn Device>, options: Options) -> Engine {
-        Engine { context: Context::new(device, options), methods: vec![] }
+        Engine { context: Context::new(device, options.with_environment()), methods: vec![] }
     }
 
     /// The state common to all methods.

@@ -9,6 +9,7 @@ use super::ran::Ran;
 use super::regions::{Elsewhere, Regions};
 use super::segment::{Part, Segment};
 use super::status::Outcome;
+use super::stepwise::{LoneStep, Sources};
 use crate::error::{Error, Result};
 use crate::graph::{VarId, check_results};
 use crate::lower::program::{BufferId, HostNode, LogicalDevice, Role};
@@ -21,6 +22,8 @@ pub(super) struct Recorded {
     epoch: u64,
     pub(super) regions: Regions,
     runs: Vec<Run>,
+    /// Checks of what is read from outside, for debugging.
+    sources: Sources,
     /// The regions to which each call copies its inputs, by position; empty inputs are left out.
     inputs: Vec<(usize, Region)>,
     /// Recordings of many iterations.
@@ -31,6 +34,8 @@ pub(super) struct Recorded {
 #[derive(Debug)]
 enum Run {
     Segment(Segment),
+    /// A step by itself, for debugging.
+    Step(LoneStep),
     Host(HostNode),
 }
 
@@ -44,14 +49,18 @@ impl Recorded {
     /// Binds and records a Program, with the buffers of `elsewhere` at other than their planned addresses.
     pub(super) fn bind(compiled: &Compiled, context: &Context, elsewhere: &Elsewhere) -> Result<Recorded> {
         let regions = Regions::of(compiled, context, elsewhere);
-        let runs = runs(compiled, context, &regions)?;
+        let runs = match context.options.stepwise() {
+            true => lone_runs(compiled, context, &regions)?,
+            false => runs(compiled, context, &regions)?,
+        };
+        let sources = Sources::of(compiled, context, &regions)?;
         let buffers = compiled.program.buffers.iter().zip(regions.iter());
         let inputs = buffers.filter_map(|(buffer, region)| match (&buffer.role, region) {
             (Role::Input(i), Some(region)) if region.bytes > 0 => Some((*i, region.clone())),
             _ => None,
         });
         let inputs = inputs.filter(|(i, _)| elsewhere.inputs.iter().all(|(at, _)| at != i)).collect();
-        Ok(Recorded { epoch: context.epoch, regions, runs, inputs, blocks: Blocks::default() })
+        Ok(Recorded { epoch: context.epoch, regions, runs, sources, inputs, blocks: Blocks::default() })
     }
 
     /// Whether it is bound to the current addresses.
@@ -87,6 +96,33 @@ fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec
     }
     commands.extend(compiled.copies(context, regions, |_| true)?);
     flush(on, &mut commands, &mut runs)?;
+    Ok(runs)
+}
+
+/// Records each step by itself, and the copies at the end.
+fn lone_runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    let mut on = LogicalDevice::FIRST;
+    for (step, part) in compiled.lone_parts()? {
+        match part {
+            Part::Host(node) => {
+                runs.push(Run::Host(node.clone()));
+                runs.push(Run::Step(LoneStep::after_host(step, node, compiled, context, regions)?));
+            }
+            Part::Segment { device, steps } => {
+                on = device;
+                for own in &steps {
+                    let device = context.resolve_device(device)?;
+                    runs.push(Run::Step(LoneStep::record(step, own, compiled, context, device, regions)?));
+                }
+            }
+        }
+    }
+    let copies = compiled.copies(context, regions, |_| true)?;
+    if !copies.is_empty() {
+        let device = context.resolve_device(on)?;
+        runs.push(Run::Segment(Segment::record(device, &compiled.module, &copies)?));
+    }
     Ok(runs)
 }
 
@@ -247,10 +283,12 @@ impl Bound<'_> {
     }
 
     fn replay_once(&mut self, device: &dyn Device) -> Result<()> {
-        let Recorded { runs, regions, .. } = &mut *self.recorded;
+        let Recorded { runs, regions, sources, .. } = &mut *self.recorded;
+        let mut found = sources.check(device)?;
         for run in runs {
             match run {
                 Run::Segment(segment) => segment.replay()?,
+                Run::Step(step) => step.replay(self.compiled, device, &mut found)?,
                 Run::Host(node) => self.compiled.perform(device, regions, node)?,
             }
         }
@@ -258,11 +296,13 @@ impl Bound<'_> {
     }
 
     fn timed_once(&mut self, device: &dyn Device) -> Result<Vec<Duration>> {
-        let Recorded { runs, regions, .. } = &mut *self.recorded;
+        let Recorded { runs, regions, sources, .. } = &mut *self.recorded;
+        let mut found = sources.check(device)?;
         let mut took = Vec::new();
         for run in runs {
             match run {
                 Run::Segment(segment) => took.extend(segment.timed()?),
+                Run::Step(step) => took.extend(step.timed(self.compiled, device, &mut found)?),
                 Run::Host(node) => {
                     let start = Instant::now();
                     self.compiled.perform(device, regions, node)?;

@@ -106,6 +106,12 @@ impl Compiled {
         parts(&self.program, &self.kernels)
     }
 
+    /// Each step as a part by itself.
+    pub(super) fn lone_parts(&self) -> Result<Vec<(&Step, Part<'_>)>> {
+        let lone = |(step, kernels)| Ok((step, part(&self.program, step, kernels).map_err(Error::Internal)?));
+        self.with_kernels().map(lone).collect()
+    }
+
     /// The steps of a Program that is one Segment; `None` for any other.
     pub(super) fn only_segment(&self) -> Result<Option<Vec<DeviceStep<'_>>>> {
         let mut parts = self.parts()?;

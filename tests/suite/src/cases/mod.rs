@@ -6,6 +6,7 @@ mod checkpoints;
 mod convolution;
 mod cumulative;
 mod custom_kernels;
+mod debugging;
 mod device_arrays;
 mod dot;
 mod effects;
@@ -83,6 +84,7 @@ pub fn scenarios() -> Vec<Scenario> {
         custom_kernels::scenarios,
         kernel_ops::scenarios,
         device_arrays::scenarios,
+        debugging::scenarios,
         effects::scenarios,
         errors::scenarios,
         failures::scenarios,

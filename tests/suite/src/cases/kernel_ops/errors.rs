@@ -95,12 +95,12 @@ fn does_not_compile(stage: &Stage) -> Result<()> {
     let v = vector::<f32>("v");
     let f = function([&v]).output(&op.apply([&v])[0]).compile()?;
     let called = stage.simulator(&f)?.call(args![vec![1f32]]);
-    fails("an elementwise op", called, &["no_such_name", "broken", "3"])?;
+    fails("an elementwise op", called, &["no_such_name", "broken:3 | y = t + no_such_name;"])?;
     let source = dialect("KERNEL void k(GLOBAL_MEM f32 *y)\n{\n    y[0] = no_such_name;\n}")?;
     let op = KernelOp::new("broken", source, [&x], [&y])?.launch("k", Grid::items([&x.extent(0)]), [&y])?;
     let f = function([&v]).output(&op.apply([&v])[0]).compile()?;
     let called = stage.simulator(&f)?.call(args![vec![1f32]]);
-    fails("a kernel", called, &["no_such_name", "k", "3"])?;
+    fails("a kernel", called, &["no_such_name", "kernels:3 |     y[0] = no_such_name;"])?;
     // The Function is as it was.
     crate::stage::equal("the Function", &f.call(args![vec![1f32]])?[0], vec![2f32])
 }

@@ -1,0 +1,262 @@
+//! Debugging: a Program whose steps are recorded, launched and waited for one by one, so that an error names
+//! its step, and a NaN the first step that makes one.
+
+use super::super::device::{Command, Device, DeviceError, Module, Numerics, Recording, Region};
+use super::context::Context;
+use super::planned::Compiled;
+use super::regions::Regions;
+use super::segment::{DeviceStep, Segment};
+use crate::dtype::DType;
+use crate::error::{Error, Result, array_text};
+use crate::graph::Node;
+use crate::kernels::Scalar;
+use crate::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use crate::kernels::ops::{ABS, EQ, NE, WHERE};
+use crate::kernels::verify::Verified;
+use crate::lower::program::{BufferId, HostNode, Role, Step};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A step that is launched and waited for by itself.
+#[derive(Debug)]
+pub(super) struct LoneStep {
+    /// `None` for a host node, which has run before.
+    segment: Option<Segment>,
+    /// The kernel, and the last node that it computes.
+    name: String,
+    node: Option<usize>,
+    reads: Vec<BufferId>,
+    guards: Vec<Guard>,
+}
+
+/// The check of a buffer for NaN and infinity.
+#[derive(Debug)]
+struct Guard {
+    buffer: BufferId,
+    recording: Box<dyn Recording>,
+    found: Region,
+}
+
+/// For each buffer that is not finite, which kinds it has: NaN, infinity.
+pub(super) type Found = HashMap<BufferId, [bool; 2]>;
+
+/// The checks of what a Program reads from outside.
+#[derive(Debug, Default)]
+pub(super) struct Sources(Vec<Guard>);
+
+impl Sources {
+    /// The checks of inputs, constants and shared variables, if values are guarded.
+    pub(super) fn of(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Sources> {
+        if !context.options.nan_guard {
+            return Ok(Sources::default());
+        }
+        let buffers = compiled.program.buffers.iter().enumerate();
+        let outside = buffers.filter(|(_, buffer)| !matches!(buffer.role, Role::Temp | Role::Status));
+        let ids: Vec<BufferId> = outside.map(|(id, _)| id).collect();
+        Ok(Sources(guards(&ids, compiled, context, regions)?))
+    }
+
+    /// What is not finite before the Program runs.
+    pub(super) fn check(&mut self, device: &dyn Device) -> Result<Found> {
+        let mut found = Found::new();
+        for guard in &mut self.0 {
+            let at = guard.check(device)?;
+            found.insert(guard.buffer, at.map(|at| at.is_some()));
+        }
+        Ok(found)
+    }
+}
+
+impl LoneStep {
+    pub(super) fn record(
+        step: &Step,
+        on_device: &DeviceStep<'_>,
+        compiled: &Compiled,
+        context: &Context,
+        device: &dyn Device,
+        regions: &Regions,
+    ) -> Result<LoneStep> {
+        let command = on_device.command(regions)?;
+        let buffers = &compiled.program.buffers;
+        let node = step.writes().iter().filter_map(|&id| buffers[id].node).max();
+        let guards = match context.options.nan_guard {
+            true => guards(&step.writes(), compiled, context, regions)?,
+            false => vec![],
+        };
+        let name = step.name();
+        let segment = Segment::record(device, &compiled.module, &[command])
+            .map_err(|error| failed(compiled, &name, node, &error.to_string()))?;
+        Ok(LoneStep { segment: Some(segment), name, node, reads: step.reads(), guards })
+    }
+
+    /// The checks of a host node's results.
+    pub(super) fn after_host(
+        step: &Step,
+        node: &HostNode,
+        compiled: &Compiled,
+        context: &Context,
+        regions: &Regions,
+    ) -> Result<LoneStep> {
+        let guards = match context.options.nan_guard {
+            true => guards(&node.outputs, compiled, context, regions)?,
+            false => vec![],
+        };
+        Ok(LoneStep { segment: None, name: step.name(), node: Some(node.node), reads: step.reads(), guards })
+    }
+
+    /// Launches it and waits; `found` is what is not finite so far.
+    pub(super) fn replay(
+        &mut self,
+        compiled: &Compiled,
+        device: &dyn Device,
+        found: &mut Found,
+    ) -> Result<()> {
+        let done = match &mut self.segment {
+            Some(segment) => segment.replay().and_then(|()| Ok(device.synchronize()?)),
+            None => Ok(()),
+        };
+        self.finish(done, compiled, device, found)
+    }
+
+    /// The same; returns the duration of the launch.
+    pub(super) fn timed(
+        &mut self,
+        compiled: &Compiled,
+        device: &dyn Device,
+        found: &mut Found,
+    ) -> Result<Vec<Duration>> {
+        let times = self.segment.as_mut().map_or(Ok(vec![]), Segment::timed);
+        let (times, done) = match times {
+            Ok(times) => (times, Ok(())),
+            Err(error) => (vec![], Err(error)),
+        };
+        self.finish(done, compiled, device, found)?;
+        Ok(times)
+    }
+
+    fn finish(
+        &mut self,
+        done: Result<()>,
+        compiled: &Compiled,
+        device: &dyn Device,
+        found: &mut Found,
+    ) -> Result<()> {
+        done.map_err(|error| failed(compiled, &self.name, self.node, &error.to_string()))?;
+        let had = |kind: usize| self.reads.iter().any(|id| found.get(id).is_some_and(|kinds| kinds[kind]));
+        let had = [had(0), had(1)];
+        for guard in &mut self.guards {
+            let at = guard.check(device)?;
+            for (kind, what) in ["a NaN", "an infinity"].into_iter().enumerate() {
+                if let (Some(position), false) = (at[kind], had[kind]) {
+                    let message = made(compiled, guard.buffer, what, position, &self.reads);
+                    return Err(failed(compiled, &self.name, self.node, &message));
+                }
+            }
+            found.insert(guard.buffer, at.map(|at| at.is_some()));
+        }
+        Ok(())
+    }
+}
+
+/// An error at a step: the kernel, the node, and where it was written.
+fn failed(compiled: &Compiled, kernel: &str, node: Option<usize>, message: &str) -> Error {
+    let written: Option<&Node> = node.and_then(|node| compiled.definition.graph.nodes.get(node));
+    let op = written.map_or(kernel.to_string(), |node| node.op.label());
+    let kernel = if op == kernel { String::new() } else { format!("kernel {kernel}: ") };
+    let place = written.map_or(String::new(), Node::written_at);
+    let node = node.map_or("a copy".into(), |node| format!("#{node}"));
+    Error::Run { op, node, message: format!("{kernel}{message}{place}") }
+}
+
+/// What a step made of finite operands.
+fn made(compiled: &Compiled, buffer: BufferId, what: &str, position: u64, reads: &[BufferId]) -> String {
+    let buffers = &compiled.program.buffers;
+    let text = |id: BufferId| {
+        let shape: Vec<usize> = buffers[id].shape.iter().map(|&extent| extent as usize).collect();
+        array_text(buffers[id].dtype, &shape)
+    };
+    let mut left = position;
+    let mut at: Vec<u64> = buffers[buffer]
+        .shape
+        .iter()
+        .rev()
+        .map(|&extent| {
+            let index = left % extent.max(1);
+            left /= extent.max(1);
+            index
+        })
+        .collect();
+    at.reverse();
+    let read: Vec<String> = reads.iter().map(|&id| text(id)).collect();
+    format!(
+        "it makes {what}, first at {at:?} of {}, from operands that have none: {}",
+        text(buffer),
+        read.join(", ")
+    )
+}
+
+/// The checks of the floats among buffers.
+fn guards(ids: &[BufferId], compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Guard>> {
+    let mut guards = Vec::new();
+    for &id in ids {
+        let buffer = &compiled.program.buffers[id];
+        let Some(region) = regions.find(id).filter(|_| buffer.dtype.is_float() && !buffer.is_empty()) else {
+            continue;
+        };
+        let device = context.resolve_device(buffer.device)?;
+        let name = &device.properties().id;
+        let nest = Verified::new(nest(buffer.dtype, buffer.len()));
+        let nest = nest.map_err(|e| DeviceError::driver(name, "nan_guard", e))?;
+        let module: Arc<dyn Module> = device.compile(&[nest], Numerics::default())?;
+        let found = Region { bytes: 16, ..context.allocate(16)? };
+        let command = Command::Launch { nest: 0, args: vec![region.clone(), found.clone()] };
+        guards.push(Guard { buffer: id, recording: device.record(&module, &[command])?, found });
+    }
+    Ok(guards)
+}
+
+impl Guard {
+    /// The first positions of a NaN and of an infinity.
+    fn check(&mut self, device: &dyn Device) -> Result<[Option<u64>; 2]> {
+        self.recording.replay()?;
+        let mut bytes = [0u8; 16];
+        device.download(&self.found, &mut bytes)?;
+        let (nan, infinity) = bytes.split_at(8);
+        Ok([nan, infinity].map(|word| {
+            let at = i64::from_le_bytes(word.try_into().unwrap_or([0xff; 8]));
+            u64::try_from(at).ok().filter(|_| at != i64::MAX)
+        }))
+    }
+}
+
+/// The first positions of a NaN and of an infinity among `len` elements; `i64::MAX` where there is none.
+fn nest(dtype: DType, len: u64) -> Nest {
+    let mut block = Block::default();
+    let x = block.push(Inst::Load { operand: 0, index: vec![Index::axis(0)] });
+    let at = block.push(Inst::Axis(0));
+    let none = block.push(Inst::Const(Scalar::from_i128(DType::I64, i64::MAX.into())));
+    let nan = block.push(Inst::Op { op: NE, args: vec![x, x] });
+    let magnitude = block.push(Inst::Op { op: ABS, args: vec![x] });
+    let infinity = block.push(Inst::Const(Scalar::from_f64(dtype, f64::INFINITY)));
+    let infinite = block.push(Inst::Op { op: EQ, args: vec![magnitude, infinity] });
+    let folds = [nan, infinite].map(|is| {
+        let value = block.push(Inst::Op { op: WHERE, args: vec![is, at, none] });
+        FoldOf { fold: Fold::Min, value, index: None }
+    });
+    let reduce = Phase { kind: PhaseKind::Reduce, block, folds: folds.to_vec(), stores: vec![] };
+    let mut block = Block::default();
+    let stores = [0, 1].map(|fold| {
+        let value = block.push(Inst::Folded { phase: 0, fold });
+        Store { operand: 1, index: vec![Index::constant(fold as i64)], value, when: None, add: false }
+    });
+    let point = Phase { kind: PhaseKind::Point, block, folds: vec![], stores: stores.to_vec() };
+    let operand = |dtype, len, written| Operand::contiguous(dtype, &[len], written);
+    Nest {
+        name: "not finite".into(),
+        axes: vec![len],
+        grid: 0,
+        operands: vec![operand(dtype, len, false), operand(DType::I64, 2, true)],
+        phases: vec![reduce, point],
+    }
+}
