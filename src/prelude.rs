@@ -20,11 +20,11 @@ pub use crate::ops::{arange, arange_between, eye, full, full_like, linspace, one
 pub use crate::ops::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
 pub use crate::ops::{categorical_crossentropy, log_softmax, range, softmax, where_};
 pub use crate::ops::{concatenate, stack};
-pub use crate::ops::{consider_constant, grad_clip, zero_grad};
+pub use crate::ops::{consider_constant, grad_clip, transfer, zero_grad};
 pub use crate::optimizers::{Adam, RmsProp, adam, clip_norm, momentum, nesterov, rmsprop, sgd};
 pub use crate::rehost::{
     Backend, DeviceArray, DeviceView, Keep, MethodHandle, Open, Options, Probe, Profile,
 };
-pub use crate::rehost::{Simulator, Sizes, Tuned};
+pub use crate::rehost::{ContextSimulator, Simulator, Sizes, Tuned, contexts};
 pub use crate::{DType, Selector, Value, args, device, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};

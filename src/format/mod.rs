@@ -5,6 +5,7 @@
 //! GRAPH    tables of graphs, ops, functions, shared variables
 //! TENSORS  raw little-endian elements, each tensor at a multiple of 64 bytes
 //! CALL_OPTIONS  options of Functions for arguments and outputs; if there are any
+//! CONTEXTS  contexts of shared variables; if there are any
 //! SIMULATOR  options of a Simulator; if one was saved. The other sections hold its methods and values
 //! PADDING  zeros; only with graphs of some 50,000 nodes and more
 //! ```
@@ -21,6 +22,7 @@
 mod call_options;
 mod codec;
 mod container;
+mod contexts_section;
 mod decode;
 mod encode;
 mod serde_impls;
@@ -70,7 +72,9 @@ fn with_sections<T>(
     let encoded = encode::encode(bundle, registry)?;
     let known = Contents::Known(&encoded.tensors, &encoded.cells);
     let options = call_options::encode(bundle);
-    let decoded = decoded(&encoded.tables, &known, options.as_deref(), registry, Budget::new(u64::MAX));
+    let contexts = contexts_section::encode(bundle)?;
+    let optional = [options.as_deref(), contexts.as_deref()];
+    let decoded = decoded(&encoded.tables, &known, optional, registry, Budget::new(u64::MAX));
     let used = match decoded {
         Ok((_, budget)) => budget.used(),
         Err(Error::Format { message, .. }) => {
@@ -89,6 +93,7 @@ fn with_sections<T>(
     }
     let mut sections = vec![Section::new(container::GRAPH, &encoded.tables), tensors];
     sections.extend(options.as_ref().map(|bytes| Section::new(call_options::CALL_OPTIONS, bytes)));
+    sections.extend(contexts.as_ref().map(|bytes| Section::new(contexts_section::CONTEXTS, bytes)));
     sections.extend(further);
     let missing = least_length(used).saturating_sub(container::length(&sections) as u64);
     if missing > 0 {
@@ -136,8 +141,9 @@ pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bu
     let sections = container::read(bytes).map_err(fail)?;
     let tables = sections.get(container::GRAPH).map_err(fail)?;
     let tensors = sections.get(container::TENSORS).map_err(fail)?;
-    let options = sections.get(call_options::CALL_OPTIONS).ok();
-    let decoded = decoded(tables, &Contents::File(tensors), options, registry, budget(bytes.len()));
+    let optional =
+        [call_options::CALL_OPTIONS, contexts_section::CONTEXTS].map(|kind| sections.get(kind).ok());
+    let decoded = decoded(tables, &Contents::File(tensors), optional, registry, budget(bytes.len()));
     decoded.map(|(bundle, _)| bundle).map_err(|error| match error {
         Error::Format { message, .. } => fail(message),
         // Lack of memory is not an error of the file.
@@ -146,17 +152,20 @@ pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bu
     })
 }
 
-/// Decodes tables and call options to a Bundle; also returns the remaining memory budget.
+/// Decodes tables, call options and contexts to a Bundle; also returns the remaining memory budget.
 fn decoded(
     tables: &[u8],
     contents: &Contents,
-    options: Option<&[u8]>,
+    [options, contexts]: [Option<&[u8]>; 2],
     registry: &Registry,
     budget: Budget,
 ) -> Result<(Bundle, Budget)> {
     let (mut bundle, mut budget) = decode::decode(tables, contents, registry, budget)?;
     if let Some(options) = options {
         call_options::decode(options, &mut bundle, &mut budget)?;
+    }
+    if let Some(contexts) = contexts {
+        budget = contexts_section::decode(contexts, &bundle, budget)?;
     }
     Ok((bundle, budget))
 }

@@ -271,7 +271,9 @@ impl Function {
         let values = self.inner.state.snapshot()?;
         let cells = self.inner.cells.iter().zip(values).map(|(cell, (value, _))| {
             let id = crate::graph::fresh_id();
-            Ok(Arc::new(Cell::new(id, cell.name(), cell.ty().clone(), &value, None)?))
+            let copy = Cell::new(id, cell.name(), cell.ty().clone(), &value, None)?;
+            copy.set_context(cell.context().as_deref());
+            Ok(Arc::new(copy))
         });
         Ok(self.over(cells.collect::<Result<_>>()?))
     }

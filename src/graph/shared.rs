@@ -36,6 +36,8 @@ pub struct Cell {
     /// Whether it was saved while a Simulator held a newer value.
     saved_behind: AtomicBool,
     default_update: Mutex<Option<DefaultUpdate>>,
+    /// The name of the context that is to hold it: a hint.
+    context: Mutex<Option<Arc<str>>>,
 }
 
 /// A cell's value. The embedded host device binds `memory` directly, so a Function's call copies no state.
@@ -57,7 +59,18 @@ impl Cell {
         let state = Lock::new(CellState { memory, shape: value.shape().to_vec() });
         let (version, ahead, saved_behind) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicBool::new(false));
         let default_update = Mutex::new(default_update);
-        Ok(Cell { id, name: name.into(), ty, state, version, ahead, saved_behind, default_update })
+        let (name, context) = (name.into(), Mutex::default());
+        Ok(Cell { id, name, ty, state, version, ahead, saved_behind, default_update, context })
+    }
+
+    /// The name of the context that is to hold it: see [`SharedVariable::on`].
+    pub fn context(&self) -> Option<Arc<str>> {
+        self.context.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the name of the context that is to hold it.
+    pub(crate) fn set_context(&self, name: Option<&str>) {
+        *self.context.lock().unwrap_or_else(PoisonError::into_inner) = name.map(Into::into);
     }
 
     /// The identity that files keep.
@@ -262,6 +275,17 @@ impl SharedVariable {
     ) -> SharedVariable {
         if let Kind::Shared(cell) = self.variable.kind() {
             *cell.default_update.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(update));
+        }
+        self
+    }
+
+    /// The same shared variable, to live in the memory of a context of this name, which is given when a
+    /// Function is re-hosted: see [`contexts`](crate::rehost::contexts). A hint, which other backends ignore;
+    /// files hold it.
+    #[must_use]
+    pub fn on(self, context: &str) -> SharedVariable {
+        if let Kind::Shared(cell) = self.variable.kind() {
+            cell.set_context(Some(context));
         }
         self
     }

@@ -51,6 +51,7 @@ mod statistics;
 mod subtensor;
 mod sum_like;
 mod tensor_methods;
+mod transfer;
 mod unique;
 mod unknown;
 mod windows;
@@ -97,6 +98,7 @@ pub use special::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_
 pub use specify_shape::{EqualExtents, SpecifyShape};
 pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
 pub use sum_like::SumLike;
+pub use transfer::{Transfer, transfer};
 pub use unique::{Unique, UniqueOp};
 pub(crate) use unknown::UnknownOp;
 pub use windows::{WindowSum, Windows};
@@ -321,7 +323,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
 }
 
 /// The methods of Variables, by family.
-pub fn methods() -> [(&'static str, &'static [Method]); 16] {
+pub fn methods() -> [(&'static str, &'static [Method]); 17] {
     [
         ("elementwise functions", functions::METHODS),
         ("reductions", statistics::METHODS),
@@ -339,6 +341,7 @@ pub fn methods() -> [(&'static str, &'static [Method]); 16] {
         ("windows and pooling", pool::METHODS),
         ("while it runs", assert::METHODS),
         ("while it runs", print::METHODS),
+        ("contexts", transfer::METHODS),
     ]
 }
 

@@ -89,6 +89,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         let (lower, transposed) = (a.int("lower")? != 0, a.int("transposed")? != 0);
         Ok(Arc::new(SolveTriangular { lower, transposed, unit_diagonal: a.int("unit_diagonal")? != 0 }))
     }),
+    ("transfer", 1, |a| Ok(Arc::new(Transfer { to: a.text("to")?.into() }))),
     ("kernel", 1, |a| kernel_op::decode(a, a.kernels)),
     ("det", 1, |_| Ok(Arc::new(Det))),
     ("slogdet", 1, |_| Ok(Arc::new(SlogDet))),

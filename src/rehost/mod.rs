@@ -17,6 +17,7 @@
 //! - `engine`: executes Programs: state, arena, recordings.
 
 mod commit;
+mod contexts;
 pub mod cost;
 mod dependences;
 mod device_view;
@@ -30,6 +31,7 @@ mod simulator;
 pub mod verify;
 
 pub use crate::lower::program;
+pub use contexts::{ContextMethod, ContextSimulator, Contexts, contexts};
 pub use device_view::DeviceView;
 pub use engine::{DeviceArray, PoolReport};
 pub(crate) use engine::{Engine, Fed, Loop, StateBinding, Twins};

@@ -158,9 +158,23 @@ pub fn verify(
     Ok(done)
 }
 
+/// The arguments of one iteration: sequences as their slices.
+pub(crate) fn slices_at(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Arg>> {
+    let sliced = |(position, arg): (usize, &Arg)| match arg {
+        Arg::Each(_) => slice_at(function, position, arg, step).map(Arg::Value),
+        other => Ok(other.clone()),
+    };
+    given.iter().enumerate().map(sliced).collect()
+}
+
 /// The arguments of one iteration, as host values.
 fn at_step(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Value>> {
-    let one = |(position, arg): (usize, &Arg)| match arg {
+    given.iter().enumerate().map(|(position, arg)| slice_at(function, position, arg, step)).collect()
+}
+
+/// An argument of one iteration.
+fn slice_at(function: &Function, position: usize, arg: &Arg, step: u64) -> Result<Value> {
+    match arg {
         Arg::Value(value) => Ok(value.clone()),
         Arg::Device(array) => array.to_value(),
         Arg::Borrowed(array) => array.to_value(),
@@ -173,8 +187,7 @@ fn at_step(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Value>> 
             let first = sequence.offset() as isize + step as isize * sequence.strides()[0];
             sequence.view_as(&sequence.shape()[1..], &sequence.strides()[1..], first as usize)
         }
-    };
-    given.iter().enumerate().map(one).collect()
+    }
 }
 
 fn as_args(values: &[Value]) -> Args {

@@ -31,6 +31,7 @@ pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
 pub use probe::{Probe, Probed};
 pub use profile::{KernelTime, Profile};
 pub use sync::Keep;
+pub(crate) use sync::sync_all_to_parent;
 pub use typed::{Typed, TypedArray, TypedTuple};
 
 use super::Options;

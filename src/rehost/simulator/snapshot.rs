@@ -81,6 +81,7 @@ impl Simulator {
                     Entry::Vacant(place) => {
                         let (value, ty) = (self.engine.read_state(state)?, parent.ty().clone());
                         let copy = Cell::new(parent.id(), parent.name(), ty, &value, None)?;
+                        copy.set_context(parent.context().as_deref());
                         place.insert(Arc::new(copy)).clone()
                     }
                 });

@@ -3,6 +3,7 @@
 mod advanced;
 mod cast;
 mod checkpoints;
+mod contexts;
 mod convolution;
 mod cumulative;
 mod custom_kernels;
@@ -84,6 +85,7 @@ pub fn scenarios() -> Vec<Scenario> {
         custom_kernels::scenarios,
         kernel_ops::scenarios,
         device_arrays::scenarios,
+        contexts::scenarios,
         debugging::scenarios,
         effects::scenarios,
         errors::scenarios,

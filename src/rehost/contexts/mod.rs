@@ -1,0 +1,78 @@
+//! Contexts: one Function on several devices, each of which has a name.
+//!
+//! A Function says where values live by hints: [`SharedVariable::on`](crate::graph::SharedVariable::on) and
+//! [`transfer`](crate::ops::transfer). [`contexts`] names the devices, when the Function is re-hosted. A node
+//! runs where the first of its operands lives that lives somewhere; other operands are transferred. The
+//! Function is cut into stages, each of which runs on one device, as a method of that device's
+//! [`Simulator`](super::Simulator): stages that do not depend on each other run at once.
+//!
+//! - `placement`: from hints to a device for each node; `stages`: the cut;
+//! - `simulator`: [`ContextSimulator`], which runs the stages.
+
+mod placement;
+mod simulator;
+mod stages;
+
+pub use simulator::{ContextMethod, ContextSimulator};
+
+use super::Backend;
+use super::device::{Device, Options};
+use crate::error::{Error, Result};
+use crate::function::Function;
+use std::sync::Arc;
+use workalike_device::Open;
+
+/// Devices by name, for [`Function::optimize`]: made by [`contexts`].
+#[derive(Debug)]
+pub struct Contexts<O> {
+    list: Vec<(String, O)>,
+    options: Options,
+}
+
+/// Names devices as the contexts of a Function: Theano's `contexts=dev0->cuda0;dev1->cuda1`. The first one
+/// holds what has no hint. Devices of several types are boxed: `Box<dyn Open>`.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let x = matrix::<f32>("x");
+/// let (v, w) = (shared("v", array![[1f32, 2.0]]), shared("w", array![[3f32], [4.0]]).on("dev1"));
+/// let h = x.dot(&v); // on dev0, like v
+/// let y = transfer(h, "dev1").dot(&w); // on dev1
+/// let f = function([&x]).output(&y).update(&w, &*w + 1.0).compile()?;
+/// let devices: [(&str, Box<dyn Open>); 2] = [("dev0", Box::new(Host::auto())), ("dev1", Box::new(Host::threads(1)))];
+/// let mut sim = f.optimize(contexts(devices))?;
+/// assert_eq!(sim.call(args![array![[10f32]]])?[0].to_vec::<f32>()?, [110.0]);
+/// assert_eq!(sim.get_value("w")?.to_vec::<f32>()?, [4.0, 5.0]);
+/// assert_eq!(sim.context_of("w")?, "dev1");
+/// sim.sync_to_parent()?;
+/// assert_eq!(w.get_value()?.to_vec::<f32>()?, [4.0, 5.0]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+pub fn contexts<'n, O: Open>(devices: impl IntoIterator<Item = (&'n str, O)>) -> Contexts<O> {
+    let list: Vec<(String, O)> = devices.into_iter().map(|(name, device)| (name.into(), device)).collect();
+    let options = list.first().map_or(Options::default(), |(_, device)| device.options());
+    Contexts { list, options }
+}
+
+impl<O: Open> Backend for Contexts<O> {
+    type Simulator = ContextSimulator;
+
+    /// # Errors
+    /// If there are no contexts, two have one name, a device is missing, or the Function names a context that
+    /// is not among them.
+    fn rehost(&self, function: &Function) -> Result<ContextSimulator> {
+        let mut devices: Vec<(String, Arc<dyn Device>)> = Vec::with_capacity(self.list.len());
+        for (name, device) in &self.list {
+            if devices.iter().any(|(known, _)| known == name) {
+                return Err(Error::mismatch("contexts", "names that differ", format!("{name} twice")));
+            }
+            devices.push((name.clone(), device.open()?));
+        }
+        if devices.is_empty() {
+            return Err(Error::mismatch("contexts", "at least one device", "none"));
+        }
+        let mut simulator = ContextSimulator::new(devices, self.options);
+        simulator.add_method(function.name(), function)?;
+        Ok(simulator)
+    }
+}
