@@ -229,6 +229,7 @@ fn table() -> Vec<Entry> {
     well!(unique, x.unique().values);
     ill!(assert, x.assert(constant(vec![false]), "m"));
     well!(print, x.print("x"));
+    well!(transfer, x.transfer("dev1"));
     // Products.
     ill!(matmul, x.matmul(&y));
     ill!(tensordot, x.tensordot(&y, 1));
@@ -359,7 +360,7 @@ fn the_table_has_every_method_and_function() {
     let all: HashSet<&str> = list.iter().map(|e| e.name).collect();
     let refused: HashSet<&str> = list.iter().filter(|e| e.ill_typed).map(|e| e.name).collect();
     // No argument of these is refused.
-    let always_fit = ["cast", "print"];
+    let always_fit = ["cast", "print", "transfer"];
     let methods = methods().into_iter().flat_map(|(_, methods)| methods);
     let mut missing: Vec<String> = methods
         .filter(|m| {

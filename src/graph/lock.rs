@@ -218,7 +218,8 @@ mod tests {
             std::thread::scope(|scope| {
                 let held = lock.lock().unwrap();
                 scope.spawn(|| *lock.lock().unwrap() = round);
-                while lock.waiting.load(Relaxed) == 0 {
+                // Until it is next.
+                while lock.waiting.load(Relaxed) == 0 || lock.turn.try_lock().is_ok() {
                     std::thread::yield_now();
                 }
                 drop(held);

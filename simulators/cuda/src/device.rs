@@ -8,7 +8,7 @@ use crate::matmul::{self, Products};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
-use crate::{nvrtc, preflight, recording};
+use crate::{nvrtc, peer, preflight, recording};
 use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction};
 use std::any::Any;
@@ -186,6 +186,14 @@ impl Device for CudaDevice {
         // SAFETY: both regions lie in memory of this queue, whose size fits usize.
         unsafe { sys::cuMemcpyDtoDAsync_v2(to, from, source.bytes as usize, self.queue.stream.cu_stream()) }
             .or_driver(self.id(), "cuMemcpyDtoDAsync")
+    }
+
+    fn copy_from_peer(&self, source: &Region, target: &Region) -> DeviceResult<bool> {
+        if source.bytes != target.bytes {
+            let message = format!("{} bytes to {}", source.bytes, target.bytes);
+            return Err(DeviceError::driver(self.id(), "copy_from_peer", message));
+        }
+        peer::copy(&self.queue, source, target)
     }
 
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {

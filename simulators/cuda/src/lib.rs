@@ -18,6 +18,7 @@
 //! | `context` | one context per device and process; a stream in it |
 //! | `device` | the engine's `Device`, made of the modules below |
 //! | `memory` | allocations in stream order, regions to addresses |
+//! | `peer` | copies between two streams, of one GPU or of two |
 //! | `staging` | copies between host and device through pinned memory |
 //! | `pinned` | host memory for results, which the device copies to directly |
 //! | `nvrtc` | generated source to loaded kernels, cached on disk |
@@ -52,6 +53,7 @@ mod matmul;
 mod memory;
 mod nvrtc;
 mod order;
+mod peer;
 mod pinned;
 mod preflight;
 mod product;

@@ -99,6 +99,11 @@ impl CudaMemory {
         Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
     }
 
+    /// The stream in whose order it is used.
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.queue
+    }
+
     /// The address.
     pub(crate) fn pointer(&self) -> CUdeviceptr {
         self.pointer

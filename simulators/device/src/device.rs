@@ -130,6 +130,12 @@ pub trait Device: Send + Sync + Debug {
     }
     /// Enqueues a copy. Sizes must be equal, and the regions must not overlap.
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()>;
+    /// Enqueues a copy from memory of another stream or another device, in the order of both streams; `false`
+    /// if there is no such copy, and the host has to make it. Sizes must be equal.
+    fn copy_from_peer(&self, source: &Region, target: &Region) -> DeviceResult<bool> {
+        let _ = (source, target);
+        Ok(false)
+    }
     /// Compiles Nests in one translation unit. Caches distinguish `numerics`.
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>>;
     /// Binds and records a Segment. Makes handles and first launches that recording needs, without visible

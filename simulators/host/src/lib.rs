@@ -165,6 +165,14 @@ impl Device for HostDevice {
         download(self, source, target)
     }
 
+    /// All main memory is one.
+    fn copy_from_peer(&self, source: &Region, target: &Region) -> DeviceResult<bool> {
+        match HostMemory::of(source.memory.as_ref()) {
+            None => Ok(false),
+            Some(_) => self.copy(source, target).map(|()| true),
+        }
+    }
+
     fn native(&self) -> Option<NativeDevice> {
         Some(NativeDevice::Host)
     }

@@ -59,7 +59,7 @@ fn it_comes_back_from_its_attributes() {
     for allowed in [false, true] {
         let back = decoded(&attributes, allowed).unwrap();
         assert_eq!((back.attributes(), back.label()), (attributes.clone(), "all".into()));
-        assert_eq!(back.as_any().downcast_ref::<Kernel>().unwrap().is_allowed(), allowed);
+        assert!(format!("{back:?}").contains(&format!("allowed: {allowed}")));
     }
     let (x, y) = (vector::<f32>("x"), vector::<f32>("x").named("y"));
     let elementwise = KernelOp::elementwise("e", [&x], [(&x + 1.0).named("y")], "y = x + 1").unwrap();

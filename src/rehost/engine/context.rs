@@ -103,6 +103,20 @@ impl Context {
         Ok(array)
     }
 
+    /// A copy of an array of another stream or device, in memory of the pool; `None` if only the host can make
+    /// it.
+    pub(crate) fn copy_of_peer(&self, from: &DeviceArray) -> Result<Option<DeviceArray>> {
+        let bytes = super::tap::size(from.dtype(), from.shape());
+        let mut copy = DeviceArray::lent(&self.device, self.pool.take(bytes)?, from.dtype(), from.shape());
+        let source = Region { bytes, ..from.region().clone() };
+        if bytes > 0 && !self.device.copy_from_peer(&source, &Region { bytes, ..copy.region.clone() })? {
+            return Ok(None);
+        }
+        copy.bounds.clone_from(&from.bounds);
+        copy.outcomes.clone_from(&from.outcomes);
+        Ok(Some(copy))
+    }
+
     /// Words that are 0, from which status words are cleared in stream order, without waiting.
     pub(super) fn zero(&self) -> Result<Region> {
         if let Some(zero) = self.zero.get() {

@@ -340,14 +340,18 @@ impl Simulator {
         Ok((constant, each))
     }
 
-    /// An array as it is, if it is on this Simulator's stream of work; otherwise copied by way of the host.
+    /// An array as it is, if it is on this Simulator's stream of work; otherwise a copy, by way of the host
+    /// where the devices cannot make it themselves.
     fn lent(&self, array: DeviceArray, unchecked: bool) -> Result<Fed> {
         if !unchecked {
             array.check()?;
         }
         match array.is_on(self.engine.device()) {
             true => Ok(Fed::Device(array)),
-            false => Ok(Fed::Host(array.to_value()?)),
+            false => match self.engine.context().copy_of_peer(&array)? {
+                Some(copy) => Ok(Fed::Device(copy)),
+                None => Ok(Fed::Host(array.to_value()?)),
+            },
         }
     }
 }

@@ -5,6 +5,7 @@
 mod convolutions;
 mod device;
 mod epilogues;
+mod foreign;
 mod products;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         ("device", device::transfers::TESTS, &no_device),
         ("device", device::matmul::TESTS, &no_products),
         ("epilogues", epilogues::TESTS, &no_products),
+        ("foreign", foreign::TESTS, &no_device),
         ("products", products::TESTS, &no_products),
     ];
     let trials = groups

@@ -209,7 +209,7 @@ fn one_device(stage: &Stage) -> Result<()> {
         let w = shared("w", vec![1f32; 4]);
         let w = if hints { w.on("dev1") } else { w };
         let y = (&x * &*w).exp();
-        let y = if hints { transfer(&transfer(&y, "dev0"), "dev7") } else { y };
+        let y = if hints { transfer(transfer(&y, "dev0"), "dev7") } else { y };
         function([&x]).output((&y + 1.0).sum(..)).update(&w, &*w + &y).compile()
     };
     let plan = |f: &Function| stage.simulator(f)?.plan(args![vec![0.5f32; 4]]);
