@@ -259,6 +259,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("take_mode", "numpy.take with mode="),
     ("topk", "Theano topk"),
     ("topk_both", "Theano topk_and_argtopk"),
+    ("transfer", "Theano Variable.transfer, jax.device_put"),
     ("trigamma", "scipy.special.polygamma(1, x)"),
     ("trunc_divide", "C's integer division"),
     ("xlogx", "Theano xlogx"),
