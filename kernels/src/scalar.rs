@@ -12,6 +12,30 @@ pub struct Scalar {
     bits: u64,
 }
 
+macro_rules! from_numbers {
+    ($($t:ty => $dtype:ident as $bits:expr),* $(,)?) => { $(impl From<$t> for Scalar {
+        fn from(number: $t) -> Scalar {
+            let bits: fn($t) -> u64 = $bits;
+            Scalar { dtype: DType::$dtype, bits: bits(number) }
+        }
+    })* };
+}
+from_numbers!(
+    bool => Bool as |x| u64::from(x),
+    i8 => I8 as |x| u64::from(x.cast_unsigned()),
+    i16 => I16 as |x| u64::from(x.cast_unsigned()),
+    i32 => I32 as |x| u64::from(x.cast_unsigned()),
+    i64 => I64 as i64::cast_unsigned,
+    u8 => U8 as u64::from,
+    u16 => U16 as u64::from,
+    u32 => U32 as u64::from,
+    u64 => U64 as |x| x,
+    f16 => F16 as |x| u64::from(x.to_bits()),
+    bf16 => BF16 as |x| u64::from(x.to_bits()),
+    f32 => F32 as |x| u64::from(x.to_bits()),
+    f64 => F64 as f64::to_bits,
+);
+
 impl Scalar {
     /// The value converted as C would: floats truncate toward zero into integers, out of range saturates.
     pub fn from_f64(dtype: DType, value: f64) -> Scalar {

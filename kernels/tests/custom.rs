@@ -129,6 +129,8 @@ fn is_snapshot(name: &str, text: &str) -> bool {
 #[test]
 fn texts_are_what_the_files_say() {
     let dialect = Source::new(Language::Dialect, TEXT, &[("y", DType::F16)]).unwrap();
+    let dialect = dialect.constant("table", &[0.1f32, -3.0]).unwrap();
+    let dialect = dialect.constant("limits", &[i64::MIN, 7]).unwrap();
     let raw = "__global__ void raw(float *x, int n)\n{\n    x[threadIdx.x] += n;\n}\n";
     let raw = Source::new(Language::CudaCpp, raw, &[]).unwrap();
     let mut differing = Vec::new();
@@ -213,6 +215,23 @@ fn functions_in_nests_are_printed_and_checked() {
     assert!(refused(&[("x y", DType::F32)], 0).contains("`x y`"));
     assert!(refused(&[("y", DType::F32)], 0).contains("two Variables are called y"));
     assert!(refused(&[("x", DType::F32)], 1).contains("result 1 of 1"));
+}
+
+#[test]
+fn constants_are_checked() {
+    let source = || Source::dialect("KERNEL void k(GLOBAL_MEM f32 *x) {}").unwrap();
+    let words = |refused: Result<Source, SourceError>| refused.unwrap_err().message;
+    assert!(words(source().constant("a b", &[1f32])).contains("a name of C"));
+    assert!(words(source().constant("a", &[1f32]).unwrap().constant("a", &[1i32])).contains("not taken"));
+    assert!(words(source().constant("a", &[] as &[f32])).contains("found none"));
+    assert!(words(source().constant("a", &[f32::INFINITY])).contains("finite"));
+    assert!(words(source().constant("a", &[half::f16::ONE])).contains("found float16"));
+    let mixed = [Scalar::from(1f32), Scalar::from(1i32)];
+    assert!(words(source().constant("a", &mixed)).contains("one dtype"));
+    let text = source().constant("a", &[true, false]).unwrap().constant("b", &[u64::MAX]).unwrap();
+    let text = text.printed(&target(Dialect::OpenClC)).unwrap();
+    assert!(text.contains("__constant unsigned char a[2] = {1, 0};"), "{text}");
+    assert!(text.contains("__constant unsigned long b[1] = {18446744073709551615UL};"), "{text}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Compiled sources, their kernels, and launches.
 
 use super::args::{Argument, HostArray, Store};
+use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::custom::{
     CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source, fitted,
@@ -12,6 +13,7 @@ use crate::rehost::DeviceArray;
 use crate::rehost::device::{
     Command, Device, DeviceError, Module as Compiled, Numerics, Recording, Region, Target,
 };
+use crate::value::checked_len;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,6 +69,24 @@ impl Module {
         };
         let (module, signature) = (self.clone(), signature.clone());
         Ok(RawKernel { module, signature, of: None, recent: Arc::default() })
+    }
+
+    /// A variable of the text, as an array: CUDA's `__device__` and `__constant__` variables (PyCUDA's
+    /// `get_global`). All Modules of one text on one GPU share it. OpenCL has no such variables: a
+    /// [`Source::constant`] serves both languages, and an array that is passed.
+    ///
+    /// # Errors
+    /// If the language has no such variables, there is none of this name, or its size is another one.
+    pub fn global(&self, name: &str, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
+        let (source, operands, calls) = (self.source.clone(), vec![], vec![]);
+        let op = CustomLaunch { source, operands, calls, initialized: true };
+        let memory = self.device.global(&op, name)?;
+        let (found, bytes) = (memory.bytes(), checked_len(shape, dtype)? * dtype.size());
+        if found != bytes as u64 {
+            let what = format!("variable {name} of a module");
+            return Err(Error::mismatch(what, format!("{found} bytes"), format!("{bytes} bytes")));
+        }
+        Ok(DeviceArray::adopted(&self.device, memory, 0, dtype, shape))
     }
 
     /// A kernel of one that is made from expressions and called `name`. The user does not know the last `own`

@@ -21,7 +21,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-fn is_identifier(name: &str) -> bool {
+pub(super) fn is_identifier(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.chars().all(letters) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
 }

@@ -1,9 +1,11 @@
 //! The text of a source for a device.
 
 use super::dialect;
+use super::function::is_identifier;
 use super::signature::{KernelText, ParamKind, ParamText, Signature, SourceError, code_of, kernels};
 use crate::dtype::DType;
-use crate::print::{Dialect, Target};
+use crate::print::{Dialect, Target, expr};
+use crate::scalar::Scalar;
 use std::ops::Range;
 
 /// The language of a source.
@@ -24,6 +26,8 @@ pub struct Source {
     text: String,
     /// Dtypes by the name of a type parameter.
     types: Vec<(String, DType)>,
+    /// Arrays of numbers in constant memory, by name.
+    constants: Vec<(String, Vec<Scalar>)>,
     kernels: Vec<KernelText>,
 }
 
@@ -60,7 +64,7 @@ impl Source {
         if kernels.is_empty() {
             return refuse("expected a kernel: KERNEL void name(..) {..}, found none");
         }
-        Ok(Source { language, text, types, kernels })
+        Ok(Source { language, text, types, constants: vec![], kernels })
     }
 
     /// A text in the dialect, which compiles for OpenCL and CUDA. See [`Source::new`].
@@ -69,6 +73,53 @@ impl Source {
     /// As [`Source::new`].
     pub fn dialect(text: impl Into<String>) -> Result<Source, SourceError> {
         Source::new(Language::Dialect, text, &[])
+    }
+
+    /// With an array of numbers in constant memory, which every kernel of the text can read by this name
+    /// (CUDA has room for 64 KiB). Its elements are a part of the compiled text.
+    ///
+    /// # Errors
+    /// If the name is none of C or is taken, there are no numbers, or they differ in dtype or are halves.
+    pub fn constant<T: Into<Scalar> + Copy>(
+        mut self,
+        name: &str,
+        numbers: &[T],
+    ) -> Result<Source, SourceError> {
+        let numbers: Vec<Scalar> = numbers.iter().map(|&number| number.into()).collect();
+        let refuse = |message: String| Err(SourceError { line: 1, message });
+        let Some(dtype) = numbers.first().map(|number| number.dtype()) else {
+            return refuse(format!("constant {name}: expected numbers, found none"));
+        };
+        if !is_identifier(name) || self.constants.iter().any(|(known, _)| known == name) {
+            return refuse(format!("constant {name}: expected a name of C that is not taken"));
+        }
+        if numbers.iter().any(|number| !number.to_f64().is_finite()) {
+            return refuse(format!("constant {name}: expected finite numbers"));
+        }
+        if dtype.is_half() || numbers.iter().any(|number| number.dtype() != dtype) {
+            return refuse(format!(
+                "constant {name}: expected numbers of one dtype that C has, found {dtype}"
+            ));
+        }
+        self.constants.push((name.into(), numbers));
+        Ok(self)
+    }
+
+    /// The arrays in constant memory.
+    pub fn constants(&self) -> &[(String, Vec<Scalar>)] {
+        &self.constants
+    }
+
+    /// The definitions of the arrays in constant memory.
+    fn definitions(&self, dialect: Dialect) -> String {
+        let space = if dialect == Dialect::OpenClC { "__constant" } else { "__constant__" };
+        let definition = |(name, numbers): &(String, Vec<Scalar>)| {
+            let dtype = numbers.first().map_or(DType::U8, |number| number.dtype());
+            let element = if dtype == DType::Bool { "unsigned char" } else { c_type(dialect, dtype) };
+            let list: Vec<String> = numbers.iter().map(|number| c_number(dialect, *number)).collect();
+            format!("{space} {element} {name}[{}] = {{{}}};\n", numbers.len(), list.join(", "))
+        };
+        self.constants.iter().map(definition).collect()
     }
 
     /// The language.
@@ -159,18 +210,52 @@ impl Source {
         const LINE: &str = "#line 1 \"kernels\"\n";
         const LOCAL: &str = "extern __shared__ __align__(16) unsigned char workalike_local[];\n";
         let cuda = target.dialect == Dialect::CudaCpp;
+        let definitions = self.definitions(target.dialect);
         match self.language {
             Language::Dialect => {
                 // libgpuarray's header of the same keywords.
                 let text = text.replace("#include \"cluda.h\"", "");
                 let head = dialect::head(target, &self.text, &self.types);
-                format!("{head}{}{LINE}{text}\n", if cuda { LOCAL } else { "" })
+                format!("{head}{definitions}{}{LINE}{text}\n", if cuda { LOCAL } else { "" })
             }
             Language::CudaCpp if !self.text.contains("extern \"C\"") => {
-                format!("extern \"C\" {{\n{LINE}{text}\n}}\n")
+                format!("{definitions}extern \"C\" {{\n{LINE}{text}\n}}\n")
             }
-            _ => format!("{LINE}{text}\n"),
+            _ => format!("{definitions}{LINE}{text}\n"),
         }
+    }
+}
+
+/// The type of a dtype in plain C, since texts in one language have none of the dialect's names.
+fn c_type(dialect: Dialect, dtype: DType) -> &'static str {
+    match dtype {
+        DType::I8 => "signed char",
+        DType::U8 | DType::Bool => "unsigned char",
+        DType::I16 => "short",
+        DType::U16 | DType::F16 | DType::BF16 => "unsigned short",
+        DType::I32 => "int",
+        DType::U32 => "unsigned int",
+        DType::I64 if dialect == Dialect::OpenClC => "long",
+        DType::U64 if dialect == Dialect::OpenClC => "unsigned long",
+        DType::I64 => "long long",
+        DType::U64 => "unsigned long long",
+        DType::F32 => "float",
+        DType::F64 => "double",
+    }
+}
+
+/// A finite number in plain C.
+fn c_number(dialect: Dialect, number: Scalar) -> String {
+    let long = if dialect == Dialect::OpenClC { "L" } else { "LL" };
+    let value = number.to_i128();
+    match number.dtype() {
+        dtype if dtype.is_float() => expr::literal(dialect, number),
+        DType::I64 if value == i128::from(i64::MIN) => format!("(-{}{long} - 1)", i64::MAX),
+        DType::I32 if value == i128::from(i32::MIN) => format!("(-{} - 1)", i32::MAX),
+        DType::I64 => format!("{value}{long}"),
+        DType::U64 => format!("{value}U{long}"),
+        DType::U32 => format!("{value}u"),
+        _ => value.to_string(),
     }
 }
 

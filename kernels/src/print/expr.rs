@@ -10,7 +10,7 @@ use crate::ops::{Body, CForm, ScalarOp};
 use crate::scalar::Scalar;
 
 /// A constant that can stand as an operand of any operator.
-pub(super) fn literal(dialect: Dialect, value: Scalar) -> String {
+pub(crate) fn literal(dialect: Dialect, value: Scalar) -> String {
     let dtype = value.dtype();
     let long = dialect.long();
     match dtype {

@@ -21,7 +21,7 @@ mod block;
 mod cpu_lanes;
 mod dialect;
 mod divide;
-mod expr;
+pub(crate) mod expr;
 mod folds;
 mod formula;
 mod group;

@@ -6,7 +6,7 @@
 
 use crate::context::{OrDriver, Queue};
 use cudarc::driver::sys::{self, CUcontext, CUdeviceptr, CUpointer_attribute, CUresult};
-use cudarc::driver::{DriverError, result};
+use cudarc::driver::{CudaModule, DevicePtr, DriverError, result};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -71,6 +71,19 @@ impl CudaMemory {
         let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
         let pointer = pointer.or_driver(queue.id(), call)?;
         let origin = if pooled { Origin::Pooled } else { Origin::Direct };
+        Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
+    }
+
+    /// A variable of a module, which lives as long as the module.
+    pub(crate) fn of_module(
+        queue: &Arc<Queue>,
+        module: &Arc<CudaModule>,
+        name: &str,
+    ) -> DeviceResult<Arc<CudaMemory>> {
+        let call = format!("cuModuleGetGlobal({name})");
+        let found = module.get_global(name, &queue.stream).or_driver(queue.id(), &call)?;
+        let (pointer, bytes) = (found.device_ptr(&queue.stream).0, found.len() as u64);
+        let origin = Origin::Foreign(Box::new(module.clone()));
         Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
     }
 

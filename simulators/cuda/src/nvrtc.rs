@@ -3,7 +3,7 @@
 //! The source is compiled to machine code for the device's architecture (`sm_90`), or, if this NVRTC is older
 //! than the device, to PTX for the newest architecture it supports, which the driver compiles. The source
 //! includes no header. Contraction to fused multiply-adds is off, so that every device rounds alike, unless
-//! the numerics are fast. All device objects of one ordinal share modules, and compiled images are cached on
+//! the numerics are fast. All device objects of one context share modules, and compiled images are cached on
 //! disk for later processes.
 
 use crate::context::{Context, OrDriver, lock};
@@ -42,7 +42,7 @@ pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> Dev
     // sources is then found in the cache.
     let mut modules = lock(&MODULES);
     let modules = modules.get_or_insert_with(HashMap::new);
-    let key = (context.cuda.ordinal(), numerics, source.to_string());
+    let key = (context.cuda.cu_ctx() as usize, numerics, source.to_string());
     if let Some(module) = modules.get(&key) {
         return Ok(module.clone());
     }

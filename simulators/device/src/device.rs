@@ -163,6 +163,15 @@ pub trait Device: Send + Sync + Debug {
         let _ = (op, epilogue);
         None
     }
+    /// The memory of a variable in the text of an op's routine, which is compiled for it: CUDA's `__device__`
+    /// and `__constant__` variables. All kernels of the text see it. `Unsupported` if the language has none.
+    fn global(&self, op: &dyn LibraryOp, name: &str) -> DeviceResult<Arc<dyn Memory>> {
+        let what = format!(
+            "the variable {name} of {}, since its language has no variables that the host reaches: pass an array,",
+            op.name()
+        );
+        Err(DeviceError::Unsupported { device: self.properties().id.clone(), what })
+    }
     /// The driver's objects, so that other libraries can enqueue work in order with the device's; `None` if
     /// there are none.
     fn native(&self) -> Option<NativeDevice> {

@@ -76,13 +76,15 @@ pub(super) struct Code {
     pub(super) language: Language,
     pub(super) text: String,
     pub(super) types: Vec<(String, DType)>,
+    pub(super) constants: Vec<(String, Vec<Scalar>)>,
     pub(super) source: Option<Arc<Source>>,
 }
 
 impl Code {
     fn of(source: Source) -> Code {
         let (language, text, types) = (source.language(), source.text().into(), source.types().to_vec());
-        Code { language, text, types, source: Some(Arc::new(source)) }
+        let constants = source.constants().to_vec();
+        Code { language, text, types, constants, source: Some(Arc::new(source)) }
     }
 }
 

@@ -4,6 +4,7 @@ use super::body::{Body, Code, Given, Rule, check_inputs, check_reference, functi
 use super::grid::Grid;
 use super::launches::{self, Arg, Call, Launches, Scratch};
 use crate::dtype::DType;
+use crate::kernels::Scalar;
 use crate::kernels::custom::{Language, Source};
 use crate::ops::{Attr, AttrGraph, Attributes, Kernel, Op, StoredOp};
 use std::sync::Arc;
@@ -41,6 +42,9 @@ fn put_launches(launches: &Launches, mut put: impl FnMut(String, Attr)) {
         put(format!("source{at}"), Attr::Text(code.text.clone()));
         let types = code.types.iter().map(|(name, dtype)| format!("{name}:{dtype}"));
         put(format!("types{at}"), Attr::Text(types.collect::<Vec<_>>().join(" ")));
+        if !code.constants.is_empty() {
+            put(format!("constants{at}"), Attr::Text(constants_text(&code.constants)));
+        }
     }
     put("sizes".into(), Attr::Graph(AttrGraph(launches.sizes.clone())));
     for (at, Scratch { dtype, extents }) in launches.scratch.iter().enumerate() {
@@ -51,6 +55,32 @@ fn put_launches(launches: &Launches, mut put: impl FnMut(String, Attr)) {
         put(format!("kernel{at}"), Attr::Text(call.kernel.clone()));
         put(format!("launch{at}"), numbers(&call_numbers(call)));
     }
+}
+
+/// `name:dtype:bits,bits name:dtype:bits`, in hexadecimal.
+fn constants_text(constants: &[(String, Vec<Scalar>)]) -> String {
+    let constant = |(name, numbers): &(String, Vec<Scalar>)| {
+        let dtype = numbers.first().map_or(DType::U8, |number| number.dtype());
+        let bits: Vec<String> = numbers.iter().map(|number| format!("{:x}", number.bits())).collect();
+        format!("{name}:{dtype}:{}", bits.join(","))
+    };
+    constants.iter().map(constant).collect::<Vec<_>>().join(" ")
+}
+
+fn constants_of(text: &str) -> Result<Vec<(String, Vec<Scalar>)>, String> {
+    let constant = |word: &str| {
+        let mut parts = word.splitn(3, ':');
+        let mut part = || parts.next().ok_or_else(|| format!("the constant {word} is damaged"));
+        let (name, dtype, bits) = (part()?, part()?, part()?);
+        let dtype = DType::parse(dtype).ok_or_else(|| format!("unknown dtype {dtype}"))?;
+        let number = |bits: &str| {
+            let bits = u64::from_str_radix(bits, 16).map_err(|e| format!("constant {name}: {e}"))?;
+            let scalar = Scalar::from_le_bytes(dtype, &bits.to_le_bytes()[..dtype.size()]);
+            scalar.ok_or_else(|| format!("the constant {name} is damaged"))
+        };
+        Ok((name.to_string(), bits.split(',').map(number).collect::<Result<_, String>>()?))
+    };
+    text.split_whitespace().map(constant).collect()
 }
 
 fn numbers(list: &[usize]) -> Attr {
@@ -135,14 +165,22 @@ fn decode_launches(op: &StoredOp, allowed: bool) -> Result<Launches, String> {
             Ok((name.to_string(), dtype))
         });
         let types = types.collect::<Result<Vec<_>, String>>()?;
+        let constants = match op.find(&format!("constants{at}")) {
+            Ok(_) => constants_of(op.text(&format!("constants{at}"))?)?,
+            Err(_) => vec![],
+        };
         let source = match allowed {
             true => {
                 let names: Vec<(&str, DType)> = types.iter().map(|(name, d)| (name.as_str(), *d)).collect();
-                Some(Arc::new(Source::new(language, text.as_str(), &names).map_err(|e| e.to_string())?))
+                let mut source = Source::new(language, text.as_str(), &names).map_err(|e| e.to_string())?;
+                for (name, numbers) in &constants {
+                    source = source.constant(name, numbers).map_err(|e| e.to_string())?;
+                }
+                Some(Arc::new(source))
             }
             false => None,
         };
-        launches.codes.push(launches::Code { language, text, types, source });
+        launches.codes.push(launches::Code { language, text, types, constants, source });
     }
     for name in numbered(op, "scratch") {
         let list = positions(op, &name)?;

@@ -12,6 +12,7 @@ fn op() -> KernelOp {
                 KERNEL void second(GLOBAL_MEM const f32 *part, GLOBAL_MEM f32 *y, GLOBAL_MEM f64 *z, f32 by) {}";
     let source =
         Source::new(crate::kernels::custom::Language::Dialect, text, &[("p", crate::DType::F32)]).unwrap();
+    let source = source.constant("table", &[0.1f32, -0.0]).unwrap().constant("odd", &[i64::MIN]).unwrap();
     let n = x.extent(0);
     KernelOp::new("all", source, [&x, &k], [&y, &z])
         .unwrap()
@@ -48,6 +49,7 @@ fn it_comes_back_from_its_attributes() {
         "language0",
         "source0",
         "types0",
+        "constants0",
         "sizes",
         "scratch0",
         "kernel0",
@@ -91,6 +93,10 @@ fn contradictions_are_refused() {
     refused("source0", Attr::Text("int main() {}".into()), "expected a kernel");
     refused("types0", Attr::Text("p".into()), "without a dtype");
     refused("types0", Attr::Text("p:float99".into()), "unknown dtype float99");
+    refused("constants0", Attr::Text("a:float32".into()), "damaged");
+    refused("constants0", Attr::Text("a:float32:zz".into()), "constant a");
+    refused("constants0", Attr::Text("a:float32:7f800000".into()), "finite");
+    refused("constants0", Attr::Text("a-b:float32:0".into()), "a name of C");
     refused("sizes", graph("shape0"), "other inputs");
     refused("scratch0", ints(&[]), "without a dtype");
     refused("scratch0", ints(&[1000, 0]), "unknown dtype");

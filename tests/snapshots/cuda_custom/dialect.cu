@@ -58,6 +58,8 @@ static __device__ __forceinline__ void add_to_i64(i64* at, i64 x) {
 #define work_y f32
 #define load_y(pointer, index) (f16_to_f32((pointer)[(index)]))
 #define store_y(pointer, index, value) (pointer)[(index)] = f32_to_f16((f32)(value))
+__constant__ float table[2] = {0x1.99999ap-4f, (-3.0f)};
+__constant__ long long limits[2] = {(-9223372036854775807LL - 1), 7LL};
 extern __shared__ __align__(16) unsigned char workalike_local[];
 #line 1 "kernels"
 // A comment, and a kernel: KERNEL void no() {}

@@ -40,6 +40,8 @@ static inline void add_to_i64(__global i64* at, i64 x) {
 #define work_y f32
 #define load_y(pointer, index) (vload_half((index), (pointer)))
 #define store_y(pointer, index, value) vstore_half_rte((f32)(value), (index), (pointer))
+__constant float table[2] = {0x1.99999ap-4f, (-3.0f)};
+__constant long limits[2] = {(-9223372036854775807L - 1), 7L};
 #line 1 "kernels"
 // A comment, and a kernel: KERNEL void no() {}
 

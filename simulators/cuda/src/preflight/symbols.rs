@@ -51,6 +51,7 @@ pub(super) const DRIVER_SYMBOLS: &[&str] = &[
     "cuMemsetD8Async",
     "cuModuleLoadData",
     "cuModuleGetFunction",
+    "cuModuleGetGlobal_v2",
     "cuModuleUnload",
     "cuLaunchKernelEx",
 ];

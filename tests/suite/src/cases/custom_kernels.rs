@@ -14,7 +14,7 @@ use workalike::prelude::{Array1, DType, DeviceArray, Simulator, Value, array};
 use workalike::rehost::device::Device;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 18] = [
+    let stories: [Story; 20] = [
         ("multiply_them", multiply_them),
         ("doublify", doublify),
         ("doublify_in_each_language", languages),
@@ -25,6 +25,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("plus_one_in_each_dtype", plus_one),
         ("group_memory", group_memory),
         ("atomic_adds", atomic_adds),
+        ("constants", constants),
+        ("variables_of_a_module", globals),
         ("prepared_launches", prepared),
         ("indices_that_a_kernel_writes", written_indices),
         ("elementwise", expressions::elementwise),
@@ -334,6 +336,65 @@ fn atomic_adds(stage: &Stage) -> Result<()> {
         let mut want = Array1::<u32>::zeros(10);
         x.iter().for_each(|x| want[usize::from(x % 10)] += 1);
         ensure(bins == want && total[0] == 2500.0, || format!("{bins} {total}, not {want}"))
+    })
+}
+
+/// Arrays of numbers in constant memory, in the dialect and in each language.
+fn constants(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        let own =
+            if device.properties().id.starts_with("cuda") { Language::CudaCpp } else { Language::OpenClC };
+        let raw = match own {
+            Language::CudaCpp => {
+                "__global__ void pick(float *x, long long *y) { int i = threadIdx.x; x[i] = table[2 - i]; y[i] = limits[i]; }"
+            }
+            _ => {
+                "__kernel void pick(__global float *x, __global long *y) { int i = get_local_id(0); x[i] = table[2 - i]; y[i] = limits[i]; }"
+            }
+        };
+        let dialect = "KERNEL void pick(GLOBAL_MEM f32 *x, GLOBAL_MEM i64 *y) { x[LID_0] = table[2 - LID_0]; y[LID_0] = limits[LID_0]; }";
+        for (language, text) in [(Language::Dialect, dialect), (own, raw)] {
+            let source = Source::new(language, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
+            let source = source.constant("table", &[0.1f32, -2.5, 1e-30])?;
+            let source = source.constant("limits", &[i64::MIN, i64::MAX, -1])?;
+            let (mut x, mut y) = (Array1::<f32>::zeros(3), Array1::<i64>::zeros(3));
+            let pick = Module::new(device, source)?.kernel("pick")?;
+            pick.launch(Grid::groups([1], [3]), kernel_args![Out(&mut x), Out(&mut y)])?;
+            ensure(x == array![1e-30f32, -2.5, 0.1] && y == array![i64::MIN, i64::MAX, -1], || {
+                format!("{language:?}: {x} {y}")
+            })?;
+        }
+        Ok(())
+    })
+}
+
+/// CUDA's variables are arrays of the host; OpenCL has none, and says what to do.
+fn globals(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        if !device.properties().id.starts_with("cuda") {
+            let text = "KERNEL void k(GLOBAL_MEM f32 *x) { x[0] = 1; }";
+            let module = Module::new(device, dialect(text)?)?;
+            let global = module.global("table", DType::F32, &[4]);
+            return fails("a variable", global, &["table", "pass an array", "not supported"]);
+        }
+        let text = "__constant__ float table[4];\n__device__ int calls;\n__global__ void k(float *x) { x[threadIdx.x] = table[threadIdx.x]; if (threadIdx.x == 0) calls += 1; }";
+        let source =
+            Source::new(Language::CudaCpp, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
+        let module = Module::new(device, source)?;
+        let (table, calls) =
+            (module.global("table", DType::F32, &[4])?, module.global("calls", DType::I32, &[])?);
+        fails("another size", module.global("table", DType::F32, &[5]), &["table", "16 bytes", "20"])?;
+        fails("no variable", module.global("q", DType::F32, &[5]), &["cuModuleGetGlobal(q)"])?;
+        let kernel = module.kernel("k")?;
+        calls.fill(0i32)?;
+        for scale in [1f32, 2.0] {
+            let numbers = [1f32, 2.0, 3.0, 4.0].map(|x| x * scale);
+            table.set(numbers.to_vec())?;
+            let mut x = Array1::<f32>::zeros(4);
+            kernel.launch(Grid::groups([1], [4]), kernel_args![Out(&mut x)])?;
+            ensure(x.to_vec() == numbers, || format!("{x}"))?;
+        }
+        equal("calls", &calls.to_value()?, 2i32)
     })
 }
 
