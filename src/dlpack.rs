@@ -1,8 +1,8 @@
 //! DLPack: arrays in and out without a copy, to and from NumPy, PyTorch, CuPy, JAX and others that run in the
 //! same process.
 //!
-//! The structures are those of DLPack's C header, `dlpack.h` (<https://dmlc.github.io/dlpack/latest/>), in the
-//! form that all its versions have, `DLManagedTensor`.
+//! The structures are those of DLPack's C header, `dlpack.h` (<https://dmlc.github.io/dlpack/latest/>), in
+//! the form that all its versions have, `DLManagedTensor`.
 //!
 //! ```
 //! use workalike::dlpack::Tensor;
@@ -11,7 +11,7 @@
 //! let x = DeviceArray::upload(&device, vec![1f32, 2.0, 3.0])?;
 //! // For another library: it releases the tensor by calling its deleter.
 //! let raw = x.to_dlpack()?.into_raw();
-//! // SAFETY: nobody else has the tensor.
+//! // SAFETY: no other code has the tensor.
 //! let tensor = unsafe { Tensor::from_raw(raw) }?;
 //! assert_eq!((tensor.dtype()?, tensor.shape()), (DType::F32, vec![3]));
 //! // SAFETY: the memory is only read, and stays valid.
@@ -85,7 +85,7 @@ pub struct DlManagedTensor {
     pub tensor: DlTensor,
     /// The producer's own data.
     pub context: *mut c_void,
-    /// Releases the tensor. Called once, by whoever consumes it.
+    /// Releases the tensor. The consumer calls it once.
     pub deleter: Option<unsafe extern "C" fn(*mut DlManagedTensor)>,
 }
 
@@ -93,8 +93,8 @@ pub struct DlManagedTensor {
 #[derive(Debug)]
 pub struct Tensor(NonNull<DlManagedTensor>);
 
-// SAFETY: whoever made it with `from_raw` promised that the deleter may be called on any thread, and that
-// nobody else has the tensor.
+// SAFETY: the caller of `from_raw` promised that the deleter may be called on any thread, and that no other
+// code has the tensor.
 unsafe impl Send for Tensor {}
 // SAFETY: a shared Tensor only reads the description, which does not change.
 unsafe impl Sync for Tensor {}
@@ -107,8 +107,8 @@ impl Tensor {
     /// If the pointer is null, or the description is not one: a negative rank or extent, or no shape.
     ///
     /// # Safety
-    /// A pointer that is not null is a valid `DLManagedTensor` that was not released, and nobody else releases
-    /// it. Its deleter may be called on any thread.
+    /// A pointer that is not null is a valid `DLManagedTensor` that was not released, and no other code
+    /// releases it. Its deleter may be called on any thread.
     pub unsafe fn from_raw(tensor: *mut DlManagedTensor) -> Result<Tensor> {
         let Some(tensor) = NonNull::new(tensor) else {
             return Err(refused("a tensor", "null: it was consumed or freed"));
@@ -332,7 +332,7 @@ impl DeviceArray {
         };
         let size = offset.saturating_add(bytes as u64);
         let start = if let NativeMemory::Cuda(address) = native { address } else { offset };
-        // SAFETY: the caller's promise; the tensor keeps the memory.
+        // SAFETY: the caller promised that the memory is there; the tensor keeps it.
         let memory = unsafe { device.adopt(native, size, Box::new(tensor)) }?;
         let array = DeviceArray::adopted(device, memory, offset, dtype, &shape);
         // Kernels load vectors, which are aligned.

@@ -28,9 +28,9 @@ impl LoadOptions {
         self
     }
 
-    /// Whether [kernels in C](crate::ops::KernelOp) that the file holds may be compiled for a device. They can
-    /// read and write any memory of the device that its driver lets a process reach: allow them for files that
-    /// you trust as you trust a program. Otherwise their references run; this is the default.
+    /// Whether [kernels in C](crate::ops::KernelOp) that the file holds may be compiled for a device. They
+    /// can read and write any memory of the device that its driver lets a process reach: allow them for files
+    /// that you trust as you trust a program. Otherwise their references run; this is the default.
     #[must_use]
     pub fn allow_kernels(mut self, allowed: bool) -> LoadOptions {
         self.kernels = allowed;

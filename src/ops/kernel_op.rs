@@ -97,8 +97,8 @@ impl KernelOp {
     /// use workalike::prelude::*;
     /// let (x, beta) = (vector::<f32>("x"), scalar::<f32>("beta"));
     /// let y = (1.0 + (&beta * &x).exp()).log() / &beta;
-    /// let softplus =
-    ///     KernelOp::elementwise("softplus", [&x, &beta], [y.named("y")], "y = log1p(exp(beta * x)) / beta;")?;
+    /// let text = "y = log1p(exp(beta * x)) / beta;";
+    /// let softplus = KernelOp::elementwise("softplus", [&x, &beta], [y.named("y")], text)?;
     /// let (v, b) = (vector::<f32>("v"), scalar::<f32>("b"));
     /// let f = function([&v, &b]).output(&softplus.apply([&v, &b])[0].sqr()).compile()?;
     /// assert_eq!(f.call(args![vec![0f32], 1f32])?[0].to_vec::<f32>()?, [2f32.ln().powi(2)]);

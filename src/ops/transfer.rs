@@ -24,7 +24,8 @@ pub struct Transfer {
 /// let y = transfer((&*w * 2.0).exp(), "dev0") + &x;
 /// let f = function([&x]).output(&y).compile()?;
 /// let mut sim = f.optimize(contexts([("dev0", Host::auto()), ("dev1", Host::auto())]))?;
-/// assert_eq!(sim.call(args![vec![0f32, 0.0]])?[0].to_vec::<f32>()?, f.call(args![vec![0f32, 0.0]])?[0].to_vec::<f32>()?);
+/// let (got, want) = (sim.call(args![vec![0f32, 0.0]])?, f.call(args![vec![0f32, 0.0]])?);
+/// assert_eq!(got[0].to_vec::<f32>()?, want[0].to_vec::<f32>()?);
 /// # Ok::<(), workalike::Error>(())
 /// ```
 #[must_use]

@@ -144,8 +144,8 @@ impl DeviceView {
         &self.array
     }
 
-    /// A part of the view: for each axis a range, a position, or a new axis, as ndarray's `s![1..5, ..;2]` says.
-    /// Negative numbers count from the end; a negative step reverses. Axes at the end may be left out.
+    /// A part of the view: for each axis a range, a position, or a new axis, as ndarray's `s![1..5, ..;2]`
+    /// says. Negative numbers count from the end; a negative step reverses. Axes at the end may be left out.
     ///
     /// # Errors
     /// If a position or a range is out of range, a step is 0, or there are too many axes.

@@ -89,8 +89,8 @@ pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<Context>> {
         return Err(DeviceError::driver(ID, "Cuda::from_context", "the context is null"));
     }
     let mut device = 0;
-    // SAFETY: whoever named the context promised that it is valid; it is current on this thread while its
-    // device is asked for, and `device` is written.
+    // SAFETY: the caller of `Cuda::from_context` promised that it is valid; it is current on this thread
+    // while the driver is asked for its device, which is written to `device`.
     unsafe {
         sys::cuCtxPushCurrent_v2(raw).or_driver(ID, "cuCtxPushCurrent")?;
         let asked = sys::cuCtxGetDevice(&mut device);
@@ -181,8 +181,8 @@ impl Queue {
     /// Another library's stream of this context, which is not destroyed here.
     pub(crate) fn foreign(context: Arc<Context>, stream: usize) -> DeviceResult<Arc<Queue>> {
         context.enter()?;
-        // SAFETY: whoever named the stream promised that it is valid as long as the device is open. The two
-        // libraries' work is in the order in which it is enqueued.
+        // SAFETY: the caller of `Cuda::from_stream` promised that it is valid as long as the device is open.
+        // The two libraries' work is in the order in which it is enqueued.
         let stream = unsafe { context.cuda.wrap_borrowed_stream(stream as CUstream) };
         Ok(Arc::new(Queue { context, stream }))
     }

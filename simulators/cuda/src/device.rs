@@ -6,12 +6,12 @@ use crate::handle::LazyProducts;
 use crate::linalg::Linalg;
 use crate::matmul::{self, Products};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
+use crate::module::{CudaModule, Kernel, finish_loading};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
 use crate::{nvrtc, peer, preflight, recording};
-use cudarc::driver::CudaFunction;
-use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUfunction};
-use std::any::Any;
+
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::sync::{Arc, Mutex};
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
@@ -345,65 +345,4 @@ fn has_epilogue(product: &Matmul, nest: &Verified, operand: usize) -> bool {
         Some(_) => preflight::cublas_lt().is_ok(),
         None => preflight::products().is_ok(),
     })
-}
-
-/// Loads a kernel now. Lazy loading would load it at the first launch, which may be inside a capture. Drivers
-/// before CUDA 12.4 have no such call; they load a kernel when the function is looked up.
-pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceResult<()> {
-    if context.driver < 12040 {
-        return Ok(());
-    }
-    // SAFETY: the driver is present, so this does not panic; `cuFuncLoad` takes a function and returns a
-    // status.
-    let status = unsafe {
-        match sys::culib().get::<unsafe extern "C" fn(CUfunction) -> u32>(b"cuFuncLoad") {
-            Ok(load) => load(function),
-            Err(_) => 0,
-        }
-    };
-    match status {
-        0 => Ok(()),
-        status => Err(DeviceError::driver(&context.id, "cuFuncLoad", format!("status {status}"))),
-    }
-}
-
-/// Compiled Nests, loaded.
-#[derive(Debug)]
-pub(crate) struct CudaModule {
-    source: String,
-    kernels: Vec<Kernel>,
-    /// The Nests that the kernels were printed from.
-    nests: Vec<Verified>,
-}
-
-/// One compiled Nest.
-#[derive(Debug)]
-pub(crate) struct Kernel {
-    /// `None`: there is nothing to do.
-    pub(crate) function: Option<CudaFunction>,
-    pub(crate) groups: u32,
-    pub(crate) group: u32,
-    /// For each operand, whether it is written.
-    pub(crate) written: Vec<bool>,
-}
-
-impl CudaModule {
-    /// The kernel of a Nest.
-    pub(crate) fn kernel(&self, nest: usize) -> Option<&Kernel> {
-        self.kernels.get(nest)
-    }
-
-    /// Every loaded function; holding one keeps the code loaded.
-    pub(crate) fn functions(&self) -> impl Iterator<Item = &CudaFunction> {
-        self.kernels.iter().filter_map(|k| k.function.as_ref())
-    }
-}
-
-impl Module for CudaModule {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-    fn source(&self) -> &str {
-        &self.source
-    }
 }

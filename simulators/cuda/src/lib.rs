@@ -21,6 +21,7 @@
 //! | `peer` | copies between two streams, of one GPU or of two |
 //! | `staging` | copies between host and device through pinned memory |
 //! | `pinned` | host memory for results, which the device copies to directly |
+//! | `module` | compiled Nests, loaded |
 //! | `nvrtc` | generated source to loaded kernels, cached on disk |
 //! | `handle` | the handles for products, made while kernels compile |
 //! | `matmul` | matrix products by cuBLASLt, with the fastest algorithm cached on disk; else by cuBLAS |
@@ -51,6 +52,7 @@ mod handle;
 mod linalg;
 mod matmul;
 mod memory;
+mod module;
 mod nvrtc;
 mod order;
 mod peer;

@@ -8,10 +8,11 @@
 use crate::capture::{Launch, Step, Work, capture, capture_timed, enqueue_launch};
 use crate::context::{OrDriver, Queue, lock};
 use crate::convolution;
-use crate::device::{CudaModule, Recorder};
+use crate::device::Recorder;
 use crate::linalg::{self, Linalg};
 use crate::matmul::Products;
 use crate::memory::address;
+use crate::module::CudaModule;
 use crate::order::{Access, Range};
 use crate::product;
 use crate::routine;

@@ -2,8 +2,9 @@
 
 use crate::capture::{Launch, Work};
 use crate::context::{OrDriver, Queue};
-use crate::device::{MAX_GROUP, SHARED_MEMORY, finish_loading};
+use crate::device::{MAX_GROUP, SHARED_MEMORY};
 use crate::memory::address;
+use crate::module::finish_loading;
 use crate::nvrtc;
 use crate::order::{Access, Range};
 use cudarc::driver::CudaFunction;

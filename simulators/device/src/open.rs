@@ -29,7 +29,7 @@ impl Options {
         self.launch_blocking || self.nan_guard
     }
 
-    /// These options, and those that environment variables ask for: see
+    /// These options, and those that environment variables set: see
     /// [`Tuned::launch_blocking`](crate::Tuned::launch_blocking) and
     /// [`Tuned::nan_guard`](crate::Tuned::nan_guard).
     #[must_use]
@@ -137,8 +137,8 @@ pub trait Open {
         Tuned::of(self).deterministic(deterministic)
     }
 
-    /// This backend with steps that are waited for one by one, so that an error names its kernel and node: see
-    /// [`Tuned::launch_blocking`].
+    /// This backend with steps that are waited for one by one, so that an error names its kernel and node:
+    /// see [`Tuned::launch_blocking`].
     fn launch_blocking(self, blocking: bool) -> Tuned<Self>
     where
         Self: Sized,

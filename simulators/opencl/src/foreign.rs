@@ -64,7 +64,7 @@ fn retain<K: cl::Kind>(
     if raw.is_null() {
         return Err(DeviceError::driver(id, call, "the handle is null"));
     }
-    // SAFETY: whoever made the `Foreign`, or adopted the buffer, promised a valid handle of this kind.
+    // SAFETY: the caller of `OpenCl::from_raw` or of `adopt` promised a valid handle of this kind.
     let status = unsafe { retain(raw) };
     // SAFETY: the reference was just added, and is ours.
     unsafe { Handle::created(raw, id, call, status) }

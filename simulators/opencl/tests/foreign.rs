@@ -155,7 +155,7 @@ fn work_is_in_order_on_another_librarys_queue() {
     // What we write they read.
     x.fill(7f32).unwrap();
     assert_eq!(library.read(theirs, 0, 1000), vec![7f32; 1000]);
-    // SAFETY: as above.
+    // SAFETY: the buffer is used in the order of the queue.
     let long = unsafe { DeviceArray::from_dlpack(&device, tensor(vec![2000])) }.unwrap_err().to_string();
     assert!(long.contains("4000") && long.contains("8000"), "{long}");
     drop((x, sim));
@@ -228,6 +228,6 @@ fn described(memory: cl_mem, shape: Vec<i64>, dropped: Arc<AtomicUsize>) -> Tens
     let own = Box::leak(Box::new(Own { shape, _counted: Counted(dropped), tensor }));
     own.tensor.context = ptr::from_mut(own).cast();
     own.tensor.tensor.shape = own.shape.as_mut_ptr();
-    // SAFETY: the description is valid, and nobody else has it.
+    // SAFETY: the description is valid, and no other code has it.
     unsafe { Tensor::from_raw(&raw mut own.tensor) }.unwrap()
 }

@@ -39,8 +39,8 @@ pub struct Contexts<O> {
 /// let h = x.dot(&v); // on dev0, like v
 /// let y = transfer(h, "dev1").dot(&w); // on dev1
 /// let f = function([&x]).output(&y).update(&w, &*w + 1.0).compile()?;
-/// let devices: [(&str, Box<dyn Open>); 2] = [("dev0", Box::new(Host::auto())), ("dev1", Box::new(Host::threads(1)))];
-/// let mut sim = f.optimize(contexts(devices))?;
+/// let devices: [Box<dyn Open>; 2] = [Box::new(Host::auto()), Box::new(Host::threads(1))];
+/// let mut sim = f.optimize(contexts(["dev0", "dev1"].into_iter().zip(devices)))?;
 /// assert_eq!(sim.call(args![array![[10f32]]])?[0].to_vec::<f32>()?, [110.0]);
 /// assert_eq!(sim.get_value("w")?.to_vec::<f32>()?, [4.0, 5.0]);
 /// assert_eq!(sim.context_of("w")?, "dev1");

@@ -131,7 +131,7 @@ impl DeviceArray {
     /// [`DeviceArray::to_dlpack`].
     pub fn native(&self) -> Result<NativeMemory> {
         self.check()?;
-        // Whoever asks may write.
+        // The caller may write.
         self.forget_bounds();
         Ok(self.device.native_memory(&self.region)?)
     }

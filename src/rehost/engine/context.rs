@@ -103,8 +103,8 @@ impl Context {
         Ok(array)
     }
 
-    /// A copy of an array of another stream or device, in memory of the pool; `None` if only the host can make
-    /// it.
+    /// A copy of an array of another stream or device, in memory of the pool; `None` if only the host can
+    /// make it.
     pub(crate) fn copy_of_peer(&self, from: &DeviceArray) -> Result<Option<DeviceArray>> {
         let bytes = super::tap::size(from.dtype(), from.shape());
         let mut copy = DeviceArray::lent(&self.device, self.pool.take(bytes)?, from.dtype(), from.shape());

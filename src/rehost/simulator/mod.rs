@@ -1,10 +1,10 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
 //! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
-//! shared variables. `sync`: values to and from the parents. `calls`, `borrowed`, `pending`, `typed`: calls.
-//! `steps`: many iterations at once. `probe`: recordings of Variables. `explain`, `plan`: what runs where, as
-//! text and as data. `memory`: memory needed and held. `profile`: timings. `verify`: a check against the
-//! reference. `snapshot`: save, restore, fork. `warnings`: advice for users.
+//! shared variables. `sync`, `publish`: values to and from the parents. `calls`, `borrowed`, `pending`,
+//! `typed`: calls. `steps`: many iterations at once. `probe`: recordings of Variables. `explain`, `plan`: what
+//! runs where, as text and as data. `memory`: memory needed and held. `profile`: timings. `verify`: a check
+//! against the reference. `snapshot`: save, restore, fork. `warnings`: advice for users.
 
 mod borrowed;
 mod calls;
@@ -16,6 +16,7 @@ mod pending;
 mod plan;
 mod probe;
 mod profile;
+mod publish;
 mod snapshot;
 mod state;
 mod steps;
@@ -30,8 +31,9 @@ pub use pending::Pending;
 pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
 pub use probe::{Probe, Probed};
 pub use profile::{KernelTime, Profile};
+pub(crate) use publish::sync_all_to_parent;
 pub use sync::Keep;
-pub(crate) use sync::sync_all_to_parent;
+
 pub use typed::{Typed, TypedArray, TypedTuple};
 
 use super::Options;

@@ -48,7 +48,7 @@ fn tensor(address: u64, count: usize, ordinal: i32, released: &Arc<AtomicUsize>)
     let own = Box::leak(own);
     own.tensor.context = ptr::from_mut(own).cast();
     own.tensor.tensor.shape = own.shape.as_mut_ptr();
-    // SAFETY: the description is valid, and nobody else has it.
+    // SAFETY: the description is valid, and no other code has it.
     unsafe { Tensor::from_raw(&raw mut own.tensor) }.unwrap()
 }
 

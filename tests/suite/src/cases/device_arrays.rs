@@ -226,9 +226,9 @@ fn foreign(
 }
 
 fn taken(device: &Arc<dyn Device>, raw: *mut DlManagedTensor) -> Result<DeviceArray> {
-    // SAFETY: the tensor was just made, and nobody else has it.
+    // SAFETY: the tensor was just made, and no other code has it.
     let tensor = unsafe { Tensor::from_raw(raw) }?;
-    // SAFETY: nobody else uses its memory.
+    // SAFETY: no other code uses its memory.
     unsafe { DeviceArray::from_dlpack(device, tensor) }
 }
 
