@@ -15,6 +15,9 @@ pub(super) type Store<'a> = Box<dyn FnOnce(Value) -> Result<()> + 'a>;
 pub enum Argument<'a> {
     /// An array on the kernel's device.
     Array(DeviceArray),
+    /// The memory of a view that is not contiguous, from its first element on. Kernels from expressions
+    /// refuse it.
+    Strided(DeviceArray),
     /// A number: an integer converts to every integer dtype that holds it, a float to every float dtype.
     Number(Scalar),
     /// Bytes of memory of each group.
@@ -49,6 +52,7 @@ impl Argument<'_> {
     pub(super) fn shared<'b>(&self) -> Option<Argument<'b>> {
         Some(match self {
             Argument::Array(array) => Argument::Array(array.clone()),
+            Argument::Strided(array) => Argument::Strided(array.clone()),
             Argument::Number(number) => Argument::Number(*number),
             Argument::Local(bytes) => Argument::Local(*bytes),
             Argument::In(_) | Argument::Out(_) => return None,
@@ -76,6 +80,7 @@ impl fmt::Debug for Argument<'_> {
         };
         match self {
             Argument::Array(array) => write!(f, "an array of {} {:?}", array.dtype(), array.shape()),
+            Argument::Strided(array) => write!(f, "a view with strides of {}", array.dtype()),
             Argument::Number(scalar) => write!(f, "{scalar} of {}", scalar.dtype()),
             Argument::Local(bytes) => write!(f, "{bytes} bytes of local memory"),
             Argument::In(value) => host(f, value.dtype(), value.shape()),
@@ -121,10 +126,14 @@ impl From<DeviceArray> for Argument<'_> {
     }
 }
 
-/// The memory from the view's first element on; its strides are other arguments.
+/// A contiguous view is an array. Of another one it is the memory from the first element on, to which other
+/// arguments give the strides.
 impl From<&DeviceView> for Argument<'_> {
     fn from(view: &DeviceView) -> Self {
-        Argument::Array(view.starting_at_first())
+        match view.contiguous() {
+            Some(array) => Argument::Array(array),
+            None => Argument::Strided(view.starting_at_first()),
+        }
     }
 }
 

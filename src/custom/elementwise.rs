@@ -68,21 +68,22 @@ impl ElementwiseKernel {
     /// elements.
     ///
     /// # Errors
-    /// If the parameters have no array, the device takes no kernels in C, or the text does not compile.
+    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the text
+    /// does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,
         params: &str,
         operation: &str,
     ) -> Result<ElementwiseKernel> {
+        let apart = params.replace('*', "* RESTRICT ");
         let words = [
-            ("$name", name),
-            ("$apart", &params.replace('*', "* RESTRICT ")),
+            ("$apart", apart.as_str()),
             ("$params", params),
             ("$operation", operation),
             ("$each", &EACH.to_string()),
         ];
-        let module = Module::new(device, Source::dialect(filled(TEXT, &words))?)?;
+        let module = Module::new(device, Source::dialect(filled(TEXT, name, &words)?)?)?;
         let kernel = |kernel: &str| module.kernel_of(kernel, name, 1);
         let (kernel, apart) = (kernel(name)?, kernel(&format!("{name}_apart"))?);
         kernel.require_array()?;
@@ -108,6 +109,10 @@ impl ElementwiseKernel {
 
 /// The number of elements that all arrays have.
 pub(super) fn common_count(name: &str, args: &[Argument<'_>]) -> Result<usize> {
+    if let Some(view) = args.iter().find(|arg| matches!(arg, Argument::Strided(_))) {
+        let message = format!("expected contiguous arrays, found {view:?}: copy it with to_array()");
+        return Err(Error::Call { function: name.into(), message });
+    }
     let mut counts = args.iter().filter_map(elements);
     let count = counts.next().unwrap_or(0);
     match counts.find(|other| *other != count) {
@@ -131,7 +136,7 @@ fn elements(arg: &Argument<'_>) -> Option<usize> {
         Argument::Array(array) => array.shape(),
         Argument::In(value) => value.shape(),
         Argument::Out(array) => &array.shape,
-        Argument::Number(_) | Argument::Local(_) => return None,
+        Argument::Strided(_) | Argument::Number(_) | Argument::Local(_) => return None,
     };
     Some(shape.iter().product())
 }

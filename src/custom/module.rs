@@ -4,7 +4,7 @@ use super::args::{Argument, HostArray, Store};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::kernels::custom::{
-    CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source, fitted,
+    CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source, fitted, is_identifier,
 };
 use crate::kernels::library::{LibraryError, LibraryOp};
 use crate::kernels::nest::Operand;
@@ -16,7 +16,7 @@ use crate::rehost::device::{
 use crate::value::checked_len;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A source that was compiled for a device.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Module {
     source: Arc<Source>,
     /// No Nests: recordings need a module.
     nothing: Arc<dyn Compiled>,
+    /// A variable of the text, if one was asked for.
+    kept: Arc<OnceLock<DeviceArray>>,
 }
 
 impl Module {
@@ -44,7 +46,7 @@ impl Module {
             return Err(DeviceError::Unsupported { device: device.properties().id.clone(), what }.into());
         }
         device.record(&nothing, &[Command::library(op, [], Target::Memory(vec![]))])?;
-        Ok(Module { device: device.clone(), source, nothing })
+        Ok(Module { device: device.clone(), source, nothing, kept: Arc::default() })
     }
 
     /// The device that it was compiled for.
@@ -80,13 +82,16 @@ impl Module {
     pub fn global(&self, name: &str, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
         let (source, operands, calls) = (self.source.clone(), vec![], vec![]);
         let op = CustomLaunch { source, operands, calls, initialized: true };
-        let memory = self.device.global(&op, name)?;
-        let (found, bytes) = (memory.bytes(), checked_len(shape, dtype)? * dtype.size());
+        let Region { memory, offset, bytes: found } = self.device.global(&op, name)?;
+        let bytes = checked_len(shape, dtype)? * dtype.size();
         if found != bytes as u64 {
             let what = format!("variable {name} of a module");
             return Err(Error::mismatch(what, format!("{found} bytes"), format!("{bytes} bytes")));
         }
-        Ok(DeviceArray::adopted(&self.device, memory, 0, dtype, shape))
+        let array = DeviceArray::adopted(&self.device, memory, offset, dtype, shape);
+        // The values live as long as the compiled module, which one of its variables keeps.
+        self.kept.get_or_init(|| array.clone());
+        Ok(array)
     }
 
     /// A kernel of one that is made from expressions and called `name`. The user does not know the last `own`
@@ -119,7 +124,7 @@ impl Module {
 
     /// Launches of kernels one after another, over the same arrays.
     pub(super) fn record(&self, calls: Vec<KernelCall>, bound: Bound) -> Result<Launch> {
-        let Module { device, source, nothing } = self;
+        let Module { device, source, nothing, .. } = self;
         let operand = |(array, written): &(DeviceArray, bool)| {
             let shape: Vec<u64> = array.shape().iter().map(|extent| *extent as u64).collect();
             Operand::contiguous(array.dtype(), &shape, *written)
@@ -151,9 +156,17 @@ pub(super) struct Moved<'a> {
     pub(super) results: Vec<(DeviceArray, Store<'a>)>,
 }
 
-/// A text with its `$` names replaced.
-pub(super) fn filled(text: &str, words: &[(&str, &str)]) -> String {
-    words.iter().fold(text.to_string(), |text, (word, meaning)| text.replace(word, meaning))
+/// The text of a kernel, with its `$` names replaced.
+///
+/// # Errors
+/// If `name` cannot be a name in C.
+pub(super) fn filled(text: &str, name: &str, words: &[(&str, &str)]) -> Result<String> {
+    if !is_identifier(name) {
+        let message = "expected letters, digits and `_`, and no keyword of C, as a kernel's name".into();
+        return Err(Error::Call { function: name.into(), message });
+    }
+    let fill = |text: String, (word, meaning): &(&str, &str)| text.replace(word, meaning);
+    Ok(words.iter().chain(&[("$name", name)]).fold(text.to_string(), fill))
 }
 
 /// A kernel of a [`Module`].
@@ -269,7 +282,7 @@ impl RawKernel {
         let mut given = Vec::with_capacity(args.len());
         for (param, arg) in params.iter().zip(&args) {
             let fits = match (param.kind, arg) {
-                (ParamKind::Array { dtype, written }, Argument::Array(array)) => {
+                (ParamKind::Array { dtype, written }, Argument::Array(array) | Argument::Strided(array)) => {
                     self.check_array(param, array)?;
                     let fits = dtype.is_none_or(|dtype| dtype == array.dtype());
                     fits.then(|| bound.array(array.clone(), written))

@@ -106,7 +106,8 @@ impl ReductionKernel {
     /// one in `a` and `b`, which may be evaluated more than once.
     ///
     /// # Errors
-    /// If the parameters have no array, the device takes no kernels in C, or the text does not compile.
+    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the text
+    /// does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,
@@ -117,14 +118,13 @@ impl ReductionKernel {
     ) -> Result<ReductionKernel> {
         let (group, _) = sizes(device.properties());
         let words = [
-            ("$name", name),
             ("$params", params),
             ("$neutral", &format!("(({neutral}))")),
             ("$map", map),
             ("$reduce", reduce),
             ("$group", &group.to_string()),
         ];
-        let source = Source::new(Language::Dialect, filled(TEXT, &words), &[("out", dtype)])?;
+        let source = Source::new(Language::Dialect, filled(TEXT, name, &words)?, &[("out", dtype)])?;
         let module = Module::new(device, source)?;
         let part = module.kernel_of(&format!("{name}_part"), name, 2)?;
         let rest = module.kernel_of(&format!("{name}_rest"), name, 0)?;

@@ -265,7 +265,8 @@ impl ScanKernel {
     /// item` is an inclusive scan, `y[i] = prev_item` an exclusive one.
     ///
     /// # Errors
-    /// If the parameters have no array, the device takes no kernels in C, or the text does not compile.
+    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the text
+    /// does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,
@@ -292,8 +293,7 @@ impl ScanKernel {
     fn of(device: &Arc<dyn Device>, scan: ScanText) -> Result<ScanKernel> {
         let (group, _) = sizes(device.properties());
         let words = [
-            ("$name", scan.name.as_str()),
-            ("$params", &scan.params),
+            ("$params", scan.params.as_str()),
             ("$neutral", &format!("(({}))", scan.neutral)),
             ("$input", &scan.input),
             ("$scan", &scan.scan),
@@ -304,7 +304,7 @@ impl ScanKernel {
             ("$group", &group.to_string()),
             ("$tile", &(group * EACH).to_string()),
         ];
-        let source = Source::new(Language::Dialect, filled(TEXT, &words), &[("x", scan.dtype)])?;
+        let source = Source::new(Language::Dialect, filled(TEXT, &scan.name, &words)?, &[("x", scan.dtype)])?;
         let module = Module::new(device, source)?;
         let kernel = |step: &str, own| module.kernel_of(&format!("{}_{step}", scan.name), &scan.name, own);
         let kernels = [kernel("reduce", 4)?, kernel("totals", 0)?, kernel("scan", 3)?];

@@ -75,7 +75,7 @@ pub(super) fn decode(
     let cells = cells(shared, &mut tensors, contents, &mut budget)?;
     let mut finished = fallible::with_capacity(graphs.len())?;
     for draft in graphs {
-        let depth = set_ops(&draft, &mut ops, &finished, registry)?;
+        let depth = set_ops(&draft, &mut ops, &finished, registry, &mut budget)?;
         finished.push(Graph::new(draft, &ops, depth, &mut tensors, &mut budget)?);
     }
     budget.take_each(functions.len(), Bundle::PER_FUNCTION)?;

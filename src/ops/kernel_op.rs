@@ -238,7 +238,9 @@ impl KernelOp {
             launches::extents(extents.into_list(), output.ndim()).map_err(|why| fail(&name, why))?;
         let graph = imported(&name, &self.inputs, &extents)?;
         let body = Arc::make_mut(&mut self.body);
-        body.rules[at] = Some(Rule { graph: Arc::new(graph) });
+        let rule = Rule { graph: Arc::new(graph) };
+        rule.check(&body.reference, at).map_err(|why| fail(&name, why))?;
+        body.rules[at] = Some(rule);
         Ok(self)
     }
 

@@ -197,9 +197,7 @@ impl DeviceView {
     /// Whether it is all of its array, in order.
     fn is_whole(&self) -> bool {
         let len = |shape: &[usize]| shape.iter().product::<usize>();
-        let follows = |((extent, stride), row): ((&usize, &isize), isize)| *extent == 1 || *stride == row;
-        let in_order = self.shape.iter().zip(&self.strides).zip(row_major(&self.shape)).all(follows);
-        self.offset == 0 && in_order && len(&self.shape) == len(self.array.shape())
+        self.offset == 0 && self.is_in_order() && len(&self.shape) == len(self.array.shape())
     }
 
     /// Its elements in order, as an array: in the same memory if the view is all of it, else in a copy on the
@@ -275,6 +273,21 @@ impl DeviceView {
                 Err(Error::mismatch("fill", format!("a number of {}", self.dtype()), given))
             }
         }
+    }
+
+    /// Whether its elements are in order, without gaps.
+    fn is_in_order(&self) -> bool {
+        let follows = |((extent, stride), row): ((&usize, &isize), isize)| *extent == 1 || *stride == row;
+        self.shape.iter().zip(&self.strides).zip(row_major(&self.shape)).all(follows)
+    }
+
+    /// The view as an array in the same memory, if its elements are in order, without gaps.
+    pub(crate) fn contiguous(&self) -> Option<DeviceArray> {
+        let size = self.dtype().size() as u64;
+        let (whole, count) = (self.array.region(), self.shape.iter().product::<usize>() as u64);
+        let (offset, bytes) = (whole.offset + self.offset as u64 * size, count * size);
+        let region = Region { offset, bytes, ..whole.clone() };
+        self.is_in_order().then(|| self.array.with_region(region, &self.shape))
     }
 
     /// For a kernel's argument: the memory from its first element on.

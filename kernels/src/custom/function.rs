@@ -21,9 +21,22 @@ fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-pub(super) fn is_identifier(name: &str) -> bool {
+/// Words that mean something in C, C++ or OpenCL C, and that people are tempted to call things.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "and", "auto", "bool", "break", "case", "char", "class", "const", "constant", "continue", "default",
+    "delete", "do", "double", "else", "enum", "extern", "float", "for", "global", "goto", "half", "if", "inline",
+    "int", "kernel", "local", "long", "new", "not", "operator", "or", "private", "public", "register", "restrict",
+    "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "typedef", "uint",
+    "ulong", "union", "unsigned", "using", "void", "volatile", "while", "xor",
+];
+
+/// Whether a word can be a name in C: letters, digits and `_`, not a digit first, and no keyword.
+pub fn is_identifier(name: &str) -> bool {
     let letters = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    name.chars().all(letters) && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    name.chars().all(letters)
+        && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && !KEYWORDS.contains(&name)
 }
 
 impl ScalarFunction {
@@ -85,7 +98,8 @@ impl ScalarFunction {
     /// Its name in a text: functions that differ have different ones.
     pub(crate) fn symbol(&self) -> String {
         let valid: String = self.name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-        let content = format!("{:?}", (&self.params, &self.results, self.result, &self.statements));
+        let content =
+            format!("{:?}", (&self.name, &self.params, &self.results, self.result, &self.statements));
         format!("user_{valid}_{:016x}", fnv1a(content.as_bytes()))
     }
 

@@ -16,7 +16,7 @@ mod quote;
 mod signature;
 mod source;
 
-pub use function::ScalarFunction;
+pub use function::{ScalarFunction, is_identifier};
 pub use launch::{CustomLaunch, KernelArg, KernelCall, fitted};
 pub use quote::with_quotes;
 pub use signature::{Param, ParamKind, Signature, SourceError};

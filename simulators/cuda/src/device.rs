@@ -262,14 +262,14 @@ impl Device for CudaDevice {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
     }
 
-    fn global(&self, op: &dyn LibraryOp, name: &str) -> DeviceResult<Arc<dyn Memory>> {
+    fn global(&self, op: &dyn LibraryOp, name: &str) -> DeviceResult<Region> {
         self.queue.context.enter()?;
         let Some(routine) = op.routine(&self.target(Numerics::default())) else {
             let what = format!("{}, which is in another language", op.name());
             return Err(DeviceError::Unsupported { device: self.id().into(), what });
         };
         let module = nvrtc::module(&self.queue.context, &routine.text, Numerics::default())?;
-        Ok(CudaMemory::of_module(&self.queue, &module, name)?)
+        CudaMemory::of_module(&self.queue, &module, name)
     }
 
     fn native(&self) -> Option<NativeDevice> {

@@ -79,12 +79,17 @@ impl CudaMemory {
         queue: &Arc<Queue>,
         module: &Arc<CudaModule>,
         name: &str,
-    ) -> DeviceResult<Arc<CudaMemory>> {
+    ) -> DeviceResult<Region> {
         let call = format!("cuModuleGetGlobal({name})");
         let found = module.get_global(name, &queue.stream).or_driver(queue.id(), &call)?;
         let (pointer, bytes) = (found.device_ptr(&queue.stream).0, found.len() as u64);
         let origin = Origin::Foreign(Box::new(module.clone()));
-        Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
+        // A variable is aligned to its elements only: as a part of aligned memory, kernels that need more
+        // refuse it.
+        let offset = pointer % ALIGNMENT;
+        let (pointer, all) = (pointer - offset, bytes + offset);
+        let memory = Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes: all, origin });
+        Ok(Region { memory, offset, bytes })
     }
 
     /// Memory of another library, if it is of this context; the context must be current.
@@ -94,17 +99,23 @@ impl CudaMemory {
         bytes: u64,
         owner: Owner,
     ) -> DeviceResult<Arc<CudaMemory>> {
+        const CALL: &str = "cuPointerGetAttribute";
         let mut context: CUcontext = std::ptr::null_mut();
-        // SAFETY: the attribute is written to `context`, which is as large as it.
-        let status = unsafe {
-            sys::cuPointerGetAttribute(
-                (&raw mut context).cast(),
-                CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT,
-                pointer,
-            )
+        let mut ordinal: i32 = -1;
+        // SAFETY: each attribute is written to a variable of its size.
+        unsafe {
+            let (of, at) = (CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT, (&raw mut context).cast());
+            sys::cuPointerGetAttribute(at, of, pointer).or_driver(queue.id(), CALL)?;
+            let (of, at) =
+                (CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (&raw mut ordinal).cast());
+            sys::cuPointerGetAttribute(at, of, pointer).or_driver(queue.id(), CALL)?;
+        }
+        // Memory that is allocated in the order of a stream, or mapped, belongs to a device and no context.
+        let own = match context.is_null() {
+            true => usize::try_from(ordinal) == Ok(queue.context.cuda.ordinal()),
+            false => context == queue.context.cuda.cu_ctx(),
         };
-        status.or_driver(queue.id(), "cuPointerGetAttribute")?;
-        if context != queue.context.cuda.cu_ctx() {
+        if !own {
             let message = "the memory belongs to another device or context";
             return Err(DeviceError::driver(queue.id(), "adopt", message));
         }

@@ -201,7 +201,7 @@ impl Device for OpenClDevice {
     }
 
     unsafe fn adopt(&self, memory: NativeMemory, bytes: u64, owner: Owner) -> DeviceResult<Arc<dyn Memory>> {
-        Ok(Arc::new(foreign::adopt(&self.context, memory, bytes, owner)?))
+        Ok(Arc::new(foreign::adopt(&self.context, &self.queues, memory, bytes, owner)?))
     }
 
     /// Reports errors in kernels only if the driver returns them from `clFinish`.

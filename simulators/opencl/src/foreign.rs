@@ -4,6 +4,7 @@ use crate::cl::{self, Buffer, Handle, Queue};
 use crate::context::Context;
 use crate::memory::OpenClMemory;
 use crate::platform::{self, Found};
+use crate::queues::Queues;
 use ocl::ffi::{self, cl_int, cl_uint};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -73,6 +74,7 @@ fn retain<K: cl::Kind>(
 /// See [`Device::adopt`](workalike_device::Device::adopt), whose promises the caller passes on.
 pub(crate) fn adopt(
     context: &Arc<Context>,
+    queues: &Arc<Queues>,
     memory: NativeMemory,
     bytes: u64,
     owner: Owner,
@@ -100,5 +102,5 @@ pub(crate) fn adopt(
     if size < bytes {
         return wrong(format!("expected memory of {bytes} bytes, found {size}"));
     }
-    Ok(OpenClMemory::adopted(context, buffer, bytes, owner))
+    Ok(OpenClMemory::adopted(context, queues, buffer, bytes, owner))
 }

@@ -3,6 +3,7 @@
 
 use crate::cl::{self, Buffer, Handle};
 use crate::context::Context;
+use crate::queues::Queues;
 use ocl::ffi::{self, cl_int};
 use std::any::Any;
 use std::fmt;
@@ -15,14 +16,25 @@ use workalike_device::{DeviceError, DeviceResult, Memory, Owner, Region};
 pub(crate) struct OpenClMemory {
     buffer: Handle<Buffer>,
     bytes: u64,
-    /// Of another library's memory. Enqueued commands keep the buffer alive without it.
+    /// Of another library's memory.
     _owner: Option<Shared>,
     /// Declared after the buffer, so that it is released after it.
     context: Arc<Context>,
 }
 
-/// An [`Owner`], which is only dropped.
-struct Shared(#[expect(dead_code, reason = "it is only dropped")] Owner);
+/// An [`Owner`], which is dropped once the enqueued commands are done: they keep the buffer alive, but not
+/// memory of the host behind it.
+struct Shared {
+    _owner: Owner,
+    queues: Arc<Queues>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // An error cannot be reported here, and shows when the queue is used again.
+        let _ = self.queues.finish();
+    }
+}
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,11 +85,13 @@ impl OpenClMemory {
     /// Another library's buffer, of which we have a reference.
     pub(crate) fn adopted(
         context: &Arc<Context>,
+        queues: &Arc<Queues>,
         buffer: Handle<Buffer>,
         bytes: u64,
         owner: Owner,
     ) -> OpenClMemory {
-        OpenClMemory { buffer, bytes, _owner: Some(Shared(owner)), context: context.clone() }
+        let owner = Shared { _owner: owner, queues: queues.clone() };
+        OpenClMemory { buffer, bytes, _owner: Some(owner), context: context.clone() }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::dtype::DType;
 use crate::error::Result;
 use crate::fallible;
 use crate::format::bad;
-use crate::format::codec::Decoder;
+use crate::format::codec::{Budget, Decoder};
 use crate::ops::{Attr, AttrGraph, Attributes, Op, Registry, StoredOp, UnknownOp};
 use std::sync::Arc;
 
@@ -16,6 +16,8 @@ const PER_NUMBER: usize = 48;
 /// Upper bound for the copies of an op's text in memory: in the file's attributes, in the op, and in the
 /// error if it is unknown.
 const COPIES_OF_TEXT: usize = 4;
+/// Counted for each node of a graph that an op names.
+const PER_NODE: usize = 16;
 /// The most graphs that are within one another.
 const MAX_NESTING: usize = 8;
 /// Bytes of memory for each byte of text of an op with graphs: kernels in the text, and their parameters.
@@ -99,6 +101,7 @@ pub(super) fn set_ops(
     ops: &mut [OpRow],
     finished: &[Graph],
     registry: &Registry,
+    budget: &mut Budget,
 ) -> Result<usize> {
     let mut deepest = 0;
     for &(_, row) in &draft.ops {
@@ -111,6 +114,7 @@ pub(super) fn set_ops(
                 graphs,
                 finished,
                 registry,
+                budget,
             )?;
         }
         if let OpRow::Op { depth, .. } = row {
@@ -131,6 +135,7 @@ fn finished_op(
     graphs: &[(usize, u32)],
     finished: &[Graph],
     registry: &Registry,
+    budget: &mut Budget,
 ) -> Result<OpRow> {
     let (mut depth, mut why) = (0, None);
     for &(attribute, graph) in graphs {
@@ -138,6 +143,8 @@ fn finished_op(
             return bad(format!("op {id} names graph {graph} of {}", finished.len()));
         };
         depth = depth.max(graph.depth);
+        // The op looks at each node. Many ops that name one large graph are refused, or the file is padded.
+        budget.take(graph.graph.nodes.len().saturating_mul(PER_NODE))?;
         if let Some(unknown) = UnknownOp::first_of(&graph.graph) {
             why = Some(format!("a graph of op {id} has an unknown op: {}", unknown.why));
         }

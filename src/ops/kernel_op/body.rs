@@ -33,6 +33,9 @@ pub(super) enum Code {
     Launches(Arc<Launches>),
 }
 
+/// The inputs, and the outputs, of an elementwise op at most.
+const MOST_OPERANDS: usize = 32;
+
 /// A shape rule: the extents of an output, from the inputs.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
@@ -50,11 +53,12 @@ pub(super) struct Given {
 /// A reference may contain any public op that has no effect, but no kernels.
 pub(super) fn check_reference(reference: &FunctionGraph) -> Result<(), String> {
     for node in &reference.nodes {
-        let label = node.op.label();
+        // A label's length is decided by the file, so it is made only for an error.
         if node.op.has_effect() {
-            return Err(format!("its reference has {label}, which has an effect"));
+            return Err(format!("its reference has {}, which has an effect", node.op.label()));
         }
         if node.op.as_any().is::<Kernel>() {
+            let label = node.op.label();
             return Err(format!(
                 "its reference has {label}, which has kernels; a reference is of public ops"
             ));
@@ -80,6 +84,14 @@ pub(super) fn functions(
         };
         ids.iter().map(named).collect()
     };
+    // Each output has a function with all of the text.
+    for (what, count) in [("inputs", reference.inputs.len()), ("outputs", reference.outputs.len())] {
+        if count > MOST_OPERANDS {
+            return Err(format!(
+                "an elementwise op has {count} {what}; there may be at most {MOST_OPERANDS}"
+            ));
+        }
+    }
     let (inputs, outputs) = (typed(&reference.inputs)?, typed(&reference.outputs)?);
     let function =
         |at| ScalarFunction::new(name, inputs.clone(), outputs.clone(), at, operation).map(Arc::new);
@@ -164,6 +176,7 @@ impl Rule {
     /// The extents are integers of these inputs.
     pub(super) fn check(&self, reference: &FunctionGraph, output: usize) -> Result<(), String> {
         let rank = reference.outputs.get(output).map_or(0, |&id| reference.var(id).ty.ndim());
+        check_no_kernels(&self.graph)?;
         check_inputs(&self.graph, [&reference.inputs], reference)?;
         let integer = |ty: &TensorType| ty.ndim() == 0 && ty.dtype.is_integer();
         let extents = &self.graph.outputs;
@@ -192,6 +205,14 @@ impl Given {
             }
         }
         Ok(())
+    }
+}
+
+/// A graph of extents or sizes has no kernels: shape inference walks it, and those within it.
+pub(super) fn check_no_kernels(graph: &FunctionGraph) -> Result<(), String> {
+    match graph.nodes.iter().any(|node| node.op.as_any().is::<Kernel>()) {
+        true => Err("an extent or a size has an op with kernels; they are of public ops".into()),
+        false => Ok(()),
     }
 }
 

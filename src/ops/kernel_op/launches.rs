@@ -1,5 +1,6 @@
 //! Launches of kernels, with sizes in terms of the shapes of inputs and outputs.
 
+use super::body::check_no_kernels;
 use super::grid::Grid;
 use super::imported;
 use crate::dtype::DType;
@@ -144,6 +145,7 @@ impl Launches {
     /// The sizes depend on shapes alone.
     pub(super) fn check_sizes(&self) -> Result<(), String> {
         let sizes = &self.sizes;
+        check_no_kernels(sizes)?;
         if let Some(&at) = Demand::of_outputs(sizes).inputs.first() {
             return Err(format!(
                 "a size or number depends on the value of {}; sizes depend on shapes, and a kernel reads values from arrays",

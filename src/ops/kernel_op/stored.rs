@@ -113,11 +113,15 @@ pub(in crate::ops) fn decode(op: &StoredOp, allowed: bool) -> Result<Arc<dyn Op>
     let name = op.text("name")?;
     let reference = op.graph("reference")?.clone();
     check_reference(&reference)?;
-    let mut rules = Vec::with_capacity(reference.outputs.len());
-    for at in 0..reference.outputs.len() {
-        let rule = op.graph(&format!("shape{at}")).ok().map(|graph| Rule { graph: graph.clone() });
-        rule.iter().try_for_each(|rule| rule.check(&reference, at))?;
-        rules.push(rule);
+    let mut rules = vec![None; reference.outputs.len()];
+    for (name, attr) in op.attributes() {
+        let Some(at) = name.strip_prefix("shape").and_then(|at| at.parse::<usize>().ok()) else { continue };
+        let (Some(place), Attr::Graph(AttrGraph(graph))) = (rules.get_mut(at), attr) else {
+            return Err(format!("attribute {name} is no shape rule of an output"));
+        };
+        let rule = Rule { graph: graph.clone() };
+        rule.check(&reference, at)?;
+        *place = Some(rule);
     }
     let gradient = match op.graph("gradient") {
         Err(_) => None,
@@ -126,7 +130,10 @@ pub(in crate::ops) fn decode(op: &StoredOp, allowed: bool) -> Result<Arc<dyn Op>
     gradient.iter().try_for_each(|given| given.check(&reference))?;
     let code = match op.text("operation") {
         Ok(operation) => {
-            let functions = functions(name, &reference, operation)?;
+            let functions = match allowed {
+                true => functions(name, &reference, operation)?,
+                false => vec![],
+            };
             Code::Elementwise { functions, operation: operation.into() }
         }
         Err(_) => {
@@ -141,9 +148,12 @@ pub(in crate::ops) fn decode(op: &StoredOp, allowed: bool) -> Result<Arc<dyn Op>
     Ok(Arc::new(Kernel { body: Arc::new(body) }))
 }
 
+/// Launches of an op at most, and sources and scratch memories.
+const MOST_NUMBERED: usize = 256;
+
 /// Attributes of these names, numbered from 0 on, as far as there are any.
 fn numbered<'a>(op: &'a StoredOp, name: &'a str) -> impl Iterator<Item = String> + 'a {
-    (0..).map(move |at| format!("{name}{at}")).take_while(|name| op.find(name).is_ok())
+    (0..MOST_NUMBERED).map(move |at| format!("{name}{at}")).take_while(|name| op.find(name).is_ok())
 }
 
 fn positions(op: &StoredOp, name: &str) -> Result<Vec<usize>, String> {

@@ -107,6 +107,11 @@ fn contradictions_are_refused() {
     refused("launch0", ints(&[0, 0, 0, 0, 0, 0, 0, 0, 7]), "does not exist");
     refused("launch0", ints(&[0, 0, 0, 0, 0, 0, 0, 9, 0]), "damaged");
     refused("launch1", ints(&[1, 0, 0, 0, i64::MAX, 1, 1]), "damaged");
+    // Extents and sizes have no kernels, whose own extents would be asked for.
+    let x = vector::<f32>("x");
+    let inner = op();
+    let count = inner.apply([&x, &scalar::<i64>("k")]);
+    assert!(inner.shape(&count[0], [&count[0].extent(0)]).is_err());
     // Sizes must not depend on values.
     let (x, k) = (vector::<f32>("x"), scalar::<i64>("k"));
     let (y, z) = (vector::<f32>("y"), scalar::<f64>("z"));

@@ -26,7 +26,6 @@ use workalike_device::Open;
 #[derive(Debug)]
 pub struct Contexts<O> {
     list: Vec<(String, O)>,
-    options: Options,
 }
 
 /// Names devices as the contexts of a Function: Theano's `contexts=dev0->cuda0;dev1->cuda1`. The first one
@@ -49,9 +48,7 @@ pub struct Contexts<O> {
 /// # Ok::<(), workalike::Error>(())
 /// ```
 pub fn contexts<'n, O: Open>(devices: impl IntoIterator<Item = (&'n str, O)>) -> Contexts<O> {
-    let list: Vec<(String, O)> = devices.into_iter().map(|(name, device)| (name.into(), device)).collect();
-    let options = list.first().map_or(Options::default(), |(_, device)| device.options());
-    Contexts { list, options }
+    Contexts { list: devices.into_iter().map(|(name, device)| (name.into(), device)).collect() }
 }
 
 impl<O: Open> Backend for Contexts<O> {
@@ -61,17 +58,17 @@ impl<O: Open> Backend for Contexts<O> {
     /// If there are no contexts, two have one name, a device is missing, or the Function names a context that
     /// is not among them.
     fn rehost(&self, function: &Function) -> Result<ContextSimulator> {
-        let mut devices: Vec<(String, Arc<dyn Device>)> = Vec::with_capacity(self.list.len());
+        let mut devices: Vec<(String, Arc<dyn Device>, Options)> = Vec::with_capacity(self.list.len());
         for (name, device) in &self.list {
-            if devices.iter().any(|(known, _)| known == name) {
+            if devices.iter().any(|(known, ..)| known == name) {
                 return Err(Error::mismatch("contexts", "names that differ", format!("{name} twice")));
             }
-            devices.push((name.clone(), device.open()?));
+            devices.push((name.clone(), device.open()?, device.options()));
         }
         if devices.is_empty() {
             return Err(Error::mismatch("contexts", "at least one device", "none"));
         }
-        let mut simulator = ContextSimulator::new(devices, self.options);
+        let mut simulator = ContextSimulator::new(devices);
         simulator.add_method(function.name(), function)?;
         Ok(simulator)
     }

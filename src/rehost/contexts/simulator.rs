@@ -3,11 +3,11 @@
 use super::placement::{Placement, place};
 use super::stages::{Cut, Source, Stage, cut};
 use crate::error::{Error, Result};
-use crate::function::{Arg, ArgIn, Args, ArgsIn, Function, Outputs, bind};
+use crate::function::{Arg, ArgIn, Args, ArgsIn, Function, Outputs, bind, slice_stand_in};
 use crate::graph::VarId;
 use crate::rehost::device::{Device, Options};
 use crate::rehost::engine::DeviceArray;
-use crate::rehost::simulator::{Simulator, sync_all_to_parent};
+use crate::rehost::simulator::{Keep, Simulator, sync_all_to_parent};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use std::sync::Arc;
 /// A Function on several devices: made by `f.optimize(contexts([..]))`.
 ///
 /// It is called like a [`Simulator`], and has one for each device. Values go from device to device where a
-/// node needs them elsewhere; a call that fails changes no shared variable.
+/// node needs them elsewhere. A call that fails changes no shared variable, unless a device fails while new
+/// values are stored.
 #[derive(Debug)]
 pub struct ContextSimulator {
     contexts: Vec<Context>,
-    options: Options,
     methods: Vec<Method>,
 }
 
@@ -28,6 +28,7 @@ pub struct ContextSimulator {
 struct Context {
     name: String,
     device: Arc<dyn Device>,
+    options: Options,
     simulator: Option<Simulator>,
 }
 
@@ -55,9 +56,9 @@ pub struct ContextMethod<'s> {
 }
 
 impl ContextSimulator {
-    pub(super) fn new(devices: Vec<(String, Arc<dyn Device>)>, options: Options) -> ContextSimulator {
-        let context = |(name, device)| Context { name, device, simulator: None };
-        ContextSimulator { contexts: devices.into_iter().map(context).collect(), options, methods: vec![] }
+    pub(super) fn new(devices: Vec<(String, Arc<dyn Device>, Options)>) -> ContextSimulator {
+        let context = |(name, device, options)| Context { name, device, options, simulator: None };
+        ContextSimulator { contexts: devices.into_iter().map(context).collect(), methods: vec![] }
     }
 
     /// The names of the contexts.
@@ -90,6 +91,18 @@ impl ContextSimulator {
     /// As [`Simulator::add_method`]; or if the Function names a context that is not among these, or has an
     /// input with a value of its own.
     pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
+        self.add(name, function, None)
+    }
+
+    /// [`Simulator::add_method_keeping`], over devices.
+    ///
+    /// # Errors
+    /// As [`Simulator::add_method_keeping`] and [`ContextSimulator::add_method`].
+    pub fn add_method_keeping(&mut self, name: &str, function: &Function, keep: Keep) -> Result<()> {
+        self.add(name, function, Some(keep))
+    }
+
+    fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
         if self.methods().any(|known| known == name) {
             return Err(Error::Sync(format!("the Simulator already has a method {name}")));
         }
@@ -99,18 +112,27 @@ impl ContextSimulator {
         }
         let names: Vec<&str> = self.contexts().collect();
         let function = if function.name() == name { function.clone() } else { function.renamed(name) };
-        let placement = place(&function, &names)?;
+        let cells = self.methods.iter().flat_map(|m| m.function.cells().iter().zip(&m.placement.shared));
+        let known = cells.map(|(cell, device)| (cell.id(), *device)).collect();
+        let placement = place(&function, &names, &known)?;
         let mut devices = placement.nodes.iter().chain(&placement.shared);
         let first = devices.next().copied().unwrap_or(0);
         let how = match devices.all(|device| *device == first) {
             true => {
-                self.add_to(first, name, &function)?;
+                self.add_to(first, name, &function, keep)?;
                 How::Whole(first)
             }
             false => {
                 let cut = cut(&function, &placement)?;
-                for Stage { device, function, .. } in cut.stages.iter().chain(&cut.commits) {
-                    self.add_to(*device, function.name(), function)?;
+                let stages = || cut.stages.iter().chain(&cut.commits);
+                // All checks come before any change.
+                for Stage { device, function, .. } in stages() {
+                    if let Some(simulator) = &self.contexts[*device].simulator {
+                        simulator.check_method(function.name(), function, keep)?;
+                    }
+                }
+                for Stage { device, function, .. } in stages() {
+                    self.add_to(*device, function.name(), function, keep)?;
                 }
                 How::Stages(cut)
             }
@@ -119,12 +141,12 @@ impl ContextSimulator {
         Ok(())
     }
 
-    fn add_to(&mut self, device: usize, name: &str, function: &Function) -> Result<()> {
+    fn add_to(&mut self, device: usize, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
         let context = &mut self.contexts[device];
         match &mut context.simulator {
-            Some(simulator) => simulator.add_method(name, function),
+            Some(simulator) => simulator.add(name, function, keep),
             none => {
-                *none = Some(Simulator::new(function, context.device.clone(), self.options)?);
+                *none = Some(Simulator::new(function, context.device.clone(), context.options)?);
                 Ok(())
             }
         }
@@ -182,6 +204,13 @@ impl ContextSimulator {
             return self.on(device)?.method(&name)?.run_n(n, args);
         }
         let given = self.bound(method, args)?;
+        for (position, arg) in given.iter().enumerate() {
+            if let Arg::Each(sequence) = arg {
+                let function = &self.methods[method].function;
+                let what = || format!("{}: input {}", function.name(), function.input_name(position));
+                slice_stand_in(sequence, n, what)?;
+            }
+        }
         let mut last = None;
         for step in 0..n {
             let function = &self.methods[method].function;
@@ -232,8 +261,13 @@ impl ContextSimulator {
         if !cut.commits.is_empty() {
             values.values().try_for_each(DeviceArray::check)?;
         }
+        // All that may fail comes before the first store: transfers, and compiling.
+        let mut local = Vec::with_capacity(cut.commits.len());
         for stage in &cut.commits {
-            stage.run(contexts, given, &values)?;
+            local.push(stage.moved(contexts, &values)?);
+        }
+        for (stage, values) in cut.commits.iter().zip(&local) {
+            stage.run(contexts, given, values)?;
         }
         let graph = function.graph();
         let missing = || Error::Internal("an output that no stage computes".into());
@@ -283,22 +317,45 @@ impl ContextSimulator {
     /// # Errors
     /// As [`Simulator::sync_to_parent`].
     pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
-        let mut parts: Vec<&mut Simulator> =
-            self.contexts.iter_mut().filter_map(|context| context.simulator.as_mut()).collect();
-        sync_all_to_parent(&mut parts)
+        sync_all_to_parent(&mut self.parts().collect::<Vec<_>>(), None)
+    }
+
+    /// [`Simulator::sync_to_parent_keeping`], for those of all devices at once.
+    ///
+    /// # Errors
+    /// As [`Simulator::sync_to_parent_keeping`].
+    pub fn sync_to_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
+        sync_all_to_parent(&mut self.parts().collect::<Vec<_>>(), Some(keep))
     }
 
     /// Copies every shared variable that changed in its parent to its device: see
-    /// [`Simulator::sync_from_parent`]. The variables of one device are read at one moment.
+    /// [`Simulator::sync_from_parent`]. The variables of one device are read at one moment, device by device.
     ///
     /// # Errors
-    /// As [`Simulator::sync_from_parent`].
+    /// As [`Simulator::sync_from_parent`]; those of earlier devices are taken.
     pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        for simulator in self.contexts.iter_mut().filter_map(|context| context.simulator.as_mut()) {
-            names.extend(simulator.sync_from_parent()?);
-        }
-        Ok(names)
+        joined(self.parts().map(Simulator::sync_from_parent))
+    }
+
+    /// [`Simulator::sync_from_parent_keeping`], device by device.
+    ///
+    /// # Errors
+    /// As [`Simulator::sync_from_parent_keeping`].
+    pub fn sync_from_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
+        joined(self.parts().map(|simulator| simulator.sync_from_parent_keeping(keep)))
+    }
+
+    /// [`Simulator::reset`], device by device.
+    ///
+    /// # Errors
+    /// As [`Simulator::reset`].
+    pub fn reset(&mut self) -> Result<Vec<String>> {
+        joined(self.parts().map(Simulator::reset))
+    }
+
+    /// The Simulators of all devices.
+    fn parts(&mut self) -> impl Iterator<Item = &mut Simulator> {
+        self.contexts.iter_mut().filter_map(|context| context.simulator.as_mut())
     }
 
     /// A description as text: for each method its stages, and the description of each device's Simulator.
@@ -330,6 +387,25 @@ impl ContextSimulator {
 }
 
 impl Stage {
+    /// The values that it takes, on its device, where it is then ready to run.
+    fn moved(
+        &self,
+        contexts: &mut [Context],
+        values: &HashMap<VarId, DeviceArray>,
+    ) -> Result<HashMap<VarId, DeviceArray>> {
+        let missing = || Error::Internal("a stage reads what no stage computes".into());
+        let simulator = contexts[self.device].simulator.as_mut().ok_or_else(missing)?;
+        let (mut local, mut args) = (HashMap::new(), Args::new());
+        for source in &self.inputs {
+            let Source::Value(id) = source else { return Err(missing()) };
+            let array = simulator.local(values.get(id).ok_or_else(missing)?)?;
+            args = args.with(&array);
+            local.insert(*id, array);
+        }
+        simulator.method(self.function.name())?.prepare(args)?;
+        Ok(local)
+    }
+
     fn run(
         &self,
         contexts: &mut [Context],
@@ -354,6 +430,11 @@ impl Stage {
             other => other,
         })
     }
+}
+
+/// All names, or the first error.
+fn joined(lists: impl Iterator<Item = Result<Vec<String>>>) -> Result<Vec<String>> {
+    Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }
 
 impl ContextMethod<'_> {

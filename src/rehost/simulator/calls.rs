@@ -340,6 +340,14 @@ impl Simulator {
         Ok((constant, each))
     }
 
+    /// The array, or a copy, on this Simulator's stream of work.
+    pub(crate) fn local(&self, array: &DeviceArray) -> Result<DeviceArray> {
+        match self.lent(array.clone(), false)? {
+            Fed::Device(array) => Ok(array),
+            Fed::Host(value) | Fed::Slices(value, _) => self.engine.upload(&value),
+        }
+    }
+
     /// An array as it is, if it is on this Simulator's stream of work; otherwise a copy, by way of the host
     /// where the devices cannot make it themselves.
     fn lent(&self, array: DeviceArray, unchecked: bool) -> Result<Fed> {

@@ -41,11 +41,25 @@ impl Simulator {
         self.add(name, function, Some(keep))
     }
 
-    pub(super) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+    /// Whether a Function can be added as a method now.
+    pub(crate) fn check_method(&self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+        self.incoming_of(name, function, keep).map(drop)
+    }
+
+    pub(crate) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+        // All checks come before any change.
+        let incoming = self.incoming_of(name, function, keep)?;
+        let positions = incoming.into_iter().map(|cell| self.join(cell, keep)).collect::<Result<_>>()?;
+        self.engine.add_method(name, function.graph().clone(), positions);
+        self.methods.push(Method { name: name.into(), function: function.clone(), hidden: None });
+        Ok(())
+    }
+
+    /// The shared variables of a Function that becomes a method, checked.
+    fn incoming_of(&self, name: &str, function: &Function, keep: Option<Keep>) -> Result<Vec<Incoming>> {
         if self.methods().any(|known| known == name) {
             return Err(Error::Sync(format!("the Simulator already has a method {name}")));
         }
-        // All checks come before any change.
         let values = CellSet::of(function.cells()).snapshot()?;
         let incoming = function.cells().iter().zip(values);
         let incoming = incoming.map(|(cell, (value, version))| self.incoming(cell, value, version, keep));
@@ -60,10 +74,7 @@ impl Simulator {
                 function.name()
             )));
         }
-        let positions = incoming.into_iter().map(|cell| self.join(cell, keep)).collect::<Result<_>>()?;
-        self.engine.add_method(name, function.graph().clone(), positions);
-        self.methods.push(Method { name: name.into(), function: function.clone(), hidden: None });
-        Ok(())
+        Ok(incoming)
     }
 
     fn incoming(&self, cell: &Arc<Cell>, value: Value, version: u64, keep: Option<Keep>) -> Result<Incoming> {

@@ -10,10 +10,10 @@ use crate::value::Value;
 ///
 /// # Errors
 /// As [`Simulator::sync_to_parent`].
-pub(crate) fn sync_all_to_parent(parts: &mut [&mut Simulator]) -> Result<Vec<String>> {
+pub(crate) fn sync_all_to_parent(parts: &mut [&mut Simulator], keep: Option<Keep>) -> Result<Vec<String>> {
     let all = parts.iter().enumerate().flat_map(|(part, sim)| (0..sim.states.len()).map(move |s| (part, s)));
     let states: Vec<(usize, usize)> = all.collect();
-    publish(parts, &states, None)
+    publish(parts, &states, keep)
 }
 
 /// What a sync to the parents writes.

@@ -8,7 +8,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-static inline f32 user_softplus_2bd175796a898366(f32 x, f32 beta)
+static inline f32 user_softplus_9a0493cb066f95d0(f32 x, f32 beta)
 {
     f32 y;
     bool kept;
@@ -28,7 +28,7 @@ void k0_softplus(__global const half* b0, const u64 byte0, __global const f32* b
         const i32 a0 = (i32)p;
         const f32 v0 = vload_half(a0, b0);
         const f32 v1 = b1[0];
-        const f32 v2 = user_softplus_2bd175796a898366(v0, v1);
+        const f32 v2 = user_softplus_9a0493cb066f95d0(v0, v1);
         vstore_half_rte(v2, a0, b2);
     }
 }
@@ -43,7 +43,7 @@ void k1_softplus(__global const half* b0, const u64 byte0, __global const f32* b
         const i32 a0 = (i32)p;
         const f32 v0 = vload_half(a0, b0);
         const f32 v1 = b1[0];
-        const f32 v2 = user_softplus_2bd175796a898366(v0, v1);
+        const f32 v2 = user_softplus_9a0493cb066f95d0(v0, v1);
         vstore_half_rte(v2, a0, b2);
     }
 }

@@ -149,8 +149,10 @@ fn memory_that_does_not_fit_is_refused() {
     let device = Cuda::device(0).open().unwrap();
     let other = CudaContext::new_non_primary(0, 0).unwrap();
     let stream = other.new_stream().unwrap();
-    let theirs: CudaSlice<f32> = stream.clone_htod(&vec![1f32; 64]).unwrap();
-    let at = theirs.device_ptr(&stream).0;
+    // Memory of a context, not of a stream.
+    other.bind_to_thread().unwrap();
+    // SAFETY: it is freed below.
+    let at = unsafe { result::malloc_sync(256) }.unwrap();
     let released = Arc::new(AtomicUsize::new(0));
     let refused = |tensor, words: &str| {
         // SAFETY: it is refused.
@@ -162,6 +164,10 @@ fn memory_that_does_not_fit_is_refused() {
     let main = vec![0f32; 64];
     refused(tensor(main.as_ptr() as u64, 64, 0, &released), "cuPointerGetAttribute");
     assert_eq!(released.load(Ordering::SeqCst), 3);
+    other.bind_to_thread().unwrap();
+    // SAFETY: it was allocated above, and nothing uses it.
+    unsafe { result::free_sync(at) }.unwrap();
+    drop(stream);
     // SAFETY: null is refused.
     let null = unsafe { Cuda::from_context(ptr::null_mut()) }.open().unwrap_err().to_string();
     assert!(null.contains("null"), "{null}");

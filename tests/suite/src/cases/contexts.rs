@@ -10,12 +10,13 @@ use workalike::rehost::device::Device;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 8] = [
+    let stories: [Story; 9] = [
         ("two_variables", two_variables),
         ("training_in_two_halves", training),
         ("values_swap_places", swap),
         ("many_stages", many_stages),
         ("methods", methods),
+        ("late_hints", late_hints),
         ("a_failed_call_changes_nothing", failed),
         ("hints_on_one_device", one_device),
         ("misuse", misuse),
@@ -94,7 +95,9 @@ fn training(stage: &Stage) -> Result<()> {
             near(&format!("step {step}"), &by_call.call(given())?[0], &want, &relative(&want, 1e-4))?;
         }
         by_run.run_n(steps as u64, args![each(&xs), each(&ts)])?;
-        let none = by_run.run_n(0, args![each(&xs), each(&ts)])?;
+        let long = by_run.run_n(steps as u64 + 1, args![each(&xs), each(&ts)]);
+        fails("a short sequence", long, &["input", "7 slices", "6"])?;
+        let none = by_run.run_n(0, args![slice(&xs, 0), slice(&ts, 0)])?;
         ensure(none.is_empty(), || "no iterations".into())?;
         for cell in reference.cells() {
             let (name, want) = (cell.name(), cell.get_value()?);
@@ -108,7 +111,14 @@ fn training(stage: &Stage) -> Result<()> {
         written.sort();
         ensure(written == ["b1", "b2", "w1", "w2"], || format!("{written:?}"))?;
         by_run.run_n(1, args![slice(&xs, 0), slice(&ts, 0)])?;
-        fails("a conflict", by_run.sync_to_parent(), &["changed in the parent"])?;
+        fails("a conflict", by_run.sync_to_parent(), &["changed in the parent", "sync_to_parent_keeping"])?;
+        let own = by_run.get_value("w2")?;
+        by_run.sync_to_parent_keeping(Keep::Simulator)?;
+        equal("settled", &f.shared("w2")?.get_value()?, own)?;
+        by_call.sync_from_parent_keeping(Keep::Parent)?;
+        by_call.call(args![slice(&xs, 0), slice(&ts, 0)])?;
+        by_call.reset()?;
+        equal("reset", &by_call.get_value("w1")?, f.shared("w1")?.get_value()?)?;
         f.shared("b2")?.set_value(vec![0f32; 2])?;
         ensure(by_call.sync_from_parent()? == ["b2"], || "b2 alone".into())?;
         equal("b2", &by_call.get_value("b2")?, vec![0f32; 2])?;
@@ -181,7 +191,28 @@ fn methods(stage: &Stage) -> Result<()> {
     let array = sim.call_device(args![1f32])?.remove(0);
     ensure(array.to_value()?.item::<f32>()? == 27.0, || format!("{array:?}"))?;
     fails("a name", sim.add_method("one", &bundle["one"]), &["already has a method one"])?;
-    fails("no method", sim.method("two"), &["no method two", "both, one"])
+    // A Function over other values of the variables is refused on both devices, and can come again.
+    let other = Bundle::from_bytes(&Bundle::new().with("both", &both).to_bytes()?)?;
+    let other = &other["both"];
+    sim.sync_to_parent()?;
+    other.shared("a")?.set_value(bundle["both"].shared("a")?.get_value()?)?;
+    other.shared("b")?.set_value(-1f32)?;
+    for _ in 0..2 {
+        fails("another value", sim.add_method("other", other), &["b has another value"])?;
+    }
+    sim.add_method_keeping("other", other, Keep::Parent)?;
+    ensure(sim.method("one")?.call(args![0f32])?[0].item::<f32>()? == -1.0, || "the parent's".into())?;
+    fails("no method", sim.method("two"), &["no method two", "both, one, other"])
+}
+
+/// A hint that comes later does not move a variable.
+fn late_hints(stage: &Stage) -> Result<()> {
+    let late = shared("late", 1f32);
+    let first = function(()).update(&late, &*late + 1.0).compile()?;
+    let mut sim = first.optimize(two(stage, true)?)?;
+    let again = function(()).output(late.clone().on("dev1")).compile()?;
+    let expected = ["late", "dev0, where another method has it", "dev1"];
+    fails("a late hint", sim.add_method("again", &again), &expected)
 }
 
 /// An error on one device leaves the variables of both.

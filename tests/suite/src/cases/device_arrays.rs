@@ -6,15 +6,16 @@ use ndarray::{Array3, s};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use workalike::custom::DeviceMath;
+use workalike::custom::{DeviceMath, ElementwiseKernel, Grid, Module, Source, kernel_args};
 use workalike::dlpack::{DlDataType, DlDevice, DlManagedTensor, DlTensor, Tensor};
 use workalike::prelude::*;
 use workalike::rehost::device::Device;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 7] = [
+    let stories: [Story; 8] = [
         ("slices", slices),
+        ("views_in_kernels", views_in_kernels),
         ("slices_that_do_not_exist", bad_slices),
         ("elements_that_are_set", set),
         ("numpy_files", numpy_files),
@@ -77,6 +78,27 @@ fn slices(stage: &Stage) -> Result<()> {
         &sim.call(args![&reshaped])?[0],
         all.into_shape_with_order((20, 6)).unwrap_or_default().sum_axis(ndarray::Axis(1)),
     )
+}
+
+/// A contiguous view is an array to a kernel; of another one only a raw kernel takes the memory.
+fn views_in_kernels(stage: &Stage) -> Result<()> {
+    let device = stage.open()?;
+    if !super::custom_kernels::compiles_c(&device) {
+        return Ok(());
+    }
+    let twice = ElementwiseKernel::new(&device, "twice", "f32 *x", "x[i] *= 2")?;
+    let x = DeviceArray::upload(&device, vec![1f32; 12])?;
+    twice.call(kernel_args![&x.slice(s![3..7])?])?;
+    let want = |at: usize| if (3..7).contains(&at) { 2f32 } else { 1.0 };
+    equal("a part", &x.to_value()?, (0..12).map(want).collect::<Vec<f32>>())?;
+    let steps = x.slice(s![1..;2])?;
+    fails("strides", twice.call(kernel_args![&steps]), &["twice", "contiguous", "to_array"])?;
+    let source =
+        Source::dialect("KERNEL void set(GLOBAL_MEM f32 *x, i64 stride) { x[LID_0 * stride] = 9; }")?;
+    let set = Module::new(&device, source)?.kernel("set")?;
+    set.launch(Grid::groups([1], [3]), kernel_args![&steps, 2])?;
+    let want = |at: usize| if [1, 3, 5].contains(&at) { 9f32 } else { want(at) };
+    equal("by strides", &x.to_value()?, (0..12).map(want).collect::<Vec<f32>>())
 }
 
 fn bad_slices(stage: &Stage) -> Result<()> {

@@ -43,7 +43,9 @@ pub(super) fn elementwise(stage: &Stage) -> Result<()> {
         )?;
         fails("too few", two.call(kernel_args![&a]), &["copy: expected 2 arguments (x, y), found 1"])?;
         let none = ElementwiseKernel::new(device, "nothing", "f32 x", "x + 1");
-        fails("no array", none, &["nothing", "an array"])
+        fails("no array", none, &["nothing", "an array"])?;
+        let double = ElementwiseKernel::new(device, "double", "f32 *x", "x[i] *= 2");
+        fails("a keyword as a name", double, &["double", "no keyword of C"])
     })
 }
 
