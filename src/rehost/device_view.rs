@@ -1,17 +1,17 @@
 //! Arrays of a device as NumPy and PyCUDA know them: views with strides, copies, elements that are set.
 
-use super::device::{Command, Device, DeviceError, Numerics, Region};
+mod store;
+
+use super::device::{Device, Region};
 use super::engine::DeviceArray;
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
-use crate::kernels::Scalar;
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
-use crate::kernels::verify::Verified;
 use crate::npy;
 use crate::value::{Value, checked_len, row_major};
 use ndarray::SliceInfoElem;
 use std::path::Path;
 use std::sync::Arc;
+use store::Source;
 
 /// A part of a [`DeviceArray`], or its elements in another order: extents and strides over the same memory.
 ///
@@ -211,7 +211,7 @@ impl DeviceView {
         }
         self.array.check()?;
         let copy = DeviceArray::allocate(self.array.device(), self.dtype(), &self.shape)?;
-        copy.view().store(Source::View(self))?;
+        copy.view().assign(self)?;
         Ok(copy)
     }
 
@@ -257,7 +257,14 @@ impl DeviceView {
         let same = std::ptr::addr_eq(Arc::as_ptr(&to.memory), Arc::as_ptr(&read.memory));
         let copied = same.then(|| from.array.copy()).transpose()?;
         let array = copied.unwrap_or_else(|| from.array.clone());
-        self.store(Source::View(&DeviceView { array, ..from.clone() }))
+        let from = DeviceView { array, ..from.clone() };
+        match (self.contiguous(), from.contiguous()) {
+            (Some(to), Some(from)) if !self.shape.contains(&0) => {
+                self.array.forget_bounds();
+                Ok(device.copy(from.region(), to.region())?)
+            }
+            _ => self.store(Source::View(&from)),
+        }
     }
 
     /// Sets all its elements to one number.
@@ -311,68 +318,6 @@ impl DeviceView {
             text(dtype, shape),
         ))
     }
-
-    /// Stores to each of its elements.
-    fn store(&self, source: Source<'_>) -> Result<()> {
-        self.array.forget_bounds();
-        if self.shape.contains(&0) {
-            return Ok(());
-        }
-        let (nest, from) = self.nest(source);
-        let device = self.array.device();
-        let id = &device.properties().id;
-        let nest = Verified::new(nest).map_err(|e| DeviceError::driver(id, "store", e))?;
-        let module = device.compile(&[nest], Numerics::default())?;
-        let mut args: Vec<Region> = from.into_iter().map(|array| array.region().clone()).collect();
-        args.push(self.array.region().clone());
-        Ok(device.record(&module, &[Command::Launch { nest: 0, args }])?.replay()?)
-    }
-
-    /// The Nest that stores, and the array that it reads. It moves bits, so that every device has the dtype.
-    fn nest<'a>(&self, source: Source<'a>) -> (Nest, Option<&'a DeviceArray>) {
-        let bits = [DType::U8, DType::U16, DType::U32, DType::U64]
-            .into_iter()
-            .find(|bits| bits.size() == self.dtype().size())
-            .unwrap_or(DType::U8);
-        let operand = |array: &DeviceArray, written| {
-            let len = array.region().bytes / bits.size() as u64;
-            Operand::contiguous(bits, &[len], written)
-        };
-        let mut block = Block::default();
-        let mut operands = Vec::new();
-        let (value, from) = match source {
-            Source::Number(number) => {
-                (block.push(Inst::Const(Scalar::from_i128(bits, number.bits().into()))), None)
-            }
-            Source::View(view) => {
-                operands.push(operand(&view.array, false));
-                (block.push(Inst::Load { operand: 0, index: vec![view.index()] }), Some(&view.array))
-            }
-        };
-        operands.push(operand(&self.array, true));
-        let store =
-            Store { operand: operands.len() - 1, index: vec![self.index()], value, when: None, add: false };
-        let axes: Vec<u64> = self.shape.iter().map(|&extent| extent as u64).collect();
-        let phase = Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![store] };
-        (Nest { name: "store".into(), grid: axes.len(), axes, operands, phases: vec![phase] }, from)
-    }
-
-    /// The position of its element in the array.
-    fn index(&self) -> Index {
-        let mut index = Index::constant(self.offset as i64);
-        for (axis, (&stride, &extent)) in self.strides.iter().zip(&self.shape).enumerate() {
-            if extent > 1 {
-                index.add_term(axis, stride as i64);
-            }
-        }
-        index
-    }
-}
-
-/// What is stored.
-enum Source<'a> {
-    Number(Scalar),
-    View(&'a DeviceView),
 }
 
 /// A position along an axis, counted from the end if negative; `end`: it may be the extent.
