@@ -37,30 +37,7 @@ pub struct ElementwiseKernel {
 const EACH: u64 = 4;
 
 /// The two kernels. `$` names are replaced.
-const TEXT: &str = "KERNEL void $name($params, const u64 n)
-{
-    const u64 step_ = (u64)GDIM_0 * LDIM_0;
-    for (u64 i = (u64)GID_0 * LDIM_0 + LID_0; i < n; i += step_) {
-        $operation;
-    }
-}
-
-KERNEL void $name_apart($apart, const u64 n)
-{
-    const u64 first_ = (u64)GID_0 * LDIM_0 * $each + LID_0;
-    if (first_ + ($each - 1) * (u64)LDIM_0 < n) {
-        #pragma unroll
-        for (u32 k_ = 0; k_ < $each; k_++) {
-            const u64 i = first_ + k_ * (u64)LDIM_0;
-            $operation;
-        }
-    } else {
-        for (u64 i = first_; i < n; i += LDIM_0) {
-            $operation;
-        }
-    }
-}
-";
+const TEXT: &str = include_str!("elementwise.c");
 
 impl ElementwiseKernel {
     /// A kernel with these parameters, separated by commas as in C, of which at least one is an array. The
@@ -76,6 +53,14 @@ impl ElementwiseKernel {
         params: &str,
         operation: &str,
     ) -> Result<ElementwiseKernel> {
+        let module = Module::new(device, ElementwiseKernel::source(name, params, operation)?)?;
+        let kernel = |kernel: &str| module.kernel_of(kernel, name, 1);
+        let (kernel, apart) = (kernel(name)?, kernel(&format!("{name}_apart"))?);
+        kernel.require_array()?;
+        Ok(ElementwiseKernel { kernel, apart })
+    }
+
+    pub(super) fn source(name: &str, params: &str, operation: &str) -> Result<Source> {
         let apart = params.replace('*', "* RESTRICT ");
         let words = [
             ("$apart", apart.as_str()),
@@ -83,11 +68,7 @@ impl ElementwiseKernel {
             ("$operation", operation),
             ("$each", &EACH.to_string()),
         ];
-        let module = Module::new(device, Source::dialect(filled(TEXT, name, &words)?)?)?;
-        let kernel = |kernel: &str| module.kernel_of(kernel, name, 1);
-        let (kernel, apart) = (kernel(name)?, kernel(&format!("{name}_apart"))?);
-        kernel.require_array()?;
-        Ok(ElementwiseKernel { kernel, apart })
+        Ok(Source::dialect(filled(TEXT, name, &words)?)?)
     }
 
     /// Runs it over arrays that all have as many elements.

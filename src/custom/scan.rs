@@ -4,17 +4,20 @@ use super::args::Argument;
 use super::elementwise::common_count;
 use super::module::{Bound, Launch, Module, Moved, RawKernel, filled};
 use crate::dtype::DType;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernels::custom::{Language, Source};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{Device, Properties};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+#[cfg(test)]
+mod tests;
 
 /// Running results of an operation over the indices, in segments if the scan has any.
 ///
-/// Each group reduces a part of the indices, one group scans their results, and each group scans its part
-/// from there on (Blelloch, "Prefix Sums and Their Applications", 1990). The operation must be associative.
+/// The operation must be associative. The order in which it is applied depends on the device and the number of
+/// elements alone, so that the results of equal calls are equal.
 ///
 /// ```
 /// use workalike::custom::{In, Out, ScanKernel, kernel_args};
@@ -36,8 +39,12 @@ use std::sync::Arc;
 pub struct ScanKernel {
     text: Arc<ScanText>,
     module: Module,
-    /// Reduces the parts, scans their results, scans the parts.
-    kernels: [RawKernel; 3],
+    passes: Passes,
+    /// Of one pass, the scan; of three, the one that reduces the parts and the one that scans their results
+    /// follow.
+    kernels: Vec<RawKernel>,
+    /// Of the last call.
+    exchange: Arc<Mutex<Option<Exchange>>>,
 }
 
 /// What a scan is made from.
@@ -54,205 +61,103 @@ struct ScanText {
     starts: String,
 }
 
-/// The kernels. `$` names are replaced. An item is a value with a flag: whether a segment starts in its part;
-/// joined to the items before it, a part in which a segment starts keeps its own value.
-const TEXT: &str = "#define INPUT_(i) ($input)
-#if $segmented
-#define NOTE_START_(at_, i) starts_[at_] = ($starts) != 0
-#define STARTS_(at_) starts_[at_]
-#else
-#define NOTE_START_(at_, i)
-#define STARTS_(at_) 0
-#endif
-#define SCAN_(a, b) ($scan)
-
-/* Scans the values of a group's work items: returns the result before this item's, and whether a segment
-   starts before it; the arrays hold the results. */
-DEVICE_FN work_x scan_group_(work_x value_, u32 flag_, LOCAL_MEM_ARG work_x *values_, LOCAL_MEM_ARG u32 *flags_, u32 *started_)
-{
-#ifdef HAS_SHUFFLE
-    const u32 lane_ = LID_0 % WARP_SIZE;
-    for (u32 apart_ = 1; apart_ < WARP_SIZE; apart_ *= 2) {
-        const work_x w_ = shuffle_up(value_, apart_);
-        const u32 f_ = shuffle_up(flag_, apart_);
-        if (lane_ >= apart_) {
-            if (!flag_) value_ = SCAN_((w_), (value_));
-            flag_ |= f_;
-        }
-    }
-    if (lane_ == WARP_SIZE - 1) {
-        values_[LID_0 / WARP_SIZE] = value_;
-        flags_[LID_0 / WARP_SIZE] = flag_;
-    }
-    local_barrier();
-    work_x prefix_ = $neutral;
-    u32 prefix_flag_ = 0;
-    for (u32 k_ = 0; k_ < LID_0 / WARP_SIZE; k_++) {
-        const work_x w_ = values_[k_];
-        prefix_ = flags_[k_] ? w_ : SCAN_((prefix_), (w_));
-        prefix_flag_ |= flags_[k_];
-    }
-    const work_x last_ = shuffle_up(value_, 1);
-    const u32 last_flag_ = shuffle_up(flag_, 1);
-    local_barrier();
-    if (LID_0 == $group - 1) {
-        values_[LID_0] = flag_ ? value_ : SCAN_((prefix_), (value_));
-        flags_[LID_0] = prefix_flag_ | flag_;
-    }
-    local_barrier();
-    *started_ = prefix_flag_ | (lane_ == 0 ? 0 : last_flag_);
-    if (lane_ == 0) return prefix_;
-    return last_flag_ ? last_ : SCAN_((prefix_), (last_));
-#else
-    values_[LID_0] = value_;
-    flags_[LID_0] = flag_;
-    local_barrier();
-    for (u32 apart_ = 1; apart_ < $group; apart_ *= 2) {
-        work_x v_ = values_[LID_0];
-        u32 f_ = flags_[LID_0];
-        if (LID_0 >= apart_) {
-            const work_x w_ = values_[LID_0 - apart_];
-            if (!f_) v_ = SCAN_((w_), (v_));
-            f_ |= flags_[LID_0 - apart_];
-        }
-        local_barrier();
-        values_[LID_0] = v_;
-        flags_[LID_0] = f_;
-        local_barrier();
-    }
-    *started_ = LID_0 == 0 ? 0 : flags_[LID_0 - 1];
-    return LID_0 == 0 ? (work_x)($neutral) : values_[LID_0 - 1];
-#endif
-}
-
-/* Reads a tile: INPUT_ of each index, so that a work item finds eight neighbours. */
-#define STAGE_                                                                     \\
-    if (count_ == $tile) {                                                         \\
-        work_x read_[8];                                                           \\
-        UNROLL_                                                                    \\
-        for (u32 k_ = 0; k_ < 8; k_++) read_[k_] = INPUT_((from_ + LID_0 + k_ * $group)); \\
-        UNROLL_                                                                    \\
-        for (u32 k_ = 0; k_ < 8; k_++) staged_[SKEWED_(LID_0 + k_ * $group)] = read_[k_]; \\
-    } else {                                                                       \\
-        for (u32 k_ = LID_0; k_ < count_; k_ += $group) staged_[SKEWED_(k_)] = INPUT_((from_ + k_)); \\
-    }                                                                              \\
-    for (u32 k_ = LID_0; $segmented && k_ < count_; k_ += $group) { NOTE_START_(SKEWED_(k_), (from_ + k_)); }
-#define SKEWED_(k) ((k) + (k) / 8)
-#ifdef HAS_SHUFFLE
-#define UNROLL_ _Pragma(\"unroll\")
-#else
-#define UNROLL_
-#endif
-
-KERNEL void $name_reduce($params, const u64 n, const u64 part_, GLOBAL_MEM work_x *totals_, GLOBAL_MEM u32 *started_parts_)
-{
-    LOCAL_MEM work_x values_[$group], staged_[$tile + $tile / 8];
-    LOCAL_MEM u32 flags_[$group];
-#if $segmented
-    LOCAL_MEM u8 starts_[$tile + $tile / 8];
-#endif
-    work_x total_ = $neutral;
-    u32 any_ = 0;
-    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
-    for (u64 from_ = first_; from_ < end_; from_ += $tile) {
-        const u32 count_ = (u32)min((u64)$tile, end_ - from_);
-        STAGE_
-        local_barrier();
-        work_x value_ = $neutral;
-        u32 flag_ = 0;
-        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
-            const u32 at_ = SKEWED_(k_);
-            const work_x own_ = staged_[at_];
-            if (STARTS_(at_)) { value_ = own_; flag_ = 1; } else value_ = SCAN_((value_), (own_));
-        }
-        u32 started_;
-        scan_group_(value_, flag_, values_, flags_, &started_);
-        const work_x all_ = values_[$group - 1];
-        if (flags_[$group - 1]) { total_ = all_; any_ = 1; } else total_ = SCAN_((total_), (all_));
-        local_barrier();
-    }
-    if (LID_0 == 0) { totals_[GID_0] = total_; started_parts_[GID_0] = any_; }
-}
-
-KERNEL void $name_totals(GLOBAL_MEM work_x *totals_, GLOBAL_MEM const u32 *started_parts_, const u32 count_)
-{
-    LOCAL_MEM work_x values_[$group];
-    LOCAL_MEM u32 flags_[$group];
-    work_x total_ = $neutral;
-    for (u32 from_ = 0; from_ < count_; from_ += $group) {
-        const u32 at_ = from_ + LID_0;
-        const work_x value_ = at_ < count_ ? totals_[at_] : (work_x)($neutral);
-        u32 started_;
-        work_x before_ = scan_group_(value_, at_ < count_ ? started_parts_[at_] : 0, values_, flags_, &started_);
-        if (!started_) before_ = SCAN_((total_), (before_));
-        if (at_ < count_) totals_[at_] = before_;
-        const work_x all_ = values_[$group - 1];
-        total_ = flags_[$group - 1] ? all_ : SCAN_((total_), (all_));
-        local_barrier();
+impl ScanText {
+    fn source(&self, passes: Passes, sizes: Sizes) -> Result<Source> {
+        let words = [
+            ("$params", self.params.as_str()),
+            ("$neutral", &format!("(({}))", self.neutral)),
+            ("$input", &self.input),
+            ("$scan", &self.scan),
+            ("$output", &self.output),
+            ("$starts", &self.starts),
+            ("$prior", &u8::from(self.output.contains("prev_item")).to_string()),
+            ("$segmented", &u8::from(!self.starts.is_empty()).to_string()),
+            ("$group", &sizes.group.to_string()),
+            ("$each", &sizes.each.to_string()),
+            ("$tile", &sizes.tile().to_string()),
+        ];
+        let text = filled(&passes.text(), &self.name, &words)?;
+        Ok(Source::new(Language::Dialect, text, &[("x", self.dtype)])?)
     }
 }
 
-KERNEL void $name_scan($params, const u64 n, const u64 part_, GLOBAL_MEM const work_x *totals_)
-{
-    LOCAL_MEM work_x values_[$group], staged_[$tile + $tile / 8];
-#if $prior
-    LOCAL_MEM work_x prior_[$tile + $tile / 8];
-#endif
-    LOCAL_MEM u32 flags_[$group];
-#if $segmented
-    LOCAL_MEM u8 starts_[$tile + $tile / 8];
-#endif
-    work_x total_ = totals_[GID_0];
-    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
-    for (u64 from_ = first_; from_ < end_; from_ += $tile) {
-        const u32 count_ = (u32)min((u64)$tile, end_ - from_);
-        STAGE_
-        local_barrier();
-        work_x value_ = $neutral;
-        u32 flag_ = 0;
-        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
-            const u32 at_ = SKEWED_(k_);
-            const work_x own_ = staged_[at_];
-            if (STARTS_(at_)) { value_ = own_; flag_ = 1; } else value_ = SCAN_((value_), (own_));
-        }
-        u32 started_;
-        work_x running_ = scan_group_(value_, flag_, values_, flags_, &started_);
-        if (!started_) running_ = SCAN_((total_), (running_));
-        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
-            const u32 at_ = SKEWED_(k_);
-            const work_x own_ = staged_[at_];
-            if (STARTS_(at_)) running_ = $neutral;
-#if $prior
-            prior_[at_] = running_;
-#endif
-            running_ = STARTS_(at_) ? own_ : SCAN_((running_), (own_));
-            staged_[at_] = running_;
-        }
-        const work_x all_ = values_[$group - 1];
-        total_ = flags_[$group - 1] ? all_ : SCAN_((total_), (all_));
-        local_barrier();
-        for (u32 k_ = LID_0; k_ < count_; k_ += $group) {
-            const u64 i = from_ + k_;
-            const work_x item = staged_[SKEWED_(k_)];
-#if $prior
-            const work_x prev_item = prior_[SKEWED_(k_)];
-#endif
-            $output;
-        }
-        local_barrier();
+/// How often the device goes over the elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passes {
+    /// Groups look back at what the groups before them found (D. Merrill and M. Garland, "Single-pass parallel
+    /// prefix scan with decoupled look-back", 2016), but in an order that does not depend on time.
+    One,
+    /// Each group reduces a part of the indices, one group scans their results, and each group scans its part
+    /// from there on (G. Blelloch, "Prefix Sums and Their Applications", 1990).
+    Three,
+}
+
+impl Passes {
+    fn of(device: &Properties) -> Passes {
+        if device.forward_progress { Passes::One } else { Passes::Three }
+    }
+
+    /// The kernels. `$` names are replaced.
+    fn text(self) -> String {
+        let (kernels, look_back) = match self {
+            Passes::One => (include_str!("scan/one_pass.c"), include_str!("scan/look_back.c")),
+            Passes::Three => (include_str!("scan/three_passes.c"), ""),
+        };
+        let tile = include_str!("scan/tile.c").replace("$look_back", look_back);
+        include_str!("scan/group.c").to_string() + &kernels.replace("$scan_tile", &tile)
     }
 }
-";
 
-/// Elements of a work item in a tile.
-const EACH: u32 = 8;
+/// The geometry of a scan's launches.
+#[derive(Clone, Copy, Debug)]
+struct Sizes {
+    /// Work items of a group.
+    group: u32,
+    /// Elements of a work item in a tile.
+    each: u32,
+    /// The most groups of three passes.
+    most: u64,
+}
 
-/// Work items of a group, and the most groups.
-fn sizes(device: &Properties) -> (u32, u64) {
-    match device.is_wide() {
-        true => (256, u64::from(device.units) * 8),
-        // A processor runs the items of a group one after another.
-        false => (8, u64::from(device.units) * 4),
+impl Sizes {
+    fn of(device: &Properties, passes: Passes, dtype: DType) -> Sizes {
+        // Loads in flight hide the latency of memory; a tile must fit in the memory of a group.
+        let each = if passes == Passes::One && dtype.register().size() <= 4 { 16 } else { 8 };
+        match device.is_wide() {
+            true => Sizes { group: 256, each, most: u64::from(device.units) * 8 },
+            // A processor runs the items of a group one after another, so that none can wait for another group.
+            false => {
+                let group = if passes == Passes::One { 1 } else { 8 };
+                Sizes { group, each, most: u64::from(device.units) * 4 }
+            }
+        }
+    }
+
+    /// Elements of a tile.
+    fn tile(self) -> u32 {
+        self.group * self.each
+    }
+}
+
+/// What the groups of one pass tell each other, for a number of tiles. It stays as it is between runs.
+#[derive(Clone, Debug)]
+struct Exchange {
+    tiles: u64,
+    /// Tiles of a block.
+    block: u64,
+    /// The number of tiles that were ever taken; results and states of tiles; results and states of blocks.
+    arrays: [DeviceArray; 5],
+}
+
+impl Exchange {
+    fn new(device: &Arc<dyn Device>, dtype: DType, tiles: u64) -> Result<Exchange> {
+        let block = tiles.isqrt().max(1);
+        let zeros = |dtype: DType, len: u64| DeviceArray::zeros(device, dtype, &[len as usize]);
+        let results = |len: u64| DeviceArray::allocate(device, dtype.register(), &[len as usize]);
+        let blocks = tiles.div_ceil(block);
+        let (of_tiles, of_blocks) = (zeros(DType::U32, tiles)?, zeros(DType::U32, blocks)?);
+        let arrays = [zeros(DType::U64, 1)?, results(tiles)?, of_tiles, results(blocks)?, of_blocks];
+        Ok(Exchange { tiles, block, arrays })
     }
 }
 
@@ -279,7 +184,8 @@ impl ScanKernel {
         let [name, params, neutral, input, scan, output] =
             [name, params, neutral, input, scan, output].map(String::from);
         let starts = String::new();
-        ScanKernel::of(device, ScanText { name, params, dtype, neutral, input, scan, output, starts })
+        let text = ScanText { name, params, dtype, neutral, input, scan, output, starts };
+        ScanKernel::of(device, text, Passes::of(device.properties()))
     }
 
     /// The same scan in segments: one starts at each index where `start`, an expression in `i`, is not 0.
@@ -287,29 +193,20 @@ impl ScanKernel {
     /// # Errors
     /// If the text does not compile.
     pub fn segmented(&self, start: &str) -> Result<ScanKernel> {
-        ScanKernel::of(self.module.device(), ScanText { starts: start.into(), ..(*self.text).clone() })
+        let text = ScanText { starts: start.into(), ..(*self.text).clone() };
+        ScanKernel::of(self.module.device(), text, self.passes)
     }
 
-    fn of(device: &Arc<dyn Device>, scan: ScanText) -> Result<ScanKernel> {
-        let (group, _) = sizes(device.properties());
-        let words = [
-            ("$params", scan.params.as_str()),
-            ("$neutral", &format!("(({}))", scan.neutral)),
-            ("$input", &scan.input),
-            ("$scan", &scan.scan),
-            ("$output", &scan.output),
-            ("$starts", &scan.starts),
-            ("$prior", &u8::from(scan.output.contains("prev_item")).to_string()),
-            ("$segmented", &u8::from(!scan.starts.is_empty()).to_string()),
-            ("$group", &group.to_string()),
-            ("$tile", &(group * EACH).to_string()),
-        ];
-        let source = Source::new(Language::Dialect, filled(TEXT, &scan.name, &words)?, &[("x", scan.dtype)])?;
-        let module = Module::new(device, source)?;
+    fn of(device: &Arc<dyn Device>, scan: ScanText, passes: Passes) -> Result<ScanKernel> {
+        let sizes = Sizes::of(device.properties(), passes, scan.dtype);
+        let module = Module::new(device, scan.source(passes, sizes)?)?;
         let kernel = |step: &str, own| module.kernel_of(&format!("{}_{step}", scan.name), &scan.name, own);
-        let kernels = [kernel("reduce", 4)?, kernel("totals", 0)?, kernel("scan", 3)?];
+        let kernels = match passes {
+            Passes::One => vec![kernel("scan", 8)?],
+            Passes::Three => vec![kernel("scan", 3)?, kernel("reduce", 4)?, kernel("totals", 0)?],
+        };
         kernels[0].require_array()?;
-        Ok(ScanKernel { text: Arc::new(scan), module, kernels })
+        Ok(ScanKernel { text: Arc::new(scan), module, passes, kernels, exchange: Arc::default() })
     }
 
     /// Scans arrays that all have as many elements.
@@ -327,17 +224,42 @@ impl ScanKernel {
     /// # Errors
     /// As [`ScanKernel::call`]; arguments must be on the device.
     pub fn prepare(&self, args: Vec<Argument<'_>>) -> Result<Launch> {
-        self.kernels[2].require_on_device(&args)?;
+        self.kernels[0].require_on_device(&args)?;
         self.bound(args)
     }
 
-    fn bound<'a>(&self, args: Vec<Argument<'a>>) -> Result<Launch> {
+    fn bound(&self, args: Vec<Argument<'_>>) -> Result<Launch> {
         let count = common_count(&self.text.name, &args)?;
+        match self.passes {
+            Passes::One => self.one_pass(args, count),
+            Passes::Three => self.three_passes(&args, count),
+        }
+    }
+
+    fn one_pass(&self, mut args: Vec<Argument<'_>>, count: usize) -> Result<Launch> {
         let device = self.module.device();
-        let (group, most) = sizes(device.properties());
-        let tile = u64::from(group * EACH);
+        let sizes = Sizes::of(device.properties(), self.passes, self.text.dtype);
+        let tiles = (count as u64).div_ceil(u64::from(sizes.tile()));
+        // A scan is one launch on one stream, so that all of them can use the same arrays.
+        let mut last = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let exchange = match last.take().filter(|last| last.tiles == tiles) {
+            Some(last) => last,
+            None => Exchange::new(device, self.text.dtype, tiles)?,
+        };
+        args.extend([count as u64, tiles, exchange.block].map(Argument::from));
+        args.extend(exchange.arrays.iter().map(Argument::from));
+        *last = Some(exchange);
+        let mut bound = Bound::default();
+        let call = self.kernels[0].call(Grid::groups([tiles], [sizes.group]), args, &mut bound)?;
+        self.module.record(vec![call], bound)
+    }
+
+    fn three_passes<'a>(&self, args: &[Argument<'a>], count: usize) -> Result<Launch> {
+        let device = self.module.device();
+        let sizes = Sizes::of(device.properties(), self.passes, self.text.dtype);
+        let tile = u64::from(sizes.tile());
         let tiles = (count as u64).div_ceil(tile);
-        let part = tiles.div_ceil(most).max(1) * tile;
+        let part = tiles.div_ceil(sizes.most).max(1) * tile;
         let parts = (count as u64).div_ceil(part);
         let totals = DeviceArray::allocate(device, self.text.dtype.register(), &[parts as usize])?;
         let flags = DeviceArray::allocate(device, DType::U32, &[parts as usize])?;
@@ -345,7 +267,10 @@ impl ScanKernel {
             let sizes = [Argument::from(count), Argument::from(part)];
             args.iter().filter_map(Argument::shared).chain(sizes).chain(more).collect()
         };
-        let [reduce, scan_totals, scan] = &self.kernels;
+        let [scan, reduce, scan_totals] = &self.kernels[..] else {
+            return Err(Error::Internal("a scan of three passes has three kernels".into()));
+        };
+        let group = sizes.group;
         let grid = Grid::groups([parts], [group]);
         let mut bound = Bound::default();
         let first = reduce.call(grid, with(vec![(&totals).into(), (&flags).into()]), &mut bound)?;

@@ -112,26 +112,29 @@ pub(crate) fn adding_name(dtype: DType) -> String {
     format!("add_to_{}", dtype.short())
 }
 
-/// OpenCL C 1.2 has atomic adds of 32-bit integers, with an extension of 64-bit ones. Floats are added in a
-/// compare-and-swap loop, which compares bits, so that NaN is equal to itself.
+/// An atomic addition that returns what was there before. OpenCL C 1.2 has those of 32-bit integers, with an
+/// extension of 64-bit ones. Floats are added in a compare-and-swap loop, which compares bits, so that NaN is
+/// equal to itself.
 fn adding(dialect: Dialect, dtype: DType) -> String {
     let (name, t) = (adding_name(dtype), dtype.short());
     if dialect == Dialect::CudaCpp {
         let (pointer, value) = if dtype == DType::I64 { ("(u64*)at", "(u64)x") } else { ("at", "x") };
-        return format!("$fn void {name}({t}* at, {t} x) {{\n    atomicAdd({pointer}, {value});\n}}\n");
+        return format!(
+            "$fn {t} {name}({t}* at, {t} x) {{\n    return ({t})atomicAdd({pointer}, {value});\n}}\n"
+        );
     }
     let wide = dtype.size() == 8;
     let extension = if wide { "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n" } else { "" };
-    let head = format!("{extension}$fn void {name}(__global {t}* at, {t} x) {{\n");
+    let head = format!("{extension}$fn {t} {name}(__global {t}* at, {t} x) {{\n");
     let call = if wide { "atom" } else { "atomic" };
     if !dtype.is_float() {
-        return format!("{head}    {call}_add((volatile __global {t}*)at, x);\n}}\n");
+        return format!("{head}    return {call}_add((volatile __global {t}*)at, x);\n}}\n");
     }
     let (bits, to_bits, to_float) =
         if wide { ("u64", "as_ulong", "as_double") } else { ("u32", "as_uint", "as_float") };
     format!(
         "{head}    volatile __global {bits}* word = (volatile __global {bits}*)at;\n    {bits} old, now = *word;\n    do {{\n        \
-         old = now;\n        now = {call}_cmpxchg(word, old, {to_bits}({to_float}(old) + x));\n    }} while (now != old);\n}}\n"
+         old = now;\n        now = {call}_cmpxchg(word, old, {to_bits}({to_float}(old) + x));\n    }} while (now != old);\n    return {to_float}(old);\n}}\n"
     )
 }
 

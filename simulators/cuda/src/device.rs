@@ -144,6 +144,7 @@ fn properties(context: &Context) -> DeviceResult<Properties> {
         lanes: u64::from(units) * u64::from(threads),
         interprets: false,
         every_op: false,
+        forward_progress: true,
     })
 }
 

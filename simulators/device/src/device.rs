@@ -66,6 +66,9 @@ pub struct Properties {
     /// The device computes with the host's loops, so it has every elementwise op, including ops that no
     /// device language has.
     pub every_op: bool,
+    /// Groups of a launch that have started go on while others wait for what they store: work can be handed
+    /// from group to group, if no group waits for one that starts later.
+    pub forward_progress: bool,
 }
 
 impl Properties {

@@ -53,6 +53,7 @@ impl Open for Interpreter {
                 lanes: 1,
                 interprets: true,
                 every_op: true,
+                forward_progress: false,
             },
         }))
     }

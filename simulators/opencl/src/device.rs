@@ -66,6 +66,7 @@ impl OpenClDevice {
             lanes,
             interprets: false,
             every_op: false,
+            forward_progress: false,
         };
         let target = Target {
             dialect: Dialect::OpenClC,

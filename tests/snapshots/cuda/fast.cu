@@ -12,11 +12,11 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
-static __device__ __forceinline__ void add_to_u64(u64* at, u64 x) {
-    atomicAdd(at, x);
+static __device__ __forceinline__ u64 add_to_u64(u64* at, u64 x) {
+    return (u64)atomicAdd(at, x);
 }
-static __device__ __forceinline__ void add_to_f32(f32* at, f32 x) {
-    atomicAdd(at, x);
+static __device__ __forceinline__ f32 add_to_f32(f32* at, f32 x) {
+    return (f32)atomicAdd(at, x);
 }
 static __device__ __forceinline__ f32 fast_sin(f32 x) {
     if (!(fabsf(x) < 16384.0f)) return sinf(x);

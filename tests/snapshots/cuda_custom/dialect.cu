@@ -22,8 +22,8 @@ static __device__ __forceinline__ u16 f32_to_f16(f32 x) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
     return h;
 }
-static __device__ __forceinline__ void add_to_i64(i64* at, i64 x) {
-    atomicAdd((u64*)at, (u64)x);
+static __device__ __forceinline__ i64 add_to_i64(i64* at, i64 x) {
+    return (i64)atomicAdd((u64*)at, (u64)x);
 }
 #define KERNEL extern "C" __global__
 #define DEVICE_FN static __device__ __forceinline__
@@ -46,6 +46,7 @@ static __device__ __forceinline__ void add_to_i64(i64* at, i64 x) {
 #define GDIM_2 gridDim.z
 #define local_barrier() __syncthreads()
 #define global_barrier() __syncthreads()
+#define global_fence() __threadfence()
 #define shuffle_down(value, lanes) __shfl_down_sync(0xffffffffu, (value), (lanes))
 #define shuffle_up(value, lanes) __shfl_up_sync(0xffffffffu, (value), (lanes))
 #define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, (value), (lanes))

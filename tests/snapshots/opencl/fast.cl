@@ -8,16 +8,17 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-static inline void add_to_u64(__global u64* at, u64 x) {
-    atom_add((volatile __global u64*)at, x);
+static inline u64 add_to_u64(__global u64* at, u64 x) {
+    return atom_add((volatile __global u64*)at, x);
 }
-static inline void add_to_f32(__global f32* at, f32 x) {
+static inline f32 add_to_f32(__global f32* at, f32 x) {
     volatile __global u32* word = (volatile __global u32*)at;
     u32 old, now = *word;
     do {
         old = now;
         now = atomic_cmpxchg(word, old, as_uint(as_float(old) + x));
     } while (now != old);
+    return as_float(old);
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))

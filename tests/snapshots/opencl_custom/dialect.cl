@@ -9,8 +9,8 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-static inline void add_to_i64(__global i64* at, i64 x) {
-    atom_add((volatile __global i64*)at, x);
+static inline i64 add_to_i64(__global i64* at, i64 x) {
+    return atom_add((volatile __global i64*)at, x);
 }
 #define KERNEL __kernel
 #define DEVICE_FN static inline
@@ -33,6 +33,7 @@ static inline void add_to_i64(__global i64* at, i64 x) {
 #define GDIM_2 get_num_groups(2)
 #define local_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 #define global_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#define global_fence() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #define atomic_add_i64(pointer, value) add_to_i64((pointer), (value))
 #define f16 half
 #define bf16 u16

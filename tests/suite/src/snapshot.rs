@@ -42,6 +42,7 @@ impl Open for Paper {
             lanes,
             interprets: false,
             every_op: false,
+            forward_progress: false,
         };
         let target = Target {
             dialect: self.dialect,

@@ -1,0 +1,245 @@
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
+#define KERNEL extern "C" __global__
+#define DEVICE_FN static __device__ __forceinline__
+#define GLOBAL_MEM 
+#define LOCAL_MEM __shared__
+#define LOCAL_MEM_ARG 
+#define CONSTANT_MEM __constant__
+#define RESTRICT __restrict__
+#define LID_0 threadIdx.x
+#define LID_1 threadIdx.y
+#define LID_2 threadIdx.z
+#define LDIM_0 blockDim.x
+#define LDIM_1 blockDim.y
+#define LDIM_2 blockDim.z
+#define GID_0 blockIdx.x
+#define GID_1 blockIdx.y
+#define GID_2 blockIdx.z
+#define GDIM_0 gridDim.x
+#define GDIM_1 gridDim.y
+#define GDIM_2 gridDim.z
+#define local_barrier() __syncthreads()
+#define global_barrier() __syncthreads()
+#define global_fence() __threadfence()
+#define shuffle_down(value, lanes) __shfl_down_sync(0xffffffffu, (value), (lanes))
+#define shuffle_up(value, lanes) __shfl_up_sync(0xffffffffu, (value), (lanes))
+#define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, (value), (lanes))
+#define HAS_SHUFFLE 1
+#define WARP_SIZE 32
+#define f16 u16
+#define bf16 u16
+#define type_x f32
+#define work_x f32
+#define load_x(pointer, index) ((pointer)[(index)])
+#define store_x(pointer, index, value) (pointer)[(index)] = (value)
+extern __shared__ __align__(16) unsigned char workalike_local[];
+#line 1 "kernels"
+/* Scans within a group. The names in dollars are replaced (scan.rs). An item is a value with a flag, whether a
+   segment starts in its part: joined to the items before it, a part in which a segment starts keeps its own
+   value. */
+#define INPUT_(i) (x[i])
+#if 1
+#define NOTE_START_(at_, i) starts_[at_] = (starts[i]) != 0
+#define STARTS_(at_) starts_[at_]
+#else
+#define NOTE_START_(at_, i)
+#define STARTS_(at_) 0
+#endif
+#define SCAN_(a, b) (a + b)
+
+/* Scans the values of a group's work items: returns the result before this item's, and whether a segment
+   starts before it; the arrays hold the results. */
+DEVICE_FN work_x scan_group_(work_x value_, u32 flag_, LOCAL_MEM_ARG work_x *values_, LOCAL_MEM_ARG u32 *flags_, u32 *started_)
+{
+#ifdef HAS_SHUFFLE
+    const u32 lane_ = LID_0 % WARP_SIZE;
+    for (u32 apart_ = 1; apart_ < WARP_SIZE; apart_ *= 2) {
+        const work_x w_ = shuffle_up(value_, apart_);
+        const u32 f_ = shuffle_up(flag_, apart_);
+        if (lane_ >= apart_) {
+            if (!flag_) value_ = SCAN_((w_), (value_));
+            flag_ |= f_;
+        }
+    }
+    if (lane_ == WARP_SIZE - 1) {
+        values_[LID_0 / WARP_SIZE] = value_;
+        flags_[LID_0 / WARP_SIZE] = flag_;
+    }
+    local_barrier();
+    work_x prefix_ = ((0));
+    u32 prefix_flag_ = 0;
+    for (u32 k_ = 0; k_ < LID_0 / WARP_SIZE; k_++) {
+        const work_x w_ = values_[k_];
+        prefix_ = flags_[k_] ? w_ : SCAN_((prefix_), (w_));
+        prefix_flag_ |= flags_[k_];
+    }
+    const work_x last_ = shuffle_up(value_, 1);
+    const u32 last_flag_ = shuffle_up(flag_, 1);
+    local_barrier();
+    if (LID_0 == 256 - 1) {
+        values_[LID_0] = flag_ ? value_ : SCAN_((prefix_), (value_));
+        flags_[LID_0] = prefix_flag_ | flag_;
+    }
+    local_barrier();
+    *started_ = prefix_flag_ | (lane_ == 0 ? 0 : last_flag_);
+    if (lane_ == 0) return prefix_;
+    return last_flag_ ? last_ : SCAN_((prefix_), (last_));
+#else
+    values_[LID_0] = value_;
+    flags_[LID_0] = flag_;
+    local_barrier();
+    for (u32 apart_ = 1; apart_ < 256; apart_ *= 2) {
+        work_x v_ = values_[LID_0];
+        u32 f_ = flags_[LID_0];
+        if (LID_0 >= apart_) {
+            const work_x w_ = values_[LID_0 - apart_];
+            if (!f_) v_ = SCAN_((w_), (v_));
+            f_ |= flags_[LID_0 - apart_];
+        }
+        local_barrier();
+        values_[LID_0] = v_;
+        flags_[LID_0] = f_;
+        local_barrier();
+    }
+    *started_ = LID_0 == 0 ? 0 : flags_[LID_0 - 1];
+    return LID_0 == 0 ? (work_x)(((0))) : values_[LID_0 - 1];
+#endif
+}
+
+/* The value and the flag of a work item's own part of a tile, which it finds in the memory of the group. */
+#define FOLD_OWN_(value_, flag_)                                                               \
+    for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {            \
+        const u32 at_ = SKEWED_(k_);                                                           \
+        const work_x own_ = staged_[at_];                                                      \
+        if (STARTS_(at_)) { value_ = own_; flag_ = 1; } else value_ = SCAN_((value_), (own_)); \
+    }
+
+/* Reads a tile: INPUT_ of each index, so that a work item finds 8 neighbours. */
+#define STAGE_                                                                                               \
+    if (count_ == 2048) {                                                                                   \
+        work_x read_[8];                                                                                 \
+        UNROLL_                                                                                              \
+        for (u32 k_ = 0; k_ < 8; k_++) read_[k_] = INPUT_((from_ + LID_0 + k_ * 256));                \
+        UNROLL_                                                                                              \
+        for (u32 k_ = 0; k_ < 8; k_++) staged_[SKEWED_(LID_0 + k_ * 256)] = read_[k_];                \
+    } else {                                                                                                 \
+        for (u32 k_ = LID_0; k_ < count_; k_ += 256) staged_[SKEWED_(k_)] = INPUT_((from_ + k_));         \
+    }                                                                                                        \
+    for (u32 k_ = LID_0; 1 && k_ < count_; k_ += 256) { NOTE_START_(SKEWED_(k_), (from_ + k_)); }
+
+/* Work items that read elements 8 apart meet no bank twice. */
+#define SKEWED_(k) ((k) + (k) / 8)
+#define SKEWED_TILE_ (2048 + 2048 / 8)
+#ifdef HAS_SHUFFLE
+#define UNROLL_ _Pragma("unroll")
+#else
+#define UNROLL_
+#endif
+
+/* Each group reduces a part, a group scans their totals, each group scans its part from there on. */
+KERNEL void running_reduce(const f32 *x, const u8 *starts, f32 *y, const u64 n, const u64 part_, GLOBAL_MEM work_x *totals_, GLOBAL_MEM u32 *started_parts_)
+{
+    LOCAL_MEM work_x values_[256], staged_[SKEWED_TILE_];
+    LOCAL_MEM u32 flags_[256];
+#if 1
+    LOCAL_MEM u8 starts_[SKEWED_TILE_];
+#endif
+    work_x total_ = ((0));
+    u32 any_ = 0;
+    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
+    for (u64 from_ = first_; from_ < end_; from_ += 2048) {
+        const u32 count_ = (u32)min((u64)2048, end_ - from_);
+        STAGE_
+        local_barrier();
+        work_x value_ = ((0));
+        u32 flag_ = 0;
+        FOLD_OWN_(value_, flag_)
+        u32 started_;
+        scan_group_(value_, flag_, values_, flags_, &started_);
+        const work_x all_ = values_[256 - 1];
+        if (flags_[256 - 1]) { total_ = all_; any_ = 1; } else total_ = SCAN_((total_), (all_));
+        local_barrier();
+    }
+    if (LID_0 == 0) { totals_[GID_0] = total_; started_parts_[GID_0] = any_; }
+}
+
+KERNEL void running_totals(GLOBAL_MEM work_x *totals_, GLOBAL_MEM const u32 *started_parts_, const u32 count_)
+{
+    LOCAL_MEM work_x values_[256];
+    LOCAL_MEM u32 flags_[256];
+    work_x total_ = ((0));
+    for (u32 from_ = 0; from_ < count_; from_ += 256) {
+        const u32 at_ = from_ + LID_0;
+        const work_x value_ = at_ < count_ ? totals_[at_] : (work_x)(((0)));
+        u32 started_;
+        work_x before_ = scan_group_(value_, at_ < count_ ? started_parts_[at_] : 0, values_, flags_, &started_);
+        if (!started_) before_ = SCAN_((total_), (before_));
+        if (at_ < count_) totals_[at_] = before_;
+        const work_x all_ = values_[256 - 1];
+        total_ = flags_[256 - 1] ? all_ : SCAN_((total_), (all_));
+        local_barrier();
+    }
+}
+
+KERNEL void running_scan(const f32 *x, const u8 *starts, f32 *y, const u64 n, const u64 part_, GLOBAL_MEM const work_x *totals_)
+{
+    LOCAL_MEM work_x values_[256], staged_[SKEWED_TILE_];
+#if 1
+    LOCAL_MEM work_x prior_[SKEWED_TILE_];
+#endif
+    LOCAL_MEM u32 flags_[256];
+#if 1
+    LOCAL_MEM u8 starts_[SKEWED_TILE_];
+#endif
+    work_x total_ = totals_[GID_0];
+    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
+    for (u64 from_ = first_; from_ < end_; from_ += 2048) {
+        const u32 count_ = (u32)min((u64)2048, end_ - from_);
+        STAGE_
+        local_barrier();
+        work_x value_ = ((0));
+        u32 flag_ = 0;
+        FOLD_OWN_(value_, flag_)
+        u32 started_;
+        work_x running_ = scan_group_(value_, flag_, values_, flags_, &started_);
+        const work_x all_ = values_[256 - 1];
+        const u32 all_flag_ = flags_[256 - 1];
+        
+        if (!started_) running_ = SCAN_((total_), (running_));
+        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
+            const u32 at_ = SKEWED_(k_);
+            const work_x own_ = staged_[at_];
+            if (STARTS_(at_)) running_ = ((0));
+#if 1
+            prior_[at_] = running_;
+#endif
+            running_ = STARTS_(at_) ? own_ : SCAN_((running_), (own_));
+            staged_[at_] = running_;
+        }
+        total_ = all_flag_ ? all_ : SCAN_((total_), (all_));
+        local_barrier();
+        for (u32 k_ = LID_0; k_ < count_; k_ += 256) {
+            const u64 i = from_ + k_;
+            const work_x item = staged_[SKEWED_(k_)];
+#if 1
+            const work_x prev_item = prior_[SKEWED_(k_)];
+#endif
+            y[i] = prev_item + item;
+        }
+        local_barrier();
+    }
+}
+
