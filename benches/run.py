@@ -84,6 +84,14 @@ def ours(binary, device, works, arguments):
     return rows
 
 
+def of_cudarc(arguments):
+    """The rows that the Rust library cudarc has: launches."""
+    done = subprocess.run([arguments.ours, "--cudarc"], capture_output=True, text=True, timeout=arguments.timeout)
+    if done.returncode != 0:
+        return [{"lib": "cudarc", "missing": done.stderr.strip()[:300]}]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def peers(script, lib, works, arguments):
     command = [arguments.python, str(HERE / "peers" / script), "--lib", lib, "--only", ",".join(works)]
     command += [flag for flag, on in (("--odd", arguments.odd), ("--quick", arguments.quick)) if on]
@@ -127,6 +135,8 @@ def main():
             for lib in libs:
                 having = [work for work in works if work not in WITHOUT.get(lib, ())]
                 rows += peers(script, lib, having, arguments) if having else []
+            if "kernels" in works and arguments.device == "cuda":
+                rows += of_cudarc(arguments)
             result["rows"] += [dict(row, round=number) for row in rows]
     if wanted("first_result"):
         result["rows"] += ours(arguments.ours, arguments.device, ["first_result"], arguments)

@@ -77,3 +77,4 @@ def kernels(b, sync):
     nothing = cp.RawKernel(text, "nothing")
     args = (out, cp.float32(0))
     b.time("kernels", "launch", "RawKernel", lambda: lambda: nothing((1,), (32,), args), sync)
+    b.time("kernels", "zeros n=1024", "zeros", lambda: lambda: cp.zeros(1024, "f4"), sync)

@@ -122,7 +122,10 @@ struct Sizes {
 impl Sizes {
     fn of(device: &Properties, passes: Passes, dtype: DType) -> Sizes {
         // Loads in flight hide the latency of memory; a tile must fit in the memory of a group.
-        let each = if passes == Passes::One && dtype.register().size() <= 4 { 16 } else { 8 };
+        let each = match passes {
+            Passes::One => 128 / dtype.register().size().max(4) as u32,
+            Passes::Three => 8,
+        };
         match device.is_wide() {
             true => Sizes { group: 256, each, most: u64::from(device.units) * 8 },
             // A processor runs the items of a group one after another, so that none can wait for another group.
@@ -143,21 +146,16 @@ impl Sizes {
 #[derive(Clone, Debug)]
 struct Exchange {
     tiles: u64,
-    /// Tiles of a block.
-    block: u64,
-    /// The number of tiles that were ever taken; results and states of tiles; results and states of blocks.
-    arrays: [DeviceArray; 5],
+    /// The number of tiles that were ever taken, and the words of tiles and of blocks.
+    arrays: [DeviceArray; 3],
 }
 
 impl Exchange {
-    fn new(device: &Arc<dyn Device>, dtype: DType, tiles: u64) -> Result<Exchange> {
-        let block = tiles.isqrt().max(1);
-        let zeros = |dtype: DType, len: u64| DeviceArray::zeros(device, dtype, &[len as usize]);
-        let results = |len: u64| DeviceArray::allocate(device, dtype.register(), &[len as usize]);
-        let blocks = tiles.div_ceil(block);
-        let (of_tiles, of_blocks) = (zeros(DType::U32, tiles)?, zeros(DType::U32, blocks)?);
-        let arrays = [zeros(DType::U64, 1)?, results(tiles)?, of_tiles, results(blocks)?, of_blocks];
-        Ok(Exchange { tiles, block, arrays })
+    fn new(device: &Arc<dyn Device>, dtype: DType, tiles: u64, group: u32) -> Result<Exchange> {
+        let zeros = |len: u64| DeviceArray::zeros(device, DType::U64, &[len as usize]);
+        let words = dtype.register().size().div_ceil(4) as u64;
+        let blocks = tiles / u64::from(group) + 1;
+        Ok(Exchange { tiles, arrays: [zeros(1)?, zeros(tiles * words)?, zeros(blocks * words)?] })
     }
 }
 
@@ -202,7 +200,7 @@ impl ScanKernel {
         let module = Module::new(device, scan.source(passes, sizes)?)?;
         let kernel = |step: &str, own| module.kernel_of(&format!("{}_{step}", scan.name), &scan.name, own);
         let kernels = match passes {
-            Passes::One => vec![kernel("scan", 8)?],
+            Passes::One => vec![kernel("scan", 5)?],
             Passes::Three => vec![kernel("scan", 3)?, kernel("reduce", 4)?, kernel("totals", 0)?],
         };
         kernels[0].require_array()?;
@@ -244,9 +242,9 @@ impl ScanKernel {
         let mut last = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
         let exchange = match last.take().filter(|last| last.tiles == tiles) {
             Some(last) => last,
-            None => Exchange::new(device, self.text.dtype, tiles)?,
+            None => Exchange::new(device, self.text.dtype, tiles, sizes.group)?,
         };
-        args.extend([count as u64, tiles, exchange.block].map(Argument::from));
+        args.extend([count as u64, tiles].map(Argument::from));
         args.extend(exchange.arrays.iter().map(Argument::from));
         *last = Some(exchange);
         let mut bound = Bound::default();

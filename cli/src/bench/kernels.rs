@@ -4,7 +4,7 @@ use super::measure::{Row, repeated};
 use crate::report::{Failure, Result};
 use std::sync::Arc;
 use workalike::custom::{
-    ElementwiseKernel, Grid, Launch, Module, ReductionKernel, ScanKernel, Source, kernel_args,
+    ElementwiseKernel, Grid, KernelOp, Launch, Module, ReductionKernel, ScanKernel, Source, kernel_args,
 };
 use workalike::prelude::*;
 use workalike::rehost::device::Device;
@@ -55,12 +55,14 @@ pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Ro
     let mut launch = sums.prepare(kernel_args![&x, &y])?;
     rows.add(
         at("scan"),
-        Work(2.0 * bytes, n as f64, 3),
+        Work(2.0 * bytes, n as f64, if properties.forward_progress { 1 } else { 3 }),
         &mut |calls| replay(&mut launch, calls, device),
         &y,
     )?;
 
     rows.launches(device, &out)?;
+    rows.clear(device)?;
+    rows.steps(device)?;
     Ok(rows.rows)
 }
 
@@ -97,6 +99,44 @@ impl Rows<'_> {
             Ok(device.synchronize().map_err(workalike::Error::from)?)
         };
         self.add("launch".into(), Work(0.0, 0.0, 1), &mut run, out)?;
+        Ok(())
+    }
+
+    /// The host's time of a small array of zeros, as every `Out` needs one.
+    fn clear(&mut self, device: &Arc<dyn Device>) -> Result<()> {
+        let zeros = || DeviceArray::zeros(device, DType::F32, &[1024]);
+        let mut run = |calls: u64| -> Result<()> {
+            for _ in 0..calls {
+                zeros()?;
+            }
+            Ok(device.synchronize().map_err(workalike::Error::from)?)
+        };
+        self.add("zeros n=1024".into(), Work(0.0, 0.0, 1), &mut run, &zeros()?)
+    }
+
+    /// A step of `run_n` with a built-in op, and with the same as a [`KernelOp`], which has a launch of its own.
+    fn steps(&mut self, device: &Arc<dyn Device>) -> Result<()> {
+        let x = vector::<f32>("x");
+        let text = "KERNEL void decay(GLOBAL_MEM const f32 *x, u64 n, GLOBAL_MEM f32 *y)
+            { for (u64 i = GID_0; i < n; i += GDIM_0 * LDIM_0) y[i] = 0.5f * x[i] + 1; }";
+        let y = (0.5 * &x + 1.0).named("y");
+        let source = Source::dialect(text).map_err(workalike::Error::from)?;
+        let n = x.extent(0);
+        let decay =
+            KernelOp::new("decay", source, [&x], [&y])?.launch("decay", Grid::items([&n]), [&x, &n, &y])?;
+        for variant in ["step", "step of a KernelOp"] {
+            let state = shared("state", vec![0f32; 1024]);
+            let next = if variant == "step" { 0.5 * &state + 1.0 } else { decay.apply([&state]).remove(0) };
+            let no_inputs: [&Variable; 0] = [];
+            let f = function(no_inputs).update(&state, &next).compile()?;
+            let mut simulator = f.optimize(device.clone())?;
+            let mut run = |calls: u64| -> Result<()> {
+                simulator.run_n(calls, args![])?;
+                Ok(device.synchronize().map_err(workalike::Error::from)?)
+            };
+            let result = DeviceArray::upload(device, vec![0f32])?;
+            self.add(variant.into(), Work(0.0, 0.0, 1), &mut run, &result)?;
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use crate::print::{Dialect, Target, prelude};
 /// Keyword, in OpenCL C, in CUDA C++.
 const KEYWORDS: &[(&str, &str, &str)] = &[
     ("KERNEL", "__kernel", "extern \"C\" __global__"),
+    ("LAUNCH_BOUNDS(items, groups)", "", "__launch_bounds__((items), (groups))"),
     ("DEVICE_FN", "static inline", "static __device__ __forceinline__"),
     ("GLOBAL_MEM", "__global", ""),
     ("LOCAL_MEM", "__local", "__shared__"),

@@ -3,22 +3,23 @@
 /// Lines that are quoted at most.
 const MOST: usize = 5;
 
+/// What NVIDIA's OpenCL calls every text. It counts the lines of the whole text, whatever `#line` says.
+const WHOLE_TEXT: &str = "<kernel>";
+
 /// The log, followed by the lines that it names of the parts of `text` that users wrote: those behind a
 /// `#line` directive. Compilers name a line as `file:3` or `file(3)`.
 pub fn with_quotes(log: &str, text: &str) -> String {
     let mut quotes: Vec<String> = Vec::new();
-    for (file, lines) in parts(text) {
-        for (at, _) in log.match_indices(&file) {
-            let rest = &log[at + file.len()..];
-            let Some(digits) = rest.strip_prefix([':', '(']) else { continue };
-            let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-            let Ok(number) = digits[..end].parse::<usize>() else { continue };
-            let Some(line) = number.checked_sub(1).and_then(|at| lines.get(at)) else { continue };
-            let quote = format!("{file}:{number} | {}", line.trim_end());
-            if !quotes.contains(&quote) && quotes.len() < MOST {
-                quotes.push(quote);
-            }
+    let mut quote = |part: &Part, number: usize| {
+        let Some(line) = number.checked_sub(1).and_then(|at| part.lines.get(at)) else { return };
+        let quote = format!("{}:{number} | {}", part.file, line.trim_end());
+        if !quotes.contains(&quote) && quotes.len() < MOST {
+            quotes.push(quote);
         }
+    };
+    for part in &parts(text) {
+        numbers(log, part.file).for_each(|number| quote(part, number));
+        numbers(log, WHOLE_TEXT).for_each(|number| quote(part, number.saturating_sub(part.before)));
     }
     match quotes.is_empty() {
         true => log.into(),
@@ -26,14 +27,31 @@ pub fn with_quotes(log: &str, text: &str) -> String {
     }
 }
 
-/// The file name of each `#line 1` directive, and the lines behind it up to the next one.
-fn parts(text: &str) -> Vec<(String, Vec<&str>)> {
-    let mut parts: Vec<(String, Vec<&str>)> = Vec::new();
-    for line in text.lines() {
+/// The numbers of the lines of `file` that a log names.
+fn numbers<'a>(log: &'a str, file: &'a str) -> impl Iterator<Item = usize> + 'a {
+    log.match_indices(file).filter_map(move |(at, _)| {
+        let digits = log[at + file.len()..].strip_prefix([':', '('])?;
+        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        digits[..end].parse().ok()
+    })
+}
+
+/// What stands between two `#line` directives.
+struct Part<'a> {
+    file: &'a str,
+    lines: Vec<&'a str>,
+    /// The lines of the whole text before the first one here.
+    before: usize,
+}
+
+/// The parts behind a `#line 1` directive.
+fn parts(text: &str) -> Vec<Part<'_>> {
+    let mut parts: Vec<Part> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
         let named = line.strip_prefix("#line 1 \"").and_then(|rest| rest.strip_suffix('"'));
         match (named, parts.last_mut()) {
-            (Some(file), _) => parts.push((file.into(), vec![])),
-            (None, Some((_, lines))) => lines.push(line),
+            (Some(file), _) => parts.push(Part { file, lines: vec![], before: at + 1 }),
+            (None, Some(part)) => part.lines.push(line),
             (None, None) => {}
         }
     }
@@ -52,6 +70,8 @@ mod tests {
         assert!(quoted.starts_with(log.trim_end()), "{quoted}");
         let quotes: Vec<&str> = quoted.lines().skip(5).collect();
         assert_eq!(quotes, ["soft plus:2 | y = t + q;", "kernels:1 | KERNEL void k()"]);
+        let quoted = with_quotes("<kernel>:4:9: error: q\n<kernel>:1:1: error\n", text);
+        assert_eq!(quoted.lines().nth(2), Some("soft plus:2 | y = t + q;"), "{quoted}");
         assert_eq!(with_quotes("an error", text), "an error");
         assert_eq!(with_quotes("kernels:", text), "kernels:");
     }

@@ -82,6 +82,8 @@ pub(super) struct ParamText {
 
 /// The words before a kernel's return type.
 const MARKS: [&str; 4] = ["KERNEL", "__global__", "__kernel", "kernel"];
+/// The dialect's attribute of kernels.
+const BOUNDS: &str = "LAUNCH_BOUNDS";
 const GLOBAL: [&str; 3] = ["GLOBAL_MEM", "__global", "global"];
 const LOCAL: [&str; 4] = ["LOCAL_MEM_ARG", "LOCAL_MEM", "__local", "local"];
 /// Words that say nothing about the type.
@@ -218,7 +220,7 @@ impl Reader<'_> {
             if self.code[next] != b'(' {
                 continue;
             }
-            if !self.text(&word).starts_with("__") {
+            if !self.text(&word).starts_with("__") && self.text(&word) != BOUNDS {
                 break (word, next);
             }
             at = self.closing(next)? + 1;

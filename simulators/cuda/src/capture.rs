@@ -202,7 +202,8 @@ fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNod
     Ok(list.to_vec())
 }
 
-fn enqueue(
+/// Enqueues the work of a step; a kernel as a programmatic dependent if `dependent`.
+pub(crate) fn enqueue(
     id: &str,
     stream: sys::CUstream,
     products: Option<&Products>,

@@ -168,6 +168,8 @@ impl fmt::Debug for Context {
 pub(crate) struct Queue {
     pub(crate) context: Arc<Context>,
     pub(crate) stream: Arc<CudaStream>,
+    /// Whether the stream is another library's.
+    pub(crate) borrowed: bool,
 }
 
 impl Queue {
@@ -175,7 +177,7 @@ impl Queue {
     pub(crate) fn new(context: Arc<Context>) -> DeviceResult<Arc<Queue>> {
         context.enter()?;
         let stream = context.cuda.new_stream().or_driver(&context.id, "cuStreamCreate")?;
-        Ok(Arc::new(Queue { context, stream }))
+        Ok(Arc::new(Queue { context, stream, borrowed: false }))
     }
 
     /// Another library's stream of this context, which is not destroyed here.
@@ -184,7 +186,7 @@ impl Queue {
         // SAFETY: the caller of `Cuda::from_stream` promised that it is valid as long as the device is open.
         // The two libraries' work is in the order in which it is enqueued.
         let stream = unsafe { context.cuda.wrap_borrowed_stream(stream as CUstream) };
-        Ok(Arc::new(Queue { context, stream }))
+        Ok(Arc::new(Queue { context, stream, borrowed: true }))
     }
 
     /// Waits for all enqueued work.

@@ -48,7 +48,10 @@ pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> Dev
     }
     let module = load_or_compile(context, source, options(numerics))?;
     if modules.len() >= REMEMBERED {
-        modules.retain(|_, module| Arc::strong_count(module) > 1);
+        // Kernels that no recording has any more may still run.
+        let _alone = context.capture();
+        context.cuda.synchronize().or_driver(&context.id, "cuCtxSynchronize")?;
+        modules.retain(|(owner, ..), module| *owner != key.0 || Arc::strong_count(module) > 1);
     }
     modules.insert(key, module.clone());
     Ok(module)

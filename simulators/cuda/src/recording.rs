@@ -3,9 +3,9 @@
 //! Recording resolves every command to addresses, loads what libraries would load at the first use, and
 //! captures the commands on a separate stream, so that work that other threads enqueue on the device's stream
 //! is not captured with them. The graph is then replayed on the device's stream. A recording keeps the
-//! memory, the kernels and the workspace it uses alive.
+//! memory, the kernels and the workspace it uses alive, and `nvrtc` keeps loaded the kernels of a recording.
 
-use crate::capture::{Launch, Step, Work, capture, capture_timed, enqueue_launch};
+use crate::capture::{Launch, Step, Work, capture, capture_timed, enqueue};
 use crate::context::{OrDriver, Queue, lock};
 use crate::convolution;
 use crate::device::Recorder;
@@ -31,8 +31,8 @@ use workalike_kernels::print;
 /// What a replay does.
 enum Ready {
     Nothing,
-    /// Launches the steps, few kernels, on the stream.
-    Kernels,
+    /// Enqueues the steps, which are few, on the stream.
+    Each,
     Graph(CUgraphExec),
 }
 
@@ -92,18 +92,22 @@ pub(crate) fn record(
     };
     recording.ready = match &recording.steps[..] {
         [] => Ready::Nothing,
-        steps if are_few_kernels(steps) => Ready::Kernels,
+        steps if are_few(steps) => Ready::Each,
         _ => Ready::Graph(recording.capture(&lock(recorder))?),
     };
     Ok(recording)
 }
 
-/// Whether the steps are few kernels of users. Their recordings are often replayed once: launching a kernel
-/// takes the host 3 us, a graph 2 us, but 50 us to make.
-fn are_few_kernels(steps: &[Step]) -> bool {
+/// Whether the steps are a few kernels of users, copies and fills. Their recordings are often replayed once:
+/// launching a kernel takes the host 3 us, a graph 2 us, but 50 us to make.
+fn are_few(steps: &[Step]) -> bool {
     const FEW: usize = 4;
-    let of_user = |step: &Step| matches!(&step.work, Work::Launch(launch) if !launch.waits);
-    steps.len() <= FEW && steps.iter().all(of_user)
+    let is_light = |step: &Step| match &step.work {
+        Work::Launch(launch) => !launch.waits,
+        Work::Copy { .. } | Work::Clear { .. } => true,
+        _ => false,
+    };
+    steps.len() <= FEW && steps.iter().all(is_light)
 }
 
 /// The work of a command, the memory it accesses, and the kernel that was loaded for it, if any.
@@ -284,12 +288,9 @@ impl Recording for CudaRecording {
                 // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
                 unsafe { result::graph::launch(*graph, stream) }.or_driver(id, "cuGraphLaunch")
             }
-            Ready::Kernels => {
+            Ready::Each => {
                 self.queue.context.enter()?;
-                self.steps.iter().try_for_each(|step| match &step.work {
-                    Work::Launch(launch) => enqueue_launch(id, stream, launch, false),
-                    _ => Ok(()),
-                })
+                self.steps.iter().try_for_each(|step| enqueue(id, stream, None, &step.work, false))
             }
         }
     }
@@ -318,20 +319,18 @@ impl Recording for CudaRecording {
 
 impl Drop for CudaRecording {
     fn drop(&mut self) {
-        if matches!(self.ready, Ready::Nothing) {
-            return;
-        }
+        // Kernels are unloaded by nobody but `nvrtc`, which waits for them, and memory is freed in the order of the
+        // stream: what was enqueued one by one may still run.
+        let Ready::Graph(graph) = self.ready else { return };
         let context = &self.queue.context;
         if !context.enter_drop() {
             return;
         }
-        // The kernels may be unloaded next, so they must have ended. The next call finds an error in them.
+        // The next call finds an error of the graph.
         // SAFETY: the stream is alive.
         let _ = unsafe { result::stream::synchronize(self.queue.stream.cu_stream()) };
-        if let Ready::Graph(graph) = self.ready {
-            // SAFETY: instantiated once, destroyed once.
-            context.park(unsafe { result::graph::exec_destroy(graph) });
-        }
+        // SAFETY: instantiated once, destroyed once.
+        context.park(unsafe { result::graph::exec_destroy(graph) });
     }
 }
 

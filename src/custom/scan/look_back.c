@@ -1,10 +1,8 @@
-if (LID_0 == 0) publish_(tile_results_, tile_states_, tile_, all_, 2 * run_ + all_flag_);
-        local_barrier();
-        u32 total_flag_, block_flag_;
-        total_ = folded_(tile_results_, tile_states_, own_block_ * block_, tile_, run_, values_, flags_, &total_flag_);
-        if (LID_0 == 0 && tile_ % block_ == block_ - 1) {
-            const work_x block_total_ = all_flag_ ? all_ : SCAN_((total_), (all_));
-            publish_(block_results_, block_states_, own_block_, block_total_, 2 * run_ + (total_flag_ | all_flag_));
-        }
-        const work_x before_ = folded_(block_results_, block_states_, 0, own_block_, run_, values_, flags_, &block_flag_);
-        if (!total_flag_) total_ = SCAN_((before_), (total_));
+if (LID_0 == 0) publish_(tile_words_, tile_, all_, run_);
+        const u64 block_ = tile_ / $group;
+        const u32 at_ = (u32)(tile_ % $group);
+        Part_ known_ = part_($neutral, 0), before_;
+        if (LID_0 == 0 ? block_ > 0 : LID_0 <= at_)
+            known_ = awaited_(LID_0 == 0 ? block_words_ : tile_words_, LID_0 == 0 ? block_ : tile_ - at_ + LID_0 - 1, run_);
+        scan_group_(known_, before_slots_, &before_);
+        if (LID_0 == 0 && at_ == $group - 1) publish_(block_words_, block_ + 1, joined_(before_, all_), run_);

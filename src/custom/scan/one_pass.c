@@ -1,63 +1,44 @@
+/* One pass: a group takes the next tile and says what it comes to. $group tiles are a block; the group of a block's
+   last tile says what all up to its end come to. So a group finds what is before its tile from the end of the last
+   block and the tiles since. What is joined, and in which order, does not depend on time.
 
-/* One pass: a group takes the next tile, says what it comes to, and looks back at what those before it come
-   to. Tiles make blocks, whose last one says what the block comes to, so that a group looks at the tiles of its
-   own block and at the blocks before. What is folded, and in which order, does not depend on time.
+   A value is passed on in words of 32 bits, each beside a state: 2 run_, + 1 if a segment starts. Runs are counted by
+   the tiles that were ever taken, so that nothing has to be cleared between them. */
+#define WORDS_ ((u32)(sizeof(work_x) + 3) / 4)
+typedef union { work_x value_; u32 words_[WORDS_]; } Words_;
 
-   A result is known once its state is 2 run_ + flag, stored after it. Runs are counted by the tiles that were
-   ever taken, so that nothing has to be cleared between them. */
-DEVICE_FN void publish_(GLOBAL_MEM work_x *results_, GLOBAL_MEM u32 *states_, u64 at_, work_x value_, u32 state_)
+DEVICE_FN void publish_(GLOBAL_MEM u64 *words_, u64 at_, Part_ part_, u32 run_)
 {
-    ((volatile GLOBAL_MEM work_x *)results_)[at_] = value_;
-    global_fence();
-    ((volatile GLOBAL_MEM u32 *)states_)[at_] = state_;
+    Words_ value_;
+    value_.value_ = part_.value_;
+    for (u32 k_ = 0; k_ < WORDS_; k_++)
+        ((volatile GLOBAL_MEM u64 *)words_)[at_ * WORDS_ + k_] = (u64)value_.words_[k_] << 32 | (2 * run_ + STARTED_(part_));
 }
 
-DEVICE_FN work_x awaited_(GLOBAL_MEM work_x *results_, GLOBAL_MEM u32 *states_, u64 at_, u32 run_, u32 *flag_)
+DEVICE_FN Part_ awaited_(GLOBAL_MEM u64 *words_, u64 at_, u32 run_)
 {
-    u32 state_;
-    do state_ = ((volatile GLOBAL_MEM u32 *)states_)[at_]; while (state_ / 2 != run_);
-    global_fence();
-    *flag_ = state_ % 2;
-    return ((volatile GLOBAL_MEM work_x *)results_)[at_];
-}
-
-/* The results from_ to end_, folded in order by all work items of the group. */
-DEVICE_FN work_x folded_(GLOBAL_MEM work_x *results_, GLOBAL_MEM u32 *states_, u64 from_, u64 end_, u32 run_,
-    LOCAL_MEM_ARG work_x *values_, LOCAL_MEM_ARG u32 *flags_, u32 *any_)
-{
-    work_x total_ = $neutral;
-    *any_ = 0;
-    for (; from_ < end_; from_ += $group) {
-        work_x value_ = $neutral;
-        u32 flag_ = 0, started_;
-        if (from_ + LID_0 < end_) value_ = awaited_(results_, states_, from_ + LID_0, run_, &flag_);
-        scan_group_(value_, flag_, values_, flags_, &started_);
-        const work_x all_ = values_[$group - 1];
-        if (flags_[$group - 1]) { total_ = all_; *any_ = 1; } else total_ = SCAN_((total_), (all_));
-        local_barrier();
+    Words_ value_;
+    u64 word_;
+    for (u32 k_ = 0; k_ < WORDS_; k_++) {
+        do word_ = ((volatile GLOBAL_MEM u64 *)words_)[at_ * WORDS_ + k_]; while ((u32)word_ / 2 != run_);
+        value_.words_[k_] = (u32)(word_ >> 32);
     }
-    return total_;
+    return part_(value_.value_, (u32)word_ % 2);
 }
 
-KERNEL void $name_scan($params, const u64 n, const u64 tiles_, const u64 block_, GLOBAL_MEM u64 *taken_,
-    GLOBAL_MEM work_x *tile_results_, GLOBAL_MEM u32 *tile_states_,
-    GLOBAL_MEM work_x *block_results_, GLOBAL_MEM u32 *block_states_)
+KERNEL LAUNCH_BOUNDS($group, 5) void $name_scan($params, const u64 n, const u64 tiles_, GLOBAL_MEM u64 *taken_,
+    GLOBAL_MEM u64 *tile_words_, GLOBAL_MEM u64 *block_words_)
 {
-    LOCAL_MEM work_x values_[$group], staged_[SKEWED_TILE_];
-#if $prior
-    LOCAL_MEM work_x prior_[SKEWED_TILE_];
-#endif
-    LOCAL_MEM u32 flags_[$group];
+    LOCAL_MEM work_x staged_[SKEWED_TILE_];
+    LOCAL_MEM Part_ slots_[SLOTS_], before_slots_[SLOTS_];
 #if $segmented
     LOCAL_MEM u8 starts_[SKEWED_TILE_];
 #endif
     LOCAL_MEM u64 ticket_;
     if (LID_0 == 0) ticket_ = atomic_add_u64(taken_, 1);
     local_barrier();
-    const u64 tile_ = ticket_ % tiles_, own_block_ = tile_ / block_;
-    const u32 run_ = (u32)(ticket_ / tiles_ % 0x40000000u) + 1;
-    const u64 from_ = tile_ * $tile, end_ = n;
-    work_x total_;
+    const u64 tile_ = ticket_ % tiles_, from_ = tile_ * $tile, end_ = n;
+    const u32 run_ = (u32)(ticket_ / tiles_ % 0x7fffffffu) + 1;
     {
 $scan_tile    }
 }

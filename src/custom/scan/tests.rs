@@ -32,7 +32,7 @@ fn texts_are_what_the_files_say() {
             "reduction",
             ReductionKernel::source(256, "least", "const i32 *x", (DType::I32, "7"), "x[i]", "min(a, b)"),
         ),
-        ("scan_one_pass", segmented.source(Passes::One, sizes(16))),
+        ("scan_one_pass", segmented.source(Passes::One, sizes(32))),
         ("scan_three_passes", segmented.source(Passes::Three, sizes(8))),
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");

@@ -1,6 +1,6 @@
 //! Recordings: a compiled Program bound to addresses, Segment by Segment, and its runs.
 
-use super::super::device::{Command, Device, Region};
+use super::super::device::{Command, Device, DeviceError, Region};
 use super::array::{Fed, download};
 use super::block::Blocks;
 use super::context::Context;
@@ -51,7 +51,8 @@ impl Recorded {
         let regions = Regions::of(compiled, context, elsewhere);
         let runs = match context.options.stepwise() {
             true => lone_runs(compiled, context, &regions)?,
-            false => runs(compiled, context, &regions)?,
+            false => runs(compiled, context, &regions)
+                .map_err(|error| with_step(error, || lone_runs(compiled, context, &regions)))?,
         };
         let sources = Sources::of(compiled, context, &regions)?;
         let buffers = compiled.program.buffers.iter().zip(regions.iter());
@@ -97,6 +98,14 @@ fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec
     commands.extend(compiled.copies(context, regions, |_| true)?);
     flush(on, &mut commands, &mut runs)?;
     Ok(runs)
+}
+
+/// The error of a kernel that does not compile, with its step: that of recording the steps one by one.
+fn with_step(error: Error, one_by_one: impl FnOnce() -> Result<Vec<Run>>) -> Error {
+    match error {
+        Error::Device(DeviceError::KernelCompile { .. }) => one_by_one().err().unwrap_or(error),
+        error => error,
+    }
 }
 
 /// Records each step by itself, and the copies at the end.

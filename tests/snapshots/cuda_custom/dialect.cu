@@ -26,6 +26,7 @@ static __device__ __forceinline__ i64 add_to_i64(i64* at, i64 x) {
     return (i64)atomicAdd((u64*)at, (u64)x);
 }
 #define KERNEL extern "C" __global__
+#define LAUNCH_BOUNDS(items, groups) __launch_bounds__((items), (groups))
 #define DEVICE_FN static __device__ __forceinline__
 #define GLOBAL_MEM 
 #define LOCAL_MEM __shared__

@@ -14,6 +14,7 @@ typedef double f64;
 #define BEGIN
 #endif
 #define KERNEL extern "C" __global__
+#define LAUNCH_BOUNDS(items, groups) __launch_bounds__((items), (groups))
 #define DEVICE_FN static __device__ __forceinline__
 #define GLOBAL_MEM 
 #define LOCAL_MEM __shared__

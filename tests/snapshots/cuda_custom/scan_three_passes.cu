@@ -13,6 +13,7 @@ typedef float f32;
 #define BEGIN
 #endif
 #define KERNEL extern "C" __global__
+#define LAUNCH_BOUNDS(items, groups) __launch_bounds__((items), (groups))
 #define DEVICE_FN static __device__ __forceinline__
 #define GLOBAL_MEM 
 #define LOCAL_MEM __shared__
@@ -47,198 +48,205 @@ typedef float f32;
 #define store_x(pointer, index, value) (pointer)[(index)] = (value)
 extern __shared__ __align__(16) unsigned char workalike_local[];
 #line 1 "kernels"
-/* Scans within a group. The names in dollars are replaced (scan.rs). An item is a value with a flag, whether a
-   segment starts in its part: joined to the items before it, a part in which a segment starts keeps its own
-   value. */
+/* Scans within a group. The names in dollars are replaced (scan.rs). */
 #define INPUT_(i) (x[i])
-#if 1
-#define NOTE_START_(at_, i) starts_[at_] = (starts[i]) != 0
-#define STARTS_(at_) starts_[at_]
-#else
-#define NOTE_START_(at_, i)
-#define STARTS_(at_) 0
-#endif
 #define SCAN_(a, b) (a + b)
 
-/* Scans the values of a group's work items: returns the result before this item's, and whether a segment
-   starts before it; the arrays hold the results. */
-DEVICE_FN work_x scan_group_(work_x value_, u32 flag_, LOCAL_MEM_ARG work_x *values_, LOCAL_MEM_ARG u32 *flags_, u32 *started_)
-{
-#ifdef HAS_SHUFFLE
-    const u32 lane_ = LID_0 % WARP_SIZE;
-    for (u32 apart_ = 1; apart_ < WARP_SIZE; apart_ *= 2) {
-        const work_x w_ = shuffle_up(value_, apart_);
-        const u32 f_ = shuffle_up(flag_, apart_);
-        if (lane_ >= apart_) {
-            if (!flag_) value_ = SCAN_((w_), (value_));
-            flag_ |= f_;
-        }
-    }
-    if (lane_ == WARP_SIZE - 1) {
-        values_[LID_0 / WARP_SIZE] = value_;
-        flags_[LID_0 / WARP_SIZE] = flag_;
-    }
-    local_barrier();
-    work_x prefix_ = ((0));
-    u32 prefix_flag_ = 0;
-    for (u32 k_ = 0; k_ < LID_0 / WARP_SIZE; k_++) {
-        const work_x w_ = values_[k_];
-        prefix_ = flags_[k_] ? w_ : SCAN_((prefix_), (w_));
-        prefix_flag_ |= flags_[k_];
-    }
-    const work_x last_ = shuffle_up(value_, 1);
-    const u32 last_flag_ = shuffle_up(flag_, 1);
-    local_barrier();
-    if (LID_0 == 256 - 1) {
-        values_[LID_0] = flag_ ? value_ : SCAN_((prefix_), (value_));
-        flags_[LID_0] = prefix_flag_ | flag_;
-    }
-    local_barrier();
-    *started_ = prefix_flag_ | (lane_ == 0 ? 0 : last_flag_);
-    if (lane_ == 0) return prefix_;
-    return last_flag_ ? last_ : SCAN_((prefix_), (last_));
+/* A run of elements: what comes of those since the last start of a segment in it, and whether there is one. */
+#if 1
+#define NOTE_START_(at_, k_, i) starts_[at_] = (k_) < count_ && (starts[i])
+#define STARTS_(at_) starts_[at_]
+#define STARTED_(part_) (part_).started_
+typedef struct { work_x value_; u32 started_; } Part_;
 #else
-    values_[LID_0] = value_;
-    flags_[LID_0] = flag_;
-    local_barrier();
-    for (u32 apart_ = 1; apart_ < 256; apart_ *= 2) {
-        work_x v_ = values_[LID_0];
-        u32 f_ = flags_[LID_0];
-        if (LID_0 >= apart_) {
-            const work_x w_ = values_[LID_0 - apart_];
-            if (!f_) v_ = SCAN_((w_), (v_));
-            f_ |= flags_[LID_0 - apart_];
-        }
-        local_barrier();
-        values_[LID_0] = v_;
-        flags_[LID_0] = f_;
-        local_barrier();
-    }
-    *started_ = LID_0 == 0 ? 0 : flags_[LID_0 - 1];
-    return LID_0 == 0 ? (work_x)(((0))) : values_[LID_0 - 1];
+#define NOTE_START_(at_, k_, i)
+#define STARTS_(at_) 0
+#define STARTED_(part_) 0
+typedef struct { work_x value_; } Part_;
 #endif
+
+DEVICE_FN Part_ part_(work_x value_, u32 started_)
+{
+    Part_ part_;
+    part_.value_ = value_;
+#if 1
+    part_.started_ = started_;
+#endif
+    return part_;
 }
 
-/* The value and the flag of a work item's own part of a tile, which it finds in the memory of the group. */
-#define FOLD_OWN_(value_, flag_)                                                               \
-    for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {            \
-        const u32 at_ = SKEWED_(k_);                                                           \
-        const work_x own_ = staged_[at_];                                                      \
-        if (STARTS_(at_)) { value_ = own_; flag_ = 1; } else value_ = SCAN_((value_), (own_)); \
-    }
+DEVICE_FN Part_ joined_(Part_ first_, Part_ next_)
+{
+    if (STARTED_(next_)) return next_;
+    return part_(SCAN_((first_.value_), (next_.value_)), STARTED_(first_));
+}
 
-/* Reads a tile: INPUT_ of each index, so that a work item finds 8 neighbours. */
-#define STAGE_                                                                                               \
-    if (count_ == 2048) {                                                                                   \
-        work_x read_[8];                                                                                 \
-        UNROLL_                                                                                              \
-        for (u32 k_ = 0; k_ < 8; k_++) read_[k_] = INPUT_((from_ + LID_0 + k_ * 256));                \
-        UNROLL_                                                                                              \
-        for (u32 k_ = 0; k_ < 8; k_++) staged_[SKEWED_(LID_0 + k_ * 256)] = read_[k_];                \
-    } else {                                                                                                 \
-        for (u32 k_ = LID_0; k_ < count_; k_ += 256) staged_[SKEWED_(k_)] = INPUT_((from_ + k_));         \
-    }                                                                                                        \
-    for (u32 k_ = LID_0; 1 && k_ < count_; k_ += 256) { NOTE_START_(SKEWED_(k_), (from_ + k_)); }
-
-/* Work items that read elements 8 apart meet no bank twice. */
-#define SKEWED_(k) ((k) + (k) / 8)
-#define SKEWED_TILE_ (2048 + 2048 / 8)
 #ifdef HAS_SHUFFLE
+#define SLOTS_ (256 / WARP_SIZE)
 #define UNROLL_ _Pragma("unroll")
+
+/* The part of the work item that is so many items before this one in its warp. */
+DEVICE_FN Part_ part_before_(Part_ part_, u32 apart_)
+{
+    part_.value_ = shuffle_up(part_.value_, apart_);
+#if 1
+    part_.started_ = shuffle_up(part_.started_, apart_);
+#endif
+    return part_;
+}
 #else
+#define SLOTS_ 256
 #define UNROLL_
 #endif
 
-/* Each group reduces a part, a group scans their totals, each group scans its part from there on. */
-KERNEL void running_reduce(const f32 *x, const u8 *starts, f32 *y, const u64 n, const u64 part_, GLOBAL_MEM work_x *totals_, GLOBAL_MEM u32 *started_parts_)
+/* Scans the parts of a group's work items: what those before this one come to, and what all come to. Nobody may write
+   the slots until all have returned. */
+DEVICE_FN Part_ scan_group_(Part_ own_, LOCAL_MEM_ARG Part_ *slots_, Part_ *all_)
 {
-    LOCAL_MEM work_x values_[256], staged_[SKEWED_TILE_];
-    LOCAL_MEM u32 flags_[256];
+    Part_ total_ = part_(((0)), 0);
+#ifdef HAS_SHUFFLE
+    const u32 lane_ = LID_0 % WARP_SIZE, warp_ = LID_0 / WARP_SIZE;
+    UNROLL_
+    for (u32 apart_ = 1; apart_ < WARP_SIZE; apart_ *= 2) {
+        const Part_ other_ = part_before_(own_, apart_);
+        if (lane_ >= apart_) own_ = joined_(other_, own_);
+    }
+    if (lane_ == WARP_SIZE - 1) slots_[warp_] = own_;
+    local_barrier();
+    Part_ before_ = total_;
+    UNROLL_
+    for (u32 k_ = 0; k_ < SLOTS_; k_++) {
+        if (k_ == warp_) before_ = total_;
+        total_ = joined_(total_, slots_[k_]);
+    }
+    *all_ = total_;
+    const Part_ last_ = part_before_(own_, 1);
+    return lane_ == 0 ? before_ : joined_(before_, last_);
+#else
+    slots_[LID_0] = own_;
+    local_barrier();
+    for (u32 apart_ = 1; apart_ < 256; apart_ *= 2) {
+        Part_ sum_ = slots_[LID_0];
+        if (LID_0 >= apart_) sum_ = joined_(slots_[LID_0 - apart_], sum_);
+        local_barrier();
+        slots_[LID_0] = sum_;
+        local_barrier();
+    }
+    *all_ = slots_[256 - 1];
+    if (LID_0 > 0) total_ = slots_[LID_0 - 1];
+    return total_;
+#endif
+}
+
+/* Work items that read elements 8 apart meet no bank twice. */
+#define SKEWED_(k_) ((k_) + (k_) / 8)
+#define SKEWED_TILE_ (2048 + 256)
+#define OWN_(k_) (LID_0 * (8 + 1) + (k_))
+
+/* Reads a tile: INPUT_ of each index, so that a work item finds 8 neighbours; behind the end, the neutral
+   element. */
+#define STAGE_                                                                                              \
+    {                                                                                                       \
+        work_x read_[8];                                                                                \
+        if (count_ == 2048) {                                                                              \
+            UNROLL_                                                                                         \
+            for (u32 k_ = 0; k_ < 8; k_++) read_[k_] = INPUT_((from_ + LID_0 + k_ * 256));           \
+        } else {                                                                                            \
+            UNROLL_                                                                                         \
+            for (u32 k_ = 0; k_ < 8; k_++) {                                                            \
+                read_[k_] = ((0));                                                                       \
+                if (LID_0 + k_ * 256 < count_) read_[k_] = INPUT_((from_ + LID_0 + k_ * 256));        \
+            }                                                                                               \
+        }                                                                                                   \
+        UNROLL_                                                                                             \
+        for (u32 k_ = 0; k_ < 8; k_++) staged_[SKEWED_(LID_0 + k_ * 256)] = read_[k_];               \
+    }                                                                                                       \
+    for (u32 k_ = LID_0; 1 && k_ < 2048; k_ += 256) NOTE_START_(SKEWED_(k_), k_, (from_ + k_)); \
+    local_barrier();
+
+/* Joins the elements of a work item, which it finds in the memory of the group, to a part. */
+#define JOIN_OWN_(own_)                                      \
+    UNROLL_                                                  \
+    for (u32 k_ = 0; k_ < 8; k_++) {                     \
+        const Part_ next_ = part_(staged_[OWN_(k_)], STARTS_(OWN_(k_))); \
+        own_ = joined_(own_, next_);                         \
+    }
+
+/* Each group reduces a part, a group scans their totals, each group scans its part from there on. */
+KERNEL void running_reduce(const f32 *x, const u8 *starts, f32 *y, const u64 n, const u64 part_size_, GLOBAL_MEM work_x *totals_, GLOBAL_MEM u32 *started_parts_)
+{
+    LOCAL_MEM work_x staged_[SKEWED_TILE_];
+    LOCAL_MEM Part_ slots_[SLOTS_];
 #if 1
     LOCAL_MEM u8 starts_[SKEWED_TILE_];
 #endif
-    work_x total_ = ((0));
-    u32 any_ = 0;
-    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
+    Part_ total_ = part_(((0)), 0);
+    const u64 first_ = GID_0 * part_size_, end_ = min(first_ + part_size_, n);
     for (u64 from_ = first_; from_ < end_; from_ += 2048) {
         const u32 count_ = (u32)min((u64)2048, end_ - from_);
         STAGE_
-        local_barrier();
-        work_x value_ = ((0));
-        u32 flag_ = 0;
-        FOLD_OWN_(value_, flag_)
-        u32 started_;
-        scan_group_(value_, flag_, values_, flags_, &started_);
-        const work_x all_ = values_[256 - 1];
-        if (flags_[256 - 1]) { total_ = all_; any_ = 1; } else total_ = SCAN_((total_), (all_));
+        Part_ own_ = part_(((0)), 0), all_;
+        JOIN_OWN_(own_)
+        scan_group_(own_, slots_, &all_);
+        total_ = joined_(total_, all_);
         local_barrier();
     }
-    if (LID_0 == 0) { totals_[GID_0] = total_; started_parts_[GID_0] = any_; }
+    if (LID_0 == 0) { totals_[GID_0] = total_.value_; started_parts_[GID_0] = STARTED_(total_); }
 }
 
 KERNEL void running_totals(GLOBAL_MEM work_x *totals_, GLOBAL_MEM const u32 *started_parts_, const u32 count_)
 {
-    LOCAL_MEM work_x values_[256];
-    LOCAL_MEM u32 flags_[256];
-    work_x total_ = ((0));
+    LOCAL_MEM Part_ slots_[SLOTS_];
+    Part_ total_ = part_(((0)), 0);
     for (u32 from_ = 0; from_ < count_; from_ += 256) {
         const u32 at_ = from_ + LID_0;
-        const work_x value_ = at_ < count_ ? totals_[at_] : (work_x)(((0)));
-        u32 started_;
-        work_x before_ = scan_group_(value_, at_ < count_ ? started_parts_[at_] : 0, values_, flags_, &started_);
-        if (!started_) before_ = SCAN_((total_), (before_));
-        if (at_ < count_) totals_[at_] = before_;
-        const work_x all_ = values_[256 - 1];
-        total_ = flags_[256 - 1] ? all_ : SCAN_((total_), (all_));
+        Part_ own_ = part_(((0)), 0), all_;
+        if (at_ < count_) own_ = part_(totals_[at_], started_parts_[at_]);
+        const Part_ before_ = joined_(total_, scan_group_(own_, slots_, &all_));
+        if (at_ < count_) totals_[at_] = before_.value_;
+        total_ = joined_(total_, all_);
         local_barrier();
     }
 }
 
-KERNEL void running_scan(const f32 *x, const u8 *starts, f32 *y, const u64 n, const u64 part_, GLOBAL_MEM const work_x *totals_)
+KERNEL void running_scan(const f32 *x, const u8 *starts, f32 *y, const u64 n, const u64 part_size_, GLOBAL_MEM const work_x *totals_)
 {
-    LOCAL_MEM work_x values_[256], staged_[SKEWED_TILE_];
-#if 1
-    LOCAL_MEM work_x prior_[SKEWED_TILE_];
-#endif
-    LOCAL_MEM u32 flags_[256];
+    LOCAL_MEM work_x staged_[SKEWED_TILE_];
+    LOCAL_MEM Part_ slots_[SLOTS_];
 #if 1
     LOCAL_MEM u8 starts_[SKEWED_TILE_];
 #endif
-    work_x total_ = totals_[GID_0];
-    const u64 first_ = GID_0 * part_, end_ = min(first_ + part_, n);
+    Part_ total_ = part_(totals_[GID_0], 0);
+    const u64 first_ = GID_0 * part_size_, end_ = min(first_ + part_size_, n);
     for (u64 from_ = first_; from_ < end_; from_ += 2048) {
+        const Part_ before_ = total_;
         const u32 count_ = (u32)min((u64)2048, end_ - from_);
         STAGE_
-        local_barrier();
-        work_x value_ = ((0));
-        u32 flag_ = 0;
-        FOLD_OWN_(value_, flag_)
-        u32 started_;
-        work_x running_ = scan_group_(value_, flag_, values_, flags_, &started_);
-        const work_x all_ = values_[256 - 1];
-        const u32 all_flag_ = flags_[256 - 1];
+        Part_ own_ = part_(((0)), 0), all_;
+        JOIN_OWN_(own_)
+        own_ = scan_group_(own_, slots_, &all_);
         
-        if (!started_) running_ = SCAN_((total_), (running_));
-        for (u32 k_ = LID_0 * 8; k_ < LID_0 * 8 + 8 && k_ < count_; k_++) {
-            const u32 at_ = SKEWED_(k_);
-            const work_x own_ = staged_[at_];
-            if (STARTS_(at_)) running_ = ((0));
-#if 1
-            prior_[at_] = running_;
-#endif
-            running_ = STARTS_(at_) ? own_ : SCAN_((running_), (own_));
-            staged_[at_] = running_;
+        own_ = joined_(before_, own_);
+        UNROLL_
+        for (u32 k_ = 0; k_ < 8; k_++) {
+            own_ = joined_(own_, part_(staged_[OWN_(k_)], STARTS_(OWN_(k_))));
+            staged_[OWN_(k_)] = own_.value_;
         }
-        total_ = all_flag_ ? all_ : SCAN_((total_), (all_));
         local_barrier();
-        for (u32 k_ = LID_0; k_ < count_; k_ += 256) {
-            const u64 i = from_ + k_;
-            const work_x item = staged_[SKEWED_(k_)];
+        UNROLL_
+        for (u32 step_ = 0; step_ < 8; step_++) {
+            const u32 k_ = LID_0 + step_ * 256;
+            if (k_ < count_) {
+                const u64 i = from_ + k_;
+                const work_x item = staged_[SKEWED_(k_)];
 #if 1
-            const work_x prev_item = prior_[SKEWED_(k_)];
+                work_x prev_item = k_ == 0 ? before_.value_ : staged_[SKEWED_(k_ - 1)];
+                if (STARTS_(SKEWED_(k_))) prev_item = ((0));
 #endif
-            y[i] = prev_item + item;
+                y[i] = prev_item + item;
+            }
         }
+        total_ = joined_(total_, all_);
         local_barrier();
     }
 }

@@ -13,6 +13,7 @@ static inline i64 add_to_i64(__global i64* at, i64 x) {
     return atom_add((volatile __global i64*)at, x);
 }
 #define KERNEL __kernel
+#define LAUNCH_BOUNDS(items, groups) 
 #define DEVICE_FN static inline
 #define GLOBAL_MEM __global
 #define LOCAL_MEM __local

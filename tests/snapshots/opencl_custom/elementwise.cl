@@ -11,6 +11,7 @@ typedef ulong u64;
 typedef float f32;
 typedef double f64;
 #define KERNEL __kernel
+#define LAUNCH_BOUNDS(items, groups) 
 #define DEVICE_FN static inline
 #define GLOBAL_MEM __global
 #define LOCAL_MEM __local

@@ -100,7 +100,8 @@ fn does_not_compile(stage: &Stage) -> Result<()> {
     let op = KernelOp::new("broken", source, [&x], [&y])?.launch("k", Grid::items([&x.extent(0)]), [&y])?;
     let f = function([&v]).output(&op.apply([&v])[0]).compile()?;
     let called = stage.simulator(&f)?.call(args![vec![1f32]]);
-    fails("a kernel", called, &["no_such_name", "kernels:3 |     y[0] = no_such_name;"])?;
+    let words = ["broken (node #0)", "kernel k", "kernels:3 |     y[0] = no_such_name;", "errors.rs"];
+    fails("a kernel", called, &words)?;
     // The Function is as it was.
     crate::stage::equal("the Function", &f.call(args![vec![1f32]])?[0], vec![2f32])
 }
