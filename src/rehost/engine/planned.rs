@@ -2,11 +2,12 @@
 
 use super::super::device::{Module, Region};
 use super::super::memory::Layout;
+use super::array::Fed;
 use super::context::Context;
 use super::method::Definition;
 use super::recorded::{Bound, Recorded};
 use super::regions::Elsewhere;
-use super::variants::Variants;
+use super::variants::{VariantId, Variants};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
@@ -44,21 +45,43 @@ pub(super) struct Planned {
     recorded: Option<Recorded>,
     /// The recordings with some buffers in memory that the caller owns.
     pub(super) variants: Variants,
+    /// The variant of the last call whose results stay at their planned addresses; `None`: the planned recording.
+    chosen: Option<VariantId>,
 }
 
 impl Planned {
     pub(super) fn new(compiled: Compiled) -> Planned {
-        Planned { compiled, recorded: None, variants: Variants::default() }
+        Planned { compiled, recorded: None, variants: Variants::default(), chosen: None }
     }
 
-    /// Whether it is recorded for the current addresses.
+    /// Whether the recording of the last call is one for the current addresses.
     pub(super) fn is_recorded(&self, context: &Context) -> bool {
-        self.recorded.as_ref().is_some_and(|recorded| recorded.is_current(context))
+        self.last_run().is_some_and(|(_, recorded)| recorded.is_current(context))
     }
 
-    /// Records the Program for the current addresses, unless it is recorded.
+    /// Records the Program with all buffers at their planned addresses, unless that is recorded.
     pub(super) fn record(&mut self, context: &Context) -> Result<Bound<'_>> {
-        let Planned { compiled, recorded, .. } = self;
+        self.chosen = None;
+        self.rebind(context)
+    }
+
+    /// The recording for a call whose results stay at their planned addresses: one that reads device arrays in
+    /// place, if earlier calls had the same, else the planned one, to which they are copied.
+    pub(super) fn bind(&mut self, context: &Context, fed: &[Fed]) -> Result<Bound<'_>> {
+        self.chosen = match self.compiled.lends_inputs() {
+            true => None,
+            false => self.variants.in_place(&self.compiled, context, fed)?,
+        };
+        self.rebind(context)
+    }
+
+    /// The recording that was bound last.
+    pub(super) fn rebind(&mut self, context: &Context) -> Result<Bound<'_>> {
+        let Planned { compiled, recorded, variants, chosen } = self;
+        if let Some(recorded) = chosen.and_then(|id| variants.current_mut(id, context)) {
+            return Ok(Bound { compiled, recorded });
+        }
+        *chosen = None;
         if recorded.as_ref().is_some_and(|recorded| !recorded.is_current(context)) {
             *recorded = None;
         }
@@ -71,7 +94,11 @@ impl Planned {
 
     /// The Program as it was last run, if it has run; it may be stale.
     pub(super) fn last_run(&self) -> Option<(&Compiled, &Recorded)> {
-        Some((&self.compiled, self.recorded.as_ref()?))
+        let recorded = match self.chosen {
+            None => self.recorded.as_ref(),
+            Some(id) => self.variants.recorded(id),
+        };
+        Some((&self.compiled, recorded?))
     }
 
     /// The Program, if it is recorded for the current addresses.
@@ -135,6 +162,12 @@ impl Compiled {
             let state = &context.states[self.definition.states[shared]];
             !in_place && new.bytes() > 0 && new.bytes() == state.bytes()
         })
+    }
+
+    /// Whether an output is an input as it was given.
+    fn lends_inputs(&self) -> bool {
+        let buffers = &self.program.buffers;
+        self.program.outputs.iter().any(|&output| matches!(buffers[output].role, Role::Input(_)))
     }
 
     /// Whether an input has a buffer.

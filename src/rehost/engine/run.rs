@@ -16,7 +16,7 @@ impl Engine {
     pub(crate) fn call(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
         let (planned, context) = self.ready(method, fed)?;
         let blocks = context.host_pool.result_blocks(planned.compiled.result_sizes())?;
-        let mut bound = planned.record(context)?;
+        let mut bound = planned.bind(context, fed)?;
         bound.feed(context, fed, None)?;
         bound.replay(context)?;
         bound.ran(context).outputs(blocks)
@@ -25,7 +25,7 @@ impl Engine {
     /// One call with outputs left in place, for [`Engine::outputs`].
     pub(crate) fn run(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
         let (planned, context) = self.ready(method, fed)?;
-        let mut bound = planned.record(context)?;
+        let mut bound = planned.bind(context, fed)?;
         bound.feed(context, fed, None)?;
         bound.replay(context).map(drop)
     }

@@ -188,7 +188,7 @@ impl<'t> Loop<'t> {
             self.prepare(engine, method, dynamic)?;
         }
         let (planned, context) = engine.current(method)?;
-        let bound = planned.record(context)?;
+        let bound = planned.rebind(context)?;
         Ok((bound, context))
     }
 
@@ -208,7 +208,7 @@ impl<'t> Loop<'t> {
             self.fit_taps(context, &methods[method].definition, &fed)?;
         }
         let (planned, context) = engine.ready(method, &fed)?;
-        let bound = planned.record(context)?;
+        let bound = planned.bind(context, &fed)?;
         for input in (0..fed.len()).filter(|i| !self.sequences.iter().any(|s| s.input == *i)) {
             bound.feed(context, &fed, Some(input))?;
         }

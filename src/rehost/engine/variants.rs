@@ -1,5 +1,5 @@
-//! Recordings of a Program over memory that the caller owns: results are written directly to it, and device
-//! arrays are read in place. No result is copied, and nothing is allocated.
+//! Recordings of a Program over memory that the caller owns: device arrays are read in place, and in calls whose
+//! results stay on the device these are written directly to it. No result is copied, and nothing is allocated.
 //!
 //! A recording binds addresses, so other memory needs another recording. This is cheap because programs are
 //! repetitive: memory returns to the pool and is lent again, and arrays are passed again. So a few variants
@@ -38,14 +38,20 @@ pub(super) struct Variants {
     /// Addresses of the device arrays of earlier calls. Inputs that repeat are worth a recording.
     seen: VecDeque<Vec<Address>>,
     calls: u64,
+    made: VariantId,
 }
+
+/// The number of a variant, which no other variant of its Program ever has.
+pub(super) type VariantId = u64;
 
 /// A device array as an input: position, address, offset, whether it may be overwritten.
 type Address = (usize, usize, u64, bool);
 
 #[derive(Debug)]
 struct Variant {
+    id: VariantId,
     inputs: Vec<Address>,
+    /// Empty if results are at their planned addresses.
     outputs: Vec<(BufferId, Place)>,
     recorded: Recorded,
     /// The call that used it last.
@@ -72,11 +78,68 @@ impl Variants {
         self.list.clear();
     }
 
-    /// A variant for these inputs whose result memory is free; borrows that memory.
-    fn find(&mut self, pool: &Arc<Pool>, inputs: &[Address], fed: &[Fed]) -> Option<Chosen> {
+    /// The recording of a variant, if it is one for the current addresses.
+    pub(super) fn current_mut(&mut self, id: VariantId, context: &Context) -> Option<&mut Recorded> {
+        let variant = self.list.iter_mut().find(|variant| variant.id == id)?;
+        Some(&mut variant.recorded).filter(|recorded| recorded.is_current(context))
+    }
+
+    /// The recording of a variant.
+    pub(super) fn recorded(&self, id: VariantId) -> Option<&Recorded> {
+        self.list.iter().find(|variant| variant.id == id).map(|variant| &variant.recorded)
+    }
+
+    /// The variant that reads the device arrays of a call in place and leaves its results at their planned
+    /// addresses; `None` if there are none, or they are new.
+    pub(super) fn in_place(
+        &mut self,
+        compiled: &Compiled,
+        context: &Context,
+        fed: &[Fed],
+    ) -> Result<Option<VariantId>> {
+        let inputs = addresses(fed);
+        if inputs.is_empty() {
+            return Ok(None);
+        }
+        self.calls += 1;
+        self.list.retain(|v| v.recorded.is_current(context));
+        let found = self.list.iter_mut().find(|v| v.outputs.is_empty() && v.inputs == inputs);
+        if let Some(found) = found {
+            found.used = self.calls;
+            return Ok(Some(found.id));
+        }
+        if !self.is_known(&inputs) || !self.has_room() {
+            return Ok(None);
+        }
+        let elsewhere = Elsewhere { inputs: in_their_places(&inputs, fed), outputs: vec![] };
+        let recorded = Recorded::bind(compiled, context, &elsewhere)?;
+        Ok(Some(self.push(inputs, vec![], recorded)))
+    }
+
+    fn push(
+        &mut self,
+        inputs: Vec<Address>,
+        outputs: Vec<(BufferId, Place)>,
+        recorded: Recorded,
+    ) -> VariantId {
+        self.made += 1;
+        self.list.push(Variant { id: self.made, inputs, outputs, recorded, used: self.calls });
+        self.made
+    }
+
+    /// A variant for these inputs whose result memory is free, if there are results of the caller; borrows that
+    /// memory.
+    fn find(
+        &mut self,
+        pool: &Arc<Pool>,
+        inputs: &[Address],
+        fed: &[Fed],
+        has_results: bool,
+    ) -> Option<Chosen> {
         let calls = self.calls;
         let chosen = self.list.iter().enumerate().find_map(|(variant, v)| {
-            let leases = (v.inputs == inputs).then(|| v.borrow(pool, fed)).flatten()?;
+            let fits = v.inputs == inputs && v.outputs.is_empty() != has_results;
+            let leases = fits.then(|| v.borrow(pool, fed)).flatten()?;
             Some(Chosen { variant, leases })
         })?;
         self.list[chosen.variant].used = calls;
@@ -129,6 +192,24 @@ fn given(fed: &Fed) -> Option<Arc<Lent>> {
         Fed::Device(array) if array.is_given() => array.lease.clone(),
         _ => None,
     }
+}
+
+/// The device arrays of a call.
+fn addresses(fed: &[Fed]) -> Vec<Address> {
+    let address = |(position, fed): (usize, &Fed)| match fed {
+        Fed::Device(array) if array.region.bytes > 0 => Some(address(position, array)),
+        _ => None,
+    };
+    fed.iter().enumerate().filter_map(address).collect()
+}
+
+/// The regions of the device arrays at these addresses.
+fn in_their_places(inputs: &[Address], fed: &[Fed]) -> Vec<(usize, Region)> {
+    let region = |&(position, ..): &Address| match &fed[position] {
+        Fed::Device(array) => Some((position, array.unclaimed())),
+        _ => None,
+    };
+    inputs.iter().filter_map(region).collect()
 }
 
 fn address(position: usize, array: &DeviceArray) -> Address {
@@ -204,21 +285,15 @@ impl Planned {
     /// A recorded variant for a call, and the memory of its results. `None`: the call goes through the arena.
     fn choose(&mut self, context: &Context, fed: &[Fed]) -> Result<Option<Chosen>> {
         let pool = &context.pool;
-        let inputs: Vec<Address> = fed
-            .iter()
-            .enumerate()
-            .filter_map(|(position, fed)| match fed {
-                Fed::Device(array) if array.region.bytes > 0 => Some(address(position, array)),
-                _ => None,
-            })
-            .collect();
+        let inputs = addresses(fed);
         let Planned { compiled, variants, .. } = self;
-        if compiled.owned.is_empty() && inputs.is_empty() {
+        let has_results = !compiled.owned.is_empty();
+        if !has_results && inputs.is_empty() {
             return Ok(None);
         }
         variants.calls += 1;
         variants.list.retain(|v| v.recorded.is_current(context));
-        if let Some(found) = variants.find(pool, &inputs, fed) {
+        if let Some(found) = variants.find(pool, &inputs, fed, has_results) {
             return Ok(Some(found));
         }
         if variants.is_known(&inputs) && variants.has_room() {
@@ -228,10 +303,10 @@ impl Planned {
             return Ok(None);
         }
         // The arrays are copied to the inputs' planned regions, but the results need not be copied.
-        if let Some(found) = variants.find(pool, &[], fed) {
+        if let Some(found) = variants.find(pool, &[], fed, has_results) {
             return Ok(Some(found));
         }
-        if !compiled.owned.is_empty() && variants.has_room() {
+        if has_results && variants.has_room() {
             return variants.add(compiled, context, fed, vec![]).map(Some);
         }
         Ok(None)
@@ -247,12 +322,7 @@ impl Variants {
         fed: &[Fed],
         inputs: Vec<Address>,
     ) -> Result<Chosen> {
-        let mut elsewhere = Elsewhere::default();
-        for &(position, ..) in &inputs {
-            if let Fed::Device(array) = &fed[position] {
-                elsewhere.inputs.push((position, array.unclaimed()));
-            }
-        }
+        let mut elsewhere = Elsewhere { inputs: in_their_places(&inputs, fed), outputs: vec![] };
         let (mut outputs, mut leases) = (Vec::new(), Vec::new());
         let donated = inputs.iter().filter(|address| address.3).map(|address| address.0);
         let mut free: Vec<usize> = donated.collect();
@@ -279,7 +349,7 @@ impl Variants {
             leases.push(lease);
         }
         let recorded = Recorded::bind(compiled, context, &elsewhere)?;
-        self.list.push(Variant { inputs, outputs, recorded, used: self.calls });
+        self.push(inputs, outputs, recorded);
         Ok(Chosen { variant: self.list.len() - 1, leases })
     }
 }
