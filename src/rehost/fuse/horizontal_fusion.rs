@@ -202,7 +202,7 @@ fn as_one(earlier: &Step, later: &Step, properties: &Properties) -> Option<Step>
     else {
         return None;
     };
-    let (nest, buffers): (Nest, _) = join((a, a_buffers), (b, b_buffers))?;
+    let (nest, buffers): (Nest, _) = join((a, a_buffers), (b, b_buffers), &|_| false)?;
     is_worth_it(&nest, properties).then_some(Step::Nest { nest, buffers })
 }
 

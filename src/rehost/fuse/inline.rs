@@ -1,10 +1,8 @@
 //! Inlining: elementwise producers are computed in their readers.
 
 use super::edit::{self, Writer, adopt, tidy};
-use super::{
-    Cost, MAX_INSTS, MAX_OPERANDS, evaluation, evaluations, nothing, same_device, size, too_large,
-    touches_mutable,
-};
+use super::limits::{MAX_OPERANDS, fits, surely_fit, too_large};
+use super::{Cost, evaluation, evaluations, nothing, same_device, size, touches_mutable};
 use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -218,7 +216,7 @@ fn is_sure_to_fit(
     let (Some((operand, index)), None) = (loads.next(), loads.next()) else { return false };
     nest.operands[operand].shape == source.axes
         && index.iter().enumerate().all(|(axis, index)| *index == Index::axis(axis))
-        && size(nest) + size(source) <= MAX_INSTS
+        && surely_fit(nest, source)
         && buffers.len() + source_buffers.len() <= MAX_OPERANDS
 }
 
@@ -285,6 +283,7 @@ fn substitute(
 ) -> bool {
     let (nest, buffers) = consumer;
     let (source, source_buffers, store) = producer;
+    let parts = size(nest) + size(source);
     let operands = adopt(nest, buffers, source, source_buffers);
     let reports: Vec<&Store> = source.phases[0]
         .stores
@@ -304,7 +303,7 @@ fn substitute(
     }
     tidy(nest, buffers);
     add_name(nest, &source.name);
-    size(nest) <= MAX_INSTS && nest.operands.len() <= MAX_OPERANDS
+    fits(nest, parts)
 }
 
 /// A producer that replaces loads of its buffer.

@@ -7,9 +7,11 @@
 //! elementary ops becomes one Nest, and the update of a simulation joins the reduction that reads it.
 
 use super::edit::{Writer, adopt, tidy};
-use super::{MAX_INSTS, MAX_OPERANDS, size, too_large};
+use super::limits::{fits, too_large};
+use super::size;
 use crate::kernels::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::program::BufferId;
+use std::collections::HashSet;
 
 /// A Nest and the buffers of its operands.
 pub(super) type Bound<'a> = (&'a Nest, &'a [BufferId]);
@@ -68,9 +70,27 @@ fn adds_meet(adder: Bound, other: Bound) -> bool {
     stores(adder, true).iter().any(|added| others.contains(added))
 }
 
-/// Both Nests as one, if possible.
-pub(super) fn join(earlier: Bound, later: Bound) -> Option<(Nest, Vec<BufferId>)> {
-    if too_large(earlier.0, later.0) || adds_meet(earlier, later) || adds_meet(later, earlier) {
+/// Both Nests as one, if possible and not too large. Buffers that are `private` are accessed by nothing else: one
+/// that is read from a register is not stored.
+pub(super) fn join(
+    earlier: Bound,
+    later: Bound,
+    private: &dyn Fn(BufferId) -> bool,
+) -> Option<(Nest, Vec<BufferId>)> {
+    if too_large(earlier.0, later.0) {
+        return None;
+    }
+    let (mut nest, buffers) = joined(earlier, later, private)?;
+    fits(&mut nest, size(earlier.0) + size(later.0)).then_some((nest, buffers))
+}
+
+/// The same, however large the result is.
+pub(super) fn joined(
+    earlier: Bound,
+    later: Bound,
+    private: &dyn Fn(BufferId) -> bool,
+) -> Option<(Nest, Vec<BufferId>)> {
+    if adds_meet(earlier, later) || adds_meet(later, earlier) {
         return None;
     }
     let frame = Frame::of_both(earlier.0, later.0)?;
@@ -97,14 +117,29 @@ pub(super) fn join(earlier: Bound, later: Bound) -> Option<(Nest, Vec<BufferId>)
         joining.add(phase)?;
     }
     nest.phases = joining.phases;
+    drop_private_stores(&mut nest, &buffers, private);
     tidy(&mut nest, &mut buffers);
-    if size(&nest) > MAX_INSTS || nest.operands.len() > MAX_OPERANDS {
-        return None;
-    }
     if !nest.name.contains(&second.name) && nest.name.len() < 48 {
         nest.name = format!("{}_{}", nest.name, second.name);
     }
     Some((nest, buffers))
+}
+
+/// Drops stores to private buffers from which nothing is loaded.
+fn drop_private_stores(nest: &mut Nest, buffers: &[BufferId], private: &dyn Fn(BufferId) -> bool) {
+    let mut loaded = vec![false; nest.operands.len()];
+    for inst in nest.phases.iter().flat_map(|phase| &phase.block.insts) {
+        if let Inst::Load { operand, .. } = inst {
+            loaded[*operand] = true;
+        }
+    }
+    let loaded: HashSet<BufferId> =
+        buffers.iter().zip(loaded).filter_map(|(&b, is)| is.then_some(b)).collect();
+    let keeps = |store: &Store| {
+        let buffer = buffers[store.operand];
+        loaded.contains(&buffer) || !private(buffer)
+    };
+    nest.phases.iter_mut().for_each(|phase| phase.stores.retain(keeps));
 }
 
 struct Joining<'a> {

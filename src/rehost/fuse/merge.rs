@@ -104,7 +104,13 @@ fn find(
         if properties.interprets && !saves_more_than_dispatch_costs(program, earlier, later, launch) {
             return None;
         }
-        let (nest, buffers) = join((first, first_buffers), (nest, buffers))?;
+        let private = |id: BufferId| {
+            let buffer = &program.buffers[id];
+            let pair = |step: &usize| *step == earlier || *step == later;
+            let touched = uses.readers[id].iter().chain(&uses.writers[id]).all(pair);
+            buffer.role == Role::Temp && !buffer.mutable && !uses.roots[id] && touched
+        };
+        let (nest, buffers) = join((first, first_buffers), (nest, buffers), &private)?;
         is_worth_it(&nest, properties).then_some((earlier, at, Step::Nest { nest, buffers }))
     })
 }

@@ -9,8 +9,9 @@
 //!   work becomes one point;
 //! - [`inline`]: an elementwise producer is computed in its readers (maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
-//! - [`merge`]: Nests over the same points [`join`] into one, the later reading the earlier one's results
-//!   from registers: epilogues of reductions (before `inline`), maps with shared inputs, and finally all
+//! - [`chains`]: maps over the same points become one, such as the iterations of a recurrence;
+//! - [`merge`]: Nests over the same points [`join`] into one within [`limits`], the later reading the earlier
+//!   one's results from registers: epilogues of reductions (before `inline`), maps with shared inputs, and finally all
 //!   other Nests over the same points, such as the reductions and maps of a softmax;
 //! - [`halves`]: half-precision arguments of discontinuous instructions are rounded;
 //! - [`epilogue_fusion`]: an elementwise Nest over a library op's result becomes its epilogue, where the
@@ -21,6 +22,7 @@
 //!   for a tile interpreter;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
+mod chains;
 mod constants;
 mod edit;
 mod epilogue_fusion;
@@ -28,8 +30,10 @@ mod halves;
 mod horizontal_fusion;
 mod inline;
 mod join;
+mod limits;
 mod merge;
 mod operand_layout;
+mod schedule;
 mod split;
 mod store_forwarding;
 mod unit_axes;
@@ -61,16 +65,6 @@ impl Cost {
     }
 }
 
-/// Maximum number of operands of a Nest (pointers that every device accepts) and of instructions.
-pub(super) const MAX_OPERANDS: usize = 28;
-pub(super) const MAX_INSTS: usize = 400;
-
-/// Whether two Nests are too large to become one, estimated without joining them: what they share counts
-/// twice.
-pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
-    size(a) + size(b) > MAX_INSTS + MAX_INSTS / 4
-}
-
 /// Fuses a Program, after the bodies of its steps. It queries only abilities of the device that do not
 /// change.
 pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Abilities<'_>) -> Program {
@@ -84,6 +78,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     unroll::reductions(&mut program);
     merge::epilogues(&mut program, properties);
     inline::run(&mut program, cost);
+    chains::run(&mut program);
     merge::maps(&mut program, properties);
     drop_unread_stores(&mut program);
     unroll::grids(&mut program);

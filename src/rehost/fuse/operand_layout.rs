@@ -42,7 +42,7 @@ fn transpose_operands(program: &mut Program, nest: &mut Nest, buffers: &mut Vec<
     let Some(reads) = strided_reads(nest) else { return };
     let written: Vec<BufferId> =
         nest.operands.iter().zip(&*buffers).filter(|(operand, _)| operand.written).map(|(_, b)| *b).collect();
-    if buffers.len() + reads.len() > super::MAX_OPERANDS
+    if buffers.len() + reads.len() > super::limits::MAX_OPERANDS
         || reads.iter().any(|(operand, _)| written.contains(&buffers[*operand]))
     {
         return;

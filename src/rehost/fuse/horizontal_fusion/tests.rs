@@ -143,7 +143,7 @@ fn a_launch_takes_no_more_operands_than_devices_do() {
     let mut draft = independent(20, 100);
     assert_eq!(draft.joined(&wide()), 2);
     let operands = |step: &Step| if let Step::Nest { nest, .. } = step { nest.operands.len() } else { 0 };
-    assert!(draft.program.steps.iter().all(|step| operands(step) <= super::super::MAX_OPERANDS));
+    assert!(draft.program.steps.iter().all(|step| operands(step) <= super::super::limits::MAX_OPERANDS));
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! The order of a Nest's instructions: each as late as the first that needs it, so that few values are alive at
+//! once. Joined Nests stand one after the other, and what the later one needs of the earlier would wait for it.
+
+use super::edit::rename;
+use crate::kernels::nest::{Inst, Nest, Phase, Value};
+
+/// Orders the instructions of every phase.
+pub(super) fn schedule(nest: &mut Nest) {
+    nest.phases.iter_mut().for_each(order);
+}
+
+/// Orders the instructions of a phase as a walk from its results finds them, depth first.
+fn order(phase: &mut Phase) {
+    let count = phase.block.insts.len();
+    let reports = (0..count).filter(|&at| phase.block.insts[at].status().is_some());
+    let mut waiting: Vec<Visit> =
+        results(phase).chain(reports.map(|at| at as Value)).map(Visit::Enter).collect();
+    // The first result is visited first.
+    waiting.reverse();
+    let mut place: Vec<Option<Value>> = vec![None; count];
+    let mut order: Vec<usize> = Vec::with_capacity(count);
+    while let Some(visit) = waiting.pop() {
+        match visit {
+            Visit::Enter(value) if place[value as usize].is_none() => {
+                waiting.push(Visit::Leave(value));
+                let inst = &phase.block.insts[value as usize];
+                waiting.extend(arguments(inst).into_iter().rev().map(Visit::Enter));
+            }
+            Visit::Leave(value) if place[value as usize].is_none() => {
+                place[value as usize] = Some(order.len() as Value);
+                order.push(value as usize);
+            }
+            _ => {}
+        }
+    }
+    // What nothing needs has no place.
+    let place: Vec<Value> = place.into_iter().map(Option::unwrap_or_default).collect();
+    let mut insts: Vec<Option<Inst>> = std::mem::take(&mut phase.block.insts).into_iter().map(Some).collect();
+    phase.block.insts = order.into_iter().filter_map(|at| insts[at].take()).collect();
+    phase.block.insts.iter_mut().for_each(|inst| rename(inst, &place));
+    rename_results(phase, &place);
+}
+
+enum Visit {
+    /// Its arguments come first.
+    Enter(Value),
+    Leave(Value),
+}
+
+/// The values that an instruction uses.
+pub(super) fn arguments(inst: &Inst) -> Vec<Value> {
+    match inst {
+        Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).collect(),
+        Inst::Cast { value, .. } | Inst::Position { value, .. } => vec![*value],
+        Inst::Op { args, .. } | Inst::Call { args, .. } => args.clone(),
+        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => vec![],
+    }
+}
+
+/// The values that a phase stores, folds, or uses to do so.
+pub(super) fn results(phase: &Phase) -> impl Iterator<Item = Value> {
+    let stored = phase.stores.iter().flat_map(|store| {
+        let index = store.index.iter().filter_map(|i| i.dynamic);
+        index.chain(store.when).chain([store.value])
+    });
+    stored.chain(phase.folds.iter().flat_map(|fold| fold.index.into_iter().chain([fold.value])))
+}
+
+fn rename_results(phase: &mut Phase, place: &[Value]) {
+    let rename = |value: &mut Value| *value = place[*value as usize];
+    for store in &mut phase.stores {
+        store.index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(rename);
+        store.when.iter_mut().for_each(rename);
+        rename(&mut store.value);
+    }
+    for fold in &mut phase.folds {
+        fold.index.iter_mut().for_each(rename);
+        rename(&mut fold.value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::Scalar;
+    use crate::kernels::nest::{Block, Index, PhaseKind, Store};
+    use crate::kernels::ops::{ADD, MUL};
+
+    #[test]
+    fn values_are_computed_where_they_are_needed() {
+        let op = |op, a, b| Inst::Op { op, args: vec![a, b] };
+        let load = |operand| Inst::Load { operand, index: vec![Index::axis(0)] };
+        // Two products, which the sum behind them needs one by one, and a value that nothing needs.
+        let insts = vec![
+            load(0),
+            load(1),
+            Inst::Const(Scalar::from_f64(DType::F32, 2.0)),
+            op(MUL, 0, 2),
+            op(MUL, 1, 2),
+            op(ADD, 0, 0),
+            op(ADD, 3, 0),
+            op(ADD, 6, 4),
+        ];
+        let store = Store { operand: 2, index: vec![Index::axis(0)], value: 7, when: None, add: false };
+        let block = Block { insts };
+        let mut phase = Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![store] };
+        order(&mut phase);
+        let expected = vec![
+            load(0),
+            Inst::Const(Scalar::from_f64(DType::F32, 2.0)),
+            op(MUL, 0, 1),
+            op(ADD, 2, 0),
+            load(1),
+            op(MUL, 4, 1),
+            op(ADD, 3, 5),
+        ];
+        assert_eq!((phase.block.insts, phase.stores[0].value), (expected, 6));
+    }
+}
