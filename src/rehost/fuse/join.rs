@@ -197,7 +197,8 @@ impl Joining<'_> {
             let empty = Phase { kind: phase.kind, block: Default::default(), folds: vec![], stores: vec![] };
             self.phases.push(empty);
         }
-        let there = self.phases[slot].clone();
+        let empty = Phase { kind: phase.kind, block: Default::default(), folds: vec![], stores: vec![] };
+        let there = std::mem::replace(&mut self.phases[slot], empty);
         // The values of the existing phase keep their numbers.
         let mut writer = Writer::on(there.block, phase.kind);
         let mut again: Vec<Option<Vec<Value>>> = vec![None; self.first.phases.len()];

@@ -1,6 +1,6 @@
 //! How large a Nest may become by fusion.
 
-use super::schedule::{arguments, results, schedule};
+use super::schedule::{arguments, order_of, results, schedule};
 use super::size;
 use crate::kernels::nest::{Inst, Nest, Phase};
 
@@ -19,14 +19,13 @@ const FEW_ALIVE: usize = 24;
 pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {
     let insts = size(a) + size(b);
     let most = |limit: usize| limit + limit / 4;
-    insts > most(MAX_INSTS)
-        && (insts > most(MAX_NARROW_INSTS) || least_alive(a).max(least_alive(b)) > FEW_ALIVE)
+    insts > most(MAX_INSTS) && (insts > most(MAX_NARROW_INSTS) || alive(a).max(alive(b)) > FEW_ALIVE)
 }
 
 /// Whether two Nests are certainly not too large to become one.
 pub(super) fn surely_fit(a: &Nest, b: &Nest) -> bool {
     let insts = size(a) + size(b);
-    insts <= MAX_INSTS || (insts <= MAX_NARROW_INSTS && least_alive(a) + least_alive(b) <= FEW_ALIVE)
+    insts <= MAX_INSTS || (insts <= MAX_NARROW_INSTS && alive(a) + alive(b) <= FEW_ALIVE)
 }
 
 /// Whether a Nest of two is not too large. One that computes nothing twice may be larger, with its instructions in
@@ -39,45 +38,37 @@ pub(super) fn fits(nest: &mut Nest, parts: usize) -> bool {
     if insts > parts.min(MAX_NARROW_INSTS) {
         return false;
     }
-    schedule(nest);
-    alive(nest) <= FEW_ALIVE
+    let few = alive(nest) <= FEW_ALIVE;
+    if few {
+        schedule(nest);
+    }
+    few
 }
 
-/// The most values that are alive at once in a phase, in the order of the instructions.
+/// The most values that are alive at once in a phase, if its instructions are in the order that needs few registers.
 fn alive(nest: &Nest) -> usize {
     nest.phases.iter().map(alive_in).max().unwrap_or(0)
 }
 
-/// The same with the instructions in the order that needs few registers.
-fn least_alive(nest: &Nest) -> usize {
-    let mut nest = nest.clone();
-    schedule(&mut nest);
-    alive(&nest)
-}
-
 fn alive_in(phase: &Phase) -> usize {
-    let ends = last_uses(phase);
-    let mut dies: Vec<usize> = vec![0; ends.len() + 1];
+    let insts = &phase.block.insts;
+    let order = order_of(phase);
+    // When each value is used last; stored and folded values, after all instructions.
+    let mut ends = vec![0; insts.len()];
+    for (time, &at) in order.iter().enumerate() {
+        arguments(&insts[at], |value| ends[value as usize] = time);
+    }
+    results(phase).for_each(|value| ends[value as usize] = order.len());
+    let mut dying: Vec<usize> = vec![0; order.len() + 1];
     let (mut now, mut most) = (0usize, 0);
-    for (at, inst) in phase.block.insts.iter().enumerate() {
-        now -= dies[at];
+    for (time, &at) in order.iter().enumerate() {
+        now -= dying[time];
         // Constants and axes need no register of their own.
-        if ends[at] > at && !matches!(inst, Inst::Const(_) | Inst::Axis(_)) {
+        if ends[at] > time && !matches!(insts[at], Inst::Const(_) | Inst::Axis(_)) {
             now += 1;
-            dies[ends[at]] += 1;
+            dying[ends[at]] += 1;
         }
         most = most.max(now);
     }
     most
-}
-
-/// The instruction that uses each value last; that of stored and folded values is one past the last.
-fn last_uses(phase: &Phase) -> Vec<usize> {
-    let insts = &phase.block.insts;
-    let mut ends = vec![0; insts.len()];
-    for (at, inst) in insts.iter().enumerate() {
-        arguments(inst).into_iter().for_each(|value| ends[value as usize] = at);
-    }
-    results(phase).for_each(|value| ends[value as usize] = insts.len());
-    ends
 }

@@ -9,36 +9,43 @@ pub(super) fn schedule(nest: &mut Nest) {
     nest.phases.iter_mut().for_each(order);
 }
 
-/// Orders the instructions of a phase as a walk from its results finds them, depth first.
+/// Orders the instructions of a phase.
 fn order(phase: &mut Phase) {
-    let count = phase.block.insts.len();
-    let reports = (0..count).filter(|&at| phase.block.insts[at].status().is_some());
-    let mut waiting: Vec<Visit> =
-        results(phase).chain(reports.map(|at| at as Value)).map(Visit::Enter).collect();
+    let order = order_of(phase);
+    // What nothing needs has no place.
+    let mut place: Vec<Value> = vec![0; phase.block.insts.len()];
+    order.iter().enumerate().for_each(|(new, &old)| place[old] = new as Value);
+    let mut insts: Vec<Option<Inst>> = std::mem::take(&mut phase.block.insts).into_iter().map(Some).collect();
+    phase.block.insts = order.into_iter().filter_map(|at| insts[at].take()).collect();
+    phase.block.insts.iter_mut().for_each(|inst| rename(inst, &place));
+    rename_results(phase, &place);
+}
+
+/// The instructions that a phase needs, in the order in which a walk from its results finds them, depth first.
+pub(super) fn order_of(phase: &Phase) -> Vec<usize> {
+    let insts = &phase.block.insts;
+    let reports = (0..insts.len()).filter(|&at| insts[at].status().is_some()).map(|at| at as Value);
+    let mut waiting: Vec<Visit> = results(phase).chain(reports).map(Visit::Enter).collect();
     // The first result is visited first.
     waiting.reverse();
-    let mut place: Vec<Option<Value>> = vec![None; count];
-    let mut order: Vec<usize> = Vec::with_capacity(count);
+    let mut found = vec![false; insts.len()];
+    let mut order: Vec<usize> = Vec::with_capacity(insts.len());
     while let Some(visit) = waiting.pop() {
         match visit {
-            Visit::Enter(value) if place[value as usize].is_none() => {
+            Visit::Enter(value) if !found[value as usize] => {
                 waiting.push(Visit::Leave(value));
-                let inst = &phase.block.insts[value as usize];
-                waiting.extend(arguments(inst).into_iter().rev().map(Visit::Enter));
+                let first = waiting.len();
+                arguments(&insts[value as usize], |argument| waiting.push(Visit::Enter(argument)));
+                waiting[first..].reverse();
             }
-            Visit::Leave(value) if place[value as usize].is_none() => {
-                place[value as usize] = Some(order.len() as Value);
+            Visit::Leave(value) if !found[value as usize] => {
+                found[value as usize] = true;
                 order.push(value as usize);
             }
             _ => {}
         }
     }
-    // What nothing needs has no place.
-    let place: Vec<Value> = place.into_iter().map(Option::unwrap_or_default).collect();
-    let mut insts: Vec<Option<Inst>> = std::mem::take(&mut phase.block.insts).into_iter().map(Some).collect();
-    phase.block.insts = order.into_iter().filter_map(|at| insts[at].take()).collect();
-    phase.block.insts.iter_mut().for_each(|inst| rename(inst, &place));
-    rename_results(phase, &place);
+    order
 }
 
 enum Visit {
@@ -47,13 +54,13 @@ enum Visit {
     Leave(Value),
 }
 
-/// The values that an instruction uses.
-pub(super) fn arguments(inst: &Inst) -> Vec<Value> {
+/// Calls `used` with each value that an instruction uses.
+pub(super) fn arguments(inst: &Inst, used: impl FnMut(Value)) {
     match inst {
-        Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).collect(),
-        Inst::Cast { value, .. } | Inst::Position { value, .. } => vec![*value],
-        Inst::Op { args, .. } | Inst::Call { args, .. } => args.clone(),
-        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => vec![],
+        Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(used),
+        Inst::Cast { value, .. } | Inst::Position { value, .. } => [*value].into_iter().for_each(used),
+        Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().copied().for_each(used),
+        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
     }
 }
 

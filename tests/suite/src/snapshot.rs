@@ -199,6 +199,16 @@ fn zeros(dtype: DType, shape: &[usize]) -> Result<Value> {
     Value::zeros(dtype, shape)
 }
 
+/// How often the iterates of Mandelbrot's map stay small.
+fn escapes(x: &Variable, iterations: usize) -> Variable {
+    let [mut a, mut b, mut count] = [x.clone(), x * 0.5, zeros_like(x)];
+    for _ in 0..iterations {
+        (a, b) = (&a * &a - &b * &b + x, 2.0 * &a * &b + x);
+        count = count + (&a * &a + &b * &b).less(4.0);
+    }
+    count
+}
+
 /// The examples.
 ///
 /// # Errors
@@ -233,6 +243,11 @@ pub fn examples() -> Result<Vec<Example>> {
     let data = shared("data", rows(1797, 64)?);
     let counts = shared("counts", zeros(DType::U64, &[100])?);
     Ok(vec![
+        Example::new(
+            "recurrence",
+            function([&x]).output(escapes(&x, 40)).compile(),
+            args![rows(2048, 2048)?],
+        )?,
         Example::new(
             "broadcast",
             function([&x, &row]).output((&x * 2.0 + &row).tanh()).output((&x - &row).maximum(0.0)).compile(),

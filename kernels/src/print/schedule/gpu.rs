@@ -59,6 +59,10 @@ pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
     Schedule::Group(group)
 }
 
+/// Instructions of an item beyond which a wider pack makes a kernel that compiles for seconds and is no faster: it
+/// computes more than it loads.
+const LONG: u64 = 2048;
+
 /// One item for each point, or for each pack of points.
 fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule {
     let points = nest.grid_points();
@@ -66,7 +70,8 @@ fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule 
     // ones and needs fewer.
     let enough = if nest.is_map() { lanes / 8 } else { lanes };
     let mut width = u64::from(vectorize::width(nest, &walks.grid, false, true));
-    while width > 1 && points / width < enough {
+    let insts: u64 = nest.phases.iter().map(|phase| phase.block.insts.len() as u64).sum();
+    while width > 1 && (points / width < enough || insts * width > LONG) {
         width /= 2;
     }
     let packs = (points / width).max(1);

@@ -26,6 +26,7 @@ mod pooling;
 mod positions;
 mod products;
 mod random;
+mod recurrences;
 mod reduce;
 mod shape;
 mod signatures;
@@ -52,6 +53,7 @@ pub fn groups() -> Vec<Result<Group>> {
         elementwise::groups,
         special::groups,
         layouts::groups,
+        recurrences::groups,
         cast::groups,
         reduce::groups,
         statistics::groups,
