@@ -124,7 +124,8 @@ fn device_arrays_are_read_in_place_by_every_kind_of_call() {
             calls += 6.0 * v;
         }
     }
-    // Of calls with an update, its copy remains: of five methods' runs for each array none copies an argument.
+    // Of calls with an update, its copy remains: of five methods' runs for each array none copies an
+    // argument.
     let rounds = budget.counts.copies() - copies;
     assert_eq!(sim.get_value("w").unwrap().to_vec::<f32>().unwrap(), vec![calls; 4096]);
     assert_eq!(rounds, 0);

@@ -45,8 +45,8 @@ impl ElementwiseKernel {
     /// elements.
     ///
     /// # Errors
-    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the text
-    /// does not compile.
+    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the
+    /// text does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,

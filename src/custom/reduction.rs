@@ -60,8 +60,8 @@ impl ReductionKernel {
     /// one in `a` and `b`, which may be evaluated more than once.
     ///
     /// # Errors
-    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the text
-    /// does not compile.
+    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the
+    /// text does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,

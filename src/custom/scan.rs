@@ -16,8 +16,8 @@ mod tests;
 
 /// Running results of an operation over the indices, in segments if the scan has any.
 ///
-/// The operation must be associative. The order in which it is applied depends on the device and the number of
-/// elements alone, so that the results of equal calls are equal.
+/// The operation must be associative. The order in which it is applied depends on the device and the number
+/// of elements alone, so that the results of equal calls are equal.
 ///
 /// ```
 /// use workalike::custom::{In, Out, ScanKernel, kernel_args};
@@ -84,8 +84,8 @@ impl ScanText {
 /// How often the device goes over the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Passes {
-    /// Groups look back at what the groups before them found (D. Merrill and M. Garland, "Single-pass parallel
-    /// prefix scan with decoupled look-back", 2016), but in an order that does not depend on time.
+    /// Groups look back at what the groups before them found (D. Merrill and M. Garland, "Single-pass
+    /// parallel prefix scan with decoupled look-back", 2016), but in an order that does not depend on time.
     One,
     /// Each group reduces a part of the indices, one group scans their results, and each group scans its part
     /// from there on (G. Blelloch, "Prefix Sums and Their Applications", 1990).
@@ -128,7 +128,8 @@ impl Sizes {
         };
         match device.is_wide() {
             true => Sizes { group: 256, each, most: u64::from(device.units) * 8 },
-            // A processor runs the items of a group one after another, so that none can wait for another group.
+            // A processor runs the items of a group one after another, so that none can wait for another
+            // group.
             false => {
                 let group = if passes == Passes::One { 1 } else { 8 };
                 Sizes { group, each, most: u64::from(device.units) * 4 }
@@ -168,8 +169,8 @@ impl ScanKernel {
     /// item` is an inclusive scan, `y[i] = prev_item` an exclusive one.
     ///
     /// # Errors
-    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the text
-    /// does not compile.
+    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the
+    /// text does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,

@@ -114,7 +114,8 @@ impl Rows<'_> {
         self.add("zeros n=1024".into(), Work(0.0, 0.0, 1), &mut run, &zeros()?)
     }
 
-    /// A step of `run_n` with a built-in op, and with the same as a [`KernelOp`], which has a launch of its own.
+    /// A step of `run_n` with a built-in op, and with the same as a [`KernelOp`], which has a launch of its
+    /// own.
     fn steps(&mut self, device: &Arc<dyn Device>) -> Result<()> {
         let x = vector::<f32>("x");
         let text = "KERNEL void decay(GLOBAL_MEM const f32 *x, u64 n, GLOBAL_MEM f32 *y)

@@ -37,7 +37,8 @@ impl Model {
 
     /// The next state, from the tensor of another library.
     fn step(&mut self, x: Tensor) -> Result<Tensor> {
-        // SAFETY: the caller's library uses the memory in the order of the stream that the device was opened with.
+        // SAFETY: the caller's library uses the memory in the order of the stream that the device was opened
+        // with.
         let x = unsafe { DeviceArray::from_dlpack(self.layer.device(), x) }?;
         self.layer.call_device(args![&x])?.remove(0).to_dlpack()
     }
@@ -59,8 +60,8 @@ fn said<T>(result: Result<T>) -> Option<T> {
         .ok()
 }
 
-/// A model with a state of `extent` zeros: on the CUDA device of a `CUcontext`, on a `CUstream` of it, or on the host if
-/// the context is null.
+/// A model with a state of `extent` zeros: on the CUDA device of a `CUcontext`, on a `CUstream` of it, or on
+/// the host if the context is null.
 ///
 /// # Safety
 /// Context and stream are valid until the model is closed and its results are released.

@@ -93,8 +93,9 @@ impl Cuda {
     /// The device of another library's `CUcontext`, with a stream of its own in it. Nothing orders that
     /// stream's work with the other library's.
     ///
-    /// The first call of a Simulator with new shapes captures CUDA graphs. Meanwhile the driver refuses calls of
-    /// other threads that wait for the whole context (`cuCtxSynchronize`), and our call may fail with theirs.
+    /// The first call of a Simulator with new shapes captures CUDA graphs. Meanwhile the driver refuses calls
+    /// of other threads that wait for the whole context (`cuCtxSynchronize`), and our call may fail with
+    /// theirs.
     ///
     /// # Safety
     /// The context is valid until the process ends.

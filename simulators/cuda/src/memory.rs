@@ -154,8 +154,8 @@ impl Drop for CudaMemory {
         }
         let stream = self.queue.stream.cu_stream();
         // SAFETY: `pointer` was allocated by `new` in the way `origin` says and is freed once, after the work
-        // enqueued so far. Another library's memory is not freed, but its owner dropped: after that work, or on
-        // the library's own stream at once, since what it does next is in order.
+        // enqueued so far. Another library's memory is not freed, but its owner dropped: after that work, or
+        // on the library's own stream at once, since what it does next is in order.
         context.park(unsafe {
             match self.origin {
                 Origin::Pooled => result::free_async(self.pointer, stream),

@@ -319,8 +319,8 @@ impl Recording for CudaRecording {
 
 impl Drop for CudaRecording {
     fn drop(&mut self) {
-        // Kernels are unloaded by nobody but `nvrtc`, which waits for them, and memory is freed in the order of the
-        // stream: what was enqueued one by one may still run.
+        // Only `nvrtc` unloads kernels, which waits for them, and memory is freed in the order
+        // of the stream: what was enqueued one by one may still run.
         let Ready::Graph(graph) = self.ready else { return };
         let context = &self.queue.context;
         if !context.enter_drop() {

@@ -167,7 +167,8 @@ pub trait Device: Send + Sync + Debug {
         None
     }
     /// The memory of a variable in the text of an op's routine, which is compiled for it: CUDA's `__device__`
-    /// and `__constant__` variables. All kernels of the text see it; it keeps its value while the memory lives. `Unsupported` if the language has none.
+    /// and `__constant__` variables. All kernels of the text see it; it keeps its value while the memory
+    /// lives. `Unsupported` if the language has none.
     fn global(&self, op: &dyn LibraryOp, name: &str) -> DeviceResult<Region> {
         let what = format!(
             "the variable {name} of {}, since its language has no variables that the host reaches: pass an array,",

@@ -63,8 +63,8 @@ fn texts_are_what_the_files_say() {
     assert!(differing.is_empty(), "run BLESS=1 cargo test -p workalike --lib custom: {differing:?}");
 }
 
-/// A processor, whose groups run in order on each thread, so that scans with look-back end. None where the build or the
-/// machine has no OpenCL, which CI has.
+/// A processor, whose groups run in order on each thread, so that scans with look-back end. None where the
+/// build or the machine has no OpenCL, which CI has.
 fn processor() -> Option<Arc<dyn Device>> {
     match crate::device("opencl").and_then(|backend| Ok(backend.open()?)) {
         Ok(device) => Some(device).filter(|device| !device.properties().is_wide()),

@@ -45,7 +45,8 @@ pub(super) struct Planned {
     recorded: Option<Recorded>,
     /// The recordings with some buffers in memory that the caller owns.
     pub(super) variants: Variants,
-    /// The variant of the last call whose results stay at their planned addresses; `None`: the planned recording.
+    /// The variant of the last call whose results stay at their planned addresses; `None`: the planned
+    /// recording.
     chosen: Option<VariantId>,
 }
 
@@ -65,8 +66,8 @@ impl Planned {
         self.rebind(context)
     }
 
-    /// The recording for a call whose results stay at their planned addresses: one that reads device arrays in
-    /// place, if earlier calls had the same, else the planned one, to which they are copied.
+    /// The recording for a call whose results stay at their planned addresses: one that reads device arrays
+    /// in place, if earlier calls had the same, else the planned one, to which they are copied.
     pub(super) fn bind(&mut self, context: &Context, fed: &[Fed]) -> Result<Bound<'_>> {
         self.chosen = match self.compiled.lends_inputs() {
             true => None,

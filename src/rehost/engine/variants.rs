@@ -1,5 +1,6 @@
-//! Recordings of a Program over memory that the caller owns: device arrays are read in place, and in calls whose
-//! results stay on the device these are written directly to it. No result is copied, and nothing is allocated.
+//! Recordings of a Program over memory that the caller owns: device arrays are read in place, and in calls
+//! whose results stay on the device these are written directly to it. No result is copied, and nothing is
+//! allocated.
 //!
 //! A recording binds addresses, so other memory needs another recording. This is cheap because programs are
 //! repetitive: memory returns to the pool and is lent again, and arrays are passed again. So a few variants
@@ -127,8 +128,8 @@ impl Variants {
         self.made
     }
 
-    /// A variant for these inputs whose result memory is free, if there are results of the caller; borrows that
-    /// memory.
+    /// A variant for these inputs whose result memory is free, if there are results of the caller; borrows
+    /// that memory.
     fn find(
         &mut self,
         pool: &Arc<Pool>,

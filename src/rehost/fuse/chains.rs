@@ -1,8 +1,8 @@
-//! Joins chains of maps over the same points, such as the iterations of a recurrence, in one go: what is stored
-//! between two of them counts only if it is still stored when all are joined.
+//! Joins chains of maps over the same points, such as the iterations of a recurrence, in one go: what is
+//! stored between two of them counts only if it is still stored when all are joined.
 //!
-//! Pairs of maps are joined by [`merge`](super::merge) too. There every intermediate pair must have few operands,
-//! and a value that a later map needs is one of them until that map has joined.
+//! Pairs of maps are joined by [`merge`](super::merge) too. There every intermediate pair must have few
+//! operands, and a value that a later map needs is one of them until that map has joined.
 
 use super::join::joined;
 use super::limits::{MAX_NARROW_INSTS, fits};
@@ -44,8 +44,8 @@ pub(super) fn run(program: &mut Program) {
     }
 }
 
-/// The maps that can run together from `start` on: each accesses what one before it accesses, and no other step
-/// between them depends on them.
+/// The maps that can run together from `start` on: each accesses what one before it accesses, and no other
+/// step between them depends on them.
 fn members_from(program: &Program, start: usize) -> Vec<usize> {
     let first = &program.steps[start];
     let Some(axes) = axes_of_map(program, first) else { return vec![] };

@@ -70,8 +70,8 @@ fn adds_meet(adder: Bound, other: Bound) -> bool {
     stores(adder, true).iter().any(|added| others.contains(added))
 }
 
-/// Both Nests as one, if possible and not too large. Buffers that are `private` are accessed by nothing else: one
-/// that is read from a register is not stored.
+/// Both Nests as one, if possible and not too large. Buffers that are `private` are accessed by nothing else:
+/// one that is read from a register is not stored.
 pub(super) fn join(
     earlier: Bound,
     later: Bound,

@@ -8,8 +8,8 @@ use crate::kernels::nest::{Inst, Nest, Phase};
 pub(super) const MAX_OPERANDS: usize = 28;
 /// Instructions of a Nest of any form.
 const MAX_INSTS: usize = 400;
-/// Instructions of a Nest that needs few registers, such as many iterations of a recurrence. A kernel of so many
-/// compiles in some tenths of a second.
+/// Instructions of a Nest that needs few registers, such as many iterations of a recurrence. A kernel of so
+/// many compiles in some tenths of a second.
 pub(super) const MAX_NARROW_INSTS: usize = 4096;
 /// Values that are alive at once in a Nest that needs few registers.
 const FEW_ALIVE: usize = 24;
@@ -28,8 +28,8 @@ pub(super) fn surely_fit(a: &Nest, b: &Nest) -> bool {
     insts <= MAX_INSTS || (insts <= MAX_NARROW_INSTS && alive(a) + alive(b) <= FEW_ALIVE)
 }
 
-/// Whether a Nest of two is not too large. One that computes nothing twice may be larger, with its instructions in
-/// an order that needs few registers: `parts` is the number of instructions of the two.
+/// Whether a Nest of two is not too large. One that computes nothing twice may be larger, with its
+/// instructions in an order that needs few registers: `parts` is the number of instructions of the two.
 pub(super) fn fits(nest: &mut Nest, parts: usize) -> bool {
     let insts = size(nest);
     if nest.operands.len() > MAX_OPERANDS || insts <= MAX_INSTS {
@@ -45,7 +45,8 @@ pub(super) fn fits(nest: &mut Nest, parts: usize) -> bool {
     few
 }
 
-/// The most values that are alive at once in a phase, if its instructions are in the order that needs few registers.
+/// The most values that are alive at once in a phase, if its instructions are in the order that needs few
+/// registers.
 fn alive(nest: &Nest) -> usize {
     nest.phases.iter().map(alive_in).max().unwrap_or(0)
 }

@@ -1,5 +1,6 @@
-//! The order of a Nest's instructions: each as late as the first that needs it, so that few values are alive at
-//! once. Joined Nests stand one after the other, and what the later one needs of the earlier would wait for it.
+//! The order of a Nest's instructions: each as late as the first that needs it, so that few values are alive
+//! at once. Joined Nests stand one after the other, and what the later one needs of the earlier would wait
+//! for it.
 
 use super::edit::rename;
 use crate::kernels::nest::{Inst, Nest, Phase, Value};
@@ -21,7 +22,8 @@ fn order(phase: &mut Phase) {
     rename_results(phase, &place);
 }
 
-/// The instructions that a phase needs, in the order in which a walk from its results finds them, depth first.
+/// The instructions that a phase needs, in the order in which a walk from its results finds them, depth
+/// first.
 pub(super) fn order_of(phase: &Phase) -> Vec<usize> {
     let insts = &phase.block.insts;
     let reports = (0..insts.len()).filter(|&at| insts[at].status().is_some()).map(|at| at as Value);

@@ -59,8 +59,8 @@ pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
     Schedule::Group(group)
 }
 
-/// Instructions of an item beyond which a wider pack makes a kernel that compiles for seconds and is no faster: it
-/// computes more than it loads.
+/// Instructions of an item beyond which a wider pack makes a kernel that compiles for seconds and is no
+/// faster: it computes more than it loads.
 const LONG: u64 = 2048;
 
 /// One item for each point, or for each pack of points.

@@ -68,8 +68,8 @@ fn address(array: &DeviceArray) -> u64 {
     }
 }
 
-/// A stream without cudarc's events: with them its first stream waits for the whole context, which fails while a
-/// recording of another test is captured.
+/// A stream without cudarc's events: with them its first stream waits for the whole context, which fails
+/// while a recording of another test is captured.
 fn new_stream(context: &Arc<CudaContext>) -> Arc<CudaStream> {
     // SAFETY: the tests use memory in the order of one stream.
     unsafe { context.disable_event_tracking() };

@@ -1,5 +1,5 @@
-//! Long chains of elementwise ops: iterations of recurrences, whose kernels are cut and put in order by fusion.
-//! Every op in them rounds the same way everywhere, so that results are equal bit for bit.
+//! Long chains of elementwise ops: iterations of recurrences, whose kernels are cut and put in order by
+//! fusion. Every op in them rounds the same way everywhere, so that results are equal bit for bit.
 
 use crate::data::random;
 use crate::group::Group;
