@@ -11,8 +11,8 @@
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
 //! - [`chains`]: maps over the same points become one, such as the iterations of a recurrence;
 //! - [`merge`]: Nests over the same points [`join`] into one within [`limits`], the later reading the earlier
-//! one's results from registers: epilogues of reductions (before `inline`), maps with shared inputs, and
-//! finally all other Nests over the same points, such as the reductions and maps of a softmax;
+//!   one's results from registers: epilogues of reductions (before `inline`), maps with shared inputs, and
+//!   finally all other Nests over the same points, such as the reductions and maps of a softmax;
 //! - [`halves`]: half-precision arguments of discontinuous instructions are rounded;
 //! - [`epilogue_fusion`]: an elementwise Nest over a library op's result becomes its epilogue, where the
 //!   device supports it;
