@@ -319,6 +319,29 @@ impl Nest {
     }
 }
 
+impl Inst {
+    /// Calls `mark` for each value that it uses.
+    pub fn uses(&self, mut mark: impl FnMut(Value)) {
+        match self {
+            Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(mark),
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(*value),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(|&a| mark(a)),
+            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+        }
+    }
+}
+
+impl Phase {
+    /// The values that stores, folds and the addresses of stores use directly.
+    pub fn results(&self) -> impl Iterator<Item = Value> {
+        let stored = self.stores.iter().flat_map(|store| {
+            let index = store.index.iter().filter_map(|i| i.dynamic);
+            index.chain(store.when).chain([store.value])
+        });
+        stored.chain(self.folds.iter().flat_map(|fold| fold.index.into_iter().chain([fold.value])))
+    }
+}
+
 impl Block {
     /// Appends an instruction and returns its value; an equal instruction already there is returned instead,
     /// unless it is a load (which an Ordered phase may have to repeat).

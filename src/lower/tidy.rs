@@ -1,7 +1,7 @@
 //! Removes unused operands and values from Nests.
 
 use super::program::BufferId;
-use crate::kernels::nest::{Block, Index, Inst, Nest, Phase, Value};
+use crate::kernels::nest::{Block, Inst, Nest, Phase, Value};
 
 /// Drops unused operands and values, and sets `written` of the remaining operands.
 pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
@@ -53,29 +53,10 @@ pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
 fn drop_unused_values(phase: &mut Phase) {
     let count = phase.block.insts.len();
     let mut used: Vec<bool> = phase.block.insts.iter().map(|inst| inst.status().is_some()).collect();
-    let mark_index = |used: &mut Vec<bool>, index: &[Index]| {
-        index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
-    };
-    for store in &phase.stores {
-        used[store.value as usize] = true;
-        store.when.into_iter().for_each(|v| used[v as usize] = true);
-        mark_index(&mut used, &store.index);
-    }
-    for fold in &phase.folds {
-        used[fold.value as usize] = true;
-        fold.index.into_iter().for_each(|v| used[v as usize] = true);
-    }
+    phase.results().for_each(|value| used[value as usize] = true);
     for at in (0..count).rev() {
-        if !used[at] {
-            continue;
-        }
-        match &phase.block.insts[at] {
-            Inst::Load { index, .. } => mark_index(&mut used, index),
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => used[*value as usize] = true,
-            Inst::Op { args, .. } | Inst::Call { args, .. } => {
-                args.iter().for_each(|&a| used[a as usize] = true)
-            }
-            _ => {}
+        if used[at] {
+            phase.block.insts[at].uses(|value| used[value as usize] = true);
         }
     }
     if used.iter().all(|&used| used) {

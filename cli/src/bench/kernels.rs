@@ -119,7 +119,7 @@ impl Rows<'_> {
     fn steps(&mut self, device: &Arc<dyn Device>) -> Result<()> {
         let x = vector::<f32>("x");
         let text = "KERNEL void decay(GLOBAL_MEM const f32 *x, u64 n, GLOBAL_MEM f32 *y)
-            { for (u64 i = GID_0; i < n; i += GDIM_0 * LDIM_0) y[i] = 0.5f * x[i] + 1; }";
+            { for (u64 i = GID_0 * LDIM_0 + LID_0; i < n; i += GDIM_0 * LDIM_0) y[i] = 0.5f * x[i] + 1; }";
         let y = (0.5 * &x + 1.0).named("y");
         let source = Source::dialect(text).map_err(workalike::Error::from)?;
         let n = x.extent(0);
@@ -131,11 +131,15 @@ impl Rows<'_> {
             let no_inputs: [&Variable; 0] = [];
             let f = function(no_inputs).update(&state, &next).compile()?;
             let mut simulator = f.optimize(device.clone())?;
+            simulator.run_n(3, args![])?;
+            let result = DeviceArray::upload(device, simulator.get_value("state")?)?;
+            if result.to_value()?.to_vec::<f32>()? != [1.75; 1024] {
+                return Err(Failure::new(format!("{variant}: three steps from 0 do not end at 1.75")));
+            }
             let mut run = |calls: u64| -> Result<()> {
                 simulator.run_n(calls, args![])?;
                 Ok(device.synchronize().map_err(workalike::Error::from)?)
             };
-            let result = DeviceArray::upload(device, vec![0f32])?;
             self.add(variant.into(), Work(0.0, 0.0, 1), &mut run, &result)?;
         }
         Ok(())

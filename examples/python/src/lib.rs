@@ -90,7 +90,7 @@ pub unsafe extern "C" fn model_close(model: *mut Model) {
 /// The next state as a new tensor; `x` is consumed.
 ///
 /// # Safety
-/// The model is open and in use by no other thread; `x` is a tensor that nobody else releases.
+/// The model is open and in use by no other thread; `x` is a tensor that no other code releases.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn model_step(model: *mut Model, x: *mut DlManagedTensor) -> *mut DlManagedTensor {
     // SAFETY: the caller promised both.

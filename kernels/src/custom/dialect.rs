@@ -28,7 +28,6 @@ const KEYWORDS: &[(&str, &str, &str)] = &[
     ("GDIM_2", "get_num_groups(2)", "gridDim.z"),
     ("local_barrier()", "barrier(CLK_LOCAL_MEM_FENCE)", "__syncthreads()"),
     ("global_barrier()", "barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)", "__syncthreads()"),
-    ("global_fence()", "mem_fence(CLK_GLOBAL_MEM_FENCE)", "__threadfence()"),
     ("shuffle_down(value, lanes)", "", "__shfl_down_sync(0xffffffffu, (value), (lanes))"),
     ("shuffle_up(value, lanes)", "", "__shfl_up_sync(0xffffffffu, (value), (lanes))"),
     ("shuffle_xor(value, lanes)", "", "__shfl_xor_sync(0xffffffffu, (value), (lanes))"),

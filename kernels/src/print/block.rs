@@ -85,7 +85,7 @@ impl Printer<'_> {
         let mut used = roots(now);
         for (at, inst) in now.block.insts.iter().enumerate().rev() {
             if used[at] && !self.kept.reads[phase].contains_key(&at) {
-                uses(inst, |v| used[v as usize] = true);
+                inst.uses(|v| used[v as usize] = true);
             }
         }
         used
@@ -159,27 +159,9 @@ fn named<'n>(names: &'n [String], values: &[Value]) -> Vec<&'n str> {
     values.iter().map(|&value| names[value as usize].as_str()).collect()
 }
 
-/// The values that stores, folds and the addresses of stores use directly.
+/// Which values stores, folds and the addresses of stores use directly.
 pub(super) fn roots(phase: &Phase) -> Vec<bool> {
     let mut used = vec![false; phase.block.insts.len()];
-    let mut mark = |value: Value| used[value as usize] = true;
-    for store in &phase.stores {
-        mark(store.value);
-        store.when.into_iter().chain(store.index.iter().filter_map(|i| i.dynamic)).for_each(&mut mark);
-    }
-    for fold in &phase.folds {
-        mark(fold.value);
-        fold.index.into_iter().for_each(&mut mark);
-    }
+    phase.results().for_each(|value| used[value as usize] = true);
     used
-}
-
-/// Calls `mark` for each value that an instruction uses.
-pub(super) fn uses(inst: &Inst, mut mark: impl FnMut(Value)) {
-    match inst {
-        Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(mark),
-        Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(*value),
-        Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(|&a| mark(a)),
-        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
-    }
 }

@@ -7,7 +7,7 @@
 //! unrolled, so that the compiler puts the arrays into registers.
 
 use super::access::Walks;
-use super::block::{roots, uses};
+use super::block::roots;
 use super::cpu_lanes::varies;
 use crate::dtype::DType;
 use crate::nest::{Index, Inst, Nest, PhaseKind, Value};
@@ -71,7 +71,7 @@ impl Kept {
                     continue;
                 }
                 first.entry(id).or_insert((at, inst));
-                uses(&phase.block.insts[inst], |v| needed[v as usize] = true);
+                phase.block.insts[inst].uses(|v| needed[v as usize] = true);
             }
         }
         let words = |phase: usize| -> u64 {
@@ -120,7 +120,7 @@ impl Expressions {
                 Inst::Call { function, .. } => function.flops() >= WORTH,
                 _ => false,
             };
-            uses(inst, |v| worth |= self.worth[ids[v as usize]]);
+            inst.uses(|v| worth |= self.worth[ids[v as usize]]);
             let next = self.worth.len();
             let changes = matches!(inst, Inst::Load { operand, .. } if nest.operands[*operand].written);
             let id = if changes { next } else { *self.numbers.entry(key).or_insert(next) };

@@ -42,6 +42,7 @@ mod context;
 mod host_pool;
 mod limits;
 mod method;
+mod owned;
 mod plan;
 mod plan_cache;
 mod planned;

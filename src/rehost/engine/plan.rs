@@ -2,8 +2,8 @@
 
 use super::Engine;
 use super::array::Fed;
+use super::owned::owned_outputs;
 use super::planned::{Compiled, Planned};
-use super::variants::owned_outputs;
 use crate::error::Result;
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Shapes, decided_extents};

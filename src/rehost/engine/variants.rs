@@ -9,17 +9,17 @@
 
 use super::super::dependences::Dependences;
 use super::super::device::{Memory, Region};
-use super::super::inplace::is_legal;
 use super::Engine;
 use super::array::{DeviceArray, Fed};
 use super::context::Context;
+use super::owned::is_overwritable;
 use super::planned::{Compiled, Planned};
-use super::pool::{Lent, Pool, is_same};
+use super::pool::{Lent, Pool};
 use super::recorded::{Bound, Recorded};
 use super::regions::Elsewhere;
 use super::status::Outcome;
 use crate::error::{DeviceError, Error, Result};
-use crate::lower::program::{BufferId, Program, Role};
+use crate::lower::program::BufferId;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -381,43 +381,4 @@ fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Option<Arc<Vec<Outcome>>> {
         }
     }
     (!all.is_empty()).then(|| Arc::new(all))
-}
-
-/// The outputs that can be written directly to memory of the caller, and their sizes: scratch buffers of
-/// their own.
-pub(super) fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
-    let mut owned: Vec<(BufferId, u64)> = Vec::new();
-    for &id in &program.outputs {
-        let buffer = &program.buffers[id];
-        if buffer.role == Role::Temp && buffer.bytes() > 0 && owned.iter().all(|(known, _)| *known != id) {
-            owned.push((id, buffer.bytes()));
-        }
-    }
-    owned
-}
-
-/// Whether a result may be written over a donated input.
-fn is_overwritable(
-    program: &Program,
-    dependences: &Dependences,
-    (fed, input): (&[Fed], usize),
-    (output, bytes): (BufferId, u64),
-) -> bool {
-    let Fed::Device(array) = &fed[input] else { return false };
-    let whole = array.region.offset == 0 && array.region.memory.bytes() >= bytes;
-    let mut others = fed.iter().enumerate().filter(|(position, _)| *position != input);
-    let mut results = program.outputs.iter().chain(program.updates.iter().map(|u| &u.1));
-    let alone = others.all(|(_, other)| match other {
-        Fed::Device(other) => !is_same(&other.unclaimed().memory, &array.unclaimed().memory),
-        Fed::Host(_) | Fed::Slices(..) => true,
-    });
-    let buffers = program.buffers.iter().enumerate();
-    let mut places = buffers.filter(|(_, b)| b.role == Role::Input(input)).map(|(id, _)| id);
-    let (place, more) = (places.next(), places.next());
-    let mut kept = |place: BufferId| results.any(|&id| id == place);
-    whole
-        && alone
-        && more.is_none()
-        && place.is_some_and(|place| !kept(place))
-        && is_legal(program, dependences, place, output)
 }

@@ -6,7 +6,7 @@
 
 use super::join::joined;
 use super::limits::{MAX_NARROW_INSTS, fits};
-use super::{nothing, same_device, size, touches_mutable};
+use super::{is_private, nothing, same_device, size, touches_mutable};
 use crate::kernels::nest::Nest;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -89,7 +89,8 @@ struct Prefix {
     stored: u64,
 }
 
-/// As many maps as fit in one Nest; if not all do, the prefix of at least half as many that stores least.
+/// The first maps of a chain that fit in one Nest: all of them, or else, of the prefixes that are at least half as
+/// long as the longest, the one that stores the fewest bytes.
 fn longest_prefix(
     program: &Program,
     uses: &Dependences,
@@ -106,11 +107,7 @@ fn longest_prefix(
     for length in 2..=members.len() {
         let next = bound(members[length - 1])?;
         let inside = |step: &usize| members[..length].binary_search(step).is_ok();
-        let private = |id: BufferId| {
-            let buffer = &program.buffers[id];
-            let touched = uses.readers[id].iter().chain(&uses.writers[id]).all(inside);
-            buffer.role == Role::Temp && !buffer.mutable && !uses.roots[id] && touched
-        };
+        let private = |id: BufferId| is_private(program, uses, id, inside);
         parts += size(next.0);
         let Some(pair) = joined((&nest, &buffers), next, &private) else { break };
         (nest, buffers) = pair;

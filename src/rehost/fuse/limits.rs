@@ -1,6 +1,6 @@
 //! How large a Nest may become by fusion.
 
-use super::schedule::{arguments, order_of, results, schedule};
+use super::schedule::{order_of, schedule};
 use super::size;
 use crate::kernels::nest::{Inst, Nest, Phase};
 
@@ -57,9 +57,9 @@ fn alive_in(phase: &Phase) -> usize {
     // When each value is used last; stored and folded values, after all instructions.
     let mut ends = vec![0; insts.len()];
     for (time, &at) in order.iter().enumerate() {
-        arguments(&insts[at], |value| ends[value as usize] = time);
+        insts[at].uses(|value| ends[value as usize] = time);
     }
-    results(phase).for_each(|value| ends[value as usize] = order.len());
+    phase.results().for_each(|value| ends[value as usize] = order.len());
     let mut dying: Vec<usize> = vec![0; order.len() + 1];
     let (mut now, mut most) = (0usize, 0);
     for (time, &at) in order.iter().enumerate() {

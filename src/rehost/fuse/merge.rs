@@ -1,7 +1,7 @@
 //! Selects the Nests to join: pairs that access a common buffer, where joining saves more than it costs.
 
 use super::join::join;
-use super::{Cost, nothing, same_device, size, touches_mutable};
+use super::{Cost, is_private, nothing, same_device, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -104,12 +104,7 @@ fn find(
         if properties.interprets && !saves_more_than_dispatch_costs(program, earlier, later, launch) {
             return None;
         }
-        let private = |id: BufferId| {
-            let buffer = &program.buffers[id];
-            let pair = |step: &usize| *step == earlier || *step == later;
-            let touched = uses.readers[id].iter().chain(&uses.writers[id]).all(pair);
-            buffer.role == Role::Temp && !buffer.mutable && !uses.roots[id] && touched
-        };
+        let private = |id: BufferId| is_private(program, uses, id, |step| *step == earlier || *step == later);
         let (nest, buffers) = join((first, first_buffers), (nest, buffers), &private)?;
         is_worth_it(&nest, properties).then_some((earlier, at, Step::Nest { nest, buffers }))
     })

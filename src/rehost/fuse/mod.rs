@@ -39,6 +39,7 @@ mod store_forwarding;
 mod unit_axes;
 mod unroll;
 
+use super::dependences::Dependences;
 use super::device::{LibraryOp, Properties};
 use crate::kernels::cost::position_flops;
 use crate::kernels::nest::{Inst, Nest, PhaseKind};
@@ -118,6 +119,18 @@ pub(super) fn same_device(program: &Program, a: &Step, b: &Step) -> bool {
 pub(super) fn touches_mutable(program: &Program, step: &Step) -> bool {
     let ordered = |b: &BufferId| program.buffers[*b].mutable && program.buffers[*b].role != Role::Status;
     step.reads().iter().chain(&step.writes()).any(ordered)
+}
+
+/// Whether a buffer is scratch that only steps of this form access.
+pub(super) fn is_private(
+    program: &Program,
+    uses: &Dependences,
+    id: BufferId,
+    among: impl Fn(&usize) -> bool,
+) -> bool {
+    let buffer = &program.buffers[id];
+    let scratch = buffer.role == Role::Temp && !buffer.mutable && !uses.roots[id];
+    scratch && uses.readers[id].iter().chain(&uses.writers[id]).all(among)
 }
 
 /// Flops of one evaluation of a Nest's only block, and bytes of the loads that vary from point to point.

@@ -1,6 +1,6 @@
-//! The order of a Nest's instructions: each as late as the first that needs it, so that few values are alive
-//! at once. Joined Nests stand one after the other, and what the later one needs of the earlier would wait
-//! for it.
+//! The order of a Nest's instructions: each directly before the first that needs it, so that few values are
+//! alive at once. A joined Nest has all instructions of the earlier Nest before those of the later, so that
+//! every value that the later one reads would stay alive until then.
 
 use super::edit::rename;
 use crate::kernels::nest::{Inst, Nest, Phase, Value};
@@ -27,7 +27,7 @@ fn order(phase: &mut Phase) {
 pub(super) fn order_of(phase: &Phase) -> Vec<usize> {
     let insts = &phase.block.insts;
     let reports = (0..insts.len()).filter(|&at| insts[at].status().is_some()).map(|at| at as Value);
-    let mut waiting: Vec<Visit> = results(phase).chain(reports).map(Visit::Enter).collect();
+    let mut waiting: Vec<Visit> = phase.results().chain(reports).map(Visit::Enter).collect();
     // The first result is visited first.
     waiting.reverse();
     let mut found = vec![false; insts.len()];
@@ -37,7 +37,7 @@ pub(super) fn order_of(phase: &Phase) -> Vec<usize> {
             Visit::Enter(value) if !found[value as usize] => {
                 waiting.push(Visit::Leave(value));
                 let first = waiting.len();
-                arguments(&insts[value as usize], |argument| waiting.push(Visit::Enter(argument)));
+                insts[value as usize].uses(|argument| waiting.push(Visit::Enter(argument)));
                 waiting[first..].reverse();
             }
             Visit::Leave(value) if !found[value as usize] => {
@@ -54,25 +54,6 @@ enum Visit {
     /// Its arguments come first.
     Enter(Value),
     Leave(Value),
-}
-
-/// Calls `used` with each value that an instruction uses.
-pub(super) fn arguments(inst: &Inst, used: impl FnMut(Value)) {
-    match inst {
-        Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(used),
-        Inst::Cast { value, .. } | Inst::Position { value, .. } => [*value].into_iter().for_each(used),
-        Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().copied().for_each(used),
-        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
-    }
-}
-
-/// The values that a phase stores, folds, or uses to do so.
-pub(super) fn results(phase: &Phase) -> impl Iterator<Item = Value> {
-    let stored = phase.stores.iter().flat_map(|store| {
-        let index = store.index.iter().filter_map(|i| i.dynamic);
-        index.chain(store.when).chain([store.value])
-    });
-    stored.chain(phase.folds.iter().flat_map(|fold| fold.index.into_iter().chain([fold.value])))
 }
 
 fn rename_results(phase: &mut Phase, place: &[Value]) {

@@ -47,7 +47,6 @@ static __device__ __forceinline__ i64 add_to_i64(i64* at, i64 x) {
 #define GDIM_2 gridDim.z
 #define local_barrier() __syncthreads()
 #define global_barrier() __syncthreads()
-#define global_fence() __threadfence()
 #define shuffle_down(value, lanes) __shfl_down_sync(0xffffffffu, (value), (lanes))
 #define shuffle_up(value, lanes) __shfl_up_sync(0xffffffffu, (value), (lanes))
 #define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, (value), (lanes))

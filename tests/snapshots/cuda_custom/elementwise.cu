@@ -35,7 +35,6 @@ typedef double f64;
 #define GDIM_2 gridDim.z
 #define local_barrier() __syncthreads()
 #define global_barrier() __syncthreads()
-#define global_fence() __threadfence()
 #define shuffle_down(value, lanes) __shfl_down_sync(0xffffffffu, (value), (lanes))
 #define shuffle_up(value, lanes) __shfl_up_sync(0xffffffffu, (value), (lanes))
 #define shuffle_xor(value, lanes) __shfl_xor_sync(0xffffffffu, (value), (lanes))

@@ -34,7 +34,6 @@ static inline i64 add_to_i64(__global i64* at, i64 x) {
 #define GDIM_2 get_num_groups(2)
 #define local_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 #define global_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-#define global_fence() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #define atomic_add_i64(pointer, value) add_to_i64((pointer), (value))
 #define f16 half
 #define bf16 u16

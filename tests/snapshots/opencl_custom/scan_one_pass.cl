@@ -34,7 +34,6 @@ static inline u64 add_to_u64(__global u64* at, u64 x) {
 #define GDIM_2 get_num_groups(2)
 #define local_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 #define global_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-#define global_fence() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #define atomic_add_u64(pointer, value) add_to_u64((pointer), (value))
 #define f16 half
 #define bf16 u16

@@ -30,7 +30,6 @@ typedef float f32;
 #define GDIM_2 get_num_groups(2)
 #define local_barrier() barrier(CLK_LOCAL_MEM_FENCE)
 #define global_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
-#define global_fence() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #define f16 half
 #define bf16 u16
 #define type_x f32
