@@ -48,8 +48,8 @@ pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> Dev
     }
     let module = load_or_compile(context, source, options(numerics))?;
     if modules.len() >= REMEMBERED {
-        // Kernels that no recording has any more may still run. If waiting fails, all stay loaded: the next call
-        // finds the error.
+        // Kernels that no recording has any more may still run. If waiting fails, all stay loaded: the next
+        // call finds the error.
         let _alone = context.capture();
         if context.cuda.synchronize().is_ok() {
             modules.retain(|(owner, ..), module| *owner != key.0 || Arc::strong_count(module) > 1);

@@ -89,8 +89,8 @@ struct Prefix {
     stored: u64,
 }
 
-/// The first maps of a chain that fit in one Nest: all of them, or else, of the prefixes that are at least half as
-/// long as the longest, the one that stores the fewest bytes.
+/// The first maps of a chain that fit in one Nest: all of them, or else, of the prefixes that are at least
+/// half as long as the longest, the one that stores the fewest bytes.
 fn longest_prefix(
     program: &Program,
     uses: &Dependences,
