@@ -9,6 +9,8 @@
 //!   work becomes one point;
 //! - [`inline`]: an elementwise producer is computed in its readers (maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
+//! - [`piecewise`]: an array that is assembled part by part is not stored: its readers take each element from
+//!   the part that it lies in;
 //! - [`chains`]: maps over the same points become one, such as the iterations of a recurrence;
 //! - [`merge`]: Nests over the same points [`join`] into one within [`limits`], the later reading the earlier
 //!   one's results from registers: epilogues of reductions (before `inline`), maps with shared inputs, and
@@ -33,6 +35,7 @@ mod join;
 mod limits;
 mod merge;
 mod operand_layout;
+mod piecewise;
 mod schedule;
 mod split;
 mod store_forwarding;
@@ -55,14 +58,20 @@ pub(super) struct Cost {
     pub(super) launch: f64,
     /// The cost of a flop.
     pub(super) flop: f64,
+    /// The cost of loading an element at a computed index, beyond its bytes.
+    pub(super) gather: f64,
 }
 
 impl Cost {
     /// Estimated from the device's width: a launch takes as long as moving megabytes on a GPU, and some
     /// kilobytes on a CPU; a flop takes as long as moving a fraction of a byte, by the usual ratio of compute
-    /// to bandwidth.
+    /// to bandwidth. A processor loads neighbours as vectors, but not at computed indices.
     fn of(properties: &Properties) -> Cost {
-        if properties.is_wide() { Cost { launch: 4e6, flop: 0.1 } } else { Cost { launch: 3e4, flop: 0.3 } }
+        if properties.is_wide() {
+            Cost { launch: 4e6, flop: 0.1, gather: 0.0 }
+        } else {
+            Cost { launch: 3e4, flop: 0.3, gather: 32.0 }
+        }
     }
 }
 
@@ -74,11 +83,14 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     }
     let cost = Cost::of(properties);
     constants::run(&mut program);
-    store_forwarding::run(&mut program);
+    store_forwarding::run(&mut program, cost);
     unit_axes::run(&mut program);
     unroll::reductions(&mut program);
     merge::epilogues(&mut program, properties);
     inline::run(&mut program, cost);
+    if piecewise::run(&mut program, cost) {
+        inline::run(&mut program, cost);
+    }
     chains::run(&mut program);
     merge::maps(&mut program, properties);
     drop_unread_stores(&mut program);

@@ -4,7 +4,7 @@
 //! Nested joins, as of a padded matrix, would write their elements twice; after this pass, every inner part
 //! is written directly to its final position.
 
-use super::nothing;
+use super::{Cost, nothing};
 use crate::kernels::nest::{Index, Inst, Nest, Operand, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -13,14 +13,15 @@ use crate::rehost::dependences::Dependences;
 /// larger array, which is slower.
 const FEW: u64 = 8;
 
-/// Tries every step as such a copy, in order, so that chains of them collapse.
-pub(super) fn run(program: &mut Program) {
+/// Tries every step as such a copy, in order, so that chains of them collapse. Where loads at computed indices
+/// are slow, the inner array may have other readers.
+pub(super) fn run(program: &mut Program, cost: Cost) {
     if program.buffers.iter().filter(|b| b.mutable && b.role == Role::Temp).count() < 2 {
         return;
     }
     let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
-        for (at, step) in placed(program, &uses, position).into_iter().flatten() {
+        for (at, step) in placed(program, &uses, position, cost).into_iter().flatten() {
             uses.replace(program, at, step);
         }
     }
@@ -36,7 +37,7 @@ struct Copy {
 }
 
 /// The replacements for a step that is such a copy, and for the steps that write and read its source.
-fn placed(program: &Program, uses: &Dependences, position: usize) -> Option<Vec<(usize, Step)>> {
+fn placed(program: &Program, uses: &Dependences, position: usize, cost: Cost) -> Option<Vec<(usize, Step)>> {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return None };
     let copy = Copy::of(program, nest, buffers)?;
     let (from, to) = (&program.buffers[copy.from], &program.buffers[copy.to]);
@@ -80,7 +81,9 @@ fn placed(program: &Program, uses: &Dependences, position: usize) -> Option<Vec<
         }
         changed.push((at, copy.moved(program, nest, buffers)?));
     }
-    (others.saturating_mul(FEW) <= from.len()).then_some(changed)
+    // Else all its readers may load it by parts.
+    let may_have_others = cost.gather > 0.0 && others.saturating_mul(FEW) <= from.len();
+    (others == 0 || may_have_others).then_some(changed)
 }
 
 /// Least and greatest position along a dimension of a copy's target.
@@ -217,6 +220,8 @@ mod tests {
     use crate::dtype::DType;
     use crate::kernels::nest::{Block, Phase, PhaseKind};
 
+    const COST: Cost = Cost { launch: 1e4, flop: 0.1, gather: 8.0 };
+
     /// Copies all of `from` to a part of `to`, from these positions on.
     fn copy(program: &Program, from: BufferId, to: BufferId, at: [i64; 2]) -> Step {
         let shape = |b: BufferId| program.buffers[b].shape.clone();
@@ -257,7 +262,7 @@ mod tests {
     #[test]
     fn parts_go_where_the_whole_is() {
         let mut program = joined(3);
-        run(&mut program);
+        run(&mut program, COST);
         let left: Vec<_> = program.steps.iter().filter(|s| !super::super::is_nothing(s)).collect();
         assert_eq!(left.len(), 3);
         let outer = program.outputs[0];
@@ -267,11 +272,11 @@ mod tests {
     #[test]
     fn what_is_overwritten_or_given_out_stays() {
         let mut program = joined(2);
-        run(&mut program);
+        run(&mut program, COST);
         assert!(!program.steps.iter().any(super::super::is_nothing));
         let mut program = joined(3);
         program.outputs.push(3);
-        run(&mut program);
+        run(&mut program, COST);
         assert!(!program.steps.iter().any(super::super::is_nothing));
     }
 }

@@ -1,8 +1,10 @@
 //! The devices of this host.
 //!
-//! Every host has `host` (two threads) and `unfused` (the same, without fusion). Each device of each OpenCL
-//! platform and each CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
+//! Every host has `host` (two threads), `unfused` (the same, without fusion) and `wide` (the host with a GPU's
+//! parallelism, which fusion treats as it treats a GPU). Each device of each OpenCL platform and each CUDA device
+//! follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
 
+use crate::wide::Wide;
 use std::sync::Arc;
 use workalike::cuda::Cuda;
 use workalike::opencl::OpenCl;
@@ -11,7 +13,7 @@ use workalike::rehost::device::{Device, Interpreter};
 use workalike::{Error, Result};
 
 /// The variable with the kinds of devices to run, separated by commas: `host`, `opencl`, `cuda`,
-/// `interpreter`. If it is not set, all kinds except the interpreter, which is slow.
+/// `wide`, `interpreter`. If it is not set, all kinds except the interpreter, which is slow.
 pub const SELECT: &str = "WORKALIKE_SUITE_DEVICES";
 
 /// A kind of device.
@@ -23,6 +25,8 @@ pub enum Kind {
     Unfused,
     /// The reference interpreter of Nests.
     Interpreter,
+    /// The host that reports a GPU's parallelism.
+    Wide,
     /// An OpenCL device: platform and device.
     OpenCl(usize, usize),
     /// A CUDA device.
@@ -54,7 +58,7 @@ impl Tested {
 
     /// Whether it is the host device, fused or unfused.
     pub fn is_host(&self) -> bool {
-        matches!(self.kind, Kind::Host | Kind::Unfused | Kind::Interpreter)
+        matches!(self.kind, Kind::Host | Kind::Unfused | Kind::Interpreter | Kind::Wide)
     }
 
     /// Opens a new stream.
@@ -65,6 +69,7 @@ impl Tested {
         match self.kind {
             Kind::Host | Kind::Unfused => Ok(Host::threads(2).open()?),
             Kind::Interpreter => Ok(Interpreter.open()?),
+            Kind::Wide => Ok(Wide.open()?),
             Kind::OpenCl(platform, device) => Ok(OpenCl::device(platform, device).open()?),
             Kind::Cuda(ordinal) => Ok(Cuda::device(ordinal).open()?),
         }
@@ -88,6 +93,8 @@ impl Tested {
 
     fn rehost_as(&self, function: &Function, strict: bool) -> Result<Simulator> {
         let fuse = self.kind != Kind::Unfused;
+        // It lacks libraries other than products.
+        let strict = strict && self.kind != Kind::Wide;
         function.optimize(self.open()?.with_options(Options { strict, fuse, ..Options::default() }))
     }
 }
@@ -103,6 +110,9 @@ pub fn all() -> (Vec<Tested>, Vec<Missing>) {
     }
     if asked.as_ref().is_some_and(|kinds| kinds.contains(&"interpreter")) {
         devices.push(Tested::new("interpreter", Kind::Interpreter));
+    }
+    if wanted("wide") {
+        devices.push(Tested::new("wide", Kind::Wide));
     }
     if wanted("opencl") {
         match workalike::opencl::list() {

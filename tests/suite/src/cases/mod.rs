@@ -1,6 +1,7 @@
 //! The cases, one file per family.
 
 mod advanced;
+mod assembly;
 mod cast;
 mod checkpoints;
 mod contexts;
@@ -54,6 +55,7 @@ pub fn groups() -> Vec<Result<Group>> {
         special::groups,
         layouts::groups,
         recurrences::groups,
+        assembly::groups,
         cast::groups,
         reduce::groups,
         statistics::groups,

@@ -12,7 +12,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
     vec![slices(), run_time(), writes(), golden()]
 }
 
-fn by(slice: impl Into<Ix>, step: i64) -> Ix {
+pub(super) fn by(slice: impl Into<Ix>, step: i64) -> Ix {
     slice.into().step(step)
 }
 

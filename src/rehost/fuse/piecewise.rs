@@ -1,0 +1,186 @@
+//! Piecewise loads: an array that maps assemble part by part is not stored, if its readers can take each
+//! element from the part that it lies in.
+//!
+//! Joins, pads, rolls, updates of slices and the gradients of slices assemble arrays. A load of such an array
+//! becomes the value of the part that its position lies in: of one part alone if all positions that the load
+//! visits lie there, else a choice by comparisons of the position. Parts that are copies from one array, as
+//! those of a roll, become a single load at a chosen position. A part may read what the parts before it left,
+//! as the sum of a slice's gradient does.
+//!
+//! An array that has to be stored is then stored by one step, if that is cheaper than a step for each part.
+//!
+//! Halide describes such arrays as functions with a pure definition and updates of parts (Ragan-Kelley et
+//! al., PLDI 2013).
+
+mod assembly;
+mod load;
+
+use super::edit::{Writer, tidy};
+use super::limits::fits;
+use super::{Cost, evaluation, evaluations, nothing, same_device};
+use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::rehost::dependences::Dependences;
+use crate::rehost::inplace::is_legal;
+use assembly::Assembly;
+use load::Choice;
+
+/// Tries every array that is assembled, in the order in which they are complete. Returns whether it changed
+/// anything.
+pub(super) fn run(program: &mut Program, cost: Cost) -> bool {
+    if !program.buffers.iter().any(|b| b.mutable && b.role == Role::Temp) {
+        return false;
+    }
+    let mut uses = Dependences::of(program);
+    let assembled = |&b: &BufferId| program.buffers[b].mutable && program.buffers[b].role == Role::Temp;
+    let mut arrays: Vec<BufferId> = (0..program.buffers.len()).filter(assembled).collect();
+    arrays.sort_by_key(|&b| uses.writers[b].last().copied());
+    let mut changed = false;
+    for buffer in arrays {
+        let steps = loads_by_parts(program, &uses, buffer, cost);
+        let steps = steps.or_else(|| stored_at_once(program, &uses, buffer, cost));
+        let Some(steps) = steps else { continue };
+        program.buffers[buffer].mutable = false;
+        for (at, step) in steps {
+            uses.replace(program, at, step);
+        }
+        changed = true;
+    }
+    program.steps.retain(|step| !super::is_nothing(step));
+    changed
+}
+
+/// The steps without the array: its readers with piecewise loads, and nothing in place of its writers. `None`
+/// if some reader needs the array itself, or if reading it is cheaper.
+fn loads_by_parts(
+    program: &Program,
+    uses: &Dependences,
+    buffer: BufferId,
+    cost: Cost,
+) -> Option<Vec<(usize, Step)>> {
+    let writers = &uses.writers[buffer];
+    let readers: Vec<usize> = uses.readers[buffer].difference(writers).copied().collect();
+    if uses.roots[buffer] || readers.is_empty() || writers.last() >= readers.first() {
+        return None;
+    }
+    let assembly = Assembly::of(program, uses, buffer)?;
+    let (mut by_parts, mut whole) = (0.0, assembly.stored(cost));
+    for &reader in &readers {
+        let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
+        if !same_device(program, &program.steps[*writers.first()?], &program.steps[reader]) {
+            return None;
+        }
+        for (phase, operand, index) in loads_of(nest, buffers, buffer) {
+            let axes = points_of(nest, phase);
+            let choice = Choice::of(&assembly, assembly.reads(&nest.operands[operand], index)?, axes)?;
+            let times = evaluations(nest, phase.kind);
+            by_parts += times * choice.cost(&assembly, cost);
+            whole += times * assembly.dtype.size() as f64;
+        }
+    }
+    if by_parts > whole {
+        return None;
+    }
+    let mut steps: Vec<(usize, Step)> = writers.iter().map(|&at| (at, nothing())).collect();
+    for &reader in &readers {
+        let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
+        steps.push((reader, substituted(&assembly, nest.clone(), buffers.clone())?));
+    }
+    Some(steps)
+}
+
+/// One step that stores the array, in place of the last of its writers.
+fn stored_at_once(
+    program: &Program,
+    uses: &Dependences,
+    buffer: BufferId,
+    cost: Cost,
+) -> Option<Vec<(usize, Step)>> {
+    let writers = &uses.writers[buffer];
+    let last = *writers.last()?;
+    let mut readers = uses.readers[buffer].difference(writers);
+    if writers.len() < 2
+        || is_update_in_place(program, uses, buffer)
+        || readers.next().is_some_and(|first| *first < last)
+    {
+        return None;
+    }
+    let assembly = Assembly::of(program, uses, buffer)?;
+    let index: Vec<Index> = (0..assembly.shape.len()).map(Index::axis).collect();
+    let choice = Choice::of(&assembly, &index, &assembly.shape)?;
+    let points = assembly.points() as f64;
+    let at_once = points * (choice.cost(&assembly, cost) + assembly.dtype.size() as f64) + cost.launch;
+    if at_once > assembly.stored(cost) {
+        return None;
+    }
+    let operands = [false, true].map(|w| Operand::contiguous(assembly.dtype, &assembly.shape, w)).to_vec();
+    let block = Block { insts: vec![Inst::Load { operand: 0, index: index.clone() }] };
+    let stores = vec![Store { operand: 1, index, value: 0, when: None, add: false }];
+    let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
+    let axes = assembly.shape.clone();
+    let copy = Nest { name: assembly.name().into(), grid: axes.len(), axes, operands, phases };
+    let step = substituted(&assembly, copy, vec![buffer, buffer])?;
+    let mut steps: Vec<(usize, Step)> = writers.iter().map(|&at| (at, nothing())).collect();
+    steps.push((last, step));
+    Some(steps)
+}
+
+/// Whether a buffer is the new value of a shared variable of which it can overwrite parts.
+fn is_update_in_place(program: &Program, uses: &Dependences, buffer: BufferId) -> bool {
+    let homes = program.homes();
+    program.updates.iter().any(|&(shared, new)| {
+        new == buffer && homes.get(&shared).is_some_and(|&old| is_legal(program, uses, Some(old), new))
+    })
+}
+
+/// The loads of a buffer: the phase, the operand and the index of each.
+fn loads_of<'n>(
+    nest: &'n Nest,
+    buffers: &'n [BufferId],
+    buffer: BufferId,
+) -> impl Iterator<Item = (&'n Phase, usize, &'n [Index])> {
+    nest.phases.iter().flat_map(move |phase| {
+        phase.block.insts.iter().filter_map(move |inst| match inst {
+            Inst::Load { operand, index } if buffers[*operand] == buffer => {
+                Some((phase, *operand, index.as_slice()))
+            }
+            _ => None,
+        })
+    })
+}
+
+/// The axes that a phase visits.
+fn points_of<'n>(nest: &'n Nest, phase: &Phase) -> &'n [u64] {
+    if phase.kind == PhaseKind::Point { &nest.axes[..nest.grid] } else { &nest.axes }
+}
+
+/// A reader with all loads of the array replaced.
+fn substituted(assembly: &Assembly<'_>, mut nest: Nest, mut buffers: Vec<BufferId>) -> Option<Step> {
+    let operands = assembly.adopt(&mut nest, &mut buffers);
+    let same: Vec<usize> = (0..nest.operands.len()).collect();
+    for at in 0..nest.phases.len() {
+        let phase = &nest.phases[at];
+        let axes = points_of(&nest, phase);
+        let mut writer = Writer::new(phase.kind);
+        let mut values = Vec::with_capacity(phase.block.insts.len());
+        for inst in &phase.block.insts {
+            values.push(match inst {
+                Inst::Load { operand, index } if buffers[*operand] == assembly.buffer => {
+                    let seen = &nest.operands[*operand];
+                    let index = writer.indices(assembly.reads(seen, index)?, None, &values);
+                    Choice::of(assembly, &index, axes)?.compute(assembly, &mut writer, &operands)?
+                }
+                _ => writer.copy(inst, None, &same, &values),
+            });
+        }
+        let stores = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+        let mut folds = phase.folds.clone();
+        for fold in &mut folds {
+            fold.value = values[fold.value as usize];
+            fold.index = fold.index.map(|i| values[i as usize]);
+        }
+        nest.phases[at] = Phase { kind: phase.kind, block: writer.block, folds, stores };
+    }
+    tidy(&mut nest, &mut buffers);
+    fits(&mut nest, usize::MAX).then_some(Step::Nest { nest, buffers })
+}

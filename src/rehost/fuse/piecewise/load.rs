@@ -1,0 +1,223 @@
+//! A load of an assembled array as a choice among its parts.
+
+use super::assembly::{Assembly, Part};
+use super::{Cost, Index, Inst, Writer, evaluation};
+use crate::kernels::nest::{Mode, Value};
+use crate::kernels::ops::{AND, GE, LT, WHERE};
+
+/// Instructions that a comparison and the choice after it take.
+const CHOICE_FLOPS: f64 = 3.0;
+/// Instructions that keep a position within a part.
+const CLAMP_FLOPS: f64 = 3.0;
+
+/// The parts that the positions of a load lie in.
+pub(super) struct Choice<'c> {
+    /// Where the load's position is along each dimension of the array.
+    at: &'c [Index],
+    /// In the order in which they overwrite each other. The first needs no condition.
+    candidates: Vec<Candidate>,
+}
+
+/// A part that some positions lie in.
+struct Candidate {
+    /// Its position among the parts.
+    part: usize,
+    /// The dimensions in which some positions of the load are before or after the part.
+    before: Vec<usize>,
+    after: Vec<usize>,
+}
+
+impl Candidate {
+    /// Whether all positions lie in the part.
+    fn is_certain(&self) -> bool {
+        self.before.is_empty() && self.after.is_empty()
+    }
+}
+
+/// The least and greatest position of a load along a dimension of this extent, over these axes.
+pub(super) fn range(index: &Index, extent: u64, axes: &[u64]) -> (i64, i64) {
+    if index.dynamic.is_some() {
+        return (0, extent as i64 - 1);
+    }
+    let (mut low, mut high) = (index.offset, index.offset);
+    for &(axis, step) in &index.terms {
+        let span = (axes[axis] as i64 - 1).max(0) * step;
+        if span < 0 { low += span } else { high += span }
+    }
+    (low, high)
+}
+
+impl<'c> Choice<'c> {
+    /// The choice for a load at `at` that visits all points of `axes`. `None` if the parts do not decide it.
+    pub(super) fn of(assembly: &Assembly<'_>, at: &'c [Index], axes: &[u64]) -> Option<Choice<'c>> {
+        let ranges: Vec<(i64, i64)> =
+            at.iter().zip(&assembly.shape).map(|(index, &extent)| range(index, extent, axes)).collect();
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for (position, part) in assembly.parts.iter().enumerate() {
+            let misses = |(d, range): (usize, &(i64, i64))| range.1 < part.low[d] || range.0 >= part.high[d];
+            if ranges.iter().enumerate().any(misses) {
+                continue;
+            }
+            let dimensions = || 0..ranges.len();
+            let before = dimensions().filter(|&d| ranges[d].0 < part.low[d]).collect();
+            let after = dimensions().filter(|&d| ranges[d].1 >= part.high[d]).collect();
+            let candidate = Candidate { part: position, before, after };
+            if candidate.is_certain() && !part.continues {
+                candidates.clear();
+            }
+            candidates.push(candidate);
+        }
+        let first = candidates.first()?;
+        (!assembly.parts[first.part].continues).then_some(Choice { at, candidates })
+    }
+
+    /// The cost of one such load, in bytes of traffic.
+    pub(super) fn cost(&self, assembly: &Assembly<'_>, cost: Cost) -> f64 {
+        let chosen = self.candidates.len() > 1;
+        let gathers = if chosen { cost.gather } else { 0.0 };
+        if self.one_source(assembly).is_some() {
+            let tests = (self.candidates.len() - 1) as f64;
+            return assembly.dtype.size() as f64 + 2.0 * tests * CHOICE_FLOPS * cost.flop + gathers;
+        }
+        let of = |candidate: &Candidate| {
+            let part = &assembly.parts[candidate.part];
+            let (flops, bytes) = evaluation(part.nest);
+            let tests = (candidate.before.len() + candidate.after.len()) as f64;
+            let flops = flops + tests * (CHOICE_FLOPS + CLAMP_FLOPS);
+            // Outside the part, its elements at the edge are loaded again and again.
+            let share = if chosen { part.points() as f64 / assembly.points() as f64 } else { 1.0 };
+            let gathers = if bytes > 0.0 { gathers } else { 0.0 };
+            share.min(1.0) * bytes + flops * cost.flop + gathers
+        };
+        self.candidates.iter().map(of).sum()
+    }
+
+    /// The candidates' loads if all are copies from one array of one layout.
+    fn one_source<'p>(&self, assembly: &Assembly<'p>) -> Option<Vec<(usize, &'p [Index])>> {
+        let copies: Vec<(usize, &'p [Index])> =
+            self.candidates.iter().map(|c| assembly.parts[c.part].copied()).collect::<Option<_>>()?;
+        let layout = |at: usize| {
+            let part = &assembly.parts[self.candidates[at].part];
+            let (operand, _) = copies[at];
+            (part.buffers[operand], &part.nest.operands[operand])
+        };
+        (1..copies.len()).all(|at| layout(at) == layout(0)).then_some(copies)
+    }
+
+    /// Appends the computation of the element. `operands` are the positions of each part's operands.
+    pub(super) fn compute(
+        &self,
+        assembly: &Assembly<'_>,
+        writer: &mut Writer,
+        operands: &[Vec<usize>],
+    ) -> Option<Value> {
+        if self.candidates.len() > 1
+            && let Some(copies) = self.one_source(assembly)
+        {
+            return self.load_at_choice(assembly, writer, operands, &copies);
+        }
+        let mut chosen = None;
+        for candidate in &self.candidates {
+            let part = &assembly.parts[candidate.part];
+            let place: Vec<Index> = part
+                .dimensions
+                .iter()
+                .enumerate()
+                .map(|(axis, &d)| self.place(writer, candidate, d, part.low[d], part.nest.axes[axis]))
+                .collect();
+            let mut values: Vec<Value> = Vec::with_capacity(part.insts().len());
+            for inst in part.insts() {
+                values.push(match inst {
+                    Inst::Load { operand, .. } if part.buffers[*operand] == assembly.buffer => chosen?,
+                    _ => writer.copy(inst, Some(&place), &operands[candidate.part], &values),
+                });
+            }
+            let value = *values.get(part.value as usize)?;
+            chosen = Some(match chosen {
+                Some(before) => self.choose(assembly, writer, candidate, value, before),
+                None => value,
+            });
+        }
+        chosen
+    }
+
+    /// One load, whose index along each dimension is chosen.
+    fn load_at_choice(
+        &self,
+        assembly: &Assembly<'_>,
+        writer: &mut Writer,
+        operands: &[Vec<usize>],
+        copies: &[(usize, &[Index])],
+    ) -> Option<Value> {
+        let mut indices: Vec<Vec<Index>> = Vec::with_capacity(copies.len());
+        for (candidate, (_, index)) in self.candidates.iter().zip(copies) {
+            let part = &assembly.parts[candidate.part];
+            let place: Vec<Index> =
+                part.dimensions.iter().map(|&d| shifted(&self.at[d], part.low[d])).collect();
+            indices.push(writer.indices(index, Some(&place), &[]));
+        }
+        let (first, others) = indices.split_first()?;
+        let mut index = first.clone();
+        for d in 0..index.len() {
+            if others.iter().all(|other| other[d] == first[d]) {
+                continue;
+            }
+            let mut chosen = writer.materialize(&first[d]);
+            for (candidate, other) in self.candidates[1..].iter().zip(others) {
+                let value = writer.materialize(&other[d]);
+                chosen = self.choose(assembly, writer, candidate, value, chosen);
+            }
+            index[d] = Index { dynamic: Some(chosen), ..Index::default() };
+        }
+        let operand = *operands.get(self.candidates.first()?.part)?.get(copies.first()?.0)?;
+        Some(writer.push(Inst::Load { operand, index }))
+    }
+
+    /// The position along one axis of a part, of which there are `extent`: kept within the part if some
+    /// positions of the load are not.
+    fn place(&self, writer: &mut Writer, candidate: &Candidate, d: usize, low: i64, extent: u64) -> Index {
+        let exact = shifted(&self.at[d], low);
+        if !candidate.before.contains(&d) && !candidate.after.contains(&d) {
+            return exact;
+        }
+        let value = writer.materialize(&exact);
+        let inside = writer.push(Inst::Position { value, extent, mode: Mode::Clamp });
+        Index { dynamic: Some(inside), ..Index::default() }
+    }
+
+    /// `value` if the position lies in the candidate's part, else `before`.
+    fn choose(
+        &self,
+        assembly: &Assembly<'_>,
+        writer: &mut Writer,
+        candidate: &Candidate,
+        value: Value,
+        before: Value,
+    ) -> Value {
+        if value == before {
+            return value;
+        }
+        let part: &Part<'_> = &assembly.parts[candidate.part];
+        let after = candidate.after.iter().filter(|&&d| assembly.along != Some(d));
+        let tests = candidate.before.iter().map(|&d| (GE, d, part.low[d]));
+        let tests = tests.chain(after.map(|&d| (LT, d, part.high[d])));
+        let mut inside = None;
+        for (op, d, bound) in tests {
+            let (at, bound) = (writer.materialize(&self.at[d]), writer.number(bound));
+            let test = writer.push(Inst::Op { op, args: vec![at, bound] });
+            inside = Some(match inside {
+                Some(others) => writer.push(Inst::Op { op: AND, args: vec![others, test] }),
+                None => test,
+            });
+        }
+        match inside {
+            Some(inside) => writer.push(Inst::Op { op: WHERE, args: vec![inside, value, before] }),
+            None => value,
+        }
+    }
+}
+
+/// An index that starts `low` positions later.
+fn shifted(index: &Index, low: i64) -> Index {
+    Index { offset: index.offset - low, ..index.clone() }
+}
