@@ -10,7 +10,7 @@
 
 use crate::dtype::DType;
 use crate::nest::{Block, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
-use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, MUL, OR, REMAINDER, ScalarOp, WHERE};
+use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, MUL, OR, REMAINDER, ScalarOp, TRUNC_DIVIDE, WHERE};
 use crate::scalar::Scalar;
 use std::borrow::Cow;
 
@@ -199,7 +199,7 @@ impl Bounding<'_> {
             Inst::Cast { to: DType::I64, value } => Known { range: of(value).range, long: true },
             Inst::Op { op: MINIMUM, args } => both(args, |a, b| Some((a.0.min(b.0), a.1.min(b.1)))),
             Inst::Op { op: MAXIMUM, args } => both(args, |a, b| Some((a.0.max(b.0), a.1.max(b.1)))),
-            Inst::Op { op: WHERE, args } => both(args, |a, b| Some((a.0.min(b.0), a.1.max(b.1)))),
+            Inst::Op { op: WHERE, args } => self.know_choice(args),
             Inst::Op { op: ADD, args } if wraps_late(args) => {
                 both(args, |a, b| Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?)))
             }
@@ -217,8 +217,48 @@ impl Bounding<'_> {
                     false => UNKNOWN,
                 }
             }
+            Inst::Op { op: TRUNC_DIVIDE, args } => both(args, |a, b| {
+                let known = a.0 >= 0 && b.0 == b.1 && b.0 > 0;
+                known.then(|| (a.0 / b.0, a.1 / b.0))
+            }),
             _ => UNKNOWN,
         }
+    }
+
+    /// Facts about a choice. If it compares an integer with a constant, the integer is on the right side of it in
+    /// each alternative.
+    fn know_choice(&self, args: &[Value]) -> Known {
+        let &[test, yes, no] = args else { return UNKNOWN };
+        let of = |value: Value| self.known[value as usize];
+        let long = of(yes).long && of(no).long;
+        let (mut if_yes, mut if_no) = (of(yes).range, of(no).range);
+        if let Inst::Op { op: op @ (GE | LT), args } = &self.block.insts[test as usize]
+            && let [at, bound] = args[..]
+            && of(at).long
+            && of(bound).long
+        {
+            let (range, bound) = (of(at).range, of(bound).range);
+            let from = (range.0.max(bound.0), range.1.max(bound.0));
+            let below = (range.0.min(bound.1.saturating_sub(1)), range.1.min(bound.1.saturating_sub(1)));
+            let (there, else_there) = if *op == GE { (from, below) } else { (below, from) };
+            if_yes = self.range_assuming(yes, at, there);
+            if_no = self.range_assuming(no, at, else_there);
+        }
+        Known { range: (if_yes.0.min(if_no.0), if_yes.1.max(if_no.1)), long }
+    }
+
+    /// The range of a value if another one is in this range.
+    fn range_assuming(&self, value: Value, other: Value, range: Range) -> Range {
+        let known = self.known[value as usize].range;
+        let shifted = match &self.block.insts[value as usize] {
+            _ if value == other => Some(range),
+            Inst::Op { op: ADD, args } if args[0] == other && self.known[args[1] as usize].long => {
+                let by = self.known[args[1] as usize].range;
+                range.0.checked_add(by.0).zip(range.1.checked_add(by.1))
+            }
+            _ => None,
+        };
+        shifted.map_or(known, |(low, high)| (low.max(known.0), high.min(known.1)))
     }
 
     /// The indices of an access, in range.

@@ -120,3 +120,28 @@ fn modes_are_written_out() {
         assert_eq!(defined[3][0], if mode == report { 17 } else { 0 });
     }
 }
+
+#[test]
+fn a_choice_by_a_comparison_is_known_on_both_sides_of_it() {
+    // A roll by one: the position before, or the last one at the start.
+    let roll = |bound: i64, op_of: crate::ops::ScalarOp, choice: [Value; 3]| {
+        let test = vec![Inst::Axis(0), number(bound), op(op_of, &[0, 1])];
+        let sides = vec![number(-1), op(ADD, &[0, 3]), number(63), op(ADD, &[0, 5])];
+        [test, sides, vec![op(WHERE, &choice)]].concat()
+    };
+    assert!(!is_changed(&gather(roll(1, GE, [2, 4, 6]), at(7), 64)));
+    assert!(!is_changed(&gather(roll(1, LT, [2, 6, 4]), at(7), 64)));
+    assert!(is_changed(&gather(roll(1, GE, [2, 4, 6]), at(7), 63)), "position 63");
+    assert!(is_changed(&gather(roll(0, GE, [2, 4, 6]), at(7), 64)), "position -1");
+    assert!(is_changed(&gather(roll(2, GE, [2, 4, 6]), at(7), 64)), "position 64");
+    assert!(is_changed(&gather(roll(1, GE, [2, 6, 4]), at(7), 64)), "the wrong way round");
+}
+
+#[test]
+fn quotients_by_constants_are_known() {
+    let quotient = |by: i64| vec![Inst::Axis(0), number(by), op(TRUNC_DIVIDE, &[0, 1])];
+    assert!(!is_changed(&gather(quotient(5), at(2), 13)));
+    assert!(is_changed(&gather(quotient(5), at(2), 12)));
+    assert!(is_changed(&gather(quotient(0), at(2), 13)));
+    assert!(is_changed(&gather(quotient(-5), at(2), 13)));
+}

@@ -3,7 +3,7 @@
 use super::assembly::{Assembly, Part};
 use super::{Cost, Index, Inst, Writer, evaluation};
 use crate::kernels::nest::{Mode, Value};
-use crate::kernels::ops::{AND, GE, LT, WHERE};
+use crate::kernels::ops::{AND, GE, LT, REMAINDER, TRUNC_DIVIDE, WHERE};
 
 /// Instructions that a comparison and the choice after it take.
 const CHOICE_FLOPS: f64 = 3.0;
@@ -76,7 +76,8 @@ impl<'c> Choice<'c> {
         let chosen = self.candidates.len() > 1;
         let gathers = if chosen { cost.gather } else { 0.0 };
         if self.one_source(assembly).is_some() {
-            let tests = (self.candidates.len() - 1) as f64;
+            // A choice among many is mostly one along an outer axis, and made once for many elements.
+            let tests = (self.candidates.len() - 1).min(4) as f64;
             return assembly.dtype.size() as f64 + 2.0 * tests * CHOICE_FLOPS * cost.flop + gathers;
         }
         let of = |candidate: &Candidate| {
@@ -162,6 +163,10 @@ impl<'c> Choice<'c> {
             if others.iter().all(|other| other[d] == first[d]) {
                 continue;
             }
+            if let Some(regular) = self.regular_index(assembly, writer, d, &indices) {
+                index[d] = regular;
+                continue;
+            }
             let mut chosen = writer.materialize(&first[d]);
             for (candidate, other) in self.candidates[1..].iter().zip(others) {
                 let value = writer.materialize(&other[d]);
@@ -171,6 +176,44 @@ impl<'c> Choice<'c> {
         }
         let operand = *operands.get(self.candidates.first()?.part)?.get(copies.first()?.0)?;
         Some(writer.push(Inst::Load { operand, index }))
+    }
+
+    /// The index along dimension `d` of the source, if the parts are slices of one position whose indices differ
+    /// by regular offsets: those of the windows of a convolution, for example.
+    fn regular_index(
+        &self,
+        assembly: &Assembly<'_>,
+        writer: &mut Writer,
+        d: usize,
+        indices: &[Vec<Index>],
+    ) -> Option<Index> {
+        let along = assembly.along?;
+        let part = |candidate: &Candidate| &assembly.parts[candidate.part];
+        if self.candidates.iter().any(|c| part(c).high[along] - part(c).low[along] != 1) {
+            return None;
+        }
+        let first = &indices.first()?[d];
+        let offsets = indices.iter().map(|index| {
+            let index = &index[d];
+            let alike = (&index.terms, index.dynamic) == (&first.terms, first.dynamic);
+            alike.then(|| index.offset.checked_sub(first.offset)).flatten()
+        });
+        let pattern = Regular::of(&offsets.collect::<Option<Vec<i64>>>()?)?;
+        let number = shifted(&self.at[along], part(self.candidates.first()?).low[along]);
+        let mut at = writer.materialize(&number);
+        let mut apply = |op, at, by: i64| {
+            let by = writer.number(by);
+            writer.push(Inst::Op { op, args: vec![at, by] })
+        };
+        if pattern.repeats > 1 {
+            at = apply(TRUNC_DIVIDE, at, pattern.repeats);
+        }
+        if let Some(period) = pattern.period {
+            at = apply(REMAINDER, at, period);
+        }
+        let offset = writer.scaled(at, pattern.step);
+        let dynamic = writer.sum(first.dynamic.into_iter().chain([offset]).collect());
+        Some(Index { dynamic, ..first.clone() })
     }
 
     /// The position along one axis of a part, of which there are `extent`: kept within the part if some
@@ -217,7 +260,53 @@ impl<'c> Choice<'c> {
     }
 }
 
+/// The numbers `step * (k / repeats % period)` for k = 0, 1, ..
+#[derive(Debug, PartialEq)]
+struct Regular {
+    step: i64,
+    repeats: i64,
+    /// `None`: they never return to 0.
+    period: Option<i64>,
+}
+
+impl Regular {
+    /// The numbers as such a pattern; at least three of them.
+    fn of(numbers: &[i64]) -> Option<Regular> {
+        if numbers.len() < 3 {
+            return None;
+        }
+        let repeats = numbers.iter().position(|&n| n != 0)?;
+        let step = numbers[repeats];
+        let every = || numbers.iter().step_by(repeats);
+        let period = every().skip(1).position(|&n| n == 0).map(|at| at as i64 + 1);
+        let expected = |k: usize| {
+            let k = (k / repeats) as i64;
+            step.checked_mul(period.map_or(k, |period| k % period))
+        };
+        let regular = numbers.iter().enumerate().all(|(k, &n)| expected(k) == Some(n));
+        regular.then_some(Regular { step, repeats: repeats as i64, period })
+    }
+}
+
 /// An index that starts `low` positions later.
 fn shifted(index: &Index, low: i64) -> Index {
     Index { offset: index.offset - low, ..index.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_of_windows_are_regular() {
+        let of = |numbers: &[i64]| Regular::of(numbers).map(|r| (r.step, r.repeats, r.period));
+        assert_eq!(of(&[0, 1, 2, 3]), Some((1, 1, None)));
+        assert_eq!(of(&[0, 1, 2, 0, 1, 2]), Some((1, 1, Some(3))));
+        assert_eq!(of(&[0, 0, 0, 4, 4, 4, 8]), Some((4, 3, None)));
+        assert_eq!(of(&[0, 0, -1, -1, 0, 0, -1]), Some((-1, 2, Some(2))));
+        assert_eq!(of(&[0, 1, 3]), None);
+        assert_eq!(of(&[0, 0, 0]), None);
+        assert_eq!(of(&[0, 1]), None, "two are a choice");
+        assert_eq!(of(&[0, i64::MAX, 7]), None);
+    }
 }
