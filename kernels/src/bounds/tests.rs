@@ -138,10 +138,20 @@ fn a_choice_by_a_comparison_is_known_on_both_sides_of_it() {
 }
 
 #[test]
-fn quotients_by_constants_are_known() {
-    let quotient = |by: i64| vec![Inst::Axis(0), number(by), op(TRUNC_DIVIDE, &[0, 1])];
-    assert!(!is_changed(&gather(quotient(5), at(2), 13)));
-    assert!(is_changed(&gather(quotient(5), at(2), 12)));
-    assert!(is_changed(&gather(quotient(0), at(2), 13)));
-    assert!(is_changed(&gather(quotient(-5), at(2), 13)));
+fn quotients_by_constants_are_known_and_short() {
+    let bounded = |by: i64, extent: u64| {
+        let insts = vec![Inst::Axis(0), number(by), op(TRUNC_DIVIDE, &[0, 1])];
+        let nest = gather(insts, at(2), extent);
+        verify(&nest).expect("a sound Nest");
+        let bounded = explicit_bounds(&nest).into_owned();
+        verify(&bounded).expect("a sound Nest");
+        let has = |wanted: fn(&Inst) -> bool| bounded.phases[0].block.insts.iter().any(wanted);
+        let clamps = has(|i| matches!(i, Inst::Op { op: MINIMUM, .. }));
+        (clamps, has(|i| matches!(i, Inst::Cast { to: DType::U32, .. })))
+    };
+    assert_eq!(bounded(5, 13), (false, true));
+    assert_eq!(bounded(5, 12), (true, true));
+    assert_eq!(bounded(0, 13), (true, false));
+    assert_eq!(bounded(-5, 13), (true, false));
+    assert_eq!(bounded(1 << 40, 13), (false, false), "a long divisor");
 }

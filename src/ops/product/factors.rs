@@ -39,6 +39,12 @@ impl Call {
         }
     }
 
+    /// Elements of the factors that are to be copied.
+    pub(crate) fn copied(&self) -> u64 {
+        let count = |view: &View| view.shape.iter().fold(1u64, |n, &e| n.saturating_mul(e));
+        self.factors.iter().filter_map(|f| f.as_ref().err()).map(count).fold(0, u64::saturating_add)
+    }
+
     fn copies(&self) -> usize {
         self.factors.iter().filter(|f| f.is_err()).count()
     }
@@ -75,6 +81,20 @@ impl Axes {
         };
         let mut found = orders.into_iter().flatten().map(|order| ordered(&order));
         found.find(fits).unwrap_or_else(|| ordered(&given))
+    }
+
+    /// The product for each position along one of the axes that are summed over, which becomes the first axis of
+    /// the batch.
+    pub(crate) fn sliced(&self, factors: &[View; 2], sum: usize) -> (Axes, [View; 2]) {
+        let first = [self.batch + self.left, self.batch].map(|start| start + sum);
+        let extent = factors[0].shape[first[0]];
+        let sliced = [0, 1].map(|side| {
+            let others = (0..factors[side].shape.len()).filter(|&axis| axis != first[side]);
+            let order: Vec<Option<usize>> = [first[side]].into_iter().chain(others).map(Some).collect();
+            factors[side].dimshuffle(&order)
+        });
+        let shape = [extent].iter().chain(&self.shape).copied().collect();
+        (Axes { batch: self.batch + 1, left: self.left, contracted: self.contracted - 1, shape }, sliced)
     }
 
     /// The library op that copies least; among equals, the one with the fewest and largest products. None if

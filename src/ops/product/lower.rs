@@ -12,8 +12,10 @@ use workalike_device::Matmul;
 
 /// Rows and columns of the tile that a library gives a group in a product with few tiles.
 const TILE: u64 = 64;
-/// Maximum number of parts along k.
+/// Maximum number of parts along k, unless k is so long that their results are little beside the factors.
 const PARTS: u64 = 8;
+/// How often longer than its number of results the sums of a product are if a Nest is slow.
+const LONG: u64 = 16;
 /// Minimum length of a part along k. The startup of a group would dominate a shorter one.
 const SHORTEST: u64 = 96;
 
@@ -29,7 +31,7 @@ impl Lowering<'_> {
     pub(crate) fn contraction(&mut self, axes: &Axes, a: &View, b: &View, dtype: DType) -> View {
         let factors = axes.in_order(a, b);
         let target = self.temp(dtype, &axes.shape);
-        if !self.by_library(axes, &factors, target) {
+        if !self.by_slices(axes, &factors, target) && !self.by_library(axes, &factors, target) {
             self.by_nest(axes, &factors, target);
         }
         View::whole(target, &axes.shape)
@@ -46,10 +48,10 @@ impl Lowering<'_> {
     fn by_library(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
         let dtype = self.program.buffers[target].dtype;
         let Some(call) = axes.call(factors) else { return false };
-        let [batch, m, n, k] = call.extents;
-        if !self.pays_by_library(batch, m, n, k) {
+        if !self.pays_by_library(call.extents) {
             return false;
         }
+        let [batch, m, n, k] = call.extents;
         let [a, b] = [0, 1].map(|side| call.steps(side));
         let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast };
         let device = self.abilities.properties();
@@ -72,6 +74,57 @@ impl Lowering<'_> {
         }
         self.sum_of_parts(sums, &parts, target);
         true
+    }
+
+    /// The sum of a batch of products, one for each position along one of the axes that are summed over, if the
+    /// library can read those in place but would need copies for a single product, and the copies would move
+    /// more than the batch's results.
+    fn by_slices(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
+        let dtype = self.program.buffers[target].dtype;
+        let whole = dtype.register() == dtype;
+        if axes.contracted < 2 || !whole || !self.abilities.properties().is_wide() {
+            return false;
+        }
+        let Some(call) = axes.call(factors) else { return false };
+        if call.copied() == 0 || !self.pays_by_library(call.extents) {
+            return false;
+        }
+        let in_place = |&sum: &usize| {
+            let (axes, [a, b]) = axes.sliced(factors, sum);
+            axes.call(&[a, b]).is_some_and(|call| call.copied() == 0)
+        };
+        let Some(sum) = (0..axes.contracted).find(in_place) else { return false };
+        let (axes, factors) = axes.sliced(factors, sum);
+        let results = axes.shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
+        if results.is_none_or(|results| results > call.copied()) {
+            return false;
+        }
+        let sums = self.temp(dtype, &axes.shape);
+        let Some((product, inputs)) = self.library_product(&axes, &factors, dtype) else { return false };
+        if self.library_into(product, inputs, vec![sums]).is_none() {
+            return false;
+        }
+        self.sum_of_parts(sums, &axes.shape, target);
+        true
+    }
+
+    /// A product as a call of the device's library that reads its factors in place.
+    fn library_product(
+        &self,
+        axes: &Axes,
+        factors: &[View; 2],
+        dtype: DType,
+    ) -> Option<(Matmul, Vec<(BufferId, u64)>)> {
+        let call = axes.call(factors)?;
+        let [batch, m, n, k] = call.extents;
+        let [a, b] = [0, 1].map(|side| call.steps(side));
+        let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast };
+        let inputs = factors.iter().zip(&call.factors).map(|(view, factor)| match factor {
+            Ok((offset, _)) => Some((view.buffer, *offset)),
+            Err(_) => None,
+        });
+        let inputs = inputs.collect::<Option<Vec<_>>>()?;
+        self.abilities.has(&product).then_some((product, inputs))
     }
 
     fn by_nest(&mut self, axes: &Axes, [a, b]: &[View; 2], target: BufferId) {
@@ -100,8 +153,9 @@ impl Lowering<'_> {
 
     /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one
     /// factor once: a Nest does that as fast. On a wide device so does a skinny or small product, whose time
-    /// is that of a launch or two.
-    fn pays_by_library(&self, batch: u64, m: u64, n: u64, k: u64) -> bool {
+    /// is that of a launch or two, unless its sums are so long that a group of items for each result leaves most
+    /// of the device idle.
+    fn pays_by_library(&self, [batch, m, n, k]: [u64; 4]) -> bool {
         if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;
         }
@@ -110,11 +164,15 @@ impl Lowering<'_> {
         }
         let flops = [m, n, k].iter().fold(2 * u128::from(batch), |all, &e| all.saturating_mul(e.into()));
         let skinny = m.min(n).min(k) <= 64;
-        flops > if skinny { 1 << 30 } else { 1 << 26 }
+        let long = k / LONG >= m.saturating_mul(n).saturating_mul(batch);
+        flops >= if skinny && !long { 1 << 29 } else { 1 << 26 }
     }
 
-    /// A Nest that sums along the first axis, which is short, pair by pair.
+    /// A Nest that sums along the first axis: pair by pair if it is short.
     fn sum_of_parts(&mut self, parts: BufferId, shape: &[u64], target: BufferId) {
+        if shape[0] > PARTS {
+            return self.sum_of_many(parts, shape, target);
+        }
         let mut nest = NestBuilder::new("sum_of_parts", &shape[1..], &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let whole = View::whole(parts, shape);
@@ -133,6 +191,22 @@ impl Lowering<'_> {
         point.finish();
         self.push(nest);
     }
+
+    fn sum_of_many(&mut self, parts: BufferId, shape: &[u64], target: BufferId) {
+        let acc = self.program.buffers[target].dtype.register();
+        let grid = shape.len() - 1;
+        let mut nest = NestBuilder::new("sum_of_parts", &shape[1..], &shape[..1]);
+        let mut reduce = nest.phase(PhaseKind::Reduce, &self.program);
+        let at: Vec<At> = [grid].into_iter().chain(0..grid).map(At::Axis).collect();
+        let value = reduce.load(&View::whole(parts, shape), &at);
+        let fold = reduce.fold(Fold::Sum, value, None);
+        let phase = reduce.finish();
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let value = point.folded(phase, fold, acc);
+        point.store(target, &shape[1..], &At::axes(grid), value, None);
+        point.finish();
+        self.push(nest);
+    }
 }
 
 /// A product as a batch of products over equal parts of k, whose results are to be summed; a batch of one if
@@ -146,7 +220,8 @@ fn cut(product: &Matmul, units: u64) -> Matmul {
     let tiles = m.div_ceil(TILE).saturating_mul(n.div_ceil(TILE)).max(1);
     // Parts of halves would be rounded before they are summed.
     let most = if dtype.register() == dtype { units.saturating_mul(2) / tiles } else { 1 };
-    let most = most.min(PARTS).min(k / SHORTEST);
+    let light = (m.saturating_add(n)).saturating_mul(k) / m.saturating_mul(n).saturating_mul(LONG).max(1);
+    let most = most.min(light.max(PARTS)).min(k / SHORTEST);
     // Parts that start as well aligned as the whole: libraries load vectors.
     let vector = 16 / dtype.size() as u64;
     let starts = |part: u64| part.is_multiple_of(vector) || !k.is_multiple_of(vector);
@@ -186,6 +261,16 @@ mod tests {
             parts,
             Matmul { batch: 2, k: 256, a: [256 * 784, 1, 784], b: [128_000, 500, 1], ..left_transposed }
         );
+    }
+
+    #[test]
+    fn long_sums_of_few_results_are_cut_into_many_parts() {
+        let long = plain(20, 25, 288_000);
+        let parts = cut(&long, 132);
+        assert_eq!((parts.batch, parts.k), (250, 1152));
+        assert_eq!(parts.a, [1152, 288_000, 1]);
+        // Results that are larger than the factors would be written many times.
+        assert_eq!(cut(&plain(64, 64, 800), 132).batch, 8);
     }
 
     #[test]

@@ -249,6 +249,15 @@ pub fn examples() -> Result<Vec<Example>> {
             args![rows(2048, 2048)?],
         )?,
         Example::new(
+            "assembly",
+            function([&x])
+                .output(&x + (x.roll(1, 0) + x.roll(-1, 1)) * 0.5)
+                .output(stack((0..9).map(|k| x.index(idx![k / 3..k / 3 + 62, k % 3..k % 3 + 62])), 0))
+                .output(&x + x.set_index(idx![1..5, ..], x.index(idx![2..6, ..])).tanh())
+                .compile(),
+            args![rows(64, 64)?],
+        )?,
+        Example::new(
             "broadcast",
             function([&x, &row]).output((&x * 2.0 + &row).tanh()).output((&x - &row).maximum(0.0)).compile(),
             args![rows(100, 70)?, rows(1, 70)?],

@@ -1,0 +1,355 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define fma_f32(a, b, c) fma(a, b, c)
+#else
+#define fma_f32(a, b, c) mad(a, b, c)
+#endif
+static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
+    const f32 b = a > 9.1f ? 9.1f : a;
+    const f32 x = b < -9.1f ? -9.1f : b;
+    const f32 z = x * x;
+    const f32 y = (x * fma_f32(fma_f32(fma_f32(fma_f32(1.3177469e-8f, z, 2.0481142e-5f), z, 3.4878082e-3f), z, 1.3374473e-1f), z, 1e0f)) / fma_f32(fma_f32(fma_f32(fma_f32(7.7040227e-7f, z, 3.2729155e-4f), z, 2.5847377e-2f), z, 4.6707785e-1f), z, 1e0f);
+    const f32 low = y > 1.0f ? 1.0f : y;
+    return low < -1.0f ? -1.0f : low;
+}
+#if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define tanh wide_tanh
+#endif
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k0_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 64u ? first + 1u : 64u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        const f32 v0 = b0[a0 + 4032];
+        b1[a0] = v0;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k1_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 2u;
+    const u32 last = first + 2u < 126u ? first + 2u : 126u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1];
+                w0[l] = v0;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b1[a1 + 64] = w0[l];
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k2_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 64u ? first + 1u : 64u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 63; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 1];
+            b1[a0 * 64 + a1] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k3_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 64u ? first + 1u : 64u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        const f32 v0 = b0[a0 * 64];
+        b1[a0 * 64 + 63] = v0;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k4_add(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    const u32 first = (u32)get_group_id(0) * 2u;
+    const u32 last = first + 2u < 128u ? first + 2u : 128u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w2[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1];
+                const f32 v1 = b1[a1];
+                const f32 v2 = v0 + v1;
+                w2[l] = v2;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b2[a1] = w2[l];
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k5_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1];
+            b1[a0 * 62 + a1] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k6_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 1];
+            b1[a0 * 62 + a1 + 3844] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k7_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 2];
+            b1[a0 * 62 + a1 + 7688] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k8_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 64];
+            b1[a0 * 62 + a1 + 11532] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k9_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 65];
+            b1[a0 * 62 + a1 + 15376] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k10_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 66];
+            b1[a0 * 62 + a1 + 19220] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k11_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 128];
+            b1[a0 * 62 + a1 + 23064] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k12_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 129];
+            b1[a0 * 62 + a1 + 26908] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k13_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 62u ? first + 1u : 62u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 a0 = (i32)p;
+        for (i32 a1 = 0; a1 < 62; ++a1) {
+            const f32 v0 = b0[a0 * 64 + a1 + 130];
+            b1[a0 * 62 + a1 + 30752] = v0;
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k14_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 2u;
+    const u32 last = first + 2u < 128u ? first + 2u : 128u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1];
+                w0[l] = v0;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b1[a1] = w0[l];
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k15_set_part(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 1u;
+    const u32 last = first + 1u < 8u ? first + 1u : 8u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w0[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1 + 128];
+                w0[l] = v0;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b1[a1 + 64] = w0[l];
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k16_tanh(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    const u32 first = (u32)get_group_id(0) * 2u;
+    const u32 last = first + 2u < 128u ? first + 2u : 128u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w1[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1];
+                const f32 v1 = tanh(v0);
+                w1[l] = v1;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b1[a1] = w1[l];
+            }
+        }
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void k17_multiply_add(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global f32* b4, const u64 byte4) {
+    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+    b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+    b4 = (__global f32*)((__global u8*)b4 + byte4);
+    const u32 first = (u32)get_group_id(0) * 2u;
+    const u32 last = first + 2u < 128u ? first + 2u : 128u;
+    for (u32 p = first; p < last; ++p) {
+        const i32 c1 = (i32)p * 32;
+        {
+            f32 w4[32];
+            f32 w6[32];
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                const f32 v0 = b0[a1];
+                const f32 v1 = b2[a1];
+                const f32 v3 = v1 * 0.5f;
+                const f32 v4 = v0 + v3;
+                const f32 v5 = b3[a1];
+                const f32 v6 = v0 + v5;
+                w4[l] = v4;
+                w6[l] = v6;
+            }
+            for (i32 l = 0; l < 32; ++l) {
+                const i32 a1 = c1 + l;
+                b1[a1] = w4[l];
+                b4[a1] = w6[l];
+            }
+        }
+    }
+}
