@@ -77,7 +77,37 @@ fn fused() -> Vec<Case> {
     let mut cases =
         vec![layer(DType::F32), layer(DType::F16), layer(DType::BF16), descent(), two_sums(), batched()];
     cases.extend([windows(), gathered(), conditional(), results_in_columns()]);
+    for size in [[67, 41, 13], [33, 50, 70], [130, 70, 20], [5, 6, 1]] {
+        cases.push(distances(DType::F32, size));
+    }
+    cases.push(distances(DType::F64, [40, 36, 50]));
     cases
+}
+
+/// Sums of other functions of two factors than their product: `sum (x - y)^2` and `sum |y - x| + max(x, y)`.
+fn distances(dtype: DType, [m, n, k]: [u64; 3]) -> Case {
+    Builder::new(&format!("distances {dtype} {m} {n} {k}"), &[m, n, k], 2)
+        .input(dtype, &[m, k])
+        .input(dtype, &[n, k])
+        .output(dtype, &[m, n])
+        .output(dtype, &[m, n])
+        .phase(Reduce, |p| {
+            let (x, y) = (p.load(0, &[0, 2]), p.load(1, &[1, 2]));
+            let away = p.op(ops::SUB, &[x, y]);
+            let square = p.op(ops::SQR, &[away]);
+            let back = p.op(ops::SUB, &[y, x]);
+            let (far, most) = (p.op(ops::ABS, &[back]), p.op(ops::MAXIMUM, &[x, y]));
+            let both = p.op(ops::ADD, &[far, most]);
+            p.fold(Fold::Sum, square);
+            p.fold(Fold::Sum, both);
+        })
+        .phase(Point, |p| {
+            for fold in 0..2 {
+                let v = p.folded(0, fold);
+                p.store(2 + fold, &[0, 1], v);
+            }
+        })
+        .done()
 }
 
 /// `tanh(dropout(x) w + b)`, stored twice: a fused hidden layer.

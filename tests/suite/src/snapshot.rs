@@ -258,6 +258,11 @@ pub fn examples() -> Result<Vec<Example>> {
             args![rows(64, 64)?],
         )?,
         Example::new(
+            "distances",
+            function([&x]).output((x.expand_dims(1) - x.expand_dims(0)).sqr().sum(-1).sqrt()).compile(),
+            args![rows(150, 37)?],
+        )?,
+        Example::new(
             "broadcast",
             function([&x, &row]).output((&x * 2.0 + &row).tanh()).output((&x - &row).maximum(0.0)).compile(),
             args![rows(100, 70)?, rows(1, 70)?],

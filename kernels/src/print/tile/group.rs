@@ -266,15 +266,11 @@ impl Printer<'_> {
                 this.line(&set.join(" "));
             }
         });
-        let types = self.sum_types(c);
-        let statements: Vec<String> = c
-            .folds
-            .iter()
-            .enumerate()
-            .map(|(at, [left, right])| {
-                let factors = [format!("mr{left}[i]"), format!("mc{right}[j]"), format!("s{at}[i][j]")];
-                let text = self.multiply_add(types[at], [&factors[0], &factors[1], &factors[2]]);
-                format!("s{at}[i][j] = {text};")
+        let statements: Vec<String> = (0..c.folds.len())
+            .map(|fold| {
+                let [left, right] = c.folds[fold];
+                let parts = [format!("mr{left}[i]"), format!("mc{right}[j]"), format!("s{fold}[i][j]")];
+                self.add_to_sum(c, fold, [&parts[0], &parts[1], &parts[2]])
             })
             .collect();
         self.each_result(s, &statements);

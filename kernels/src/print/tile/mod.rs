@@ -1,7 +1,8 @@
 //! Nests that are products of matrices, in tiles: each loaded element is used for a whole tile of results.
 //!
 //! A [`Contraction`] is detected in the Nest itself: a Reduce phase that sums products of a part that does
-//! not depend on the column and a part that does not depend on the row. The parts may be any scalar
+//! not depend on the column and a part that does not depend on the row. On a GPU it may also sum another function
+//! of the two parts, such as the squares of their differences. The parts may be any scalar
 //! expressions (ops fused into the inputs of the product), and so may the phases after it (the fused
 //! epilogue). `shape` chooses tiles for GPUs, `group` prints them, and `cpu` does both for CPUs.
 //!
@@ -9,16 +10,19 @@
 
 mod cpu;
 mod group;
+mod parts;
 mod shape;
 
 use super::access::{Address, Walk, Walks};
 use super::kernel::Printer;
 use super::{Dialect, Target, expr};
 use crate::dtype::DType;
-use crate::nest::{Fold, Inst, Nest, Phase, PhaseKind, Value};
+use crate::nest::{Inst, Nest, Phase, PhaseKind, Value};
 use crate::ops;
 use cpu::Blocks;
+use parts::{dependences, function_of_two, needs, product};
 use shape::Shape;
+use std::collections::HashMap;
 
 /// Minimum number of rows and of columns, and minimum length of the sums, for tiles.
 const FEWEST: (u64, u64) = (4, 8);
@@ -54,6 +58,8 @@ struct Contraction {
     inner: u64,
     /// For each fold, the numbers of its left and its right part.
     folds: Vec<[usize; 2]>,
+    /// For each fold, the values between its parts and what it sums, in order; none if that is their product.
+    between: Vec<Vec<Value>>,
     /// Whether each value of the Reduce phase is uniform in a tile.
     uniform: Vec<bool>,
 }
@@ -85,6 +91,9 @@ impl Tile {
         let any_below = |most: u64| contraction.sides.iter().any(|side| side.extent < most);
         let narrow = !target.cpu && contraction.inner > NARROW.1 && any_below(NARROW.0 + 1);
         if any_below(FEWEST.0) || narrow || contraction.inner < FEWEST.1 {
+            return None;
+        }
+        if target.cpu && contraction.between.iter().any(|values| !values.is_empty()) {
             return None;
         }
         let form = if !target.cpu {
@@ -123,11 +132,19 @@ impl Contraction {
         }
         let depends = dependences(nest, reduce);
         let grid = mask(&walks.grid);
-        let factors: Vec<[Value; 2]> = reduce
-            .folds
-            .iter()
-            .map(|f| factors(reduce, &dtypes[0], f.fold, f.value))
-            .collect::<Option<_>>()?;
+        let mut between: Vec<Vec<Value>> = Vec::new();
+        let mut factors: Vec<[Value; 2]> = Vec::new();
+        for fold in &reduce.folds {
+            let product = product(reduce, &dtypes[0], fold).filter(|[left, right]| {
+                let [left, right] = [left, right].map(|&value| depends[value as usize] & grid);
+                left & !right != 0 && right & !left != 0
+            });
+            let pair = product.map(|parts| (parts, Vec::new()));
+            let (parts, values) =
+                pair.or_else(|| function_of_two(reduce, &dtypes[0], &depends, grid, fold))?;
+            factors.push(parts);
+            between.push(values);
+        }
         let first = factors.first()?.map(|value| depends[value as usize] & grid);
         let mut own = [first[0] & !first[1], first[1] & !first[0]];
         if own.contains(&0) {
@@ -161,7 +178,7 @@ impl Contraction {
             walks.grid.iter().filter(|w| (own[0] | own[1]) >> w.axis & 1 == 0).cloned().collect();
         let within = all & !mask(&batch);
         let uniform = depends.iter().map(|d| d & within == 0).collect();
-        Some(Contraction { sides, batch, inner: nest.inner_points(), folds, uniform })
+        Some(Contraction { sides, batch, inner: nest.inner_points(), folds, between, uniform })
     }
 
     /// Swaps rows and columns if there are fewer columns than half the lanes of a vector.
@@ -209,43 +226,6 @@ fn mask(walks: &[Walk]) -> u64 {
     walks.iter().fold(0, |mask, w| mask | 1 << w.axis)
 }
 
-/// The axes that each value of a phase depends on, as bits.
-fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
-    let mut depends: Vec<u64> = Vec::new();
-    for inst in &phase.block.insts {
-        let any = |values: &[Value]| values.iter().fold(0, |bits, &v| bits | depends[v as usize]);
-        depends.push(match inst {
-            Inst::Const(_) | Inst::Folded { .. } => 0,
-            Inst::Axis(axis) => 1 << axis,
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
-            Inst::Op { args, .. } | Inst::Call { args, .. } => any(args),
-            Inst::Load { operand, index } => {
-                let address = Address::new(nest, *operand, index);
-                let moves = (0..nest.axes.len()).filter(|&axis| address.steps[axis] != 0);
-                let dynamic: Vec<Value> = address.dynamic.iter().map(|d| d.0).collect();
-                moves.fold(any(&dynamic), |bits, axis| bits | 1 << axis)
-            }
-        });
-    }
-    depends
-}
-
-/// The two factors of a summed product. Conversions that do not change the register are skipped.
-fn factors(phase: &Phase, dtypes: &[DType], fold: Fold, mut value: Value) -> Option<[Value; 2]> {
-    let register = dtypes[value as usize].register();
-    while let Inst::Cast { value: from, to } = phase.block.insts[value as usize]
-        && to.register() == register
-        && dtypes[from as usize].register() == register
-        && !to.is_half()
-    {
-        value = from;
-    }
-    match &phase.block.insts[value as usize] {
-        Inst::Op { op, args } if *op == ops::MUL && fold == Fold::Sum => Some([args[0], args[1]]),
-        _ => None,
-    }
-}
-
 /// Whether the results are contiguous along the first of two sets of axes; if they are along neither, whether
 /// the last grid loop is in the first set.
 fn columns_first(nest: &Nest, walks: &Walks, points: &[Phase], own: [u64; 2]) -> bool {
@@ -259,25 +239,6 @@ fn columns_first(nest: &Nest, walks: &Walks, points: &[Phase], own: [u64; 2]) ->
     }
     let last = walks.grid.iter().rev().find(|w| (own[0] | own[1]) >> w.axis & 1 != 0);
     votes > 0 || votes == 0 && last.is_some_and(|w| own[0] >> w.axis & 1 != 0)
-}
-
-/// Which values of a phase's block a value is computed from, itself included.
-fn needs(phase: &Phase, value: Value) -> Vec<bool> {
-    let mut needed = vec![false; phase.block.insts.len()];
-    needed[value as usize] = true;
-    for (at, inst) in phase.block.insts.iter().enumerate().rev() {
-        if !needed[at] {
-            continue;
-        }
-        let mut mark = |value: &Value| needed[*value as usize] = true;
-        match inst {
-            Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic.as_ref()).for_each(&mut mark),
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(value),
-            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(&mut mark),
-            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
-        }
-    }
-    needed
 }
 
 impl Printer<'_> {
@@ -299,6 +260,42 @@ impl Printer<'_> {
         }
         let product = expr::op(self.dialect, ops::MUL, dtype, dtype, &[left, right]);
         expr::op(self.dialect, ops::ADD, dtype, dtype, &[sum, &format!("({product})")])
+    }
+
+    /// The statement that adds to a sum what a fold sums of its two parts.
+    fn add_to_sum(&self, c: &Contraction, fold: usize, [left, right, sum]: [&str; 3]) -> String {
+        let [row, column] = c.folds[fold];
+        let (row, column) = (&c.sides[0].parts[row], &c.sides[1].parts[column]);
+        let Some((&last, before)) = c.between[fold].split_last() else {
+            return format!("{sum} = {};", self.multiply_add(row.dtype, [left, right, sum]));
+        };
+        let insts = &self.nest.phases[0].block.insts;
+        let mut names: HashMap<Value, String> =
+            [(row.value, left.into()), (column.value, right.into())].into_iter().collect();
+        let dtype = row.dtype;
+        let args_of = |names: &HashMap<Value, String>, value: Value| match &insts[value as usize] {
+            Inst::Op { op, args } => {
+                (*op, args.iter().map(|arg| names.get(arg).cloned().unwrap_or_default()).collect())
+            }
+            // All values between are ops.
+            _ => (ops::ADD, vec![]),
+        };
+        let text = |op, args: &[String]| {
+            expr::op(self.dialect, op, dtype, dtype, &args.iter().map(String::as_str).collect::<Vec<_>>())
+        };
+        let mut statement = String::from("{ ");
+        for &value in before {
+            let (op, args) = args_of(&names, value);
+            statement += &format!("const {} v{value} = {}; ", dtype.short(), text(op, &args));
+            names.insert(value, format!("v{value}"));
+        }
+        let (op, args): (_, Vec<String>) = args_of(&names, last);
+        let sum_of = match args.as_slice() {
+            [a] if op == ops::SQR => self.multiply_add(dtype, [a, a, sum]),
+            [a, b] if op == ops::MUL => self.multiply_add(dtype, [a, b, sum]),
+            args => format!("{sum} + ({})", text(op, args)),
+        };
+        statement + &format!("{sum} = {sum_of}; }}")
     }
 
     /// Prints the values that are uniform in a tile, and returns their names.

@@ -1,7 +1,7 @@
 //! Nests that are detected as products, and their tiles.
 
 use super::*;
-use crate::nest::{Block, FoldOf, Index, Operand, Store};
+use crate::nest::{Block, Fold, FoldOf, Index, Operand, Store};
 
 fn gpu() -> Target {
     Target {

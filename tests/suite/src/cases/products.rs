@@ -1,7 +1,7 @@
 //! Products of batches and tensors: NumPy's functions, and larger products by libraries, in all layouts.
 
 use super::magnitude;
-use crate::data::random;
+use crate::data::{below, random};
 use crate::golden::Golden;
 use crate::group::Group;
 use crate::tolerance::{Tier, matmul};
@@ -10,7 +10,7 @@ use workalike::prelude::*;
 use workalike::{Error, Result, idx};
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![golden(), batches(), einsums()]
+    vec![golden(), batches(), einsums(), distances()]
 }
 
 /// The function of a golden line.
@@ -174,6 +174,28 @@ fn einsums() -> Result<Group> {
             let bound = einsum(subscripts, list.iter().map(|x| magnitude(x))) * list.len() as f64;
             group.case(format!("{subscripts}_{d}"), einsum(subscripts, list), matmul(terms, dtype, &bound));
         }
+    }
+    Ok(group)
+}
+
+/// Distances of all pairs, of whole numbers: every sum is exact.
+fn distances() -> Result<Group> {
+    let mut group = Group::new("distances");
+    for dtype in [DType::F32, DType::F64] {
+        let d = dtype.short();
+        for (m, n, k) in [(67, 41, 13), (128, 96, 64), (33, 260, 70), (9, 9, 200)] {
+            let x = &group.input(below(9, dtype, &[m, k], 1)?);
+            let y = &group.input(below(9, dtype, &[n, k], 2)?);
+            let away = &(x.expand_dims(1) - y.expand_dims(0));
+            group.exact(format!("squares_{m}_{n}_{k}_{d}"), away.sqr().sum(-1));
+            group.exact(format!("city_{m}_{n}_{k}_{d}"), away.abs().sum(-1));
+            group.exact(format!("largest_{m}_{n}_{k}_{d}"), away.abs().max(-1));
+            group.exact(format!("cubes_{m}_{n}_{k}_{d}"), (away * away * away).sum(-1));
+            group.exact(format!("scaled_{m}_{n}_{k}_{d}"), (away * 0.5).sqr().sum(-1).sqrt());
+        }
+        let x = &group.input(below(9, dtype, &[3, 40, 16], 3)?);
+        let away = x.expand_dims(2) - x.expand_dims(1);
+        group.exact(format!("in_batches_{d}"), away.sqr().sum(-1));
     }
     Ok(group)
 }

@@ -1,0 +1,105 @@
+//! The parts of a summed value: two factors, or two values of which it is a function, each of which depends on
+//! fewer axes than the sum.
+
+use super::super::access::Address;
+use crate::dtype::DType;
+use crate::nest::{Fold, FoldOf, Inst, Nest, Phase, Value};
+use crate::ops;
+use std::collections::BTreeSet;
+
+/// The axes that each value of a phase depends on, as bits.
+pub(super) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
+    let mut depends: Vec<u64> = Vec::new();
+    for inst in &phase.block.insts {
+        let any = |values: &[Value]| values.iter().fold(0, |bits, &v| bits | depends[v as usize]);
+        depends.push(match inst {
+            Inst::Const(_) | Inst::Folded { .. } => 0,
+            Inst::Axis(axis) => 1 << axis,
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => any(args),
+            Inst::Load { operand, index } => {
+                let address = Address::new(nest, *operand, index);
+                let moves = (0..nest.axes.len()).filter(|&axis| address.steps[axis] != 0);
+                let dynamic: Vec<Value> = address.dynamic.iter().map(|d| d.0).collect();
+                moves.fold(any(&dynamic), |bits, axis| bits | 1 << axis)
+            }
+        });
+    }
+    depends
+}
+
+/// The two factors of a summed product. Conversions that do not change the register are skipped.
+pub(super) fn product(phase: &Phase, dtypes: &[DType], fold: &FoldOf) -> Option<[Value; 2]> {
+    let mut value = fold.value;
+    let register = dtypes[value as usize].register();
+    while let Inst::Cast { value: from, to } = phase.block.insts[value as usize]
+        && to.register() == register
+        && dtypes[from as usize].register() == register
+        && !to.is_half()
+    {
+        value = from;
+    }
+    match &phase.block.insts[value as usize] {
+        Inst::Op { op, args } if *op == ops::MUL && fold.fold == Fold::Sum => Some([args[0], args[1]]),
+        _ => None,
+    }
+}
+
+/// Functions that are 0 where all their arguments are. A tile's last round sums zeros beyond the inner points.
+const OF_ZEROS: [ops::ScalarOp; 7] =
+    [ops::ADD, ops::SUB, ops::MUL, ops::SQR, ops::ABS, ops::MAXIMUM, ops::MINIMUM];
+
+/// The two values of which a summed value is a function that is 0 where both are, each of which depends on fewer
+/// axes; and the values between, in order.
+pub(super) fn function_of_two(
+    phase: &Phase,
+    dtypes: &[DType],
+    depends: &[u64],
+    grid: u64,
+    fold: &FoldOf,
+) -> Option<([Value; 2], Vec<Value>)> {
+    let (all, dtype) = (depends[fold.value as usize] & grid, dtypes[fold.value as usize]);
+    if fold.fold != Fold::Sum || !dtype.is_float() || dtype.is_half() {
+        return None;
+    }
+    let (mut parts, mut between) = (BTreeSet::new(), BTreeSet::new());
+    let mut left = vec![fold.value];
+    while let Some(value) = left.pop() {
+        if !between.insert(value) {
+            continue;
+        }
+        let Inst::Op { op, args } = &phase.block.insts[value as usize] else { return None };
+        if !OF_ZEROS.contains(op) {
+            return None;
+        }
+        for &arg in args {
+            let constant = matches!(phase.block.insts[arg as usize], Inst::Const(_));
+            match depends[arg as usize] & grid {
+                _ if dtypes[arg as usize] != dtype || constant => return None,
+                axes if axes == all => left.push(arg),
+                _ => _ = parts.insert(arg),
+            }
+        }
+    }
+    let parts: Vec<Value> = parts.into_iter().collect();
+    Some((parts.try_into().ok()?, between.into_iter().collect()))
+}
+
+/// Which values of a phase's block a value is computed from, itself included.
+pub(super) fn needs(phase: &Phase, value: Value) -> Vec<bool> {
+    let mut needed = vec![false; phase.block.insts.len()];
+    needed[value as usize] = true;
+    for (at, inst) in phase.block.insts.iter().enumerate().rev() {
+        if !needed[at] {
+            continue;
+        }
+        let mut mark = |value: &Value| needed[*value as usize] = true;
+        match inst {
+            Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic.as_ref()).for_each(&mut mark),
+            Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(value),
+            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(&mut mark),
+            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+        }
+    }
+    needed
+}
