@@ -248,8 +248,8 @@ impl Bounding<'_> {
         }
     }
 
-    /// Facts about a choice. If it compares an integer with a constant, the integer is on the right side of it in
-    /// each alternative.
+    /// Facts about a choice. If it compares an integer with a constant, the integer is on the right side of
+    /// it in each alternative.
     fn know_choice(&self, args: &[Value]) -> Known {
         let &[test, yes, no] = args else { return UNKNOWN };
         let of = |value: Value| self.known[value as usize];

@@ -83,8 +83,8 @@ impl Axes {
         found.find(fits).unwrap_or_else(|| ordered(&given))
     }
 
-    /// The product for each position along one of the axes that are summed over, which becomes the first axis of
-    /// the batch.
+    /// The product for each position along one of the axes that are summed over, which becomes the first axis
+    /// of the batch.
     pub(crate) fn sliced(&self, factors: &[View; 2], sum: usize) -> (Axes, [View; 2]) {
         let first = [self.batch + self.left, self.batch].map(|start| start + sum);
         let extent = factors[0].shape[first[0]];

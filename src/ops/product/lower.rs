@@ -76,9 +76,9 @@ impl Lowering<'_> {
         true
     }
 
-    /// The sum of a batch of products, one for each position along one of the axes that are summed over, if the
-    /// library can read those in place but would need copies for a single product, and the copies would move
-    /// more than the batch's results.
+    /// The sum of a batch of products, one for each position along one of the axes that are summed over, if
+    /// the library can read those in place but would need copies for a single product, and the copies would
+    /// move more than the batch's results.
     fn by_slices(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
         let dtype = self.program.buffers[target].dtype;
         let whole = dtype.register() == dtype;
@@ -153,8 +153,8 @@ impl Lowering<'_> {
 
     /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one
     /// factor once: a Nest does that as fast. On a wide device so does a skinny or small product, whose time
-    /// is that of a launch or two, unless its sums are so long that a group of items for each result leaves most
-    /// of the device idle.
+    /// is that of a launch or two, unless its sums are so long that a group of items for each result leaves
+    /// most of the device idle.
     fn pays_by_library(&self, [batch, m, n, k]: [u64; 4]) -> bool {
         if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;

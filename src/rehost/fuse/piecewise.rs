@@ -9,7 +9,7 @@
 //!
 //! An array that has to be stored is then stored by one step, if that is cheaper than a step for each part.
 //!
-//! Halide describes such arrays as functions with a pure definition and updates of parts (Ragan-Kelley et
+//! In Halide such an array is a function with a pure definition and updates of parts (Ragan-Kelley et
 //! al., PLDI 2013).
 
 mod assembly;

@@ -13,8 +13,8 @@ use crate::rehost::dependences::Dependences;
 /// larger array, which is slower.
 const FEW: u64 = 8;
 
-/// Tries every step as such a copy, in order, so that chains of them collapse. Where loads at computed indices
-/// are slow, the inner array may have other readers.
+/// Tries every step as such a copy, in order, so that chains of them collapse. Where loads at computed
+/// indices are slow, the inner array may have other readers.
 pub(super) fn run(program: &mut Program, cost: Cost) {
     if program.buffers.iter().filter(|b| b.mutable && b.role == Role::Temp).count() < 2 {
         return;

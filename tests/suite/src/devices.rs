@@ -1,8 +1,8 @@
 //! The devices of this host.
 //!
-//! Every host has `host` (two threads), `unfused` (the same, without fusion) and `wide` (the host with a GPU's
-//! parallelism, which fusion treats as it treats a GPU). Each device of each OpenCL platform and each CUDA device
-//! follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
+//! Every host has `host` (two threads), `unfused` (the same, without fusion) and `wide` (the host with a
+//! GPU's parallelism, which fusion treats as it treats a GPU). Each device of each OpenCL platform and each
+//! CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
 
 use crate::wide::Wide;
 use std::sync::Arc;

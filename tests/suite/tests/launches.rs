@@ -3,71 +3,96 @@
 // Negative ends count from the end.
 #![allow(clippy::reversed_empty_ranges)]
 
+use workalike::Result;
+use workalike::ops::einsum;
 use workalike::prelude::*;
+use workalike_suite::data::below;
 use workalike_suite::wide::Wide;
 
-/// Kernels and library calls of a call: what copies new values to shared variables, where they cannot be computed
-/// in place, does not count.
-fn steps(f: &Function, args: Args) -> usize {
-    let mut sim = f.optimize(Wide.strict()).unwrap();
-    let plan = sim.plan(args).unwrap();
-    plan.steps.len() - plan.to_string().matches("copy to shared variable").count()
+/// Kernels and library calls of a call: what copies new values to shared variables, where they cannot be
+/// computed in place, does not count.
+fn steps(f: &Function, args: Args) -> Result<usize> {
+    let mut sim = f.optimize(Wide.strict())?;
+    let plan = sim.plan(args)?;
+    Ok(plan.steps.len() - plan.to_string().matches("copy to shared variable").count())
 }
 
 /// Steps of a step of `u` to `next(u)`.
-fn steps_of_update(next: impl Fn(&Variable) -> Variable) -> usize {
-    let u = shared("u", Value::zeros(DType::F32, &[64, 96]).unwrap());
+fn steps_of_update(next: impl Fn(&Variable) -> Variable) -> Result<usize> {
+    let u = shared("u", Value::zeros(DType::F32, &[64, 96])?);
     let none: [&Variable; 0] = [];
-    steps(&function(none).update(&u, next(&u)).compile().unwrap(), args![])
+    steps(&function(none).update(&u, next(&u)).compile()?, args![])
 }
 
 #[test]
-fn a_stencil_is_one_step() {
+fn a_stencil_is_one_step() -> Result<()> {
     let rolled =
         |u: &Variable| u + 0.1 * (u.roll(1, 0) + u.roll(-1, 0) + u.roll(1, 1) + u.roll(-1, 1) - 4.0 * u);
-    assert_eq!(steps_of_update(rolled), 1);
+    assert_eq!(steps_of_update(rolled)?, 1);
     let around = |w: &Variable| {
         let at = |i: usize, j: usize| w.index(idx![i..i + 64, j..j + 96]);
         at(0, 1) + at(2, 1) + at(1, 0) + at(1, 2)
     };
     for mode in [Pad::Wrap, Pad::Edge, Pad::Reflect, Pad::Constant(0.0)] {
-        assert_eq!(steps_of_update(|u| u + 0.1 * around(&u.pad([[1, 1], [1, 1]], mode))), 1, "{mode:?}");
+        assert_eq!(steps_of_update(|u| u + 0.1 * around(&u.pad([[1, 1], [1, 1]], mode)))?, 1, "{mode:?}");
     }
     let inside = |u: &Variable| u.index(idx![1..-1, 1..-1]) + u.index(idx![2.., 1..-1]);
-    assert_eq!(steps_of_update(|u| u.set_index(idx![1..-1, 1..-1], inside(u))), 1);
+    assert_eq!(steps_of_update(|u| u.set_index(idx![1..-1, 1..-1], inside(u)))?, 1);
+    Ok(())
 }
 
 #[test]
-fn a_part_of_a_state_is_written_in_place() {
-    let row = Value::zeros(DType::F32, &[96]).unwrap();
+fn a_part_of_a_state_is_written_in_place() -> Result<()> {
+    let row = Value::zeros(DType::F32, &[96])?;
     type Write = fn(&Variable, &Variable) -> Variable;
     for write in [(|u, r| u.set_index(idx![3], r)) as Write, |u, r| u.inc_index(idx![3], r)] {
-        let u = shared("u", Value::zeros(DType::F32, &[64, 96]).unwrap());
+        let u = shared("u", Value::zeros(DType::F32, &[64, 96])?);
         let r = &vector::<f32>("r");
-        let f = function([r]).update(&u, write(&u, r)).compile().unwrap();
-        let mut sim = f.optimize(Wide.strict()).unwrap();
-        let plan = sim.plan(args![row.clone()]).unwrap();
+        let f = function([r]).update(&u, write(&u, r)).compile()?;
+        let mut sim = f.optimize(Wide.strict())?;
+        let plan = sim.plan(args![row.clone()])?;
         assert_eq!(plan.steps.len(), 1, "{plan}");
         assert!(plan.total.bytes() <= 3 * 4 * 96, "{plan}");
     }
+    Ok(())
 }
 
 #[test]
-fn gradients_of_slices_are_added_up_in_one_step() {
+fn gradients_of_slices_are_added_up_in_one_step() -> Result<()> {
     let x = &matrix::<f32>("x");
     let taps = (0..9).map(|t| (x.index(idx![t / 3..t / 3 + 20, t % 3..t % 3 + 30]) * (t as f32)).tanh());
-    let cost = taps.reduce(|a, b| a + b).unwrap().sum(..);
-    let f = function([x]).output(grad(&cost, [x]).unwrap().remove(0)).compile().unwrap();
-    assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[22, 32]).unwrap()]), 1);
+    let cost = taps.reduce(|a, b| a + b).unwrap_or_else(|| x.clone()).sum(..);
+    let f = function([x]).output(grad(&cost, [x])?.remove(0)).compile()?;
+    assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[22, 32])?])?, 1);
+    Ok(())
 }
 
 #[test]
-fn joined_columns_are_one_step_and_a_product() {
+fn joined_columns_are_one_step_and_a_product() -> Result<()> {
     let x = &matrix::<f32>("x");
     let w = &matrix::<f32>("w");
     let columns = (0..25).map(|k| x.index(idx![k / 5..k / 5 + 20, k % 5..k % 5 + 20]).reshape([400]));
     let product = w.dot(stack(columns, 0));
-    let f = function([x, w]).output(product).compile().unwrap();
-    let zeros = |shape: [usize; 2]| Value::zeros(DType::F32, &shape).unwrap();
-    assert_eq!(steps(&f, args![zeros([24, 24]), zeros([6, 25])]), 2);
+    let f = function([x, w]).output(product).compile()?;
+    let zeros = |shape: [usize; 2]| Value::zeros(DType::F32, &shape);
+    assert_eq!(steps(&f, args![zeros([24, 24])?, zeros([6, 25])?])?, 2);
+    Ok(())
+}
+
+/// Few results of long sums: a batch of products, in place, whose results are summed.
+#[test]
+fn a_product_over_two_axes_is_the_sum_of_slices() -> Result<()> {
+    let fixed = |name: &str, shape: [usize; 3]| tensor::<f64>(name, shape.map(Some).to_vec());
+    let (x, y) = (fixed("x", [240, 20, 576]), fixed("y", [240, 25, 576]));
+    let f = function([&x, &y]).output(einsum("bik,bjk->ij", [&x, &y])).compile()?;
+    let value = |shape: [usize; 3], seed| below(9, DType::F64, &shape, seed);
+    let args = [value([240, 20, 576], 1)?, value([240, 25, 576], 2)?];
+    let args = || args![args[0].clone(), args[1].clone()];
+    let mut wide = f.optimize(Wide.strict())?;
+    let (got, want) = (wide.call(args())?, f.call_reference(args())?);
+    let parts = wide.explain();
+    assert!(parts.contains("matmul float64 240x20x25x576") && parts.contains("sum_of_parts"), "{parts}");
+    assert!(!parts.contains("copy"), "{parts}");
+    assert_eq!(got[0], want[0]);
+    Ok(())
 }

@@ -381,22 +381,6 @@ proptest! {
     }
 }
 
-/// Few results of long sums: a batch of products, in place, whose results are summed.
-#[test]
-fn a_product_over_two_axes_is_the_sum_of_slices() -> workalike::Result<()> {
-    let fixed = |name: &str, shape: [usize; 3]| tensor::<f64>(name, shape.map(Some).to_vec());
-    let (x, y) = (fixed("x", [240, 20, 576]), fixed("y", [240, 25, 576]));
-    let f = function([&x, &y]).output(workalike::ops::einsum("bik,bjk->ij", [&x, &y])).compile()?;
-    let args = || args![counted(&[240, 20, 576]), counted(&[240, 25, 576])];
-    let mut wide = f.optimize(Wide.strict())?;
-    let (got, want) = (wide.call(args())?, f.call_reference(args())?);
-    let parts = wide.explain();
-    assert!(parts.contains("matmul float64 240x20x25x576") && parts.contains("sum_of_parts"), "{parts}");
-    assert!(!parts.contains("copy"), "{parts}");
-    assert_eq!(got[0], want[0]);
-    Ok(())
-}
-
 /// A wide device splits such a product along k, and the sum of the parts is fused with its consumer.
 #[test]
 fn a_deep_product_in_parts_is_the_product() -> workalike::Result<()> {

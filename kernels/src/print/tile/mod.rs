@@ -1,8 +1,8 @@
 //! Nests that are products of matrices, in tiles: each loaded element is used for a whole tile of results.
 //!
 //! A [`Contraction`] is detected in the Nest itself: a Reduce phase that sums products of a part that does
-//! not depend on the column and a part that does not depend on the row. On a GPU it may also sum another function
-//! of the two parts, such as the squares of their differences. The parts may be any scalar
+//! not depend on the column and a part that does not depend on the row. On a GPU it may also sum another
+//! function of the two parts, such as the squares of their differences. The parts may be any scalar
 //! expressions (ops fused into the inputs of the product), and so may the phases after it (the fused
 //! epilogue). `shape` chooses tiles for GPUs, `group` prints them, and `cpu` does both for CPUs.
 //!
@@ -20,7 +20,7 @@ use crate::dtype::DType;
 use crate::nest::{Inst, Nest, Phase, PhaseKind, Value};
 use crate::ops;
 use cpu::Blocks;
-use parts::{dependences, function_of_two, needs, product};
+use parts::{dependences, needs, parts};
 use shape::Shape;
 use std::collections::HashMap;
 
@@ -132,19 +132,8 @@ impl Contraction {
         }
         let depends = dependences(nest, reduce);
         let grid = mask(&walks.grid);
-        let mut between: Vec<Vec<Value>> = Vec::new();
-        let mut factors: Vec<[Value; 2]> = Vec::new();
-        for fold in &reduce.folds {
-            let product = product(reduce, &dtypes[0], fold).filter(|[left, right]| {
-                let [left, right] = [left, right].map(|&value| depends[value as usize] & grid);
-                left & !right != 0 && right & !left != 0
-            });
-            let pair = product.map(|parts| (parts, Vec::new()));
-            let (parts, values) =
-                pair.or_else(|| function_of_two(reduce, &dtypes[0], &depends, grid, fold))?;
-            factors.push(parts);
-            between.push(values);
-        }
+        let (factors, between): (Vec<_>, Vec<_>) =
+            parts(reduce, &dtypes[0], &depends, grid)?.into_iter().unzip();
         let first = factors.first()?.map(|value| depends[value as usize] & grid);
         let mut own = [first[0] & !first[1], first[1] & !first[0]];
         if own.contains(&0) {

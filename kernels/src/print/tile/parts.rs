@@ -1,5 +1,5 @@
-//! The parts of a summed value: two factors, or two values of which it is a function, each of which depends on
-//! fewer axes than the sum.
+//! The parts of a summed value: two factors, or two values of which it is a function, each of which depends
+//! on fewer axes than the sum.
 
 use super::super::access::Address;
 use crate::dtype::DType;
@@ -28,8 +28,24 @@ pub(super) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
     depends
 }
 
+/// The two parts of a fold, and the values between them and what it sums.
+type Parts = ([Value; 2], Vec<Value>);
+
+/// The two parts of each fold, and the values between them and what it sums: none if that is their product.
+pub(super) fn parts(phase: &Phase, dtypes: &[DType], depends: &[u64], grid: u64) -> Option<Vec<Parts>> {
+    let apart = |values: &[Value; 2]| {
+        let [left, right] = values.map(|value| depends[value as usize] & grid);
+        left & !right != 0 && right & !left != 0
+    };
+    let of = |fold| {
+        let product = product(phase, dtypes, fold).filter(apart).map(|parts| (parts, Vec::new()));
+        product.or_else(|| function_of_two(phase, dtypes, depends, grid, fold))
+    };
+    phase.folds.iter().map(of).collect()
+}
+
 /// The two factors of a summed product. Conversions that do not change the register are skipped.
-pub(super) fn product(phase: &Phase, dtypes: &[DType], fold: &FoldOf) -> Option<[Value; 2]> {
+fn product(phase: &Phase, dtypes: &[DType], fold: &FoldOf) -> Option<[Value; 2]> {
     let mut value = fold.value;
     let register = dtypes[value as usize].register();
     while let Inst::Cast { value: from, to } = phase.block.insts[value as usize]
@@ -45,19 +61,20 @@ pub(super) fn product(phase: &Phase, dtypes: &[DType], fold: &FoldOf) -> Option<
     }
 }
 
-/// Functions that are 0 where all their arguments are. A tile's last round sums zeros beyond the inner points.
+/// Functions that are 0 where all their arguments are. A tile's last round sums zeros beyond the inner
+/// points.
 const OF_ZEROS: [ops::ScalarOp; 7] =
     [ops::ADD, ops::SUB, ops::MUL, ops::SQR, ops::ABS, ops::MAXIMUM, ops::MINIMUM];
 
-/// The two values of which a summed value is a function that is 0 where both are, each of which depends on fewer
-/// axes; and the values between, in order.
-pub(super) fn function_of_two(
+/// The two values of which a summed value is a function that is 0 where both are, each of which depends on
+/// fewer axes; and the values between, in order.
+fn function_of_two(
     phase: &Phase,
     dtypes: &[DType],
     depends: &[u64],
     grid: u64,
     fold: &FoldOf,
-) -> Option<([Value; 2], Vec<Value>)> {
+) -> Option<Parts> {
     let (all, dtype) = (depends[fold.value as usize] & grid, dtypes[fold.value as usize]);
     if fold.fold != Fold::Sum || !dtype.is_float() || dtype.is_half() {
         return None;

@@ -118,13 +118,16 @@ fn rows_and_columns_are_seen() {
     let Inst::Load { index, .. } = &mut both.phases[0].block.insts[1] else { panic!() };
     index[0] = Index { offset: 0, terms: vec![(0, 1), (2, 1)], dynamic: None };
     assert_eq!(sizes(&both), None);
-    // No sum of products.
+    // No sum.
     let mut largest = product([30, 20, 10], [false; 2]);
     largest.phases[0].folds[0].fold = Fold::Max;
     assert_eq!(sizes(&largest), None);
-    let mut sum = product([30, 20, 10], [false; 2]);
-    sum.phases[0].block.insts[2] = Inst::Op { op: ops::ADD, args: vec![0, 1] };
-    assert_eq!(sizes(&sum), None);
+    // Another function of the factors, if it is 0 of zeros.
+    for (op, found) in [(ops::SUB, Some(([30, 20], 10, [true, false]))), (ops::DIV, None)] {
+        let mut other = product([30, 20, 10], [false; 2]);
+        other.phases[0].block.insts[2] = Inst::Op { op, args: vec![0, 1] };
+        assert_eq!(sizes(&other), found);
+    }
     // An operand that is read is also written.
     let mut written = product([30, 20, 10], [false; 2]);
     written.operands[0].written = true;

@@ -2,7 +2,9 @@
 
 use super::super::edit::adopt;
 use super::super::touches_mutable;
-use super::{BufferId, Cost, Dependences, Index, Inst, Nest, Operand, Program, Role, Step, evaluation};
+use super::{
+    BufferId, Cost, Dependences, Index, Inst, Nest, Operand, Phase, Program, Role, Step, evaluation,
+};
 use crate::dtype::DType;
 use crate::kernels::nest::{Mode, Value};
 use crate::kernels::ops::WHERE;
@@ -143,19 +145,8 @@ impl<'p> Part<'p> {
             let operand = &nest.operands[operand];
             (&operand.shape, &operand.strides, operand.dtype) == (&whole.shape, &whole.strides, whole.dtype)
         };
-        let mut continues = false;
-        for inst in &phase.block.insts {
-            match inst {
-                Inst::Load { operand, index } if buffers[*operand] == buffer => {
-                    if !is_whole(*operand) || *index != store.index {
-                        return None;
-                    }
-                    continues = true;
-                }
-                Inst::Position { mode: Mode::Report { .. }, .. } => return None,
-                _ => {}
-            }
-        }
+        let own = |index: &[Index], operand| is_whole(operand) && *index == store.index;
+        let continues = continues(phase, |operand| buffers[operand] == buffer, own)?;
         let (mut low, mut high) = (Vec::new(), Vec::new());
         let mut dimensions = vec![None; nest.axes.len()];
         for (d, index) in store.index.iter().enumerate() {
@@ -200,4 +191,27 @@ impl<'p> Part<'p> {
             _ => None,
         }
     }
+}
+
+/// Whether a phase loads what `is_array` names. `None` if it does at another index than its `own`, or
+/// reports.
+fn continues(
+    phase: &Phase,
+    is_array: impl Fn(usize) -> bool,
+    own: impl Fn(&[Index], usize) -> bool,
+) -> Option<bool> {
+    let mut continues = false;
+    for inst in &phase.block.insts {
+        match inst {
+            Inst::Load { operand, index } if is_array(*operand) => {
+                if !own(index, *operand) {
+                    return None;
+                }
+                continues = true;
+            }
+            Inst::Position { mode: Mode::Report { .. }, .. } => return None,
+            _ => {}
+        }
+    }
+    Some(continues)
 }

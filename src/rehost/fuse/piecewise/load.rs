@@ -178,8 +178,8 @@ impl<'c> Choice<'c> {
         Some(writer.push(Inst::Load { operand, index }))
     }
 
-    /// The index along dimension `d` of the source, if the parts are slices of one position whose indices differ
-    /// by regular offsets: those of the windows of a convolution, for example.
+    /// The index along dimension `d` of the source, if the parts are slices of one position whose indices
+    /// differ by regular offsets: those of the windows of a convolution, for example.
     fn regular_index(
         &self,
         assembly: &Assembly<'_>,
