@@ -76,7 +76,7 @@ pub fn products(large: bool) -> Vec<Case> {
 fn fused() -> Vec<Case> {
     let mut cases =
         vec![layer(DType::F32), layer(DType::F16), layer(DType::BF16), descent(), two_sums(), batched()];
-    cases.extend([windows(), gathered(), conditional(), results_in_columns()]);
+    cases.extend([windows(), gathered(), conditional(), results_in_columns(), same_for_all_rows()]);
     for size in [[67, 41, 13], [33, 50, 70], [130, 70, 20], [5, 6, 1]] {
         cases.push(distances(DType::F32, size));
     }
@@ -200,6 +200,31 @@ fn two_sums() -> Case {
             let (a, b) = (p.folded(0, 0), p.folded(0, 1));
             p.store(3, &[0, 1], a);
             p.store(4, &[0, 1], b);
+        })
+        .done()
+}
+
+/// A product, and beside it one whose left factor is the same for all rows.
+fn same_for_all_rows() -> Case {
+    let (m, n, k) = (19, 40, 90);
+    Builder::new("same for all rows", &[m, n, k], 2)
+        .input(DType::F32, &[m, k])
+        .input(DType::F32, &[k, n])
+        .input(DType::F32, &[k])
+        .output(DType::F32, &[m, n])
+        .output(DType::F32, &[m, n])
+        .phase(Reduce, |p| {
+            let (x, w, u) = (p.load(0, &[0, 2]), p.load(1, &[2, 1]), p.load(2, &[2]));
+            for left in [x, u] {
+                let v = p.op(ops::MUL, &[left, w]);
+                p.fold(Fold::Sum, v);
+            }
+        })
+        .phase(Point, |p| {
+            for fold in 0..2 {
+                let v = p.folded(0, fold);
+                p.store(3 + fold, &[0, 1], v);
+            }
         })
         .done()
 }

@@ -1,6 +1,6 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
-use super::factors::Axes;
+use super::factors::{Axes, Call};
 use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::nest::{Fold, PhaseKind};
@@ -46,11 +46,13 @@ impl Lowering<'_> {
 
     /// Whether the device's library takes it.
     fn by_library(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
-        let dtype = self.program.buffers[target].dtype;
         let Some(call) = axes.call(factors) else { return false };
-        if !self.pays_by_library(call.extents) {
-            return false;
-        }
+        self.pays_by_library(call.extents) && self.call_library(&call, factors, target)
+    }
+
+    /// Appends a call of the device's library, if it takes it.
+    fn call_library(&mut self, call: &Call, factors: &[View; 2], target: BufferId) -> bool {
+        let dtype = self.program.buffers[target].dtype;
         let [batch, m, n, k] = call.extents;
         let [a, b] = [0, 1].map(|side| call.steps(side));
         let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast };
@@ -89,42 +91,22 @@ impl Lowering<'_> {
         if call.copied() == 0 || !self.pays_by_library(call.extents) {
             return false;
         }
-        let in_place = |&sum: &usize| {
-            let (axes, [a, b]) = axes.sliced(factors, sum);
-            axes.call(&[a, b]).is_some_and(|call| call.copied() == 0)
+        let in_place = |sum: usize| {
+            let (axes, factors) = axes.sliced(factors, sum);
+            let call = axes.call(&factors).filter(|call| call.copied() == 0)?;
+            Some((axes, factors, call))
         };
-        let Some(sum) = (0..axes.contracted).find(in_place) else { return false };
-        let (axes, factors) = axes.sliced(factors, sum);
+        let Some((axes, factors, slices)) = (0..axes.contracted).find_map(in_place) else { return false };
         let results = axes.shape.iter().try_fold(1u64, |all, &e| all.checked_mul(e));
         if results.is_none_or(|results| results > call.copied()) {
             return false;
         }
         let sums = self.temp(dtype, &axes.shape);
-        let Some((product, inputs)) = self.library_product(&axes, &factors, dtype) else { return false };
-        if self.library_into(product, inputs, vec![sums]).is_none() {
+        if !self.call_library(&slices, &factors, sums) {
             return false;
         }
         self.sum_of_parts(sums, &axes.shape, target);
         true
-    }
-
-    /// A product as a call of the device's library that reads its factors in place.
-    fn library_product(
-        &self,
-        axes: &Axes,
-        factors: &[View; 2],
-        dtype: DType,
-    ) -> Option<(Matmul, Vec<(BufferId, u64)>)> {
-        let call = axes.call(factors)?;
-        let [batch, m, n, k] = call.extents;
-        let [a, b] = [0, 1].map(|side| call.steps(side));
-        let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast };
-        let inputs = factors.iter().zip(&call.factors).map(|(view, factor)| match factor {
-            Ok((offset, _)) => Some((view.buffer, *offset)),
-            Err(_) => None,
-        });
-        let inputs = inputs.collect::<Option<Vec<_>>>()?;
-        self.abilities.has(&product).then_some((product, inputs))
     }
 
     fn by_nest(&mut self, axes: &Axes, [a, b]: &[View; 2], target: BufferId) {

@@ -3,7 +3,7 @@
 use super::is_nothing;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, PhaseKind, Store, Value};
+use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops;
 use crate::lower::program::{BufferId, Program, Role, Step};
 pub(super) use crate::lower::tidy::{rename, tidy};
@@ -171,6 +171,33 @@ impl Writer {
     }
 }
 
+/// A phase with each load replaced by the value that `replace` computes, unless that is `None`; an outer
+/// `None` if one cannot be replaced. `replace` is given the writer, the operand and index of the load, and the
+/// new number of each old value.
+pub(super) fn replace_loads(
+    phase: &Phase,
+    operands: usize,
+    mut replace: impl FnMut(&mut Writer, usize, &[Index], &[Value]) -> Option<Option<Value>>,
+) -> Option<Phase> {
+    let same: Vec<usize> = (0..operands).collect();
+    let mut writer = Writer::new(phase.kind);
+    let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
+    for inst in &phase.block.insts {
+        let replaced = match inst {
+            Inst::Load { operand, index } => replace(&mut writer, *operand, index, &values)?,
+            _ => None,
+        };
+        values.push(replaced.unwrap_or_else(|| writer.copy(inst, None, &same, &values)));
+    }
+    let stores = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+    let mut folds = phase.folds.clone();
+    for fold in &mut folds {
+        fold.value = values[fold.value as usize];
+        fold.index = fold.index.map(|i| values[i as usize]);
+    }
+    Some(Phase { kind: phase.kind, block: writer.block, folds, stores })
+}
+
 /// The static part of an index over old axes, rewritten to new axes: `coordinates` gives the position of each
 /// old axis.
 pub(super) fn over(index: &Index, coordinates: &[Index]) -> Index {
@@ -273,7 +300,7 @@ pub(super) fn drop_unread_stores(program: &mut Program) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::nest::{Mode, Phase};
+    use crate::kernels::nest::Mode;
 
     #[test]
     fn copies_keep_index_modes() {

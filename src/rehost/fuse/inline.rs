@@ -324,31 +324,18 @@ impl Replacement<'_> {
         at: usize,
         buffer: BufferId,
     ) -> Option<Phase> {
-        let phase = &nest.phases[at];
-        let same: Vec<usize> = (0..nest.operands.len()).collect();
-        let mut writer = Writer::new(phase.kind);
-        let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
         let mut reports: Vec<Store> = Vec::new();
-        for inst in &phase.block.insts {
-            let value = match inst {
-                Inst::Load { operand, index } if buffers[*operand] == buffer => {
-                    let index = writer.indices(index, None, &values);
-                    let axes = coordinates(&nest.operands[*operand].shape, &index, &self.source.axes)?;
-                    self.compute(&mut writer, &axes, &mut reports)
-                }
-                _ => writer.copy(inst, None, &same, &values),
-            };
-            values.push(value);
-        }
-        let mut stores: Vec<Store> =
-            phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
-        stores.extend(reports);
-        let mut folds = phase.folds.clone();
-        for fold in &mut folds {
-            fold.value = values[fold.value as usize];
-            fold.index = fold.index.map(|i| values[i as usize]);
-        }
-        Some(Phase { kind: phase.kind, block: writer.block, folds, stores })
+        let replace = |writer: &mut Writer, operand: usize, index: &[Index], values: &[Value]| {
+            if buffers[operand] != buffer {
+                return Some(None);
+            }
+            let index = writer.indices(index, None, values);
+            let axes = coordinates(&nest.operands[operand].shape, &index, &self.source.axes)?;
+            Some(Some(self.compute(writer, &axes, &mut reports)))
+        };
+        let mut phase = edit::replace_loads(&nest.phases[at], nest.operands.len(), replace)?;
+        phase.stores.extend(reports);
+        Some(phase)
     }
 
     /// Computes the producer's result with its axes at `axes`, and adds its reports.

@@ -15,8 +15,8 @@
 mod assembly;
 mod load;
 
-use super::edit::{Writer, tidy};
-use super::limits::fits;
+use super::edit::{Writer, replace_loads, tidy};
+use super::limits::{MAX_NARROW_INSTS, fits};
 use super::{Cost, evaluation, evaluations, nothing, same_device};
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -24,6 +24,9 @@ use crate::rehost::dependences::Dependences;
 use crate::rehost::inplace::is_legal;
 use assembly::Assembly;
 use load::Choice;
+
+/// Instructions of all loads of an array by parts, counted before equal ones become one: more are not tried.
+const MOST_INSTS: usize = 4 * MAX_NARROW_INSTS;
 
 /// Tries every array that is assembled, in the order in which they are complete. Returns whether it changed
 /// anything.
@@ -64,7 +67,7 @@ fn loads_by_parts(
         return None;
     }
     let assembly = Assembly::of(program, uses, buffer)?;
-    let (mut by_parts, mut whole) = (0.0, assembly.stored(cost));
+    let (mut by_parts, mut whole, mut insts) = (0.0, assembly.stored(cost), 0usize);
     for &reader in &readers {
         let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
         if !same_device(program, &program.steps[*writers.first()?], &program.steps[reader]) {
@@ -75,10 +78,11 @@ fn loads_by_parts(
             let choice = Choice::of(&assembly, assembly.reads(&nest.operands[operand], index)?, axes)?;
             let times = evaluations(nest, phase.kind);
             by_parts += times * choice.cost(&assembly, cost);
+            insts = insts.saturating_add(choice.size(&assembly));
             whole += times * assembly.dtype.size() as f64;
         }
     }
-    if by_parts > whole {
+    if by_parts > whole || insts > MOST_INSTS {
         return None;
     }
     let mut steps: Vec<(usize, Step)> = writers.iter().map(|&at| (at, nothing())).collect();
@@ -157,29 +161,17 @@ fn points_of<'n>(nest: &'n Nest, phase: &Phase) -> &'n [u64] {
 /// A reader with all loads of the array replaced.
 fn substituted(assembly: &Assembly<'_>, mut nest: Nest, mut buffers: Vec<BufferId>) -> Option<Step> {
     let operands = assembly.adopt(&mut nest, &mut buffers);
-    let same: Vec<usize> = (0..nest.operands.len()).collect();
     for at in 0..nest.phases.len() {
         let phase = &nest.phases[at];
         let axes = points_of(&nest, phase);
-        let mut writer = Writer::new(phase.kind);
-        let mut values = Vec::with_capacity(phase.block.insts.len());
-        for inst in &phase.block.insts {
-            values.push(match inst {
-                Inst::Load { operand, index } if buffers[*operand] == assembly.buffer => {
-                    let seen = &nest.operands[*operand];
-                    let index = writer.indices(assembly.reads(seen, index)?, None, &values);
-                    Choice::of(assembly, &index, axes)?.compute(assembly, &mut writer, &operands)?
-                }
-                _ => writer.copy(inst, None, &same, &values),
-            });
-        }
-        let stores = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
-        let mut folds = phase.folds.clone();
-        for fold in &mut folds {
-            fold.value = values[fold.value as usize];
-            fold.index = fold.index.map(|i| values[i as usize]);
-        }
-        nest.phases[at] = Phase { kind: phase.kind, block: writer.block, folds, stores };
+        nest.phases[at] = replace_loads(phase, nest.operands.len(), |writer, operand, index, values| {
+            if buffers[operand] != assembly.buffer {
+                return Some(None);
+            }
+            let index = assembly.reads(&nest.operands[operand], index)?;
+            let index = writer.indices(index, None, values);
+            Choice::of(assembly, &index, axes)?.compute(assembly, writer, &operands).map(Some)
+        })?;
     }
     tidy(&mut nest, &mut buffers);
     fits(&mut nest, usize::MAX).then_some(Step::Nest { nest, buffers })

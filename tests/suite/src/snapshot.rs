@@ -3,6 +3,8 @@
 //! `tests/snapshots.rs` compares the output with the files in `tests/snapshots/` of the repository: OpenCL C,
 //! CUDA C++ and the fused Programs. `BLESS=1` rewrites them.
 
+mod fusion;
+
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -199,16 +201,6 @@ fn zeros(dtype: DType, shape: &[usize]) -> Result<Value> {
     Value::zeros(dtype, shape)
 }
 
-/// How often the iterates of Mandelbrot's map stay small.
-fn escapes(x: &Variable, iterations: usize) -> Variable {
-    let [mut a, mut b, mut count] = [x.clone(), x * 0.5, zeros_like(x)];
-    for _ in 0..iterations {
-        (a, b) = (&a * &a - &b * &b + x, 2.0 * &a * &b + x);
-        count = count + (&a * &a + &b * &b).less(4.0);
-    }
-    count
-}
-
 /// The examples.
 ///
 /// # Errors
@@ -242,26 +234,8 @@ pub fn examples() -> Result<Vec<Example>> {
     let (cells, slopes) = (named("cell")?, named("slope")?);
     let data = shared("data", rows(1797, 64)?);
     let counts = shared("counts", zeros(DType::U64, &[100])?);
-    Ok(vec![
-        Example::new(
-            "recurrence",
-            function([&x]).output(escapes(&x, 40)).compile(),
-            args![rows(2048, 2048)?],
-        )?,
-        Example::new(
-            "assembly",
-            function([&x])
-                .output(&x + (x.roll(1, 0) + x.roll(-1, 1)) * 0.5)
-                .output(stack((0..9).map(|k| x.index(idx![k / 3..k / 3 + 62, k % 3..k % 3 + 62])), 0))
-                .output(&x + x.set_index(idx![1..5, ..], x.index(idx![2..6, ..])).tanh())
-                .compile(),
-            args![rows(64, 64)?],
-        )?,
-        Example::new(
-            "distances",
-            function([&x]).output((x.expand_dims(1) - x.expand_dims(0)).sqr().sum(-1).sqrt()).compile(),
-            args![rows(150, 37)?],
-        )?,
+    let mut examples = fusion::examples()?;
+    examples.extend([
         Example::new(
             "broadcast",
             function([&x, &row]).output((&x * 2.0 + &row).tanh()).output((&x - &row).maximum(0.0)).compile(),
@@ -399,5 +373,6 @@ pub fn examples() -> Result<Vec<Example>> {
                 .compile(),
             args![rows(128, 64)?, labels(128)?],
         )?,
-    ])
+    ]);
+    Ok(examples)
 }

@@ -38,8 +38,12 @@ pub(super) fn parts(phase: &Phase, dtypes: &[DType], depends: &[u64], grid: u64)
         left & !right != 0 && right & !left != 0
     };
     let of = |fold| {
-        let product = product(phase, dtypes, fold).filter(apart).map(|parts| (parts, Vec::new()));
-        product.or_else(|| function_of_two(phase, dtypes, depends, grid, fold))
+        let product = product(phase, dtypes, fold);
+        let plain = |parts| (parts, Vec::new());
+        let apart = product.filter(apart).map(plain);
+        let function = || function_of_two(phase, dtypes, depends, grid, fold);
+        // Beside other folds, a factor may be the same for all rows or columns.
+        apart.or_else(function).or_else(|| product.map(plain))
     };
     phase.folds.iter().map(of).collect()
 }

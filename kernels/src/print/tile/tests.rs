@@ -128,6 +128,12 @@ fn rows_and_columns_are_seen() {
         other.phases[0].block.insts[2] = Inst::Op { op, args: vec![0, 1] };
         assert_eq!(sizes(&other), found);
     }
+    // Beside a product, one whose left factor is the same for all rows.
+    let mut beside = product([30, 20, 10], [false; 2]);
+    let row = Inst::Load { operand: 0, index: vec![Index::constant(0), Index::axis(2)] };
+    beside.phases[0].block.insts.extend([row, Inst::Op { op: ops::MUL, args: vec![3, 1] }]);
+    beside.phases[0].folds.push(FoldOf { fold: Fold::Sum, value: 4, index: None });
+    assert_eq!(sizes(&beside), Some(([30, 20], 10, [true, false])));
     // An operand that is read is also written.
     let mut written = product([30, 20, 10], [false; 2]);
     written.operands[0].written = true;

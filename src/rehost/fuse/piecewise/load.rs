@@ -35,7 +35,7 @@ impl Candidate {
 }
 
 /// The least and greatest position of a load along a dimension of this extent, over these axes.
-pub(super) fn range(index: &Index, extent: u64, axes: &[u64]) -> (i64, i64) {
+fn range(index: &Index, extent: u64, axes: &[u64]) -> (i64, i64) {
     if index.dynamic.is_some() {
         return (0, extent as i64 - 1);
     }
@@ -91,6 +91,12 @@ impl<'c> Choice<'c> {
             share.min(1.0) * bytes + flops * cost.flop + gathers
         };
         self.candidates.iter().map(of).sum()
+    }
+
+    /// About how many instructions the choice takes.
+    pub(super) fn size(&self, assembly: &Assembly<'_>) -> usize {
+        let tests = |c: &Candidate| 4 * (c.before.len() + c.after.len()) + 1;
+        self.candidates.iter().map(|c| tests(c) + assembly.parts[c.part].insts().len()).sum()
     }
 
     /// The candidates' loads if all are copies from one array of one layout.
