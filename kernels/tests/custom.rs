@@ -9,12 +9,20 @@ use workalike_kernels::custom::{
 };
 use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
-use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
 use workalike_kernels::{DType, Scalar};
 
 fn target(dialect: Dialect) -> Target {
-    Target { dialect, max_group: 256, local_memory: 48 << 10, lanes: 1 << 16, cpu: false, fast: false }
+    Target {
+        dialect,
+        max_group: 256,
+        local_memory: 48 << 10,
+        lanes: 1 << 16,
+        cpu: false,
+        fast: false,
+        sizes: ForSizes::One,
+    }
 }
 
 fn array(dtype: DType, written: bool) -> ParamKind {

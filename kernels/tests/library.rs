@@ -6,11 +6,19 @@ use workalike_kernels::DType;
 use workalike_kernels::library::{Cumulate, LibraryOp, Scatter, Sorting};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::print::library::{ALIGNMENT, LaunchArg};
-use workalike_kernels::print::{Dialect, Target};
+use workalike_kernels::print::{Dialect, ForSizes, Target};
 
 /// A device of many lanes.
 fn target(dialect: Dialect) -> Target {
-    Target { dialect, max_group: 1024, local_memory: 48 << 10, lanes: 200_000, cpu: false, fast: false }
+    Target {
+        dialect,
+        max_group: 1024,
+        local_memory: 48 << 10,
+        lanes: 200_000,
+        cpu: false,
+        fast: false,
+        sizes: ForSizes::One,
+    }
 }
 
 fn sorting(dtype: DType, shape: [u64; 3], values: bool, indices: bool) -> Sorting {

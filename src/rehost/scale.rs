@@ -136,6 +136,7 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
                 lanes: 1 << 16,
                 cpu: false,
                 fast: false,
+                sizes: Default::default(),
             };
             clock.time(phase, || print(&nests, &target));
         }

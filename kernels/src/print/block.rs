@@ -31,7 +31,8 @@ impl Printer<'_> {
             }
             let text = match inst {
                 Inst::Const(scalar) => {
-                    names[at] = expr::literal(self.dialect, *scalar);
+                    let argument = self.constant_at(phase, at, *scalar);
+                    names[at] = argument.unwrap_or_else(|| expr::literal(self.dialect, *scalar));
                     continue;
                 }
                 Inst::Axis(axis) => {
@@ -52,7 +53,7 @@ impl Printer<'_> {
                     self.dialect.load(dtype, &self.elements(dtype, &format!("x{at}")), "l")
                 }
                 Inst::Load { operand, index } => {
-                    let index = self.address(&Address::new(nest, *operand, index), names);
+                    let index = self.address(*operand, &Address::new(nest, *operand, index), names);
                     self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &index)
                 }
                 Inst::Cast { to, value } => expr::cast(dtypes[*value as usize], *to, &names[*value as usize]),
@@ -120,7 +121,7 @@ impl Printer<'_> {
                 self.line(&self.dialect.store(dtype, &vector, "l", value));
                 continue;
             }
-            let index = self.address(&Address::new(nest, store.operand, &store.index), names);
+            let index = self.address(store.operand, &Address::new(nest, store.operand, &store.index), names);
             let pointer = format!("b{}", store.operand);
             let text = match store.add {
                 false => self.dialect.store(dtype, &pointer, &index, value),
@@ -133,22 +134,25 @@ impl Printer<'_> {
         }
     }
 
-    pub(super) fn address(&self, address: &Address, names: &[String]) -> String {
-        let times = |factor: String, step: i64| match step {
+    /// The linear index of an element of an operand.
+    pub(super) fn address(&self, operand: usize, address: &Address, names: &[String]) -> String {
+        let times = |factor: String, step: i64, along: &str| match step {
             1 => factor,
-            _ => format!("{factor} * {step}"),
+            _ => format!("{factor} * {}", self.index_at(&format!("step of {operand} along {along}"), step)),
         };
         let mut terms = Vec::new();
         for walk in self.walks.grid.iter().chain(&self.walks.inner) {
             if address.steps[walk.axis] != 0 {
-                terms.push(times(self.position(walk.axis), address.steps[walk.axis]));
+                let along = walk.axis.to_string();
+                terms.push(times(self.position(walk.axis), address.steps[walk.axis], &along));
             }
         }
         for &(value, step) in &address.dynamic {
-            terms.push(times(format!("({}){}", self.index, names[value as usize]), step));
+            let along = format!("value {value}");
+            terms.push(times(format!("({}){}", self.index, names[value as usize]), step, &along));
         }
         if address.base != 0 || terms.is_empty() {
-            terms.push(address.base.to_string());
+            terms.push(self.index_at(&format!("base of {operand}"), address.base));
         }
         terms.join(" + ")
     }

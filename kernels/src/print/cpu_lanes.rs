@@ -65,11 +65,17 @@ impl Printer<'_> {
             self.open_walk(walk);
         }
         let (index, axis, rest) = (self.index, last.axis, last.extent % u64::from(width));
-        let whole = last.extent - rest;
+        let whole = self.index_at("whole rounds", last.extent - rest);
         self.open(&format!("for ({index} c{axis} = 0; c{axis} < {whole}; c{axis} += {width})"));
         self.point_in_lanes(phase, axis, &width.to_string(), count);
         self.close();
-        if rest > 0 {
+        if self.any_size {
+            // One by one: PoCL's compiler gets a loop over some of the lanes wrong.
+            let extent = self.index_at(&format!("extent of {axis}"), last.extent);
+            self.open(&format!("for ({index} c{axis} = {whole}; c{axis} < {extent}; ++c{axis})"));
+            self.point_in_lanes(phase, axis, "1", count);
+            self.close();
+        } else if rest > 0 {
             self.open("");
             self.line(&format!("const {index} c{axis} = {whole};"));
             self.point_in_lanes(phase, axis, &rest.to_string(), count);
@@ -87,11 +93,12 @@ impl Printer<'_> {
     /// All phases of a tile of grid points: neighbours along the last grid walk, `row`, in which `tile` is
     /// the tile's number.
     pub(super) fn phases_tiled(&mut self, row: &Walk, tile: &str, width: u32) {
-        let (index, axis, extent) = (self.index, row.axis, row.extent);
+        let (index, axis) = (self.index, row.axis);
         self.line(&format!("const {index} c{axis} = ({index}){tile} * {width};"));
-        let lanes = if extent % u64::from(width) == 0 {
+        let lanes = if row.extent.is_multiple_of(width.into()) && !self.sizes.are_arguments() {
             width.to_string()
         } else {
+            let extent = self.index_at(&format!("extent of {axis}"), row.extent);
             self.line(&format!(
                 "const {index} n = {extent} - c{axis} < {width} ? {extent} - c{axis} : {width};"
             ));

@@ -55,6 +55,8 @@ impl Printer<'_> {
     /// Number of levels of partial sums of a fold, if an item folds `count` values.
     fn levels(&self, fold: &FoldOf, dtype: DType, count: u64) -> usize {
         match fold.fold {
+            // The count may be any.
+            Fold::Sum if dtype.is_float() && self.any_size => 3,
             Fold::Sum if dtype.is_float() => 1 + usize::from(count > RUN) + usize::from(count > RUN * RUN),
             _ => 1,
         }

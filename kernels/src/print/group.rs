@@ -13,10 +13,11 @@ impl Printer<'_> {
     /// Prints a whole kernel.
     pub(super) fn group(&mut self, of: Group) {
         let Group { groups, points, items, across, .. } = of;
+        let any_size = self.sizes.are_arguments();
         let all = self.nest.grid_points();
         let at_once = groups * u64::from(points);
         let step = if across { points } else { 1 };
-        let team = Team { group: points * items, items, step, again: at_once < all };
+        let team = Team { group: points * items, items, step, again: at_once < all || any_size };
         self.group_memory(team);
         self.line(&format!("const u32 t = {};", self.dialect.item_index("u32")));
         self.line(&match (points, across) {
@@ -31,7 +32,7 @@ impl Printer<'_> {
         }
         let base = if points == 1 { "p" } else { "p0" };
         if team.again {
-            let (all, step) = (self.number(all), self.number(at_once));
+            let (all, step) = (self.count_at("points", all), self.count_at("points at once", at_once));
             self.open(&format!("for ({count} {base} = {first}; {base} < {all}; {base} += {step})"));
         } else {
             self.open("");
@@ -115,6 +116,13 @@ impl Printer<'_> {
     fn rounds_of_packs(&mut self, phase: usize, names: &[String], of: Group, rounds: u64) {
         let Group { items, width, .. } = of;
         let packs = self.nest.inner_points() / u64::from(width);
+        if self.sizes.are_arguments() {
+            let (count, packs) = (self.count, self.count_at("inner points", packs));
+            self.open(&format!("for ({count} r = y; r < {packs}; r += {})", self.number(items.into())));
+            self.round(phase, names, "r", "0", width, rounds);
+            self.close();
+            return;
+        }
         let (whole, partial) = (packs / u64::from(items), packs % u64::from(items));
         let step = self.number(items.into());
         if whole > 1 {

@@ -4,10 +4,11 @@ use super::access::{Walk, Walks};
 use super::cpu_lanes::Side;
 use super::register_cache::Kept;
 use super::schedule::{Lanes, Schedule};
+use super::sizes::Sizes;
 use super::tile::Tile;
 use super::transpose_tile::TransposeTile;
 use super::vectorize::Pack;
-use super::{Dialect, Entry, Target, folds};
+use super::{Dialect, Entry, ForSizes, Target, folds};
 use crate::bounds::explicit_bounds;
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
@@ -36,9 +37,16 @@ pub(super) struct Printer<'a> {
     pub(super) count: &'static str,
     /// The suffix of its literals.
     suffix: String,
+    /// Loops are those of a kernel for any size.
+    pub(super) any_size: bool,
+    /// Extents, strides and offsets.
+    pub(super) sizes: Sizes,
     text: String,
     indent: usize,
 }
+
+/// Maximum size of a kernel's arguments in bytes: every OpenCL device takes them.
+const ARGUMENTS: usize = 1024;
 
 /// Prints a kernel.
 pub(super) fn kernel(
@@ -48,19 +56,64 @@ pub(super) fn kernel(
     text: &mut String,
 ) -> Result<Entry, VerifyError> {
     let nest = &*explicit_bounds(nest);
+    let before = text.len();
+    let entry = print(nest, name, target, text)?;
+    let sizes = entry.sizes.iter().map(|size| size.dtype().size());
+    if target.sizes == ForSizes::Any && 16 * nest.operands.len() + sizes.sum::<usize>() > ARGUMENTS {
+        text.truncate(before);
+        return print(nest, name, &Target { sizes: ForSizes::OneOfAny, ..target.clone() }, text);
+    }
+    Ok(entry)
+}
+
+/// How the points of a Nest are computed.
+enum Form {
+    Tile(Tile),
+    Transpose(TransposeTile),
+    Scheduled(Schedule),
+}
+
+impl Form {
+    /// Number of groups, and items per group.
+    fn launch(&self) -> (u64, u32) {
+        match self {
+            Form::Tile(tile) => tile.launch(),
+            Form::Transpose(transpose) => transpose.launch(),
+            Form::Scheduled(schedule) => schedule.launch(),
+        }
+    }
+}
+
+/// Chooses the form of a kernel, and the values that stay in registers.
+fn choose(
+    nest: &Nest,
+    walks: &Walks,
+    dtypes: &[Vec<DType>],
+    any_size: bool,
+    target: &Target,
+) -> (Form, Kept) {
+    if let Some(tile) = Tile::choose(nest, walks, dtypes, any_size, target) {
+        return (Form::Tile(tile), Kept::none(nest));
+    }
+    let bytes = folds::group_bytes(nest, dtypes);
+    if any_size {
+        let schedule = Schedule::choose_for_any_size(nest, walks, bytes, target);
+        return (Form::Scheduled(schedule), Kept::none(nest));
+    }
+    let plan = Kept::plan(nest, walks, dtypes);
+    let schedule = Schedule::choose(nest, walks, bytes, plan.words, target);
+    let keeps = matches!(schedule, Schedule::Group(g) if g.keeps);
+    let kept = if keeps { plan } else { Kept::none(nest) };
+    let transpose = TransposeTile::choose(nest, walks, dtypes, target);
+    (transpose.map_or(Form::Scheduled(schedule), Form::Transpose), kept)
+}
+
+fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<Entry, VerifyError> {
     let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
     let walks = Walks::new(nest);
-    let tile = Tile::choose(nest, &walks, &dtypes, target);
-    let plan = Kept::plan(nest, &walks, &dtypes);
-    let schedule = Schedule::choose(nest, &walks, folds::group_bytes(nest, &dtypes), plan.words, target);
-    let keeps = tile.is_none() && matches!(schedule, Schedule::Group(g) if g.keeps);
-    let kept = if keeps { plan } else { Kept::none(nest) };
-    let transpose = if tile.is_none() { TransposeTile::choose(nest, &walks, &dtypes, target) } else { None };
-    let (groups, group) = match (&tile, &transpose) {
-        (Some(tile), _) => tile.launch(),
-        (None, Some(transpose)) => transpose.launch(),
-        (None, None) => schedule.launch(),
-    };
+    let any_size = target.sizes.loops_for_any(nest);
+    let (form, kept) = choose(nest, &walks, &dtypes, any_size, target);
+    let (groups, group) = form.launch();
     let narrow = walks.narrow;
     let dialect = target.dialect;
     let mut printer = Printer {
@@ -76,33 +129,36 @@ pub(super) fn kernel(
         unroll: !target.cpu,
         count: if narrow { "u32" } else { "u64" },
         suffix: if narrow { "u".into() } else { format!("U{}", dialect.long()) },
-        text: std::mem::take(text),
-        indent: 0,
+        any_size,
+        sizes: Sizes::new(target.sizes == ForSizes::Any),
+        text: String::new(),
+        indent: 1,
     };
-    let parameters: Vec<String> =
-        nest.operands.iter().enumerate().map(|(at, o)| dialect.parameter(o.dtype, o.written, at)).collect();
-    let head = format!("\n{}({})", dialect.kernel(name, group), parameters.join(", "));
-    printer.open(&head);
-    if let Some(begin) = dialect.begin().filter(|_| groups > 0) {
-        printer.line(begin);
+    if groups > 0 {
+        printer.body(form);
     }
-    for (at, operand) in nest.operands.iter().enumerate().filter(|_| groups > 0) {
-        if let Some(start) = dialect.start(operand.dtype, operand.written, at) {
-            printer.line(&start);
-        }
-    }
-    match (tile, transpose) {
-        _ if groups == 0 => {}
-        (Some(tile), _) => printer.tiled(&tile),
-        (None, Some(transpose)) => printer.transpose_tiles(&transpose),
-        (None, None) => printer.scheduled(schedule),
-    }
-    printer.close();
-    *text = printer.text;
-    Ok(Entry { name: name.into(), groups, group })
+    let operands = nest.operands.iter().enumerate().map(|(at, o)| dialect.parameter(o.dtype, o.written, at));
+    let parameters: Vec<String> = operands.chain(printer.sizes.parameters()).collect();
+    *text +=
+        &format!("\n{}({}) {{\n{}}}\n", dialect.kernel(name, group), parameters.join(", "), printer.text);
+    Ok(Entry { name: name.into(), groups, group, sizes: printer.sizes.values() })
 }
 
 impl Printer<'_> {
+    fn body(&mut self, form: Form) {
+        self.dialect.begin().into_iter().for_each(|begin| self.line(begin));
+        for (at, operand) in self.nest.operands.iter().enumerate() {
+            if let Some(start) = self.dialect.start(operand.dtype, operand.written, at) {
+                self.line(&start);
+            }
+        }
+        match form {
+            Form::Tile(tile) => self.tiled(&tile),
+            Form::Transpose(transpose) => self.transpose_tiles(&transpose),
+            Form::Scheduled(schedule) => self.scheduled(schedule),
+        }
+    }
+
     /// Appends a line.
     pub(super) fn line(&mut self, line: &str) {
         for _ in 0..self.indent {
@@ -139,10 +195,12 @@ impl Printer<'_> {
         for (at, walk) in walks.iter().enumerate().rev() {
             let mut text = point.to_string();
             if below > 1 {
-                text = format!("{text} / {}", self.number(below));
+                text =
+                    format!("{text} / {}", self.count_at(&format!("below {} in {point}", walk.axis), below));
             }
             if at > 0 {
-                text = format!("{text} % {}", self.number(walk.extent.max(1)));
+                let extent = self.count_at(&format!("extent of {}", walk.axis), walk.extent.max(1));
+                text = format!("{text} % {extent}");
             }
             let simple = below == 1 && at == 0;
             let text = if simple { text } else { format!("({text})") };
@@ -173,11 +231,11 @@ impl Printer<'_> {
             self.line(&format!("const {count} first = {first};"));
             first = "first".into();
         }
-        if items >= packs {
+        if items >= packs && !self.sizes.are_arguments() {
             self.line(&format!("const {count} p = {first};"));
             self.open(&format!("if (p < {})", self.number(packs)));
         } else {
-            let (last, step) = (self.number(packs), self.number(items));
+            let (last, step) = (self.count_at("points", packs), self.count_at("items", items));
             self.open(&format!("for ({count} p = {first}; p < {last}; p += {step})"));
         }
         let walks = self.walks.clone();
@@ -207,15 +265,18 @@ impl Printer<'_> {
             _ => 1,
         };
         let units = walks.iter().map(|w| w.extent).product::<u64>() * tiles;
-        let (count, run, units) = (self.count, self.number(run), self.number(units));
+        let (count, run, units) = (self.count, self.count_at("run", run), self.count_at("units", units));
         self.line(&format!("const {count} first = {} * {run};", self.dialect.group_index(count)));
         self.line(&format!("const {count} last = first + {run} < {units} ? first + {run} : {units};"));
         self.open(&format!("for ({count} p = first; p < last; ++p)"));
         self.positions_above(&walks, "p", tiles);
         match (&row, lanes) {
             (Some(row), Lanes::Grid(width)) => {
-                let tile =
-                    if walks.is_empty() { "p".into() } else { format!("(p % {})", self.number(tiles)) };
+                let tile = if walks.is_empty() {
+                    "p".into()
+                } else {
+                    format!("(p % {})", self.count_at("tiles", tiles))
+                };
                 self.phases_tiled(row, &tile, width);
             }
             (Some(row), _) => {
@@ -229,7 +290,8 @@ impl Printer<'_> {
     }
 
     pub(super) fn open_walk(&mut self, walk: &Walk) {
-        let (index, axis, extent) = (self.index, walk.axis, walk.extent);
+        let (index, axis) = (self.index, walk.axis);
+        let extent = self.index_at(&format!("extent of {axis}"), walk.extent);
         self.open(&format!("for ({index} a{axis} = 0; a{axis} < {extent}; ++a{axis})"));
     }
 

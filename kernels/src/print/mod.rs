@@ -4,6 +4,7 @@
 //!
 //! - `access`: linear addresses from index maps, and merged axes.
 //! - `schedule`: the assignment of points to work items.
+//! - `sizes`: extents and strides, as literals or as arguments.
 //! - `kernel`: the loops. `group` prints the loops of cooperating items, `group_reduce` their folds,
 //!   `cpu_lanes` loops that become vector code on CPUs, `tile` products of matrices, `transpose_tile` maps
 //!   with transposed operands, `vectorize` vector loads and stores of GPUs.
@@ -32,12 +33,14 @@ pub(crate) mod prelude;
 mod processor;
 mod register_cache;
 mod schedule;
+mod sizes;
 mod tile;
 mod transpose_tile;
 mod vectorize;
 
 use crate::dtype::DType;
-use crate::nest::{Inst, Nest};
+use crate::nest::{Fold, Inst, Nest};
+use crate::scalar::Scalar;
 use crate::verify::Verified;
 use std::collections::HashSet;
 
@@ -66,6 +69,34 @@ pub struct Target {
     /// Results may be less exact, for speed: products and sums are contracted, and CUDA's fast functions
     /// replace the exact ones of f32 (see `prelude`). NaN and infinity keep their meaning.
     pub fast: bool,
+    /// The sizes that kernels are for.
+    pub sizes: ForSizes,
+}
+
+/// The sizes that a kernel is for: extents, strides and offsets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ForSizes {
+    /// Those of its Nest: they are literals, and loops are chosen for them.
+    #[default]
+    One,
+    /// Those of its Nest, which are literals, but its results have the bits of a kernel for any size: sums
+    /// are taken in the same order.
+    OneOfAny,
+    /// Any: sizes are arguments, and Nests that differ only in sizes have one text. Slower. A kernel with too
+    /// many sizes for arguments has literals.
+    Any,
+}
+
+impl ForSizes {
+    /// Whether the loops of a Nest are chosen for any size.
+    fn loops_for_any(self, nest: &Nest) -> bool {
+        let mut folds = nest.phases.iter().flat_map(|phase| &phase.folds);
+        match self {
+            ForSizes::One => false,
+            ForSizes::OneOfAny => folds.any(|fold| matches!(fold.fold, Fold::Sum | Fold::Product)),
+            ForSizes::Any => true,
+        }
+    }
 }
 
 /// One translation unit.
@@ -77,8 +108,9 @@ pub struct Source {
     pub entries: Vec<Entry>,
 }
 
-/// How to launch one Nest. The kernel's only arguments are, for each operand in order, a pointer, in OpenCL C
-/// followed by a ulong, the byte at which the operand starts. Every operand starts at a multiple of 16 bytes.
+/// How to launch one Nest. The kernel's arguments are, for each operand in order, a pointer, in OpenCL C
+/// followed by a ulong, the byte at which the operand starts; then the sizes. Every operand starts at a
+/// multiple of 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The kernel's name.
@@ -87,6 +119,8 @@ pub struct Entry {
     pub groups: u64,
     /// Work items per group.
     pub group: u32,
+    /// The last arguments; empty unless the kernel is for [any size](ForSizes::Any).
+    pub sizes: Vec<Scalar>,
 }
 
 /// Prints Nests as one translation unit, empty if there are none. If a Nest cannot be typed once its bounds
@@ -107,7 +141,7 @@ pub fn print(nests: &[Verified], target: &Target) -> Source {
                 .map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { ' ' })
                 .collect();
             kernels += &format!("\n#error {reason}\n");
-            Entry { name, groups: 0, group: 1 }
+            Entry { name, groups: 0, group: 1, sizes: vec![] }
         });
         entries.push(entry);
     }

@@ -93,6 +93,8 @@ pub(super) enum Lanes {
 
 /// Runs of points for each core of a CPU.
 const ROUNDS: u64 = 8;
+/// Grid points in the lanes of an item, in kernels for any size.
+const GRID_FOR_ANY_SIZE: u32 = 16;
 /// Items of a GPU that access memory together.
 const WARP: u64 = 32;
 
@@ -108,9 +110,23 @@ impl Schedule {
         target: &Target,
     ) -> Schedule {
         if target.cpu {
-            chunked(nest, walks, target.lanes.clamp(1, 1 << 24))
+            chunked(nest, walks, false, target)
         } else {
             gpu::choose(nest, walks, item_bytes, kept, target)
+        }
+    }
+
+    /// Chooses a schedule that depends on few thresholds of sizes, so that most sizes have the same.
+    pub(super) fn choose_for_any_size(
+        nest: &Nest,
+        walks: &Walks,
+        item_bytes: u64,
+        target: &Target,
+    ) -> Schedule {
+        if target.cpu {
+            chunked(nest, walks, true, target)
+        } else {
+            gpu::choose_for_any_size(nest, walks, item_bytes, target)
         }
     }
 
@@ -124,10 +140,11 @@ impl Schedule {
     }
 }
 
-fn chunked(nest: &Nest, walks: &Walks, cores: u64) -> Schedule {
+fn chunked(nest: &Nest, walks: &Walks, any_size: bool, target: &Target) -> Schedule {
+    let cores = target.lanes.clamp(1, 1 << 24);
     let points = nest.grid_points();
     let last = walks.grid.last().map_or(1, |w| w.extent.max(1));
-    let lanes = choose_lanes(nest, walks, cores);
+    let lanes = choose_lanes(nest, walks, cores, any_size);
     let rows = walks.grid.len() > 1 && points / last >= cores && !matches!(lanes, Lanes::Grid(_));
     let units = match lanes {
         Lanes::Grid(width) => points / last * last.div_ceil(width.into()),
@@ -141,7 +158,7 @@ fn chunked(nest: &Nest, walks: &Walks, cores: u64) -> Schedule {
 /// Lanes lie along the loop in which most addresses are contiguous. An address that is contiguous along both
 /// loops suits both. Short loops have no lanes: the overhead before and after the loop would outweigh the
 /// gain.
-fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
+fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64, any_size: bool) -> Lanes {
     let Some(inner) = walks.inner.last() else { return lanes_of_map(walks) };
     let last = walks.grid.last().map_or(0, |w| w.extent);
     let step = |steps: &[i64], walk: Option<&Walk>| walk.map_or(0, |w| steps[w.axis].unsigned_abs());
@@ -156,7 +173,11 @@ fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64) -> Lanes {
         }
     }
     // At least four rounds.
-    let along = [32, 8].into_iter().find(|&width| inner.extent >= 4 * u64::from(width));
+    let widths = if any_size { &[8][..] } else { &[32, 8] };
+    let along = widths.iter().copied().find(|&width: &u32| inner.extent >= 4 * u64::from(width));
+    if any_size && last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
+        return Lanes::Grid(GRID_FOR_ANY_SIZE);
+    }
     if last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
         let others = nest.grid_points() / last;
         let tiles = |width: &u64| others * last.div_ceil(*width);

@@ -134,7 +134,7 @@ impl Printer<'_> {
         self.open_square(of, [along, across], ["left", "top"]);
         for &at in &of.loads {
             let Inst::Load { operand, index } = &nest.phases[0].block.insts[at] else { continue };
-            let element = self.address(&Address::new(nest, *operand, index), &[]);
+            let element = self.address(*operand, &Address::new(nest, *operand, index), &[]);
             let element = self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &element);
             self.line(&format!("w{at}[below * {} + beside] = {element};", edge + 1));
         }
@@ -149,7 +149,7 @@ impl Printer<'_> {
             self.open_square(of, [across, along], ["top", "left"]);
             for &at in &ahead {
                 let Inst::Load { operand, index } = &nest.phases[0].block.insts[at] else { continue };
-                let element = self.address(&Address::new(nest, *operand, index), &[]);
+                let element = self.address(*operand, &Address::new(nest, *operand, index), &[]);
                 let element =
                     self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &element);
                 self.line(&format!("x{at}[slot] = {element};"));

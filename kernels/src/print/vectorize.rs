@@ -203,7 +203,7 @@ impl Printer<'_> {
         let kept = self.kept.reads[phase].clone();
         for &at in pack.loads.iter().filter(|&&at| used[at] && !kept.contains_key(&at)) {
             let Inst::Load { operand, index } = &nest.phases[phase].block.insts[at] else { continue };
-            let index = self.address(&Address::new(nest, *operand, index), &names);
+            let index = self.address(*operand, &Address::new(nest, *operand, index), &names);
             let (kind, text) = (
                 vector(nest.operands[*operand].dtype, pack.width),
                 self.in_memory(*operand, pack.width, &index),
@@ -223,7 +223,7 @@ impl Printer<'_> {
         self.pack = Some(pack.clone());
         for &at in &pack.stores {
             let store = &nest.phases[phase].stores[at];
-            let index = self.address(&Address::new(nest, store.operand, &store.index), &names);
+            let index = self.address(store.operand, &Address::new(nest, store.operand, &store.index), &names);
             let text = self.in_memory(store.operand, pack.width, &index);
             self.line(&format!("{text} = y{at};"));
         }

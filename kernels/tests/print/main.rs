@@ -3,16 +3,25 @@
 #[path = "../corpus/mod.rs"]
 mod corpus;
 mod loops;
+mod sizes;
 
 use corpus::{Builder, Case, computed, modes};
 use workalike_kernels::nest::PhaseKind::{Map, Point, Reduce};
 use workalike_kernels::nest::{Fold, Index, Inst, Mode};
-use workalike_kernels::print::{Dialect, Source, Target, print};
+use workalike_kernels::print::{Dialect, ForSizes, Source, Target, print};
 use workalike_kernels::verify::Verified;
 use workalike_kernels::{DType, Scalar, ops};
 
 fn gpu(dialect: Dialect) -> Target {
-    Target { dialect, max_group: 1024, local_memory: 48 << 10, lanes: 1 << 16, cpu: false, fast: false }
+    Target {
+        dialect,
+        max_group: 1024,
+        local_memory: 48 << 10,
+        lanes: 1 << 16,
+        cpu: false,
+        fast: false,
+        sizes: ForSizes::One,
+    }
 }
 
 fn targets() -> Vec<Target> {

@@ -21,7 +21,7 @@ use workalike_device::{
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LinearAlgebra};
 use workalike_kernels::nest::Store;
-use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
 
 /// Maximum number of threads of a block, on every CUDA device.
@@ -100,6 +100,47 @@ impl CudaDevice {
         })
     }
 
+    /// Prints, compiles and loads Nests.
+    fn module(&self, nests: &[Verified], target: &Target, numerics: Numerics) -> DeviceResult<CudaModule> {
+        check_nests(self, nests)?;
+        let context = &self.queue.context;
+        context.enter()?;
+        let source = print(nests, target);
+        if source.entries.len() != nests.len() {
+            let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
+            return Err(DeviceError::driver(self.id(), "compile", message));
+        }
+        let module = match source.entries.iter().any(|e| e.groups > 0) {
+            true => Some(nvrtc::module(context, &source.text, numerics)?),
+            false => None,
+        };
+        let mut kernels = Vec::with_capacity(nests.len());
+        for (entry, nest) in source.entries.iter().zip(nests) {
+            let groups = i32::try_from(entry.groups).map_err(|_| DeviceError::Unsupported {
+                device: self.id().into(),
+                what: format!("a launch of {} blocks ({})", entry.groups, entry.name),
+            })?;
+            let function = match &module {
+                Some(module) if groups > 0 => {
+                    let function = module.load_function(&entry.name);
+                    let function =
+                        function.or_driver(self.id(), &format!("cuModuleGetFunction({})", entry.name))?;
+                    finish_loading(context, function.cu_function())?;
+                    Some(function)
+                }
+                _ => None,
+            };
+            kernels.push(Kernel {
+                function,
+                groups: groups.unsigned_abs(),
+                group: entry.group,
+                sizes: entry.sizes.clone(),
+                written: nest.operands.iter().map(|o| o.written).collect(),
+            });
+        }
+        Ok(CudaModule { source: source.text, kernels, nests: nests.to_vec() })
+    }
+
     /// The target of the printer.
     fn target(&self, numerics: Numerics) -> Target {
         Target {
@@ -109,6 +150,7 @@ impl CudaDevice {
             lanes: self.properties.lanes,
             cpu: false,
             fast: numerics.fast,
+            sizes: ForSizes::One,
         }
     }
 
@@ -198,42 +240,17 @@ impl Device for CudaDevice {
     }
 
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
-        check_nests(self, nests)?;
-        let context = &self.queue.context;
-        context.enter()?;
-        let source = print(nests, &self.target(numerics));
-        if source.entries.len() != nests.len() {
-            let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
-            return Err(DeviceError::driver(self.id(), "compile", message));
-        }
-        let module = match source.entries.iter().any(|e| e.groups > 0) {
-            true => Some(nvrtc::module(context, &source.text, numerics)?),
-            false => None,
-        };
-        let mut kernels = Vec::with_capacity(nests.len());
-        for (entry, nest) in source.entries.iter().zip(nests) {
-            let groups = i32::try_from(entry.groups).map_err(|_| DeviceError::Unsupported {
-                device: self.id().into(),
-                what: format!("a launch of {} blocks ({})", entry.groups, entry.name),
-            })?;
-            let function = match &module {
-                Some(module) if groups > 0 => {
-                    let function = module.load_function(&entry.name);
-                    let function =
-                        function.or_driver(self.id(), &format!("cuModuleGetFunction({})", entry.name))?;
-                    finish_loading(context, function.cu_function())?;
-                    Some(function)
-                }
-                _ => None,
-            };
-            kernels.push(Kernel {
-                function,
-                groups: groups.unsigned_abs(),
-                group: entry.group,
-                written: nest.operands.iter().map(|o| o.written).collect(),
-            });
-        }
-        Ok(Arc::new(CudaModule { source: source.text, kernels, nests: nests.to_vec() }))
+        Ok(Arc::new(self.module(nests, &self.target(numerics), numerics)?))
+    }
+
+    fn compile_for(
+        &self,
+        sizes: ForSizes,
+        nests: &[Verified],
+        numerics: Numerics,
+    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+        let target = Target { sizes, ..self.target(numerics) };
+        Ok(Some(Arc::new(self.module(nests, &target, numerics)?)))
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {

@@ -5,6 +5,7 @@ use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUfunction};
 use std::any::Any;
 use workalike_device::{DeviceError, DeviceResult, Module};
+use workalike_kernels::Scalar;
 use workalike_kernels::verify::Verified;
 
 /// Loads a kernel now. Lazy loading would load it at the first launch, which may be inside a capture. Drivers
@@ -43,6 +44,8 @@ pub(crate) struct Kernel {
     pub(crate) function: Option<CudaFunction>,
     pub(crate) groups: u32,
     pub(crate) group: u32,
+    /// The last arguments, after the operands: the sizes.
+    pub(crate) sizes: Vec<Scalar>,
     /// For each operand, whether it is written.
     pub(crate) written: Vec<bool>,
 }

@@ -217,7 +217,8 @@ fn resolve(
                 return refuse(format!("there is no Nest {nest} in this module"));
             };
             let regions = args.iter().map(|r| range(queue, r)).collect::<DeviceResult<Vec<_>>>()?;
-            let args = regions.iter().map(|r| r.start).collect();
+            let addresses = regions.iter().map(|r| r.start);
+            let args = addresses.chain(kernel.sizes.iter().map(|size| size.bits())).collect();
             kernel.function.as_ref().map(|f| {
                 let launch = Launch::printed(f.cu_function(), (kernel.groups, kernel.group), args);
                 let touched = regions.into_iter().zip(&kernel.written);

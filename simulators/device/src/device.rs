@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use workalike_kernels::DType;
 use workalike_kernels::library::{DefinitionError, LibraryOp};
+use workalike_kernels::print::ForSizes;
 use workalike_kernels::verify::Verified;
 
 /// A device call's result.
@@ -141,6 +142,20 @@ pub trait Device: Send + Sync + Debug {
     }
     /// Compiles Nests in one translation unit. Caches distinguish `numerics`.
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>>;
+    /// Compiles Nests as [`Device::compile`] does, for [these sizes](ForSizes). For any size it takes much
+    /// less time if Nests that differ only in sizes were compiled before. `None` if the device has kernels
+    /// for one size only, since they take no longer.
+    fn compile_for(
+        &self,
+        sizes: ForSizes,
+        nests: &[Verified],
+        numerics: Numerics,
+    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+        match sizes {
+            ForSizes::One => self.compile(nests, numerics).map(Some),
+            ForSizes::OneOfAny | ForSizes::Any => Ok(None),
+        }
+    }
     /// Binds and records a Segment. Makes handles and first launches that recording needs, without visible
     /// effects.
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>>;

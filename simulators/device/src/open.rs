@@ -13,6 +13,9 @@ pub struct Options {
     pub fuse: bool,
     /// How the shapes of inputs may vary from call to call.
     pub sizes: Sizes,
+    /// The first call with new sizes uses kernels for any size: see
+    /// [`Tuned::any_size`](crate::Tuned::any_size).
+    pub any_size: bool,
     /// Results may be less accurate, for speed: see [`Tuned::fast_math`](crate::Tuned::fast_math).
     pub fast_math: bool,
     /// Each run gives the same bits: see [`Tuned::deterministic`](crate::Tuned::deterministic).
@@ -49,8 +52,8 @@ pub enum Sizes {
     /// A few combinations: the 16 last used Programs are kept.
     #[default]
     Several,
-    /// Many combinations: the 64 last used Programs are kept, and the arena is allocated larger than needed,
-    /// so that fewer recordings are made again.
+    /// Many combinations: the 64 last used Programs are kept, the first call has kernels for any size, and the
+    /// arena is allocated larger than needed, so that fewer recordings are made again.
     Dynamic,
 }
 
@@ -60,6 +63,7 @@ impl Default for Options {
             strict: false,
             fuse: true,
             sizes: Sizes::default(),
+            any_size: true,
             fast_math: false,
             deterministic: true,
             launch_blocking: false,
@@ -119,6 +123,14 @@ pub trait Open {
         Self: Sized,
     {
         Tuned::of(self).dynamic()
+    }
+
+    /// This backend, with or without kernels for any size: see [`Tuned::any_size`].
+    fn any_size(self, any: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).any_size(any)
     }
 
     /// This backend, with or without faster and less accurate arithmetic: see [`Tuned::fast_math`].

@@ -55,6 +55,21 @@ impl<O: Open> Tuned<O> {
         self
     }
 
+    /// Whether the first call with new sizes may use kernels for any size, which other sizes have compiled
+    /// already, rather than wait for a compiler. True by default, on devices that compile kernels: OpenCL and
+    /// CUDA. When the sizes return, kernels for them are compiled in the background, and replace the others.
+    /// They sum in the same order, so that a size has the same bits in all its calls; without
+    /// [`Tuned::deterministic`] they are free to sum faster.
+    ///
+    /// The first sizes of a method have kernels of their own from the start, unless it is
+    /// [`Tuned::dynamic`]. The second sizes wait for kernels for any size, and later ones do not wait. If
+    /// false, all sizes have kernels of their own from their first call on.
+    #[must_use]
+    pub fn any_size(mut self, any: bool) -> Tuned<O> {
+        self.options.any_size = any;
+        self
+    }
+
     /// Whether results may be less accurate in their last bits, for speed. By default every device rounds
     /// within the tolerances of this library, and no two operations are contracted to one.
     ///

@@ -79,7 +79,8 @@ impl Binder<'_> {
             return Err(self.refuse("record", format!("the module has no kernel {nest}")));
         };
         let geometry = Geometry { grid: [entry.groups, 1, 1], group: [entry.group, 1, 1] };
-        let args: Vec<Bound> = args.iter().cloned().map(Bound::Memory).collect();
+        let memory = args.iter().cloned().map(Bound::Memory);
+        let args: Vec<Bound> = memory.chain(entry.sizes.iter().copied().map(Bound::Scalar)).collect();
         self.launch_kernel(module, &entry.name, geometry, &args)
     }
 
@@ -90,7 +91,7 @@ impl Binder<'_> {
             return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
         };
         let names = routine.launches.iter().map(|l| l.name.clone());
-        let entries = names.map(|name| Entry { name, groups: 1, group: 1 }).collect();
+        let entries = names.map(|name| Entry { name, groups: 1, group: 1, sizes: vec![] }).collect();
         let how = How { side: self.side, numerics: Numerics::default() };
         let module = OpenClModule::build(self.context, how, Source { text: routine.text, entries })?;
         let mut steps = Vec::new();

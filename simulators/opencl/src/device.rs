@@ -5,6 +5,7 @@ use crate::context::{Context, Side};
 use crate::foreign::{self, Foreign};
 use crate::memory::{OpenClMemory, Span};
 use crate::platform::{DeviceKind, Found};
+use crate::pocl;
 use crate::program::{How, OpenClModule};
 use crate::queues::Queues;
 use crate::recording::OpenClRecording;
@@ -19,7 +20,7 @@ use workalike_device::{
 use workalike_kernels::DType;
 use workalike_kernels::library::{Scatter, Sorting};
 use workalike_kernels::nest::{Inst, Nest, Store};
-use workalike_kernels::print::{Dialect, Target, library, print};
+use workalike_kernels::print::{Dialect, ForSizes, Target, library, print};
 use workalike_kernels::verify::Verified;
 
 /// Estimated work items that a GPU's compute unit keeps in flight; vendors differ by a factor of two.
@@ -76,6 +77,7 @@ impl OpenClDevice {
             lanes,
             cpu,
             fast: false,
+            sizes: ForSizes::One,
         };
         OpenClDevice { queues: Arc::new(queues), properties, target, context }
     }
@@ -93,6 +95,24 @@ impl OpenClDevice {
         commands: &[Command],
     ) -> DeviceResult<Box<dyn Recording>> {
         Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), &self.target, commands)?))
+    }
+
+    /// Prints and builds Nests.
+    fn module(&self, nests: &[Verified], numerics: Numerics, sizes: ForSizes) -> DeviceResult<OpenClModule> {
+        if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && uses_f64(nest)) {
+            let what = format!("float64, which the kernel {} needs,", nest.name);
+            return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
+        }
+        check_nests(self, nests)?;
+        let source = print(nests, &Target { fast: numerics.fast, sizes, ..self.target.clone() });
+        if source.entries.len() != nests.len() {
+            let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
+            return Err(DeviceError::driver(&self.context.id, "print", message));
+        }
+        let how = How { side: self.queues.side_for(nests), numerics };
+        let mut module = OpenClModule::build(&self.context, how, source)?;
+        module.nests = nests.to_vec();
+        Ok(module)
     }
 }
 
@@ -150,22 +170,22 @@ impl Device for OpenClDevice {
     }
 
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
-        if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && uses_f64(nest)) {
-            let what = format!("float64, which the kernel {} needs,", nest.name);
-            return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
-        }
-        check_nests(self, nests)?;
-        let source = print(nests, &Target { fast: numerics.fast, ..self.target.clone() });
-        if source.entries.len() != nests.len() {
-            let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
-            return Err(DeviceError::driver(&self.context.id, "print", message));
-        }
-        let how = How { side: self.queues.side_for(nests), numerics };
-        let mut module = OpenClModule::build(&self.context, how, source)?;
-        module.nests = nests.to_vec();
-        Ok(Arc::new(module))
+        Ok(Arc::new(self.module(nests, numerics, ForSizes::One)?))
     }
 
+    fn compile_for(
+        &self,
+        sizes: ForSizes,
+        nests: &[Verified],
+        numerics: Numerics,
+    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+        // PoCL finishes a kernel at its first launch, which would wait for the compiler once more, and closes
+        // and opens kernels again and again where a process uses more than 128.
+        if sizes == ForSizes::OneOfAny && self.context.info.platform_name == pocl::NAME {
+            return Ok(None);
+        }
+        Ok(Some(Arc::new(self.module(nests, numerics, sizes)?)))
+    }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         let nests = module.as_any().downcast_ref::<OpenClModule>().map(|module| &module.nests[..]);
         check_commands(self, nests.unwrap_or(&[]), commands)?;

@@ -30,30 +30,38 @@ pub(crate) struct How {
     pub(crate) numerics: Numerics,
 }
 
-/// Programs by build settings and source text.
-type Built = HashMap<(How, String), Arc<Handle<Program>>>;
+/// A program that is built, or will be.
+type Place = Arc<Mutex<Option<Arc<Handle<Program>>>>>;
 
-/// The programs of a context.
+/// The programs of a context, by build settings and source text.
 #[derive(Debug, Default)]
 pub(crate) struct Programs {
-    built: Mutex<Built>,
+    places: Mutex<HashMap<(How, String), Place>>,
 }
 
 impl Programs {
-    /// The program of a text, built now unless it is cached. Two threads do not build at once: most compilers
-    /// would only wait for each other, and the same text must not be built twice.
+    /// The program of a text, built now unless it is cached. While one thread builds a text, others that want
+    /// the same wait; they can have and build other texts.
     fn get(&self, context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
-        let key = (how, text.to_string());
-        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = built.get(&key) {
+        let place = self.place(how, text);
+        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(program) = &*place {
             return Ok(program.clone());
         }
-        if built.len() >= CACHED {
-            built.retain(|_, program| Arc::strong_count(program) > 1);
-        }
         let program = Arc::new(load_or_build(context, how, text)?);
-        built.insert(key, program.clone());
-        Ok(program)
+        Ok(place.insert(program).clone())
+    }
+
+    fn place(&self, how: How, text: &str) -> Place {
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.len() >= CACHED {
+            // A place that is locked belongs to a thread that builds.
+            places.retain(|_, place| {
+                Arc::strong_count(place) > 1
+                    || place.try_lock().is_ok_and(|p| p.as_ref().is_some_and(|p| Arc::strong_count(p) > 1))
+            });
+        }
+        places.entry((how, text.to_string())).or_default().clone()
     }
 }
 

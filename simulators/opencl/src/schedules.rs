@@ -11,7 +11,7 @@ use workalike_device::{Command, Device, Module, Region};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::interpret::interpret;
-use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
 
 #[path = "../../../kernels/tests/corpus/mod.rs"]
@@ -20,7 +20,15 @@ pub(crate) mod corpus;
 use corpus::Case;
 
 fn gpu(lanes: u64, max_group: u32) -> Target {
-    Target { dialect: Dialect::OpenClC, max_group, local_memory: 32 << 10, lanes, cpu: false, fast: false }
+    Target {
+        dialect: Dialect::OpenClC,
+        max_group,
+        local_memory: 32 << 10,
+        lanes,
+        cpu: false,
+        fast: false,
+        sizes: ForSizes::One,
+    }
 }
 
 /// Runs every case on the device with kernels for `target`, and compares the operands with the interpreter's.
@@ -98,6 +106,18 @@ fn folds_as_on_gpus() {
 fn casts_as_on_gpus() {
     let Some(device) = device() else { return };
     check(&device, &corpus::casts(), &gpu(128, 256));
+}
+
+#[test]
+fn sizes_as_arguments() {
+    let Some(device) = device() else { return };
+    let cpu = Target { lanes: 4, cpu: true, ..gpu(128, 64) };
+    let products = || corpus::products(false).into_iter().step_by(3).collect::<Vec<_>>();
+    for target in [gpu(1 << 18, 256), cpu] {
+        let target = Target { sizes: ForSizes::Any, ..target };
+        check(&device, &corpus::shapes(), &target);
+        check(&device, &products(), &target);
+    }
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) fn device() -> Option<OpenClDevice> {
 }
 
 fn entry(name: &str, groups: u64, group: u32) -> Entry {
-    Entry { name: name.into(), groups, group }
+    Entry { name: name.into(), groups, group, sizes: vec![] }
 }
 
 fn build(device: &OpenClDevice, text: &str, entries: Vec<Entry>) -> Result<OpenClModule, DeviceError> {

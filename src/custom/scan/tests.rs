@@ -49,6 +49,7 @@ fn texts_are_what_the_files_say() {
                 lanes: 1 << 16,
                 cpu: false,
                 fast: false,
+                sizes: Default::default(),
             };
             let printed = source.as_ref().unwrap().printed(&target).unwrap();
             let path = folder.join(&file);

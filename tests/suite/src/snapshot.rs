@@ -9,7 +9,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike::kernels::nest::Store;
-use workalike::kernels::print::{Dialect, Target, print};
+use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::ops::range;
 use workalike::prelude::*;
@@ -53,6 +53,7 @@ impl Open for Paper {
             lanes,
             cpu: self.cpu,
             fast: false,
+            sizes: ForSizes::One,
         };
         Ok(Arc::new(PaperDevice { properties, target, matmul: self.matmul }))
     }

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::kernels::nest::{Index, Inst, Nest};
-use workalike::kernels::print::{Dialect, Target, print};
+use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
@@ -114,7 +114,15 @@ fn check_addresses(what: &str, nest: &Nest) -> i128 {
 fn counts_in_32(nest: &Verified) -> bool {
     let printed = |(dialect, cpu)| {
         let lanes = if cpu { 8 } else { 100 * 2048 };
-        let target = Target { dialect, max_group: 256, local_memory: 48 << 10, lanes, cpu, fast: false };
+        let target = Target {
+            dialect,
+            max_group: 256,
+            local_memory: 48 << 10,
+            lanes,
+            cpu,
+            fast: false,
+            sizes: ForSizes::One,
+        };
         let text = print(std::slice::from_ref(nest), &target).text;
         // Positions along axes are a0, a1, ..., points p.
         let kernel = text.split("k0_").last().unwrap_or_default();

@@ -59,6 +59,24 @@ pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
     Schedule::Group(group)
 }
 
+/// A schedule whose form depends on few thresholds: one item, a warp or a group for each grid point.
+pub(super) fn choose_for_any_size(nest: &Nest, walks: &Walks, item_bytes: u64, target: &Target) -> Schedule {
+    let (points, inner) = (nest.grid_points(), nest.inner_points());
+    let items = target.lanes.clamp(1, 1 << 24) * WAVES;
+    let alone = nest.grid == nest.axes.len()
+        || nest.phases.iter().all(|p| p.kind == PhaseKind::Point)
+        || nest.phases.iter().any(|p| p.kind == PhaseKind::Ordered);
+    if alone || inner <= FEW || is_across(walks) && points > 1 {
+        let group = (GROUP / 2).min(target.max_group.max(1).into());
+        let groups = points.div_ceil(group).min(items.div_ceil(group));
+        return Schedule::Strided { groups, group: group as u32, width: 1 };
+    }
+    let share = if inner <= WARP * READ { WARP } else { GROUP };
+    let share = share.min(largest_group(item_bytes, target));
+    let groups = points.min(items.div_ceil(share));
+    Schedule::Group(Group { groups, points: 1, items: share as u32, across: false, width: 1, keeps: false })
+}
+
 /// Instructions of an item beyond which a wider pack makes a kernel that compiles for seconds and is no
 /// faster: it computes more than it loads.
 const LONG: u64 = 2048;

@@ -13,6 +13,7 @@ fn gpu(lanes: u64) -> Target {
         lanes,
         cpu: false,
         fast: false,
+        sizes: Default::default(),
     }
 }
 

@@ -41,13 +41,17 @@ const ARRAYS: [&str; 2] = ["left", "right"];
 
 impl Blocks {
     /// The blocks for a CPU, if its group memory holds a tile.
-    pub(super) fn choose(contraction: &Contraction, target: &Target) -> Option<Blocks> {
+    pub(super) fn choose(contraction: &Contraction, any_size: bool, target: &Target) -> Option<Blocks> {
         let parts = || contraction.sides.iter().flat_map(|side| &side.parts);
         if parts().any(|part| part.dtype == DType::Bool) {
             return None;
         }
         let size = parts().map(|part| part.dtype.size() as u32).max()?;
         let lanes = (VECTOR / size).min(16);
+        if any_size {
+            let [rows, depth] = [4, DEPTH as u32];
+            return Blocks { tile: [6 * rows, 4 * lanes], rows, lanes, depth }.within(contraction, target);
+        }
         let [m, n] = contraction.sides.each_ref().map(|side| side.extent);
         let gain = |(rows, gain): (u32, f64)| gain * m as f64 / m.next_multiple_of(rows.into()) as f64;
         let (rows, _) = ROWS.into_iter().max_by(|a, b| gain(*a).total_cmp(&gain(*b)))?;
@@ -56,7 +60,6 @@ impl Blocks {
         };
         let depth = contraction.inner.min(DEPTH) as u32;
         let mut blocks = Blocks { tile: [whole(m, rows), whole(n, lanes)], rows, lanes, depth };
-        let half = |extent: u32, block: u32| (extent / 2).next_multiple_of(block);
         // Tiles for all cores, but large enough that evaluating the parts costs less than the product.
         let wanted = TILES * target.lanes.max(1);
         while blocks.groups(contraction) < wanted {
@@ -69,16 +72,21 @@ impl Blocks {
                 break;
             }
         }
-        while blocks.bytes(contraction) > target.local_memory {
-            let [m, n] = blocks.tile;
-            match blocks.depth > 32 {
-                true => blocks.depth /= 2,
-                false if n > lanes => blocks.tile[1] = half(n, lanes),
-                false if m > rows => blocks.tile[0] = half(m, rows),
+        blocks.within(contraction, target)
+    }
+
+    /// Smaller blocks, if group memory does not hold these; `None` if it holds none.
+    fn within(mut self, contraction: &Contraction, target: &Target) -> Option<Blocks> {
+        while self.bytes(contraction) > target.local_memory {
+            let [m, n] = self.tile;
+            match self.depth > 32 {
+                true => self.depth /= 2,
+                false if n > self.lanes => self.tile[1] = half(n, self.lanes),
+                false if m > self.rows => self.tile[0] = half(m, self.rows),
                 false => return None,
             }
         }
-        Some(blocks)
+        Some(self)
     }
 
     /// Tiles along the rows, or the columns.
@@ -118,13 +126,17 @@ impl Printer<'_> {
         let (index, count) = (self.index, self.count);
         self.line(&format!("const {count} tile = {};", self.dialect.group_index(count)));
         let tiles = [0, 1].map(|side| b.tiles(c, side));
-        let (across, all) = (self.number(tiles[1]), tiles[0] * tiles[1]);
+        let (across, all) = (self.count_at("tiles across", tiles[1]), tiles[0] * tiles[1]);
         let down = format!("tile / {across}");
-        let down = if c.batch.is_empty() { down } else { format!("{down} % {}", self.number(tiles[0])) };
+        let down = if c.batch.is_empty() {
+            down
+        } else {
+            format!("{down} % {}", self.count_at("tiles down", tiles[0]))
+        };
         for (side, (name, at)) in
             [("row", format!("({down})")), ("column", format!("(tile % {across})"))].into_iter().enumerate()
         {
-            let (extent, tile) = (c.sides[side].extent, b.tile[side]);
+            let (extent, tile) = (self.index_at(name, c.sides[side].extent), b.tile[side]);
             self.line(&format!("const {index} {name}0 = ({index}){at} * {tile};"));
             self.line(&format!("const {index} {name}s = min({extent} - {name}0, ({index}){tile});"));
         }
@@ -138,8 +150,9 @@ impl Printer<'_> {
             self.line(&format!("sums{at}[e] = 0;"));
         }
         self.close();
-        self.open(&format!("for ({index} k0 = 0; k0 < {}; k0 += {})", c.inner, b.depth));
-        self.line(&format!("const {index} depth = min({} - k0, ({index}){});", c.inner, b.depth));
+        let inner = self.index_at("inner points", c.inner);
+        self.open(&format!("for ({index} k0 = 0; k0 < {inner}; k0 += {})", b.depth));
+        self.line(&format!("const {index} depth = min({inner} - k0, ({index}){});", b.depth));
         for (at, part) in c.sides[0].parts.iter().enumerate() {
             self.evaluate_rows(c, b, &uniform, (at, part));
         }
@@ -277,6 +290,11 @@ impl Printer<'_> {
         self.close();
         self.close();
     }
+}
+
+/// Half of an extent, in whole blocks.
+fn half(extent: u32, block: u32) -> u32 {
+    (extent / 2).next_multiple_of(block)
 }
 
 /// The index of an element of a row, at the inner point `d` of the block.

@@ -65,11 +65,11 @@ impl Printer<'_> {
         self.line(&format!("{places};"));
         self.line(&format!("const {count} tile = {};", self.dialect.group_index(count)));
         let tiles = [0, 1].map(|side| s.tiles(c, side));
-        let (across, all) = (self.number(tiles[1]), tiles[0] * tiles[1]);
+        let (across, all) = (self.count_at("tiles across", tiles[1]), tiles[0] * tiles[1]);
         let down = if c.batch.is_empty() {
             format!("tile / {across}")
         } else {
-            format!("tile / {across} % {}", self.number(tiles[0]))
+            format!("tile / {across} % {}", self.count_at("tiles down", tiles[0]))
         };
         self.line(&format!("const {index} row0 = ({index})({down}) * {};", s.tile[0]));
         self.line(&format!("const {index} column0 = ({index})(tile % {across}) * {};", s.tile[1]));
@@ -123,7 +123,7 @@ impl Printer<'_> {
                 self.line(&format!("{} {}{at}[{fetches}];", part.dtype.short(), LETTERS[side]));
             }
         }
-        if rounds == 1 {
+        if rounds == 1 && !self.any_size {
             self.line(&format!("const {index} k0 = 0;"));
             self.each_part(c, |this, side, at, part| this.fetch(c, s, uniform, (side, at, part)));
             self.each_part(c, |this, side, at, part| this.put(s, (side, at, part)));
@@ -135,7 +135,7 @@ impl Printer<'_> {
         if carried {
             self.line("u32 terms = 0u;");
         }
-        let last = rounds * u64::from(s.depth);
+        let last = self.index_at("inner points in steps", rounds * u64::from(s.depth));
         self.open(&format!("for ({index} k0 = 0; k0 <= {last}; k0 += {})", s.depth));
         self.open(&format!("if (k0 < {last})"));
         self.each_part(c, |this, side, at, part| this.fetch(c, s, uniform, (side, at, part)));
@@ -188,17 +188,19 @@ impl Printer<'_> {
     fn fetch(&mut self, c: &Contraction, s: &Shape, uniform: &[String], part: (usize, usize, &Part)) {
         let (side, at, part) = part;
         let (index, letter) = (self.index, LETTERS[side]);
-        let (extent, deepest) = (c.sides[side].extent, c.inner - 1);
+        let extent = c.sides[side].extent;
+        let deepest = self.index_at("last inner point", c.inner - 1);
         self.open_fetches(s, (side, part));
         let whole = (s.tile[side] * s.depth).is_multiple_of(s.items());
-        let (ragged, last) =
-            (!extent.is_multiple_of(s.tile[side].into()), !c.inner.is_multiple_of(s.depth.into()));
-        let within = |text: String, most: u64, clamp: bool| {
+        let is_ragged = |extent: u64, by: u32| self.any_size || !extent.is_multiple_of(by.into());
+        let (ragged, last) = (is_ragged(extent, s.tile[side]), is_ragged(c.inner, s.depth));
+        let within = |text: String, most: &str, clamp: bool| {
             if clamp { format!("min({text}, ({index}){most})") } else { text }
         };
         let origin = ["row", "column"][side];
-        let i = within(format!("{origin}0 + ({index})along"), extent - 1, ragged);
-        let k = within(format!("k0 + ({index})deep"), deepest, last || !whole);
+        let edge = self.index_at(&format!("last {origin}"), extent - 1);
+        let i = within(format!("{origin}0 + ({index})along"), &edge, ragged);
+        let k = within(format!("k0 + ({index})deep"), &deepest, last || !whole);
         self.line(&format!("const {index} i = {i}, k = {k};"));
         self.positions(&c.sides[side].walks, "i");
         self.positions(&self.walks.inner.clone(), "k");

@@ -86,21 +86,31 @@ struct Part {
 
 impl Tile {
     /// The tiles of a Nest, if it is a product and large enough.
-    pub(super) fn choose(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], target: &Target) -> Option<Tile> {
+    pub(super) fn choose(
+        nest: &Nest,
+        walks: &Walks,
+        dtypes: &[Vec<DType>],
+        any_size: bool,
+        target: &Target,
+    ) -> Option<Tile> {
         let mut contraction = Contraction::of(nest, walks, dtypes)?;
         let any_below = |most: u64| contraction.sides.iter().any(|side| side.extent < most);
-        let narrow = !target.cpu && contraction.inner > NARROW.1 && any_below(NARROW.0 + 1);
-        if any_below(FEWEST.0) || narrow || contraction.inner < FEWEST.1 {
+        let narrow = !target.cpu && !any_size && contraction.inner > NARROW.1 && any_below(NARROW.0 + 1);
+        if any_below(if any_size { 2 } else { FEWEST.0 }) || narrow || contraction.inner < FEWEST.1 {
             return None;
         }
         if target.cpu && contraction.between.iter().any(|values| !values.is_empty()) {
             return None;
         }
         let form = if !target.cpu {
-            Form::Group(Shape::choose(&contraction, target)?)
+            let shape = match any_size {
+                true => Shape::choose_for_any_size(&contraction, target),
+                false => Shape::choose(&contraction, target),
+            };
+            Form::Group(shape?)
         } else if target.dialect == Dialect::OpenClC {
             contraction.widen();
-            Form::Cpu(Blocks::choose(&contraction, target)?)
+            Form::Cpu(Blocks::choose(&contraction, any_size, target)?)
         } else {
             return None;
         };

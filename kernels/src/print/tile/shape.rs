@@ -68,6 +68,16 @@ impl Shape {
         best.map(|(_, shape)| shape)
     }
 
+    /// The fastest shape for products of about this size: most sizes have the same.
+    pub(super) fn choose_for_any_size(contraction: &Contraction, target: &Target) -> Option<Shape> {
+        let about = |extent: u64| if extent <= 64 { 32 } else { 1024 };
+        let mut nominal = contraction.clone();
+        nominal.sides.iter_mut().for_each(|side| side.extent = about(side.extent));
+        nominal.inner = about(nominal.inner);
+        nominal.batch.clear();
+        Some(Shape { buffers: 2, ..Shape::choose(&nominal, target)? })
+    }
+
     /// The shape of this tile, if it fits a group.
     fn fit(
         contraction: &Contraction,

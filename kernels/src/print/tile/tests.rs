@@ -11,6 +11,7 @@ fn gpu() -> Target {
         lanes: 132 * 2048,
         cpu: false,
         fast: false,
+        sizes: Default::default(),
     }
 }
 
@@ -51,7 +52,7 @@ fn product([m, n, k]: [u64; 3], transposed: [bool; 2]) -> Nest {
 
 fn choose(nest: &Nest, target: &Target) -> Option<Tile> {
     let dtypes: Vec<_> = (0..2).map(|p| crate::verify::dtypes(nest, p).expect("a sound Nest")).collect();
-    Tile::choose(nest, &Walks::new(nest), &dtypes, target)
+    Tile::choose(nest, &Walks::new(nest), &dtypes, false, target)
 }
 
 /// Tile, results of an item, inner points at a time, slices, and groups.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use workalike_device::{Command, Device, Module, Numerics, Region};
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
-use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
 
 /// A GPU with `lanes` concurrent work items; with few, tiles are large.
@@ -21,6 +21,7 @@ fn gpu(lanes: u64) -> Target {
         lanes,
         cpu: false,
         fast: false,
+        sizes: ForSizes::One,
     }
 }
 

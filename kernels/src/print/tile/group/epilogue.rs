@@ -88,8 +88,9 @@ impl Printer<'_> {
         ));
         let mut within = Vec::new();
         for (side, name) in ["i", "j"].into_iter().enumerate() {
-            if !c.sides[side].extent.is_multiple_of(s.tile[side].into()) {
-                within.push(format!("{name} < {}", c.sides[side].extent));
+            if self.any_size || !c.sides[side].extent.is_multiple_of(s.tile[side].into()) {
+                let extent = self.index_at(&format!("end of {name}"), c.sides[side].extent);
+                within.push(format!("{name} < {extent}"));
             }
         }
         self.open(&if within.is_empty() { String::new() } else { format!("if ({})", within.join(" && ")) });
