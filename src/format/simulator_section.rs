@@ -7,16 +7,19 @@ pub(super) const SIMULATOR: u32 = 0x8000_0101;
 /// The version of the section that is written, and the newest that is read.
 const VERSION: u8 = 1;
 
-/// The section's bytes: version, then one byte per option.
+/// The section's bytes: version, then one byte per option. The last one is there only if it is not the
+/// default: readers of this version that do not know it refuse it.
 pub(super) fn encode(options: &Options) -> Vec<u8> {
     // Those for debugging are not saved.
-    let Options { strict, fuse, sizes, fast_math, deterministic, .. } = *options;
+    let Options { strict, fuse, sizes, fast_math, deterministic, any_size, .. } = *options;
     let sizes = match sizes {
         Sizes::Fixed => 0,
         Sizes::Several => 1,
         Sizes::Dynamic => 2,
     };
-    vec![VERSION, strict.into(), fuse.into(), sizes, fast_math.into(), deterministic.into()]
+    let mut bytes = vec![VERSION, strict.into(), fuse.into(), sizes, fast_math.into(), deterministic.into()];
+    bytes.extend((any_size != Options::default().any_size).then_some(u8::from(any_size)));
+    bytes
 }
 
 /// The options of a section.
@@ -27,19 +30,22 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Options, String> {
         other => Err(format!("the Simulator's options are damaged: {other} is no truth value")),
     };
     match *bytes {
-        [VERSION, strict, fuse, sizes, fast_math, deterministic] => Ok(Options {
-            strict: flag(strict)?,
-            fuse: flag(fuse)?,
-            sizes: match sizes {
-                0 => Sizes::Fixed,
-                1 => Sizes::Several,
-                2 => Sizes::Dynamic,
-                other => return Err(format!("the Simulator's options are damaged: sizes {other}")),
-            },
-            fast_math: flag(fast_math)?,
-            deterministic: flag(deterministic)?,
-            ..Options::default()
-        }),
+        [VERSION, strict, fuse, sizes, fast_math, deterministic, ref rest @ ..] if rest.len() < 2 => {
+            Ok(Options {
+                strict: flag(strict)?,
+                fuse: flag(fuse)?,
+                sizes: match sizes {
+                    0 => Sizes::Fixed,
+                    1 => Sizes::Several,
+                    2 => Sizes::Dynamic,
+                    other => return Err(format!("the Simulator's options are damaged: sizes {other}")),
+                },
+                fast_math: flag(fast_math)?,
+                deterministic: flag(deterministic)?,
+                any_size: rest.first().map_or(Ok(Options::default().any_size), |&byte| flag(byte))?,
+                ..Options::default()
+            })
+        }
         [version, ..] if version != VERSION => {
             Err(format!("the Simulator's options are of version {version}; a newer workalike may read them"))
         }
@@ -61,6 +67,7 @@ mod tests {
                     sizes,
                     fast_math: flag,
                     deterministic: !flag,
+                    any_size: flag,
                     ..Options::default()
                 };
                 let back = decode(&encode(&options)).unwrap();

@@ -6,6 +6,7 @@ use super::array::{DeviceArray, KnownBounds};
 use super::host_pool::HostPool;
 use super::method::Definition;
 use super::pool::{Pool, within};
+use super::specialise::Specialist;
 use super::state::State;
 use super::status;
 use crate::dtype::DType;
@@ -34,13 +35,15 @@ pub(crate) struct Context {
     pub(super) host_pool: Arc<HostPool>,
     /// Status words that are all 0: see [`Context::zero`].
     zero: OnceLock<Region>,
+    pub(super) specialist: Specialist,
 }
 
 impl Context {
     pub(super) fn new(device: Arc<dyn Device>, options: Options) -> Context {
         let (pool, host_pool) = (Pool::new(device.clone()), HostPool::new(device.clone()));
         let (states, arena, epoch, zero) = (vec![], None, 0, OnceLock::new());
-        Context { device, options, states, arena, epoch, pool, host_pool, zero }
+        let specialist = Specialist::default();
+        Context { device, options, states, arena, epoch, pool, host_pool, zero, specialist }
     }
 
     /// What the device offers.

@@ -34,6 +34,7 @@
 //! - `array`: tensors that stay on the device;
 //! - `pool`, `host_pool`: memory for results, on the device and on the host;
 //! - `limits`: memory that is needed and held;
+//! - `specialise`: kernels for any size, and for one size later;
 //! - `thrash`: Programs that are planned again and again.
 
 mod array;
@@ -54,6 +55,7 @@ mod regions;
 mod run;
 mod segment;
 mod sequence;
+mod specialise;
 mod state;
 mod status;
 mod steps;
@@ -86,8 +88,9 @@ use std::sync::{Arc, OnceLock};
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Engine {
-    context: Context,
+    /// Declared before the context, whose thread then has nothing left to begin when it is dropped.
     methods: Vec<Method>,
+    context: Context,
 }
 
 impl Engine {

@@ -12,7 +12,7 @@ use crate::kernels::verify::{Verified, VerifyError};
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Program;
 use crate::rehost::Sizes;
-use crate::rehost::device::{DeviceError, Numerics, Region};
+use crate::rehost::device::{DeviceError, Region};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -41,9 +41,17 @@ impl Engine {
             && m.definition.index_sources.is_empty()
             && m.select(&self.context, fed, &[], &Trusted::default())
         {
+            self.specialise(method);
             return Ok(());
         }
         self.plan_with_bounds(method, fed)
+    }
+
+    /// Has the current Program's sizes returned, its kernels are compiled for these alone.
+    fn specialise(&mut self, method: usize) {
+        if let Some(planned) = self.methods[method].plans.current_mut() {
+            self.context.specialise(planned);
+        }
     }
 
     /// [`Engine::plan`] where values decide shapes, or bounds of indices may be known.
@@ -59,7 +67,9 @@ impl Engine {
         let mut bounds = definition.known_bounds(&mut self.context, fed);
         loop {
             let trusted = Trusted::new(bounds.iter().map(|(role, _)| role.clone()).collect());
-            if !self.methods[method].select(&self.context, fed, &decided, &trusted) {
+            if self.methods[method].select(&self.context, fed, &decided, &trusted) {
+                self.specialise(method);
+            } else {
                 let definition = &self.methods[method].definition;
                 let shapes = match shapes.take() {
                     Some(shapes) => shapes,
@@ -111,7 +121,8 @@ impl Engine {
         let (program, layout) = definition.draft(&self.context, &shapes, &trusted)?;
         let refused = |e: VerifyError| DeviceError::driver(&self.device().properties().id, "compile", e);
         let (nests, kernels) = distinct_nests(&program).map_err(refused)?;
-        let module = self.device().compile(&nests, Numerics { fast: self.context.options.fast_math })?;
+        let any_size = self.expects_other_sizes(method, &signature);
+        let (module, specialised) = self.context.compile(nests, any_size)?;
         let mut constants = Vec::with_capacity(program.constants.len());
         for value in &program.constants {
             let region = match self.methods[method].plans.constant(value) {
@@ -132,7 +143,7 @@ impl Engine {
             }
         }
         let (shapes, owned) = (Arc::new(shapes), owned_outputs(&program));
-        Ok(Planned::new(Compiled {
+        let compiled = Compiled {
             definition,
             signature,
             trusted,
@@ -144,7 +155,8 @@ impl Engine {
             constants,
             resized,
             owned,
-        }))
+        };
+        Ok(Planned::new(compiled, specialised))
     }
 
     fn constant(&mut self, value: &Value) -> Result<Region> {

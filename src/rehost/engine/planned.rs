@@ -7,6 +7,7 @@ use super::context::Context;
 use super::method::Definition;
 use super::recorded::{Bound, Recorded};
 use super::regions::Elsewhere;
+use super::specialise::Kernels;
 use super::variants::{VariantId, Variants};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -41,6 +42,8 @@ pub(crate) struct Compiled {
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) compiled: Compiled,
+    /// Whether `compiled` has kernels for any size.
+    pub(super) kernels: Kernels,
     /// The recording with all buffers at their planned addresses; stale if the epoch differs.
     recorded: Option<Recorded>,
     /// The recordings with some buffers in memory that the caller owns.
@@ -51,8 +54,8 @@ pub(super) struct Planned {
 }
 
 impl Planned {
-    pub(super) fn new(compiled: Compiled) -> Planned {
-        Planned { compiled, recorded: None, variants: Variants::default(), chosen: None }
+    pub(super) fn new(compiled: Compiled, kernels: Kernels) -> Planned {
+        Planned { compiled, kernels, recorded: None, variants: Variants::default(), chosen: None }
     }
 
     /// Whether the recording of the last call is one for the current addresses.
@@ -78,7 +81,7 @@ impl Planned {
 
     /// The recording that was bound last.
     pub(super) fn rebind(&mut self, context: &Context) -> Result<Bound<'_>> {
-        let Planned { compiled, recorded, variants, chosen } = self;
+        let Planned { compiled, recorded, variants, chosen, .. } = self;
         if let Some(recorded) = chosen.and_then(|id| variants.current_mut(id, context)) {
             return Ok(Bound { compiled, recorded });
         }
@@ -106,6 +109,12 @@ impl Planned {
     pub(super) fn bound(&mut self, context: &Context) -> Option<Bound<'_>> {
         let recorded = self.recorded.as_mut().filter(|recorded| recorded.is_current(context))?;
         Some(Bound { compiled: &self.compiled, recorded })
+    }
+
+    /// Uses other kernels from now on.
+    pub(super) fn replace_module(&mut self, module: Arc<dyn Module>) {
+        self.drop_recordings();
+        self.compiled.module = module;
     }
 
     /// Drops the recordings, which keep the arena alive.

@@ -2,19 +2,23 @@
 //!
 //! Every host has `host` (two threads), `unfused` (the same, without fusion) and `wide` (the host with a
 //! GPU's parallelism, which fusion treats as it treats a GPU). Each device of each OpenCL platform and each
-//! CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds.
+//! CUDA device follows. `WORKALIKE_SUITE_DEVICES=host,cuda` keeps only these kinds, and
+//! `WORKALIKE_SUITE_ANY_SIZE=1` runs kernels for any size.
 
 use crate::wide::Wide;
 use std::sync::Arc;
 use workalike::cuda::Cuda;
 use workalike::opencl::OpenCl;
 use workalike::prelude::*;
-use workalike::rehost::device::{Device, Interpreter};
+use workalike::rehost::device::{Device, Interpreter, Sizes};
 use workalike::{Error, Result};
 
 /// The variable with the kinds of devices to run, separated by commas: `host`, `opencl`, `cuda`,
 /// `wide`, `interpreter`. If it is not set, all kinds except the interpreter, which is slow.
 pub const SELECT: &str = "WORKALIKE_SUITE_DEVICES";
+
+/// The variable that, if it is set, makes all Simulators of cases dynamic: their kernels are for any size.
+pub const ANY_SIZE: &str = "WORKALIKE_SUITE_ANY_SIZE";
 
 /// A kind of device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +99,8 @@ impl Tested {
         let fuse = self.kind != Kind::Unfused;
         // It lacks libraries other than products.
         let strict = strict && self.kind != Kind::Wide;
-        function.optimize(self.open()?.with_options(Options { strict, fuse, ..Options::default() }))
+        let sizes = if std::env::var_os(ANY_SIZE).is_some() { Sizes::Dynamic } else { Sizes::default() };
+        function.optimize(self.open()?.with_options(Options { strict, fuse, sizes, ..Options::default() }))
     }
 }
 

@@ -1,0 +1,138 @@
+//! Kernels for one size, compiled while a Program runs with kernels for any size.
+//!
+//! The first call with new sizes gets kernels [for any size](ForSizes::Any), which other sizes have compiled
+//! already. When the sizes return, a thread compiles kernels for them alone; the first call after that uses
+//! these.
+
+use super::Engine;
+use super::context::Context;
+use super::planned::Planned;
+use crate::error::Result;
+use crate::kernels::print::ForSizes;
+use crate::kernels::verify::Verified;
+use crate::rehost::Sizes;
+use crate::rehost::device::{Device, Module, Numerics};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, OnceLock};
+use std::thread::{Builder, JoinHandle};
+
+/// What a thread compiled; `None` if it failed.
+type Outcome = Arc<OnceLock<Option<Arc<dyn Module>>>>;
+
+/// What is known of a Program's kernels for its sizes alone.
+#[derive(Debug)]
+pub(super) enum Kernels {
+    /// The Program has them, or will never have them.
+    Final,
+    /// The Program's kernels are for any size; these Nests have to be compiled if its sizes return.
+    AnySize(Vec<Verified>),
+    /// A thread compiles them.
+    Underway(Outcome),
+}
+
+/// Nests for the thread.
+struct Job {
+    nests: Vec<Verified>,
+    sizes: ForSizes,
+    numerics: Numerics,
+    outcome: Outcome,
+}
+
+/// The thread that compiles, started for the first job.
+#[derive(Debug, Default)]
+pub(super) struct Specialist {
+    running: Option<(Sender<Job>, JoinHandle<()>)>,
+}
+
+impl Specialist {
+    /// Hands Nests to the thread; `None` if there is no thread.
+    fn compile(
+        &mut self,
+        device: &Arc<dyn Device>,
+        (sizes, numerics): (ForSizes, Numerics),
+        nests: Vec<Verified>,
+    ) -> Option<Outcome> {
+        if self.running.is_none() {
+            let (jobs, queue) = channel::<Job>();
+            let device = device.clone();
+            let run = move || {
+                for Job { nests, sizes, numerics, outcome } in queue {
+                    // The Program was dropped.
+                    if Arc::strong_count(&outcome) == 1 {
+                        continue;
+                    }
+                    let compiled =
+                        catch_unwind(AssertUnwindSafe(|| device.compile_for(sizes, &nests, numerics)));
+                    let _ = outcome.set(compiled.ok().and_then(Result::ok).flatten());
+                }
+            };
+            let thread = Builder::new().name("workalike-specialist".into()).spawn(run).ok()?;
+            self.running = Some((jobs, thread));
+        }
+        let outcome = Outcome::default();
+        let job = Job { nests, sizes, numerics, outcome: outcome.clone() };
+        self.running.as_ref()?.0.send(job).ok().map(|()| outcome)
+    }
+}
+
+impl Drop for Specialist {
+    /// Waits for a compiler that runs: some crash if the process ends meanwhile. The Programs were dropped
+    /// before, so that jobs that have not begun are skipped.
+    fn drop(&mut self) {
+        if let Some((jobs, thread)) = self.running.take() {
+            drop(jobs);
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Context {
+    /// The exactness of the kernels of this engine.
+    pub(super) fn numerics(&self) -> Numerics {
+        Numerics { fast: self.options.fast_math }
+    }
+
+    /// Compiles the Nests of a Program, for any size if that is asked and the device has such kernels.
+    pub(super) fn compile(&self, nests: Vec<Verified>, any_size: bool) -> Result<(Arc<dyn Module>, Kernels)> {
+        let wanted = any_size && self.options.any_size && !nests.is_empty();
+        let (device, numerics) = (&self.device, self.numerics());
+        if wanted && let Ok(Some(module)) = device.compile_for(ForSizes::Any, &nests, numerics) {
+            return Ok((module, Kernels::AnySize(nests)));
+        }
+        Ok((device.compile(&nests, numerics)?, Kernels::Final))
+    }
+
+    /// Goes on with the kernels for a Program's sizes alone: has them compiled, or replaces the others.
+    pub(super) fn specialise(&mut self, planned: &mut Planned) {
+        planned.kernels = match std::mem::replace(&mut planned.kernels, Kernels::Final) {
+            Kernels::Final => Kernels::Final,
+            Kernels::AnySize(nests) => {
+                let exact = self.options.deterministic;
+                let how = (if exact { ForSizes::OneOfAny } else { ForSizes::One }, self.numerics());
+                let outcome = self.specialist.compile(&self.device, how, nests);
+                outcome.map_or(Kernels::Final, Kernels::Underway)
+            }
+            Kernels::Underway(outcome) => match outcome.get() {
+                None => Kernels::Underway(outcome),
+                Some(module) => {
+                    if let Some(module) = module {
+                        planned.replace_module(module.clone());
+                    }
+                    Kernels::Final
+                }
+            },
+        };
+    }
+}
+
+impl Engine {
+    /// Whether a Program for these extents gets kernels for any size: other sizes came before, or will come.
+    pub(super) fn expects_other_sizes(&self, method: usize, signature: &[usize]) -> bool {
+        match self.context.options.sizes {
+            Sizes::Fixed => false,
+            Sizes::Several => self.methods[method].plans.has_other_sizes(signature),
+            Sizes::Dynamic => true,
+        }
+    }
+}
