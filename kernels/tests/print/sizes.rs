@@ -1,15 +1,14 @@
 //! Kernels for any size: one text, with sizes as arguments.
 
 use super::corpus::{self, Builder, Case};
-use super::{gpu, kernels};
+use super::{gpu, kernels, printed};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::nest::PhaseKind::{Map, Point, Reduce};
-use workalike_kernels::print::{Dialect, ForSizes, Source, Target, print};
-use workalike_kernels::verify::Verified;
+use workalike_kernels::print::{Dialect, ForSizes, Source, Target};
 use workalike_kernels::{DType, ops};
 
 fn any(case: Case, target: Target) -> Source {
-    print(&[Verified::new(case.nest).unwrap()], &Target { sizes: ForSizes::Any, ..target })
+    printed(case, &Target { sizes: ForSizes::Any, ..target })
 }
 
 fn targets() -> [Target; 3] {

@@ -52,8 +52,8 @@ pub enum Sizes {
     /// A few combinations: the 16 last used Programs are kept.
     #[default]
     Several,
-    /// Many combinations: the 64 last used Programs are kept, the first call has kernels for any size, and the
-    /// arena is allocated larger than needed, so that fewer recordings are made again.
+    /// Many combinations: the 64 last used Programs are kept, the first call has kernels for any size, and
+    /// the arena is allocated larger than needed, so that fewer recordings are made again.
     Dynamic,
 }
 

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use workalike::Result;
 use workalike::kernels::print::ForSizes;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
@@ -10,7 +11,6 @@ use workalike::rehost::device::{
     Command, Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording,
     Region,
 };
-use workalike::{Error, Result};
 use workalike_suite::devices::{self, Kind, Tested};
 
 /// Numbers of rows, in the order of the calls. 0 and 1 have other loops than the others.
@@ -44,7 +44,7 @@ fn functions() -> Result<Vec<(&'static str, Function)>> {
 
 fn rows_of(rows: usize) -> Result<Value> {
     let at = |i: usize| ((i * 31 + rows) % 97) as f32 / 97.0 - 0.4;
-    Ok(Value::from_vec(&[rows, COLUMNS], (0..rows * COLUMNS).map(at).collect::<Vec<_>>())?)
+    Value::from_vec(&[rows, COLUMNS], (0..rows * COLUMNS).map(at).collect::<Vec<_>>())
 }
 
 /// Calls a Simulator with all numbers of rows, again and again, and compares results with the reference, and
@@ -87,7 +87,7 @@ fn near(what: &str, got: &Value, want: &Value) -> Result<()> {
 fn all_sizes_are_right_and_keep_their_bits() -> Result<()> {
     for device in compilers() {
         for (name, f) in functions()? {
-            let open = || device.open().map_err(Error::from);
+            let open = || device.open();
             check(name, &f, f.fork()?.optimize(open()?.dynamic())?)?;
             check(name, &f, f.fork()?.optimize(open()?.any_size(true))?)?;
         }
