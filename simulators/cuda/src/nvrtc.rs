@@ -33,30 +33,43 @@ fn options(numerics: Numerics) -> &'static [&'static str] {
     if numerics.fast { FAST } else { EXACT }
 }
 
-type Modules = HashMap<(usize, Numerics, String), Arc<CudaModule>>;
+/// A module that is loaded, or will be.
+type Place = Arc<Mutex<Option<Arc<CudaModule>>>>;
+/// By context, numerics and source.
+type Places = HashMap<(usize, Numerics, String), Place>;
 
-/// The module of a source on a device, compiled unless it is cached. The context must be current.
+/// The module of a source on a device, compiled unless it is cached. The context must be current. While one
+/// thread compiles a source, others that want the same wait; they can have other modules.
 pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> DeviceResult<Arc<CudaModule>> {
-    static MODULES: Mutex<Option<Modules>> = Mutex::new(None);
-    // Held during the compilation: NVRTC compiles one program at a time anyway, and the second of two equal
-    // sources is then found in the cache.
-    let mut modules = lock(&MODULES);
-    let modules = modules.get_or_insert_with(HashMap::new);
+    static PLACES: Mutex<Option<Places>> = Mutex::new(None);
     let key = (context.cuda.cu_ctx() as usize, numerics, source.to_string());
-    if let Some(module) = modules.get(&key) {
+    let mut places = lock(&PLACES);
+    let known = places.get_or_insert_with(HashMap::new);
+    if known.len() >= REMEMBERED && !known.contains_key(&key) {
+        forget_unused(context, known, key.0);
+    }
+    let place = known.entry(key).or_default().clone();
+    drop(places);
+    let mut place = lock(&place);
+    if let Some(module) = &*place {
         return Ok(module.clone());
     }
-    let module = load_or_compile(context, source, options(numerics))?;
-    if modules.len() >= REMEMBERED {
-        // Kernels that no recording has any more may still run. If waiting fails, all stay loaded: the next
-        // call finds the error.
-        let _alone = context.capture();
-        if context.cuda.synchronize().is_ok() {
-            modules.retain(|(owner, ..), module| *owner != key.0 || Arc::strong_count(module) > 1);
-        }
+    Ok(place.insert(load_or_compile(context, source, options(numerics))?).clone())
+}
+
+/// Drops the modules of a context that no recording uses.
+fn forget_unused(context: &Context, places: &mut Places, owner: usize) {
+    // Their kernels may still run. If waiting fails, all stay loaded: the next call finds the error.
+    let _alone = context.capture();
+    if context.cuda.synchronize().is_ok() {
+        let in_use = |place: &Place| {
+            let loaded =
+                |module: &Option<Arc<CudaModule>>| module.as_ref().is_some_and(|m| Arc::strong_count(m) > 1);
+            // Another thread compiles, or waits for it.
+            Arc::strong_count(place) > 1 || place.try_lock().is_ok_and(|module| loaded(&module))
+        };
+        places.retain(|(context, ..), place| *context != owner || in_use(place));
     }
-    modules.insert(key, module.clone());
-    Ok(module)
 }
 
 /// Loads the image that an earlier process stored, else compiles and stores it.
