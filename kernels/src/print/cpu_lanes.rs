@@ -59,7 +59,7 @@ impl Printer<'_> {
         self.open("");
         self.side = Side::Inner(width);
         let rounds = last.extent.div_ceil(width.into());
-        let count = rounds.saturating_mul(walks.iter().map(|w| w.extent).product());
+        let count = self.folded(rounds.saturating_mul(walks.iter().map(|w| w.extent).product()));
         self.declare_folds(phase, count);
         for walk in &walks {
             self.open_walk(walk);
@@ -105,7 +105,7 @@ impl Printer<'_> {
             "n".into()
         };
         self.side = Side::Grid(width);
-        let count = self.nest.inner_points();
+        let count = self.folded(self.nest.inner_points());
         for phase in 0..self.nest.phases.len() {
             let kind = self.nest.phases[phase].kind;
             if kind == PhaseKind::Reduce {

@@ -55,11 +55,15 @@ impl Printer<'_> {
     /// Number of levels of partial sums of a fold, if an item folds `count` values.
     fn levels(&self, fold: &FoldOf, dtype: DType, count: u64) -> usize {
         match fold.fold {
-            // The count may be any.
-            Fold::Sum if dtype.is_float() && self.any_size => 3,
             Fold::Sum if dtype.is_float() => 1 + usize::from(count > RUN) + usize::from(count > RUN * RUN),
             _ => 1,
         }
+    }
+
+    /// The number of values that an item folds, for the levels of its sums: in a kernel for any size it may be
+    /// any.
+    pub(super) fn folded(&self, count: u64) -> u64 {
+        if self.any_size { u64::MAX } else { count }
     }
 
     /// An accumulator of a fold; `part` distinguishes the accumulators of one fold.

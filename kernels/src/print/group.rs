@@ -71,7 +71,7 @@ impl Printer<'_> {
         let width = of.width;
         let walks = self.walks.inner.clone();
         let inner = self.nest.inner_points();
-        let rounds = inner.div_ceil(of.at_once());
+        let rounds = self.folded(inner.div_ceil(of.at_once()));
         let folds = !self.nest.phases[phase].folds.is_empty();
         let lanes = folds && width > 1;
         self.declare_folds(phase, if lanes { width.into() } else { rounds });

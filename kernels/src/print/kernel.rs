@@ -297,7 +297,7 @@ impl Printer<'_> {
 
     /// Prints all phases of a grid point, for one item.
     fn phases_alone(&mut self, lanes: Lanes) {
-        let count = self.nest.inner_points();
+        let count = self.folded(self.nest.inner_points());
         for phase in 0..self.nest.phases.len() {
             let kind = self.nest.phases[phase].kind;
             if let (Lanes::Inner(width), false) = (lanes, self.nest.phases[phase].folds.is_empty()) {

@@ -6,17 +6,16 @@
 //! the numerics are fast. All device objects of one context share modules, and compiled images are cached on
 //! disk for later processes.
 
-use crate::context::{Context, OrDriver, lock};
+use crate::context::{Context, OrDriver};
 use crate::preflight;
 use cudarc::driver::CudaModule;
 use cudarc::nvrtc::{Ptx, result, sys};
-use std::collections::HashMap;
 use std::ffi::{CString, c_char};
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock};
 use workalike_device::cache::{KernelCache, Key};
-use workalike_device::{DeviceError, DeviceResult, Numerics};
+use workalike_device::{Builds, DeviceError, DeviceResult, Numerics};
 use workalike_kernels::custom::with_quotes;
 
 /// Number of cached modules at which unused ones are dropped.
@@ -33,43 +32,23 @@ fn options(numerics: Numerics) -> &'static [&'static str] {
     if numerics.fast { FAST } else { EXACT }
 }
 
-/// A module that is loaded, or will be.
-type Place = Arc<Mutex<Option<Arc<CudaModule>>>>;
-/// By context, numerics and source.
-type Places = HashMap<(usize, Numerics, String), Place>;
+/// The modules of this process, by context, numerics and source.
+static MODULES: LazyLock<Builds<(usize, Numerics, String), CudaModule>> = LazyLock::new(Builds::default);
 
-/// The module of a source on a device, compiled unless it is cached. The context must be current. While one
-/// thread compiles a source, others that want the same wait; they can have other modules.
+/// The module of a source on a device, compiled unless it is cached. The context must be current.
 pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> DeviceResult<Arc<CudaModule>> {
-    static PLACES: Mutex<Option<Places>> = Mutex::new(None);
-    let key = (context.cuda.cu_ctx() as usize, numerics, source.to_string());
-    let mut places = lock(&PLACES);
-    let known = places.get_or_insert_with(HashMap::new);
-    if known.len() >= REMEMBERED && !known.contains_key(&key) {
-        forget_unused(context, known, key.0);
-    }
-    let place = known.entry(key).or_default().clone();
-    drop(places);
-    let mut place = lock(&place);
-    if let Some(module) = &*place {
-        return Ok(module.clone());
-    }
-    Ok(place.insert(load_or_compile(context, source, options(numerics))?).clone())
-}
-
-/// Drops the modules of a context that no recording uses.
-fn forget_unused(context: &Context, places: &mut Places, owner: usize) {
-    // Their kernels may still run. If waiting fails, all stay loaded: the next call finds the error.
-    let _alone = context.capture();
-    if context.cuda.synchronize().is_ok() {
-        let in_use = |place: &Place| {
-            let loaded =
-                |module: &Option<Arc<CudaModule>>| module.as_ref().is_some_and(|m| Arc::strong_count(m) > 1);
-            // Another thread compiles, or waits for it.
-            Arc::strong_count(place) > 1 || place.try_lock().is_ok_and(|module| loaded(&module))
-        };
-        places.retain(|(context, ..), place| *context != owner || in_use(place));
-    }
+    let owner = context.cuda.cu_ctx() as usize;
+    MODULES.get((owner, numerics, source.to_string()), || {
+        if MODULES.count() >= REMEMBERED {
+            // Kernels that no recording has any more may still run. If waiting fails, all stay loaded: the
+            // next call finds the error.
+            let _alone = context.capture();
+            if context.cuda.synchronize().is_ok() {
+                MODULES.forget_unused(|(of, ..)| *of == owner);
+            }
+        }
+        load_or_compile(context, source, options(numerics))
+    })
 }
 
 /// Loads the image that an earlier process stored, else compiles and stores it.

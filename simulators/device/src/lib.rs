@@ -5,7 +5,7 @@
 //! - [`Interpreter`]: the smallest device, as an example.
 //! - [`command_check`]: the checks of arguments that every device makes.
 //! - [`host_memory`]: main memory, which values, shared variables and the host device share.
-//! - [`cache`]: compiled kernels on disk; [`atomic_file`]: atomic writing of files.
+//! - [`Builds`]: compiled kernels in memory; [`cache`]: on disk; [`atomic_file`]: atomic writing of files.
 //! - [`NativeDevice`], [`NativeMemory`]: the driver's own objects, for other libraries.
 //! - [`error`]: errors of devices.
 //!
@@ -13,6 +13,7 @@
 //! workspace.
 
 pub mod atomic_file;
+mod builds;
 pub mod cache;
 pub mod command;
 pub mod command_check;
@@ -24,6 +25,7 @@ mod native;
 mod open;
 mod tuned;
 
+pub use builds::Builds;
 pub use command::{Command, Region, Target};
 pub use command_check::operand_bytes;
 pub use device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed};

@@ -6,16 +6,15 @@ use crate::cl::{self, Handle, Kernel, Program};
 use crate::context::{Context, Side};
 use ocl::ffi::{self, cl_int};
 use std::any::Any;
-use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use workalike_device::cache::KernelCache;
-use workalike_device::{DeviceError, DeviceResult, Module, Numerics};
+use workalike_device::{Builds, DeviceError, DeviceResult, Module, Numerics};
 use workalike_kernels::custom::with_quotes;
 use workalike_kernels::print::{Entry, Source};
 use workalike_kernels::verify::Verified;
@@ -30,39 +29,18 @@ pub(crate) struct How {
     pub(crate) numerics: Numerics,
 }
 
-/// A program that is built, or will be.
-type Place = Arc<Mutex<Option<Arc<Handle<Program>>>>>;
-
 /// The programs of a context, by build settings and source text.
-#[derive(Debug, Default)]
-pub(crate) struct Programs {
-    places: Mutex<HashMap<(How, String), Place>>,
-}
+pub(crate) type Programs = Builds<(How, String), Handle<Program>>;
 
-impl Programs {
-    /// The program of a text, built now unless it is cached. While one thread builds a text, others that want
-    /// the same wait; they can have and build other texts.
-    fn get(&self, context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
-        let place = self.place(how, text);
-        let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = &*place {
-            return Ok(program.clone());
+/// The program of a text, built now unless it is cached.
+fn program(context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
+    let programs = &context.programs;
+    programs.get((how, text.to_string()), || {
+        if programs.count() >= CACHED {
+            programs.forget_unused(|_| true);
         }
-        let program = Arc::new(load_or_build(context, how, text)?);
-        Ok(place.insert(program).clone())
-    }
-
-    fn place(&self, how: How, text: &str) -> Place {
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.len() >= CACHED {
-            // A place that is locked belongs to a thread that builds.
-            places.retain(|_, place| {
-                Arc::strong_count(place) > 1
-                    || place.try_lock().is_ok_and(|p| p.as_ref().is_some_and(|p| Arc::strong_count(p) > 1))
-            });
-        }
-        places.entry((how, text.to_string())).or_default().clone()
-    }
+        load_or_build(context, how, text).map(Arc::new)
+    })
 }
 
 /// The kernels of a list of Nests.
@@ -95,7 +73,7 @@ impl OpenClModule {
             let (nests, context) = (Vec::new(), context.clone());
             return Ok(OpenClModule { program: None, source, nests, side: how.side, context });
         }
-        let program = Some(context.programs.get(context, how, &source.text)?);
+        let program = Some(program(context, how, &source.text)?);
         Ok(OpenClModule { program, source, nests: Vec::new(), side: how.side, context: context.clone() })
     }
 
