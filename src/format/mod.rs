@@ -6,7 +6,7 @@
 //! TENSORS  raw little-endian elements, each tensor at a multiple of 64 bytes
 //! CALL_OPTIONS  options of Functions for arguments and outputs; if there are any
 //! CONTEXTS  contexts of shared variables; if there are any
-//! SIMULATOR  options of a Simulator; if one was saved. The other sections hold its methods and values
+//! SIMULATOR  settings of a Simulator; if one was saved. The other sections hold its methods and values
 //! PADDING  zeros; only with graphs of some 50,000 nodes and more
 //! ```
 //!
@@ -38,9 +38,10 @@ use container::Section;
 use decode::Contents;
 use std::io::Write;
 use std::path::Path;
-use workalike_device::{Options, atomic_file};
+use workalike_device::atomic_file;
 
 pub use container::FORMAT_VERSION;
+pub(crate) use simulator_section::Settings;
 
 /// Memory for loading besides four times the file's size, in bytes.
 const FREE: u64 = 16 << 20;
@@ -110,9 +111,9 @@ pub(crate) fn encode(bundle: &Bundle, registry: &Registry) -> Result<Vec<u8>> {
 }
 
 /// The bytes of a Simulator whose methods and values a Bundle has.
-pub(crate) fn encode_simulator(bundle: &Bundle, options: &Options, registry: &Registry) -> Result<Vec<u8>> {
-    let options = simulator_section::encode(options);
-    let section = Section::new(simulator_section::SIMULATOR, &options);
+pub(crate) fn encode_simulator(bundle: &Bundle, settings: &Settings, registry: &Registry) -> Result<Vec<u8>> {
+    let settings = simulator_section::encode(settings)?;
+    let section = Section::new(simulator_section::SIMULATOR, &settings);
     encode_with(bundle, registry, Some(section))
 }
 
@@ -170,8 +171,8 @@ fn decoded(
     Ok((bundle, budget))
 }
 
-/// A Simulator's methods and values, and its options.
-pub(crate) fn decode_simulator(bytes: &[u8], what: &str, registry: &Registry) -> Result<(Bundle, Options)> {
+/// A Simulator's methods and values, and its settings.
+pub(crate) fn decode_simulator(bytes: &[u8], what: &str, registry: &Registry) -> Result<(Bundle, Settings)> {
     let fail = |message: String| Error::Format { what: what.into(), message };
     let bundle = decode(bytes, what, registry)?;
     if let Some((_, error)) = bundle.unreadable().next() {
@@ -180,7 +181,12 @@ pub(crate) fn decode_simulator(bytes: &[u8], what: &str, registry: &Registry) ->
     let section = container::read(bytes).and_then(|s| s.get(simulator_section::SIMULATOR)).map_err(|_| {
         fail("it holds Functions and no Simulator: load it with Bundle::load, and optimize them".into())
     })?;
-    Ok((bundle, simulator_section::decode(section).map_err(fail)?))
+    let budget = Budget::new((section.len() as u64).saturating_mul(3).saturating_add(UNCOUNTED / 2));
+    match simulator_section::decode(section, budget) {
+        Ok(settings) => Ok((bundle, settings)),
+        Err(Error::Format { message, .. }) => Err(fail(message)),
+        Err(other) => Err(other),
+    }
 }
 
 /// Reads a whole file.

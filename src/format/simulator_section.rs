@@ -1,55 +1,88 @@
-//! The section with a Simulator's options. Readers that load Functions skip it.
+//! The section with a Simulator's options and the first sizes of its methods. Readers that load Functions skip
+//! it.
 
+use super::bad;
+use super::codec::{Budget, Decoder, Encoder};
+use crate::error::Result;
 use workalike_device::{Options, Sizes};
 
 /// Its kind: one that readers may skip.
 pub(super) const SIMULATOR: u32 = 0x8000_0101;
 /// The version of the section that is written, and the newest that is read.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The version before: without `any_size` and first sizes.
+const OPTIONS_ALONE: u8 = 1;
 
-/// The section's bytes: version, then one byte per option. The last one is there only if it is not the
-/// default: readers of this version that do not know it refuse it.
-pub(super) fn encode(options: &Options) -> Vec<u8> {
+/// What a file knows of a Simulator, besides its methods and values.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) options: Options,
+    /// For each method, in order, the extents of its first call, if it was called.
+    pub(crate) first_sizes: Vec<Option<Vec<usize>>>,
+}
+
+/// The section's bytes: version, one byte per option, and the first sizes.
+pub(super) fn encode(settings: &Settings) -> Result<Vec<u8>> {
     // Those for debugging are not saved.
-    let Options { strict, fuse, sizes, fast_math, deterministic, any_size, .. } = *options;
+    let Options { strict, fuse, sizes, fast_math, deterministic, any_size, .. } = settings.options;
     let sizes = match sizes {
         Sizes::Fixed => 0,
         Sizes::Several => 1,
         Sizes::Dynamic => 2,
     };
-    let mut bytes = vec![VERSION, strict.into(), fuse.into(), sizes, fast_math.into(), deterministic.into()];
-    bytes.extend((any_size != Options::default().any_size).then_some(u8::from(any_size)));
-    bytes
+    let mut to = Encoder::default();
+    to.bytes(&[VERSION, strict.into(), fuse.into(), sizes, fast_math.into(), deterministic.into()])?;
+    to.byte(any_size.into())?;
+    to.list(settings.first_sizes.iter(), |to, first| {
+        to.option(first.as_ref(), |to, first| to.list(first.iter(), |to, &extent| to.number(extent as u64)))
+    })?;
+    Ok(to.0)
 }
 
-/// The options of a section.
-pub(super) fn decode(bytes: &[u8]) -> Result<Options, String> {
-    let flag = |byte: u8| match byte {
+/// The settings of a section.
+pub(super) fn decode(bytes: &[u8], budget: Budget) -> Result<Settings> {
+    let mut from = Decoder::new(bytes, budget);
+    let version = from.byte()?;
+    if !(OPTIONS_ALONE..=VERSION).contains(&version) {
+        return bad(format!(
+            "the Simulator's options are of version {version}; a newer workalike may read them"
+        ));
+    }
+    let mut options = Options {
+        strict: flag(&mut from)?,
+        fuse: flag(&mut from)?,
+        sizes: match from.byte()? {
+            0 => Sizes::Fixed,
+            1 => Sizes::Several,
+            2 => Sizes::Dynamic,
+            other => return bad(format!("the Simulator's options are damaged: sizes {other}")),
+        },
+        fast_math: flag(&mut from)?,
+        deterministic: flag(&mut from)?,
+        ..Options::default()
+    };
+    let mut first_sizes = Vec::new();
+    if version > OPTIONS_ALONE {
+        options.any_size = flag(&mut from)?;
+        first_sizes = from.list(1, |from| from.option(|from| from.list(1, extent)))?;
+    }
+    from.finish()?;
+    Ok(Settings { options, first_sizes })
+}
+
+fn flag(from: &mut Decoder) -> Result<bool> {
+    match from.byte()? {
         0 => Ok(false),
         1 => Ok(true),
-        other => Err(format!("the Simulator's options are damaged: {other} is no truth value")),
-    };
-    match *bytes {
-        [VERSION, strict, fuse, sizes, fast_math, deterministic, ref rest @ ..] if rest.len() < 2 => {
-            Ok(Options {
-                strict: flag(strict)?,
-                fuse: flag(fuse)?,
-                sizes: match sizes {
-                    0 => Sizes::Fixed,
-                    1 => Sizes::Several,
-                    2 => Sizes::Dynamic,
-                    other => return Err(format!("the Simulator's options are damaged: sizes {other}")),
-                },
-                fast_math: flag(fast_math)?,
-                deterministic: flag(deterministic)?,
-                any_size: rest.first().map_or(Ok(Options::default().any_size), |&byte| flag(byte))?,
-                ..Options::default()
-            })
-        }
-        [version, ..] if version != VERSION => {
-            Err(format!("the Simulator's options are of version {version}; a newer workalike may read them"))
-        }
-        _ => Err("the Simulator's options are damaged: another length".into()),
+        other => bad(format!("the Simulator's options are damaged: {other} is no truth value")),
+    }
+}
+
+fn extent(from: &mut Decoder) -> Result<usize> {
+    let number = from.number()?;
+    match usize::try_from(number) {
+        Ok(extent) => Ok(extent),
+        Err(_) => bad(format!("the Simulator's sizes are damaged: an extent of {number}")),
     }
 }
 
@@ -57,8 +90,12 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Options, String> {
 mod tests {
     use super::*;
 
+    fn read(bytes: &[u8]) -> Result<Settings> {
+        decode(bytes, Budget::new(1 << 12))
+    }
+
     #[test]
-    fn options_come_back_and_damaged_ones_are_refused() {
+    fn settings_come_back() {
         for sizes in [Sizes::Fixed, Sizes::Several, Sizes::Dynamic] {
             for flag in [false, true] {
                 let options = Options {
@@ -70,12 +107,35 @@ mod tests {
                     any_size: flag,
                     ..Options::default()
                 };
-                let back = decode(&encode(&options)).unwrap();
-                assert_eq!(format!("{back:?}"), format!("{options:?}"));
+                let first_sizes = vec![None, Some(vec![]), Some(vec![3, 0, 1 << 40])];
+                let settings = Settings { options, first_sizes };
+                let back = read(&encode(&settings).unwrap()).unwrap();
+                assert_eq!(format!("{back:?}"), format!("{settings:?}"));
             }
         }
-        assert!(decode(&[]).is_err() && decode(&[1, 0, 0, 0, 0]).is_err());
-        assert!(decode(&[2, 0, 0, 0, 0, 0]).unwrap_err().contains("newer"));
-        assert!(decode(&[1, 2, 0, 0, 0, 0]).is_err() && decode(&[1, 0, 0, 9, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn the_version_before_is_read() {
+        let settings = read(&[OPTIONS_ALONE, 0, 1, 2, 0, 1]).unwrap();
+        assert!(settings.options.any_size && settings.first_sizes.is_empty());
+        assert_eq!(settings.options.sizes, Sizes::Dynamic);
+    }
+
+    #[test]
+    fn damaged_settings_are_refused() {
+        let good = encode(&Settings { first_sizes: vec![Some(vec![5, 7])], ..Settings::default() }).unwrap();
+        for length in 0..good.len() {
+            assert!(read(&good[..length]).is_err(), "{length} bytes");
+        }
+        assert!(read(&[&good[..], &[0]].concat()).is_err());
+        for (at, byte) in [(1, 2), (3, 9), (6, 2), (8, 2)] {
+            let mut damaged = good.clone();
+            damaged[at] = byte;
+            assert!(read(&damaged).is_err(), "byte {at}");
+        }
+        assert!(read(&[VERSION + 1, 0, 0, 0, 0, 0]).unwrap_err().to_string().contains("newer"));
+        // Long lists in a short section.
+        assert!(read(&[VERSION, 0, 0, 0, 0, 0, 1, 250]).is_err());
     }
 }

@@ -37,6 +37,10 @@ pub(super) struct Definition {
     pub(super) index_sources: Vec<Role>,
     /// The number that identifies it in reports of the device.
     pub(super) number: usize,
+    /// The extents of its first call: in a Simulator for several sizes they alone have kernels of their own
+    /// from the start. Not those of a Program that happens to be kept, so that a size has the same bits again
+    /// after its Program was evicted, and in a Simulator that was saved or forked.
+    pub(super) first_sizes: OnceLock<Vec<usize>>,
     /// The words to which its Nests report errors; allocated by the first Program that needs them. A method
     /// and its twin share them: an error of either stops the other too.
     pub(super) status: Arc<OnceLock<Status>>,
@@ -99,7 +103,8 @@ impl Definition {
         // A value that an iteration changes may be out of range in the next one.
         let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
         index_sources.retain(|role| !changes(role));
-        Definition { name: name.to_string(), graph, demand, states, index_sources, number, status }
+        let (name, first_sizes) = (name.to_string(), OnceLock::new());
+        Definition { name, graph, demand, states, index_sources, number, first_sizes, status }
     }
 
     /// Positions of the states that it updates.

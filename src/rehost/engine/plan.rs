@@ -121,7 +121,7 @@ impl Engine {
         let (program, layout) = definition.draft(&self.context, &shapes, &trusted)?;
         let refused = |e: VerifyError| DeviceError::driver(&self.device().properties().id, "compile", e);
         let (nests, kernels) = distinct_nests(&program).map_err(refused)?;
-        let any_size = self.expects_other_sizes(method, &signature);
+        let any_size = definition.expects_other_sizes(self.context.options.sizes, &signature);
         let (module, specialised) = self.context.compile(nests, any_size)?;
         let mut constants = Vec::with_capacity(program.constants.len());
         for value in &program.constants {

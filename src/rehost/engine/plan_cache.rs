@@ -61,11 +61,6 @@ impl PlanCache {
         self.list.iter_mut()
     }
 
-    /// Whether there is a Program for other extents.
-    pub(super) fn has_other_sizes(&self, signature: &[usize]) -> bool {
-        self.list.iter().any(|planned| planned.compiled.signature != signature)
-    }
-
     /// How often a Program was planned again after it was evicted.
     pub(super) fn planned_again(&self) -> u64 {
         self.dropped.again()

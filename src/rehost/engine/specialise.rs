@@ -6,6 +6,7 @@
 
 use super::Engine;
 use super::context::Context;
+use super::method::Definition;
 use super::planned::Planned;
 use crate::error::Result;
 use crate::kernels::print::ForSizes;
@@ -126,13 +127,26 @@ impl Context {
     }
 }
 
-impl Engine {
-    /// Whether a Program for these extents gets kernels for any size: other sizes came before, or will come.
-    pub(super) fn expects_other_sizes(&self, method: usize, signature: &[usize]) -> bool {
-        match self.context.options.sizes {
+impl Definition {
+    /// Whether a Program for these extents gets kernels for any size: others came before, or will come.
+    pub(super) fn expects_other_sizes(&self, sizes: Sizes, signature: &[usize]) -> bool {
+        let first = self.first_sizes.get_or_init(|| signature.to_vec());
+        match sizes {
             Sizes::Fixed => false,
-            Sizes::Several => self.methods[method].plans.has_other_sizes(signature),
+            Sizes::Several => first != signature,
             Sizes::Dynamic => true,
         }
+    }
+}
+
+impl Engine {
+    /// The extents of a method's first call, if it was called.
+    pub(crate) fn first_sizes(&self, method: usize) -> Option<&Vec<usize>> {
+        self.methods[method].definition.first_sizes.get()
+    }
+
+    /// Says that a new method was called with these extents in the Simulator that it was copied from.
+    pub(crate) fn set_first_sizes(&self, method: usize, extents: Vec<usize>) {
+        let _ = self.methods[method].definition.first_sizes.set(extents);
     }
 }

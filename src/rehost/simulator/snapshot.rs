@@ -3,7 +3,7 @@
 use super::probe::Probes;
 use super::{Method, Simulator};
 use crate::error::{DeviceError, Error, Result};
-use crate::format;
+use crate::format::{self, Settings};
 use crate::function::{Bundle, Function, LoadOptions};
 use crate::graph::Cell;
 use crate::ops::Registry;
@@ -73,6 +73,7 @@ impl Simulator {
         // A Simulator is used by one thread, so values that are read in sequence are of one moment.
         let mut copies: HashMap<usize, Arc<Cell>> = HashMap::new();
         let mut bundle = Bundle::new();
+        let mut settings = Settings { options: self.engine.options(), ..Settings::default() };
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
             let mut own = Vec::new();
             for (&state, parent) in self.engine.states_of(at).iter().zip(method.function.cells()) {
@@ -87,8 +88,9 @@ impl Simulator {
                 });
             }
             bundle = bundle.with(&method.name, &method.function.over(own));
+            settings.first_sizes.push(self.engine.first_sizes(at).cloned());
         }
-        format::encode_simulator(&bundle, &self.engine.options(), registry)
+        format::encode_simulator(&bundle, &settings, registry)
     }
 
     /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or
@@ -138,7 +140,7 @@ impl Simulator {
     }
 
     fn restore(bytes: &[u8], what: &str, backend: &impl Open, options: LoadOptions) -> Result<Simulator> {
-        let (bundle, options) = format::decode_simulator(bytes, what, &options.into_registry())?;
+        let (bundle, settings) = format::decode_simulator(bytes, what, &options.into_registry())?;
         let device = backend.open().map_err(|error| match error {
             DeviceError::Missing { device, why, help } => {
                 let help =
@@ -151,8 +153,11 @@ impl Simulator {
         let none =
             || Error::Format { what: what.into(), message: "it holds a Simulator without methods".into() };
         let (_, first) = functions.next().ok_or_else(none)?;
-        let mut simulator = Simulator::new(first, device, options)?;
+        let mut simulator = Simulator::new(first, device, settings.options)?;
         functions.try_for_each(|(name, function)| simulator.add_method(name, function))?;
+        for (method, first) in settings.first_sizes.into_iter().take(simulator.methods.len()).enumerate() {
+            first.into_iter().for_each(|extents| simulator.engine.set_first_sizes(method, extents));
+        }
         Ok(simulator)
     }
 
@@ -194,7 +199,11 @@ impl Simulator {
                 });
             }
             let (name, function) = (method.name.clone(), method.function.clone());
-            fork.engine.add_method(&name, function.graph().clone(), states);
+            let added = fork.engine.add_method(&name, function.graph().clone(), states);
+            self.engine
+                .first_sizes(at)
+                .into_iter()
+                .for_each(|s| fork.engine.set_first_sizes(added, s.clone()));
             fork.methods.push(Method { name, function, hidden: None });
         }
         fork.by_id = self.by_id.iter().filter_map(|(id, s)| Some((*id, *positions.get(s)?))).collect();

@@ -21,6 +21,7 @@ pub mod catalogue;
 pub mod data;
 pub mod devices;
 pub mod formula;
+mod forward;
 pub mod golden;
 pub mod group;
 mod names;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::{DType, Host, Open};
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties, Region,
 };
 
 /// Selects the host.
@@ -44,28 +44,10 @@ impl Device for WideDevice {
         Ok(memory)
     }
 
-    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        self.inner.upload(source, target)
-    }
-
-    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        self.inner.download(source, target)
-    }
-
-    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
-        self.inner.copy(source, target)
-    }
+    crate::forwards_to_inner!();
 
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         self.inner.compile(nests, numerics)
-    }
-
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        self.inner.record(module, commands)
-    }
-
-    fn synchronize(&self) -> DeviceResult<()> {
-        self.inner.synchronize()
     }
 
     fn adds_to(&self, dtype: DType) -> bool {

@@ -8,9 +8,7 @@ use workalike::kernels::nest::{Index, Inst, Nest};
 use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
-use workalike::rehost::device::{
-    Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
-};
+use workalike::rehost::device::{Device, DeviceResult, Memory, Module, Numerics, Properties};
 use workalike::{Result, idx};
 use workalike_suite::snapshot::Paper;
 
@@ -32,24 +30,12 @@ impl Device for Keeps {
     fn allocate(&self, bytes: u64) -> DeviceResult<Arc<dyn Memory>> {
         self.inner.allocate(bytes)
     }
-    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        self.inner.upload(source, target)
-    }
-    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        self.inner.download(source, target)
-    }
-    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
-        self.inner.copy(source, target)
-    }
+
+    workalike_suite::forwards_to_inner!();
+
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         self.nests.lock().unwrap_or_else(PoisonError::into_inner).extend(nests.iter().cloned());
         self.inner.compile(nests, numerics)
-    }
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        self.inner.record(module, commands)
-    }
-    fn synchronize(&self) -> DeviceResult<()> {
-        self.inner.synchronize()
     }
 }
 

@@ -1,5 +1,5 @@
-//! One Simulator and many sizes: kernels for any size against the reference, against kernels for one size,
-//! and against themselves.
+//! One Simulator and many sizes: kernels for any size against the reference, the bits of a size against those
+//! of its other calls, and what is compiled when.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,8 +8,7 @@ use workalike::kernels::print::ForSizes;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording,
-    Region,
+    Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties,
 };
 use workalike_suite::devices::{self, Kind, Tested};
 
@@ -72,6 +71,22 @@ fn check(name: &str, f: &Function, mut sim: Simulator) -> Result<()> {
         // The thread that compiles for one size gets on.
         std::thread::sleep(Duration::from_millis(100));
     }
+    sim.reset()?;
+    resumed(name, &sim, &first)
+}
+
+/// A Simulator that was saved or forked gives the same bits, whichever size comes first.
+fn resumed(name: &str, sim: &Simulator, first: &[Vec<Value>]) -> Result<()> {
+    let loaded = Simulator::from_bytes(&sim.to_bytes()?, sim.device().clone())?;
+    for (how, mut sim) in [("loaded", loaded), ("forked", sim.fork()?)] {
+        for (rows, first) in ROWS.into_iter().zip(first).rev() {
+            sim.reset()?;
+            let got = sim.call(args![rows_of(rows)?])?;
+            for ((_, got), first) in got.iter().zip(first) {
+                assert_eq!(got.contiguous_bytes(), first.contiguous_bytes(), "{name} of {rows} rows, {how}");
+            }
+        }
+    }
     Ok(())
 }
 
@@ -122,17 +137,7 @@ impl Device for Compiler {
         self.inner.allocate(bytes)
     }
 
-    fn upload(&self, source: &[u8], target: &Region) -> DeviceResult<()> {
-        self.inner.upload(source, target)
-    }
-
-    fn download(&self, source: &Region, target: &mut [u8]) -> DeviceResult<()> {
-        self.inner.download(source, target)
-    }
-
-    fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
-        self.inner.copy(source, target)
-    }
+    workalike_suite::forwards_to_inner!();
 
     fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
         self.compile_for(ForSizes::One, nests, numerics)?
@@ -152,14 +157,6 @@ impl Device for Compiler {
             true => Err(DeviceError::driver("compiler", "compile", "refused")),
             false => self.inner.compile(nests, numerics).map(Some),
         }
-    }
-
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        self.inner.record(module, commands)
-    }
-
-    fn synchronize(&self) -> DeviceResult<()> {
-        self.inner.synchronize()
     }
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
@@ -191,6 +188,10 @@ fn new_sizes_have_kernels_for_any_and_returning_ones_their_own() -> Result<()> {
     assert_eq!(compiled(default, None, &[4, 5, 6])?, [One, Any, Any]);
     assert_eq!(compiled(Options { any_size: false, ..default }, None, &[4, 5, 5])?, [One, One]);
     assert_eq!(compiled(Options { sizes: Sizes::Dynamic, ..default }, None, &[4, 5])?, [Any, Any]);
+    // The first sizes have kernels of their own again after their Program was dropped.
+    let many: Vec<usize> = (4..40).chain([4, 5]).collect();
+    let asked = compiled(default, None, &many)?;
+    assert_eq!((asked.len(), &asked[36..]), (38, &[One, Any][..]));
     // A refusal costs speed at most.
     assert_eq!(compiled(default, Some(Any), &[4, 5, 5])?, [One, Any, One]);
     for (deterministic, own) in [(true, OneOfAny), (false, One)] {
@@ -198,6 +199,25 @@ fn new_sizes_have_kernels_for_any_and_returning_ones_their_own() -> Result<()> {
             let asked = until_returned(Options { deterministic, ..default }, refuses)?;
             assert_eq!(asked, [One, Any, own]);
         }
+    }
+    Ok(())
+}
+
+#[test]
+fn copies_of_a_simulator_know_its_first_sizes() -> Result<()> {
+    use ForSizes::{Any, One};
+    let x = matrix::<f32>("x");
+    let f = function([&x]).output(x.sum(-1)).compile()?;
+    let compiler = Compiler::new(None)?;
+    let device: Arc<dyn Device> = compiler.clone();
+    let mut sim = f.optimize(device.clone())?;
+    sim.call(args![rows_of(4)?])?;
+    let (loaded, forked) = (Simulator::from_bytes(&sim.to_bytes()?, device)?, sim.fork()?);
+    for mut copy in [loaded, forked] {
+        let before = compiler.asked().len();
+        copy.call(args![rows_of(5)?])?;
+        copy.call(args![rows_of(4)?])?;
+        assert_eq!(compiler.asked()[before..], [Any, One]);
     }
     Ok(())
 }
