@@ -1,5 +1,5 @@
-//! The section with a Simulator's options and the first sizes of its methods. Readers that load Functions skip
-//! it.
+//! The section with a Simulator's options and the first sizes of its methods. Readers that load Functions
+//! skip it.
 
 use super::bad;
 use super::codec::{Budget, Decoder, Encoder};

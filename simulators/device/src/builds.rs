@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A program that is built, or will be.
 type Place<P> = Arc<Mutex<Option<Arc<P>>>>;
 
-/// Programs by what they are built from. While one thread builds a program, others that want the same one
-/// wait, and those that want another one do not.
+/// Programs by what they are built from. While one thread builds a program, other threads wait for it if they
+/// need the same one, and go on otherwise.
 #[derive(Debug)]
 pub struct Builds<K, P> {
     places: Mutex<HashMap<K, Place<P>>>,
@@ -40,12 +40,12 @@ impl<K: Eq + Hash, P> Builds<K, P> {
         }
     }
 
-    /// Number of programs, with those that are being built.
+    /// Number of programs, including those under construction.
     pub fn count(&self) -> usize {
         lock(&self.places).len()
     }
 
-    /// Drops the programs of these keys that nobody has or builds.
+    /// Drops the programs of these keys that are not in use or under construction.
     pub fn forget_unused(&self, of: impl Fn(&K) -> bool) {
         let in_use = |place: &Place<P>| {
             // A second owner of the place builds the program, or waits for it.

@@ -58,9 +58,9 @@ impl<O: Open> Tuned<O> {
     /// Whether the first call with new sizes may use kernels for any size, which other sizes have compiled
     /// already, rather than wait for a compiler. True by default, on devices that compile kernels: OpenCL and
     /// CUDA. When the sizes return, kernels for them are compiled in the background, and replace the others.
-    /// They sum in the same order, so that a size has the same bits in all its calls, also after the Simulator
-    /// was saved and loaded; without [`Tuned::deterministic`] they are free to sum faster. Simulators that had
-    /// other first sizes may differ in the last bits; those with `any_size(false)` do not.
+    /// They sum in the same order, so that a size has the same bits in all its calls, also in a Simulator
+    /// that was saved and loaded; without [`Tuned::deterministic`] they are free to sum faster. Simulators
+    /// that had other first sizes may differ in the last bits; those with `any_size(false)` do not.
     ///
     /// The first sizes of a method have kernels of their own from the start, unless it is
     /// [`Tuned::dynamic`]. The second sizes wait for kernels for any size, and later ones do not wait. If
