@@ -60,8 +60,8 @@ impl Printer<'_> {
         }
     }
 
-    /// The number of values that an item folds, which decides the levels of its sums. In a kernel for any size
-    /// it is unknown.
+    /// The number of values that an item folds, which decides the levels of its sums. In a kernel for any
+    /// size it is unknown.
     pub(super) fn folded(&self, count: u64) -> u64 {
         if self.any_size { u64::MAX } else { count }
     }
