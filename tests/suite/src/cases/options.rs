@@ -80,9 +80,16 @@ fn positions(n: usize, extent: usize, seed: u32) -> Result<Value> {
 fn increments(stage: &Stage) -> Result<()> {
     let device = stage.open()?;
     for dtype in DTYPES.into_iter().filter(|&d| d != DType::F64 || device.properties().f64) {
-        for (n, shape) in
-            [(2000, vec![9]), (300, vec![9, 5]), (300, vec![4, 3, 2]), (0, vec![9, 5]), (1, vec![1, 3])]
-        {
+        for (n, shape) in [
+            (2000, vec![40]),
+            (300, vec![9, 5]),
+            (240, vec![4, 3, 2]),
+            (0, vec![9, 5]),
+            (1, vec![1, 3]),
+            // Too many to one element, and too many wide rows, where they can be sorted.
+            (2000, vec![9]),
+            (2500, vec![90, 5]),
+        ] {
             let [x, y] =
                 [("x", shape.len()), ("y", shape.len())].map(|(name, rank)| variable(name, dtype, rank));
             let (i, rest) = (vector::<i64>("i"), &shape[1..]);
