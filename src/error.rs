@@ -121,6 +121,16 @@ impl Error {
     pub(crate) fn may_change_state(&self) -> bool {
         matches!(self, Error::Device(_) | Error::OutOfMemory { .. } | Error::Internal(_))
     }
+
+    /// The error of an op in a call that changed nothing, which the message then says.
+    pub(crate) fn in_unchanged_call(self) -> Error {
+        match self {
+            Error::Run { op, node, message } => {
+                Error::Run { op, node, message: format!("{message}; the call changed nothing") }
+            }
+            other => other,
+        }
+    }
 }
 
 /// A shape in NumPy's notation: `(2, 3)`, `(5,)`, `()`.

@@ -79,6 +79,33 @@ fn published_values_are_seen_together() {
 }
 
 #[test]
+fn contexts_read_their_parents_at_one_moment() {
+    // Writing the first one to its device takes long: a thread that writes meanwhile would show between them.
+    let (a, b) = (shared("a", vec![0f32; 1 << 20]), shared("b", 0f32).on("d1"));
+    let look = function(NONE).output(a.index(idx![-1])).output(transfer(&*b, "d0") + 0.0).compile().unwrap();
+    let devices = || contexts([("d0", Host::threads(1)), ("d1", Host::threads(1))]);
+    let mut sim = look.optimize(devices()).unwrap();
+    let mut next = 0f32;
+    let write = || {
+        next += 1.0;
+        set_values([(&a, Value::from(vec![next; 1 << 20])), (&b, Value::from(next))]).unwrap();
+    };
+    let mut looks = 0;
+    beside(write, || {
+        looks += 1;
+        if looks % 4 == 0 {
+            sim = look.optimize(devices()).unwrap();
+        } else if looks % 8 == 1 {
+            sim.reset().unwrap();
+        } else {
+            sim.sync_from_parent().unwrap();
+        }
+        let seen = sim.call(args![]).unwrap();
+        assert_eq!(seen[0], seen[1], "one variable is ahead of the other");
+    });
+}
+
+#[test]
 fn concurrent_saves_forks_and_reads_are_consistent() {
     let Pair { a, b, step, look } = pair();
     let write = || drop(step.call(args![]).unwrap());

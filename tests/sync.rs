@@ -152,6 +152,39 @@ fn equal_values_are_no_conflict() {
     assert_eq!(sims[0].sync_to_parent().unwrap(), ["w"]);
 }
 
+/// Calls of the parent, before and after the Simulator's, that leave the value as it is.
+#[test]
+fn calls_that_change_nothing_are_no_conflict() {
+    let (x, w) = (vector::<f32>("x"), shared("w", vec![1f32, 2.0]));
+    let rows = shared_dynamic("rows", vec![1f32, 2.0], &[0]);
+    let f = function([&x])
+        .output(&w * 1.0)
+        .update(&w, &w + &x)
+        .update(&rows, &rows + x.sum(..))
+        .compile()
+        .unwrap();
+    let zeros = || args![[0f32, 0.0]];
+    for before in [true, false] {
+        let mut sim = f.optimize(Host::auto()).unwrap();
+        if before {
+            f.call(zeros()).unwrap();
+            f.run_n(3, zeros()).unwrap();
+        }
+        sim.call(args![[1f32, 1.0]]).unwrap();
+        if !before {
+            f.call(zeros()).unwrap();
+            f.run_n(3, zeros()).unwrap();
+        }
+        assert_eq!(sim.sync_to_parent().unwrap(), ["w", "rows"]);
+        assert!(sim.sync_from_parent().unwrap().is_empty());
+        // A real change is one.
+        sim.call(args![[1f32, 1.0]]).unwrap();
+        f.call(args![[3f32, 4.0]]).unwrap();
+        says(sim.sync_to_parent(), &["w", "changed in the parent", "reset()"]);
+        sim.reset().unwrap();
+    }
+}
+
 #[test]
 fn a_call_that_fails_changes_nothing_that_could_be_synced() {
     let (w, x) = (shared("a", vec![0f32; 2]), vector::<f32>("x"));

@@ -115,14 +115,20 @@ impl LockedCells<'_> {
         self.cell(position).version()
     }
 
-    /// Notes that a value was written in place, or replaces its memory.
-    pub(crate) fn replaced(&mut self, position: usize, moved: Option<(Arc<HostMemory>, Vec<usize>)>) {
-        let place = self.set.places[position];
-        if let Some((memory, shape)) = moved {
-            let state = &mut self.states[place].1;
-            (state.memory, state.shape) = (memory, shape);
-        }
-        self.set.cells[place].changed();
+    /// Whether a Simulator compares the value's version.
+    pub(crate) fn is_watched(&self, position: usize) -> bool {
+        self.cell(position).is_watched()
+    }
+
+    /// Counts a change of a value, which was written in place.
+    pub(crate) fn changed(&mut self, position: usize) {
+        self.cell(position).changed();
+    }
+
+    /// Replaces the memory of a value.
+    pub(crate) fn moved(&mut self, position: usize, memory: Arc<HostMemory>, shape: Vec<usize>) {
+        let state = &mut self.states[self.set.places[position]].1;
+        (state.memory, state.shape) = (memory, shape);
     }
 
     /// Writes values to different cells, all or none. Returns the positions whose value changed; the other
@@ -145,12 +151,10 @@ impl LockedCells<'_> {
         }
         for (position, value, memory) in &differing {
             match memory {
-                Some(memory) => self.replaced(*position, Some((memory.clone(), value.shape().to_vec()))),
-                None => {
-                    self.state(*position).memory.write(0, value.contiguous_bytes().unwrap_or(&[]))?;
-                    self.replaced(*position, None);
-                }
+                Some(memory) => self.moved(*position, memory.clone(), value.shape().to_vec()),
+                None => self.state(*position).memory.write(0, value.contiguous_bytes().unwrap_or(&[]))?,
             }
+            self.changed(*position);
         }
         Ok(differing.into_iter().map(|d| d.0).collect())
     }

@@ -2,15 +2,54 @@
 
 use super::function_graph::{Def, FunctionGraph, Node, VarId};
 use crate::error::{Error, Result, array_text};
+use crate::ops::Op;
 use crate::value::Value;
+use std::any::Any;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Performs a node by the reference of its op, `work`, and checks the results. The op may be a user's: a
+/// panic is an error like any other, so that the caller can finish what the call began.
+///
+/// `shapes` are the shapes of the results, as the op said before.
+///
+/// # Errors
+/// If the op fails or panics, or its results are not as expected: names op, node, and where it was written.
+pub(crate) fn perform<'s>(
+    graph: &FunctionGraph,
+    position: usize,
+    shapes: impl ExactSizeIterator<Item = &'s [usize]>,
+    work: impl FnOnce(&dyn Op) -> Result<Vec<Value>>,
+) -> Result<Vec<Value>> {
+    let node = &graph.nodes[position];
+    // The values that the op reads are not changed; what an op shares with others, it must guard by itself.
+    let performed = catch_unwind(AssertUnwindSafe(|| work(node.op.as_ref())));
+    let results = match performed {
+        Ok(results) => results.map_err(|error| error.to_string()),
+        Err(panic) => Err(format!("the op panicked: {}", message_of(panic.as_ref()))),
+    };
+    let checked = results.and_then(|results| match check_results(graph, node, shapes, &results) {
+        Ok(()) => Ok(results),
+        Err(error) => Err(error.to_string()),
+    });
+    checked.map_err(|message| node.failed(position, &message))
+}
+
+/// The text of a panic.
+fn message_of(panic: &(dyn Any + Send)) -> &str {
+    match (panic.downcast_ref::<&str>(), panic.downcast_ref::<String>()) {
+        (Some(text), _) => text,
+        (None, Some(text)) => text,
+        (None, None) => "without a message",
+    }
+}
 
 /// Checks the results of a node's op: their number, their dtypes, and that they have the shapes that the op
-/// said. The op may be a user's.
+/// said.
 ///
 /// # Errors
 /// Which result differs, what was expected and what was given.
-pub(crate) fn check_results<'s>(
+fn check_results<'s>(
     graph: &FunctionGraph,
     node: &Node,
     shapes: impl ExactSizeIterator<Item = &'s [usize]>,
@@ -68,22 +107,11 @@ pub(crate) fn evaluate(
         let given: Option<Vec<Value>> = given.collect();
         let given = given
             .ok_or_else(|| Error::Internal(format!("node #{position} reads a value that is not there")))?;
-        let fail = |e: Error| Error::Run {
-            op: node.op.label(),
-            node: format!("#{position}"),
-            message: format!("{e}{}", node.written_at()),
-        };
         let known: Vec<_> =
             given.iter().map(|v| crate::ops::Known { shape: v.shape(), value: Some(v) }).collect();
-        let expected = node.op.shapes(&known);
-        let expected = expected.map_err(|message| Error::Run {
-            op: node.op.label(),
-            node: format!("#{position}"),
-            message: format!("{message}{}", node.written_at()),
-        })?;
-        let results = node.op.perform(&given).map_err(fail)?;
-        let expected = expected.iter().map(Vec::as_slice);
-        check_results(graph, node, expected, &results).map_err(fail)?;
+        let expected = node.op.shapes(&known).map_err(|message| node.failed(position, &message))?;
+        let shapes = expected.iter().map(Vec::as_slice);
+        let results = perform(graph, position, shapes, |op| op.perform(&given))?;
         values.extend(node.outputs.iter().copied().zip(results));
         for input in &node.inputs {
             if last_use[*input as usize] == position {

@@ -83,6 +83,12 @@ impl Node {
     pub(crate) fn written_at(&self) -> String {
         self.place.map_or(String::new(), |place| format!(" (written at {place})"))
     }
+
+    /// An error of the node at this position of its graph.
+    pub(crate) fn failed(&self, position: usize, message: &str) -> Error {
+        let message = format!("{message}{}", self.written_at());
+        Error::Run { op: self.op.label(), node: format!("#{position}"), message }
+    }
 }
 
 impl FunctionGraph {

@@ -25,13 +25,13 @@ mod wide;
 
 pub(crate) use cell_set::{CellSet, LockedCells, NewValue};
 pub use cell_set::{get_values, set_values};
-pub(crate) use evaluate::{check_results, evaluate};
+pub(crate) use evaluate::{evaluate, perform};
 pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
 pub(crate) use lock::{Endless, Lock};
 pub use operand::{IntoOperand, Operand};
 pub use print::{debugprint, dot, listing};
 pub(crate) use rebuild::{ancestors, rebuild};
-pub(crate) use shared::{Ahead, fresh_id};
+pub(crate) use shared::{Ahead, Watched, fresh_id};
 pub use shared::{Cell, SharedVariable, shared, shared_dynamic};
 pub use tensor_type::TensorType;
 pub use variable::{Apply, Constant, Kind, Variable};

@@ -5,7 +5,7 @@
 //! Those values are not part of a Program's signature; the extents they lead to are.
 
 use crate::error::{Error, Result, shape_text};
-use crate::graph::{Def, FunctionGraph, Node, VarId, check_results};
+use crate::graph::{Def, FunctionGraph, Node, VarId, perform};
 use crate::ops::{IncSubtensor, Known, downcast, written_part};
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;
@@ -184,7 +184,7 @@ impl<'a> Inference<'a> {
 
     /// Infers the shapes of a node's outputs, and their values where they are known.
     fn visit(&mut self, position: usize, node: &Node) -> Result<()> {
-        let fail = |message: String| refused(position, node, &message);
+        let fail = |message: String| node.failed(position, &message);
         let known = |&i: &VarId| Known {
             shape: &self.shapes[i as usize],
             value: self.fixed[i as usize].as_ref().or(self.current[i as usize].as_ref()),
@@ -244,18 +244,15 @@ impl<'a> Inference<'a> {
         }
         let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
         let Some(values) = values else { return Ok(Outcome::Unknown) };
-        let as_expected =
-            |results: &[Value]| check_results(self.graph, node, made.iter().map(Vec::as_slice), results);
+        let shapes = made.iter().map(Vec::as_slice);
         if self.is_constant(node, known, made) {
-            let results = node.op.perform(&values).ok().filter(|results| as_expected(results).is_ok());
+            let results = perform(self.graph, position, shapes, |op| op.perform(&values));
             return Ok(results.map_or(Outcome::Unknown, Outcome::Fixed));
         }
         if !wanted {
             return Ok(Outcome::Unknown);
         }
-        let results = node.op.quietly(&values);
-        let results = results.and_then(|results| as_expected(&results).map(|()| results));
-        results.map(Outcome::Current).map_err(|e| refused(position, node, &e.to_string()))
+        perform(self.graph, position, shapes, |op| op.quietly(&values)).map(Outcome::Current)
     }
 
     /// Whether a node's inputs are constant, and its inputs and outputs small. A node with an effect is never
@@ -267,15 +264,6 @@ impl<'a> Inference<'a> {
         !node.op.has_effect()
             && inputs.all(|value| value.is_some_and(|v| v.len() <= SMALL))
             && made.iter().chain(&part).all(|s| count(s).is_some_and(|n| n <= SMALL))
-    }
-}
-
-/// The error of a node whose op refuses what it is given.
-fn refused(position: usize, node: &Node, message: &str) -> Error {
-    Error::Run {
-        op: node.op.label(),
-        node: format!("#{position}"),
-        message: format!("{message}{}", node.written_at()),
     }
 }
 

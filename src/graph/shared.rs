@@ -33,6 +33,8 @@ pub struct Cell {
     version: AtomicU64,
     /// Number of Simulators that may hold a newer value.
     ahead: AtomicUsize,
+    /// Number of Simulators that have it as a parent.
+    watchers: AtomicUsize,
     /// Whether it was saved while a Simulator held a newer value.
     saved_behind: AtomicBool,
     default_update: Mutex<Option<DefaultUpdate>>,
@@ -57,10 +59,11 @@ impl Cell {
         let whole = value.contiguous()?;
         let memory = Arc::new(HostMemory::from_bytes(whole.contiguous_bytes().unwrap_or(&[]))?);
         let state = Lock::new(CellState { memory, shape: value.shape().to_vec() });
-        let (version, ahead, saved_behind) = (AtomicU64::new(0), AtomicUsize::new(0), AtomicBool::new(false));
+        let (version, saved_behind) = (AtomicU64::new(0), AtomicBool::new(false));
+        let (ahead, watchers) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let default_update = Mutex::new(default_update);
         let (name, context) = (name.into(), Mutex::default());
-        Ok(Cell { id, name, ty, state, version, ahead, saved_behind, default_update, context })
+        Ok(Cell { id, name, ty, state, version, ahead, watchers, saved_behind, default_update, context })
     }
 
     /// The name of the context that is to hold it: see [`SharedVariable::on`].
@@ -101,6 +104,11 @@ impl Cell {
     /// Whether a Simulator may hold a newer value, which is lost unless it is synced.
     pub fn is_behind(&self) -> bool {
         self.ahead.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether a Simulator has it as a parent, so that somebody compares versions.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watchers.load(Ordering::Relaxed) > 0
     }
 
     /// Notes that the value was saved.
@@ -184,6 +192,37 @@ impl Ahead {
 impl Drop for Ahead {
     fn drop(&mut self) {
         self.0.iter().for_each(|cell| _ = cell.ahead.fetch_sub(1, Ordering::Relaxed));
+    }
+}
+
+/// A cell that is, while this lives, the parent of a Simulator's variable: see [`Cell::is_watched`].
+#[derive(Debug)]
+pub(crate) struct Watched(Arc<Cell>);
+
+impl Watched {
+    pub(crate) fn new(cell: Arc<Cell>) -> Watched {
+        cell.watchers.fetch_add(1, Ordering::Relaxed);
+        Watched(cell)
+    }
+}
+
+impl Clone for Watched {
+    fn clone(&self) -> Watched {
+        Watched::new(self.0.clone())
+    }
+}
+
+impl Deref for Watched {
+    type Target = Arc<Cell>;
+
+    fn deref(&self) -> &Arc<Cell> {
+        &self.0
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.watchers.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -8,6 +8,7 @@ use crate::graph::{Endless, LockedCells, NewValue};
 use crate::rehost::{Engine, Options, StateBinding};
 use crate::selector::default_device;
 use crate::value::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_device::HostMemory;
 
@@ -47,9 +48,10 @@ impl Function {
             let state = cells.state(position);
             engine.move_state(position, state.memory.clone(), &state.shape, cells.version(position));
         }
+        let before = watched_values(engine, &cells)?;
         let (outcome, changed) = work(engine);
         if changed {
-            note_updates(engine, &mut cells)?;
+            note_updates(engine, &mut cells, &before)?;
         }
         outcome
     }
@@ -131,24 +133,30 @@ fn restored(engine: &mut Engine, before: Vec<(usize, Value)>) -> Result<()> {
     before.into_iter().try_for_each(|(at, value)| engine.write_state(at, &value))
 }
 
-/// Notes in the cells what a call wrote into their memory. A value of another shape is in new memory.
-fn note_updates(engine: &Engine, cells: &mut LockedCells<'_>) -> Result<()> {
+/// Copies, by position, of the values that a call updates and whose versions a Simulator compares. A call that
+/// leaves such a value as it was is no change, and costs one more pass over it.
+fn watched_values(engine: &Engine, cells: &LockedCells<'_>) -> Result<HashMap<usize, Value>> {
+    let watched = engine.updated(0).filter(|&position| cells.is_watched(position));
+    watched.map(|position| Ok((position, cells.read(position)?))).collect()
+}
+
+/// Notes in the cells what a call wrote into their memory. A value of another shape is in new memory. `before`
+/// has values from before the call.
+fn note_updates(engine: &Engine, cells: &mut LockedCells<'_>, before: &HashMap<usize, Value>) -> Result<()> {
     for position in engine.updated(0) {
         let (region, shape) = engine.state_place(position);
         let state = cells.state(position);
         // After several iterations the value may have moved and have its old shape again.
         let stayed = std::ptr::addr_eq(Arc::as_ptr(&state.memory), Arc::as_ptr(&region.memory));
-        let moved = match stayed && state.shape == shape {
-            true => None,
-            false => {
-                let memory = HostMemory::of(region.memory.as_ref());
-                Some((
-                    Arc::new(memory.ok_or_else(|| Error::Internal("state without host memory".into()))?),
-                    shape,
-                ))
-            }
-        };
-        cells.replaced(position, moved);
+        if !(stayed && state.shape == shape) {
+            let memory = HostMemory::of(region.memory.as_ref());
+            let memory = memory.ok_or_else(|| Error::Internal("state without host memory".into()))?;
+            cells.moved(position, Arc::new(memory), shape);
+        }
+        let is_as_before = before.get(&position).map(|value| cells.holds(position, value)).transpose()?;
+        if is_as_before != Some(true) {
+            cells.changed(position);
+        }
     }
     Ok(())
 }

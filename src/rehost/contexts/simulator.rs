@@ -6,8 +6,10 @@ use crate::error::{Error, Result};
 use crate::function::{Arg, ArgIn, Args, ArgsIn, Function, Outputs, bind, slice_stand_in};
 use crate::graph::VarId;
 use crate::rehost::device::{Device, Options};
-use crate::rehost::engine::DeviceArray;
-use crate::rehost::simulator::{Keep, Simulator, sync_all_to_parent};
+use crate::rehost::engine::{DeviceArray, in_iteration};
+use crate::rehost::simulator::{
+    Keep, Simulator, adopt_new, reset_all, sync_all_from_parent, sync_all_to_parent,
+};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -48,11 +50,26 @@ enum How {
     Stages(Cut),
 }
 
+/// Whether a call waits for the outcome of its stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wait {
+    /// Its results go to the host.
+    ForOutcome,
+    /// Its results stay on their devices: only if it stores new values.
+    IfNeeded,
+}
+
 /// A method of a [`ContextSimulator`], by name.
 #[derive(Debug)]
 pub struct ContextMethod<'s> {
     simulator: &'s mut ContextSimulator,
     method: usize,
+}
+
+impl Context {
+    fn state_count(&self) -> usize {
+        self.simulator.as_ref().map_or(0, Simulator::state_count)
+    }
 }
 
 impl ContextSimulator {
@@ -117,6 +134,7 @@ impl ContextSimulator {
         let placement = place(&function, &names, &known)?;
         let mut devices = placement.nodes.iter().chain(&placement.shared);
         let first = devices.next().copied().unwrap_or(0);
+        let before: Vec<usize> = self.contexts.iter().map(Context::state_count).collect();
         let how = match devices.all(|device| *device == first) {
             true => {
                 self.add_to(first, name, &function, keep)?;
@@ -138,7 +156,11 @@ impl ContextSimulator {
             }
         };
         self.methods.push(Method { name: name.into(), function, placement, how });
-        Ok(())
+        // Each device has read its variables by itself.
+        let parts = self.contexts.iter_mut().zip(before);
+        let (mut parts, known): (Vec<_>, Vec<_>) =
+            parts.filter_map(|(context, known)| Some((context.simulator.as_mut()?, known))).unzip();
+        adopt_new(&mut parts, &known)
     }
 
     fn add_to(&mut self, device: usize, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
@@ -193,7 +215,12 @@ impl ContextSimulator {
     }
 
     fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
-        let arrays = self.run_at(method, args)?;
+        if let How::Whole(device) = self.methods[method].how {
+            let name = self.methods[method].name.clone();
+            return self.on(device)?.method(&name)?.call(args);
+        }
+        let given = self.bound(method, args)?;
+        let arrays = self.run_stages(method, &given, Wait::ForOutcome)?;
         let values = arrays.iter().map(DeviceArray::to_value).collect::<Result<_>>()?;
         Ok(self.methods[method].function.outputs_of(values))
     }
@@ -215,7 +242,8 @@ impl ContextSimulator {
         for step in 0..n {
             let function = &self.methods[method].function;
             let slices = crate::rehost::verify::slices_at(function, &given, step)?;
-            last = Some(self.run_stages(method, &slices)?);
+            let ran = self.run_stages(method, &slices, Wait::ForOutcome);
+            last = Some(ran.map_err(|error| in_iteration(error, step, n))?);
         }
         let arrays = last.unwrap_or_default();
         let values = arrays.iter().map(DeviceArray::to_value).collect::<Result<_>>()?;
@@ -244,22 +272,24 @@ impl ContextSimulator {
             return self.on(device)?.method(&name)?.call_device(args);
         }
         let given = self.bound(method, args)?;
-        self.run_stages(method, &given)
+        self.run_stages(method, &given, Wait::IfNeeded)
     }
 
-    /// Runs all stages, then stores the new values. Nothing is stored if a stage fails.
-    fn run_stages(&mut self, method: usize, given: &[Arg]) -> Result<Vec<DeviceArray>> {
+    /// Runs all stages, then stores the new values. Nothing is stored if a stage fails. Afterwards no device
+    /// has an error of this call to report, unless nothing had to wait for its outcome.
+    fn run_stages(&mut self, method: usize, given: &[Arg], wait: Wait) -> Result<Vec<DeviceArray>> {
         let ContextSimulator { contexts, methods, .. } = self;
         let Method { function, how: How::Stages(cut), .. } = &methods[method] else {
             return Err(Error::Internal("a method without stages".into()));
         };
         let mut values: HashMap<VarId, DeviceArray> = HashMap::new();
-        for stage in &cut.stages {
+        let ran = cut.stages.iter().try_for_each(|stage| {
             let arrays = stage.run(contexts, given, &values)?;
             values.extend(stage.outputs.iter().copied().zip(arrays));
-        }
-        if !cut.commits.is_empty() {
-            values.values().try_for_each(DeviceArray::check)?;
+            Ok(())
+        });
+        if ran.is_err() || wait == Wait::ForOutcome || !cut.commits.is_empty() {
+            settle(&cut.stages, contexts, ran)?;
         }
         // All that may fail comes before the first store: transfers, and compiling.
         let mut local = Vec::with_capacity(cut.commits.len());
@@ -329,28 +359,29 @@ impl ContextSimulator {
     }
 
     /// Copies every shared variable that changed in its parent to its device: see
-    /// [`Simulator::sync_from_parent`]. The variables of one device are read at one moment, device by device.
+    /// Copies every shared variable that changed in its parent to its device; those of all devices are read at
+    /// one moment: see [`Simulator::sync_from_parent`].
     ///
     /// # Errors
-    /// As [`Simulator::sync_from_parent`]; those of earlier devices are taken.
+    /// As [`Simulator::sync_from_parent`].
     pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
-        joined(self.parts().map(Simulator::sync_from_parent))
+        sync_all_from_parent(&mut self.parts().collect::<Vec<_>>(), None)
     }
 
-    /// [`Simulator::sync_from_parent_keeping`], device by device.
+    /// [`Simulator::sync_from_parent_keeping`], for those of all devices at once.
     ///
     /// # Errors
     /// As [`Simulator::sync_from_parent_keeping`].
     pub fn sync_from_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
-        joined(self.parts().map(|simulator| simulator.sync_from_parent_keeping(keep)))
+        sync_all_from_parent(&mut self.parts().collect::<Vec<_>>(), Some(keep))
     }
 
-    /// [`Simulator::reset`], device by device.
+    /// [`Simulator::reset`], for the shared variables of all devices at once.
     ///
     /// # Errors
     /// As [`Simulator::reset`].
     pub fn reset(&mut self) -> Result<Vec<String>> {
-        joined(self.parts().map(Simulator::reset))
+        reset_all(&mut self.parts().collect::<Vec<_>>())
     }
 
     /// The Simulators of all devices.
@@ -383,6 +414,30 @@ impl ContextSimulator {
             text += &format!("context {}\n{of}", context.name);
         }
         text
+    }
+}
+
+/// The outcome of a call whose stages were enqueued, as far as `ran` says. Every stage is waited for, and what
+/// its device reported is cleared, whichever of them failed. The error is that of the first stage that has one.
+fn settle(stages: &[Stage], contexts: &mut [Context], ran: Result<()>) -> Result<()> {
+    let mut outcome = Ok(());
+    for stage in stages {
+        let Context { name, simulator, .. } = &mut contexts[stage.device];
+        let Some(simulator) = simulator else { continue };
+        let checked = simulator.check_outcome(stage.function.name()).map_err(|error| on_context(error, name));
+        outcome = outcome.and(checked);
+    }
+    // A stage that failed on the host comes after those that it reads.
+    outcome.and(ran)
+}
+
+/// The error of a stage, with the context where it ran.
+fn on_context(error: Error, context: &str) -> Error {
+    match error {
+        Error::Run { op, node, message } => {
+            Error::Run { op, node, message: format!("{message} (on {context})") }
+        }
+        other => other,
     }
 }
 
@@ -423,18 +478,8 @@ impl Stage {
         let context = &mut contexts[self.device];
         let simulator = context.simulator.as_mut().ok_or_else(missing)?;
         let run = simulator.method(self.function.name()).and_then(|mut method| method.call_device(args));
-        run.map_err(|error| match error {
-            Error::Run { op, node, message } => {
-                Error::Run { op, node, message: format!("{message} (on {})", context.name) }
-            }
-            other => other,
-        })
+        run.map_err(|error| on_context(error, &context.name))
     }
-}
-
-/// All names, or the first error.
-fn joined(lists: impl Iterator<Item = Result<Vec<String>>>) -> Result<Vec<String>> {
-    Ok(lists.collect::<Result<Vec<_>>>()?.concat())
 }
 
 impl ContextMethod<'_> {

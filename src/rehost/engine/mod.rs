@@ -73,7 +73,7 @@ pub use pool::PoolReport;
 pub(crate) use profile::Work;
 pub(crate) use state::StateBinding;
 pub(crate) use status::Ticket;
-pub(crate) use steps::{Loop, Twins};
+pub(crate) use steps::{Loop, Twins, in_iteration};
 pub(crate) use tap::{Source, Tap};
 
 use super::device::Device;

@@ -11,7 +11,7 @@ use super::segment::{Part, Segment};
 use super::status::Outcome;
 use super::stepwise::{LoneStep, Sources};
 use crate::error::{Error, Result};
-use crate::graph::{VarId, check_results};
+use crate::graph::{VarId, perform};
 use crate::lower::program::{BufferId, HostNode, LogicalDevice, Role};
 use crate::value::Value;
 use std::time::{Duration, Instant};
@@ -167,14 +167,9 @@ impl Compiled {
             .zip(written.inputs.iter().map(shape_of))
             .map(|(&b, shape)| download(device, regions.get(b)?, buffers[b].dtype, shape));
         let inputs: Vec<Value> = inputs.collect::<Result<_>>()?;
-        let fail = |e: Error| Error::Run {
-            op: node.op.label(),
-            node: format!("#{}", node.node),
-            message: e.to_string(),
-        };
-        let results = node.op.perform(&inputs).map_err(fail)?;
-        check_results(graph, written, written.outputs.iter().map(shape_of), &results).map_err(fail)?;
-        for (&buffer, value) in node.outputs.iter().zip(results) {
+        let shapes = written.outputs.iter().map(shape_of);
+        let results = perform(graph, node.node, shapes, |op| op.perform(&inputs));
+        for (&buffer, value) in node.outputs.iter().zip(results.map_err(Error::in_unchanged_call)?) {
             let whole = value.contiguous()?;
             if let (Some(region), true) = (regions.find(buffer), buffers[buffer].bytes() > 0) {
                 device.upload(whole.contiguous_bytes().unwrap_or(&[]), region)?;
@@ -262,13 +257,20 @@ impl Bound<'_> {
 
     /// Runs the Program once. Returns its outcome, if it can fail on the device.
     pub(super) fn replay(&mut self, context: &mut Context) -> Result<Option<Outcome>> {
+        let replayed = self.replay_in_loop(context);
+        replayed.map_err(|error| self.compiled.definition.settle(context, error))
+    }
+
+    /// [`Bound::replay`]; after an error, what the device may have reported is left to the caller.
+    pub(super) fn replay_in_loop(&mut self, context: &mut Context) -> Result<Option<Outcome>> {
         let ((), outcome) = self.transact(context, Bound::replay_once)?;
         Ok(outcome)
     }
 
     /// Runs the Program once; returns the duration of each step, in the order of [`Compiled::work`].
     pub(super) fn timed(&mut self, context: &mut Context) -> Result<Vec<Duration>> {
-        Ok(self.transact(context, Bound::timed_once)?.0)
+        let timed = self.transact(context, Bound::timed_once);
+        timed.map(|(times, _)| times).map_err(|error| self.compiled.definition.settle(context, error))
     }
 
     /// Runs the Program once by `run`, and moves the variables that it resizes.

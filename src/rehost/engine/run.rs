@@ -105,15 +105,25 @@ impl Engine {
         self.methods[method].definition.check_status(&self.context)
     }
 
+    /// Waits for all calls; no later call reports their errors.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn discard_errors(&self) -> Result<()> {
+        let methods = self.methods.iter().map(|method| &method.definition);
+        methods.map(|definition| definition.take_trouble(&self.context).map(drop)).collect()
+    }
+
     /// A ticket to wait for the call of a method that was enqueued last.
     pub(crate) fn ticket(&self, method: usize) -> Result<Ticket> {
         self.methods[method].definition.ticket(&self.context)
     }
 
-    /// Waits, and reports the errors of all methods.
+    /// Waits, and reports the first error of all methods; the others are known by the calls' results.
     pub(crate) fn finish(&self) -> Result<()> {
         self.device().synchronize()?;
-        (0..self.methods.len()).try_for_each(|method| self.check_status(method))
+        let outcomes = (0..self.methods.len()).map(|method| self.check_status(method));
+        outcomes.fold(Ok(()), Result::and)
     }
 }
 

@@ -203,13 +203,19 @@ impl Definition {
 
     /// Waits for the calls, returns their error since the last check, and clears the words.
     pub(super) fn take_trouble(&self, context: &Context) -> Result<Option<Trouble>> {
+        self.take(context, false)
+    }
+
+    /// [`Definition::take_trouble`]. `aborted`: the last call did not run to its end, so the
+    /// device counted fewer calls than the host.
+    fn take(&self, context: &Context, aborted: bool) -> Result<Option<Trouble>> {
         let Some(status) = self.status.get() else { return Ok(None) };
         let mut calls = status.calls();
         if !calls.unchecked {
             return Ok(None);
         }
         let trouble = calls.watch.read()?;
-        if trouble.is_some() {
+        if trouble.is_some() || aborted {
             context.device.upload(&[0; BYTES], &status.region)?;
             calls.counted = 0;
         }
@@ -218,6 +224,20 @@ impl Definition {
         let _ = calls.watch.settled.set(trouble.clone());
         calls.watch = Watch::new(&context.device, status.region.clone());
         Ok(trouble)
+    }
+
+    /// Waits for a call that ended in the middle, since something failed on the host. Returns the error that
+    /// the device reported until then, and clears the words, so that no later call has to report it. It is the
+    /// error of an earlier call, or led to the wrong values on which a host node failed.
+    pub(super) fn take_aborted(&self, context: &Context, error: &Error) -> Option<Trouble> {
+        let trouble = self.take(context, true);
+        // A device that failed may not answer any more.
+        trouble.ok().flatten().filter(|_| !error.may_change_state())
+    }
+
+    /// The error of a call that ended in the middle: see [`Definition::take_aborted`].
+    pub(super) fn settle(&self, context: &Context, error: Error) -> Error {
+        self.take_aborted(context, &error).map_or(error, |trouble| trouble.error)
     }
 
     /// Reports the errors of calls since the last check.

@@ -77,11 +77,20 @@ impl<'t> Loop<'t> {
     /// Runs all iterations. Returns the method that ran last, which has the outputs.
     pub(crate) fn run(&mut self, engine: &mut Engine) -> Result<Option<usize>> {
         let ran = self.run_to(engine, self.n);
-        if !ran.as_ref().is_err_and(Error::may_change_state) {
-            // An earlier iteration may have failed on the device; its error has priority.
-            self.check(engine)?;
+        self.finished(engine, ran)?;
+        Ok(self.current)
+    }
+
+    /// The outcome of iterations that were enqueued, as far as `ran` says. What the device reported is read and
+    /// cleared, whatever failed. An earlier iteration may have failed on the device; its error has priority.
+    pub(super) fn finished<T>(&mut self, engine: &Engine, ran: Result<T>) -> Result<T> {
+        match ran {
+            Err(error) if error.may_change_state() => {
+                let definition = &engine.methods[self.methods.plain].definition;
+                Err(definition.settle(engine.context(), error))
+            }
+            ran => self.check(engine).and(ran),
         }
-        ran.map(|()| self.current)
     }
 
     /// The number of iterations that were run or enqueued; after an error, of the successful ones.
@@ -104,8 +113,16 @@ impl<'t> Loop<'t> {
         let iteration = self.iteration(trouble.good);
         self.step = iteration.unwrap_or(0);
         match iteration {
-            Some(iteration) => self.in_iteration(iteration, trouble.error),
+            Some(iteration) => in_iteration(trouble.error, iteration, self.n),
             None => trouble.error,
+        }
+    }
+
+    /// [`Definition::settle`] for an error of the iteration that is running.
+    fn settled(&mut self, definition: &Definition, context: &Context, error: Error) -> Error {
+        match definition.take_aborted(context, &error) {
+            Some(trouble) => self.located(trouble),
+            None => in_iteration(error, self.step, self.n),
         }
     }
 
@@ -113,22 +130,6 @@ impl<'t> Loop<'t> {
     pub(super) fn iteration(&self, counted: u64) -> Option<u64> {
         let mark = self.marks.iter().rfind(|(count, _)| *count <= counted)?;
         Some(mark.1 + (counted - mark.0))
-    }
-
-    /// An error in one of many iterations.
-    fn in_iteration(&self, iteration: u64, error: Error) -> Error {
-        match error {
-            Error::Run { op, node, message } if self.n > 1 => {
-                let last = match iteration {
-                    0 => "the state is that before the first".to_string(),
-                    _ => format!("the state is that after iteration {}", iteration - 1),
-                };
-                let message =
-                    format!("{message}; in iteration {iteration} of {}, counted from 0: {last}", self.n);
-                Error::Run { op, node, message }
-            }
-            error => error,
-        }
     }
 
     /// Notes which iteration comes next, and the number of counted calls before it.
@@ -236,7 +237,7 @@ impl<'t> Loop<'t> {
     /// Runs one iteration.
     pub(super) fn single(&mut self, engine: &mut Engine, method: usize) -> Result<()> {
         let ready = self.ready(engine, method);
-        let (mut bound, context) = ready.map_err(|error| self.in_iteration(self.step, error))?;
+        let (mut bound, context) = ready.map_err(|error| in_iteration(error, self.step, self.n))?;
         if !self.sequences.is_empty() {
             let mut fed = self.constant.clone();
             for sequence in &mut self.sequences {
@@ -247,7 +248,9 @@ impl<'t> Loop<'t> {
             }
         }
         self.mark(bound.compiled);
-        bound.replay(context).map_err(|error| self.in_iteration(self.step, error))?;
+        if let Err(error) = bound.replay_in_loop(context) {
+            return Err(self.settled(&bound.compiled.definition, context, error));
+        }
         self.step += 1;
         if bound.recorded.is_current(context) {
             bound.recorded.blocks.done += 1;
@@ -326,5 +329,20 @@ impl<'t> Loop<'t> {
         *unrolled.done += steps;
         self.step += steps;
         self.taps.iter_mut().for_each(|t| t.passed(steps));
+    }
+}
+
+/// An error in one of `n` iterations, all but the first of which changed the state.
+pub(crate) fn in_iteration(error: Error, iteration: u64, n: u64) -> Error {
+    match error {
+        Error::Run { op, node, message } if n > 1 => {
+            let last = match iteration {
+                0 => "the state is that before the first".to_string(),
+                _ => format!("the state is that after iteration {}", iteration - 1),
+            };
+            let message = format!("{message}; in iteration {iteration} of {n}, counted from 0: {last}");
+            Error::Run { op, node, message }
+        }
+        error => error,
     }
 }

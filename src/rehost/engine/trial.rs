@@ -60,6 +60,12 @@ impl Loop<'_> {
     /// copied to the host together. If one is false, the state is restored and the block's iterations are run
     /// again, up to that one.
     pub(crate) fn run_while(&mut self, engine: &mut Engine, flag: usize) -> Result<(u64, Option<usize>)> {
+        let ran = self.run_while_true(engine, flag);
+        self.finished(engine, ran)?;
+        Ok((self.step, self.current))
+    }
+
+    fn run_while_true(&mut self, engine: &mut Engine, flag: usize) -> Result<()> {
         let mut backup = None;
         while self.step < self.n {
             match self.try_block(engine, flag, &mut backup)? {
@@ -80,7 +86,7 @@ impl Loop<'_> {
                 break;
             }
         }
-        Ok((self.step, self.current))
+        Ok(())
     }
 
     /// Runs a block of at most as many iterations as were run before, after a backup of the state.

@@ -281,6 +281,11 @@ impl Simulator {
         self.engine.finish()
     }
 
+    /// Waits for the calls of a method, and reports their errors since the last check.
+    pub(crate) fn check_outcome(&self, method: &str) -> Result<()> {
+        self.engine.check_status(self.find(method)?)
+    }
+
     /// Plans and compiles a call of the first method with these arguments, without running it.
     ///
     /// # Errors

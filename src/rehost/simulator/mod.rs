@@ -1,11 +1,12 @@
 //! The Simulator: a Function re-hosted on a device, called like the Function.
 //!
 //! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
-//! shared variables. `sync`, `publish`: values to and from the parents. `calls`, `borrowed`, `pending`,
+//! shared variables. `sync`, `publish`, `adopt`: values to and from the parents. `calls`, `borrowed`, `pending`,
 //! `typed`: calls. `steps`: many iterations at once. `probe`: recordings of Variables. `explain`, `plan`: what
 //! runs where, as text and as data. `memory`: memory needed and held. `profile`: timings. `verify`: a check
 //! against the reference. `snapshot`: save, restore, fork. `warnings`: advice for users.
 
+mod adopt;
 mod borrowed;
 mod calls;
 mod explain;
@@ -25,6 +26,7 @@ mod typed;
 mod verify;
 mod warnings;
 
+pub(crate) use adopt::{adopt_new, reset_all, sync_all_from_parent};
 pub use borrowed::{Borrowed, BorrowedArray};
 pub use handle::MethodHandle;
 pub use pending::Pending;

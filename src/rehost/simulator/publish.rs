@@ -1,7 +1,7 @@
 //! Values of shared variables to their parents, of one Simulator or of several at once.
 
 use super::Simulator;
-use super::sync::Keep;
+use super::sync::{Keep, StateOf, states_of_all};
 use crate::error::{Error, Result};
 use crate::graph::{CellSet, LockedCells, NewValue};
 use crate::value::Value;
@@ -11,9 +11,8 @@ use crate::value::Value;
 /// # Errors
 /// As [`Simulator::sync_to_parent`].
 pub(crate) fn sync_all_to_parent(parts: &mut [&mut Simulator], keep: Option<Keep>) -> Result<Vec<String>> {
-    let all = parts.iter().enumerate().flat_map(|(part, sim)| (0..sim.states.len()).map(move |s| (part, s)));
-    let states: Vec<(usize, usize)> = all.collect();
-    publish(parts, &states, keep)
+    let all = states_of_all(parts);
+    publish(parts, &all, keep)
 }
 
 /// What a sync to the parents writes.
@@ -21,13 +20,13 @@ struct Decided {
     /// Places of the locked set, and their new values.
     published: Vec<(usize, NewValue)>,
     /// States that take their parent's value.
-    taken: Vec<((usize, usize), Value)>,
+    taken: Vec<(StateOf, Value)>,
 }
 
 /// Compares the states' values with those of their locked parents.
 fn decided(
     parts: &[&mut Simulator],
-    states: &[(usize, usize)],
+    states: &[StateOf],
     values: &[Value],
     new: Vec<Vec<NewValue>>,
     locked: &LockedCells<'_>,
@@ -47,7 +46,7 @@ fn decided(
             (Some(_), None) => {
                 return Err(Error::Sync(format!(
                     "shared variable {} changed in the parent Function since the last sync; say which value holds with \
-                     sync_to_parent_keeping(Keep::Simulator) or Keep::Parent",
+                     sync_to_parent_keeping(Keep::Simulator) or Keep::Parent; reset() drops what the Simulator changed",
                     parts[part].name_of(state)
                 )));
             }
@@ -67,10 +66,10 @@ fn decided(
 /// Copies the states, each a part and a position, that changed to their parents.
 pub(super) fn publish(
     parts: &mut [&mut Simulator],
-    states: &[(usize, usize)],
+    states: &[StateOf],
     keep: Option<Keep>,
 ) -> Result<Vec<String>> {
-    let wanted = |&&(part, state): &&(usize, usize)| {
+    let wanted = |&&(part, state): &&StateOf| {
         let parent = &parts[part].states[state];
         parent.is_ahead() || (keep == Some(Keep::Simulator) && parent.has_moved())
     };
@@ -78,13 +77,13 @@ pub(super) fn publish(
     let read = |&(part, state): &(usize, usize)| parts[part].engine.read_state(state);
     let values = states.iter().map(read).collect::<Result<Vec<Value>>>()?;
     // A copy of each value for each of its parents, made before they are locked.
-    let copies = |(&(part, state), value): (&(usize, usize), &Value)| {
+    let copies = |(&(part, state), value): (&StateOf, &Value)| {
         let parents = parts[part].states[state].cells.len();
         (0..parents).map(|_| NewValue::of(value)).collect::<Result<Vec<_>>>()
     };
     let new = states.iter().zip(&values).map(copies).collect::<Result<Vec<_>>>()?;
     let set =
-        CellSet::of(states.iter().flat_map(|&(part, s)| parts[part].states[s].cells.iter().map(|c| &c.0)));
+        CellSet::of(states.iter().flat_map(|&(part, s)| parts[part].states[s].cells.iter().map(|c| &*c.0)));
     let mut locked = set.lock()?;
     // The parents stay locked: the values that are compared are the values that are overwritten.
     let decided = decided(parts, &states, &values, new, &locked, keep)?;

@@ -70,6 +70,11 @@ impl Simulator {
         self.put_state(position, value)
     }
 
+    /// The number of shared variables.
+    pub(crate) fn state_count(&self) -> usize {
+        self.states.len()
+    }
+
     /// The value of the shared variable at a position: those of the first method come first, in its order.
     pub(crate) fn state_value(&self, position: usize) -> Result<Value> {
         self.engine.read_state(position)

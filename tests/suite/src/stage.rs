@@ -88,6 +88,11 @@ impl<'a> Stage<'a> {
         Stage { device, loaded: true }
     }
 
+    /// Whether Functions are saved and loaded first.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded
+    }
+
     /// The Functions as a Bundle, saved and loaded if the stage says so.
     ///
     /// # Errors

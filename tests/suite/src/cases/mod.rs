@@ -27,6 +27,7 @@ mod pooling;
 mod positions;
 mod products;
 mod random;
+mod recovery;
 mod recurrences;
 mod reduce;
 mod shape;
@@ -98,6 +99,7 @@ pub fn scenarios() -> Vec<Scenario> {
         linalg::scenarios,
         options::scenarios,
         random::scenarios,
+        recovery::scenarios,
         signatures::scenarios,
         steps::scenarios,
         checkpoints::scenarios,
