@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/random.rs"]
+mod random;
+
 use proptest::prelude::*;
 use workalike::Error;
 use workalike::prelude::*;
@@ -105,7 +108,7 @@ fn a_claim_of_terabytes_is_refused_at_once() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(random::config(2000))]
 
     /// Damage under valid checksums: the result is an error, or a Bundle whose Functions can be called or
     /// refuse.

@@ -1,6 +1,6 @@
 //! Merge: equal ops on equal inputs are computed once; equal constants are kept once.
 
-use super::transform;
+use super::{transform, types};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, VarId};
@@ -26,9 +26,17 @@ pub fn merge(graph: &FunctionGraph) -> Result<FunctionGraph> {
         let next = kinds.len() as u32;
         let kind = *kinds.entry((node.op.id(), node.op.version(), node.op.attributes())).or_insert(next);
         Ok(Some(match seen.entry((kind, inputs)) {
-            Entry::Occupied(before) => before.get().clone(),
+            Entry::Occupied(before) => {
+                // Equal nodes may have been written when less or more was known about their inputs.
+                for (&kept, &output) in before.get().iter().zip(&node.outputs) {
+                    let (ty, other) = (&mut new.vars[kept as usize].ty, &graph.var(output).ty);
+                    ty.shape.iter_mut().zip(&other.shape).for_each(|(e, other)| *e = e.or(*other));
+                }
+                before.get().clone()
+            }
             Entry::Vacant(none) => {
-                let types = node.outputs.iter().map(|&o| graph.var(o).ty.clone()).collect();
+                let declared = |at: usize| graph.var(node.outputs[at]).ty.clone();
+                let types = types(new, node, none.key().1.as_slice(), declared);
                 let outputs = new.add_node(node.op.clone(), none.key().1.clone(), types);
                 none.insert(outputs).clone()
             }

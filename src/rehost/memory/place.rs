@@ -202,6 +202,9 @@ impl Free {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[path = "../../../../../tests/common/random.rs"]
+    mod random;
+
     use proptest::prelude::*;
 
     fn check(items: &[Item], offsets: &[u64], reach: u64) {
@@ -278,6 +281,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(random::config(256))]
+
         #[test]
         fn nothing_overlaps(items in items(1..120, 60, 20)) {
             let (offsets, reach) = place(&items);
