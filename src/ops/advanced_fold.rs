@@ -3,7 +3,7 @@
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written};
 use super::reduce::{fold_name, fold_named, others};
 use super::sum_like::sum_to;
-use super::{Attr, Attributes, Gradient, Known, Op, full_like, where_, zeros_like};
+use super::{Attr, Attributes, Gradient, Known, Op, full_like, where_};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
@@ -70,10 +70,7 @@ impl AdvancedFold {
         };
         let fold = |inputs: &[Variable]| Variable::apply1(self, inputs);
         let count = |inputs: &[Variable]| Variable::apply1(AdvancedIncSubtensor { set: false }, inputs);
-        let at_points = |v: &Variable| {
-            let inputs: Vec<Variable> = std::iter::once(v).chain(indices).cloned().collect();
-            Variable::apply1(AdvancedSubtensor, &inputs)
-        };
+        let at_points = |v: &Variable| points(v, indices);
         let gx = g * into(&fold, [&full_like(x, 1i64), y])?;
         let (x_zero, y_zero) = (x.equal(0i64), y.equal(0i64));
         let zeros = into(&count, [&x_zero.cast(x.dtype()), &y_zero.cast(x.dtype())])?;
@@ -82,6 +79,25 @@ impl AdvancedFold {
         let others = others(y, &y_zero, &at_points(&zeros)?, &at_points(&rest)?, &at_points(&nothing)?);
         Ok([gx, at_points(g)? * others])
     }
+}
+
+/// The elements of `v` at computed indices.
+fn points(v: &Variable, indices: &[Variable]) -> Result<Variable> {
+    let inputs: Vec<Variable> = std::iter::once(v).chain(indices).cloned().collect();
+    Variable::apply1(AdvancedSubtensor, &inputs)
+}
+
+/// The gradients of `x` and `y` of an extreme: elements that equal it share its gradient, as in reductions.
+fn extreme_grads(at: &Gradient, g: &Variable) -> Result<[Variable; 2]> {
+    let (x, y, out, indices) = (&at.inputs[0], &at.inputs[1], &at.outputs[0], &at.inputs[2..]);
+    let (x_equal, y_equal) = (x.equal(out), y.equal(points(out, indices)?));
+    let mut inputs = vec![x_equal.cast(g.dtype()), y_equal.cast(g.dtype())];
+    inputs.extend(indices.iter().cloned());
+    let number = Variable::apply1(AdvancedIncSubtensor { set: false }, &inputs)?;
+    // NaN equals nothing.
+    let share = g / number.maximum(1.0);
+    let part = points(share.checked()?, indices)?;
+    Ok([where_(x_equal, &share, 0.0), where_(y_equal, part, 0.0)])
 }
 
 impl Op for AdvancedFold {
@@ -117,22 +133,12 @@ impl Op for AdvancedFold {
         let (Some(g), true) = (&at.output_grads[0], at.inputs[0].dtype().is_float()) else {
             return Ok(grads);
         };
-        let (x, y, out) = (&at.inputs[0], &at.inputs[1], &at.outputs[0]);
-        let [gx, gy] = if self.fold == Fold::Product {
-            self.product_grads(at, g)?
-        } else {
-            // Every element that equals the extreme takes part, as in reductions.
-            let points = |v: &Variable| {
-                let inputs: Vec<Variable> = std::iter::once(v).chain(&at.inputs[2..]).cloned().collect();
-                Variable::apply1(AdvancedSubtensor, &inputs)
-            };
-            let zero = |v: &Variable| zeros_like(v);
-            let gx = where_(x.equal(out), g, zero(g));
-            let part = points(g)?;
-            [gx, where_(y.equal(points(out)?), &part, zero(&part))]
+        let [gx, gy] = match self.fold {
+            Fold::Product => self.product_grads(at, g)?,
+            _ => extreme_grads(at, g)?,
         };
         grads[0] = Some(gx.checked()?.clone());
-        grads[1] = Some(sum_to(gy.checked()?, y, |_| true)?);
+        grads[1] = Some(sum_to(gy.checked()?, &at.inputs[1], |_| true)?);
         Ok(grads)
     }
 

@@ -257,6 +257,13 @@ pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable>
         input.checked()?;
     }
     let given: Vec<DType> = inputs.iter().map(Variable::dtype).collect();
+    if let ([a, b], Some(mirrored)) = (&inputs[..], mirrored(op)) {
+        match (a.dtype(), b.dtype()) {
+            (signed, DType::U64) if signed.is_signed() => return compare_signed(op, a, b),
+            (DType::U64, signed) if signed.is_signed() => return compare_signed(mirrored, b, a),
+            _ => {}
+        }
+    }
     let signature = op
         .signature(&given)
         .ok_or_else(|| fail(op.row().name, format!("dtypes {given:?} are not accepted")))?;
@@ -274,6 +281,27 @@ pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable>
     let output = outputs.into_iter().next();
     let output = output.ok_or_else(|| Error::Internal("an elementwise op without output".into()))?;
     Ok(output.with_weakness(Operand::weaken(&chosen, signature.result)))
+}
+
+/// The comparison that says of `b` and `a` what this one says of `a` and `b`.
+fn mirrored(op: ScalarOp) -> Option<ScalarOp> {
+    use crate::kernels::ops::{EQ, GE, GT, LE, LT, NE};
+    let pairs = [(EQ, EQ), (NE, NE), (LT, GT), (LE, GE), (GT, LT), (GE, LE)];
+    pairs.iter().find(|(from, _)| *from == op).map(|(_, to)| *to)
+}
+
+/// A comparison of signed integers with uint64, which have no common integer dtype: exact, as in NumPy 2.
+fn compare_signed(op: ScalarOp, signed: &Variable, unsigned: &Variable) -> Result<Variable> {
+    use crate::kernels::ops::{EQ, GE, GT};
+    // A negative number is below all others, and its bits are of another number.
+    let same = elemwise(
+        op,
+        vec![Operand::Variable(cast(signed, DType::U64)?), Operand::Variable(unsigned.clone())],
+    )?;
+    match op {
+        EQ | GT | GE => signed.try_greater_equal(0i64)?.try_and(same),
+        _ => signed.try_less(0i64)?.try_or(same),
+    }
 }
 
 /// Builds derivatives (and compositions) as Variables.

@@ -216,8 +216,12 @@ methods! {
     }
     /// `1 / sqrt(x)`.
     rsqrt / try_rsqrt(x) { unary(scalar::SQRT, x)?.try_reciprocal() }
-    /// The rectifier: `x.maximum(0)`. NaN stays NaN.
-    relu / try_relu(x) { binary(scalar::MAXIMUM, x, 0) }
+    /// The rectifier: the larger of `x` and 0. NaN stays NaN. Its slope at 0 is 0.
+    relu / try_relu(x) {
+        // The row's integers are what `maximum` with an integer gives.
+        let dtype = if x.dtype() == DType::Bool { DType::I64 } else { x.dtype() };
+        unary(scalar::RELU, &cast(x, dtype)?)
+    }
     /// Any elementwise op of one argument, by its row.
     elementwise / try_elementwise(x, op: ScalarOp) { unary(op, x) }
 }

@@ -17,6 +17,7 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 
+mod cofactors;
 mod decompositions;
 mod definition;
 mod determinants;
@@ -24,6 +25,7 @@ mod factor;
 mod lower;
 mod solvers;
 
+pub use cofactors::Cofactors;
 pub use decompositions::Cholesky;
 pub use determinants::{Det, SlogDet};
 pub use solvers::{Solve, SolveTriangular};
@@ -108,7 +110,8 @@ functions! {
         Variable::apply1(Solve, &[a, identity])
     }
     /// The determinant of each square matrix (NumPy's `det`): 0 if the matrix is singular, 1 if it has no
-    /// rows. Where the matrix is singular, the gradient is an error at run time.
+    /// rows. Its gradient, the cofactors, is finite at singular matrices; the gradient of the gradient is an error
+    /// there.
     det / try_det(a) { Variable::apply1(Det, &[floats("det", &a)?]) }
 }
 

@@ -75,7 +75,7 @@ pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, gra
 pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
 pub use kernel_op::{Grid, GridSize, Kernel, KernelOp, LaunchInput, Local};
-pub use linalg::{Cholesky, Det, SlogDet, Solve, SolveTriangular};
+pub use linalg::{Cholesky, Cofactors, Det, SlogDet, Solve, SolveTriangular};
 pub use methods::Method;
 pub use nonzero::NonZero;
 pub use op_from_graph::{OpFromGraph, SubGraph};

@@ -251,7 +251,7 @@ methods! {
         Variable::apply1(windows, std::slice::from_ref(x))
     }
     /// The maximum of each window over the last axes, NaN if there is one: `x.max_pool([2, 2])`, or with a
-    /// [`Pool`](crate::ops::Pool). Among equal maxima each gets the whole gradient, as in Theano.
+    /// [`Pool`](crate::ops::Pool). Equal maxima share the gradient.
     max_pool / try_max_pool(x, pool: impl Into<Pool>) {
         let layout = pool.into().resolve("max_pool", x)?;
         layout.windows(x, Fold::Max.identity(x.dtype()).to_f64())?.try_max(layout.axes())

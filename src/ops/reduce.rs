@@ -272,11 +272,12 @@ impl Op for Reduce {
         if self.fold == Fold::Product {
             return Ok(vec![Some(self.product_grad(x, &g)?)]);
         }
-        // Every element that equals the extreme takes part, as in PyTensor.
+        // Elements that equal the extreme share its gradient; a NaN equals none, and leaves none.
         let y = elemwise::cast(&DimShuffle::keep_dims(&at.outputs[0], &self.axes)?, x.dtype())?;
         let equal = elemwise::elemwise(scalar::EQ, vec![Operand::Variable(x.clone()), Operand::Variable(y)])?;
-        let parts = vec![Operand::Variable(equal), Operand::Variable(g), Operand::Float(0.0)];
-        Ok(vec![Some(elemwise::elemwise(scalar::WHERE, parts)?)])
+        let number = DimShuffle::keep_dims(&Reduce::sum_in(&equal, &self.axes, x.dtype())?, &self.axes)?;
+        let rest = super::where_(number.equal(0i64), f64::NAN, 0.0);
+        Ok(vec![Some(super::where_(&equal, g.try_div(&number)?, rest).checked()?.clone())])
     }
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {

@@ -93,6 +93,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("kernel", 1, |a| kernel_op::decode(a, a.kernels)),
     ("det", 1, |_| Ok(Arc::new(Det))),
     ("slogdet", 1, |_| Ok(Arc::new(SlogDet))),
+    ("cofactors", 1, |_| Ok(Arc::new(Cofactors))),
 ];
 
 /// The ids of this library's ops.

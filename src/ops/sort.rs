@@ -8,7 +8,8 @@ use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::{
     AdvancedIncSubtensor, AdvancedSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Extent,
-    Gradient, Known, Op, Reduce, Reshape, ShapeOf, expect_inputs, normalize_axis, where_, zeros_like,
+    Gradient, Known, Op, Reduce, Reshape, ShapeOf, concatenate, expect_inputs, full, normalize_axis, where_,
+    zeros_like,
 };
 use crate::dtype::DType;
 use crate::error::{Error, Result};
@@ -259,6 +260,19 @@ fn axes_last(x: &Variable, axes: &[usize]) -> Result<Variable> {
     Reshape::of(&moved, extents, &further)
 }
 
+/// Rows of `n` elements along the last axis; rows of one NaN, or of one 0 in integers, if they have none.
+fn or_one_element(rows: &Variable, n: &Variable) -> Result<Variable> {
+    let axis = rows.ndim() - 1;
+    if rows.ty().shape[axis].is_some_and(|n| n > 0) {
+        return Ok(rows.clone());
+    }
+    let kept = (0..axis).map(|axis| ShapeOf::of(rows, axis)).collect::<Result<Vec<_>>>()?;
+    let shape = kept.into_iter().chain([n.equal(0i64).cast(DType::I64)]);
+    let none = if rows.dtype().is_float() { f64::NAN } else { 0.0 };
+    let one = full(shape, none).cast(rows.dtype());
+    concatenate([rows, &one], axis as isize).checked().cloned()
+}
+
 /// Quantiles over axes by linear interpolation; without NaN, or NaN where there is one.
 fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) -> Result<Variable> {
     if !(0.0..=1.0).contains(&q) {
@@ -272,6 +286,7 @@ fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) ->
         &Variable::apply1(Sort { axis, descending: false, first: None, gives: Sorted::Values }, &[row])?;
     let wide = dtype.register();
     let n = ShapeOf::of(row, axis)?;
+    let row = &or_one_element(row, &n)?;
     let result = if !dtype.is_float() || !skip_nan || !x.dtype().is_float() {
         let place = n.cast(DType::F64).try_sub(1.0)?.try_mul(q)?;
         let low = place.floor();
@@ -279,12 +294,13 @@ fn quantile(op: &str, x: &Variable, q: f64, axes: &impl Axes, skip_nan: bool) ->
         let at = |position: Variable| cast(&row.try_take(position.cast(DType::I64), axis as isize)?, wide);
         let (a, b) = (&at(low.clone())?, &at(low.try_add(1.0)?.try_minimum(n.cast(DType::F64) - 1.0)?)?);
         let between = between(a, b, &part)?;
-        if x.dtype().is_float() {
+        let numbers = if x.dtype().is_float() {
             let last = at(n.cast(DType::F64) - 1.0)?;
             where_(last.isnan(), f64::NAN, between)
         } else {
             between
-        }
+        };
+        where_(n.equal(0i64), f64::NAN, numbers)
     } else {
         // NaN are at the end; how many numbers stand before them differs from row to row, so both are found
         // by their position.
@@ -313,7 +329,9 @@ fn between(a: &Variable, b: &Variable, part: &Variable) -> Result<Variable> {
     let near = where_(part.less(0.5), near_a, near_b);
     // A step that is infinite has no part.
     let apart = a.try_mul(1.0 - part)?.try_add(b.try_mul(part)?)?;
-    Ok(where_(a.equal(b) | part.equal(0.0), a, where_(step.isinf(), apart, near)))
+    // Equal infinities have no step. Equal numbers have: each has its part of the slope.
+    let ended = a.equal(b) & a.isinf();
+    Ok(where_(ended | part.equal(0.0), a, where_(step.isinf(), apart, near)))
 }
 
 methods! {

@@ -118,6 +118,12 @@ fn nan_extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<V
     over.finish(where_(none, f64::NAN, best))
 }
 
+/// `root` of a sum of magnitudes. Its slope is 0 where the sum is 0: the least of those around there.
+fn rooted(total: &Variable, root: impl Fn(&Variable) -> Variable) -> Variable {
+    let none = &total.equal(0.0);
+    where_(none, 0.0, root(&where_(none, 1.0, total)))
+}
+
 /// The mean and the variance of what is not NaN, in the accumulator's dtype.
 fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
     let wide = over.wide(x);
@@ -160,14 +166,17 @@ methods! {
     /// Standard deviation over axes: the root of [`Variable::var`].
     std / try_std(x, axes: impl Axes) {
         let over = Chosen::of("std", x, &axes)?;
-        over.finish(cast(&over.variance(x)?.try_sqrt()?, over.mean_dtype(x))?)
+        over.finish(cast(&rooted(&over.variance(x)?, Variable::sqrt), over.mean_dtype(x))?)
     }
     /// `log(sum(exp(x)))` over axes, without overflow.
     logsumexp / try_logsumexp(x, axes: impl Axes) {
         let over = Chosen::of("logsumexp", x, &axes)?;
         let dtype = x.dtype().to_float();
         let x = &cast(x, dtype)?;
-        let most = over.fold(Fold::Max, x, dtype, dtype)?;
+        let over_nothing = true;
+        let most = Reduce { fold: Fold::Max, axes: over.axes.clone(), acc_dtype: dtype.register(), dtype, over_nothing };
+        // Minus infinity if there are no elements, like the result.
+        let most = Variable::apply1(most, std::slice::from_ref(x))?;
         // Infinities have no difference; the maximum only shifts, so no gradient goes that way.
         let shift = &consider_constant(where_(most.isfinite(), most, 0.0));
         let total = over.fold(Fold::Sum, &x.try_sub(over.keep(shift)?)?.exp(), dtype, dtype)?;
@@ -180,11 +189,17 @@ methods! {
         let x = &cast(x, over.mean_dtype(x))?;
         let total = |x: &Variable| over.fold(Fold::Sum, x, over.wide(x), x.dtype());
         let norm = match order {
-            2.0 => total(&x.sqr())?.sqrt(),
+            2.0 => rooted(&total(&x.sqr())?, Variable::sqrt),
             1.0 => total(&x.abs())?,
             0.0 => total(&cast(&x.not_equal(0i64), x.dtype())?)?,
             f64::INFINITY => over.fold(Fold::Max, &x.abs(), x.dtype(), x.dtype())?,
             f64::NEG_INFINITY => over.fold(Fold::Min, &x.abs(), x.dtype(), x.dtype())?,
+            order if order > 0.0 && order < 1.0 => {
+                let zero = &x.equal(0i64);
+                let powers = where_(zero, 0.0, where_(zero, 1.0, x).abs().pow(order));
+                rooted(&total(&powers)?, |sum| sum.pow(1.0 / order))
+            }
+            order if order > 0.0 => rooted(&total(&x.abs().pow(order))?, |sum| sum.pow(1.0 / order)),
             order => total(&x.abs().pow(order))?.pow(1.0 / order),
         };
         over.finish(norm)
@@ -252,6 +267,6 @@ methods! {
         if !x.dtype().is_float() {
             return x.try_std(axes);
         }
-        over.finish(cast(&nan_moments(&over, x)?.1.sqrt(), over.mean_dtype(x))?)
+        over.finish(cast(&rooted(&nan_moments(&over, x)?.1, Variable::sqrt), over.mean_dtype(x))?)
     }
 }

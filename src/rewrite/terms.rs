@@ -14,6 +14,34 @@ use std::sync::Arc;
 /// An op and its inputs.
 pub(super) type Owner<V> = (Arc<dyn Op>, Vec<V>);
 
+/// Maximum number of ops that are traced back from a Variable to where an extent of it comes from.
+const TRACED_BACK: usize = 32;
+
+/// An axis further back whose extent that axis of `v` has.
+fn origin<T: Terms + ?Sized>(terms: &T, v: &T::V, axis: usize, steps: &mut usize) -> (T::V, usize) {
+    let here = || (v.clone(), axis);
+    let Some((op, inputs)) = terms.owner(v).filter(|_| *steps > 0) else { return here() };
+    *steps -= 1;
+    if let Some(shuffle) = downcast::<DimShuffle>(op.as_ref()) {
+        return match shuffle.order.get(axis).copied().flatten() {
+            Some(from) => origin(terms, &inputs[0], from, steps),
+            None => here(),
+        };
+    }
+    if downcast::<Cast>(op.as_ref()).is_none() && downcast::<Elemwise>(op.as_ref()).is_none() {
+        return here();
+    }
+    // The extent of every input that does not broadcast.
+    let mut long = inputs.iter().filter(|i| terms.ty(i).shape.get(axis) != Some(&Some(1)));
+    let Some(first) = long.next() else { return here() };
+    let found = origin(terms, first, axis, steps);
+    if long.all(|other| other == first || origin(terms, other, axis, steps) == found) {
+        found
+    } else {
+        here()
+    }
+}
+
 /// Whether the elements of an op's output are all those of its first input, moved or repeated.
 fn is_view_of_all(op: &dyn Op) -> bool {
     downcast::<DimShuffle>(op).is_some()
@@ -77,29 +105,7 @@ pub(super) trait Terms {
         if a == b || known(a).is_some() || known(b).is_some() {
             return known(a) == known(b);
         }
-        // Maximum number of ops that are traced back.
-        const STEPS: usize = 32;
-        let origin = |v: &Self::V| {
-            let (mut v, mut axis) = (v.clone(), axis);
-            for _ in 0..STEPS {
-                let Some((op, inputs)) = self.owner(&v) else { break };
-                let op = op.as_ref();
-                let mut long = inputs.iter().filter(|i| self.ty(i).shape.get(axis) != Some(&Some(1)));
-                let from = if let Some(shuffle) = downcast::<DimShuffle>(op) {
-                    shuffle.order.get(axis).copied().flatten().map(|from| (&inputs[0], from))
-                } else if downcast::<Cast>(op).is_some() || downcast::<Elemwise>(op).is_some() {
-                    // The only such input, or the same one several times.
-                    let first = long.next();
-                    first.filter(|first| long.all(|other| other == *first)).map(|first| (first, axis))
-                } else {
-                    None
-                };
-                let Some((from, at)) = from else { break };
-                (v, axis) = (from.clone(), at);
-            }
-            (v, axis)
-        };
-        origin(a) == origin(b)
+        origin(self, a, axis, &mut TRACED_BACK.clone()) == origin(self, b, axis, &mut TRACED_BACK.clone())
     }
 
     /// Whether an elementwise result of both has the shape of `x`: along each axis, the other has extent 1 or

@@ -29,6 +29,8 @@ pub enum Problem {
         /// Number of right-hand sides of each matrix.
         columns: u64,
     },
+    /// Reads `a`; writes its cofactors. Those of a matrix with NaN are NaN.
+    Cofactors,
     /// Reads `a` and `b`; writes `x`. The solutions of `t x = b`, where `t` is a triangle of `a`.
     TriangularSolve {
         /// Right-hand sides of each matrix.
@@ -89,7 +91,7 @@ impl LinearAlgebra {
     /// Right-hand sides of each matrix; 0 if there are none.
     pub fn columns(&self) -> u64 {
         match self.problem {
-            Problem::Cholesky { .. } | Problem::Lu => 0,
+            Problem::Cholesky { .. } | Problem::Lu | Problem::Cofactors => 0,
             Problem::LuSolve { columns } | Problem::TriangularSolve { columns, .. } => columns,
         }
     }
@@ -100,6 +102,7 @@ impl LibraryOp for LinearAlgebra {
         match self.problem {
             Problem::Cholesky { .. } => "cholesky".into(),
             Problem::Lu => "lu".into(),
+            Problem::Cofactors => "cofactors".into(),
             Problem::LuSolve { .. } => "lu_solve".into(),
             Problem::TriangularSolve { .. } => "triangular_solve".into(),
         }
@@ -112,7 +115,7 @@ impl LibraryOp for LinearAlgebra {
     /// Batch, order, and right-hand sides if there are any.
     fn extents(&self) -> Vec<u64> {
         match self.problem {
-            Problem::Cholesky { .. } | Problem::Lu => vec![self.batch, self.n],
+            Problem::Cholesky { .. } | Problem::Lu | Problem::Cofactors => vec![self.batch, self.n],
             _ => vec![self.batch, self.n, self.columns()],
         }
     }
@@ -126,6 +129,7 @@ impl LibraryOp for LinearAlgebra {
         match self.problem {
             Problem::Cholesky { .. } => vec![a, factors, info],
             Problem::Lu => vec![a, factors, written(DType::I32, &[self.batch, self.n]), info],
+            Problem::Cofactors => vec![a, factors],
             Problem::LuSolve { .. } => vec![a, b, x, info],
             Problem::TriangularSolve { .. } => vec![a, b, x],
         }
@@ -145,6 +149,7 @@ impl LibraryOp for LinearAlgebra {
         let each = match self.problem {
             Problem::Cholesky { .. } => n * n * n / 3.0,
             Problem::Lu | Problem::LuSolve { .. } => 2.0 * n * n * (n / 3.0 + columns),
+            Problem::Cofactors => 2.0 * n * n * n * (1.0 / 3.0 + 1.0),
             Problem::TriangularSolve { .. } => n * n * columns,
         };
         self.batch as f64 * each

@@ -70,7 +70,8 @@ fn acosh(a: f64) -> f64 {
 /// The derivative of `gammainc`.
 fn gamma_density<'s, 'b>(a: Term<'s, 'b>, x: Term<'s, 'b>) -> Term<'s, 'b> {
     let density = ((a - 1.0).with(XLOGY, [x]) - x - a.then(GAMMALN)).exp();
-    x.with(EQ, [x.of(f64::INFINITY)]).choose(x.of(0.0), density)
+    let outside = x.below(0.0).choose(x.of(f64::NAN), density);
+    x.is(f64::INFINITY).choose(x.of(0.0), outside)
 }
 
 use Body::Composition;
@@ -118,7 +119,7 @@ rows! {
         .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0).jumps();
     FMOD = row("fmod", "a - b * trunc(a / b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => Vectors::fmod(a, b)), Helper("fmod")))
-        .derivative(slopes!(|a, b; y, g| [g, -(g * (a / b).then(TRUNC))])).costs(12, 0).jumps();
+        .derivative(slopes!(|a, b; y, g| [g, -(g * ((a - y) / b).rint())])).costs(12, 0).jumps();
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
         .derivative(slopes!(|a; y, g| [-g]));
@@ -149,10 +150,20 @@ rows! {
                 DType::F32 | DType::F64 => usually!(|a, b| a.powf(b); Vector::pow(a, b); Vector::quick_pow(a, b))(dtype),
                 _ => powers(dtype),
             }, By(|d| if d.is_float() { Call("pow") } else { Helper("power") })))
-        .derivative(slopes!(|a, b; y, g| [g * b * a.with(POW, [b - 1.0]),
-            g * a.is(0.0).choose(a.of(0.0), a.then(LOG)) * y])).costs(40, 16).jumps();
+        .derivative(slopes!(|a, b; y, g|
+            let one = a.of(1.0);
+            // To the power 0 everything is 1: the slope is 0 where 1 / a is infinite or NaN, too.
+            let regular = (one / a).abs().below(f64::INFINITY);
+            let base = b.is(0.0).choose(regular.choose(a, one), a);
+            // 0 and infinity have powers that stay 0.
+            let still = (a.is(0.0) & !b.below(0.0)) | (a.is(f64::INFINITY) & b.below(0.0));
+            [g * b * base.with(POW, [b - 1.0]), g * still.choose(one, a).log() * y])).costs(40, 16).jumps();
     HYPOT = row("hypot", "sqrt(a * a + b * b), without overflow between", 2, Float, primitive(floats!(|a, b| a.hypot(b); Vector::hypot(a, b)), Call("hypot")))
-        .derivative(slopes!(|a, b; y, g| [g * (a / y), g * (b / y)])).costs(12, 4);
+        .derivative(slopes!(|a, b; y, g|
+            // 0 at the origin, like that of a magnitude; a single infinity is the result.
+            let radius = y.is(0.0).choose(y.of(1.0), y);
+            let (left, right) = (a.then(ISINF) & b.then(ISFINITE), b.then(ISINF) & a.then(ISFINITE));
+            [g * left.choose(a.then(SIGN), a / radius), g * right.choose(b.then(SIGN), b / radius)])).costs(12, 4);
     CLIP = row("clip", "a, but not below b and not above c; NaN if one is", 3, Same,
         Composition(compose!(|a, low, high| a.with(MAXIMUM, [low]).with(MINIMUM, [high]))))
         .derivative(slopes!(|a, low, high; y, g|
@@ -192,13 +203,16 @@ rows! {
             let near = a.above(-1e-30).choose(-a, -a.expm1()).log();
             a.above(0.0).choose(a.of(f64::NAN), a.below(-LN_2).choose((-a.exp()).log1p(), near))
         })))
-        .derivative(slopes!(|a; y, g| [-(g / (-a).expm1())])).costs(20, 8);
+        .derivative(slopes!(|a; y, g| [-(g / (a.of(0.0) - a).expm1())])).costs(20, 8);
     LOGADDEXP = row("logaddexp", "log(exp(a) + exp(b)), without overflow", 2, Float, Composition(compose!(|a, b| {
             // Infinities of one sign have no difference.
             let rest = a.same(b).choose(a.of(0.0), -(a - b).abs());
             a.with(MAXIMUM, [b]) + rest.exp().log1p()
         })))
-        .derivative(slopes!(|a, b; y, g| [g * (a - y).exp(), g * (b - y).exp()])).special(20, 8, 1.0);
+        .derivative(slopes!(|a, b; y, g|
+            // Equal infinities have no difference: each has half of the slope.
+            let apart = (a.same(b) & a.then(ISINF)).choose(a.of(0.0), a - b);
+            [g * apart.then(SIGMOID), g * (-apart).then(SIGMOID)])).special(20, 8, 1.0);
 
     // Trigonometry.
     SIN = row("sin", "sine", 1, Float, primitive(waves!(|a| a.sin(); Vector::sin(a); halves::sin(a)), Call("sin")))
@@ -216,7 +230,10 @@ rows! {
     ARCTAN2 = row("arctan2", "the angle of the point (b, a), from -pi to pi", 2, Float, primitive(floats!(|a, b| a.atan2(b); Vector::atan2(a, b)), Call("atan2")))
         .derivative(slopes!(|a, b; y, g|
             let radius = a.with(HYPOT, [b]);
-            [g * (b / radius) / radius, -(g * (a / radius) / radius)])).costs(24, 6);
+            // 0 at the origin, which has no angle, and at infinity; NaN of NaN.
+            let end = radius.is(0.0) | radius.is(f64::INFINITY);
+            let (r, none) = (end.choose(a.of(1.0), radius), y * 0.0);
+            [g * (end.choose(none, b) / r) / r, -(g * (end.choose(none, a) / r) / r)])).costs(24, 6);
     SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh(); Vector::sinh(a); halves::sinh(a)), Call("sinh")))
         .derivative(slopes!(|a; y, g| [g * a.then(COSH)])).costs(16, 4);
     COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh(); Vector::cosh(a); halves::cosh(a)), Call("cosh")))
@@ -228,7 +245,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [g / a.with(HYPOT, [a.of(1.0)])])).costs(20, 4);
     ARCCOSH = row("arccosh", "inverse hyperbolic cosine", 1, Float,
         primitive(floats!(|a| wide(a, acosh) as _; Vector::acosh(a); halves::acosh(a)), Call("acosh")))
-        .derivative(slopes!(|a; y, g| [g / ((a - 1.0) * (a + 1.0)).sqrt()])).costs(20, 4);
+        .derivative(slopes!(|a; y, g| [g / ((a - 1.0).sqrt() * (a + 1.0).sqrt())])).costs(20, 4);
     ARCTANH = row("arctanh", "inverse hyperbolic tangent", 1, Float,
         primitive(floats!(|a| wide(a, libm::atanh) as _; Vector::atanh(a); halves::atanh(a)), Call("atanh")))
         .derivative(slopes!(|a; y, g| [g / ((a.of(1.0) - a) * (a + 1.0))])).costs(20, 5);
@@ -258,31 +275,38 @@ rows! {
         Composition(compose!(|a| (a * 0.2 + 0.5).with(CLIP, [a.of(0.0), a.of(1.0)]))))
         .derivative(slopes!(|a; y, g| [(y.above(0.0) & y.below(1.0)).choose(g * 0.2, g.of(0.0))])).special(4, 4, 1.0);
 
+    RELU = row("relu", "a, but not below 0; NaN of NaN", 1, Number, Composition(compose!(|a| a.with(MAXIMUM, [a.of(0.0)]))))
+        .derivative(slopes!(|a; y, g| [y.is(0.0).choose(g.of(0.0), g)]));
+
     // Comparison and choice.
     MAXIMUM = row("maximum", "the larger; NaN if either is", 2, Same,
         primitive(numbers!(float |a, b| if a > b || a.is_nan() { a } else { b }; int |a, b| a.max(b); bool |a, b| a | b),
             Template("({0} > {1} || {0} != {0}) ? {0} : {1}")))
         .derivative(slopes!(|a, b; y, g|
-            let (zero, first) = (g.of(0.0), a.same(y));
-            [first.choose(g, zero), first.choose(zero, g)]));
+            // Equal ones share it; NaN has all of it, as both have if both are NaN.
+            let (zero, share) = (g.of(0.0), a.same(b).choose(g * 0.5, g));
+            [a.less(b).choose(zero, share), b.less(a).choose(zero, share)]));
     MINIMUM = row("minimum", "the smaller; NaN if either is", 2, Same,
         primitive(numbers!(float |a, b| if a < b || a.is_nan() { a } else { b }; int |a, b| a.min(b); bool |a, b| a & b),
             Template("({0} < {1} || {0} != {0}) ? {0} : {1}")))
         .derivative(slopes!(|a, b; y, g|
-            let (zero, first) = (g.of(0.0), a.same(y));
-            [first.choose(g, zero), first.choose(zero, g)]));
+            // Equal ones share it; NaN has all of it, as both have if both are NaN.
+            let (zero, share) = (g.of(0.0), a.same(b).choose(g * 0.5, g));
+            [b.less(a).choose(zero, share), a.less(b).choose(zero, share)]));
     FMAX = row("fmax", "the larger; NaN only if both are", 2, Same,
         primitive(numbers!(float |a, b| if a >= b || b.is_nan() { a } else { b }; int |a, b| a.max(b); bool |a, b| a | b),
             Template("({0} >= {1} || {1} != {1}) ? {0} : {1}")))
         .derivative(slopes!(|a, b; y, g|
-            let (zero, first) = (g.of(0.0), a.same(y));
-            [first.choose(g, zero), first.choose(zero, g)]));
+            let (zero, first, tie) = (g.of(0.0), a.same(y), a.same(b));
+            let share = tie.choose(g * 0.5, g);
+            [first.choose(share, zero), (first & !tie).choose(zero, share)]));
     FMIN = row("fmin", "the smaller; NaN only if both are", 2, Same,
         primitive(numbers!(float |a, b| if a <= b || b.is_nan() { a } else { b }; int |a, b| a.min(b); bool |a, b| a & b),
             Template("({0} <= {1} || {1} != {1}) ? {0} : {1}")))
         .derivative(slopes!(|a, b; y, g|
-            let (zero, first) = (g.of(0.0), a.same(y));
-            [first.choose(g, zero), first.choose(zero, g)]));
+            let (zero, first, tie) = (g.of(0.0), a.same(y), a.same(b));
+            let share = tie.choose(g * 0.5, g);
+            [first.choose(share, zero), (first & !tie).choose(zero, share)]));
     EQ = row("equal", "a == b", 2, Compare, primitive(compare!(|a, b| a == b), Infix("=="))).jumps();
     NE = row("not_equal", "a != b", 2, Compare, primitive(compare!(|a, b| a != b), Infix("!="))).jumps();
     LT = row("less", "a < b", 2, Compare, primitive(compare!(|a, b| a < b), Infix("<"))).jumps();
@@ -322,7 +346,7 @@ rows! {
     RIGHT_SHIFT = row("right_shift", "a >> b; the sign alone if b is negative or leaves nothing", 2, IntegralOrI8,
         primitive(integers!(int |a, b| Integer::right_shift(a, b)), Helper("right_shift")));
     COPYSIGN = row("copysign", "the magnitude of a with the sign of b", 2, Float, primitive(floats!(|a, b| a.copysign(b)), Call("copysign")))
-        .derivative(slopes!(|a, b; y, g| [g * a.of(1.0).with(COPYSIGN, [b]) * a.of(1.0).with(COPYSIGN, [a]), FLAT]));
+        .derivative(slopes!(|a, b; y, g| [g * a.of(1.0).with(COPYSIGN, [b]) * a.then(SIGN), FLAT]));
     NEXTAFTER = row("nextafter", "the float next to a toward b; of float32 and float64", 2, Wide,
         primitive(|dtype| match dtype {
             DType::F32 => Some(tile!(f32 => f32; |a, b| libm::nextafterf(a, b))),
@@ -353,7 +377,12 @@ rows! {
     ERFC = row("erfc", "1 - erf(a), exact where that is small", 1, Float, primitive(floats!(|a| wide(a, libm::erfc) as _; Vector::erfc(a)), Call("erfc")))
         .derivative(slopes!(|a; y, g| [-(g * ((-(a * a)).exp() * FRAC_2_SQRT_PI))])).costs(30, 16);
     ERFCX = row("erfcx", "exp(a * a) * erfc(a)", 1, Float, written!(special::erfcx))
-        .derivative(slopes!(|a; y, g| [g * (a * y * 2.0 - FRAC_2_SQRT_PI)])).special(80, 16, 0.0);
+        .derivative(slopes!(|a; y, g|
+            // Beyond 20 the difference cancels: the first terms of its asymptotic series (DLMF 7.12.1).
+            let far = a.with(MAXIMUM, [a.of(20.0)]);
+            let u = a.of(1.0) / (far * far);
+            let tail = ((((u * 324.84375 - 59.0625) * u + 13.125) * u - 3.75) * u + 1.5) * u - 1.0;
+            [g * a.above(20.0).choose(u * tail * (FRAC_2_SQRT_PI / 2.0), a * y * 2.0 - FRAC_2_SQRT_PI)])).special(80, 16, 0.0);
     ERFINV = row("erfinv", "the number whose erf is a", 1, Float, written!(special::erfinv))
         .derivative(slopes!(|a; y, g| [g * ((y * y).exp() / FRAC_2_SQRT_PI)])).special(160, 16, 0.0);
     ERFCINV = row("erfcinv", "the number whose erfc is a", 1, Float, written!(special::erfcinv))
@@ -371,7 +400,7 @@ rows! {
     I0 = row("i0", "the modified Bessel function of order 0", 1, Float, written!(special::i0))
         .derivative(slopes!(|a; y, g| [g * a.then(I1)])).special(160, 16, 0.0);
     I1 = row("i1", "the modified Bessel function of order 1", 1, Float, written!(special::i1))
-        .derivative(slopes!(|a; y, g| [g * (a.then(I0) - a.is(0.0).choose(a.of(0.5), y / a))])).special(160, 16, 0.0);
+        .derivative(slopes!(|a; y, g| [g * (a.then(I0) - a.is(0.0).choose(a.of(0.5), a.then(ISINF).choose(a.of(0.0), y / a)))])).special(160, 16, 0.0);
     J0 = row("j0", "the Bessel function of order 0", 1, Float, written_waves!(special::j0))
         .derivative(slopes!(|a; y, g| [-(g * a.then(J1))])).special(160, 16, 1.0);
     J1 = row("j1", "the Bessel function of order 1", 1, Float, written_waves!(special::j1))
@@ -390,7 +419,8 @@ rows! {
         .derivative(slopes!(|a, b, c; y, g|
             let beta = a.then(GAMMALN) + b.then(GAMMALN) - (a + b).then(GAMMALN);
             let density = (a - 1.0).with(XLOGY, [c]) + (b - 1.0).with(XLOG1PY, [-c]) - beta;
-            [UNKNOWN, UNKNOWN, g * density.exp()])).special(2500, 32, 0.0);
+            let outside = c.below(0.0) | c.above(1.0);
+            [UNKNOWN, UNKNOWN, g * outside.choose(c.of(f64::NAN), density.exp())])).special(2500, 32, 0.0);
     JV = row("jv", "the Bessel function of the first kind of order a, at b", 2, Float, hosted!(|a, b| special::jv))
         .derivative(slopes!(|a, b; y, g| [UNKNOWN, g * ((a - 1.0).with(JV, [b]) - (a + 1.0).with(JV, [b])) * 0.5])).special(1000, 64, 1.0);
     IV = row("iv", "the modified Bessel function of the first kind of order a, at b", 2, Float, hosted!(|a, b| special::iv))
@@ -402,7 +432,8 @@ rows! {
     KVE = row("kve", "exp(b) times the modified Bessel function of the second kind of order a, at b", 2, Float, hosted!(|a, b| special::kve))
         .derivative(slopes!(|a, b; y, g|
             let mean = ((a - 1.0).with(KVE, [b]) + (a + 1.0).with(KVE, [b])) * 0.5;
-            [UNKNOWN, g * (y - mean)])).special(1000, 32, 0.0);
+            // At 0 both are infinite, and the mean more so.
+            [UNKNOWN, g * b.is(0.0).choose(-mean, y - mean)])).special(1000, 32, 0.0);
     OWENS_T = row("owens_t", "Owen's T function: the probability that a standard normal X is above a, and another between 0 and b X", 2, Float,
         hosted!(|a, b| special::owens_t))
         .derivative(slopes!(|a, b; y, g|
@@ -411,5 +442,7 @@ rows! {
             [-(g * height * (a * b * (SQRT_2 / 2.0)).then(ERF)), g * (a * a * slope * -0.5).exp() / (slope * (2.0 * PI))])).special(400, 16, 0.0);
     HYP2F1 = row("hyp2f1", "Gauss' hypergeometric function F(a, b; c; d), for d to 1", 4, Float, hosted!(|a, b, c, d| special::hyp2f1))
         .derivative(slopes!(|a, b, c, d; y, g|
-            [UNKNOWN, UNKNOWN, UNKNOWN, g * (a * b / c) * (a + 1.0).with(HYP2F1, [b + 1.0, c + 1.0, d])])).special(4000, 16, 0.0);
+            // Constant if a or b is 0.
+            let k = a * b / c;
+            [UNKNOWN, UNKNOWN, UNKNOWN, g * k.is(0.0).choose(k, k * (a + 1.0).with(HYP2F1, [b + 1.0, c + 1.0, d]))])).special(4000, 16, 0.0);
 }

@@ -167,7 +167,12 @@ impl Linalg {
         let sizes = [call.batch, call.n, call.columns(), call.n.saturating_mul(call.columns())];
         let operands = call.operands();
         let empty = operands.iter().any(|operand| operand.shape.contains(&0));
-        if empty || call.n > LARGEST_ORDER || sizes.iter().any(|size| c_int::try_from(*size).is_err()) {
+        let unknown = matches!(call.problem, Problem::Cofactors);
+        if empty
+            || unknown
+            || call.n > LARGEST_ORDER
+            || sizes.iter().any(|size| c_int::try_from(*size).is_err())
+        {
             return Ok(None);
         }
         let ways: &[bool] = match call.batch {
@@ -324,7 +329,7 @@ impl Handles {
                 Problem::Lu | Problem::LuSolve { .. } => {
                     (self.api.getrf_size[which])(self.solver, n, n, none, n, &mut elements)
                 }
-                Problem::TriangularSolve { .. } => 0,
+                Problem::TriangularSolve { .. } | Problem::Cofactors => 0,
             }
         };
         self.check("cusolverDn_bufferSize", status)?;

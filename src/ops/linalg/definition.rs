@@ -1,6 +1,6 @@
 //! The library ops of linear algebra in main memory, by [`factor`](super::factor).
 
-use super::factor::{self, Llt, Lu, Real, Refused, Triangle, filled, nan};
+use super::factor::{self, Cofactors, Llt, Lu, Real, Refused, Triangle, filled, nan};
 use crate::dtype::DType;
 use crate::kernels::library::{Definition, DefinitionError, LibraryOp, LinearAlgebra, Problem};
 use bytemuck::Pod;
@@ -49,6 +49,7 @@ enum Work<T> {
     Lu(Lu<T>),
     LuSolve { lu: Lu<T>, sides: Vec<T>, solved: Vec<T> },
     TriangularSolve { triangle: Triangle, sides: Vec<T> },
+    Cofactors(Cofactors),
 }
 
 impl<T: Real + Pod> Workspace<T> {
@@ -61,6 +62,7 @@ impl<T: Real + Pod> Workspace<T> {
         let work = match call.problem {
             Problem::Cholesky { upper } => Work::Cholesky { llt: Llt::new::<T>(n)?, upper },
             Problem::Lu => Work::Lu(Lu::new(n)?),
+            Problem::Cofactors => Work::Cofactors(Cofactors::new(n)?),
             Problem::LuSolve { .. } => Work::LuSolve { lu: Lu::new(n)?, sides: sides()?, solved: sides()? },
             Problem::TriangularSolve { lower, transposed, unit_diagonal, .. } => {
                 let triangle = Triangle { lower, transposed, unit_diagonal, sides_are_rows: true };
@@ -95,6 +97,15 @@ impl<T: Real + Pod> Workspace<T> {
                     lu.factor(&self.matrix);
                     put(info, lu.zero_pivot().map_or(0, |at| at + 1));
                     store_lu(lu, self.n, factor, rows);
+                }
+            }
+            (Work::Cofactors(cofactors), [a], [results]) => {
+                let matrices = self.matrix.len();
+                let each = parts::<T>(a, matrices).zip(parts_mut::<T>(results, matrices));
+                for (a, result) in each.take(self.count) {
+                    load(&mut self.matrix, a);
+                    cofactors.replace(&mut self.matrix);
+                    store(result, &self.matrix);
                 }
             }
             (Work::LuSolve { lu, sides, solved }, [a, b], [x, info]) => {
@@ -142,6 +153,7 @@ impl<T> Work<T> {
         match self {
             Work::Cholesky { .. } => (1, 2),
             Work::Lu(_) => (1, 3),
+            Work::Cofactors(_) => (1, 1),
             Work::LuSolve { .. } => (2, 2),
             Work::TriangularSolve { .. } => (2, 1),
         }

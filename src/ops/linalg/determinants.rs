@@ -1,7 +1,7 @@
 //! Determinants, and their logarithms.
 
 use super::factor::{Lu, Real};
-use super::{identity_like, order, square_floats, transposed};
+use super::{Cofactors, identity_like, order, square_floats, transposed};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -63,6 +63,11 @@ impl Determinant {
     }
 }
 
+/// The product of numbers, negated if `odd`. It may leave the range of float64 on the way.
+pub(super) fn product(numbers: impl Iterator<Item = f64>, odd: bool) -> f64 {
+    Determinant::of_pivots(numbers, odd).value
+}
+
 /// For each of these functions, its number of the determinant of each matrix.
 fn determinants(op: &dyn Op, matrices: &Value, numbers: &[fn(&Determinant) -> f64]) -> Result<Vec<Value>> {
     let (n, batch) =
@@ -120,7 +125,9 @@ impl Op for Det {
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None]) };
-        Ok(vec![Some(times_inverse(&g.try_mul(&at.outputs[0])?, &at.inputs[0])?)])
+        let cofactors = Variable::apply1(Cofactors, std::slice::from_ref(&at.inputs[0]))?;
+        let rank = at.inputs[0].ndim();
+        Ok(vec![Some(DimShuffle::keep_dims(g, &[rank - 2, rank - 1])?.try_mul(cofactors)?)])
     }
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {

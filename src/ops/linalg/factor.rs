@@ -2,6 +2,10 @@
 //!
 //! Every function runs on the calling thread. Nothing here knows of Values or graphs.
 
+mod cofactors;
+
+pub(crate) use cofactors::Cofactors;
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::lu::partial_pivoting::factor as lu;

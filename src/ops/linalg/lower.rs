@@ -50,6 +50,18 @@ impl Lowering<'_> {
         Ok(vec![View::whole(target, &shape)])
     }
 
+    /// The cofactors.
+    pub(crate) fn cofactors(&mut self, node: &Node, matrices: &View) -> Lowered {
+        let (dtype, shape) = (self.dtype(node.outputs[0]), self.shape(node.outputs[0]));
+        if shape.contains(&0) {
+            return Ok(vec![self.nothing(dtype, &shape)]);
+        }
+        let (a, batch, n) = self.matrices(matrices);
+        let call = linear_algebra(dtype, [batch, n], Problem::Cofactors);
+        let [cofactors] = self.linear_algebra(call, &[&a], &[&[batch, n, n]])?;
+        Ok(vec![View::whole(cofactors.buffer, &shape)])
+    }
+
     /// Reports the first factor whose diagonal is not finite and positive, or of which the library says so.
     fn report_indefinite(&mut self, factors: &View, info: &View) {
         self.report_first("definite", &factors.shape[..2], |point| {

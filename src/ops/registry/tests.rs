@@ -64,6 +64,7 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(SolveTriangular::LOWER.transposed().unit_diagonal()),
         Arc::new(Det),
         Arc::new(SlogDet),
+        Arc::new(Cofactors),
         Arc::new(Transfer { to: "dev1".into() }),
     ];
     // Kernels are in `kernel_op/tests.rs`.

@@ -26,13 +26,18 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
 - **dtypes**: the result dtype for arguments of one dtype. *same* is the dtype of the arguments. *float* is
   FLOATS.
   Dtypes that are not listed are refused when the expression is built. Arguments of different dtypes are promoted
-  first, as in NumPy.
+  first, as in NumPy; comparisons of signed integers with uint64 are exact, as in NumPy 2. `cast` of a float to an
+  integer saturates, and NaN becomes 0.
 - **error**: the bound in ulp of the result, for float32, and for float64 on the host where that differs. `exact`
   means exact or correctly rounded. `N, or N of M`: ulp of the result or of M, whichever is larger. Halves are
   computed in float32 and rounded once.
 - **gradient**: for arguments `a`, `b`, `c`, `d`, result `y` and its gradient `g`: a formula for each argument, or
   `yes`. `0`: the gradient is zero, or the result is not a float. `unknown`: there is no formula, and asking
-  for the gradient is an error.
+  for the gradient is an error. At the edge of a domain the slope is the limit, or 0 where the function is constant
+  (`x ** 0` at 0); at a kink of `abs`, `relu`, `hypot`, a norm or a standard deviation it is 0, and equal arguments of
+  `maximum` and `minimum` or equal extremes of an axis share it. `where(c, a, b)` multiplies the slope of the branch not
+  taken by 0, so that an infinite slope there gives NaN, as in JAX and PyTorch. `logsumexp` and `softmax` of infinities have
+  the slope NaN, as there. 1,500 such points are tested: `tests/suite/golden/slopes.csv`.
 - **host**, **OpenCL**, **CUDA**: how the device computes the op. `kernel`: generated code (on the host: the tile
   interpreter). `library`: code of the device's own (products, sorts, running folds). `host node`: the reference
   runs on the host, between copies; strict mode refuses it. On devices without float64, ops that need float64 are host

@@ -6,6 +6,7 @@ mod cast;
 mod checkpoints;
 mod contexts;
 mod convolution;
+mod corners;
 mod cumulative;
 mod custom_kernels;
 mod debugging;
@@ -32,6 +33,7 @@ mod recurrences;
 mod reduce;
 mod shape;
 mod signatures;
+mod slopes;
 mod softmax;
 mod sorting;
 mod special;
@@ -87,6 +89,7 @@ pub fn groups() -> Vec<Result<Group>> {
 pub fn scenarios() -> Vec<Scenario> {
     let families = [
         epilogues::scenarios,
+        corners::scenarios,
         custom_kernels::scenarios,
         kernel_ops::scenarios,
         device_arrays::scenarios,
@@ -101,6 +104,7 @@ pub fn scenarios() -> Vec<Scenario> {
         random::scenarios,
         recovery::scenarios,
         signatures::scenarios,
+        slopes::scenarios,
         steps::scenarios,
         checkpoints::scenarios,
         updates::scenarios,
