@@ -5,6 +5,7 @@ use crate::level::{Loop, run};
 
 mod cases;
 mod golden;
+mod halves;
 
 /// A function of each of some numbers, compiled as the host's loops are:
 /// `each!(f32, |x| Vector::exp(x), &xs)`.
