@@ -360,7 +360,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [-(g * ((y * y).exp() / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
     NDTRI = row("ndtri", "the number below which a standard normal variable lies with probability a", 1, Float, written!(special::ndtri))
         .derivative(slopes!(|a; y, g| [g * ((y * y * 0.5).exp() * (2.0 * SQRT_2 / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
-    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(super::vector::gamma::loops, Call("tgamma")))
+    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(super::vector::gamma::loops, Helper("gamma_function")))
         .derivative(slopes!(|a; y, g| [g * y * a.then(DIGAMMA)])).special(80, 16, 0.0);
     GAMMALN = row("gammaln", "log |gamma(a)|", 1, Float, written!(special::gammaln))
         .derivative(slopes!(|a; y, g| [g * a.then(DIGAMMA)])).special(140, 64, 1.0);
