@@ -110,15 +110,15 @@ rows! {
         .derivative(slopes!(|a, b; y, g| [g * b, g * a]));
     DIV = row("true_divide", "a / b in floats", 2, TrueDivide, primitive(floats!(|a, b| a / b), Infix("/")))
         .derivative(slopes!(|a, b; y, g| let da = g / b; [da, -da * y])).costs(4, 3);
-    FLOOR_DIVIDE = row("floor_divide", "the largest integer not above a / b; of integers divided by 0, 0", 2, NumberOrI8,
+    FLOOR_DIVIDE = row("floor_divide", "the largest integer not above the exact a / b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b) => Vectors::floor_divide(a, b)), Helper("floor_divide")))
         .costs(12, 0).jumps();
     REMAINDER = row("remainder", "a - b * floor_divide(a, b), with the sign of b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b) => Vectors::remainder(a, b)), Helper("remainder")))
         .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0).jumps();
-    FMOD = row("fmod", "a - b * trunc(a / b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
+    FMOD = row("fmod", "a - b * trunc_divide(a, b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => Vectors::fmod(a, b)), Helper("fmod")))
-        .derivative(slopes!(|a, b; y, g| [g, -(g * (a / b).then(TRUNC))])).costs(12, 0).jumps();
+        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(TRUNC_DIVIDE, [b]))])).costs(12, 0).jumps();
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
         .derivative(slopes!(|a; y, g| [-g]));
@@ -134,8 +134,8 @@ rows! {
             if a.is_float() { one / a } else { one.with(TRUNC_DIVIDE, [a]) }
         })))
         .derivative(slopes!(|a; y, g| [-(g * y * y)])).costs(4, 3);
-    TRUNC_DIVIDE = row("trunc_divide", "a / b toward 0; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| (a / b).trunc(); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
+    TRUNC_DIVIDE = row("trunc_divide", "the exact a / b rounded toward 0; of integers divided by 0, 0", 2, NumberOrI8,
+        primitive(numbers!(float |a, b| a.trunc_divide(b); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
         .costs(12, 0).jumps();
     SQR = row("sqr", "a * a", 1, NumberOrI8,
         primitive(numbers!(float |a| a * a; int |a| a.wrapping_mul(a)), Template("{0} * {0}")))
