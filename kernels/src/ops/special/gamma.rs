@@ -85,20 +85,26 @@ pub(crate) fn gammaln<R: Real>(x: R) -> R {
 /// 16 ln 2 in two parts, the first of 12 bits.
 const LOG_2_16: [f64; 2] = [11.08984375, 5.111_389_591_249_506e-4];
 
+/// From the first number on, the second is the factor, 2 to the power of -16, -32 and -48. An f32 has no
+/// fraction from 2^24 on, an f64 none from 2^53 on.
+const LOG_STEPS: [(f64, f64); 3] = [
+    (256.0, 1.0 / 65_536.0),
+    (16_777_216.0, 1.0 / 4_294_967_296.0),
+    (1_099_511_627_776.0, 1.0 / 281_474_976_710_656.0),
+];
+
 /// A logarithm in two parts, the first a multiple of 1/256 and 0 for small numbers: the second is at most 6,
 /// and as exact as that.
 #[inline(always)]
 fn log_parts<R: Real>(y: R) -> [R; 2] {
     let mut scale = y.of(1.0);
     let (mut high, mut low) = (y.of(0.0), y.of(0.0));
-    // The range in which a number has a fraction: 2^24 or 2^53.
-    let steps = if y.is_single() { 1 } else { 3 };
-    for step in 1..=steps {
-        let power = f64::from(step) * 16.0;
-        let above = y.above((power - 8.0).exp2());
-        scale = R::pick(above, y.of((-power).exp2()), scale);
-        high = R::pick(above, y.of(LOG_2_16[0] * f64::from(step)), high);
-        low = R::pick(above, y.of(LOG_2_16[1] * f64::from(step)), low);
+    for (step, (least, power)) in LOG_STEPS.iter().take(if y.is_single() { 1 } else { 3 }).enumerate() {
+        let above = y.above(*least);
+        let times = (step + 1) as f64;
+        scale = R::pick(above, y.of(*power), scale);
+        high = R::pick(above, y.of(LOG_2_16[0] * times), high);
+        low = R::pick(above, y.of(LOG_2_16[1] * times), low);
     }
     [high, (y * scale).log() + low]
 }
