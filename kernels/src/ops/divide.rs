@@ -152,15 +152,15 @@ pub(super) trait Float: Copy {
     fn remainder(self, by: Self) -> Self;
 }
 
-/// The rounded quotient, the integer nearest to it, and what is left of the dividend, which tells whether that
-/// integer is above the exact quotient. It is exact, because it is not more than the divisor. Larger quotients
-/// are integers: nothing is left of them.
+/// The rounded quotient, the nearest integer to it, and the dividend less that many divisors. The sign of this
+/// rest says whether the integer is above the exact quotient. The rest is exact: its magnitude is at most that
+/// of the divisor. It is 0 where the quotient is too large to have a fraction.
 macro_rules! divide {
     ($t:ty, $a:expr, $b:expr) => {{
         const EXACT: $t = (1u64 << <$t>::MANTISSA_DIGITS) as $t;
         let quotient = $a / $b;
         let nearest = quotient.round_ties_even();
-        // Of 0 all is left, also by an infinite divisor.
+        // The product of 0 and an infinite divisor would be NaN.
         let rest = if nearest == 0.0 { $a } else { nearest.mul_add(-$b, $a) };
         (quotient, nearest, if nearest.abs() <= EXACT { rest } else { 0.0 })
     }};

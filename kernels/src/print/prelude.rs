@@ -154,8 +154,8 @@ fn to_odd(from: DType) -> String {
     )
 }
 
-/// The gamma function. OpenCL's drivers multiply subnormal factors where the result is near the least normal
-/// number or below it: there it is the quotient of a result 16 to the right, and the numbers between.
+/// The gamma function. PoCL's `tgamma` has large errors where the result is near the least normal number, or
+/// subnormal. There the function divides the result for `x + 16` by the factors in between.
 fn gamma(dialect: Dialect, dtype: DType) -> String {
     let (t, call) = (dtype.short(), dialect.math("tgamma", dtype));
     if dialect == Dialect::CudaCpp {

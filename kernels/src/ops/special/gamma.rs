@@ -83,18 +83,18 @@ pub(crate) fn gammaln<R: Real>(x: R) -> R {
 }
 
 /// 16 ln 2 in two parts, the first of 12 bits.
-const LOG_2_16: [f64; 2] = [11.08984375, 5.111_389_591_249_506e-4];
+const LOG_2_16: [f64; 2] = [11.089_843_75, 5.111_389_591_249_506e-4];
 
-/// From the first number on, the second is the factor, 2 to the power of -16, -32 and -48. An f32 has no
-/// fraction from 2^24 on, an f64 none from 2^53 on.
+/// The least number of each range, and the factor for it: 2 to the power of -16, -32 and -48. f32 needs the
+/// first only, because reflected arguments are below 2^24.
 const LOG_STEPS: [(f64, f64); 3] = [
     (256.0, 1.0 / 65_536.0),
     (16_777_216.0, 1.0 / 4_294_967_296.0),
     (1_099_511_627_776.0, 1.0 / 281_474_976_710_656.0),
 ];
 
-/// A logarithm in two parts, the first a multiple of 1/256 and 0 for small numbers: the second is at most 6,
-/// and as exact as that.
+/// A logarithm as the sum of two numbers. The first is exact, and 0 for arguments up to 256. The second has a
+/// magnitude of at most 6 for arguments with a fraction, and the rounding error of that magnitude.
 #[inline(always)]
 fn log_parts<R: Real>(y: R) -> [R; 2] {
     let mut scale = y.of(1.0);
@@ -115,8 +115,8 @@ fn cotangent_rest<R: Real>(f: R) -> R {
     series(f * f * 8.0 - 1.0, &COTANGENT, COTANGENT_SINGLE) * f
 }
 
-/// What rounding took from the quotient `q`, `1 / f`, where that is less than 64 and `f` has half of the bits
-/// of its dtype at most.
+/// The rounding error of the quotient `q` of 1 and `f`, for quotients below 64. `f` must have at most half of
+/// the significant bits of its dtype.
 #[inline(always)]
 fn quotient_rest<R: Real>(q: R, f: R) -> R {
     let unit = if q.is_single() { 64.0 } else { 131_072.0 };
