@@ -87,14 +87,20 @@ def hankel(order, sine):
 def scaled_i(order, low):
     def near(u):
         x = between(0, 8)(u)
+        # Products that change little: small values would have the rounding errors of large ones.
         value = mp.besseli(order, x) * mp.exp(-x)
-        return value / x if order else value
+        return value / x * (1 + x / 2) ** 2 if order else value * (1 + mp.mpf("0.75") * x)
 
     def far(u):
         x = 16 / (u + 1)
         return mp.besseli(order, x) * mp.exp(-x) * mp.sqrt(x)
 
     return near if low else far
+
+
+def cotangent(u):
+    f = mp.sqrt((u + 1) / 8)
+    return (1 / f - mp.pi * mp.cot(mp.pi * f)) / f
 
 
 def near_j(order):
@@ -107,13 +113,14 @@ def near_j(order):
 
 SERIES = [
     ("LOG_GAMMA", "log(gamma(1 + t)) / (t (t - 1)) for t from 0 to 1", small_gamma),
+    ("COTANGENT", "(1 / f - pi cot(pi f)) / f in 8 f^2 - 1, for f to 1/2", cotangent),
     ("ERFCX", "(1 + 2 x) erfcx(x), in (x - 3.75) / (x + 3.75), for x from 0", scaled_erfc),
     ("ERFINV_NEAR", "erfinv(x) / x, for w = -log(1 - x^2) from 0 to 6", near_erfinv),
     ("ERFINV_FAR", "erfinv(x), for sqrt(w) from sqrt(6) to 6", lambda u: erfinv_of(between(mp.sqrt(6), 6)(u) ** 2)[0]),
     ("ERFINV_FARTHEST", "erfinv(x), for sqrt(w) from 6 to 28", lambda u: erfinv_of(between(6, 28)(u) ** 2)[0]),
-    ("I0_NEAR", "exp(-x) i0(x) for x from 0 to 8", scaled_i(0, True)),
+    ("I0_NEAR", "(1 + 3 x / 4) exp(-x) i0(x) for x from 0 to 8", scaled_i(0, True)),
     ("I0_FAR", "sqrt(x) exp(-x) i0(x), in 16 / x - 1, for x from 8", scaled_i(0, False)),
-    ("I1_NEAR", "exp(-x) i1(x) / x for x from 0 to 8", scaled_i(1, True)),
+    ("I1_NEAR", "(1 + x / 2)^2 exp(-x) i1(x) / x for x from 0 to 8", scaled_i(1, True)),
     ("I1_FAR", "sqrt(x) exp(-x) i1(x), in 16 / x - 1, for x from 8", scaled_i(1, False)),
     ("J0_NEAR", "j0(x) in x^2 / 32 - 1, for x to 8", near_j(0)),
     ("J0_COSINE", "the amplitude of j0's cosine, in 128 / x^2 - 1, for x from 8", hankel(0, False)),
@@ -125,7 +132,8 @@ SERIES = [
 
 
 def main():
-    lines = ["//! Chebyshev series of special functions, for [`Real::chebyshev`](crate::ops::real::Real::chebyshev). Made by `fit/special.py`.", ""]
+    lines = ["//! Chebyshev series of special functions, for [`Real::chebyshev`](crate::ops::real::Real::chebyshev). Made by"]
+    lines += ["//! `fit/special.py`.", ""]
     for name, doc, function in SERIES:
         series = chebyshev(function)
         double, single = terms(series, 55), terms(series, 27)

@@ -41,7 +41,8 @@ impl RandomStreams {
         RandomStreams { seed, made: AtomicU64::new(0) }
     }
 
-    /// Uniform draws in [0, 1): multiples of 2^-24 (f32 and halves) or 2^-53 (f64).
+    /// Uniform draws in [0, 1): multiples of 2^-8 (bf16), 2^-11 (f16), 2^-24 (f32) or 2^-53 (f64), each as
+    /// likely as any other.
     #[track_caller]
     pub fn uniform<T: Element>(&self, shape: &[usize]) -> Variable {
         let _scope = place::enter();
@@ -182,11 +183,13 @@ fn op1(op: ScalarOp, x: Variable) -> Result<Variable> {
     elemwise(op, vec![Operand::Variable(x)])
 }
 
-/// Random bits as a float in [0, 1) of this dtype.
+/// Random bits as a float in [0, 1) of this dtype: as many as its significand has, so that none rounds to 1.
 fn unit(bits: &Variable, dtype: DType) -> Result<Variable> {
     let (wide, digits) = match dtype {
         DType::F64 => (DType::F64, 53),
-        d if d.is_float() => (DType::F32, if d.is_half() { 8 } else { 24 }),
+        DType::F32 => (DType::F32, 24),
+        DType::F16 => (DType::F32, 11),
+        DType::BF16 => (DType::F32, 8),
         other => return Err(fail("draw", format!("expected a float dtype, got {other}"))),
     };
     let shift = Variable::constant(64 - digits as u64);

@@ -144,10 +144,26 @@ fn power<T: Copy>(mut by: u64, mut base: T, one: T, times: fn(T, T) -> T) -> T {
 
 /// Float division of the host loops.
 pub(super) trait Float: Copy {
-    /// The quotient rounded down.
+    /// The exact quotient rounded down; NaN for an infinity by a number other than 0.
     fn floor_divide(self, by: Self) -> Self;
+    /// The exact quotient rounded toward 0.
+    fn trunc_divide(self, by: Self) -> Self;
     /// The remainder of [`Float::floor_divide`], with the sign of the divisor.
     fn remainder(self, by: Self) -> Self;
+}
+
+/// The rounded quotient, the nearest integer to it, and the dividend less that many divisors. The sign of this
+/// rest says whether the integer is above the exact quotient. The rest is exact: its magnitude is at most that
+/// of the divisor. It is 0 where the quotient is too large to have a fraction.
+macro_rules! divide {
+    ($t:ty, $a:expr, $b:expr) => {{
+        const EXACT: $t = (1u64 << <$t>::MANTISSA_DIGITS) as $t;
+        let quotient = $a / $b;
+        let nearest = quotient.round_ties_even();
+        // The product of 0 and an infinite divisor would be NaN.
+        let rest = if nearest == 0.0 { $a } else { nearest.mul_add(-$b, $a) };
+        (quotient, nearest, if nearest.abs() <= EXACT { rest } else { 0.0 })
+    }};
 }
 
 macro_rules! float {
@@ -155,18 +171,18 @@ macro_rules! float {
         impl Float for $t {
             #[inline(always)]
             fn floor_divide(self, by: $t) -> $t {
-                if by == 0.0 {
-                    return self / by;
-                }
-                let rest = self % by;
-                let quotient = (self - rest) / by;
-                let quotient = if rest != 0.0 && (rest < 0.0) != (by < 0.0) { quotient - 1.0 } else { quotient };
-                if quotient == 0.0 {
-                    return (0.0 as $t).copysign(self / by);
-                }
-                // The quotient is an integer up to rounding.
-                let whole = quotient.floor();
-                if quotient - whole > 0.5 { whole + 1.0 } else { whole }
+                let (quotient, nearest, rest) = divide!($t, self, by);
+                let above = (rest != 0.0) & ((rest < 0.0) != (by < 0.0));
+                let floor = if above { nearest - 1.0 } else { nearest };
+                let none = self.is_infinite() & (by != 0.0);
+                if none { <$t>::NAN } else { floor.copysign(quotient) }
+            }
+            #[inline(always)]
+            fn trunc_divide(self, by: $t) -> $t {
+                let (quotient, nearest, rest) = divide!($t, self, by);
+                let above = (rest != 0.0) & ((rest < 0.0) != (self < 0.0));
+                let less = nearest.abs() - 1.0;
+                (if above { less } else { nearest }).copysign(quotient)
             }
             #[inline(always)]
             fn remainder(self, by: $t) -> $t {
@@ -179,4 +195,8 @@ macro_rules! float {
         }
     )* };
 }
+
 float!(f32 f64);
+
+#[cfg(test)]
+mod tests;

@@ -85,15 +85,8 @@ macro_rules! tile {
 }
 
 /// `floats!(|a| a.sqrt())`: loops for f32 and f64. `floats!(|a| a.exp(); Vector::exp(a))`: with a function of
-/// [`Vector`](super::vector::Vector) for the fast loop. `floats!(|a| a.exp(); Vector::exp(a);
-/// halves::exp(a))`: with another one for float16.
+/// [`Vector`](super::vector::Vector) for the fast loop.
 macro_rules! floats {
-    (|$a:ident| $e:expr; $fast:expr; $half:expr) => {
-        |dtype| match dtype {
-            DType::F16 => Some(tile!(f32 => f32; |$a| $e; $half)),
-            other => (floats!(|$a| $e; $fast))(other),
-        }
-    };
     (|$($a:ident),+| $e:expr $(; $fast:expr)?) => {
         |dtype| match dtype {
             DType::F32 => Some(tile!(f32 => f32; |$($a),+| $e $(; $fast)?)),
@@ -106,9 +99,8 @@ macro_rules! floats {
 /// `waves!(|a| a.sin(); Vector::sin(a))`: as `floats`, but arguments beyond the fast function's range are
 /// recomputed with the first expression.
 macro_rules! waves {
-    (|$a:ident| $e:expr; $fast:expr $(; $half:expr)?) => {
+    (|$a:ident| $e:expr; $fast:expr) => {
         |dtype| match dtype {
-            $(DType::F16 => Some(waves!(@of f32; |$a| $e; $half)),)?
             DType::F32 => Some(waves!(@of f32; |$a| $e; $fast)),
             DType::F64 => Some(waves!(@of f64; |$a| $e; $fast)),
             _ => None,
@@ -144,26 +136,13 @@ pub(super) const BLOCK: usize = 128;
 /// `usually!(|a| plain; all; quick)`: as `floats`, with a function of [`Vector`](super::vector::Vector) for
 /// all arguments, and a quicker one that also returns whether its result is valid. If it is invalid for any
 /// lane of a block, the block is recomputed by the function for all arguments. Valid results of both are
-/// bitwise equal, so that no lane depends on its neighbours. `; half: ..` gives the function for float16, or
-/// both functions.
+/// bitwise equal, so that no lane depends on its neighbours.
 macro_rules! usually {
     (|$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {
         |dtype| match dtype {
             DType::F32 => Some(usually!(@of f32; |$($a),+| $e; $all; $quick)),
             DType::F64 => Some(usually!(@of f64; |$($a),+| $e; $all; $quick)),
             _ => None,
-        }
-    };
-    (|$a:ident| $e:expr; $all:expr; $quick:expr; half: $half:expr) => {
-        |dtype| match dtype {
-            DType::F16 => Some(tile!(f32 => f32; |$a| $e; $half)),
-            other => (usually!(|$a| $e; $all; $quick))(other),
-        }
-    };
-    (|$a:ident| $e:expr; $all:expr; $quick:expr; half: $half:expr, $quick_half:expr) => {
-        |dtype| match dtype {
-            DType::F16 => Some(usually!(@of f32; |$a| $e; $half; $quick_half)),
-            other => (usually!(|$a| $e; $all; $quick))(other),
         }
     };
     (@of $t:ty; |$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {{

@@ -81,8 +81,7 @@ pub enum TypeRule {
 pub enum Body {
     /// Loops over lanes on the host, and an expression in C.
     Primitive {
-        /// The host loops for a register dtype, if the op computes in that dtype; for a half, loops only if
-        /// they differ from the f32 loops.
+        /// The host loops for a register dtype, if the op computes in that dtype.
         host: fn(DType) -> Option<Tiles>,
         /// The C expression.
         c: CForm,
@@ -221,10 +220,7 @@ impl ScalarOp {
     /// The host loops for a signature: over lanes of register dtypes.
     pub fn tiles(self, signature: &Signature) -> Option<Tiles> {
         match &self.row().body {
-            Body::Primitive { host, .. } => {
-                let dtype = signature.computing();
-                host(dtype).or_else(|| host(dtype.register()))
-            }
+            Body::Primitive { host, .. } => host(signature.computing().register()),
             Body::Composition(_) => None,
         }
     }

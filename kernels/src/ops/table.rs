@@ -10,7 +10,7 @@ use super::powers::powers;
 use super::quotient::Vectors;
 use super::real::Real;
 use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
-use super::vector::{Vector, halves};
+use super::vector::Vector;
 use super::{Body, CForm, Derivative, Row, ScalarOp, TypeRule, special};
 use crate::dtype::DType;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI, SQRT_2};
@@ -111,15 +111,15 @@ rows! {
         .derivative(slopes!(|a, b; y, g| [g * b, g * a]));
     DIV = row("true_divide", "a / b in floats", 2, TrueDivide, primitive(floats!(|a, b| a / b), Infix("/")))
         .derivative(slopes!(|a, b; y, g| let da = g / b; [da, -da * y])).costs(4, 3);
-    FLOOR_DIVIDE = row("floor_divide", "the largest integer not above a / b; of integers divided by 0, 0", 2, NumberOrI8,
+    FLOOR_DIVIDE = row("floor_divide", "the largest integer not above the exact a / b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b) => Vectors::floor_divide(a, b)), Helper("floor_divide")))
         .costs(12, 0).jumps();
     REMAINDER = row("remainder", "a - b * floor_divide(a, b), with the sign of b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b) => Vectors::remainder(a, b)), Helper("remainder")))
         .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0).jumps();
-    FMOD = row("fmod", "a - b * trunc(a / b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
+    FMOD = row("fmod", "a - b * trunc_divide(a, b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => Vectors::fmod(a, b)), Helper("fmod")))
-        .derivative(slopes!(|a, b; y, g| [g, -(g * ((a - y) / b).rint())])).costs(12, 0).jumps();
+        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(TRUNC_DIVIDE, [b]))])).costs(12, 0).jumps();
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
         .derivative(slopes!(|a; y, g| [-g]));
@@ -135,15 +135,15 @@ rows! {
             if a.is_float() { one / a } else { one.with(TRUNC_DIVIDE, [a]) }
         })))
         .derivative(slopes!(|a; y, g| [-(g * y * y)])).costs(4, 3);
-    TRUNC_DIVIDE = row("trunc_divide", "a / b toward 0; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| (a / b).trunc(); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
+    TRUNC_DIVIDE = row("trunc_divide", "the exact a / b rounded toward 0; of integers divided by 0, 0", 2, NumberOrI8,
+        primitive(numbers!(float |a, b| a.trunc_divide(b); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
         .costs(12, 0).jumps();
     SQR = row("sqr", "a * a", 1, NumberOrI8,
         primitive(numbers!(float |a| a * a; int |a| a.wrapping_mul(a)), Template("{0} * {0}")))
         .derivative(slopes!(|a; y, g| [g * (a * 2.0)]));
     SQRT = row("sqrt", "square root", 1, Float, primitive(floats!(|a| a.sqrt()), Call("sqrt")))
         .derivative(slopes!(|a; y, g| [g * 0.5 / y])).costs(4, 3);
-    CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(usually!(|a| a.cbrt(); Vector::cbrt(a); Vector::quick_cbrt(a); half: halves::cbrt(a)), Call("cbrt")))
+    CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(usually!(|a| a.cbrt(); Vector::cbrt(a); Vector::quick_cbrt(a)), Call("cbrt")))
         .derivative(slopes!(|a; y, g| [g / (y * y * 3.0)])).costs(20, 4);
     POW = row("power", "a to the power b; integers wrap, and to a negative power are 0 but for 1 and -1", 2, NumberOrI8,
         primitive(|dtype| match dtype {
@@ -184,19 +184,19 @@ rows! {
         primitive(floats!(|a| a.round()), Call("round"))).jumps();
 
     // Exponentials and logarithms.
-    EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp(); Vector::exp(a); halves::exp(a)), Call("exp")))
+    EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp(); Vector::exp(a)), Call("exp")))
         .derivative(slopes!(|a; y, g| [g * y])).costs(8, 4);
-    EXP2 = row("exp2", "2 to the power a", 1, Float, primitive(usually!(|a| a.exp2(); Vector::exp2(a); Vector::quick_exp2(a); half: halves::exp2(a)), Call("exp2")))
+    EXP2 = row("exp2", "2 to the power a", 1, Float, primitive(usually!(|a| a.exp2(); Vector::exp2(a); Vector::quick_exp2(a)), Call("exp2")))
         .derivative(slopes!(|a; y, g| [g * y * LN_2])).costs(8, 4);
-    EXPM1 = row("expm1", "exp(a) - 1, exact near 0", 1, Float, primitive(floats!(|a| a.exp_m1(); Vector::expm1(a); halves::expm1(a)), Call("expm1")))
+    EXPM1 = row("expm1", "exp(a) - 1, exact near 0", 1, Float, primitive(floats!(|a| a.exp_m1(); Vector::expm1(a)), Call("expm1")))
         .derivative(slopes!(|a; y, g| [g * (y + 1.0)])).costs(10, 4);
-    LOG = row("log", "natural logarithm", 1, Float, primitive(usually!(|a| a.ln(); Vector::log(a); Vector::quick_log(a); half: halves::log(a), halves::quick_log(a)), Call("log")))
+    LOG = row("log", "natural logarithm", 1, Float, primitive(usually!(|a| a.ln(); Vector::log(a); Vector::quick_log(a)), Call("log")))
         .derivative(slopes!(|a; y, g| [g / a])).costs(8, 4);
-    LOG2 = row("log2", "logarithm to base 2", 1, Float, primitive(usually!(|a| a.log2(); Vector::log2(a); Vector::quick_log2(a); half: halves::log2(a), halves::quick_log2(a)), Call("log2")))
+    LOG2 = row("log2", "logarithm to base 2", 1, Float, primitive(usually!(|a| a.log2(); Vector::log2(a); Vector::quick_log2(a)), Call("log2")))
         .derivative(slopes!(|a; y, g| [g / (a * LN_2)])).costs(8, 4);
-    LOG10 = row("log10", "logarithm to base 10", 1, Float, primitive(usually!(|a| a.log10(); Vector::log10(a); Vector::quick_log10(a); half: halves::log10(a), halves::quick_log10(a)), Call("log10")))
+    LOG10 = row("log10", "logarithm to base 10", 1, Float, primitive(usually!(|a| a.log10(); Vector::log10(a); Vector::quick_log10(a)), Call("log10")))
         .derivative(slopes!(|a; y, g| [g / (a * LN_10)])).costs(8, 4);
-    LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p(); Vector::log1p(a); halves::log1p(a)), Call("log1p")))
+    LOG1P = row("log1p", "log(1 + a), exact near 0", 1, Float, primitive(floats!(|a| a.ln_1p(); Vector::log1p(a)), Call("log1p")))
         .derivative(slopes!(|a; y, g| [g / (a + 1.0)])).costs(8, 4);
     LOG1MEXP = row("log1mexp", "log(1 - exp(a)) for a below 0", 1, Float, Composition(compose!(|a| {
             // Of the smallest numbers expm1 keeps too few digits, and is the number itself.
@@ -215,39 +215,36 @@ rows! {
             [g * apart.then(SIGMOID), g * (-apart).then(SIGMOID)])).special(20, 8, 1.0);
 
     // Trigonometry.
-    SIN = row("sin", "sine", 1, Float, primitive(waves!(|a| a.sin(); Vector::sin(a); halves::sin(a)), Call("sin")))
+    SIN = row("sin", "sine", 1, Float, primitive(waves!(|a| a.sin(); Vector::sin(a)), Call("sin")))
         .derivative(slopes!(|a; y, g| [g * a.cos()])).costs(16, 4);
-    COS = row("cos", "cosine", 1, Float, primitive(waves!(|a| a.cos(); Vector::cos(a); halves::cos(a)), Call("cos")))
+    COS = row("cos", "cosine", 1, Float, primitive(waves!(|a| a.cos(); Vector::cos(a)), Call("cos")))
         .derivative(slopes!(|a; y, g| [g * -a.sin()])).costs(16, 4);
-    TAN = row("tan", "tangent", 1, Float, primitive(waves!(|a| a.tan(); Vector::tan(a); halves::tan(a)), Call("tan")))
+    TAN = row("tan", "tangent", 1, Float, primitive(waves!(|a| a.tan(); Vector::tan(a)), Call("tan")))
         .derivative(slopes!(|a; y, g| [g * (y * y + 1.0)])).costs(20, 5);
     ARCSIN = row("arcsin", "the angle from -pi/2 to pi/2 with this sine", 1, Float, primitive(floats!(|a| a.asin(); Vector::asin(a)), Call("asin")))
         .derivative(slopes!(|a; y, g| [g / (-(a * a) + 1.0).sqrt()])).costs(16, 4);
     ARCCOS = row("arccos", "the angle from 0 to pi with this cosine", 1, Float, primitive(floats!(|a| a.acos(); Vector::acos(a)), Call("acos")))
         .derivative(slopes!(|a; y, g| [-(g / (-(a * a) + 1.0).sqrt())])).costs(16, 4);
-    ARCTAN = row("arctan", "the angle from -pi/2 to pi/2 with this tangent", 1, Float, primitive(floats!(|a| a.atan(); Vector::atan(a); halves::atan(a)), Call("atan")))
+    ARCTAN = row("arctan", "the angle from -pi/2 to pi/2 with this tangent", 1, Float, primitive(floats!(|a| a.atan(); Vector::atan(a)), Call("atan")))
         .derivative(slopes!(|a; y, g| [g / (a * a + 1.0)])).costs(16, 5);
     ARCTAN2 = row("arctan2", "the angle of the point (b, a), from -pi to pi", 2, Float, primitive(floats!(|a, b| a.atan2(b); Vector::atan2(a, b)), Call("atan2")))
         .derivative(slopes!(|a, b; y, g|
             let radius = a.with(HYPOT, [b]);
-            // 0 at the origin, which has no angle, and at infinity; NaN of NaN.
-            let end = radius.is(0.0) | radius.is(f64::INFINITY);
-            let (r, none) = (end.choose(a.of(1.0), radius), y * 0.0);
-            [g * (end.choose(none, b) / r) / r, -(g * (end.choose(none, a) / r) / r)])).costs(24, 6);
-    SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh(); Vector::sinh(a); halves::sinh(a)), Call("sinh")))
+            [g * (b / radius) / radius, -(g * (a / radius) / radius)])).costs(24, 6);
+    SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh(); Vector::sinh(a)), Call("sinh")))
         .derivative(slopes!(|a; y, g| [g * a.then(COSH)])).costs(16, 4);
-    COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh(); Vector::cosh(a); halves::cosh(a)), Call("cosh")))
+    COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh(); Vector::cosh(a)), Call("cosh")))
         .derivative(slopes!(|a; y, g| [g * a.then(SINH)])).costs(16, 4);
     TANH = row("tanh", "hyperbolic tangent", 1, Float, primitive(floats!(|a| a.tanh(); Vector::tanh(a)), Call("tanh")))
         .derivative(slopes!(|a; y, g| [g * (a.of(1.0) - y * y)])).costs(16, 5);
     ARCSINH = row("arcsinh", "inverse hyperbolic sine", 1, Float,
-        primitive(floats!(|a| wide(a, libm::asinh) as _; Vector::asinh(a); halves::asinh(a)), Call("asinh")))
+        primitive(floats!(|a| wide(a, libm::asinh) as _; Vector::asinh(a)), Call("asinh")))
         .derivative(slopes!(|a; y, g| [g / a.with(HYPOT, [a.of(1.0)])])).costs(20, 4);
     ARCCOSH = row("arccosh", "inverse hyperbolic cosine", 1, Float,
-        primitive(floats!(|a| wide(a, acosh) as _; Vector::acosh(a); halves::acosh(a)), Call("acosh")))
-        .derivative(slopes!(|a; y, g| [g / ((a - 1.0).sqrt() * (a + 1.0).sqrt())])).costs(20, 4);
+        primitive(floats!(|a| wide(a, acosh) as _; Vector::acosh(a)), Call("acosh")))
+        .derivative(slopes!(|a; y, g| [g / ((a - 1.0) * (a + 1.0)).sqrt()])).costs(20, 4);
     ARCTANH = row("arctanh", "inverse hyperbolic tangent", 1, Float,
-        primitive(floats!(|a| wide(a, libm::atanh) as _; Vector::atanh(a); halves::atanh(a)), Call("atanh")))
+        primitive(floats!(|a| wide(a, libm::atanh) as _; Vector::atanh(a)), Call("atanh")))
         .derivative(slopes!(|a; y, g| [g / ((a.of(1.0) - a) * (a + 1.0))])).costs(20, 5);
     DEG2RAD = row("deg2rad", "degrees as radians", 1, Float, Composition(compose!(|a| a * (PI / 180.0))))
         .derivative(slopes!(|a; y, g| [g * (PI / 180.0)])).costs(1, 1);
@@ -389,7 +386,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [-(g * ((y * y).exp() / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
     NDTRI = row("ndtri", "the number below which a standard normal variable lies with probability a", 1, Float, written!(special::ndtri))
         .derivative(slopes!(|a; y, g| [g * ((y * y * 0.5).exp() * (2.0 * SQRT_2 / FRAC_2_SQRT_PI))])).special(160, 16, 0.0);
-    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(super::vector::gamma::loops, Call("tgamma")))
+    GAMMA = row("gamma", "the gamma function", 1, Float, primitive(super::vector::gamma::loops, Helper("gamma_function")))
         .derivative(slopes!(|a; y, g| [g * y * a.then(DIGAMMA)])).special(80, 16, 0.0);
     GAMMALN = row("gammaln", "log |gamma(a)|", 1, Float, written!(special::gammaln))
         .derivative(slopes!(|a; y, g| [g * a.then(DIGAMMA)])).special(140, 64, 1.0);

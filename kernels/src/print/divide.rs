@@ -118,29 +118,39 @@ impl Integer {
 
 fn float(dialect: Dialect, dtype: DType, all: &mut Vec<(String, String)>) {
     let t = dtype.short();
-    let infinite = expr::literal(dialect, Scalar::from_f64(dtype, f64::INFINITY));
-    let [fmod, floor, trunc, copysign] =
-        ["fmod", "floor", "trunc", "copysign"].map(|name| dialect.math(name, dtype));
+    let [infinite, nan, exact] = [f64::INFINITY, f64::NAN, if t == "f32" { 24f64 } else { 53.0 }.exp2()]
+        .map(|x| expr::literal(dialect, Scalar::from_f64(dtype, x)));
+    let [fmod, fma, rint, fabs, copysign] =
+        ["fmod", "fma", "rint", "fabs", "copysign"].map(|name| dialect.math(name, dtype));
     let mut add = |name: &str, body: String| {
         let name = format!("{name}_{t}");
         let text = format!("$fn {t} {name}({t} a, {t} b) {{\n    {body}\n}}\n");
         all.push((name, text));
     };
-    add("trunc_divide", format!("return {trunc}(a / b);"));
-    // Some drivers return NaN for an infinite divisor.
-    add("fmod", format!("return fabs(b) == {infinite} && fabs(a) < {infinite} ? a : {fmod}(a, b);"));
+    // As `ops/divide.rs`.
+    let divide = format!(
+        "const {t} quotient = a / b, nearest = {rint}(quotient);
+    {t} rest = nearest == 0 ? a : {fma}(-nearest, b, a);
+    rest = {fabs}(nearest) <= {exact} ? rest : 0;"
+    );
+    add(
+        "trunc_divide",
+        format!(
+            "{divide}
+    const bool above = rest != 0 && (rest < 0) != (a < 0);
+    return {copysign}(above ? {fabs}(nearest) - 1 : nearest, quotient);"
+        ),
+    );
     add(
         "floor_divide",
         format!(
-            "if (b == 0) return a / b;
-    const {t} rest = fmod_{t}(a, b);
-    {t} quotient = (a - rest) / b;
-    if (rest != 0 && (rest < 0) != (b < 0)) quotient -= 1;
-    if (quotient == 0) return {copysign}(({t})0, a / b);
-    const {t} whole = {floor}(quotient);
-    return quotient - whole > ({t})0.5 ? whole + 1 : whole;"
+            "{divide}
+    const bool above = rest != 0 && (rest < 0) != (b < 0);
+    return {fabs}(a) == {infinite} && b != 0 ? {nan} : {copysign}(above ? nearest - 1 : nearest, quotient);"
         ),
     );
+    // Some drivers return NaN for an infinite divisor.
+    add("fmod", format!("return {fabs}(b) == {infinite} && {fabs}(a) < {infinite} ? a : {fmod}(a, b);"));
     add(
         "remainder",
         format!(

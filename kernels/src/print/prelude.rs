@@ -72,6 +72,9 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
             add(name, &text);
         }
     }
+    for dtype in [DType::F32, DType::F64].into_iter().filter(|d| f64 || *d == DType::F32) {
+        add(&format!("gamma_function_{}", dtype.short()), &gamma(dialect, dtype));
+    }
     add("bf16_to_f32", BF16_TO_F32);
     add("f32_to_bf16", F32_TO_BF16);
     add("round_bf16", ROUND_BF16);
@@ -148,6 +151,25 @@ fn to_odd(from: DType) -> String {
     let (name, t) = (odd_name(from), from.short());
     format!(
         "$fn f32 {name}({t} x) {{\n    const f32 f = $rtz_{t}(x);\n    return ({t})f == x ? f : $float($bits(f) | 1u);\n}}\n"
+    )
+}
+
+/// The gamma function. PoCL's `tgamma` has large errors where the result is near the least normal number, or
+/// subnormal. There the function divides the result for `x + 16` by the factors in between.
+fn gamma(dialect: Dialect, dtype: DType) -> String {
+    let (t, call) = (dtype.short(), dialect.math("tgamma", dtype));
+    if dialect == Dialect::CudaCpp {
+        return format!("$fn {t} gamma_function_{t}({t} x) {{\n    return {call}(x);\n}}\n");
+    }
+    let small = if dtype == DType::F32 { "-33.0f" } else { "-168.0" };
+    format!(
+        "$fn {t} gamma_function_{t}({t} x) {{
+    if (!(x < {small})) return {call}(x);
+    {t} product = x;
+    for (int k = 1; k < 16; ++k) product *= x + k;
+    return {call}(x + 16) / product;
+}}
+"
     )
 }
 

@@ -252,17 +252,22 @@ fn exp_double() -> String {
 }
 
 fn tanh_single() -> String {
-    let (top, bottom) = (horner("z", &single::TANH_TOP, "f32"), horner("z", &single::TANH_BOTTOM, "f32"));
+    let series = horner("z", &single::TANH, "f32");
     format!(
         "$fn f32 $any wide_tanh(f32 a) {{
-    const f32 b = a > 9.1f ? 9.1f : a;
-    const f32 x = b < -9.1f ? -9.1f : b;
-    const f32 z = x * x;
-    const f32 y = (x * {top}) / {bottom};
-    const f32 low = y > 1.0f ? 1.0f : y;
-    return low < -1.0f ? -1.0f : low;
+    const f32 magnitude = fabs(a);
+    const f32 z = a * a;
+    const f32 near = fma_f32(a * z, {series}, a);
+    const f32 twice = 2.0f * magnitude;
+    const f32 x = twice > 20.0f ? 20.0f : twice;
+{}    const f32 e = ((wide_exp_tail(r) + r) + 1.0f) * as_float((as_uint(rounded) - as_uint({:e}f) + 127u) << 23);
+    const f32 far = 1.0f - 2.0f / (e + 1.0f);
+    return copysign(magnitude < {:e}f ? near : far, a);
 }}
-"
+",
+        reduced_single("x"),
+        single::ROUND,
+        single::TANH_FAR
     )
 }
 

@@ -6,10 +6,12 @@ use super::series;
 use super::series::*;
 use std::f64::consts::FRAC_1_PI;
 
-/// `exp(-a)` times the modified function, for `a` not below 0: `(near, far)` are its series.
+/// `exp(-a)` times the modified function, for `a` not below 0: to 8 the quotient `near`, beyond the series
+/// `far` over the root of `a`.
 #[inline(always)]
-fn modified<R: Real>(a: R, near: R, far: R) -> R {
-    R::pick(a.below(8.0), near, far / a.at_least(1.0).sqrt())
+fn modified<R: Real>(a: R, near: [R; 2], far: R) -> R {
+    let is_near = a.below(8.0);
+    R::pick(is_near, near[0], far) / R::pick(is_near, near[1], a.sqrt())
 }
 
 /// `scaled * exp(a)`, without overflow of the exponential alone.
@@ -26,6 +28,7 @@ pub(crate) fn i0<R: Real>(x: R) -> R {
     let a = x.abs();
     let near = series(a.within(0.0, 8.0) * 0.25 - 1.0, &I0_NEAR, I0_NEAR_SINGLE);
     let far = series(x.of(16.0) / a.at_least(8.0) - 1.0, &I0_FAR, I0_FAR_SINGLE);
+    let near = [near, a * 0.75 + 1.0];
     R::pick(a.same(a), grown(modified(a, near, far), a), a)
 }
 
@@ -35,7 +38,8 @@ pub(crate) fn i1<R: Real>(x: R) -> R {
     let a = x.abs();
     let near = series(a.within(0.0, 8.0) * 0.25 - 1.0, &I1_NEAR, I1_NEAR_SINGLE) * a;
     let far = series(x.of(16.0) / a.at_least(8.0) - 1.0, &I1_FAR, I1_FAR_SINGLE);
-    let y = grown(modified(a, near, far), a);
+    let root = a * 0.5 + 1.0;
+    let y = grown(modified(a, [near, root * root], far), a);
     R::pick(a.same(a), R::pick(x.below(0.0), -y, y), x)
 }
 

@@ -72,7 +72,8 @@ pub(crate) fn gammaln<R: Real>(x: R) -> R {
     let inverse = one / y;
     let tail = stirling(inverse * inverse, &STIRLING) * inverse;
     let log = y.log();
-    let far = (y - 0.5) * log - y + (tail + 0.5 * (2.0 * PI).ln());
+    // (y - 1/2) log(y) - y, where the product overflows before the difference.
+    let far = (y - 0.5) * (log - 1.0) + (tail + 0.5 * ((2.0 * PI).ln() - 1.0));
     let far = far - R::pick(shifted, product, one).log();
     let right = R::pick(z.below(3.0), near, far);
     let sine = (fraction(z) * PI).sin().abs();
@@ -81,10 +82,52 @@ pub(crate) fn gammaln<R: Real>(x: R) -> R {
     R::pick(z.is(f64::INFINITY) | (reflected & sine.is(0.0)), x.of(f64::INFINITY), result)
 }
 
+/// 16 ln 2 in two parts, the first of 12 bits.
+const LOG_2_16: [f64; 2] = [11.089_843_75, 5.111_389_591_249_506e-4];
+
+/// The least number of each range, and the factor for it: 2 to the power of -16, -32 and -48. f32 needs the
+/// first only, because reflected arguments are below 2^24.
+const LOG_STEPS: [(f64, f64); 3] = [
+    (256.0, 1.0 / 65_536.0),
+    (16_777_216.0, 1.0 / 4_294_967_296.0),
+    (1_099_511_627_776.0, 1.0 / 281_474_976_710_656.0),
+];
+
+/// A logarithm as the sum of two numbers. The first is exact, and 0 for arguments up to 256. The second has a
+/// magnitude of at most 6 for arguments with a fraction, and the rounding error of that magnitude.
+#[inline(always)]
+fn log_parts<R: Real>(y: R) -> [R; 2] {
+    let mut scale = y.of(1.0);
+    let (mut high, mut low) = (y.of(0.0), y.of(0.0));
+    for (step, (least, power)) in LOG_STEPS.iter().take(if y.is_single() { 1 } else { 3 }).enumerate() {
+        let above = y.above(*least);
+        let times = (step + 1) as f64;
+        scale = R::pick(above, y.of(*power), scale);
+        high = R::pick(above, y.of(LOG_2_16[0] * times), high);
+        low = R::pick(above, y.of(LOG_2_16[1] * times), low);
+    }
+    [high, (y * scale).log() + low]
+}
+
+/// `1 / f - pi cot(pi f)`, for f to 1/2.
+#[inline(always)]
+fn cotangent_rest<R: Real>(f: R) -> R {
+    series(f * f * 8.0 - 1.0, &COTANGENT, COTANGENT_SINGLE) * f
+}
+
+/// The rounding error of the quotient `q` of 1 and `f`, for quotients below 64. `f` must have at most half of
+/// the significant bits of its dtype.
+#[inline(always)]
+fn quotient_rest<R: Real>(q: R, f: R) -> R {
+    let unit = if q.is_single() { 64.0 } else { 131_072.0 };
+    let high = (q * unit).rint() * (1.0 / unit);
+    ((q.of(1.0) - high * f) - (q - high) * f) * q
+}
+
 /// The derivative of `log gamma`.
 #[inline(always)]
 pub(crate) fn digamma<R: Real>(x: R) -> R {
-    let one = x.of(1.0);
+    let (zero, one) = (x.of(0.0), x.of(1.0));
     let reflected = x.below(0.5);
     let z = R::pick(reflected, one - x, x);
     let shifted = z.below(LARGE);
@@ -95,14 +138,18 @@ pub(crate) fn digamma<R: Real>(x: R) -> R {
     let y = R::pick(shifted, z + 10.0, z);
     let inverse = one / y;
     let square = inverse * inverse;
-    let far = y.log() - inverse * 0.5 - square * stirling(square, &DIGAMMA);
+    let [high, low] = log_parts(y);
+    let far = low - inverse * 0.5 - square * stirling(square, &DIGAMMA);
     let right = R::pick(shifted, far - sum * both, far);
-    let angle = fraction(x) * PI;
-    let left = right - angle.cos() / angle.sin() * PI;
+    // digamma(x) = digamma(1 - x) - pi cot(pi x). The logarithm and 1 / f may cancel: both come in two parts.
+    let f = fraction(x);
+    let q = one / f;
+    let q_low = R::pick(high.is(0.0), zero, quotient_rest(q, f));
+    let left = (high - q) + (cotangent_rest(f) - q_low + right);
     // At the poles; at 0 it is infinite, with the sign that 1 / x has.
     let pole = R::pick(x.is(0.0), -(one / x), x.of(f64::NAN));
-    let left = R::pick(fraction(x).is(0.0), pole, left);
-    R::pick(reflected, left, right)
+    let left = R::pick(f.is(0.0), pole, left);
+    R::pick(reflected, left, high + right)
 }
 
 /// The derivative of [`digamma`].

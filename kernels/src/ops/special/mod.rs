@@ -15,6 +15,8 @@ mod error;
 mod gamma;
 mod iterated;
 mod series;
+#[cfg(test)]
+mod tests;
 
 pub(super) use bessel::{i0, i1, j0, j1};
 pub(super) use error::{erfcinv, erfcx, erfinv, ndtri};

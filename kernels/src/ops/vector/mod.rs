@@ -59,7 +59,6 @@ fn choose<T>(condition: bool, yes: T, no: T) -> T {
 
 pub(crate) mod double;
 pub(super) mod gamma;
-pub(super) mod halves;
 pub(crate) mod single;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Hyperbolic functions and their inverses.
 
+use super::exponential::exp_near_one;
 use super::logarithm::{area_tangent, log1p_sum};
 use super::{LN2, ROUND, choose, horner, integer, lost, power};
 use std::f32::consts::LOG2_E;
@@ -11,10 +12,11 @@ const COSH: [f32; 3] = [0.5, 0.041_666_46, 0.001_393_542_5];
 /// Odd functions with slope 1 at 0 equal their argument below it; `x^2 + 1` rounds to `x^2` above its
 /// inverse.
 const SMALL: f32 = 0.000_244_140_63;
-/// `tanh(x) / x` as a quotient of these in `x^2`.
-pub(crate) const TANH_TOP: [f32; 5] = [1.0, 0.133_744_73, 0.003_487_808_2, 2.048_114_2e-5, 1.317_746_9e-8];
-
-pub(crate) const TANH_BOTTOM: [f32; 5] = [1.0, 0.467_077_85, 0.025_847_377, 0.000_327_291_55, 7.704_022_7e-7];
+/// From this magnitude on, `tanh(x)` is computed as `1 - 2 / (exp(2 x) + 1)`.
+pub(crate) const TANH_FAR: f32 = 0.7;
+/// Of `(tanh(x) - x) / x^3` in `x^2`, up to there.
+pub(crate) const TANH: [f32; 6] =
+    [-0.333_333_25, 0.133_329_84, -0.053_920_954, 0.021_571_06, -0.007_883_31, 0.001_895_667_3];
 
 /// A magnitude as `k * ln 2 + r`: half of `sinh(k * ln 2)` and of `cosh(k * ln 2)`, `sinh(r) - r`,
 /// `cosh(r) - 1`, and r.
@@ -67,17 +69,19 @@ pub(super) fn cosh(x: f32) -> f32 {
     (main + p.cosh.mul_add(p.cosh_tail, p.sinh.mul_add(p.sinh_tail, low))) * 2.0
 }
 
-/// Hyperbolic tangent.
+/// Hyperbolic tangent. It is monotonic, and 1 where that is the nearest number.
 #[inline(always)]
-pub(super) fn tanh(a: f32) -> f32 {
-    let x = choose(a > 9.1, 9.1, a);
-    let x = choose(x < -9.1, -9.1, x);
+pub(super) fn tanh(x: f32) -> f32 {
     let z = x * x;
-    let top = x * horner(z, TANH_TOP);
-    let bottom = horner(z, TANH_BOTTOM);
-    let y = top / bottom;
-    let y = choose(y > 1.0, 1.0, y);
-    choose(y < -1.0, -1.0, y)
+    let near = (x * z).mul_add(horner(z, TANH), x);
+    let twice = 2.0 * x.abs();
+    let twice = choose(twice > 20.0, 20.0, twice);
+    let rounded = twice.mul_add(LOG2_E, ROUND);
+    let n = rounded - ROUND;
+    let r = n.mul_add(-LN2[1], n.mul_add(-LN2[0], twice));
+    let e = power(integer(rounded)) * exp_near_one(r);
+    let far = 1.0 - 2.0 / (e + 1.0);
+    choose(x.abs() < TANH_FAR, near, far).copysign(x)
 }
 
 /// The square root of `1 + x^2` (`one` 1) or `x^2 - 1` (-1) in two parts.

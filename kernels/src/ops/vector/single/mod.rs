@@ -8,7 +8,7 @@ mod power;
 mod trigonometric;
 
 pub(crate) use exponential::EXP_SERIES;
-pub(crate) use hyperbolic::{TANH_BOTTOM, TANH_TOP};
+pub(crate) use hyperbolic::{TANH, TANH_FAR};
 pub(crate) use logarithm::{LOG_SERIES, ROOT_HALF};
 
 use super::choose;

@@ -5,6 +5,7 @@ use crate::level::{Loop, run};
 
 mod cases;
 mod golden;
+mod halves;
 
 /// A function of each of some numbers, compiled as the host's loops are:
 /// `each!(f32, |x| Vector::exp(x), &xs)`.
@@ -142,11 +143,36 @@ fn f32_functions_are_accurate() {
     assert!(worst!(f32, some32(), |x| Vector::expm1(x), f64::exp_m1) <= 2.0);
     assert!(worst!(f32, some32(), |x| Vector::log(x), f64::ln) < 1.5);
     assert!(worst!(f32, some32(), |x| Vector::log1p(x), f64::ln_1p) < 1.5);
-    assert!(worst!(f32, some32(), |x| Vector::tanh(x), f64::tanh) < 5.0);
+    assert!(worst!(f32, some32(), |x| Vector::tanh(x), f64::tanh) < 1.5);
     let near = || some32().into_iter().filter(|x| x.is_nan() || x.abs() <= f32::FAR).collect::<Vec<_>>();
     assert!(worst!(f32, near(), |x| Vector::sin(x), f64::sin) < 2.0);
     assert!(worst!(f32, near(), |x| Vector::cos(x), f64::cos) < 2.0);
     assert!(worst!(f32, near(), |x| Vector::tan(x), f64::tan) < 2.0);
+}
+
+/// In steps through all numbers, and number by number where an error would show.
+#[test]
+fn tanh_is_monotonic_up_to_one() {
+    let near = |x: f32| (x.to_bits() - 100_000..x.to_bits() + 100_000).map(f32::from_bits);
+    let steps = (0..=f32::INFINITY.to_bits()).step_by(4001).map(f32::from_bits);
+    let mut xs: Vec<f32> =
+        steps.chain([0.5, 0.7, 1.0, 4.5, 7.132_764, 9.0].into_iter().flat_map(near)).collect();
+    xs.extend([f32::MAX, f32::INFINITY]);
+    xs.sort_by(f32::total_cmp);
+    let got = each!(f32, |x| Vector::tanh(x), &xs);
+    let falls = got.windows(2).position(|pair| pair[1] < pair[0]);
+    assert_eq!(falls.map(|at| xs[at]), None, "tanh falls after this number");
+    let from_minus = each!(f32, |x| -Vector::tanh(-x), &xs);
+    assert_eq!(got, from_minus);
+    for (x, y) in xs.iter().zip(&got) {
+        assert_eq!(*y == 1.0, f64::from(*x).tanh() as f32 == 1.0, "tanh of {x}: {y}");
+        assert!(*y <= 1.0, "tanh of {x}: {y}");
+    }
+    let mut xs: Vec<f64> = (0..600_000).map(|i| f64::from(i) * 5e-5).collect();
+    xs.extend([f64::MAX, f64::INFINITY]);
+    let got = each!(f64, |x| Vector::tanh(x), &xs);
+    assert!(got.is_sorted() && got.last() == Some(&1.0));
+    assert!(xs.iter().zip(&got).all(|(x, y)| (*y == 1.0) == (x.tanh() == 1.0)));
 }
 
 #[test]
