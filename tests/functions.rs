@@ -346,3 +346,36 @@ fn no_steps_give_empty_stacks() {
     }
     assert_eq!(sim.get(&w).unwrap(), w.get_value().unwrap());
 }
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Job {
+    f: Function,
+    g: Function,
+}
+
+#[test]
+fn functions_of_one_message_keep_their_common_state() {
+    let w = shared("w", 1i64);
+    let f = function(()).update(&w, &w + 1i64).compile().unwrap();
+    let g = function(()).output(&w * 10i64).compile().unwrap();
+    let config = bincode::config::standard();
+    let bytes = bincode::serde::encode_to_vec(Job { f, g }, config).unwrap();
+    let read = || bincode::serde::decode_from_slice::<Job, _>(&bytes, config).unwrap().0;
+    let job = common_state(read);
+    job.f.call(args![]).unwrap();
+    assert_eq!(job.g.call(args![]).unwrap()[0].item::<i64>().unwrap(), 20);
+    let mut sim = job.f.optimize(Host::threads(1)).unwrap();
+    sim.add_method("g", &job.g).unwrap();
+    // Each message has variables of its own otherwise.
+    let apart = read();
+    apart.f.call(args![]).unwrap();
+    assert_eq!(apart.g.call(args![]).unwrap()[0].item::<i64>().unwrap(), 10);
+    // Values of different moments are no common state.
+    let bytes = |f: &Function| Bundle::new().with("f", f).to_bytes().unwrap();
+    let before = bytes(&job.f);
+    job.f.call(args![]).unwrap();
+    let after = bytes(&job.f);
+    let error = common_state(|| Bundle::from_bytes(&before).and(Bundle::from_bytes(&after))).unwrap_err();
+    assert!(error.to_string().contains("shared variable w has another value"), "{error}");
+    assert!(Bundle::from_bytes(&after).is_ok());
+}

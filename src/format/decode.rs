@@ -8,6 +8,7 @@ mod tensors;
 
 use super::bad;
 use super::codec::{Budget, Decoder};
+use super::common_state::in_common;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::fallible;
@@ -240,7 +241,7 @@ fn cells(
             return bad(format!("shared variable {name} has the tensor of another one"));
         }
         cells.push(match contents {
-            Contents::File(_) => Arc::new(Cell::new(id, &name, ty, &value, None)?),
+            Contents::File(_) => in_common(Arc::new(Cell::new(id, &name, ty, &value, None)?), &value)?,
             Contents::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
         });
     }

@@ -21,6 +21,7 @@
 
 mod call_options;
 mod codec;
+mod common_state;
 mod container;
 mod contexts_section;
 mod decode;
@@ -40,6 +41,7 @@ use std::io::Write;
 use std::path::Path;
 use workalike_device::atomic_file;
 
+pub use common_state::common_state;
 pub use container::FORMAT_VERSION;
 pub(crate) use simulator_section::Settings;
 

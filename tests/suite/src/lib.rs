@@ -30,5 +30,6 @@ pub mod report;
 pub mod runner;
 pub mod snapshot;
 pub mod stage;
+mod times;
 pub mod tolerance;
 pub mod wide;

@@ -4,6 +4,7 @@ use crate::cases;
 use crate::devices::{self, Kind, Missing, Tested};
 use crate::group::Group;
 use crate::report::{self, Report};
+use crate::times;
 use crate::stage::{Scenario, Stage};
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::any::Any;
@@ -11,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 use workalike_examples::{ALL, Example};
 
 /// The variable that makes a missing NVIDIA GPU a failure.
@@ -60,6 +62,7 @@ pub fn main() -> ExitCode {
     let trials = first;
     let written = std::env::var_os(report::FILE).map(|path| (path, Report::of(&trials, &missing)));
     let conclusion = libtest_mimic::run(&arguments, trials);
+    times::print();
     if let Some((path, report)) = written {
         // A report of some cases would look like one of all.
         if arguments.list || arguments.filter.is_some() || !arguments.skip.is_empty() {
@@ -116,7 +119,9 @@ fn root() -> PathBuf {
 fn trial(name: String, check: impl FnOnce() -> Result<(), String> + Send + 'static) -> Trial {
     let noted = name.clone();
     Trial::test(name, move || {
+        let start = Instant::now();
         let outcome = caught(check);
+        times::note(&noted, start.elapsed());
         report::note(&noted, outcome.is_ok());
         outcome.map_err(Failed::from)
     })
