@@ -2,8 +2,8 @@
 
 #[cfg(feature = "cuda-any")]
 pub use crate::cuda::Cuda;
-pub use crate::function::{Arg, Args, Bundle, Function, In, LoadOptions, Out, Outputs};
 pub use crate::format::common_state;
+pub use crate::function::{Arg, Args, Bundle, Function, In, LoadOptions, Out, Outputs};
 pub use crate::function::{each, function, of_shape};
 pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
 pub use crate::graph::{SharedVariable, TensorType, Variable};
