@@ -1,6 +1,6 @@
 //! [`Op::batch`]: an op of a program's own in the backward pass of a Jacobian.
 
-use crate::{Checked, assert_close};
+use super::{Checked, assert_close};
 use std::any::Any;
 use workalike::Result;
 use workalike::ops::{Batch, BatchedOutputs, Gradient, Known, Op};

@@ -1,8 +1,6 @@
 //! Corner cases in which results must equal those of NumPy: zeros, infinities, empty arrays, numbers out of
 //! range, extents known only at run time.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::ops::{Bins, Pad, einsum, ones_like, over, unravel_index};
 use workalike::prelude::*;
 

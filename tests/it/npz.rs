@@ -4,7 +4,6 @@
 //! `x=np.arange(6, dtype='f4').reshape(2, 3)`, `h=np.array([1, -2], 'f2')`, `flags=np.array([True, False])`,
 //! `n=np.int64(7)`, `columns=np.asfortranarray(np.arange(6, dtype='>i2').reshape(2, 3))`; the second also has
 //! `zeros=np.zeros((64, 64))`.
-#![allow(clippy::unwrap_used)] // a test fails by panicking
 
 use std::collections::BTreeMap;
 use workalike::prelude::*;

@@ -1,7 +1,5 @@
 //! Sync between Simulators and their parents: conflicts, and how each is settled.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::Result;
 use workalike::prelude::*;
 

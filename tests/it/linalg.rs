@@ -1,7 +1,5 @@
 //! Linear algebra as users write it: literal values, types, a likelihood and its gradient, and where it runs.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::ops::linalg::SolveTriangular;
 use workalike::prelude::*;
 use workalike::rehost::device::Interpreter;

@@ -1,8 +1,6 @@
 //! Batching rules: Jacobians of vectors of unknown length, for which each op of the backward pass must have
 //! one.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::grad::Disconnected;
 use workalike::ops::linalg::SolveTriangular;
 use workalike::prelude::*;

@@ -1,8 +1,6 @@
 //! Options of gradients, products with the Jacobian, and second derivatives, against values worked out by
 //! hand.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::grad::{Disconnected, Grad};
 use workalike::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Invalid results of [`Op::lower`] are refused, and the op runs on the host.
 
-use crate::{Checked, Horner};
+use super::{Checked, Horner};
 use std::any::Any;
 use workalike::graph::Node;
 use workalike::kernels::nest::{Fold, PhaseKind};

@@ -1,7 +1,5 @@
 //! Simulators that are saved, restored and forked.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::Result;
 use workalike::error::DeviceError;
 use workalike::prelude::*;

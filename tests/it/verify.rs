@@ -1,7 +1,5 @@
 //! Verification finds errors of a device and names the first wrong node: devices with injected faults.
 
-#![allow(clippy::unwrap_used)]
-
 use std::sync::Arc;
 use workalike::kernels::nest::{Inst, Nest};
 use workalike::kernels::ops::{COS, SIN, ScalarOp, TANH};

@@ -1,7 +1,5 @@
 //! Jacobians and Hessians of vectors whose length is known at run time only.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::grad::{Disconnected, Grad};
 use workalike::prelude::*;
 

@@ -1,7 +1,5 @@
 //! Functions in expressions: loaded Functions are composed, differentiated, trained and compiled again.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
-
 use workalike::Result;
 use workalike::ops::{concatenate, grad_scale};
 use workalike::prelude::*;
@@ -125,7 +123,7 @@ fn refused_arguments_name_the_line() {
     for (outcome, line, part) in cases {
         let text = outcome.unwrap_err().to_string();
         assert!(text.contains(part), "{text}");
-        assert!(text.contains(&format!("tests/apply.rs:{line}:")), "{text}, line {line}");
+        assert!(text.contains(&format!("tests/it/apply.rs:{line}:")), "{text}, line {line}");
     }
     // Declared extents are checked at each call, unless they are static.
     let m = matrix::<f32>("m");

@@ -1,8 +1,6 @@
 //! An op without a device form: it runs on the host between two Segments, `explain` lists it, and strict mode
 //! refuses it.
 
-#![allow(clippy::unwrap_used)]
-
 use std::any::Any;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;

@@ -1,7 +1,5 @@
 //! Optimizers against their formulas, computed in float64: by the reference and on the host device.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::optimizers::Updates;
 use workalike::prelude::*;
 

@@ -1,11 +1,7 @@
 //! Sliding windows and pooling against literal values and plain loops, and their gradients against
 //! differences.
 
-#![allow(clippy::unwrap_used)]
-
-mod arrays;
-
-use arrays::{near, numbers, of, reference, value};
+use super::arrays::{near, numbers, of, reference, value};
 use workalike::ops::{WindowSum, Windows};
 use workalike::prelude::*;
 

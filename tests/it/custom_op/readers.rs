@@ -1,6 +1,6 @@
 //! What an op of a program's own says of its inputs: `sort` and `nonzero` compute less for it, as for ours.
 
-use crate::Checked;
+use super::Checked;
 use std::any::Any;
 use workalike::Result;
 use workalike::graph::Node;

@@ -1,8 +1,6 @@
 //! Every error of an ill-typed expression names the source line of the user, and so does every node, for all
 //! methods and functions that build expressions. A new one needs an entry here.
 
-#![allow(clippy::unwrap_used)]
-
 use std::collections::HashSet;
 use workalike::grad::{Grad, hessian, hvp, jacobian, jvp, vjp};
 use workalike::graph::{Kind, Operand};

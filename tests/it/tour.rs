@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used, unreachable_pub)]
 
-#[path = "../examples/first.rs"]
+#[path = "../../examples/first.rs"]
 mod first;
-#[path = "../examples/tour.rs"]
+#[path = "../../examples/tour.rs"]
 mod tour;
 
 #[test]

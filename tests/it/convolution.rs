@@ -1,10 +1,6 @@
 //! Convolutions against literal values and plain loops, and their gradients against differences.
 
-#![allow(clippy::unwrap_used)]
-
-mod arrays;
-
-use arrays::{near, numbers, of, reference, value};
+use super::arrays::{near, numbers, of, reference, value};
 use workalike::ops::{Convolution, ConvolutionRole};
 use workalike::prelude::*;
 

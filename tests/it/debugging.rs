@@ -1,7 +1,5 @@
 //! Errors of a device that appear late, and the environment variables for debugging.
 
-#![allow(clippy::unwrap_used)] // a test fails by panicking
-
 use std::process::Command as Process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +109,7 @@ fn in_an_environment() {
 fn environment_variables_set_the_options() {
     let run = |variables: &[(&str, &str)]| {
         let mut process = Process::new(std::env::current_exe().unwrap());
-        process.args(["--ignored", "--exact", "--nocapture", "in_an_environment"]);
+        process.args(["--ignored", "--exact", "--nocapture", "debugging::in_an_environment"]);
         for name in ["WORKALIKE_LAUNCH_BLOCKING", "WORKALIKE_NAN_GUARD"] {
             process.env_remove(name);
         }

@@ -1,8 +1,6 @@
 //! Sums of floats keep their bound, 2 log2(n) eps sum|x|, on data for which sequential addition loses every
 //! term.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::prelude::*;
 
 const COUNTS: [usize; 14] = [2, 9, 16, 17, 33, 64, 100, 191, 512, 1000, 2111, 4096, 8192, 70_001];

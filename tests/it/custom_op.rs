@@ -1,7 +1,5 @@
 //! User-defined ops with a device form, one by a Nest, one by a library op. They use the public API only.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
-
 mod batched;
 mod readers;
 mod refused;

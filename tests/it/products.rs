@@ -1,8 +1,6 @@
 //! How products become steps: operands that are read without a copy, one library call per product, and no
 //! host nodes.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::prelude::*;
 use workalike::rehost::Plan;
 

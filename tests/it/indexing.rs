@@ -1,7 +1,5 @@
 //! Indexing as in NumPy: refused indices and their errors, and indices that depend on values.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::ops::Ix;
 use workalike::prelude::*;
 

@@ -1,7 +1,5 @@
 //! The arguments of `function()`, and the ways to call a Function.
 
-#![allow(clippy::unwrap_used)] // tests
-
 use std::sync::Arc;
 use workalike::Result;
 use workalike::prelude::*;

@@ -1,10 +1,6 @@
 //! The ways to call a Simulator.
 
-#![allow(clippy::unwrap_used)] // helpers of tests are tests
-
-mod common;
-
-use common::Budget;
+use super::common::Budget;
 use workalike::function::Outputs;
 use workalike::prelude::*;
 use workalike::{Error, Result};

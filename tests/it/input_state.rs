@@ -1,7 +1,5 @@
 //! Inputs that keep a value between calls (`In::update`): calls, iterations, failures, `apply`.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::prelude::*;
 
 /// `at` counts up by one from the value that a call gives. The output is the element of the table there, and

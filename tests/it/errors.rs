@@ -1,7 +1,5 @@
 //! Errors of users: the message has the op or variable, the expected and given values, and the source line.
 
-#![allow(clippy::unwrap_used)]
-
 use workalike::Error;
 use workalike::prelude::*;
 

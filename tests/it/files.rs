@@ -1,7 +1,5 @@
 //! Every file that is saved can be loaded; otherwise saving fails with a reason.
 
-#![allow(clippy::unwrap_used)]
-
 use std::any::Any;
 use std::sync::Arc;
 use workalike::ops::{Attr, Attributes, Gradient, Known, Op};
