@@ -119,10 +119,15 @@ pub(super) fn joined(
     nest.phases = joining.phases;
     drop_private_stores(&mut nest, &buffers, private);
     tidy(&mut nest, &mut buffers);
-    if !nest.name.contains(&second.name) && nest.name.len() < 48 {
-        nest.name = format!("{}_{}", nest.name, second.name);
-    }
+    add_name(&mut nest, &second.name);
     Some((nest, buffers))
+}
+
+/// Adds the name of a later Nest.
+pub(super) fn add_name(nest: &mut Nest, later: &str) {
+    if !nest.name.contains(later) && nest.name.len() < 48 {
+        nest.name = format!("{}_{later}", nest.name);
+    }
 }
 
 /// Drops stores to private buffers from which nothing is loaded.

@@ -14,6 +14,31 @@ pub(super) const MAX_NARROW_INSTS: usize = 4096;
 /// Values that are alive at once in a Nest that needs few registers.
 const FEW_ALIVE: usize = 24;
 
+/// What is limited of a Nest that is still being joined.
+#[derive(Clone, Copy)]
+pub(super) struct Size {
+    pub(super) operands: usize,
+    pub(super) insts: usize,
+    /// Values that are alive at once.
+    pub(super) alive: usize,
+}
+
+impl Size {
+    /// Whether the Nest may have any form.
+    pub(super) fn is_small(self) -> bool {
+        self.insts <= MAX_INSTS
+    }
+
+    pub(super) fn is_within_limits(self) -> bool {
+        self.operands <= MAX_OPERANDS && !self.is_too_large()
+    }
+
+    /// Whether the Nest is too large, whatever joins it. It may have fewer operands then.
+    pub(super) fn is_too_large(self) -> bool {
+        !self.is_small() && (self.insts > MAX_NARROW_INSTS || self.alive > FEW_ALIVE)
+    }
+}
+
 /// Whether two Nests are too large to become one, estimated without joining them: what they share counts
 /// twice.
 pub(super) fn too_large(a: &Nest, b: &Nest) -> bool {

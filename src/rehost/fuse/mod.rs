@@ -7,6 +7,7 @@
 //! - [`unit_axes`]: axes of extent 1 are removed;
 //! - [`unroll`]: reductions over a few points become elementwise; a grid of a few points that share their
 //!   work becomes one point;
+//! - [`clusters`]: many maps over the same points are joined in one go, such as an unrolled recurrence;
 //! - [`inline`]: an elementwise producer is computed in its readers (maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
 //! - [`piecewise`]: an array that is assembled part by part is not stored: its readers take each element from
@@ -25,6 +26,7 @@
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod chains;
+mod clusters;
 mod constants;
 mod edit;
 mod epilogue_fusion;
@@ -86,6 +88,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     store_forwarding::run(&mut program, cost);
     unit_axes::run(&mut program);
     unroll::reductions(&mut program);
+    clusters::run(&mut program);
     merge::epilogues(&mut program, properties);
     inline::run(&mut program, cost);
     if piecewise::run(&mut program, cost) {
