@@ -6,7 +6,10 @@
 //! Nests that are within the [`limits`]: each is appended once.
 
 mod segment;
+#[cfg(test)]
+mod tests;
 
+use super::limits::Limits;
 use super::schedule::depth_first;
 use super::{is_private, same_device, touches_mutable};
 use crate::kernels::nest::{Index, Inst, Nest, Operand};
@@ -22,7 +25,7 @@ const SMALLEST: usize = 64;
 const GAP: usize = 64;
 
 /// Joins the cluster that starts at each step.
-pub(super) fn run(program: &mut Program) {
+pub(super) fn run(program: &mut Program, limits: Limits) {
     if program.steps.len() < SMALLEST {
         return;
     }
@@ -41,7 +44,7 @@ pub(super) fn run(program: &mut Program) {
         members.iter().for_each(|&at| visited[at] = true);
         if let (true, Some(&last)) = (members.len() >= SMALLEST, members.last()) {
             members.iter().for_each(|&at| is_member[at] = true);
-            joined.insert(last, Cluster::of(program, &uses, &accesses, &members).joined());
+            joined.insert(last, Cluster::of(program, &uses, &accesses, &members).joined(limits));
         }
     }
     if joined.is_empty() {
@@ -204,11 +207,11 @@ impl<'p> Cluster<'p> {
     }
 
     /// The members, joined to as few Nests as possible.
-    fn joined(&self) -> Vec<Step> {
+    fn joined(&self, limits: Limits) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut start = 0;
         while start < self.members.len() {
-            let (step, length) = Segment::longest(self, start);
+            let (step, length) = Segment::longest(self, start, limits);
             steps.push(step);
             start += length;
         }

@@ -7,7 +7,7 @@
 //! elementary ops becomes one Nest, and the update of a simulation joins the reduction that reads it.
 
 use super::edit::{Writer, adopt, tidy};
-use super::limits::{fits, too_large};
+use super::limits::{Limits, MAX_OPERANDS};
 use super::size;
 use crate::kernels::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::program::BufferId;
@@ -76,12 +76,18 @@ pub(super) fn join(
     earlier: Bound,
     later: Bound,
     private: &dyn Fn(BufferId) -> bool,
+    limits: Limits,
 ) -> Option<(Nest, Vec<BufferId>)> {
-    if too_large(earlier.0, later.0) {
+    // Only private operands may disappear.
+    let mut remaining: Vec<BufferId> =
+        earlier.1.iter().chain(later.1).copied().filter(|&id| !private(id)).collect();
+    remaining.sort_unstable();
+    remaining.dedup();
+    if remaining.len() > MAX_OPERANDS || limits.too_large(earlier.0, later.0) {
         return None;
     }
     let (mut nest, buffers) = joined(earlier, later, private)?;
-    fits(&mut nest, size(earlier.0) + size(later.0)).then_some((nest, buffers))
+    limits.fits(&mut nest, size(earlier.0) + size(later.0)).then_some((nest, buffers))
 }
 
 /// The same, however large the result is.

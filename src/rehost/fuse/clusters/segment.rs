@@ -5,7 +5,7 @@ use crate::kernels::nest::{Block, Inst, Nest, Operand, Phase, PhaseKind, Store, 
 use crate::lower::program::{BufferId, Role, Step};
 use crate::rehost::fuse::edit::{Writer, tidy};
 use crate::rehost::fuse::join::add_name;
-use crate::rehost::fuse::limits::{Size, fits};
+use crate::rehost::fuse::limits::{Limits, Size};
 use std::collections::HashMap;
 
 /// A Nest that grows member by member.
@@ -26,7 +26,9 @@ pub(super) struct Segment<'c, 'p> {
     loaded: usize,
     /// Values of the segment that later members or other steps need.
     needed: usize,
-    /// The most of them after any member.
+    /// Those that other steps need.
+    given_out: usize,
+    /// The most that are needed after any member.
     peak: usize,
     /// Bytes of scratch for the values that are needed.
     stored: u64,
@@ -57,7 +59,7 @@ impl Prefix {
 
 impl<'c, 'p> Segment<'c, 'p> {
     /// The step of the members from `start` on that one Nest has room for, and their number.
-    pub(super) fn longest(cluster: &'c Cluster<'p>, start: usize) -> (Step, usize) {
+    pub(super) fn longest(cluster: &'c Cluster<'p>, start: usize, limits: Limits) -> (Step, usize) {
         let mut segment = Segment {
             cluster,
             start,
@@ -70,6 +72,7 @@ impl<'c, 'p> Segment<'c, 'p> {
             ends: vec![],
             loaded: 0,
             needed: 0,
+            given_out: 0,
             peak: 0,
             stored: 0,
         };
@@ -77,10 +80,10 @@ impl<'c, 'p> Segment<'c, 'p> {
         for member in &cluster.members[start..] {
             segment.append(member);
             let size = segment.size();
-            if size.is_too_large() {
+            if limits.exclude(size) {
                 break;
             }
-            if !size.is_within_limits() {
+            if !limits.admit(size) {
                 continue;
             }
             let prefix = Prefix { length: segment.ends.len(), stored: segment.stored };
@@ -91,12 +94,17 @@ impl<'c, 'p> Segment<'c, 'p> {
         }
         // What the size tells of values that are alive at once is an estimate.
         let mut lengths = [best, small].into_iter().flatten().map(|prefix| prefix.length);
-        let found = lengths.find_map(|length| Some((segment.first(length)?, length)));
+        let found = lengths.find_map(|length| Some((segment.first(length, limits)?, length)));
         found.unwrap_or_else(|| (cluster.members[start].step(), 1))
     }
 
     fn size(&self) -> Size {
-        Size { operands: self.loaded + self.needed, insts: self.writer.block.insts.len(), alive: self.peak }
+        Size {
+            operands: self.loaded + self.needed,
+            fixed: self.loaded + self.given_out,
+            insts: self.writer.block.insts.len(),
+            alive: self.peak,
+        }
     }
 
     fn append(&mut self, member: &Member) {
@@ -160,6 +168,7 @@ impl<'c, 'p> Segment<'c, 'p> {
         };
         for &id in member.access.writes.iter().filter(|id| cluster.is_needed_after(**id, here)) {
             self.needed += 1;
+            self.given_out += usize::from(cluster.is_needed_after(id, usize::MAX));
             self.stored += bytes(id);
         }
         let reads = &member.access.reads;
@@ -174,7 +183,7 @@ impl<'c, 'p> Segment<'c, 'p> {
     }
 
     /// The first members as one step, if they fit.
-    fn first(&self, length: usize) -> Option<Step> {
+    fn first(&self, length: usize, limits: Limits) -> Option<Step> {
         let &End { insts, stores, operands } = &self.ends[length - 1];
         let block = Block { insts: self.writer.block.insts[..insts].to_vec() };
         let is_kept = |store: &&Store| {
@@ -194,6 +203,6 @@ impl<'c, 'p> Segment<'c, 'p> {
         members[1..].iter().for_each(|member| add_name(&mut nest, &member.nest.name));
         let mut buffers = self.buffers[..operands].to_vec();
         tidy(&mut nest, &mut buffers);
-        fits(&mut nest, insts).then_some(Step::Nest { nest, buffers })
+        limits.fits(&mut nest, insts).then_some(Step::Nest { nest, buffers })
     }
 }
