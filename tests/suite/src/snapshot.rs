@@ -44,6 +44,7 @@ impl Open for Paper {
             lanes,
             interprets: false,
             every_op: false,
+            kernel_insts: 4096,
             forward_progress: false,
         };
         let target = Target {
