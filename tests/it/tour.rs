@@ -5,7 +5,7 @@
 #[path = "../../examples/first.rs"]
 mod first;
 #[path = "../../examples/tour.rs"]
-mod tour;
+mod the_tour;
 
 #[test]
 fn the_first_program_runs() {
@@ -14,5 +14,5 @@ fn the_first_program_runs() {
 
 #[test]
 fn the_tour_runs() {
-    tour::main().unwrap();
+    the_tour::main().unwrap();
 }
