@@ -105,6 +105,16 @@ impl OpenClDevice {
         Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), &self.target, commands)?))
     }
 
+    /// Records commands whose library ops are printed for another target.
+    #[cfg(test)]
+    pub(crate) fn record_for(
+        &self,
+        target: &Target,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
+        Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, None, target, commands)?))
+    }
+
     /// Prints and builds Nests.
     fn module(&self, nests: &[Verified], numerics: Numerics, sizes: ForSizes) -> DeviceResult<OpenClModule> {
         if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && uses_f64(nest)) {

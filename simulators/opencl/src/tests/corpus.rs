@@ -13,7 +13,7 @@ use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
 
 /// A GPU with `lanes` concurrent work items; with few, tiles are large.
-fn gpu(lanes: u64) -> Target {
+pub(super) fn gpu(lanes: u64) -> Target {
     Target {
         dialect: Dialect::OpenClC,
         max_group: 256,
