@@ -118,10 +118,11 @@ impl Engine {
         shapes: Shapes,
     ) -> Result<Planned> {
         let definition = self.methods[method].definition.clone();
-        let (program, layout) = definition.draft(&self.context, &shapes, &trusted)?;
+        definition.first_sizes.get_or_init(|| signature.clone());
+        let (program, layout) = definition.draft(&self.context, &shapes, &trusted, &signature)?;
         let refused = |e: VerifyError| DeviceError::driver(&self.device().properties().id, "compile", e);
         let (nests, kernels) = distinct_nests(&program).map_err(refused)?;
-        let any_size = definition.expects_other_sizes(self.context.options.sizes, &signature);
+        let any_size = definition.expects_other_sizes(self.context.options, &signature);
         let (module, specialised) = self.context.compile(nests, any_size)?;
         let mut constants = Vec::with_capacity(program.constants.len());
         for value in &program.constants {

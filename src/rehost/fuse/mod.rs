@@ -79,16 +79,21 @@ impl Cost {
 }
 
 /// Fuses a Program, after the bodies of its steps. It queries only abilities of the device that do not
-/// change.
-pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Abilities<'_>) -> Program {
+/// change. `varying` are extents that differ in other Programs, which should have the same kernels.
+pub(crate) fn fuse(
+    mut program: Program,
+    properties: &Properties,
+    abilities: &Abilities<'_>,
+    varying: &[u64],
+) -> Program {
     for body in program.bodies_mut() {
-        *body = fuse(std::mem::take(body), properties, abilities);
+        *body = fuse(std::mem::take(body), properties, abilities, varying);
     }
     let (cost, limits) = (Cost::of(properties), Limits::of(properties));
     constants::run(&mut program);
     store_forwarding::run(&mut program, cost);
     unit_axes::run(&mut program);
-    unroll::reductions(&mut program);
+    unroll::reductions(&mut program, varying);
     clusters::run(&mut program, limits);
     merge::epilogues(&mut program, properties);
     inline::run(&mut program, cost, limits);
@@ -98,7 +103,7 @@ pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Ab
     chains::run(&mut program, limits);
     merge::maps(&mut program, properties);
     drop_unread_stores(&mut program);
-    unroll::grids(&mut program);
+    unroll::grids(&mut program, varying);
     merge::frames(&mut program, properties);
     // Merging leaves stores that are no longer read; dropping them may leave Nests without stores.
     drop_unread_stores(&mut program);
