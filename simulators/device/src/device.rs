@@ -116,6 +116,11 @@ pub trait Recording: Send + Debug {
     /// with nothing to do. The times are by the device's clock; the host waits only at the end. Slower than a
     /// replay.
     fn timed(&mut self) -> DeviceResult<Vec<Duration>>;
+    /// Has the driver do now what it would do at the first replay, such as finish compiling, as far as that
+    /// is possible without effects on the Segment's memory.
+    fn finish_compiling(&mut self) -> DeviceResult<()> {
+        Ok(())
+    }
 }
 
 /// A device. See the [module](self).

@@ -457,7 +457,7 @@ impl Stage {
             args = args.with(&array);
             local.insert(*id, array);
         }
-        simulator.method(self.function.name())?.prepare(args)?;
+        simulator.compile_call(self.function.name(), args)?;
         Ok(local)
     }
 

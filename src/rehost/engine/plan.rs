@@ -177,6 +177,21 @@ impl Engine {
         Ok(&planned.compiled)
     }
 
+    /// Does all that calls with these inputs would do before they run: plans and compiles them, with the
+    /// kernels that they would have later, and records them. All are planned first, so that the arena has its
+    /// final address when they are recorded.
+    pub(crate) fn warm_up(&mut self, method: usize, calls: &[Vec<Fed>]) -> Result<()> {
+        for fed in calls {
+            let (planned, context) = self.ready(method, fed)?;
+            context.specialise_now(planned);
+        }
+        for fed in calls {
+            let (planned, context) = self.ready(method, fed)?;
+            planned.record(context)?.finish_compiling()?;
+        }
+        Ok(())
+    }
+
     /// The Programs of a method; the most recently used one is last.
     pub(crate) fn programs(&self, method: usize) -> impl Iterator<Item = &Compiled> {
         self.methods[method].plans.iter().map(|planned| &planned.compiled)

@@ -113,9 +113,7 @@ impl Context {
         planned.kernels = match std::mem::replace(&mut planned.kernels, Kernels::Final) {
             Kernels::Final => Kernels::Final,
             Kernels::AnySize(nests) => {
-                let exact = self.options.deterministic;
-                let how = (if exact { ForSizes::OneOfAny } else { ForSizes::One }, self.numerics());
-                let outcome = self.specialist.compile(&self.device, how, nests);
+                let outcome = self.specialist.compile(&self.device, self.for_returned_size(), nests);
                 outcome.map_or(Kernels::Final, Kernels::Underway)
             }
             Kernels::Underway(outcome) => match outcome.get() {
@@ -128,6 +126,30 @@ impl Context {
                 }
             },
         };
+    }
+}
+
+impl Context {
+    /// Gives a Program the kernels that its next calls would have, waiting for the compiler.
+    pub(super) fn specialise_now(&self, planned: &mut Planned) {
+        let module = match std::mem::replace(&mut planned.kernels, Kernels::Final) {
+            Kernels::Final => None,
+            Kernels::AnySize(nests) => {
+                let (sizes, numerics) = self.for_returned_size();
+                self.device.compile_for(sizes, &nests, numerics).ok().flatten()
+            }
+            Kernels::Underway(outcome) => outcome.wait().clone(),
+        };
+        // A failure costs speed at most.
+        if let Some(module) = module {
+            planned.replace_module(module);
+        }
+    }
+
+    /// What the kernels are for that a size gets when it returns.
+    fn for_returned_size(&self) -> (ForSizes, Numerics) {
+        let exact = self.options.deterministic;
+        (if exact { ForSizes::OneOfAny } else { ForSizes::One }, self.numerics())
     }
 }
 

@@ -2,9 +2,10 @@
 //!
 //! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
 //! shared variables. `sync`, `publish`, `adopt`: values to and from the parents. `calls`, `borrowed`, `pending`,
-//! `typed`: calls. `steps`: many iterations at once. `probe`: recordings of Variables. `explain`, `plan`: what
-//! runs where, as text and as data. `memory`: memory needed and held. `profile`: timings. `verify`: a check
-//! against the reference. `snapshot`: save, restore, fork. `warnings`: advice for users.
+//! `typed`: calls. `warm_up`: calls compiled ahead. `steps`: many iterations at once. `probe`: recordings of
+//! Variables. `explain`, `plan`: what runs where, as text and as data. `memory`: memory needed and held.
+//! `profile`: timings. `verify`: a check against the reference. `snapshot`: save, restore, fork. `warnings`:
+//! advice for users.
 
 mod adopt;
 mod borrowed;
@@ -24,6 +25,7 @@ mod steps;
 mod sync;
 mod typed;
 mod verify;
+mod warm_up;
 mod warnings;
 
 pub(crate) use adopt::{adopt_new, reset_all, sync_all_from_parent};

@@ -113,6 +113,32 @@ fn small_batches_share_kernels() -> Result<()> {
 }
 
 #[test]
+fn calls_after_a_warm_up_compile_nothing() -> Result<()> {
+    alone("calls_after_a_warm_up_compile_nothing", |cache| {
+        let x = matrix::<f32>("x");
+        let ordered = function([&x]).output(x.sort(1).cumsum(1)).output(x.sum(0)).compile()?;
+        for (f, runs) in [(network()?, true), (ordered, false)] {
+            for backend in [OpenCl::auto().dynamic(), OpenCl::auto().any_size(true)] {
+                let mut sim = f.optimize(backend)?;
+                let sizes = [3, 64, 1, 20];
+                let batches = sizes.map(|rows| of_shape::<f32>(&[rows, 32]).map(|x| args![x]));
+                sim.warm_up(batches.into_iter().collect::<Result<Vec<_>>>()?)?;
+                let compiled = cache.count();
+                assert!(compiled > 0);
+                for rows in sizes.into_iter().chain(sizes) {
+                    sim.call(args![zeros(&[rows, 32])?])?;
+                }
+                assert_eq!(cache.count(), compiled);
+                if runs {
+                    assert_eq!(sim.get_value("calls")?.item::<i64>()?, 8, "a warm-up runs nothing");
+                }
+            }
+        }
+        Ok(())
+    })
+}
+
+#[test]
 fn threads_compile_a_kernel_once() -> Result<()> {
     alone("threads_compile_a_kernel_once", |cache| {
         let f = network()?;
