@@ -2,8 +2,8 @@
 
 #[cfg(feature = "cuda-any")]
 pub use crate::cuda::Cuda;
-pub use crate::function::{Arg, Args, Bundle, Function, In, LoadOptions, Out, Outputs};
 pub use crate::format::common_state;
+pub use crate::function::{Arg, Args, Bundle, Function, In, LoadOptions, Out, Outputs};
 pub use crate::function::{each, function, of_shape};
 pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
 pub use crate::graph::{SharedVariable, TensorType, Variable};
@@ -26,6 +26,6 @@ pub use crate::optimizers::{Adam, RmsProp, adam, clip_norm, momentum, nesterov, 
 pub use crate::rehost::{
     Backend, DeviceArray, DeviceView, Keep, MethodHandle, Open, Options, Probe, Profile,
 };
-pub use crate::rehost::{ContextSimulator, Simulator, Sizes, Tuned, contexts};
+pub use crate::rehost::{Simulator, Sizes, Tuned, contexts};
 pub use crate::{DType, Selector, Value, args, device, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};

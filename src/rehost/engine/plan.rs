@@ -4,7 +4,7 @@ use super::Engine;
 use super::array::Fed;
 use super::owned::owned_outputs;
 use super::planned::{Compiled, Planned};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Shapes, decided_extents};
 use crate::kernels::nest::Nest;
@@ -174,6 +174,12 @@ impl Engine {
         self.plan(method, fed)?;
         let (planned, _) = self.current(method)?;
         Ok(&planned.compiled)
+    }
+
+    /// The Program for which a method was last planned.
+    pub(crate) fn compiled(&self, method: usize) -> Result<&Compiled> {
+        let current = self.methods[method].plans.current().map(|planned| &planned.compiled);
+        current.ok_or_else(|| Error::Internal("a method that was not planned".into()))
     }
 
     /// The Programs of a method; the most recently used one is last.

@@ -69,7 +69,7 @@ impl Simulator {
 impl<'s> Borrowed<'s> {
     /// Number of outputs.
     pub fn len(&self) -> usize {
-        self.simulator.engine.output_count(self.method)
+        self.simulator.executor.output_count(self.method)
     }
 
     /// Whether there are none.
@@ -83,7 +83,7 @@ impl<'s> Borrowed<'s> {
     /// If there is no such output.
     pub fn array(&self, position: usize) -> Result<BorrowedArray<'s>> {
         self.check(position)?;
-        let array = self.simulator.engine.output_view(self.method, position)?;
+        let array = self.simulator.executor.output_view(self.method, position)?;
         Ok(BorrowedArray { array, of: PhantomData })
     }
 
@@ -93,7 +93,7 @@ impl<'s> Borrowed<'s> {
     /// If there is no such output, the device fails, or an index was out of range.
     pub fn to_value(&self, position: usize) -> Result<Value> {
         self.check(position)?;
-        self.simulator.engine.output(self.method, position)
+        self.simulator.executor.output(self.method, position)
     }
 
     /// The outputs that are not marked with [`Out::borrow`](crate::function::Out::borrow), in order, on the

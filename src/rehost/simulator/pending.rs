@@ -38,9 +38,9 @@ impl Simulator {
 
     pub(super) fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {
         // Errors of earlier calls are not this call's.
-        self.engine.check_status(method)?;
+        self.executor.check_status(method)?;
         let (run, mut arrays) = self.run_owned(method, args)?;
-        let ticket = self.engine.ticket(run)?;
+        let ticket = self.executor.ticket(run)?;
         ticket.watch(&mut arrays);
         Ok(Pending { function: self.methods[method].function.clone(), arrays, ticket })
     }
