@@ -51,7 +51,8 @@ use crate::function::Function;
 /// Where a Function can be re-hosted: `f.optimize(backend)` is `backend.rehost(&f)`.
 ///
 /// The result is a callable that computes the same as the Function, and syncs shared variables back to the
-/// Function it was made from. The backends of this library (`Host`, `OpenCl`, `Cuda`) return a [`Simulator`].
+/// Function it was made from. The backends of this library (`Host`, `OpenCl`, `Cuda`, [`contexts`]) return a
+/// [`Simulator`].
 pub trait Backend {
     /// The callable that it makes.
     type Simulator;

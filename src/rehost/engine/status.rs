@@ -79,16 +79,22 @@ pub(crate) struct Origin {
 impl Origin {
     /// An error of the part, as an error of the method: with the method's node, and the context.
     pub(crate) fn locate(&self, error: Error) -> Error {
-        let Origin { context, nodes } = self;
+        let context = &self.context;
         match error {
             Error::Run { op, node, message } => {
-                let number = node.strip_prefix('#').and_then(|number| number.parse::<usize>().ok());
-                let known = number.and_then(|number| nodes.get(number));
-                let node = known.map_or(node, |number| format!("#{number}"));
-                Error::Run { op, node, message: format!("{message} (on {context})") }
+                Error::Run { op, node: self.renumbered(&node), message: format!("{message} (on {context})") }
             }
+            Error::Strict(message) => Error::Strict(format!("{} (on {context})", self.renumbered(&message))),
             other => other,
         }
+    }
+
+    /// A text with the method's number of the node that it names: `#` and the number among the part's nodes.
+    fn renumbered(&self, text: &str) -> String {
+        let Some((before, after)) = text.split_once('#') else { return text.into() };
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let known = after[..digits].parse::<usize>().ok().and_then(|number| self.nodes.get(number));
+        known.map_or_else(|| text.into(), |number| format!("{before}#{number}{}", &after[digits..]))
     }
 }
 

@@ -15,7 +15,8 @@ type Sequences = Vec<(usize, Value)>;
 const SUBSETS_KEPT: usize = 32;
 
 impl Simulator {
-    /// Calls the first method: inputs from the host, outputs to the host.
+    /// Calls the first method: inputs from the host, outputs to the host. A call that fails changes no shared
+    /// variable, unless a device fails while new values are stored.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
@@ -242,7 +243,8 @@ impl Simulator {
     /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that
     /// is reused when all handles are dropped. Device arrays may also be passed as arguments. The call does
     /// not wait: an index out of range is reported by the method's next [`Simulator::call`] or by
-    /// [`Simulator::synchronize`].
+    /// [`Simulator::synchronize`]. In several [`contexts`](crate::rehost::contexts), each output stays where it
+    /// is computed, and a method with updates waits for its stages before it stores new values.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.

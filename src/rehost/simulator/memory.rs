@@ -24,7 +24,8 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If the arguments do not fit.
+    /// If the arguments do not fit, or shapes in one [context](crate::rehost::contexts) depend on a value that
+    /// another one computes.
     pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
         self.memory_report_at(0, args.into())
     }
@@ -34,7 +35,7 @@ impl Simulator {
     }
 
     /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not
-    /// reallocate it.
+    /// reallocate it. Of several contexts, the arena of each.
     ///
     /// # Errors
     /// If the device has no memory for it.

@@ -16,7 +16,10 @@ pub struct Pending {
 
 impl Simulator {
     /// Enqueues a call of the first method and returns at once, as far as the device allows: the host can
-    /// prepare the next call while the device works. Calls run in the order in which they were submitted.
+    /// prepare the next call while the device works. Calls run in the order in which they were submitted. A
+    /// method in several [`contexts`](crate::rehost::contexts) that has updates is waited for here: its new
+    /// values are stored on all devices or on none. A stage is also waited for if the host has to copy its
+    /// result to another device. An error is then this function's.
     ///
     /// ```
     /// use workalike::prelude::*;

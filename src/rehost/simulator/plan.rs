@@ -110,10 +110,11 @@ pub struct BufferPlan {
 
 impl Simulator {
     /// The plan of a call of the first method with these arguments: the call is planned and compiled, but not
-    /// run.
+    /// run. In several [`contexts`](crate::rehost::contexts) it is the plan of all stages, in order.
     ///
     /// # Errors
-    /// If the arguments do not fit, or the device cannot compile it.
+    /// If the arguments do not fit, the device cannot compile it, or shapes in one context depend on a value
+    /// that another one computes.
     pub fn plan<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
         self.plan_at(0, args.into())
     }

@@ -79,7 +79,8 @@ impl Simulator {
     /// A full ring is copied to the host as a whole, so that no sample is lost however long a run is, and a
     /// larger ring means fewer interruptions. A shared variable is recorded as an iteration leaves it, any
     /// other Variable as the iteration computes it. Calls are iterations too. A name is looked up among
-    /// shared variables, then outputs, then all other Variables.
+    /// shared variables, then outputs, then all other Variables. The ring is on the device that computes the
+    /// Variable.
     ///
     /// A Variable that is neither output nor shared variable may have been rewritten away: the Function is
     /// then compiled again with it, which needs the original expressions. A Function that was loaded from a

@@ -11,7 +11,8 @@ use crate::value::Value;
 impl Simulator {
     /// Runs the first method `n` times without returning to the host. Inputs are the same in all iterations,
     /// but those given as [`each`](crate::function::each) take one slice per iteration. Outputs are those of
-    /// the last iteration (none if `n` is 0).
+    /// the last iteration (none if `n` is 0). In several [`contexts`](crate::rehost::contexts) an iteration is a
+    /// call.
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.

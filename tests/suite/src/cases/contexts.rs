@@ -1,5 +1,8 @@
 //! One Function on two devices: the tested one, and a second handle of it or the host.
 
+mod inspection;
+mod surface;
+
 use super::{Story, family};
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
 use ndarray::Array2;
@@ -21,7 +24,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("hints_on_one_device", one_device),
         ("misuse", misuse),
     ];
-    family("contexts", &stories)
+    let own = family("contexts", &stories).into_iter();
+    own.chain(surface::scenarios()).chain(inspection::scenarios()).collect()
 }
 
 /// The tested device as `dev0`, and as `dev1` a second stream of it, or the host.

@@ -86,8 +86,8 @@ fn program(users: bool, placed: bool) -> Result<Function> {
     let row = table.index(idx![&(&*offset + &i)]);
     let sound = a.assert(a.greater(0.0), "a is positive");
     let checked = match users {
-        true => Variable::apply(Picky, &[h.clone()])?.swap_remove(0),
-        false => linalg::cholesky(&h.reshape([1, 1])).sum(..),
+        true => Variable::apply(Picky, std::slice::from_ref(&h))?.swap_remove(0),
+        false => linalg::cholesky(h.reshape([1, 1])).sum(..),
     };
     let new = &*total + &row + &sound + &checked;
     let f = function((&i, &a, &h)).output(&row * 2.0).output(&new).update(&table, &*table * 1.5);
