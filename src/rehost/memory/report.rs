@@ -2,7 +2,7 @@
 
 use super::Layout;
 use crate::dtype::DType;
-use crate::lower::program::{BufferId, LogicalDevice, Program, Role};
+use crate::lower::program::{BufferId, Program, Role};
 use crate::rehost::engine::PoolReport;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -78,7 +78,7 @@ impl MemoryReport {
                 writers.entry(id).or_insert_with(|| step.name());
             }
         }
-        let arena = layout.arena(LogicalDevice::FIRST);
+        let arena = layout.arena;
         let mut report =
             MemoryReport { arena: arena.bytes, lower_bound: arena.lower_bound, ..MemoryReport::default() };
         for (id, buffer) in program.buffers.iter().enumerate() {

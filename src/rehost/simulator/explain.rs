@@ -2,7 +2,6 @@
 
 use super::Simulator;
 use crate::graph::FunctionGraph;
-use crate::lower::program::LogicalDevice;
 use crate::lower::replace::replaced_nodes;
 use crate::rehost::engine::Compiled;
 use crate::rehost::executor::{Piece, StageInput};
@@ -60,7 +59,7 @@ impl Simulator {
                 text,
                 "  {} steps, {hosts} of them on the host, {} bytes of arena",
                 program.steps.len(),
-                layout.arena(LogicalDevice::FIRST).bytes
+                layout.arena.bytes
             );
             for node in program.host_nodes() {
                 let at = number(node.node);

@@ -7,7 +7,7 @@ use super::{Method, Simulator};
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
-use crate::lower::program::{BufferId, Epilogue, LibraryStep, LogicalDevice, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
 use crate::rehost::engine::Compiled;
@@ -174,7 +174,7 @@ impl Plan {
             }
         }
         let segments = number_segments(&mut steps);
-        let arena = layout.arena(LogicalDevice::FIRST);
+        let arena = layout.arena;
         Plan {
             method: method.into(),
             device: properties.id.clone(),
