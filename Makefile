@@ -3,7 +3,9 @@
 #   make demo    trains on real handwritten digits on the fastest device present (CUDA, else an OpenCL GPU, else the
 #                CPU), and runs the trained file on every other; options follow in ARGS: make demo ARGS='--device host'
 #   make test    every test; those that need an NVIDIA GPU are ignored where there is none
+#   make quick   what most changes need, in two minutes after a small change
 #   make random  random tests with other cases than those of `make test`, which are the same each time
+#   make ulps    measures the errors of elementwise functions, and writes them to docs/ops.md
 #   make test-cuda  the tests that need an NVIDIA GPU; they fail where there is none
 #
 # Both first install PoCL (OpenCL on the CPU) if OpenCL is missing and they have the permission; else they print what to
@@ -12,7 +14,7 @@
 # rustup's folder comes last, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: demo test test-cuda random pocl check
+.PHONY: demo test quick test-cuda random ulps pocl check
 
 demo: pocl
 	cargo run --release -p workalike-cli -- demo $(ARGS)
@@ -20,6 +22,13 @@ demo: pocl
 # The conformance suite (tests/suite) is one of the test binaries; doc tests come last.
 test: pocl
 	cargo test --workspace --no-fail-fast
+
+# Unit tests, the tests of the library's public interface, and the conformance suite on the host.
+quick: pocl
+	cargo test --workspace --lib --test it --test laws --test conformance --no-run
+	cargo test --workspace --lib -- --skip products_of_matrices --skip sizes_as_arguments --skip columns_agree_with_rows
+	cargo test --workspace --test it --test laws
+	WORKALIKE_SUITE_DEVICES=host cargo test --workspace --test conformance -- --quiet
 
 # All ignored tests of this package are those that need a GPU or NVRTC.
 test-cuda:
@@ -29,6 +38,11 @@ test-cuda:
 # A failure is found again with the seed that is printed. On two cores it takes about half an hour.
 random: pocl
 	PROPTEST_RNG_SEED=$${PROPTEST_RNG_SEED:-$$(date +%s)} PROPTEST_CASES=$${PROPTEST_CASES:-10000} tools/random.sh
+
+# The errors of elementwise functions over all binades, for docs/ops.md. It takes some ten minutes.
+ulps: pocl
+	WORKALIKE_ULPS=4194304 cargo test --workspace --test ulps
+	BLESS=1 cargo test --workspace --test documents
 
 pocl:
 	@tools/opencl.sh

@@ -110,15 +110,20 @@ fn linear_algebra_allocates_nothing_in_each_iteration() {
         .update(&d, linalg::det(&a))
         .compile()
         .unwrap();
-    let mut sim = f.optimize(Host::threads(1)).unwrap();
-    let mut allocated = |iterations: u64| {
-        let before = BY_THIS_THREAD.get();
-        sim.run_n(iterations, args![]).unwrap();
-        BY_THIS_THREAD.get() - before
+    let counts = || {
+        let mut sim = f.optimize(Host::threads(1)).unwrap();
+        let mut allocated = |iterations: u64| {
+            let before = BY_THIS_THREAD.get();
+            sim.run_n(iterations, args![]).unwrap();
+            BY_THIS_THREAD.get() - before
+        };
+        // Plans and recordings are made in the first runs.
+        (0..3).for_each(|_| _ = (allocated(64), allocated(640)));
+        (allocated(64), allocated(640))
     };
-    // Plans and recordings are made in the first runs.
-    (0..3).for_each(|_| _ = (allocated(64), allocated(640)));
-    let (few, many) = (allocated(64), allocated(640));
-    // The engine allocates once per block of iterations.
-    assert!(many - few <= (640 - 64) / 8, "{few} allocations in 64 iterations, {many} in 640");
+    // The engine allocates once per block of iterations. Blocks are short where recording them took long, as
+    // it does now and then beside other work; an allocation in each iteration is in each round.
+    let counted: [(usize, usize); 5] = std::array::from_fn(|_| counts());
+    let few_enough = |(few, many): &(usize, usize)| many - few <= (640 - 64) / 8;
+    assert!(counted.iter().any(few_enough), "in 64 iterations, and in 640: {counted:?}");
 }

@@ -1,6 +1,7 @@
 //! Generated text of library ops, against the files in `tests/snapshots`. `BLESS=1` rewrites the files.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use workalike_kernels::DType;
 use workalike_kernels::library::{Cumulate, LibraryOp, Scatter, Sorting};
@@ -78,8 +79,10 @@ fn kernels_are_what_the_files_say() {
             let routine = of.routine(&target(dialect)).unwrap();
             assert_eq!(of.routine_scratch(&target(dialect)), Some(routine.scratch), "{name}");
             let mut parts = routine.launches.iter().flat_map(|launch| &launch.args);
-            let aligned =
-                |arg: &LaunchArg| matches!(arg, LaunchArg::Memory(p) if p.offset.is_multiple_of(ALIGNMENT));
+            let aligned = |arg: &LaunchArg| match arg {
+                LaunchArg::Memory(part) => part.offset.is_multiple_of(ALIGNMENT),
+                _ => true,
+            };
             assert!(parts.all(aligned), "{name}");
             let text = routine.text;
             let path = folder.join(kind).join(format!("{name}.{ending}"));
@@ -96,4 +99,36 @@ fn kernels_are_what_the_files_say() {
         "generated code changed; if that is meant, run\n    BLESS=1 cargo test -p workalike-kernels --test library\n\
          and look at the difference before committing it: {differing:?}"
     );
+}
+
+/// Distinct texts of an op of many sizes, on a GPU and on a processor.
+fn texts(dialect: Dialect, sizes: impl Iterator<Item = Box<dyn LibraryOp>>) -> [usize; 2] {
+    let gpu = target(dialect);
+    let targets = [gpu.clone(), Target { lanes: 4, max_group: 256, cpu: true, ..gpu }];
+    let mut texts: [BTreeSet<String>; 2] = Default::default();
+    for op in sizes {
+        for (texts, target) in texts.iter_mut().zip(&targets) {
+            texts.extend(op.routine(target).map(|routine| routine.text));
+        }
+    }
+    texts.map(|texts| texts.len())
+}
+
+#[test]
+fn sizes_of_a_class_have_one_text() {
+    let lengths = || (2..20_000).step_by(97);
+    for (dialect, sorts) in [(Dialect::OpenClC, [4, 3]), (Dialect::CudaCpp, [13, 10])] {
+        let rows = lengths().map(|n| running(Fold::Sum, DType::F32, [n % 300 + 1, n, 1]));
+        assert_eq!(texts(dialect, rows)[1], 5);
+        // Long rows of which there are few are divided.
+        let rows = lengths().map(|n| running(Fold::Sum, DType::F32, [n % 300 + 1, n, 1]));
+        assert_eq!(texts(dialect, rows)[0], 6);
+        let columns = lengths().map(|n| running(Fold::Max, DType::F32, [3, n, n % 300 + 2]));
+        assert_eq!(texts(dialect, columns), [2, 2]);
+        let sort = lengths().map(|n| sort(DType::F32, [n % 300 + 1, n, 1], true, true));
+        assert_eq!(texts(dialect, sort), sorts);
+        let scatter = lengths().map(|n| scatter(None, DType::F32, [n, n % 300 + 1, 7]));
+        // Radix sorts of one and of two digits.
+        assert!(texts(dialect, scatter)[0] <= 2 * sorts[0]);
+    }
 }

@@ -66,11 +66,13 @@ pub(super) fn in_common(new: Arc<Cell>, value: &Value) -> Result<Arc<Cell>> {
     if Arc::ptr_eq(&known, &new) {
         return Ok(new);
     }
-    let differs = |what: &str| format!("shared variable {} has another {what} than one loaded before", new.name());
+    let differs =
+        |what: &str| format!("shared variable {} has another {what} than one loaded before", new.name());
     if known.ty() != new.ty() {
         return bad(differs("type"));
     }
-    let bytes = |value: &Value| Ok::<_, crate::Error>(value.contiguous()?.contiguous_bytes().map(<[u8]>::to_vec));
+    let bytes =
+        |value: &Value| Ok::<_, crate::Error>(value.contiguous()?.contiguous_bytes().map(<[u8]>::to_vec));
     let held = known.get_value()?;
     match held.shape() == value.shape() && bytes(&held)? == bytes(value)? {
         true => Ok(known),

@@ -122,7 +122,7 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     clock.time("memory", || plan(&program, 64));
     println!("{case:<8} {} Nodes, {} bytes, {steps} steps", graph.nodes.len(), bytes.len());
     if nodes <= FUSED {
-        let program = clock.time("fuse", || fuse(program, device.properties(), &abilities));
+        let program = clock.time("fuse", || fuse(program, device.properties(), &abilities, &[]));
         let nest = |step| if let Step::Nest { nest, .. } = step { Some(nest) } else { None };
         let nests = program.steps.into_iter().filter_map(nest);
         let nests: Vec<Verified> =

@@ -230,7 +230,10 @@ rows! {
     ARCTAN2 = row("arctan2", "the angle of the point (b, a), from -pi to pi", 2, Float, primitive(floats!(|a, b| a.atan2(b); Vector::atan2(a, b)), Call("atan2")))
         .derivative(slopes!(|a, b; y, g|
             let radius = a.with(HYPOT, [b]);
-            [g * (b / radius) / radius, -(g * (a / radius) / radius)])).costs(24, 6);
+            // 0 at the origin, which has no angle, and at infinity; NaN of NaN.
+            let end = radius.is(0.0) | radius.is(f64::INFINITY);
+            let (r, none) = (end.choose(a.of(1.0), radius), y * 0.0);
+            [g * (end.choose(none, b) / r) / r, -(g * (end.choose(none, a) / r) / r)])).costs(24, 6);
     SINH = row("sinh", "hyperbolic sine", 1, Float, primitive(floats!(|a| a.sinh(); Vector::sinh(a)), Call("sinh")))
         .derivative(slopes!(|a; y, g| [g * a.then(COSH)])).costs(16, 4);
     COSH = row("cosh", "hyperbolic cosine", 1, Float, primitive(floats!(|a| a.cosh(); Vector::cosh(a)), Call("cosh")))
@@ -242,7 +245,7 @@ rows! {
         .derivative(slopes!(|a; y, g| [g / a.with(HYPOT, [a.of(1.0)])])).costs(20, 4);
     ARCCOSH = row("arccosh", "inverse hyperbolic cosine", 1, Float,
         primitive(floats!(|a| wide(a, acosh) as _; Vector::acosh(a)), Call("acosh")))
-        .derivative(slopes!(|a; y, g| [g / ((a - 1.0) * (a + 1.0)).sqrt()])).costs(20, 4);
+        .derivative(slopes!(|a; y, g| [g / ((a - 1.0).sqrt() * (a + 1.0).sqrt())])).costs(20, 4);
     ARCTANH = row("arctanh", "inverse hyperbolic tangent", 1, Float,
         primitive(floats!(|a| wide(a, libm::atanh) as _; Vector::atanh(a)), Call("atanh")))
         .derivative(slopes!(|a; y, g| [g / ((a.of(1.0) - a) * (a + 1.0))])).costs(20, 5);

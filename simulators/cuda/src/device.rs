@@ -186,6 +186,7 @@ fn properties(context: &Context) -> DeviceResult<Properties> {
         lanes: u64::from(units) * u64::from(threads),
         interprets: false,
         every_op: false,
+        kernel_insts: 4096,
         forward_progress: true,
     })
 }

@@ -67,6 +67,9 @@ pub struct Properties {
     /// The device computes with the host's loops, so it has every elementwise op, including ops that no
     /// device language has.
     pub every_op: bool,
+    /// The number of instructions of a kernel up to which its compile time is about proportional to its size.
+    /// Fusion makes no longer kernels.
+    pub kernel_insts: usize,
     /// Groups of a launch that have started go on while others wait for what they store: work can be handed
     /// from group to group, if no group waits for one that starts later.
     pub forward_progress: bool,
@@ -113,6 +116,11 @@ pub trait Recording: Send + Debug {
     /// with nothing to do. The times are by the device's clock; the host waits only at the end. Slower than a
     /// replay.
     fn timed(&mut self) -> DeviceResult<Vec<Duration>>;
+    /// Has the driver do now what it would do at the first replay, such as finish compiling, as far as that
+    /// is possible without effects on the Segment's memory.
+    fn finish_compiling(&mut self) -> DeviceResult<()> {
+        Ok(())
+    }
 }
 
 /// A device. See the [module](self).

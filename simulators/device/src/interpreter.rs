@@ -53,6 +53,7 @@ impl Open for Interpreter {
                 lanes: 1,
                 interprets: true,
                 every_op: true,
+                kernel_insts: 4096,
                 forward_progress: false,
             },
         }))

@@ -135,6 +135,7 @@ impl HostDevice {
             lanes: threads as u64,
             interprets: true,
             every_op: true,
+            kernel_insts: 4096,
             forward_progress: false,
         };
         HostDevice { properties, pool, share_from: bind::SHARE_FROM }

@@ -1,10 +1,10 @@
 //! Binding: commands as steps with buffers, kernels with their arguments set.
 
-use crate::cl::{self, Handle, Kernel};
+use crate::cl::{self, Handle, Kernel, Program};
 use crate::context::{Context, Side};
 use crate::memory::Span;
 use crate::program::{How, OpenClModule};
-use crate::recording::{Place, Raw, Step};
+use crate::recording::{Argument, Place, Raw, Step};
 use ocl::ffi::{self, cl_mem};
 use std::ffi::c_void;
 use std::mem::size_of;
@@ -12,14 +12,20 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::{Command, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Region};
 use workalike_kernels::Scalar;
+use workalike_kernels::library::{Cumulate, Scatter, Sorting};
+use workalike_kernels::nest::{Inst, Nest};
 use workalike_kernels::print::library::LaunchArg;
 use workalike_kernels::print::{Entry, Source, Target};
 
-/// Groups of a launch, and work items of a group.
+/// How a kernel is launched.
 #[derive(Clone, Copy)]
 struct Geometry {
+    /// Groups of the launch.
     grid: [u64; 3],
+    /// Work items of a group.
     group: [u32; 3],
+    /// Whether it has no code of users, and so ends whatever memory holds.
+    own: bool,
 }
 
 /// An argument with its memory.
@@ -38,13 +44,15 @@ impl Bound {
     }
 }
 
-/// Binds commands, and collects the memory that must outlive them.
+/// Binds commands, and collects the memory and the programs that must outlive them.
 pub(crate) struct Binder<'a> {
     pub(crate) context: &'a Arc<Context>,
     pub(crate) module: Option<&'a Arc<dyn Module>>,
     pub(crate) side: Side,
     pub(crate) target: &'a Target,
     pub(crate) memory: Vec<Arc<dyn Memory>>,
+    /// The programs of library ops, which stay in the list of builds while a recording has them.
+    pub(crate) programs: Vec<Arc<Handle<Program>>>,
 }
 
 impl Binder<'_> {
@@ -78,7 +86,8 @@ impl Binder<'_> {
         let Some(entry) = module.entry(nest) else {
             return Err(self.refuse("record", format!("the module has no kernel {nest}")));
         };
-        let geometry = Geometry { grid: [entry.groups, 1, 1], group: [entry.group, 1, 1] };
+        let own = module.nests.get(nest).is_some_and(|nest| !calls_functions(nest));
+        let geometry = Geometry { grid: [entry.groups, 1, 1], group: [entry.group, 1, 1], own };
         let memory = args.iter().cloned().map(Bound::Memory);
         let args: Vec<Bound> = memory.chain(entry.sizes.iter().copied().map(Bound::Scalar)).collect();
         self.launch_kernel(module, &entry.name, geometry, &args)
@@ -94,11 +103,15 @@ impl Binder<'_> {
         let entries = names.map(|name| Entry { name, groups: 1, group: 1, sizes: vec![] }).collect();
         let how = How { side: self.side, numerics: Numerics::default() };
         let module = OpenClModule::build(self.context, how, Source { text: routine.text, entries })?;
+        self.programs.extend(module.program.clone());
+        let own = op.downcast::<Cumulate>().is_some()
+            || op.downcast::<Sorting>().is_some()
+            || op.downcast::<Scatter>().is_some();
         let mut steps = Vec::new();
         for launch in &routine.launches {
             let bound = launch.args.iter().map(|arg| self.bind(op, args, arg));
             let bound = bound.collect::<DeviceResult<Vec<_>>>()?;
-            let geometry = Geometry { grid: launch.grid, group: launch.group };
+            let geometry = Geometry { grid: launch.grid, group: launch.group, own };
             steps.extend(self.launch_kernel(&module, &launch.name, geometry, &bound)?);
         }
         Ok(steps)
@@ -143,6 +156,7 @@ impl Binder<'_> {
         }
         let (items, group) = self.sizes(&kernel, &name, geometry)?;
         let (mut bytes, mut local, mut at) = (0u64, 0u64, 0);
+        let mut arguments = Vec::new();
         for arg in args {
             match arg {
                 Bound::Memory(region) => {
@@ -152,6 +166,7 @@ impl Binder<'_> {
                     self.set(&kernel, (&name, at), (size_of::<cl_mem>(), pointer), region.bytes)?;
                     let start = (&raw const offset).cast();
                     self.set(&kernel, (&name, at + 1), (size_of::<u64>(), start), region.bytes)?;
+                    arguments.push(Argument { at, buffer: Raw(buffer), offset, bytes: region.bytes });
                 }
                 Bound::Scalar(scalar) => {
                     let bits = scalar.to_le_bytes();
@@ -171,7 +186,8 @@ impl Binder<'_> {
             }
             at += arg.arguments() as u32;
         }
-        Ok(Some(Step::Launch { kernel, name, items, group, bytes }))
+        let own = geometry.own.then_some(arguments);
+        Ok(Some(Step::Launch { kernel, name, items, group, bytes, own }))
     }
 
     /// The work items of a launch and of its groups.
@@ -179,7 +195,7 @@ impl Binder<'_> {
         &self,
         kernel: &Handle<Kernel>,
         name: &str,
-        Geometry { grid, group }: Geometry,
+        Geometry { grid, group, .. }: Geometry,
     ) -> DeviceResult<([usize; 3], [usize; 3])> {
         let largest = self.largest_group(kernel)?;
         let work_items = group.iter().fold(1u64, |all, extent| all.saturating_mul(u64::from(*extent)));
@@ -260,4 +276,10 @@ impl Binder<'_> {
     fn refuse(&self, call: &str, message: impl ToString) -> DeviceError {
         DeviceError::driver(&self.context.id, call, message)
     }
+}
+
+/// Whether a Nest calls functions of users.
+fn calls_functions(nest: &Nest) -> bool {
+    let mut insts = nest.phases.iter().flat_map(|phase| &phase.block.insts);
+    insts.any(|inst| matches!(inst, Inst::Call { .. }))
 }

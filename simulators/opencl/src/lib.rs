@@ -32,6 +32,7 @@
 //! | `binary` | built programs, cached on disk for later processes |
 //! | `queues` | the queues of a device as one ordered stream |
 //! | `recording` | a Segment as prepared kernels and copies, enqueued in order by each replay |
+//! | `rehearsal` | launches on other memory, after which PoCL has compiled a kernel |
 //! | `timing` | the same on a queue with profiling enabled |
 //!
 //! This crate calls OpenCL through the bindings of the `ocl` crate ([`ocl::ffi`]). It does not use the upper
@@ -54,6 +55,7 @@ mod pocl;
 mod program;
 mod queues;
 mod recording;
+mod rehearsal;
 #[cfg(test)]
 mod schedules;
 #[cfg(test)]

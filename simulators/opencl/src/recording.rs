@@ -1,15 +1,17 @@
 //! A recorded Segment: kernels with arguments set, copies and clears, enqueued in order at each replay.
 //!
 //! OpenCL's own command buffers are not used: drivers that have them differ in their binary interface, and
-//! PoCL's enqueue the same commands again. Kernels are not launched before the first replay, because a launch
-//! has effects; with drivers that finish compiling at the first launch, as PoCL does, the first replay is
-//! slower.
+//! PoCL's enqueue the same commands again. Kernels are not launched on the recording's memory before the first
+//! replay, because a launch has effects; with drivers that finish compiling at the first launch, as PoCL does,
+//! the first replay is slower, unless [`crate::rehearsal`] came before.
 
 use crate::bind::Binder;
-use crate::cl::{self, Handle, Kernel};
+use crate::cl::{self, Handle, Kernel, Program};
 use crate::context::{Context, Side};
+use crate::pocl;
 use crate::program::OpenClModule;
 use crate::queues::Queues;
+use crate::rehearsal;
 use crate::timing::Timer;
 use ocl::ffi::{self, cl_event, cl_int, cl_mem};
 use std::ffi::c_void;
@@ -23,9 +25,35 @@ use workalike_kernels::print::Target;
 /// One step, ready to be enqueued.
 #[derive(Debug)]
 pub(crate) enum Step {
-    Launch { kernel: Handle<Kernel>, name: String, items: [usize; 3], group: [usize; 3], bytes: u64 },
-    Copy { source: Place, target: Place, bytes: usize },
-    Clear { target: Place, bytes: usize, pattern: usize },
+    Launch {
+        kernel: Handle<Kernel>,
+        name: String,
+        items: [usize; 3],
+        group: [usize; 3],
+        /// Of device memory that it refers to.
+        bytes: u64,
+        /// The arguments that are memory; `None` for kernels with code of users.
+        own: Option<Vec<Argument>>,
+    },
+    Copy {
+        source: Place,
+        target: Place,
+        bytes: usize,
+    },
+    Clear {
+        target: Place,
+        bytes: usize,
+        pattern: usize,
+    },
+}
+
+/// An argument of a kernel that is memory: the buffer is argument `at`, the offset the one after it.
+#[derive(Debug)]
+pub(crate) struct Argument {
+    pub(crate) at: u32,
+    pub(crate) buffer: Raw,
+    pub(crate) offset: u64,
+    pub(crate) bytes: u64,
 }
 
 /// A place in a buffer that the recording keeps alive.
@@ -53,9 +81,12 @@ pub(crate) struct OpenClRecording {
     /// The steps, each with the position of its command.
     steps: Vec<(usize, Step)>,
     commands: usize,
+    /// Whether the driver has compiled everything.
+    finished: bool,
     /// Made at the first use.
     timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
+    _programs: Vec<Arc<Handle<Program>>>,
     _module: Option<Arc<dyn Module>>,
     side: Side,
     queues: Arc<Queues>,
@@ -79,7 +110,7 @@ impl OpenClRecording {
             Some(_) => queues.side_for_bytes(commands.iter().flat_map(Command::regions).map(bytes).sum()),
             None => queues.last_side(),
         };
-        let mut binder = Binder { context, module, side, target, memory: Vec::new() };
+        let mut binder = Binder { context, module, side, target, memory: Vec::new(), programs: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for (position, command) in commands.iter().enumerate() {
             if let Command::Library { op, .. } = command {
@@ -92,8 +123,10 @@ impl OpenClRecording {
         Ok(OpenClRecording {
             steps,
             commands: commands.len(),
+            finished: false,
             timer: None,
             _memory: binder.memory,
+            _programs: binder.programs,
             _module: module.cloned(),
             side,
             queues: queues.clone(),
@@ -109,6 +142,7 @@ fn bytes(region: &Region) -> f64 {
 
 impl Recording for OpenClRecording {
     fn replay(&mut self) -> DeviceResult<()> {
+        self.finished = true;
         self.queues.on(self.side, |queue| {
             for (_, step) in &self.steps {
                 step.enqueue(queue, &self.context.id, ptr::null_mut())?;
@@ -132,15 +166,26 @@ impl Recording for OpenClRecording {
         self.steps.iter().zip(measured).for_each(|((position, _), time)| took[*position] += time);
         Ok(took)
     }
+
+    fn finish_compiling(&mut self) -> DeviceResult<()> {
+        if self.finished || self.context.info.platform_name != pocl::NAME {
+            return Ok(());
+        }
+        self.finished = true;
+        self.queues.on(self.side, |queue| {
+            let mut launches = self.steps.iter().map(|(_, step)| step);
+            launches.try_for_each(|step| rehearsal::rehearse(&self.context, queue, step))
+        })
+    }
 }
 
 impl Step {
     /// Enqueues the step. If `event` is not null, the event of the command is written there; the caller must
     /// release it.
-    fn enqueue(&self, queue: *mut c_void, device: &str, event: *mut cl_event) -> DeviceResult<()> {
+    pub(crate) fn enqueue(&self, queue: *mut c_void, device: &str, event: *mut cl_event) -> DeviceResult<()> {
         let none = ptr::null();
         match self {
-            Step::Launch { kernel, name, items, group, bytes } => {
+            Step::Launch { kernel, name, items, group, bytes, .. } => {
                 // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; both
                 // sizes have three dimensions.
                 let status = unsafe {

@@ -1,6 +1,7 @@
 //! Modules, recordings and timing on hand-written source, which does not depend on the printer.
 
 mod corpus;
+mod routines;
 
 use crate::device::OpenClDevice;
 use crate::platform;

@@ -83,6 +83,21 @@ impl Function {
     /// Calls the Function op by op through each op's `perform`. This is slow; it is the reference that
     /// defines the Function.
     ///
+    /// The ops are those that rewriting left. Rewrites keep a Function's values but at edges: `x / x` is 1 and
+    /// `x - x` is 0 at 0, infinity and NaN too, and `a * b + a * c` becomes `a * (b + c)`. For the expressions as
+    /// they were written, compile with [`Rewrites::none`](crate::rewrite::Rewrites::none):
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// use workalike::rewrite::Rewrites;
+    /// let x = scalar::<f64>("x");
+    /// let build = || function([&x]).output(&x / &x);
+    /// let (rewritten, written) = (build().compile()?, build().rewrites(Rewrites::none()).compile()?);
+    /// assert_eq!(rewritten.call_reference(args![0.0])?[0].item::<f64>()?, 1.0);
+    /// assert!(written.call_reference(args![0.0])?[0].item::<f64>()?.is_nan());
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of
     /// this Function.

@@ -1,4 +1,5 @@
-//! Binary search: a library op if the device has it; else log2(length) steps, each a load and a choice.
+//! Binary search: a library op if the device has it; else log2(length) steps and at most three more, each a
+//! load and a choice.
 
 use crate::dtype::DType;
 use crate::graph::Node;
@@ -26,7 +27,7 @@ pub(crate) fn lower(op: &SearchSorted, to: &mut Lowering<'_>, node: &Node, input
     if sorted.shape[0] > 0 {
         let number = point.load(&inputs[1], &here);
         let search = Bisection::new(&mut point, &sorted, dtype, op.right, number);
-        place = search.place(&mut point, place);
+        place = search.place(&mut point);
     }
     point.store(target, &shape, &here, place, None);
     point.finish();
@@ -77,29 +78,38 @@ impl<'a> Bisection<'a> {
         if self.right { point.apply(scalar::NOT, &[before]) } else { before }
     }
 
-    /// The position at which the number belongs; `start` is 0.
-    fn place(&self, point: &mut PhaseBuilder, start: Value) -> Value {
-        let mut place = start;
-        // The result is one of the `left + 1` positions from `place` on.
-        let mut left = self.sorted.shape[0] as i64;
-        while left > 1 {
-            let half = left / 2;
-            let step = point.number(DType::I64, half.into());
+    /// The position at which the number belongs, of int64. Steps are halved from a power of two on, so that
+    /// the length is one constant, and equal to no other: equal constants become one, and lengths for which
+    /// different constants are equal would have a text of their own.
+    fn place(&self, point: &mut PhaseBuilder) -> Value {
+        let extent = self.sorted.shape[0];
+        let steps = steps(extent);
+        // Processors have no instruction for the minimum of 64-bit integers. Places stay below 2^(steps + 1).
+        let dtype = if steps <= 28 { DType::I32 } else { DType::I64 };
+        let (zero, one) = (point.number(dtype, 0), point.number(dtype, 1));
+        let negative = point.number(dtype, -i128::from(extent));
+        let len = point.apply(scalar::SUB, &[zero, negative]);
+        let last = point.apply(scalar::SUB, &[len, one]);
+        let mut place = zero;
+        for step in (0..steps).rev().map(|bit| 1 << bit) {
+            let [step, back] = [step, step - 1].map(|n| point.number(dtype, n));
             let next = point.apply(scalar::ADD, &[place, step]);
-            let at = if half == 1 {
-                place
-            } else {
-                let back = point.number(DType::I64, (half - 1).into());
-                point.apply(scalar::ADD, &[place, back])
-            };
+            // Beyond the end stands the last element: if it is below, the place is the end.
+            let at = point.apply(scalar::ADD, &[place, back]);
+            let at = point.apply(scalar::MINIMUM, &[at, last]);
+            let at = point.convert(at, DType::I64);
             let taken = self.is_below(point, at);
             place = point.apply(scalar::WHERE, &[taken, next, place]);
-            left -= half;
         }
-        let taken = self.is_below(point, place);
-        let taken = point.convert(taken, DType::I64);
-        point.apply(scalar::ADD, &[place, taken])
+        let place = point.apply(scalar::MINIMUM, &[place, len]);
+        point.convert(place, DType::I64)
     }
+}
+
+/// The number of steps of a search among `extent` elements, a multiple of four: lengths within a factor of 16
+/// have one text.
+fn steps(extent: u64) -> u32 {
+    (u64::BITS - extent.leading_zeros()).next_multiple_of(4)
 }
 
 impl Lowering<'_> {

@@ -11,7 +11,7 @@ use super::state::State;
 use super::status::Status;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
-use crate::graph::shapes::{Demand, Given, Shapes, infer};
+use crate::graph::shapes::{Demand, Given, Shapes, decided_extents, infer};
 use crate::lower::index_check::{self, Bounds, Trusted};
 use crate::lower::lower;
 use crate::lower::program::{Program, Role};
@@ -164,6 +164,7 @@ impl Definition {
         context: &Context,
         shapes: &Shapes,
         trusted: &Trusted,
+        signature: &[usize],
     ) -> Result<(Program, Layout)> {
         let device = context.device.as_ref();
         let abilities = context.abilities();
@@ -177,7 +178,8 @@ impl Definition {
         }
         // A guarded node is computed by itself.
         if context.options.fuse && !context.options.nan_guard {
-            program = fuse(program, device.properties(), &abilities);
+            let varying = self.varying_extents(context, shapes, signature);
+            program = fuse(program, device.properties(), &abilities, &varying);
         }
         let state_bytes: Vec<u64> = self.states.iter().map(|&s| context.states[s].bytes()).collect();
         commit::order(&mut program);
@@ -198,6 +200,12 @@ impl Definition {
             _ => false,
         };
         let trusted = Trusted::new(self.index_sources.iter().filter(|role| known(role)).cloned().collect());
-        self.draft(context, &self.infer(context, fed)?, &trusted)
+        let shapes = self.infer(context, fed)?;
+        let decided = match self.demand.is_static() {
+            true => vec![],
+            false => decided_extents(&self.graph, &self.demand, &shapes),
+        };
+        let signature: Vec<usize> = self.extents(&context.states, fed, &decided).copied().collect();
+        self.draft(context, &shapes, &trusted, &signature)
     }
 }

@@ -118,10 +118,11 @@ impl Engine {
         shapes: Shapes,
     ) -> Result<Planned> {
         let definition = self.methods[method].definition.clone();
-        let (program, layout) = definition.draft(&self.context, &shapes, &trusted)?;
+        definition.first_sizes.get_or_init(|| signature.clone());
+        let (program, layout) = definition.draft(&self.context, &shapes, &trusted, &signature)?;
         let refused = |e: VerifyError| DeviceError::driver(&self.device().properties().id, "compile", e);
         let (nests, kernels) = distinct_nests(&program).map_err(refused)?;
-        let any_size = definition.expects_other_sizes(self.context.options.sizes, &signature);
+        let any_size = definition.expects_other_sizes(self.context.options, &signature);
         let (module, specialised) = self.context.compile(nests, any_size)?;
         let mut constants = Vec::with_capacity(program.constants.len());
         for value in &program.constants {
@@ -180,6 +181,24 @@ impl Engine {
     pub(crate) fn compiled(&self, method: usize) -> Result<&Compiled> {
         let current = self.methods[method].plans.current().map(|planned| &planned.compiled);
         current.ok_or_else(|| Error::Internal("a method that was not planned".into()))
+    }
+
+    /// Does all that calls of methods with these inputs would do before they run: plans and compiles them, with
+    /// the kernels that they would have later, and records them. All are planned first, so that the arena has
+    /// its final address when they are recorded.
+    pub(crate) fn warm_up<'f>(
+        &mut self,
+        calls: impl Iterator<Item = (usize, &'f [Fed])> + Clone,
+    ) -> Result<()> {
+        for (method, fed) in calls.clone() {
+            let (planned, context) = self.ready(method, fed)?;
+            context.specialise_now(planned);
+        }
+        for (method, fed) in calls {
+            let (planned, context) = self.ready(method, fed)?;
+            planned.record(context)?.finish_compiling()?;
+        }
+        Ok(())
     }
 
     /// The Programs of a method; the most recently used one is last.

@@ -320,6 +320,14 @@ impl Bound<'_> {
         Ok(took)
     }
 
+    /// Has the driver finish the compilation of the Program's kernels.
+    pub(super) fn finish_compiling(&mut self) -> Result<()> {
+        self.recorded.runs.iter_mut().try_for_each(|run| match run {
+            Run::Segment(segment) => segment.finish_compiling(),
+            Run::Step(_) | Run::Host(_) => Ok(()),
+        })
+    }
+
     /// The results of the last run.
     pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
         Ran { compiled: self.compiled, regions: &self.recorded.regions, context }

@@ -116,8 +116,8 @@ impl Engine {
     /// # Errors
     /// If the device fails.
     pub(crate) fn discard_errors(&self) -> Result<()> {
-        let mut methods = self.methods.iter().map(|method| &method.definition);
-        methods.try_for_each(|definition| definition.take_trouble(&self.context).map(drop))
+        let mut methods = self.methods.iter();
+        methods.try_for_each(|method| method.definition.take_trouble(&self.context).map(drop))
     }
 
     /// A ticket to wait for the call of a method that was enqueued last.

@@ -43,6 +43,11 @@ impl Segment {
         Ok(self.recording.replay()?)
     }
 
+    /// Has the driver finish the compilation of its kernels.
+    pub(super) fn finish_compiling(&mut self) -> Result<()> {
+        Ok(self.recording.finish_compiling()?)
+    }
+
     /// Runs it once, and returns the duration of each command.
     pub(super) fn timed(&mut self) -> Result<Vec<Duration>> {
         Ok(self.recording.timed()?)

@@ -9,10 +9,12 @@ use super::context::Context;
 use super::method::Definition;
 use super::planned::Planned;
 use crate::error::Result;
+use crate::graph::VarId;
+use crate::graph::shapes::Shapes;
 use crate::kernels::print::ForSizes;
 use crate::kernels::verify::Verified;
-use crate::rehost::Sizes;
 use crate::rehost::device::{Device, Module, Numerics};
+use crate::rehost::{Options, Sizes};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -96,9 +98,11 @@ impl Context {
 
     /// Compiles the Nests of a Program, for any size if that is asked and the device has such kernels.
     pub(super) fn compile(&self, nests: Vec<Verified>, any_size: bool) -> Result<(Arc<dyn Module>, Kernels)> {
-        let wanted = any_size && self.options.any_size && !nests.is_empty();
         let (device, numerics) = (&self.device, self.numerics());
-        if wanted && let Ok(Some(module)) = device.compile_for(ForSizes::Any, &nests, numerics) {
+        if any_size
+            && !nests.is_empty()
+            && let Ok(Some(module)) = device.compile_for(ForSizes::Any, &nests, numerics)
+        {
             return Ok((module, Kernels::AnySize(nests)));
         }
         Ok((device.compile(&nests, numerics)?, Kernels::Final))
@@ -109,9 +113,7 @@ impl Context {
         planned.kernels = match std::mem::replace(&mut planned.kernels, Kernels::Final) {
             Kernels::Final => Kernels::Final,
             Kernels::AnySize(nests) => {
-                let exact = self.options.deterministic;
-                let how = (if exact { ForSizes::OneOfAny } else { ForSizes::One }, self.numerics());
-                let outcome = self.specialist.compile(&self.device, how, nests);
+                let outcome = self.specialist.compile(&self.device, self.for_returned_size(), nests);
                 outcome.map_or(Kernels::Final, Kernels::Underway)
             }
             Kernels::Underway(outcome) => match outcome.get() {
@@ -127,15 +129,60 @@ impl Context {
     }
 }
 
+impl Context {
+    /// Gives a Program the kernels that its next calls would have, waiting for the compiler.
+    pub(super) fn specialise_now(&self, planned: &mut Planned) {
+        let module = match std::mem::replace(&mut planned.kernels, Kernels::Final) {
+            Kernels::Final => None,
+            Kernels::AnySize(nests) => {
+                let (sizes, numerics) = self.for_returned_size();
+                self.device.compile_for(sizes, &nests, numerics).ok().flatten()
+            }
+            Kernels::Underway(outcome) => outcome.wait().clone(),
+        };
+        // A failure costs speed at most.
+        if let Some(module) = module {
+            planned.replace_module(module);
+        }
+    }
+
+    /// What the kernels are for that a size gets when it returns.
+    fn for_returned_size(&self) -> (ForSizes, Numerics) {
+        let exact = self.options.deterministic;
+        (if exact { ForSizes::OneOfAny } else { ForSizes::One }, self.numerics())
+    }
+}
+
 impl Definition {
     /// Whether a Program for these extents gets kernels for any size: others came before, or will come.
-    pub(super) fn expects_other_sizes(&self, sizes: Sizes, signature: &[usize]) -> bool {
-        let first = self.first_sizes.get_or_init(|| signature.to_vec());
-        match sizes {
+    pub(super) fn expects_other_sizes(&self, options: Options, signature: &[usize]) -> bool {
+        let others = match options.sizes {
             Sizes::Fixed => false,
-            Sizes::Several => first != signature,
+            Sizes::Several => self.first_sizes.get().is_some_and(|first| first != signature),
             Sizes::Dynamic => true,
+        };
+        others && options.any_size
+    }
+
+    /// The extents of inputs that may differ in the next call, if it gets the same kernels for any size. A
+    /// loop over such an extent keeps its form where it is short.
+    pub(super) fn varying_extents(
+        &self,
+        context: &Context,
+        shapes: &Shapes,
+        signature: &[usize],
+    ) -> Vec<u64> {
+        let compiles = !context.device.properties().interprets;
+        if !compiles || !self.expects_other_sizes(context.options, signature) {
+            return vec![];
         }
+        let graph = &self.graph;
+        let of_input = |id: &VarId| {
+            let known = graph.var(*id).ty.shape.iter();
+            let extents = shapes.shapes[*id as usize].iter();
+            known.zip(extents).filter(|(known, _)| known.is_none()).map(|(_, extent)| *extent as u64)
+        };
+        graph.inputs.iter().flat_map(of_input).collect()
     }
 }
 

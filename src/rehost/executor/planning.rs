@@ -2,7 +2,7 @@
 
 use super::staged::{Staged, StagedPart};
 use super::stages::{Stage, StageInput};
-use super::{Executor, Form, Method};
+use super::{Executor, Form, Method, Part};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::VarId;
@@ -43,6 +43,19 @@ impl Executor {
     pub(crate) fn prepare(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
         for (part, at, args) in self.planned(method, fed)? {
             self.parts[part].engine.prepare(at, &args)?;
+        }
+        Ok(())
+    }
+
+    /// Does all that calls with these inputs would do before they run: plans, compiles and records them.
+    ///
+    /// # Errors
+    /// As [`Executor::prepare`], or if a device has no memory for the calls.
+    pub(crate) fn warm_up(&mut self, method: usize, calls: &[Vec<Fed>]) -> Result<()> {
+        let planned = calls.iter().map(|fed| self.planned(method, fed)).collect::<Result<Vec<_>>>()?;
+        for (part, Part { engine, .. }) in self.parts.iter_mut().enumerate() {
+            let own = planned.iter().flatten().filter(|(on, ..)| *on == part);
+            engine.warm_up(own.map(|(_, at, args)| (*at, args.as_slice())))?;
         }
         Ok(())
     }

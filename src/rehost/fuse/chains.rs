@@ -5,7 +5,7 @@
 //! operands, and a value that a later map needs is one of them until that map has joined.
 
 use super::join::joined;
-use super::limits::{MAX_NARROW_INSTS, fits};
+use super::limits::{Limits, MAX_OPERANDS};
 use super::{is_private, nothing, size, touches_mutable};
 use crate::kernels::nest::Nest;
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -20,7 +20,7 @@ const GAP: usize = 64;
 const BUDGET: usize = 20_000_000;
 
 /// Joins the chain that starts at each step, or as much of it as fits.
-pub(super) fn run(program: &mut Program) {
+pub(super) fn run(program: &mut Program, limits: Limits) {
     let mut uses = Dependences::of(program);
     let mut budget = BUDGET;
     let mut start = 0;
@@ -31,7 +31,7 @@ pub(super) fn run(program: &mut Program) {
             continue;
         }
         let Some(Prefix { length, nest, buffers, .. }) =
-            longest_prefix(program, &uses, &members, &mut budget)
+            longest_prefix(program, &uses, &members, limits, &mut budget)
         else {
             // The others would hardly fit without the first.
             start = members[members.len() - 1];
@@ -95,6 +95,7 @@ fn longest_prefix(
     program: &Program,
     uses: &Dependences,
     members: &[usize],
+    limits: Limits,
     budget: &mut usize,
 ) -> Option<Prefix> {
     let bound = |at: usize| match &program.steps[at] {
@@ -112,10 +113,13 @@ fn longest_prefix(
         let Some(pair) = joined((&nest, &buffers), next, &private) else { break };
         (nest, buffers) = pair;
         *budget = budget.saturating_sub(size(&nest));
-        if size(&nest) > MAX_NARROW_INSTS || *budget == 0 {
+        let scratch = |id: BufferId| program.buffers[id].role == Role::Temp && !uses.roots[id];
+        let operands = nest.operands.iter().zip(&buffers);
+        let fixed = operands.filter(|(operand, id)| !operand.written || !scratch(**id)).count();
+        if limits.exclude_insts(size(&nest)) || fixed > MAX_OPERANDS || *budget == 0 {
             break;
         }
-        if !fits(&mut nest, parts) {
+        if !limits.fits(&mut nest, parts) {
             continue;
         }
         let operands = nest.operands.iter().zip(&buffers).filter(|(operand, _)| operand.written);

@@ -12,6 +12,12 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 
+#[cfg(test)]
+thread_local! {
+    /// Instructions that were appended to blocks in this thread: the work of fusion.
+    pub(super) static APPENDED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Appends to a block. An equal instruction that is already there is reused (also a load, where the order of
 /// loads does not matter).
 pub(super) struct Writer {
@@ -28,6 +34,8 @@ impl Writer {
 
     /// Continues a block.
     pub(super) fn on(block: Block, kind: PhaseKind) -> Writer {
+        #[cfg(test)]
+        APPENDED.set(APPENDED.get() + block.insts.len());
         let mut known = HashMap::with_capacity_and_hasher(block.insts.len(), Default::default());
         for (at, inst) in block.insts.iter().enumerate() {
             known.entry(hash(inst)).or_insert(at as Value);
@@ -36,6 +44,8 @@ impl Writer {
     }
 
     pub(super) fn push(&mut self, inst: Inst) -> Value {
+        #[cfg(test)]
+        APPENDED.set(APPENDED.get() + 1);
         let next = self.block.insts.len() as Value;
         match self.known.entry(hash(&inst)) {
             Entry::Vacant(free) => _ = free.insert(next),

@@ -10,6 +10,7 @@
 //! A host node is a barrier: no step moves past it. Steps of different devices stay apart.
 
 use super::join::join;
+use super::limits::Limits;
 use super::merge::is_worth_it;
 use super::{Cost, nothing, touches_mutable};
 use crate::kernels::nest::Nest;
@@ -201,7 +202,8 @@ fn as_one(earlier: &Step, later: &Step, properties: &Properties) -> Option<Step>
     else {
         return None;
     };
-    let (nest, buffers): (Nest, _) = join((a, a_buffers), (b, b_buffers), &|_| false)?;
+    let limits = Limits::of(properties);
+    let (nest, buffers): (Nest, _) = join((a, a_buffers), (b, b_buffers), &|_| false, limits)?;
     is_worth_it(&nest, properties).then_some(Step::Nest { nest, buffers })
 }
 

@@ -1,7 +1,7 @@
 //! Inlining: elementwise producers are computed in their readers.
 
 use super::edit::{self, Writer, adopt, tidy};
-use super::limits::{MAX_OPERANDS, fits, surely_fit, too_large};
+use super::limits::{Limits, MAX_OPERANDS};
 use super::{Cost, evaluation, evaluations, nothing, size, touches_mutable};
 use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::bounds_reports;
@@ -9,10 +9,10 @@ use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 
 /// Tries every step as a producer, in order, so that chains collapse.
-pub(super) fn run(program: &mut Program, cost: Cost) {
+pub(super) fn run(program: &mut Program, cost: Cost, limits: Limits) {
     let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
-        try_inline(program, &mut uses, position, cost);
+        try_inline(program, &mut uses, position, (cost, limits));
     }
 }
 
@@ -31,7 +31,12 @@ pub(super) fn producer<'n>(program: &Program, nest: &'n Nest, buffers: &[BufferI
     (main.next().is_none() && whole && store.when.is_none() && !store.add).then_some(store)
 }
 
-fn try_inline(program: &mut Program, uses: &mut Dependences, position: usize, cost: Cost) {
+fn try_inline(
+    program: &mut Program,
+    uses: &mut Dependences,
+    position: usize,
+    (cost, limits): (Cost, Limits),
+) {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return };
     let Some(store) = producer(program, nest, buffers) else { return };
     let buffer = buffers[store.operand];
@@ -45,13 +50,13 @@ fn try_inline(program: &mut Program, uses: &mut Dependences, position: usize, co
     }
     let fits = |reader: &usize| {
         let step = &program.steps[*reader];
-        step.nest().is_some_and(|consumer| !too_large(nest, consumer))
+        step.nest().is_some_and(|consumer| !limits.too_large(nest, consumer))
     };
     if !readers.iter().all(fits) || !is_worth_it(program, (nest, buffers), buffer, &readers, cost) {
         return;
     }
     if let &[reader] = readers.as_slice()
-        && is_sure_to_fit(program, (nest, buffers), reader, buffer)
+        && is_sure_to_fit(program, (nest, buffers), reader, buffer, limits)
     {
         let store = store.clone();
         let producer = uses.replace(program, position, nothing());
@@ -66,7 +71,7 @@ fn try_inline(program: &mut Program, uses: &mut Dependences, position: usize, co
         let Step::Nest { nest: consumer, buffers: consumer_buffers } = &program.steps[reader] else { return };
         let (mut consumer, mut consumer_buffers) = (consumer.clone(), consumer_buffers.clone());
         let producer = (&nest, buffers.as_slice(), &store);
-        if !substitute(program, (&mut consumer, &mut consumer_buffers), producer, buffer) {
+        if !substitute(program, (&mut consumer, &mut consumer_buffers), producer, buffer, limits) {
             return;
         }
         changed.push((reader, Step::Nest { nest: consumer, buffers: consumer_buffers }));
@@ -205,6 +210,7 @@ fn is_sure_to_fit(
     producer: (&Nest, &[BufferId]),
     reader: usize,
     buffer: BufferId,
+    limits: Limits,
 ) -> bool {
     let (source, source_buffers) = producer;
     let Step::Nest { nest, buffers } = &program.steps[reader] else { return false };
@@ -215,7 +221,7 @@ fn is_sure_to_fit(
     let (Some((operand, index)), None) = (loads.next(), loads.next()) else { return false };
     nest.operands[operand].shape == source.axes
         && index.iter().enumerate().all(|(axis, index)| *index == Index::axis(axis))
-        && surely_fit(nest, source)
+        && limits.surely_fit(nest, source)
         && buffers.len() + source_buffers.len() <= MAX_OPERANDS
 }
 
@@ -279,6 +285,7 @@ fn substitute(
     consumer: (&mut Nest, &mut Vec<BufferId>),
     producer: (&Nest, &[BufferId], &Store),
     buffer: BufferId,
+    limits: Limits,
 ) -> bool {
     let (nest, buffers) = consumer;
     let (source, source_buffers, store) = producer;
@@ -302,7 +309,7 @@ fn substitute(
     }
     tidy(nest, buffers);
     add_name(nest, &source.name);
-    fits(nest, parts)
+    limits.fits(nest, parts)
 }
 
 /// A producer that replaces loads of its buffer.

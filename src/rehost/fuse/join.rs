@@ -7,7 +7,7 @@
 //! elementary ops becomes one Nest, and the update of a simulation joins the reduction that reads it.
 
 use super::edit::{Writer, adopt, tidy};
-use super::limits::{fits, too_large};
+use super::limits::{Limits, MAX_OPERANDS};
 use super::size;
 use crate::kernels::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::program::BufferId;
@@ -76,12 +76,18 @@ pub(super) fn join(
     earlier: Bound,
     later: Bound,
     private: &dyn Fn(BufferId) -> bool,
+    limits: Limits,
 ) -> Option<(Nest, Vec<BufferId>)> {
-    if too_large(earlier.0, later.0) {
+    // Only private operands may disappear.
+    let mut remaining: Vec<BufferId> =
+        earlier.1.iter().chain(later.1).copied().filter(|&id| !private(id)).collect();
+    remaining.sort_unstable();
+    remaining.dedup();
+    if remaining.len() > MAX_OPERANDS || limits.too_large(earlier.0, later.0) {
         return None;
     }
     let (mut nest, buffers) = joined(earlier, later, private)?;
-    fits(&mut nest, size(earlier.0) + size(later.0)).then_some((nest, buffers))
+    limits.fits(&mut nest, size(earlier.0) + size(later.0)).then_some((nest, buffers))
 }
 
 /// The same, however large the result is.
@@ -119,10 +125,15 @@ pub(super) fn joined(
     nest.phases = joining.phases;
     drop_private_stores(&mut nest, &buffers, private);
     tidy(&mut nest, &mut buffers);
-    if !nest.name.contains(&second.name) && nest.name.len() < 48 {
-        nest.name = format!("{}_{}", nest.name, second.name);
-    }
+    add_name(&mut nest, &second.name);
     Some((nest, buffers))
+}
+
+/// Adds the name of a later Nest.
+pub(super) fn add_name(nest: &mut Nest, later: &str) {
+    if !nest.name.contains(later) && nest.name.len() < 48 {
+        nest.name = format!("{}_{later}", nest.name);
+    }
 }
 
 /// Drops stores to private buffers from which nothing is loaded.

@@ -1,6 +1,7 @@
 //! Selects the Nests to join: pairs that access a common buffer, where joining saves more than it costs.
 
 use super::join::join;
+use super::limits::Limits;
 use super::{Cost, is_private, nothing, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -104,7 +105,8 @@ fn find(
             return None;
         }
         let private = |id: BufferId| is_private(program, uses, id, |step| *step == earlier || *step == later);
-        let (nest, buffers) = join((first, first_buffers), (nest, buffers), &private)?;
+        let (nest, buffers) =
+            join((first, first_buffers), (nest, buffers), &private, Limits::of(properties))?;
         is_worth_it(&nest, properties).then_some((earlier, at, Step::Nest { nest, buffers }))
     })
 }

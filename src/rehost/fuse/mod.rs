@@ -7,6 +7,7 @@
 //! - [`unit_axes`]: axes of extent 1 are removed;
 //! - [`unroll`]: reductions over a few points become elementwise; a grid of a few points that share their
 //!   work becomes one point;
+//! - [`clusters`]: many maps over the same points are joined in one go, such as an unrolled recurrence;
 //! - [`inline`]: an elementwise producer is computed in its readers (maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
 //! - [`piecewise`]: an array that is assembled part by part is not stored: its readers take each element from
@@ -25,6 +26,7 @@
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod chains;
+mod clusters;
 mod constants;
 mod edit;
 mod epilogue_fusion;
@@ -50,6 +52,7 @@ use crate::kernels::verify::Verified;
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use edit::drop_unread_stores;
+use limits::Limits;
 
 /// The costs that fusion compares, in bytes of memory traffic.
 #[derive(Clone, Copy, Debug)]
@@ -76,25 +79,31 @@ impl Cost {
 }
 
 /// Fuses a Program, after the bodies of its steps. It queries only abilities of the device that do not
-/// change.
-pub(crate) fn fuse(mut program: Program, properties: &Properties, abilities: &Abilities<'_>) -> Program {
+/// change. `varying` are extents that differ in other Programs, which should have the same kernels.
+pub(crate) fn fuse(
+    mut program: Program,
+    properties: &Properties,
+    abilities: &Abilities<'_>,
+    varying: &[u64],
+) -> Program {
     for body in program.bodies_mut() {
-        *body = fuse(std::mem::take(body), properties, abilities);
+        *body = fuse(std::mem::take(body), properties, abilities, varying);
     }
-    let cost = Cost::of(properties);
+    let (cost, limits) = (Cost::of(properties), Limits::of(properties));
     constants::run(&mut program);
     store_forwarding::run(&mut program, cost);
     unit_axes::run(&mut program);
-    unroll::reductions(&mut program);
+    unroll::reductions(&mut program, varying);
+    clusters::run(&mut program, limits);
     merge::epilogues(&mut program, properties);
-    inline::run(&mut program, cost);
-    if piecewise::run(&mut program, cost) {
-        inline::run(&mut program, cost);
+    inline::run(&mut program, cost, limits);
+    if piecewise::run(&mut program, cost, limits) {
+        inline::run(&mut program, cost, limits);
     }
-    chains::run(&mut program);
+    chains::run(&mut program, limits);
     merge::maps(&mut program, properties);
     drop_unread_stores(&mut program);
-    unroll::grids(&mut program);
+    unroll::grids(&mut program, varying);
     merge::frames(&mut program, properties);
     // Merging leaves stores that are no longer read; dropping them may leave Nests without stores.
     drop_unread_stores(&mut program);

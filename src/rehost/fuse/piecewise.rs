@@ -16,7 +16,7 @@ mod assembly;
 mod load;
 
 use super::edit::{Writer, replace_loads, tidy};
-use super::limits::{MAX_NARROW_INSTS, fits};
+use super::limits::{Limits, MAX_NARROW_INSTS};
 use super::{Cost, evaluation, evaluations, nothing};
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -30,7 +30,7 @@ const MOST_INSTS: usize = 4 * MAX_NARROW_INSTS;
 
 /// Tries every array that is assembled, in the order in which they are complete. Returns whether it changed
 /// anything.
-pub(super) fn run(program: &mut Program, cost: Cost) -> bool {
+pub(super) fn run(program: &mut Program, cost: Cost, limits: Limits) -> bool {
     if !program.buffers.iter().any(|b| b.mutable && b.role == Role::Temp) {
         return false;
     }
@@ -40,8 +40,8 @@ pub(super) fn run(program: &mut Program, cost: Cost) -> bool {
     arrays.sort_by_key(|&b| uses.writers[b].last().copied());
     let mut changed = false;
     for buffer in arrays {
-        let steps = loads_by_parts(program, &uses, buffer, cost);
-        let steps = steps.or_else(|| stored_at_once(program, &uses, buffer, cost));
+        let steps = loads_by_parts(program, &uses, buffer, (cost, limits));
+        let steps = steps.or_else(|| stored_at_once(program, &uses, buffer, (cost, limits)));
         let Some(steps) = steps else { continue };
         program.buffers[buffer].mutable = false;
         for (at, step) in steps {
@@ -59,7 +59,7 @@ fn loads_by_parts(
     program: &Program,
     uses: &Dependences,
     buffer: BufferId,
-    cost: Cost,
+    (cost, limits): (Cost, Limits),
 ) -> Option<Vec<(usize, Step)>> {
     let writers = &uses.writers[buffer];
     let readers: Vec<usize> = uses.readers[buffer].difference(writers).copied().collect();
@@ -85,7 +85,7 @@ fn loads_by_parts(
     let mut steps: Vec<(usize, Step)> = writers.iter().map(|&at| (at, nothing())).collect();
     for &reader in &readers {
         let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
-        steps.push((reader, substituted(&assembly, nest.clone(), buffers.clone())?));
+        steps.push((reader, substituted(&assembly, nest.clone(), buffers.clone(), limits)?));
     }
     Some(steps)
 }
@@ -95,7 +95,7 @@ fn stored_at_once(
     program: &Program,
     uses: &Dependences,
     buffer: BufferId,
-    cost: Cost,
+    (cost, limits): (Cost, Limits),
 ) -> Option<Vec<(usize, Step)>> {
     let writers = &uses.writers[buffer];
     let last = *writers.last()?;
@@ -120,7 +120,7 @@ fn stored_at_once(
     let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
     let axes = assembly.shape.clone();
     let copy = Nest { name: assembly.name().into(), grid: axes.len(), axes, operands, phases };
-    let step = substituted(&assembly, copy, vec![buffer, buffer])?;
+    let step = substituted(&assembly, copy, vec![buffer, buffer], limits)?;
     let mut steps: Vec<(usize, Step)> = writers.iter().map(|&at| (at, nothing())).collect();
     steps.push((last, step));
     Some(steps)
@@ -156,7 +156,12 @@ fn points_of<'n>(nest: &'n Nest, phase: &Phase) -> &'n [u64] {
 }
 
 /// A reader with all loads of the array replaced.
-fn substituted(assembly: &Assembly<'_>, mut nest: Nest, mut buffers: Vec<BufferId>) -> Option<Step> {
+fn substituted(
+    assembly: &Assembly<'_>,
+    mut nest: Nest,
+    mut buffers: Vec<BufferId>,
+    limits: Limits,
+) -> Option<Step> {
     let operands = assembly.adopt(&mut nest, &mut buffers);
     for at in 0..nest.phases.len() {
         let phase = &nest.phases[at];
@@ -171,5 +176,5 @@ fn substituted(assembly: &Assembly<'_>, mut nest: Nest, mut buffers: Vec<BufferI
         })?;
     }
     tidy(&mut nest, &mut buffers);
-    fits(&mut nest, usize::MAX).then_some(Step::Nest { nest, buffers })
+    limits.fits(&mut nest, usize::MAX).then_some(Step::Nest { nest, buffers })
 }

@@ -26,23 +26,34 @@ fn order(phase: &mut Phase) {
 /// first.
 pub(super) fn order_of(phase: &Phase) -> Vec<usize> {
     let insts = &phase.block.insts;
-    let reports = (0..insts.len()).filter(|&at| insts[at].status().is_some()).map(|at| at as Value);
-    let mut waiting: Vec<Visit> = phase.results().chain(reports).map(Visit::Enter).collect();
+    let reports = (0..insts.len()).filter(|&at| insts[at].status().is_some());
+    let results = phase.results().map(|value| value as usize).chain(reports);
+    depth_first(insts.len(), results, |at, visit| insts[at].uses(|argument| visit(argument as usize)))
+}
+
+/// The nodes of a graph that are found from `results`, each behind its arguments. `arguments` visits those of
+/// a node.
+pub(super) fn depth_first(
+    count: usize,
+    results: impl Iterator<Item = usize>,
+    arguments: impl Fn(usize, &mut dyn FnMut(usize)),
+) -> Vec<usize> {
+    let mut waiting: Vec<Visit> = results.map(Visit::Enter).collect();
     // The first result is visited first.
     waiting.reverse();
-    let mut found = vec![false; insts.len()];
-    let mut order: Vec<usize> = Vec::with_capacity(insts.len());
+    let mut found = vec![false; count];
+    let mut order: Vec<usize> = Vec::with_capacity(count);
     while let Some(visit) = waiting.pop() {
         match visit {
-            Visit::Enter(value) if !found[value as usize] => {
-                waiting.push(Visit::Leave(value));
+            Visit::Enter(node) if !found[node] => {
+                waiting.push(Visit::Leave(node));
                 let first = waiting.len();
-                insts[value as usize].uses(|argument| waiting.push(Visit::Enter(argument)));
+                arguments(node, &mut |argument| waiting.push(Visit::Enter(argument)));
                 waiting[first..].reverse();
             }
-            Visit::Leave(value) if !found[value as usize] => {
-                found[value as usize] = true;
-                order.push(value as usize);
+            Visit::Leave(node) if !found[node] => {
+                found[node] = true;
+                order.push(node);
             }
             _ => {}
         }
@@ -52,8 +63,8 @@ pub(super) fn order_of(phase: &Phase) -> Vec<usize> {
 
 enum Visit {
     /// Its arguments come first.
-    Enter(Value),
-    Leave(Value),
+    Enter(usize),
+    Leave(usize),
 }
 
 fn rename_results(phase: &mut Phase, place: &[Value]) {

@@ -10,10 +10,12 @@ use crate::lower::program::{Program, Step};
 /// Maximum number of points of a loop that is unrolled.
 const FEW: u64 = 4;
 
-/// Unrolls the reductions over a few points.
-pub(super) fn reductions(program: &mut Program) {
+/// Unrolls the reductions over a few points, but not over as many as an extent that varies: each number of
+/// points would have a kernel of its own.
+pub(super) fn reductions(program: &mut Program, varying: &[u64]) {
     for step in &mut program.steps {
         if let Step::Nest { nest, buffers } = step
+            && !varies(nest.inner_points(), varying)
             && let Some(map) = without_inner(nest)
         {
             *nest = map;
@@ -22,16 +24,23 @@ pub(super) fn reductions(program: &mut Program) {
     }
 }
 
-/// Unrolls the grids of a few points that share their loads.
-pub(super) fn grids(program: &mut Program) {
+/// Unrolls the grids of a few points that share their loads, but not of as many as an extent that varies.
+pub(super) fn grids(program: &mut Program, varying: &[u64]) {
     for step in &mut program.steps {
         if let Step::Nest { nest, buffers } = step
+            && !varies(nest.grid_points(), varying)
             && let Some(single) = without_grid(nest)
         {
             *nest = single;
             tidy(nest, buffers);
         }
     }
+}
+
+/// Whether the number of points may come from extents that vary. A single point has another form anyway.
+fn varies(points: u64, varying: &[u64]) -> bool {
+    let of_two = |first: &u64| varying.iter().any(|second| first * second == points);
+    points > 1 && (varying.contains(&points) || varying.iter().filter(|first| **first <= points).any(of_two))
 }
 
 /// A Reduce phase that only folds, and the Point phase after it.

@@ -288,19 +288,6 @@ impl Simulator {
         self.executor.finish()
     }
 
-    /// Plans and compiles a call of the first method with these arguments, without running it.
-    ///
-    /// # Errors
-    /// If the arguments do not fit, or the device cannot compile it.
-    pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
-        self.prepare_at(0, args.into())
-    }
-
-    pub(super) fn prepare_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<()> {
-        let fed = self.planned_for(method, args)?;
-        self.executor.prepare(method, &fed)
-    }
-
     /// Arguments in input order, and the sequences among them. Results of calls that failed on the device are
     /// refused.
     pub(super) fn fed(

@@ -154,7 +154,15 @@ impl<'s> MethodHandle<'s> {
     /// # Errors
     /// As [`Simulator::prepare`].
     pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
-        self.simulator.prepare_at(self.at, args.into())
+        self.simulator.warm_up_at(self.at, [args])
+    }
+
+    /// See [`Simulator::warm_up`].
+    ///
+    /// # Errors
+    /// As [`Simulator::warm_up`].
+    pub fn warm_up<'a, A: Into<ArgsIn<'a>>>(&mut self, calls: impl IntoIterator<Item = A>) -> Result<()> {
+        self.simulator.warm_up_at(self.at, calls)
     }
 
     /// See [`Simulator::reserve_for`].

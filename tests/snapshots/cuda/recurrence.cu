@@ -15,7 +15,7 @@ typedef float f32;
 struct alignas(16) f32x4 { f32 e[4]; };
 
 extern "C" __global__ __launch_bounds__(256)
-void k0_multiply_add_sqr_multiply_sqr_sqr_sub(const f32* b0, f32* b1) {
+void k0_sqr_multiply_subtract_add_less_cast(const f32* b0, f32* b1) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
     if (p < 1048576u) {

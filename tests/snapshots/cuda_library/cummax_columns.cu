@@ -17,50 +17,52 @@ typedef f32 A;
 static __device__ __forceinline__ A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
 
 extern "C" __global__ __launch_bounds__(128)
-void totals0(const f32* b0, f32* b1)
+void totals0(const f32* b0, f32* b1, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
 {
 BEGIN
-const u64 number = (u64)blockIdx.x * 128u + (u64)threadIdx.x;
-if (number >= 1024u * 64u) return;
-const u64 column = number % 1024u, part = number / 1024u;
-const u64 first = column / 1024u * 4096u * 1024u + column % 1024u;
-const u64 to = (part + 1) * 64u < 4096u ? (part + 1) * 64u : 4096u;
+const u32 number = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+if (number >= columns * parts) return;
+const u32 column = number % columns, part = number / columns;
+const u32 first = column / inner * n * inner + column % inner;
+const u32 to = (part + 1) * length < n ? (part + 1) * length : n;
 A all = NONE, lost = 0;
-for (u64 step = part * 64u; step < to; step++) {
-const A x = (A)(b0[first + (u64)step * 1024u]);
+(void)lost;
+for (u32 step = part * length; step < to; step++) {
+const A x = (A)(b0[first + step * inner]);
 all = join(all, x);
 
 }
-b1[part * 1024u + column] = all;
+b1[part * columns + column] = all;
 }
 
 extern "C" __global__ __launch_bounds__(128)
-void carry1(f32* b0)
+void carry1(f32* b0, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
 {
 BEGIN
-const u64 column = (u64)blockIdx.x * 128u + (u64)threadIdx.x;
-if (column >= 1024u) return;
+const u32 number = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+if (number >= columns) return;
 A all = NONE;
-for (u32 part = 0; part < 64u; part++) {
-const A x = b0[part * (u64)1024u + column];
-b0[part * (u64)1024u + column] = all;
+for (u32 part = 0; part < parts; part++) {
+const A x = b0[part * columns + number];
+b0[part * columns + number] = all;
 all = join(all, x);
 }
 }
 
 extern "C" __global__ __launch_bounds__(128)
-void columns2(const f32* b0, f32* b1, const f32* b2)
+void columns2(const f32* b0, f32* b1, const f32* b2, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
 {
 BEGIN
-const u64 number = (u64)blockIdx.x * 128u + (u64)threadIdx.x;
-if (number >= 1024u * 64u) return;
-const u64 column = number % 1024u, part = number / 1024u;
-const u64 first = column / 1024u * 4096u * 1024u + column % 1024u;
-const u64 to = (part + 1) * 64u < 4096u ? (part + 1) * 64u : 4096u;
-A all = b2[part * 1024u + column], lost = 0;
-for (u64 step = part * 64u; step < to; step++) {
-const A x = (A)(b0[first + (u64)step * 1024u]);
+const u32 number = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+if (number >= columns * parts) return;
+const u32 column = number % columns, part = number / columns;
+const u32 first = column / inner * n * inner + column % inner;
+const u32 to = (part + 1) * length < n ? (part + 1) * length : n;
+A all = b2[part * columns + column], lost = 0;
+(void)lost;
+for (u32 step = part * length; step < to; step++) {
+const A x = (A)(b0[first + step * inner]);
 all = join(all, x);
-b1[first + (u64)step * 1024u] = all;
+b1[first + step * inner] = all;
 }
 }

@@ -17,18 +17,19 @@ typedef i32 A;
 static __device__ __forceinline__ A join(A a, A b) { return (A)((u64)(a) * (u64)(b)); }
 
 extern "C" __global__ __launch_bounds__(128)
-void columns0(const i32* b0, i32* b1)
+void columns0(const i32* b0, i32* b1, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
 {
 BEGIN
-const u64 number = (u64)blockIdx.x * 128u + (u64)threadIdx.x;
-if (number >= 524288u * 1u) return;
-const u64 column = number % 524288u, part = number / 524288u;
-const u64 first = column / 8u * 100u * 8u + column % 8u;
-const u64 to = (part + 1) * 100u < 100u ? (part + 1) * 100u : 100u;
+const u32 number = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
+if (number >= columns * parts) return;
+const u32 column = number % columns, part = number / columns;
+const u32 first = column / inner * n * inner + column % inner;
+const u32 to = (part + 1) * length < n ? (part + 1) * length : n;
 A all = NONE, lost = 0;
-for (u64 step = part * 100u; step < to; step++) {
-const A x = (A)(b0[first + (u64)step * 8u]);
+(void)lost;
+for (u32 step = part * length; step < to; step++) {
+const A x = (A)(b0[first + step * inner]);
 all = join(all, x);
-b1[first + (u64)step * 8u] = all;
+b1[first + step * inner] = all;
 }
 }

@@ -17,17 +17,17 @@ typedef f32 A;
 static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
 
 extern "C" __global__ __launch_bounds__(256)
-void totals0(const f32* b0, f32* b1)
+void totals0(const f32* b0, f32* b1, const u64 n, const u32 parts, const u64 along)
 {
 BEGIN
 enum { G = 256, ITEMS = 16 };
 __shared__ A sums[G];
-const u64 group = (u64)blockIdx.x;
-const u32 item = (u32)((u64)threadIdx.x);
-const u64 row = group / 4096u, from = group % 4096u * 4096u;
-const u64 to = from + 4096u < 16777216u ? from + 4096u : 16777216u;
+const u32 group = (u32)blockIdx.x;
+const u32 item = (u32)threadIdx.x;
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 A sum = NONE;
-for (u64 at = from + item; at < to; at += G) sum = join(sum, (A)(b0[row * 16777216u + at]));
+for (u64 at = from + item; at < to; at += G) sum = join(sum, (A)(b0[row * n + at]));
 sums[item] = sum;
 __syncthreads();
 for (u32 half_ = G / 2; half_ > 0; half_ /= 2) {
@@ -38,22 +38,22 @@ if (item == 0) b1[group] = sums[0];
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void carry1(const f32* b0, f32* b1)
+void carry1(const f32* b0, f32* b1, const u64 n, const u32 parts, const u64 along)
 {
 BEGIN
 enum { G = 256, ITEMS = 16 };
 __shared__ A sums[G];
-const u64 group = (u64)blockIdx.x;
-const u32 item = (u32)((u64)threadIdx.x);
-const u64 row = group / 1u, from = group % 1u * 4096u;
-const u64 to = from + 4096u < 4096u ? from + 4096u : 4096u;
+const u32 group = (u32)blockIdx.x;
+const u32 item = (u32)threadIdx.x;
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 __shared__ A tile[G * ITEMS + G];
 A carry = NONE, lost = 0;
 (void)lost;
 for (u64 first = from; first < to; first += G * ITEMS) {
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * 4096u + at]) : NONE;
+tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * n + at]) : NONE;
 }
 __syncthreads();
 A own[ITEMS];
@@ -75,29 +75,29 @@ for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = k == 0 ? before :
 __syncthreads();
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-if (at < to) { b1[row * 4096u + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
+if (at < to) { b1[row * n + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
 }
 __syncthreads();
 }
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void rows2(const f32* b0, f32* b1, const f32* b2)
+void rows2(const f32* b0, f32* b1, const f32* b2, const u64 n, const u32 parts, const u64 along)
 {
 BEGIN
 enum { G = 256, ITEMS = 16 };
 __shared__ A sums[G];
-const u64 group = (u64)blockIdx.x;
-const u32 item = (u32)((u64)threadIdx.x);
-const u64 row = group / 4096u, from = group % 4096u * 4096u;
-const u64 to = from + 4096u < 16777216u ? from + 4096u : 16777216u;
+const u32 group = (u32)blockIdx.x;
+const u32 item = (u32)threadIdx.x;
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 __shared__ A tile[G * ITEMS + G];
 A carry = b2[group], lost = 0;
 (void)lost;
 for (u64 first = from; first < to; first += G * ITEMS) {
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * 16777216u + at]) : NONE;
+tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * n + at]) : NONE;
 }
 __syncthreads();
 A own[ITEMS];
@@ -119,7 +119,7 @@ for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = join(before, own[
 __syncthreads();
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-if (at < to) { b1[row * 16777216u + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
+if (at < to) { b1[row * n + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
 }
 __syncthreads();
 }

@@ -18,22 +18,22 @@ typedef f64 A;
 static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
 
 extern "C" __global__ __launch_bounds__(256)
-void rows0(const f64* b0, f64* b1)
+void rows0(const f64* b0, f64* b1, const u64 n, const u32 parts, const u64 along)
 {
 BEGIN
 enum { G = 256, ITEMS = 16 };
 __shared__ A sums[G];
-const u64 group = (u64)blockIdx.x;
-const u32 item = (u32)((u64)threadIdx.x);
-const u64 row = group / 1u, from = group % 1u * 4096u;
-const u64 to = from + 4096u < 4096u ? from + 4096u : 4096u;
+const u32 group = (u32)blockIdx.x;
+const u32 item = (u32)threadIdx.x;
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 __shared__ A tile[G * ITEMS + G];
 A carry = NONE, lost = 0;
 (void)lost;
 for (u64 first = from; first < to; first += G * ITEMS) {
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * 4096u + at]) : NONE;
+tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * n + at]) : NONE;
 }
 __syncthreads();
 A own[ITEMS];
@@ -55,7 +55,7 @@ for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = join(before, own[
 __syncthreads();
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-if (at < to) { b1[row * 4096u + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
+if (at < to) { b1[row * n + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
 }
 __syncthreads();
 }

@@ -152,26 +152,27 @@ static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
 struct __align__(16) Some { f32 e[4]; };
 
 extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, u32* b1)
+void clear0(u32* b0, u32* b1, const u64 counts, const u64 lookback)
 {
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < 1024u) b0[at] = 0u;
-if (at < 17408u) b1[at] = 0u;
+if (at < counts) b0[at] = 0u;
+if (at < lookback) b1[at] = 0u;
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void count1(const u32* b0, u32* b1)
+void count1(const u32* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks)
 {
 BEGIN
 __shared__ u32 bins[2][DIGITS][4];
 const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / 66u;
+const u64 row = blockIdx.x / blocks;
+const u64 line = row * n, results = row * kept;
 for (u32 i = item; i < 2u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
 __syncthreads();
 #pragma unroll 8
-for (u32 at = blockIdx.x % 66u * GROUP + item; at < 100000u; at += 25344u) {
-const K x = b0[row / 1u * 100000u + (u64)(at) * 1u + row % 1u];
+for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
+const K x = b0[line + (at)];
 #pragma unroll
 for (u32 pass = 0; pass < 2u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
 }
@@ -184,35 +185,36 @@ if (sum > 0u) atomicAdd(&b1[row * 512 + i], sum);
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, u32* b5)
+void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ K memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b1[512u], 1u);
+const u32 item = threadIdx.x, shift = pass * 8u;
+if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 66u;
-const u64 row = number / 66u;
-const u32 start = tile * TILE, here = 100000u - start < TILE ? 100000u - start : TILE;
+const u32 number = numbered, tile = number % tiles;
+const u64 row = number / tiles;
+const u64 line = row * n, results = row * kept;
+const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
 if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
 u32 position[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 100000u ? b0[row / 1u * 100000u + (u64)(at) * 1u + row % 1u] : (K)0;
-position[i] = at < 100000u ? at : 0u;
+own[i] = at < n ? b0[line + (at)] : (K)0;
+position[i] = at < n ? at : 0u;
 }
 u32 digit[ITEMS], place[ITEMS], total;
 u32 to[ITEMS];
-digits_of(own, digit, item, here, 0u);
+digits_of(own, digit, item, here, shift);
 rank(digit, place, item, counts);
 const u32 begins = settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
 const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 2u + 0u) * DIGITS + item] : 0u, item, sums);
+const u32 base = sum_before(item < DIGITS ? b1[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
 if (item < DIGITS) bases[item] = base + before - begins;
 __syncthreads();
 K xs[ITEMS];
@@ -220,7 +222,7 @@ K xs[ITEMS];
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item;
 xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], 0u) : 0u] + j;
+to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
 }
 __syncthreads();
 move(position, digit, place, item, counts, (u32*)memory);
@@ -229,40 +231,41 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item, at = to[i];
 const K x = xs[i];
 const u32 p = ((u32*)memory)[j];
-if (j < here) { b4[row * 100000u + at] = x; b5[row * 100000u + at] = p; }
+if (j < here) { b4[row * n + at] = x; b5[row * n + at] = p; }
 }
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass3(const u32* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, i64* b6)
+void pass3(const u32* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, i64* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ K memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b2[513u], 1u);
+const u32 item = threadIdx.x, shift = pass * 8u;
+if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 66u;
-const u64 row = number / 66u;
-const u32 start = tile * TILE, here = 100000u - start < TILE ? 100000u - start : TILE;
+const u32 number = numbered, tile = number % tiles;
+const u64 row = number / tiles;
+const u64 line = row * n, results = row * kept;
+const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
 if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
 u32 position[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 100000u ? b0[row * 100000u + at] : (K)0;
-position[i] = at < 100000u ? b1[row * 100000u + at] : 0u;
+own[i] = at < n ? b0[row * n + at] : (K)0;
+position[i] = at < n ? b1[row * n + at] : 0u;
 }
 u32 digit[ITEMS], place[ITEMS], total;
 u32 to[ITEMS];
-digits_of(own, digit, item, here, 8u);
+digits_of(own, digit, item, here, shift);
 rank(digit, place, item, counts);
 const u32 begins = settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
 const u32 before = item < DIGITS ? look_back(&b3[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b2[(row * 2u + 1u) * DIGITS + item] : 0u, item, sums);
+const u32 base = sum_before(item < DIGITS ? b2[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
 if (item < DIGITS) bases[item] = base + before - begins;
 __syncthreads();
 K xs[ITEMS];
@@ -270,7 +273,7 @@ K xs[ITEMS];
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item;
 xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], 8u) : 0u] + j;
+to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
 }
 __syncthreads();
 move(position, digit, place, item, counts, (u32*)memory);
@@ -279,19 +282,19 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item, at = to[i];
 const K x = xs[i];
 const u32 p = ((u32*)memory)[j];
-if (j < here) { if (at < 100000u) { b5[row / 1u * 100000u + (u64)(at) * 1u + row % 1u] = x;b6[row / 1u * 100000u + (u64)(at) * 1u + row % 1u] = (i64)p; } }
+if (j < here) { if (at < kept) { b5[results + at] = x;b6[results + at] = (i64)p; } }
 }
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void chunks4(const u32* b0, const i64* b1, const f32* b2, f32* b3, f32* b4, f32* b5)
+void chunks4(const u32* b0, const i64* b1, const f32* b2, f32* b3, f32* b4, f32* b5, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
 BEGIN
-const u32 id = (u32)((u64)blockIdx.x * 256u + (u64)threadIdx.x);
-const u32 chunk = id / 64u, column = id % 64u * 4u;
-if (chunk >= 3125u) return;
+const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+const u32 chunk = id / (width / 4u), column = id % (width / 4u) * 4u;
+if (chunk >= rows) return;
 const u32 from = chunk * 32u;
-const u32 to = from + 32u < 100000u ? from + 32u : 100000u;
+const u32 to = from + 32u < points ? from + 32u : points;
 u32 key = b0[from];
 int begun = from > 0 && b0[from - 1] == key;
 A all[4], old[4];
@@ -310,7 +313,7 @@ places[j] = (u32)b1[at];
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
 {
-const Some some_ = *(const Some*)(b2 + (places[j] * 256u + column));
+const Some some_ = *(const Some*)(b2 + (places[j] * width + column));
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) xs[j][v] = (A)(some_.e[v]);
 }
@@ -319,7 +322,7 @@ for (u32 v = 0; v < 4u; v++) xs[j][v] = (A)(some_.e[v]);
 for (u32 j = 0; j < 8u; j++) {
 if (j == 0 || keys[j] != keys[j - 1]) {
 {
-const Some some_ = *(const Some*)(b3 + ((u32)(keys[j] < 49999u ? keys[j] : 49999u) * 256u + column));
+const Some some_ = *(const Some*)(b3 + ((u32)(keys[j] < last ? keys[j] : last) * width + column));
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) olds[j][v] = (A)(some_.e[v]);
 }
@@ -331,12 +334,12 @@ if (some + j >= to) break;
 if (keys[j] != key) {
 if (begun) {
 #pragma unroll
-for (u32 v = 0; v < 4u; v++) b4[chunk * 256u + column + v] = all[v];
+for (u32 v = 0; v < 4u; v++) b4[chunk * width + column + v] = all[v];
 } else {
 Some some_;
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
-*(Some*)(b3 + ((u32)(key < 49999u ? key : 49999u) * 256u + column)) = some_;
+*(Some*)(b3 + ((u32)(key < last ? key : last) * width + column)) = some_;
 }
 key = keys[j];
 begun = 0;
@@ -353,46 +356,46 @@ for (u32 v = 0; v < 4u; v++) all[v] = join(all[v], xs[j][v]);
 }
 if (begun) {
 #pragma unroll
-for (u32 v = 0; v < 4u; v++) b4[chunk * 256u + column + v] = all[v];
-} else if (to < 100000u && b0[to] == key) {
+for (u32 v = 0; v < 4u; v++) b4[chunk * width + column + v] = all[v];
+} else if (to < points && b0[to] == key) {
 #pragma unroll
-for (u32 v = 0; v < 4u; v++) b5[chunk * 256u + column + v] = all[v];
+for (u32 v = 0; v < 4u; v++) b5[chunk * width + column + v] = all[v];
 } else {
 Some some_;
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
-*(Some*)(b3 + ((u32)(key < 49999u ? key : 49999u) * 256u + column)) = some_;
+*(Some*)(b3 + ((u32)(key < last ? key : last) * width + column)) = some_;
 }
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void runs5(const u32* b0, f32* b1, const f32* b2, const f32* b3)
+void runs5(const u32* b0, f32* b1, const f32* b2, const f32* b3, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
 BEGIN
-const u32 id = (u32)((u64)blockIdx.x * 256u + (u64)threadIdx.x);
-const u32 chunk = id / 256u, column = id % 256u;
-if (chunk >= 3125u) return;
+const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+const u32 chunk = id / width, column = id % width;
+if (chunk >= rows) return;
 const u32 from = chunk * 32u, to = from + 32u;
-if (to >= 100000u) return;
+if (to >= points) return;
 const u32 key = b0[to - 1];
 if (b0[to] != key) return;
 if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
 u32 low = chunk + 1, high = low;
-for (u32 step = 1; high * 32u < 100000u && b0[high * 32u] == key; step *= 2) {
+for (u32 step = 1; high * 32u < points && b0[high * 32u] == key; step *= 2) {
 low = high;
 high += step;
 }
 while (high - low > 1) {
 const u32 middle = low + (high - low) / 2;
-if (middle * 32u < 100000u && b0[middle * 32u] == key) low = middle; else high = middle;
+if (middle * 32u < points && b0[middle * 32u] == key) low = middle; else high = middle;
 }
 A all = b3[id], lost = 0;
 #pragma unroll 8
 for (u32 next = chunk + 1; next < high; next++) {
-const A x = b2[next * 256u + column];
+const A x = b2[next * width + column];
 { const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }
 }
 (void)lost;
 all = lost < 0 || lost > 0 ? all + lost : all;
-b1[(u32)(key < 49999u ? key : 49999u) * 256u + column] = join((A)(b1[(u32)(key < 49999u ? key : 49999u) * 256u + column]), all);
+b1[(u32)(key < last ? key : last) * width + column] = join((A)(b1[(u32)(key < last ? key : last) * width + column]), all);
 }

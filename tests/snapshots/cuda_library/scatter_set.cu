@@ -13,7 +13,7 @@ typedef float f32;
 #define BEGIN
 #endif
 typedef u32 K;
-enum { GROUP = 512, ITEMS = 10 };
+enum { GROUP = 512, ITEMS = 12 };
 static __device__ __forceinline__ u32 key_of(K x) {
 K k = x;
 return k;
@@ -148,7 +148,7 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
 }
 
 extern "C" __global__ __launch_bounds__(512)
-void rows0(const u32* b0, u32* b1, i64* b2)
+void rows0(const u32* b0, u32* b1, i64* b2, const u32 n, const u32 kept)
 {
 BEGIN
 __shared__ Counts counts;
@@ -156,18 +156,19 @@ __shared__ u32 sums[8];
 __shared__ K memory[TILE];
 const u64 row = blockIdx.x;
 const u32 item = threadIdx.x;
+const u64 line = row * n, results = row * kept;
 K own[ITEMS];
 u32 position[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = first_of(item) + i * 32u;
-own[i] = at < 5000u ? b0[row / 1u * 5000u + (u64)(at) * 1u + row % 1u] : (K)0;
+own[i] = at < n ? b0[line + (at)] : (K)0;
 position[i] = at;
 }
 #pragma unroll 1
 for (u32 shift = 0; shift < 8u; shift += 8u) {
 u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, 5000u, shift);
+digits_of(own, digit, item, n, shift);
 rank(digit, place, item, counts);
 settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
@@ -180,18 +181,18 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = first_of(item) + i * 32u;
 const K x = own[i];
 const u32 p = position[i];
-if (at < 5000u) { if (at < 5000u) { b1[row / 1u * 5000u + (u64)(at) * 1u + row % 1u] = x;b2[row / 1u * 5000u + (u64)(at) * 1u + row % 1u] = (i64)p; } }
+if (at < n) { if (at < kept) { b1[results + at] = x;b2[results + at] = (i64)p; } }
 }
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void last1(const u32* b0, const i64* b1, const u64* b2, u64* b3)
+void last1(const u32* b0, const i64* b1, const u64* b2, u64* b3, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
 BEGIN
-const u32 id = (u32)((u64)blockIdx.x * 256u + (u64)threadIdx.x);
-const u32 at = id / 1u, column = id % 1u;
-if (at >= 5000u) return;
+const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+const u32 at = id / width, column = id % width;
+if (at >= rows) return;
 const u32 key = b0[at];
-if (at + 1 < 5000u && b0[at + 1] == key) return;
-b3[(u32)(key < 99u ? key : 99u) * 1u + column] = b2[(u32)b1[at] * 1u + column];
+if (at + 1 < points && b0[at + 1] == key) return;
+b3[(u32)(key < last ? key : last) * width + column] = b2[(u32)b1[at] * width + column];
 }

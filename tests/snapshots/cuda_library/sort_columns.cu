@@ -149,7 +149,7 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void rows0(const u16* b0, u16* b1, i64* b2)
+void rows0(const u16* b0, u16* b1, i64* b2, const u32 n, const u32 kept, const u32 inner)
 {
 BEGIN
 __shared__ Counts counts;
@@ -157,18 +157,20 @@ __shared__ u32 sums[8];
 __shared__ u32 memory[TILE];
 const u64 row = blockIdx.x;
 const u32 item = threadIdx.x;
+const u64 before = (u32)row / inner * (u64)inner, column = (u32)row % inner;
+const u64 line = before * n + column, results = before * kept + column;
 K own[ITEMS];
 u32 position[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = first_of(item) + i * 32u;
-own[i] = at < 3001u ? b0[row / 50u * 150050u + (u64)(at) * 50u + row % 50u] : (K)0;
+own[i] = at < n ? b0[line + (u64)(at) * inner] : (K)0;
 position[i] = at;
 }
 #pragma unroll 1
 for (u32 shift = 0; shift < 16u; shift += 8u) {
 u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, 3001u, shift);
+digits_of(own, digit, item, n, shift);
 rank(digit, place, item, counts);
 settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
@@ -181,6 +183,6 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = first_of(item) + i * 32u;
 const K x = own[i];
 const u32 p = position[i];
-if (at < 3001u) { if (at < 3001u) { b1[row / 50u * 150050u + (u64)(at) * 50u + row % 50u] = x;b2[row / 50u * 150050u + (u64)(at) * 50u + row % 50u] = (i64)p; } }
+if (at < n) { if (at < kept) { b1[results + (u64)at * inner] = x;b2[results + (u64)at * inner] = (i64)p; } }
 }
 }

@@ -150,26 +150,27 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, u32* b1)
+void clear0(u32* b0, u32* b1, const u64 counts, const u64 lookback)
 {
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < 2048u) b0[at] = 0u;
-if (at < 699392u) b1[at] = 0u;
+if (at < counts) b0[at] = 0u;
+if (at < lookback) b1[at] = 0u;
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void count1(const u32* b0, u32* b1)
+void count1(const u32* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks)
 {
 BEGIN
 __shared__ u32 bins[4][DIGITS][4];
 const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / 528u;
+const u64 row = blockIdx.x / blocks;
+const u64 line = row * n, results = row * kept;
 for (u32 i = item; i < 4u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
 __syncthreads();
 #pragma unroll 8
-for (u32 at = blockIdx.x % 528u * GROUP + item; at < 16777216u; at += 202752u) {
-const K x = b0[row / 1u * 16777216u + (u64)(at) * 1u + row % 1u];
+for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
+const K x = b0[line + (at)];
 #pragma unroll
 for (u32 pass = 0; pass < 4u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
 }
@@ -182,32 +183,33 @@ if (sum > 0u) atomicAdd(&b1[row * 1024 + i], sum);
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4)
+void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ K memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b1[1024u], 1u);
+const u32 item = threadIdx.x, shift = pass * 8u;
+if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 2731u;
-const u64 row = number / 2731u;
-const u32 start = tile * TILE, here = 16777216u - start < TILE ? 16777216u - start : TILE;
+const u32 number = numbered, tile = number % tiles;
+const u64 row = number / tiles;
+const u64 line = row * n, results = row * kept;
+const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
 if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 16777216u ? b0[row / 1u * 16777216u + (u64)(at) * 1u + row % 1u] : (K)0;
+own[i] = at < n ? b0[line + (at)] : (K)0;
 }
 u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, here, 0u);
+digits_of(own, digit, item, here, shift);
 rank(digit, place, item, counts);
 const u32 begins = settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
 const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 4u + 0u) * DIGITS + item] : 0u, item, sums);
+const u32 base = sum_before(item < DIGITS ? b1[(row * 4u + pass) * DIGITS + item] : 0u, item, sums);
 if (item < DIGITS) bases[item] = base + before - begins;
 __syncthreads();
 #pragma unroll
@@ -215,39 +217,40 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item;
 if (j < here) {
 const K x = ((K*)memory)[j];
-const u32 at = bases[digit_of(x, 0u)] + j;
-b4[row * 16777216u + at] = x;
+const u32 at = bases[digit_of(x, shift)] + j;
+b4[row * n + at] = x;
 }
 }
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass3(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4)
+void pass3(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ K memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b1[1025u], 1u);
+const u32 item = threadIdx.x, shift = pass * 8u;
+if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 2731u;
-const u64 row = number / 2731u;
-const u32 start = tile * TILE, here = 16777216u - start < TILE ? 16777216u - start : TILE;
+const u32 number = numbered, tile = number % tiles;
+const u64 row = number / tiles;
+const u64 line = row * n, results = row * kept;
+const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
 if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 16777216u ? b0[row * 16777216u + at] : (K)0;
+own[i] = at < n ? b0[row * n + at] : (K)0;
 }
 u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, here, 8u);
+digits_of(own, digit, item, here, shift);
 rank(digit, place, item, counts);
 const u32 begins = settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
 const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 4u + 1u) * DIGITS + item] : 0u, item, sums);
+const u32 base = sum_before(item < DIGITS ? b1[(row * 4u + pass) * DIGITS + item] : 0u, item, sums);
 if (item < DIGITS) bases[item] = base + before - begins;
 __syncthreads();
 #pragma unroll
@@ -255,39 +258,40 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item;
 if (j < here) {
 const K x = ((K*)memory)[j];
-const u32 at = bases[digit_of(x, 8u)] + j;
-b4[row * 16777216u + at] = x;
+const u32 at = bases[digit_of(x, shift)] + j;
+b4[row * n + at] = x;
 }
 }
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass4(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4)
+void pass4(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ K memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b1[1026u], 1u);
+const u32 item = threadIdx.x, shift = pass * 8u;
+if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 2731u;
-const u64 row = number / 2731u;
-const u32 start = tile * TILE, here = 16777216u - start < TILE ? 16777216u - start : TILE;
+const u32 number = numbered, tile = number % tiles;
+const u64 row = number / tiles;
+const u64 line = row * n, results = row * kept;
+const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
 if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 16777216u ? b0[row * 16777216u + at] : (K)0;
+own[i] = at < n ? b0[row * n + at] : (K)0;
 }
 u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, here, 16u);
+digits_of(own, digit, item, here, shift);
 rank(digit, place, item, counts);
 const u32 begins = settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
 const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 4u + 2u) * DIGITS + item] : 0u, item, sums);
+const u32 base = sum_before(item < DIGITS ? b1[(row * 4u + pass) * DIGITS + item] : 0u, item, sums);
 if (item < DIGITS) bases[item] = base + before - begins;
 __syncthreads();
 #pragma unroll
@@ -295,48 +299,8 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item;
 if (j < here) {
 const K x = ((K*)memory)[j];
-const u32 at = bases[digit_of(x, 16u)] + j;
-b4[row * 16777216u + at] = x;
-}
-}
-}
-
-extern "C" __global__ __launch_bounds__(384)
-void pass5(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4)
-{
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b1[1027u], 1u);
-__syncthreads();
-const u32 number = numbered, tile = number % 2731u;
-const u64 row = number / 2731u;
-const u32 start = tile * TILE, here = 16777216u - start < TILE ? 16777216u - start : TILE;
-if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 16777216u ? b0[row * 16777216u + at] : (K)0;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, here, 24u);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 4u + 3u) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-if (j < here) {
-const K x = ((K*)memory)[j];
-const u32 at = bases[digit_of(x, 24u)] + j;
-if (at < 16777216u) { b4[row / 1u * 16777216u + (u64)(at) * 1u + row % 1u] = x; }
+const u32 at = bases[digit_of(x, shift)] + j;
+if (at < kept) { b4[results + at] = x; }
 }
 }
 }

@@ -150,7 +150,7 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void rows0(const u32* b0, u32* b1)
+void rows0(const u32* b0, u32* b1, const u32 n, const u32 kept)
 {
 BEGIN
 __shared__ Counts counts;
@@ -158,16 +158,17 @@ __shared__ u32 sums[8];
 __shared__ K memory[TILE];
 const u64 row = blockIdx.x;
 const u32 item = threadIdx.x;
+const u64 line = row * n, results = row * kept;
 K own[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = first_of(item) + i * 32u;
-own[i] = at < 4096u ? b0[row / 1u * 4096u + (u64)(at) * 1u + row % 1u] : (K)0;
+own[i] = at < n ? b0[line + (at)] : (K)0;
 }
 #pragma unroll 1
 for (u32 shift = 0; shift < 32u; shift += 8u) {
 u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, 4096u, shift);
+digits_of(own, digit, item, n, shift);
 rank(digit, place, item, counts);
 settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
@@ -177,6 +178,6 @@ fetch(own, item, (K*)memory);
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = first_of(item) + i * 32u;
 const K x = own[i];
-if (at < 4096u) { if (at < 4096u) { b1[row / 1u * 4096u + (u64)(at) * 1u + row % 1u] = x; } }
+if (at < n) { if (at < kept) { b1[results + at] = x; } }
 }
 }

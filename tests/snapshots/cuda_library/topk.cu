@@ -13,7 +13,7 @@ typedef float f32;
 #define BEGIN
 #endif
 typedef u16 K;
-enum { GROUP = 384, ITEMS = 14 };
+enum { GROUP = 384, ITEMS = 16 };
 static __device__ __forceinline__ u32 key_of(K x) {
 K k = x;
 if (k == 32768u) k = 0;
@@ -151,26 +151,27 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, u32* b1)
+void clear0(u32* b0, u32* b1, const u64 counts, const u64 lookback)
 {
 BEGIN
 const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < 33792u) b0[at] = 0u;
-if (at < 32768u) b1[at] = 0u;
+if (at < counts) b0[at] = 0u;
+if (at < lookback) b1[at] = 0u;
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void count1(const u16* b0, u32* b1)
+void count1(const u16* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks)
 {
 BEGIN
 __shared__ u32 bins[2][DIGITS][4];
 const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / 2u;
+const u64 row = blockIdx.x / blocks;
+const u64 line = row * n, results = row * kept;
 for (u32 i = item; i < 2u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
 __syncthreads();
 #pragma unroll 8
-for (u32 at = blockIdx.x % 2u * GROUP + item; at < 10000u; at += 768u) {
-const K x = b0[row / 1u * 10000u + (u64)(at) * 1u + row % 1u];
+for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
+const K x = b0[line + (at)];
 #pragma unroll
 for (u32 pass = 0; pass < 2u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
 }
@@ -183,35 +184,36 @@ if (sum > 0u) atomicAdd(&b1[row * 512 + i], sum);
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass2(const u16* b0, u32* b1, u32* b2, u32* b3, u16* b4, u32* b5)
+void pass2(const u16* b0, u32* b1, u32* b2, u32* b3, u16* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ u32 memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b1[32768u], 1u);
+const u32 item = threadIdx.x, shift = pass * 8u;
+if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 2u;
-const u64 row = number / 2u;
-const u32 start = tile * TILE, here = 10000u - start < TILE ? 10000u - start : TILE;
+const u32 number = numbered, tile = number % tiles;
+const u64 row = number / tiles;
+const u64 line = row * n, results = row * kept;
+const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
 if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
 u32 position[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 10000u ? b0[row / 1u * 10000u + (u64)(at) * 1u + row % 1u] : (K)0;
-position[i] = at < 10000u ? at : 0u;
+own[i] = at < n ? b0[line + (at)] : (K)0;
+position[i] = at < n ? at : 0u;
 }
 u32 digit[ITEMS], place[ITEMS], total;
 u32 to[ITEMS];
-digits_of(own, digit, item, here, 0u);
+digits_of(own, digit, item, here, shift);
 rank(digit, place, item, counts);
 const u32 begins = settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
 const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 2u + 0u) * DIGITS + item] : 0u, item, sums);
+const u32 base = sum_before(item < DIGITS ? b1[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
 if (item < DIGITS) bases[item] = base + before - begins;
 __syncthreads();
 K xs[ITEMS];
@@ -219,7 +221,7 @@ K xs[ITEMS];
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item;
 xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], 0u) : 0u] + j;
+to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
 }
 __syncthreads();
 move(position, digit, place, item, counts, (u32*)memory);
@@ -228,40 +230,41 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item, at = to[i];
 const K x = xs[i];
 const u32 p = ((u32*)memory)[j];
-if (j < here) { b4[row * 10000u + at] = x; b5[row * 10000u + at] = p; }
+if (j < here) { b4[row * n + at] = x; b5[row * n + at] = p; }
 }
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass3(const u16* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u16* b5, i64* b6)
+void pass3(const u16* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u16* b5, i64* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ u32 memory[TILE];
-const u32 item = threadIdx.x;
-if (item == 0u) numbered = atomicAdd(&b2[32769u], 1u);
+const u32 item = threadIdx.x, shift = pass * 8u;
+if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
 __syncthreads();
-const u32 number = numbered, tile = number % 2u;
-const u64 row = number / 2u;
-const u32 start = tile * TILE, here = 10000u - start < TILE ? 10000u - start : TILE;
+const u32 number = numbered, tile = number % tiles;
+const u64 row = number / tiles;
+const u64 line = row * n, results = row * kept;
+const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
 if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
 K own[ITEMS];
 u32 position[ITEMS];
 #pragma unroll
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < 10000u ? b0[row * 10000u + at] : (K)0;
-position[i] = at < 10000u ? b1[row * 10000u + at] : 0u;
+own[i] = at < n ? b0[row * n + at] : (K)0;
+position[i] = at < n ? b1[row * n + at] : 0u;
 }
 u32 digit[ITEMS], place[ITEMS], total;
 u32 to[ITEMS];
-digits_of(own, digit, item, here, 8u);
+digits_of(own, digit, item, here, shift);
 rank(digit, place, item, counts);
 const u32 begins = settle(item, counts, sums, total);
 move(own, digit, place, item, counts, (K*)memory);
 const u32 before = item < DIGITS ? look_back(&b3[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b2[(row * 2u + 1u) * DIGITS + item] : 0u, item, sums);
+const u32 base = sum_before(item < DIGITS ? b2[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
 if (item < DIGITS) bases[item] = base + before - begins;
 __syncthreads();
 K xs[ITEMS];
@@ -269,7 +272,7 @@ K xs[ITEMS];
 for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item;
 xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], 8u) : 0u] + j;
+to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
 }
 __syncthreads();
 move(position, digit, place, item, counts, (u32*)memory);
@@ -278,6 +281,6 @@ for (u32 i = 0; i < ITEMS; i++) {
 const u32 j = i * GROUP + item, at = to[i];
 const K x = xs[i];
 const u32 p = ((u32*)memory)[j];
-if (j < here) { if (at < 10u) { b5[row / 1u * 10u + (u64)(at) * 1u + row % 1u] = x;b6[row / 1u * 10u + (u64)(at) * 1u + row % 1u] = (i64)p; } }
+if (j < here) { if (at < kept) { b5[results + at] = x;b6[results + at] = (i64)p; } }
 }
 }

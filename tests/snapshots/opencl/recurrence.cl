@@ -11,7 +11,7 @@ typedef float f32;
 typedef struct __attribute__((aligned(16))) { f32 e[4]; } f32x4;
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void k0_multiply_add_sqr_multiply_sqr_sqr_sub(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k0_sqr_multiply_subtract_add_less_cast(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 p = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);

@@ -30,12 +30,17 @@ static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
 #define exp wide_exp
 #endif
 static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
-    const f32 b = a > 9.1f ? 9.1f : a;
-    const f32 x = b < -9.1f ? -9.1f : b;
-    const f32 z = x * x;
-    const f32 y = (x * fma_f32(fma_f32(fma_f32(fma_f32(1.3177469e-8f, z, 2.0481142e-5f), z, 3.4878082e-3f), z, 1.3374473e-1f), z, 1e0f)) / fma_f32(fma_f32(fma_f32(fma_f32(7.7040227e-7f, z, 3.2729155e-4f), z, 2.5847377e-2f), z, 4.6707785e-1f), z, 1e0f);
-    const f32 low = y > 1.0f ? 1.0f : y;
-    return low < -1.0f ? -1.0f : low;
+    const f32 magnitude = fabs(a);
+    const f32 z = a * a;
+    const f32 near = fma_f32(a * z, fma_f32(fma_f32(fma_f32(fma_f32(fma_f32(1.8956673e-3f, z, -7.88331e-3f), z, 2.157106e-2f), z, -5.3920954e-2f), z, 1.3332984e-1f), z, -3.3333325e-1f), a);
+    const f32 twice = 2.0f * magnitude;
+    const f32 x = twice > 20.0f ? 20.0f : twice;
+    const f32 rounded = fma_f32(x, 1.442695e0f, 1.2582912e7f);
+    const f32 n = rounded - 1.2582912e7f;
+    const f32 r = fma_f32(n, 1.9046542e-9f, fma_f32(n, -6.931472e-1f, x));
+    const f32 e = ((wide_exp_tail(r) + r) + 1.0f) * as_float((as_uint(rounded) - as_uint(1.2582912e7f) + 127u) << 23);
+    const f32 far = 1.0f - 2.0f / (e + 1.0f);
+    return copysign(magnitude < 7e-1f ? near : far, a);
 }
 #if defined(FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define tanh wide_tanh

@@ -10,7 +10,7 @@ typedef ulong u64;
 typedef float f32;
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_multiply_add_sqr_multiply_sqr_sqr_sub(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k0_sqr_multiply_subtract_add_less_cast(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 2048u;

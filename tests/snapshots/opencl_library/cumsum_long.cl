@@ -13,18 +13,18 @@ typedef f32 A;
 static inline A join(A a, A b) { return ((a) + (b)); }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void totals0(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1)
+void totals0(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, const u64 n, const u32 parts, const u64 along)
 {
 b0 = (__global const f32*)((__global const u8*)b0 + byte0);
 b1 = (__global f32*)((__global u8*)b1 + byte1);
 enum { G = 256, ITEMS = 16 };
 __local A sums[G];
-const u64 group = (u64)get_group_id(0);
-const u32 item = (u32)((u64)get_local_id(0));
-const u64 row = group / 4096u, from = group % 4096u * 4096u;
-const u64 to = from + 4096u < 16777216u ? from + 4096u : 16777216u;
+const u32 group = (u32)get_group_id(0);
+const u32 item = (u32)get_local_id(0);
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 A sum = NONE;
-for (u64 at = from + item; at < to; at += G) sum = join(sum, (A)(b0[row * 16777216u + at]));
+for (u64 at = from + item; at < to; at += G) sum = join(sum, (A)(b0[row * n + at]));
 sums[item] = sum;
 barrier(CLK_LOCAL_MEM_FENCE);
 for (u32 half_ = G / 2; half_ > 0; half_ /= 2) {
@@ -35,23 +35,23 @@ if (item == 0) b1[group] = sums[0];
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void carry1(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1)
+void carry1(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, const u64 n, const u32 parts, const u64 along)
 {
 b0 = (__global const f32*)((__global const u8*)b0 + byte0);
 b1 = (__global f32*)((__global u8*)b1 + byte1);
 enum { G = 256, ITEMS = 16 };
 __local A sums[G];
-const u64 group = (u64)get_group_id(0);
-const u32 item = (u32)((u64)get_local_id(0));
-const u64 row = group / 1u, from = group % 1u * 4096u;
-const u64 to = from + 4096u < 4096u ? from + 4096u : 4096u;
+const u32 group = (u32)get_group_id(0);
+const u32 item = (u32)get_local_id(0);
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 __local A tile[G * ITEMS + G];
 A carry = NONE, lost = 0;
 (void)lost;
 for (u64 first = from; first < to; first += G * ITEMS) {
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * 4096u + at]) : NONE;
+tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * n + at]) : NONE;
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 A own[ITEMS];
@@ -73,31 +73,31 @@ for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = k == 0 ? before :
 barrier(CLK_LOCAL_MEM_FENCE);
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-if (at < to) { b1[row * 4096u + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
+if (at < to) { b1[row * n + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 }
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void rows2(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2)
+void rows2(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, const u64 n, const u32 parts, const u64 along)
 {
 b0 = (__global const f32*)((__global const u8*)b0 + byte0);
 b1 = (__global f32*)((__global u8*)b1 + byte1);
 b2 = (__global const f32*)((__global const u8*)b2 + byte2);
 enum { G = 256, ITEMS = 16 };
 __local A sums[G];
-const u64 group = (u64)get_group_id(0);
-const u32 item = (u32)((u64)get_local_id(0));
-const u64 row = group / 4096u, from = group % 4096u * 4096u;
-const u64 to = from + 4096u < 16777216u ? from + 4096u : 16777216u;
+const u32 group = (u32)get_group_id(0);
+const u32 item = (u32)get_local_id(0);
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 __local A tile[G * ITEMS + G];
 A carry = b2[group], lost = 0;
 (void)lost;
 for (u64 first = from; first < to; first += G * ITEMS) {
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * 16777216u + at]) : NONE;
+tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * n + at]) : NONE;
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 A own[ITEMS];
@@ -119,7 +119,7 @@ for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = join(before, own[
 barrier(CLK_LOCAL_MEM_FENCE);
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-if (at < to) { b1[row * 16777216u + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
+if (at < to) { b1[row * n + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 }

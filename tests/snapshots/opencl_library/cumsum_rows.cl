@@ -15,23 +15,23 @@ typedef f64 A;
 static inline A join(A a, A b) { return ((a) + (b)); }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void rows0(__global const f64* b0, const u64 byte0, __global f64* b1, const u64 byte1)
+void rows0(__global const f64* b0, const u64 byte0, __global f64* b1, const u64 byte1, const u64 n, const u32 parts, const u64 along)
 {
 b0 = (__global const f64*)((__global const u8*)b0 + byte0);
 b1 = (__global f64*)((__global u8*)b1 + byte1);
 enum { G = 256, ITEMS = 16 };
 __local A sums[G];
-const u64 group = (u64)get_group_id(0);
-const u32 item = (u32)((u64)get_local_id(0));
-const u64 row = group / 1u, from = group % 1u * 4096u;
-const u64 to = from + 4096u < 4096u ? from + 4096u : 4096u;
+const u32 group = (u32)get_group_id(0);
+const u32 item = (u32)get_local_id(0);
+const u64 row = group / parts, from = group % parts * along;
+const u64 to = from + along < n ? from + along : n;
 __local A tile[G * ITEMS + G];
 A carry = NONE, lost = 0;
 (void)lost;
 for (u64 first = from; first < to; first += G * ITEMS) {
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * 4096u + at]) : NONE;
+tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)(b0[row * n + at]) : NONE;
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 A own[ITEMS];
@@ -53,7 +53,7 @@ for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = join(before, own[
 barrier(CLK_LOCAL_MEM_FENCE);
 for (u32 k = 0; k < ITEMS; k++) {
 const u64 at = first + k * G + item;
-if (at < to) { b1[row * 4096u + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
+if (at < to) { b1[row * n + at] = tile[k * G + item + (k * G + item) / ITEMS]; }
 }
 barrier(CLK_LOCAL_MEM_FENCE);
 }

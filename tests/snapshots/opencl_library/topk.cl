@@ -18,26 +18,27 @@ return k;
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void tiles0(__global const u16* b0, const u64 byte0, __global u32* b1, const u64 byte1, __global u32* b2, const u64 byte2)
+void tiles0(__global const u16* b0, const u64 byte0, __global u32* b1, const u64 byte1, __global u32* b2, const u64 byte2, const u32 n, const u32 kept, const u32 length, const u32 tiles)
 {
 b0 = (__global const u16*)((__global const u8*)b0 + byte0);
 b1 = (__global u32*)((__global u8*)b1 + byte1);
 b2 = (__global u32*)((__global u8*)b2 + byte2);
 __local K keys[1024];
 __local u32 positions[1024];
-const u64 number = (u64)get_group_id(0);
-const u32 item = (u32)((u64)get_local_id(0));
-const u64 row = number / 10u, first = number % 10u * 1024u;
-for (u32 i = item; i < 1024u; i += 256u) {
-const int inside = first + i < 10000u;
-keys[i] = inside ? key_of(b0[inside ? row / 1u * 10000u + (u64)(first + i) * 1u + row % 1u : 0]) : ~(K)0;
-positions[i] = inside ? (u32)(first + i) : 0xffffffffu;
+const u32 number = (u32)get_group_id(0), item = (u32)get_local_id(0);
+const u64 row = number / tiles;
+const u32 first = number % tiles * length;
+const u64 line = row * n, results = row * kept;
+for (u32 i = item; i < length; i += 256u) {
+const int inside = first + i < n;
+keys[i] = inside ? key_of(b0[inside ? line + (first + i) : 0]) : ~(K)0;
+positions[i] = inside ? first + i : 0xffffffffu;
 }
 barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 size = 2; size <= 1024u; size *= 2) {
+for (u32 size = 2; size <= length; size *= 2) {
 for (u32 step = size / 2; step > 0; step /= 2) {
-for (u32 i = item; i < 1024u / 2; i += 256u) {
-const u32 a = i / step * 2 * step + i % step, b = a + step;
+for (u32 i = item; i < length / 2; i += 256u) {
+const u32 a = 2 * i - (i & (step - 1)), b = a + step;
 const K ka = keys[a], kb = keys[b];
 const u32 pa = positions[a], pb = positions[b];
 const int after = ka > kb || (ka == kb && pa > pb);
@@ -46,28 +47,29 @@ if (after == ((a & size) == 0)) { keys[a] = kb; keys[b] = ka; positions[a] = pb;
 barrier(CLK_LOCAL_MEM_FENCE);
 }
 }
-for (u32 i = item; i < 1024u; i += 256u) {
-const u64 at = first + i;
-if (at < 10000u) { const K k = keys[i]; const u32 p = positions[i]; (void)k; b1[row * 10000u + at] = k; b2[row * 10000u + at] = p; }
+for (u32 i = item; i < length; i += 256u) {
+const u32 at = first + i;
+if (at < n) { const K k = keys[i]; const u32 p = positions[i]; (void)k; b1[row * n + at] = k; b2[row * n + at] = p; }
 }
 }
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge1(__global const u16* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global u32* b4, const u64 byte4)
+void merge1(__global const u16* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global u32* b4, const u64 byte4, const u32 n, const u32 kept, const u32 items, const u32 each, const u32 run)
 {
 b0 = (__global const u16*)((__global const u8*)b0 + byte0);
 b1 = (__global const u32*)((__global const u8*)b1 + byte1);
 b2 = (__global const u32*)((__global const u8*)b2 + byte2);
 b3 = (__global u32*)((__global u8*)b3 + byte3);
 b4 = (__global u32*)((__global u8*)b4 + byte4);
-const u64 number = (u64)get_group_id(0) * 128u + (u64)get_local_id(0);
-if (number >= 80000u) return;
-const u64 row = number / 1250u;
-const u32 start = (u32)(number % 1250u) * 8u;
-const u32 base = (u32)(start / 2048u * 2048u);
-const u32 middle = base + 1024u < 10000u ? base + 1024u : 10000u;
-const u32 end = 10000u - base < 2048u ? 10000u : base + (u32)2048u;
-const u64 here = row * 10000u;
+const u32 number = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
+if (number >= items) return;
+const u64 row = number / each;
+const u32 start = (u32)(number % each) * 8u;
+const u64 line = row * n, results = row * kept;
+const u32 base = start & ~(2 * run - 1);
+const u32 middle = base + run < n ? base + run : n;
+const u32 end = n - base < 2 * run ? n : base + 2 * run;
+const u64 here = row * n;
 const u32 left = middle - base, right = end - middle, skip = start - base;
 u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
 while (low < high) {
@@ -75,104 +77,35 @@ const u32 mid = (low + high) / 2;
 if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
 }
 u32 a = base + low, b = middle + (skip - low);
-const u32 stop = 10000u - start < 8u ? 10000u : start + 8u;
+const u32 stop = n - start < 8u ? n : start + 8u;
 K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
 for (u32 at = start; at < stop; at++) {
 const int first = a < middle && (b >= end || ka <= kb);
 const K k = first ? ka : kb;
 const u32 p = b2[here + (first ? a : b)];
 (void)k;
-b3[row * 10000u + at] = k; b4[row * 10000u + at] = p;
+b3[row * n + at] = k; b4[row * n + at] = p;
 if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
 }
 }
 
 __kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge2(__global const u16* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global u32* b4, const u64 byte4)
-{
-b0 = (__global const u16*)((__global const u8*)b0 + byte0);
-b1 = (__global const u32*)((__global const u8*)b1 + byte1);
-b2 = (__global const u32*)((__global const u8*)b2 + byte2);
-b3 = (__global u32*)((__global u8*)b3 + byte3);
-b4 = (__global u32*)((__global u8*)b4 + byte4);
-const u64 number = (u64)get_group_id(0) * 128u + (u64)get_local_id(0);
-if (number >= 80000u) return;
-const u64 row = number / 1250u;
-const u32 start = (u32)(number % 1250u) * 8u;
-const u32 base = (u32)(start / 4096u * 4096u);
-const u32 middle = base + 2048u < 10000u ? base + 2048u : 10000u;
-const u32 end = 10000u - base < 4096u ? 10000u : base + (u32)4096u;
-const u64 here = row * 10000u;
-const u32 left = middle - base, right = end - middle, skip = start - base;
-u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
-while (low < high) {
-const u32 mid = (low + high) / 2;
-if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
-}
-u32 a = base + low, b = middle + (skip - low);
-const u32 stop = 10000u - start < 8u ? 10000u : start + 8u;
-K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
-for (u32 at = start; at < stop; at++) {
-const int first = a < middle && (b >= end || ka <= kb);
-const K k = first ? ka : kb;
-const u32 p = b2[here + (first ? a : b)];
-(void)k;
-b3[row * 10000u + at] = k; b4[row * 10000u + at] = p;
-if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
-}
-}
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge3(__global const u16* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global u32* b4, const u64 byte4)
-{
-b0 = (__global const u16*)((__global const u8*)b0 + byte0);
-b1 = (__global const u32*)((__global const u8*)b1 + byte1);
-b2 = (__global const u32*)((__global const u8*)b2 + byte2);
-b3 = (__global u32*)((__global u8*)b3 + byte3);
-b4 = (__global u32*)((__global u8*)b4 + byte4);
-const u64 number = (u64)get_group_id(0) * 128u + (u64)get_local_id(0);
-if (number >= 80000u) return;
-const u64 row = number / 1250u;
-const u32 start = (u32)(number % 1250u) * 8u;
-const u32 base = (u32)(start / 8192u * 8192u);
-const u32 middle = base + 4096u < 10000u ? base + 4096u : 10000u;
-const u32 end = 10000u - base < 8192u ? 10000u : base + (u32)8192u;
-const u64 here = row * 10000u;
-const u32 left = middle - base, right = end - middle, skip = start - base;
-u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
-while (low < high) {
-const u32 mid = (low + high) / 2;
-if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
-}
-u32 a = base + low, b = middle + (skip - low);
-const u32 stop = 10000u - start < 8u ? 10000u : start + 8u;
-K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
-for (u32 at = start; at < stop; at++) {
-const int first = a < middle && (b >= end || ka <= kb);
-const K k = first ? ka : kb;
-const u32 p = b2[here + (first ? a : b)];
-(void)k;
-b3[row * 10000u + at] = k; b4[row * 10000u + at] = p;
-if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
-}
-}
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge4(__global const u16* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u16* b3, const u64 byte3, __global i64* b4, const u64 byte4)
+void merge2(__global const u16* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u16* b3, const u64 byte3, __global i64* b4, const u64 byte4, const u32 n, const u32 kept, const u32 items, const u32 each, const u32 run)
 {
 b0 = (__global const u16*)((__global const u8*)b0 + byte0);
 b1 = (__global const u32*)((__global const u8*)b1 + byte1);
 b2 = (__global const u32*)((__global const u8*)b2 + byte2);
 b3 = (__global u16*)((__global u8*)b3 + byte3);
 b4 = (__global i64*)((__global u8*)b4 + byte4);
-const u64 number = (u64)get_group_id(0) * 128u + (u64)get_local_id(0);
-if (number >= 80000u) return;
-const u64 row = number / 1250u;
-const u32 start = (u32)(number % 1250u) * 8u;
-const u32 base = (u32)(start / 16384u * 16384u);
-const u32 middle = base + 8192u < 10000u ? base + 8192u : 10000u;
-const u32 end = 10000u - base < 16384u ? 10000u : base + (u32)16384u;
-const u64 here = row * 10000u;
+const u32 number = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
+if (number >= items) return;
+const u64 row = number / each;
+const u32 start = (u32)(number % each) * 8u;
+const u64 line = row * n, results = row * kept;
+const u32 base = start & ~(2 * run - 1);
+const u32 middle = base + run < n ? base + run : n;
+const u32 end = n - base < 2 * run ? n : base + 2 * run;
+const u64 here = row * n;
 const u32 left = middle - base, right = end - middle, skip = start - base;
 u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
 while (low < high) {
@@ -180,14 +113,14 @@ const u32 mid = (low + high) / 2;
 if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
 }
 u32 a = base + low, b = middle + (skip - low);
-const u32 stop = 10000u - start < 8u ? 10000u : start + 8u;
+const u32 stop = n - start < 8u ? n : start + 8u;
 K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
 for (u32 at = start; at < stop; at++) {
 const int first = a < middle && (b >= end || ka <= kb);
 const K k = first ? ka : kb;
 const u32 p = b2[here + (first ? a : b)];
 (void)k;
-if (at < 10u) { b3[row / 1u * 10u + (u64)(at) * 1u + row % 1u] = b0[row / 1u * 10000u + (u64)(p) * 1u + row % 1u];b4[row / 1u * 10u + (u64)(at) * 1u + row % 1u] = (i64)p; }
+if (at < kept) { b3[results + at] = b0[line + (p)];b4[results + at] = (i64)p; }
 if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
 }
 }

@@ -32,4 +32,5 @@ pub mod snapshot;
 pub mod stage;
 mod times;
 pub mod tolerance;
+pub mod ulps;
 pub mod wide;

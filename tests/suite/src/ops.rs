@@ -31,6 +31,9 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
 - **error**: the bound in ulp of the result, for float32, and for float64 on the host where that differs. `exact`
   means exact or correctly rounded. `N, or N of M`: ulp of the result or of M, whichever is larger. Halves are
   computed in float32 and rounded once.
+- **measured**: the worst errors of float32 in four million arguments of all magnitudes, on the host and on OpenCL
+  (PoCL), in the same unit. Empty where the reference computes the op. `make ulps` measures them;
+  `tests/suite/golden/ulps.csv` has those of the other floats, and the arguments.
 - **gradient**: for arguments `a`, `b`, `c`, `d`, result `y` and its gradient `g`: a formula for each argument, or
   `yes`. `0`: the gradient is zero, or the result is not a float. `unknown`: there is no formula, and asking
   for the gradient is an error. At the edge of a domain the slope is the limit, or 0 where the function is constant
@@ -131,7 +134,7 @@ fn row(text: &mut String, cells: &[String]) {
 }
 
 /// Columns of the rows of the elementwise table.
-const ROW_COLUMNS: [&str; 11] = [
+const ROW_COLUMNS: [&str; 12] = [
     "op",
     "NumPy, Theano",
     "Rust",
@@ -139,6 +142,7 @@ const ROW_COLUMNS: [&str; 11] = [
     "what it computes",
     "dtypes",
     "error",
+    "measured",
     "gradient",
     "host",
     "OpenCL",
@@ -162,6 +166,7 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
             let (written, path) = spelled(op);
             let mut cells = vec![format!("`{}`", op.row().name), elsewhere(op.row().name)?];
             cells.extend([format!("`{written}`"), format!("`{path}`"), doc, dtypes(result), error(op)]);
+            cells.push(measured(op));
             let formulas: Vec<String> = gradients(op).into_iter().map(quoted).collect();
             cells.push(if formulas.iter().all(|f| f == "0") { "0".into() } else { formulas.join("; ") });
             cells.extend(native(&accepted, |dtype| example_of(op, dtype))?);
@@ -190,6 +195,20 @@ fn error(op: ScalarOp) -> String {
         (n, Some(0.0)) => format!("{n}"),
         (n, Some(scale)) => format!("{n}, or {n} of {scale}"),
         (_, None) => format!("{}; 2", ulps(op, DType::F32, false)),
+    }
+}
+
+/// The worst errors of float32 that `make ulps` found, on the host and on OpenCL.
+fn measured(op: ScalarOp) -> String {
+    let list = include_str!("../golden/ulps.csv");
+    let found = ["host", "opencl"].map(|device| {
+        let start = format!("{device},float32,{},", op.row().name);
+        let rest = list.lines().find_map(|line| line.strip_prefix(&start))?;
+        rest.split(',').next()
+    });
+    match found {
+        [Some(host), Some(opencl)] => format!("{host}; {opencl}"),
+        _ => "".into(),
     }
 }
 

@@ -44,6 +44,7 @@ impl Open for Paper {
             lanes,
             interprets: false,
             every_op: false,
+            kernel_insts: 4096,
             forward_progress: false,
         };
         let target = Target {
@@ -209,7 +210,8 @@ impl Example {
     pub fn print(&self, paper: Paper) -> Result<Text> {
         let mut simulator =
             self.function.optimize(Paper { matmul: self.matmul, ..paper }.with_options(self.options))?;
-        simulator.prepare(self.args.clone())?;
+        // Not prepared, which would give kernels for any size their successors for one size.
+        simulator.plan(self.args.clone())?;
         Ok(Text { source: simulator.sources().concat(), program: simulator.explain() })
     }
 }

@@ -204,6 +204,29 @@ fn new_sizes_have_kernels_for_any_and_returning_ones_their_own() -> Result<()> {
 }
 
 #[test]
+fn prepared_calls_have_nothing_to_compile() -> Result<()> {
+    use ForSizes::{Any, One, OneOfAny};
+    let x = matrix::<f32>("x");
+    let f = function([&x]).output(x.sum(-1) * 2.0).compile()?;
+    for (sizes, expected) in
+        [(Sizes::Several, &[One, Any, OneOfAny][..]), (Sizes::Dynamic, &[Any, OneOfAny, Any, OneOfAny])]
+    {
+        let compiler = Compiler::new(None)?;
+        let device: Arc<dyn Device> = compiler.clone();
+        let mut sim = f.optimize(device.with_options(Options { sizes, ..Options::default() }))?;
+        sim.warm_up([args![rows_of(4)?], args![rows_of(5)?]])?;
+        assert_eq!(compiler.asked(), expected);
+        for rows in [4, 5, 5, 4, 4] {
+            let want = f.call_reference(args![rows_of(rows)?])?;
+            near("sums of rows", &sim.call(args![rows_of(rows)?])?[0], &want[0])?;
+        }
+        drop(sim);
+        assert_eq!(compiler.asked(), expected);
+    }
+    Ok(())
+}
+
+#[test]
 fn copies_of_a_simulator_know_its_first_sizes() -> Result<()> {
     use ForSizes::{Any, One};
     let x = matrix::<f32>("x");

@@ -5,16 +5,18 @@
 //! there are few, rows are divided into parts, whose totals are computed and scanned first. Along other axes
 //! an item takes a column, or a part of one.
 
-use super::{Part, Routine, Writer, aligned, fold_helpers};
+use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, index_type, size32, size64};
 use crate::dtype::DType;
 use crate::library::Cumulate;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
+use crate::scalar::Scalar;
 
-/// Maximum number of items of a group.
-const GROUP: u64 = 256;
-/// Maximum number of elements of an item.
-const ITEMS: u64 = 16;
+/// Classes of rows: the longest row, items of a group, elements of an item.
+const CLASSES: [[u64; 3]; 5] =
+    [[128, 32, 4], [512, 32, 16], [1024, 64, 16], [2048, 128, 16], [u64::MAX, 256, 16]];
+/// Items of a group for columns.
+const COLUMN_GROUP: u64 = 128;
 /// Minimum number of elements in a part of a column.
 const COLUMN: u64 = 64;
 /// Maximum number of parts of a column.
@@ -47,15 +49,16 @@ impl Plan {
             return None;
         }
         let lanes = target.lanes.max(1);
-        let widest = 1 << GROUP.min(u64::from(target.max_group)).max(1).ilog2();
+        let widest = 1 << target.max_group.max(1).ilog2();
         if inner > 1 {
             let columns = outer * inner;
             let wanted = (2 * lanes).div_ceil(columns.max(1));
             let parts = wanted.min(n.div_ceil(COLUMN)).clamp(1, PARTS);
-            return Some(Plan { call: call.clone(), stored, acc, group: widest.min(128), items: 1, parts });
+            let group = COLUMN_GROUP.min(widest);
+            return Some(Plan { call: call.clone(), stored, acc, group, items: 1, parts });
         }
-        let group = n.div_ceil(ITEMS).next_power_of_two().clamp(32.min(widest), widest);
-        let mut items = n.div_ceil(group).clamp(1, ITEMS);
+        let [_, group, mut items] = *CLASSES.iter().find(|class| n <= class[0])?;
+        let group = group.min(widest);
         let memory = |items: u64| (group * items + 2 * group) * acc.size() as u64;
         while items > 1 && memory(items) > target.local_memory {
             items = items.div_ceil(2);
@@ -78,92 +81,95 @@ impl Plan {
     }
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
-        let [outer, n, inner] = self.call.shape;
-        let size = self.stored.size() as u64;
-        let elements = outer * n * inner;
-        let source = (self.stored, Part::whole(0, elements * size, false));
-        let result = (self.stored, Part::whole(1, elements * size, true));
-        let totals = (self.acc, Part::whole(2, self.totals() * self.acc.size() as u64, true));
-        let before = (self.acc, totals.1.written(false));
+        let elements = self.call.shape.iter().product::<u64>();
         let mut writer = Writer::new(target, [self.stored, self.acc].contains(&DType::F64));
         if elements == 0 {
             return writer.finish("", 0);
         }
-        let dialect = target.dialect;
-        if inner > 1 {
-            let groups = |parts: u64| (outer * inner * parts).div_ceil(self.group);
-            let group = self.group as u32;
-            let length = n.div_ceil(self.parts);
-            if self.parts > 1 {
-                let total = self.columns(dialect, length, Column::Total);
-                writer.kernel("totals", groups(self.parts), group, &[source, totals], &total);
-                writer.kernel("carry", groups(1), group, &[totals], &self.carry(dialect));
-                let body = self.columns(dialect, length, Column::After);
-                writer.kernel("columns", groups(self.parts), group, &[source, result, before], &body);
-            } else {
-                let body = self.columns(dialect, n, Column::Alone);
-                writer.kernel("columns", groups(1), group, &[source, result], &body);
-            }
+        if self.call.shape[2] > 1 {
+            self.launch_columns(&mut writer)
         } else {
-            let group = self.group as u32;
-            let of_row = |parts: u64, total: bool, carry: bool| {
-                let (source, target, reverse) = (self.stored, self.stored, self.call.reverse);
-                Tiles { n, parts, source, target, reverse, exclusive: false, carry, total }
-            };
-            if self.parts > 1 {
-                let body = self.tiles(dialect, &of_row(self.parts, true, false));
-                writer.kernel("totals", outer * self.parts, group, &[source, totals], &body);
-                let over = Tiles {
-                    n: self.parts,
-                    parts: 1,
-                    source: self.acc,
-                    target: self.acc,
-                    reverse: false,
-                    exclusive: true,
-                    carry: false,
-                    total: false,
-                };
-                writer.kernel("carry", outer, group, &[before, totals], &self.tiles(dialect, &over));
-                let body = self.tiles(dialect, &of_row(self.parts, false, true));
-                writer.kernel("rows", outer * self.parts, group, &[source, result, before], &body);
-            } else {
-                let body = self.tiles(dialect, &of_row(1, false, false));
-                writer.kernel("rows", outer, group, &[source, result], &body);
-            }
+            self.launch_rows(&mut writer)
         }
-        writer.finish(&fold_helpers(dialect, self.call.fold, self.acc), self.scratch())
+        writer.finish(&fold_helpers(target.dialect, self.call.fold, self.acc), self.scratch())
     }
 
+    /// The operands: the input, the result, the totals of the parts as they are written, and as they are read.
+    fn operands(&self) -> [(DType, Part); 4] {
+        let bytes = self.call.shape.iter().product::<u64>() * self.stored.size() as u64;
+        let totals = Part::whole(2, self.totals() * self.acc.size() as u64, true);
+        [
+            (self.stored, Part::whole(0, bytes, false)),
+            (self.stored, Part::whole(1, bytes, true)),
+            (self.acc, totals),
+            (self.acc, totals.written(false)),
+        ]
+    }
+
+    fn launch_rows(&self, writer: &mut Writer) {
+        let ([outer, n, _], parts, dialect) = (self.call.shape, self.parts, writer.target.dialect);
+        let [source, result, totals, before] = self.operands();
+        // Parts of rows are whole tiles.
+        let tile = self.group * self.items;
+        let sizes = |n: u64, parts: u64| {
+            [size64("n", n), size32("parts", parts), size64("along", n.div_ceil(tile).div_ceil(parts) * tile)]
+        };
+        let own = Tiles { memory: self.stored, reverse: self.call.reverse, what: Pass::Alone };
+        let mut launch =
+            |name: &str, groups: u64, operands: &[(DType, Part)], sizes: &[Size], tiles: Tiles| {
+                let body = self.tiles(dialect, &tiles);
+                writer.launch(groups, &Kernel { name, group: self.group, operands, sizes, body: &body });
+            };
+        let along = sizes(n, parts);
+        if parts == 1 {
+            return launch("rows", outer, &[source, result], &along, own);
+        }
+        let scan = Tiles { memory: self.acc, reverse: false, what: Pass::Exclusive };
+        launch("totals", outer * parts, &[source, totals], &along, Tiles { what: Pass::Total, ..own });
+        launch("carry", outer, &[before, totals], &sizes(parts, 1), scan);
+        let after = Tiles { what: Pass::After, ..own };
+        launch("rows", outer * parts, &[source, result, before], &along, after);
+    }
+
+    fn launch_columns(&self, writer: &mut Writer) {
+        let ([outer, n, inner], parts, dialect) = (self.call.shape, self.parts, writer.target.dialect);
+        let [source, result, totals, before] = self.operands();
+        let (columns, index) = (outer * inner, index_type(outer * n * inner));
+        let size = |name: &'static str, n: u64| (name, Scalar::from_i128(index, n.into()));
+        let sizes = [
+            size("columns", columns),
+            size("inner", inner),
+            size("n", n),
+            size("parts", parts),
+            size("length", n.div_ceil(parts)),
+        ];
+        let mut launch = |name: &str, items: u64, operands: &[(DType, Part)], body: String| {
+            let kernel = Kernel { name, group: self.group, operands, sizes: &sizes, body: &body };
+            writer.launch(items.div_ceil(self.group), &kernel);
+        };
+        let body = |what| self.columns(dialect, index, what);
+        if parts == 1 {
+            return launch("columns", columns, &[source, result], body(Pass::Alone));
+        }
+        launch("totals", columns * parts, &[source, totals], body(Pass::Total));
+        launch("carry", columns, &[totals], self.carry(dialect, index));
+        launch("columns", columns * parts, &[source, result, before], body(Pass::After));
+    }
+
+    /// The body of a kernel over rows of `n` elements, in `parts` parts of `along` elements, in tiles.
     fn tiles(&self, dialect: Dialect, t: &Tiles) -> String {
         let (g, items) = (self.group, self.items);
-        let &Tiles { n, parts, reverse, exclusive, carry, total, .. } = t;
-        let tile = g * items;
-        // Parts of rows are whole tiles.
-        let along = n.div_ceil(tile).div_ceil(parts) * tile;
         let (local, barrier) = (dialect.local(), dialect.barrier(false));
-        let (item, group) = (dialect.item_index("u64"), dialect.group_index("u64"));
-        let place =
-            if reverse { format!("row * {n}u + ({n}u - 1 - at)") } else { format!("row * {n}u + at") };
-        let load = dialect.load(t.source, "b0", &place);
-        let store = dialect.store(t.target, "b1", &place, "tile[k * G + item + (k * G + item) / ITEMS]");
-        let before = if carry { "b2[group]" } else { "NONE" };
-        // Compensated summation of floats. Without a rounding error the compensation is not added, so that
-        // infinities and the sign of zeros are kept.
-        let (add, so_far) = match self.call.fold == Fold::Sum && self.acc.is_float() {
-            true => (
-                "{ const A x = sums[G - 1], next = carry + x, back = next - carry; \
-                 lost += (carry - (next - back)) + (x - back); carry = next; }",
-                "(lost < 0 || lost > 0 ? carry + lost : carry)",
-            ),
-            false => ("carry = join(carry, sums[G - 1]);", "carry"),
-        };
+        let (item, group) = (dialect.item_index("u32"), dialect.group_index("u32"));
+        let place = if t.reverse { "row * n + (n - 1 - at)" } else { "row * n + at" };
+        let load = dialect.load(t.memory, "b0", place);
         let mut body = format!(
             "enum {{ G = {g}, ITEMS = {items} }};\n{local} A sums[G];\n\
-             const u64 group = {group};\nconst u32 item = (u32)({item});\n\
-             const u64 row = group / {parts}u, from = group % {parts}u * {along}u;\n\
-             const u64 to = from + {along}u < {n}u ? from + {along}u : {n}u;\n"
+             const u32 group = {group};\nconst u32 item = {item};\n\
+             const u64 row = group / parts, from = group % parts * along;\n\
+             const u64 to = from + along < n ? from + along : n;\n"
         );
-        if total {
+        if t.what == Pass::Total {
             body += &format!(
                 "A sum = NONE;\nfor (u64 at = from + item; at < to; at += G) sum = join(sum, (A)({load}));\n\
                  sums[item] = sum;\n{barrier}\n\
@@ -173,8 +179,22 @@ impl Plan {
             );
             return body;
         }
-        let result =
-            if exclusive { "k == 0 ? before : join(before, own[k - 1])" } else { "join(before, own[k])" };
+        let store = dialect.store(t.memory, "b1", place, "tile[k * G + item + (k * G + item) / ITEMS]");
+        let before = if t.what == Pass::After { "b2[group]" } else { "NONE" };
+        // Compensated summation of floats. Without a rounding error the compensation is not added, so that
+        // infinities and the sign of zeros are kept.
+        let (add, so_far) = match self.is_compensated() {
+            true => (
+                "{ const A x = sums[G - 1], next = carry + x, back = next - carry; \
+                 lost += (carry - (next - back)) + (x - back); carry = next; }",
+                "(lost < 0 || lost > 0 ? carry + lost : carry)",
+            ),
+            false => ("carry = join(carry, sums[G - 1]);", "carry"),
+        };
+        let result = match t.what {
+            Pass::Exclusive => "k == 0 ? before : join(before, own[k - 1])",
+            _ => "join(before, own[k])",
+        };
         body += &format!(
             "{local} A tile[G * ITEMS + G];\nA carry = {before}, lost = 0;\n(void)lost;\n\
              for (u64 first = from; first < to; first += G * ITEMS) {{\n\
@@ -194,82 +214,79 @@ impl Plan {
         body
     }
 
-    /// The running fold of columns, or of parts of them.
-    fn columns(&self, dialect: Dialect, length: u64, what: Column) -> String {
-        let [outer, n, inner] = self.call.shape;
-        let columns = outer * inner;
-        let parts = if what == Column::Alone { 1 } else { self.parts };
-        let at = if self.call.reverse { format!("({n}u - 1 - step)") } else { "step".into() };
-        let place = "first + (u64)AT * INNER".replace("AT", &at).replace("INNER", &format!("{inner}u"));
+    /// Whether the rounding errors of sums are added too.
+    fn is_compensated(&self) -> bool {
+        self.call.fold == Fold::Sum && self.acc.is_float()
+    }
+
+    /// The running fold of columns, or of parts of them of `length` elements.
+    fn columns(&self, dialect: Dialect, index: DType, what: Pass) -> String {
+        let at = if self.call.reverse { "(n - 1 - step)" } else { "step" };
+        let place = format!("first + {at} * inner");
         let load = dialect.load(self.stored, "b0", &place);
-        let sum = self.call.fold == Fold::Sum && self.acc.is_float();
         // Compensated summation of floats. Without a rounding error the compensation is not added, so that
         // infinities and the sign of zeros are kept.
-        let step = if sum {
-            "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"
-        } else {
-            "all = join(all, x);"
+        let (step, value) = match self.is_compensated() {
+            true => (
+                "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }",
+                "(lost < 0 || lost > 0 ? all + lost : all)",
+            ),
+            false => ("all = join(all, x);", "all"),
         };
-        let value = if sum { "(lost < 0 || lost > 0 ? all + lost : all)" } else { "all" };
-        let before = if what == Column::After { "b2[part * COLUMNS + column]" } else { "NONE" };
-        let store = match what {
-            Column::Total => String::new(),
-            _ => dialect.store(self.stored, "b1", &place, value),
+        let before = if what == Pass::After { "b2[part * columns + column]" } else { "NONE" };
+        let (store, last) = match what {
+            Pass::Total => (String::new(), format!("b1[part * columns + column] = {value};\n")),
+            _ => (dialect.store(self.stored, "b1", &place, value), String::new()),
         };
-        let last = if what == Column::Total {
-            format!("b1[part * COLUMNS + column] = {value};\n")
-        } else {
-            String::new()
-        };
-        let (item, group) = (dialect.item_index("u64"), dialect.group_index("u64"));
+        let number = self.number(dialect, index);
+        let index = index.short();
         format!(
-            "const u64 number = {group} * {g}u + {item};\nif (number >= COLUMNS * {parts}u) return;\n\
-             const u64 column = number % COLUMNS, part = number / COLUMNS;\n\
-             const u64 first = column / {inner}u * {n}u * {inner}u + column % {inner}u;\n\
-             const u64 to = (part + 1) * {length}u < {n}u ? (part + 1) * {length}u : {n}u;\n\
-             A all = {before}, lost = 0;\n\
-             for (u64 step = part * {length}u; step < to; step++) {{\nconst A x = (A)({load});\n{step}\n{store}\n}}\n{last}",
-            g = self.group
+            "{number}if (number >= columns * parts) return;\n\
+             const {index} column = number % columns, part = number / columns;\n\
+             const {index} first = column / inner * n * inner + column % inner;\n\
+             const {index} to = (part + 1) * length < n ? (part + 1) * length : n;\n\
+             A all = {before}, lost = 0;\n(void)lost;\n\
+             for ({index} step = part * length; step < to; step++) {{\nconst A x = (A)({load});\n{step}\n{store}\n}}\n{last}"
         )
-        .replace("COLUMNS", &format!("{columns}u"))
     }
 
     /// Replaces the total of each part of a column by the fold of the parts before it.
-    fn carry(&self, dialect: Dialect) -> String {
-        let columns = self.call.shape[0] * self.call.shape[2];
-        let (item, group) = (dialect.item_index("u64"), dialect.group_index("u64"));
+    fn carry(&self, dialect: Dialect, index: DType) -> String {
+        let number = self.number(dialect, index);
+        let index = index.short();
         format!(
-            "const u64 column = {group} * {g}u + {item};\nif (column >= {columns}u) return;\nA all = NONE;\n\
-             for (u32 part = 0; part < {parts}u; part++) {{\n\
-             const A x = b0[part * (u64){columns}u + column];\nb0[part * (u64){columns}u + column] = all;\nall = join(all, x);\n}}\n",
-            g = self.group,
-            parts = self.parts
+            "{number}if (number >= columns) return;\nA all = NONE;\n\
+             for ({index} part = 0; part < parts; part++) {{\n\
+             const A x = b0[part * columns + number];\nb0[part * columns + number] = all;\nall = join(all, x);\n}}\n"
         )
+    }
+
+    /// The number of the item.
+    fn number(&self, dialect: Dialect, index: DType) -> String {
+        let index = index.short();
+        let (item, group) = (dialect.item_index(index), dialect.group_index(index));
+        format!("const {index} number = {group} * {}u + {item};\n", self.group)
     }
 }
 
-/// The pass of an item over its part of a column.
+/// The pass of an item over its part of a row or column.
 #[derive(Clone, Copy, PartialEq)]
-enum Column {
+enum Pass {
     /// Computes the total of the part.
     Total,
     /// Starts from the fold of the parts before.
     After,
-    /// The part is the whole column.
+    /// The part is the whole.
     Alone,
+    /// The part is the whole, and each result lacks its own element.
+    Exclusive,
 }
 
 /// A pass over rows in tiles.
+#[derive(Clone, Copy)]
 struct Tiles {
-    n: u64,
-    parts: u64,
-    source: DType,
-    target: DType,
+    /// The dtype of what is read and written.
+    memory: DType,
     reverse: bool,
-    /// An exclusive scan: without the element itself.
-    exclusive: bool,
-    /// Start from the fold of the parts before.
-    carry: bool,
-    /// Compute only the total of each part.
-    total: bool,
+    what: Pass,
 }

@@ -1,5 +1,9 @@
 //! Library ops as kernels: each [`Routine`] is a sequence of launches, with scratch memory between them.
 //!
+//! Sizes are arguments of the kernels, so that all sizes of one class have one text, which is compiled once. A
+//! class is chosen by thresholds: whether a row fits a group, the elements of a work item, the width of
+//! addresses.
+//!
 //! Work items cooperate only within groups, with plain barriers, so that one text serves both languages.
 //! Results do not depend on timing.
 
@@ -88,38 +92,80 @@ impl Part {
     }
 }
 
+/// An argument that is a size: its name in the text, and its value.
+type Size = (&'static str, Scalar);
+
+/// A size of 32 bits. The plan has made sure that it fits.
+fn size32(name: &'static str, n: u64) -> Size {
+    debug_assert!(u32::try_from(n).is_ok(), "{name} is {n}");
+    (name, Scalar::from_i128(DType::U32, n.into()))
+}
+
+/// A size of 64 bits.
+fn size64(name: &'static str, n: u64) -> Size {
+    (name, Scalar::from_i128(DType::U64, n.into()))
+}
+
+/// The type of numbers up to `most`, and some more: wide numbers are slow to divide.
+fn index_type(most: u64) -> DType {
+    if most < 1 << 31 { DType::U32 } else { DType::U64 }
+}
+
+/// A kernel's text, and the launches that share it.
+struct Kernel<'a> {
+    name: &'a str,
+    group: u64,
+    /// In `body` these are `b0`, `b1`, ..
+    operands: &'a [(DType, Part)],
+    /// In `body` these have their names.
+    sizes: &'a [Size],
+    body: &'a str,
+}
+
 /// Kernels being printed.
 struct Writer<'t> {
     target: &'t Target,
     f64: bool,
     kernels: String,
+    /// The names of the kernels by their texts without the name.
+    defined: Vec<(String, String)>,
     launches: Vec<RoutineLaunch>,
 }
 
 impl Writer<'_> {
     fn new(target: &Target, f64: bool) -> Writer<'_> {
-        Writer { target, f64, kernels: String::new(), launches: vec![] }
+        Writer { target, f64, kernels: String::new(), defined: vec![], launches: vec![] }
     }
 
-    /// Adds a kernel and its launch. In `body` the operands are `b0`, `b1`, ..
-    fn kernel(&mut self, name: &str, groups: u64, group: u32, operands: &[(DType, Part)], body: &str) {
+    /// Adds a kernel, unless it is there, and its launch.
+    fn launch(&mut self, groups: u64, kernel: &Kernel<'_>) {
+        let name = self.define(kernel);
+        let operands = kernel.operands.iter().map(|o| LaunchArg::Memory(o.1));
+        let args = operands.chain(kernel.sizes.iter().map(|size| LaunchArg::Scalar(size.1))).collect();
+        let (grid, group) = ([groups, 1, 1], [kernel.group as u32, 1, 1]);
+        self.launches.push(RoutineLaunch { name, grid, group, args, waits: true });
+    }
+
+    /// Adds a kernel, unless it is there; returns its name. A kernel that only other sizes launch belongs to
+    /// the text of all sizes too.
+    fn define(&mut self, kernel: &Kernel<'_>) -> String {
         let dialect = self.target.dialect;
-        let name = format!("{name}{}", self.launches.len());
-        let numbered = || operands.iter().enumerate();
-        let parameters: Vec<String> =
-            numbered().map(|(at, (dtype, part))| dialect.parameter(*dtype, part.written, at)).collect();
+        let numbered = || kernel.operands.iter().enumerate();
+        let operands = numbered().map(|(at, (dtype, part))| dialect.parameter(*dtype, part.written, at));
+        let sizes = kernel.sizes.iter().map(|(name, n)| format!("const {} {name}", n.dtype().short()));
+        let parameters: Vec<String> = operands.chain(sizes).collect();
         let starts = numbered().filter_map(|(at, (dtype, part))| dialect.start(*dtype, part.written, at));
         let begin = dialect.begin().map(str::to_string);
         let lines: Vec<String> = begin.into_iter().chain(starts).collect();
-        self.kernels += &format!(
-            "\n{}({})\n{{\n{}\n{body}}}\n",
-            dialect.kernel(&name, group),
-            parameters.join(", "),
-            lines.join("\n")
-        );
-        let args = operands.iter().map(|o| LaunchArg::Memory(o.1)).collect();
-        let (grid, group) = ([groups, 1, 1], [group, 1, 1]);
-        self.launches.push(RoutineLaunch { name, grid, group, args, waits: true });
+        let rest = format!("({})\n{{\n{}\n{}}}\n", parameters.join(", "), lines.join("\n"), kernel.body);
+        let text = format!("{} {}{rest}", kernel.name, kernel.group);
+        if let Some((_, name)) = self.defined.iter().find(|(known, _)| *known == text) {
+            return name.clone();
+        }
+        let name = format!("{}{}", kernel.name, self.defined.len());
+        self.kernels += &format!("\n{}{rest}", dialect.kernel(&name, kernel.group as u32));
+        self.defined.push((text, name.clone()));
+        name
     }
 
     fn finish(self, helpers: &str, scratch: u64) -> Routine {

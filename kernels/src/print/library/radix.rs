@@ -6,12 +6,14 @@
 //! look-back", 2016; A. Adinets and D. Merrill, "Onesweep", 2022). Counts are integers, so results do not
 //! depend on timing. The device functions are in `radix.cu`.
 
-use super::{Part, Writer, aligned};
+use super::{Kernel, Part, Size, Writer, aligned, size32, size64};
 use crate::dtype::DType;
 
 const FUNCTIONS: &str = include_str!("radix.cu");
 /// Maximum number of elements of an item.
 const ITEMS: u64 = 16;
+/// Numbers of elements of an item. Each has kernels of its own, so they are few.
+const ITEM_CLASSES: [u64; 4] = [4, 8, 12, ITEMS];
 /// Minimum number of elements of an item, where a row is cut into tiles.
 const FEWEST: u64 = 4;
 /// Bits of a digit.
@@ -88,6 +90,8 @@ impl Radix {
         let wanted = if alone.is_some() { 1 } else { lanes / (4 * group * rows) };
         let tiles = n.div_ceil(group * most(group)).max(wanted).max(1);
         let items = n.div_ceil(tiles * group).clamp(least.min(most(group)), most(group)).max(1);
+        let class = ITEM_CLASSES.into_iter().find(|class| items <= *class);
+        let items = class.unwrap_or(ITEMS).min(most(group)).max(1);
         (rows * tiles < 1 << 31).then_some(Radix { element, bits, rows, n, positions, group, items })
     }
 
@@ -137,37 +141,45 @@ impl Radix {
         )
     }
 
-    /// The launches; scratch memory is argument `scratch`, from byte `from` on.
+    /// The launches; scratch memory is argument `scratch`, from byte `from` on. `line` declares what the texts
+    /// of the ends use, once `row` is known, with the sizes `of_rows`, of which `n` is one.
     pub(super) fn launches(
         &self,
         writer: &mut Writer,
         source: &End,
         sink: &End,
+        (line, of_rows): (&str, &[Size]),
         (scratch, from): (usize, u64),
     ) {
+        let group = self.group;
         if self.alone() {
-            let operands: Vec<_> = source.operands.iter().chain(&sink.operands).copied().collect();
-            let body = self.row(&(source.text)(0), &(sink.text)(source.operands.len()));
-            writer.kernel("rows", self.rows, self.group as u32, &operands, &body);
-            return;
+            let operands = [&source.operands[..], &sink.operands].concat();
+            let body = self.row(line, &(source.text)(0), &(sink.text)(source.operands.len()));
+            let kernel = Kernel { name: "rows", group, operands: &operands, sizes: of_rows, body: &body };
+            return writer.launch(self.rows, &kernel);
         }
         let scratch = self.divide_scratch(scratch, from);
-        let (counts, lookback) = (scratch.counts, scratch.lookback[0]);
-        let clear = format!(
-            "const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;\nif (at < {}u) b0[at] = 0u;\nif (at < {}u) b1[at] = 0u;\n",
-            counts.1.bytes / 4,
-            lookback.1.bytes / 4
-        );
-        let words = counts.1.bytes.max(lookback.1.bytes) / 4;
-        writer.kernel("clear", words.div_ceil(256), 256, &[counts, lookback], &clear);
-        let mut operands = source.operands.clone();
-        operands.push(counts);
-        let blocks = self.n.div_ceil(self.group * self.items).min(COUNTING.div_ceil(self.rows)).max(1);
-        let body = self.count(blocks, &(source.text)(0), source.operands.len());
-        writer.kernel("count", self.rows * blocks, self.group as u32, &operands, &body);
+        self.launch_clear(writer, &scratch);
+        let operands = [&source.operands[..], &[scratch.counts]].concat();
+        let blocks = self.n.div_ceil(group * self.items).min(COUNTING.div_ceil(self.rows)).max(1);
+        let sizes = [of_rows, &[size32("blocks", blocks)]].concat();
+        let body = self.count(line, &(source.text)(0), source.operands.len());
+        let kernel = Kernel { name: "count", group, operands: &operands, sizes: &sizes, body: &body };
+        writer.launch(self.rows * blocks, &kernel);
         for pass in 0..self.passes() {
-            self.launch_pass(writer, pass, source, sink, &scratch);
+            self.launch_pass(writer, pass, source, sink, (line, of_rows), &scratch);
         }
+    }
+
+    /// The launch that clears the counts and the first array of look-back words.
+    fn launch_clear(&self, writer: &mut Writer, scratch: &Scratch) {
+        let operands = [scratch.counts, scratch.lookback[0]];
+        let [counts, lookback] = operands.map(|(_, part)| part.bytes / 4);
+        let body = "const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;\n\
+                    if (at < counts) b0[at] = 0u;\nif (at < lookback) b1[at] = 0u;\n";
+        let sizes = [size64("counts", counts), size64("lookback", lookback)];
+        let kernel = Kernel { name: "clear", group: 256, operands: &operands, sizes: &sizes, body };
+        writer.launch(counts.max(lookback).div_ceil(256), &kernel);
     }
 
     /// The parts of scratch memory, which is argument `arg`, from byte `from` on.
@@ -190,8 +202,16 @@ impl Radix {
         }
     }
 
-    /// The launch that sorts by one digit.
-    fn launch_pass(&self, writer: &mut Writer, pass: u64, source: &End, sink: &End, scratch: &Scratch) {
+    /// The launch that sorts by one digit. Passes from buffer to buffer share a kernel.
+    fn launch_pass(
+        &self,
+        writer: &mut Writer,
+        pass: u64,
+        source: &End,
+        sink: &End,
+        (line, of_rows): (&str, &[Size]),
+        scratch: &Scratch,
+    ) {
         let (first, last) = (pass == 0, pass + 1 == self.passes());
         let own = pass as usize % 2;
         let mut operands = if first { source.operands.clone() } else { scratch.buffer(1 - own, false) };
@@ -199,39 +219,40 @@ impl Radix {
         operands.extend([scratch.counts, scratch.lookback[own], scratch.lookback[1 - own]]);
         let target = operands.len();
         operands.extend(if last { sink.operands.clone() } else { scratch.buffer(own, true) });
-        let n = self.n;
-        let load = if first { (source.text)(0) } else { format!("b0[row * {n}u + at]") };
-        let position = if first || !self.positions { "at".into() } else { format!("b1[row * {n}u + at]") };
+        let load = if first { (source.text)(0) } else { "b0[row * n + at]".into() };
+        let position = if first || !self.positions { "at" } else { "b1[row * n + at]" };
         let store = if last {
             (sink.text)(target)
         } else {
-            let positions = if self.positions {
-                format!(" b{}[row * {n}u + at] = p;", target + 1)
-            } else {
-                String::new()
-            };
-            format!("b{target}[row * {n}u + at] = x;{positions}")
+            let second = format!(" b{}[row * n + at] = p;", target + 1);
+            format!("b{target}[row * n + at] = x;{}", if self.positions { &second } else { "" })
         };
-        let body = self.pass(pass, counts, &load, &position, &store);
-        writer.kernel("pass", self.rows * self.tiles(), self.group as u32, &operands, &body);
+        let counters = self.rows * self.passes() * DIGITS;
+        let own_sizes =
+            [size32("tiles", self.tiles()), size32("pass", pass), size64("counter", counters + pass)];
+        let sizes = [of_rows, &own_sizes].concat();
+        let body = self.pass(counts, line, &load, position, &store);
+        let kernel =
+            Kernel { name: "pass", group: self.group, operands: &operands, sizes: &sizes, body: &body };
+        writer.launch(self.rows * self.tiles(), &kernel);
     }
 
     /// The body of the kernel in which each group sorts a row.
-    fn row(&self, load: &str, store: &str) -> String {
-        let (n, top, positions) = (self.n, self.passes() * u64::from(DIGIT), self.positions);
+    fn row(&self, line: &str, load: &str, store: &str) -> String {
+        let (top, positions) = (self.passes() * u64::from(DIGIT), self.positions);
         let moved = if positions && self.element.size() < 4 { "u32" } else { "K" };
         let with = |text: &str| if positions { text.to_string() } else { String::new() };
         format!(
             "__shared__ Counts counts;\n__shared__ u32 sums[8];\n__shared__ {moved} memory[TILE];\n\
-             const u64 row = blockIdx.x;\nconst u32 item = threadIdx.x;\nK own[ITEMS];\n{}\
+             const u64 row = blockIdx.x;\nconst u32 item = threadIdx.x;\n{line}K own[ITEMS];\n{}\
              #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
-             const u32 at = first_of(item) + i * 32u;\nown[i] = at < {n}u ? {load} : (K)0;\n{}}}\n\
+             const u32 at = first_of(item) + i * 32u;\nown[i] = at < n ? {load} : (K)0;\n{}}}\n\
              #pragma unroll 1\nfor (u32 shift = 0; shift < {top}u; shift += {DIGIT}u) {{\n\
-             u32 digit[ITEMS], place[ITEMS], total;\ndigits_of(own, digit, item, {n}u, shift);\n\
+             u32 digit[ITEMS], place[ITEMS], total;\ndigits_of(own, digit, item, n, shift);\n\
              rank(digit, place, item, counts);\nsettle(item, counts, sums, total);\n\
              move(own, digit, place, item, counts, (K*)memory);\nfetch(own, item, (K*)memory);\n{}}}\n\
              #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
-             const u32 at = first_of(item) + i * 32u;\nconst K x = own[i];\n{}if (at < {n}u) {{ {store} }}\n}}\n",
+             const u32 at = first_of(item) + i * 32u;\nconst K x = own[i];\n{}if (at < n) {{ {store} }}\n}}\n",
             with("u32 position[ITEMS];\n"),
             with("position[i] = at;\n"),
             with(
@@ -241,31 +262,30 @@ impl Radix {
         )
     }
 
-    /// The body of the kernel that counts the elements of each row that have each digit.
-    fn count(&self, blocks: u64, load: &str, counts: usize) -> String {
-        let (n, passes) = (self.n, self.passes());
+    /// The body of the kernel that counts the elements of each row that have each digit, in `blocks` groups
+    /// for each row.
+    fn count(&self, line: &str, load: &str, counts: usize) -> String {
+        let passes = self.passes();
         // Neighbours often have the same digit: `parts` counters for each digit reduce contention.
         let parts = if passes > 4 { 2 } else { 4 };
         format!(
             "__shared__ u32 bins[{passes}][DIGITS][{parts}];\nconst u32 item = threadIdx.x;\n\
-             const u64 row = blockIdx.x / {blocks}u;\n\
+             const u64 row = blockIdx.x / blocks;\n{line}\
              for (u32 i = item; i < {passes}u * DIGITS * {parts}u; i += GROUP) (&bins[0][0][0])[i] = 0u;\n__syncthreads();\n\
-             #pragma unroll 8\nfor (u32 at = blockIdx.x % {blocks}u * GROUP + item; at < {n}u; at += {step}u) {{\n\
+             #pragma unroll 8\nfor (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {{\n\
              const K x = {load};\n#pragma unroll\n\
              for (u32 pass = 0; pass < {passes}u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * {DIGIT}u)][item % {parts}u], 1u);\n}}\n\
              __syncthreads();\nfor (u32 i = item; i < {passes}u * DIGITS; i += GROUP) {{\nu32 sum = 0u;\n\
              for (u32 part = 0; part < {parts}u; part++) sum += bins[i / DIGITS][i % DIGITS][part];\n\
              if (sum > 0u) atomicAdd(&b{counts}[row * {} + i], sum);\n}}\n",
             passes * DIGITS,
-            step = blocks * self.group,
         )
     }
 
-    /// The body of the kernel in which each group sorts a tile by one digit. `counts` is the number of the
+    /// The body of the kernel in which each group sorts a tile by digit `pass`. `counts` is the number of the
     /// counts' operand; the two look-back arrays follow it.
-    fn pass(&self, pass: u64, counts: usize, load: &str, position: &str, store: &str) -> String {
-        let (n, tiles, passes, positions) = (self.n, self.tiles(), self.passes(), self.positions);
-        let shift = pass * u64::from(DIGIT);
+    fn pass(&self, counts: usize, line: &str, load: &str, position: &str, store: &str) -> String {
+        let (passes, positions) = (self.passes(), self.positions);
         let moved = if positions && self.element.size() < 4 { "u32" } else { "K" };
         let with = |text: &str| if positions { text.to_string() } else { String::new() };
         let (lookback, other) = (counts + 1, counts + 2);
@@ -273,7 +293,7 @@ impl Radix {
             format!(
                 "K xs[ITEMS];\n#pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
                  const u32 j = i * GROUP + item;\nxs[i] = ((K*)memory)[j];\n\
-                 to[i] = bases[j < here ? digit_of(xs[i], {shift}u) : 0u] + j;\n}}\n__syncthreads();\n\
+                 to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;\n}}\n__syncthreads();\n\
                  move(position, digit, place, item, counts, (u32*)memory);\n\
                  #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\nconst u32 j = i * GROUP + item, at = to[i];\n\
                  const K x = xs[i];\nconst u32 p = ((u32*)memory)[j];\nif (j < here) {{ {store} }}\n}}\n"
@@ -281,28 +301,27 @@ impl Radix {
         } else {
             format!(
                 "#pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\nconst u32 j = i * GROUP + item;\nif (j < here) {{\n\
-                 const K x = ((K*)memory)[j];\nconst u32 at = bases[digit_of(x, {shift}u)] + j;\n{store}\n}}\n}}\n"
+                 const K x = ((K*)memory)[j];\nconst u32 at = bases[digit_of(x, shift)] + j;\n{store}\n}}\n}}\n"
             )
         };
         format!(
             "__shared__ Counts counts;\n__shared__ u32 sums[8], bases[DIGITS], numbered;\n__shared__ {moved} memory[TILE];\n\
-             const u32 item = threadIdx.x;\n\
-             if (item == 0u) numbered = atomicAdd(&b{counts}[{}u], 1u);\n__syncthreads();\n\
-             const u32 number = numbered, tile = number % {tiles}u;\nconst u64 row = number / {tiles}u;\n\
-             const u32 start = tile * TILE, here = {n}u - start < TILE ? {n}u - start : TILE;\n\
+             const u32 item = threadIdx.x, shift = pass * {DIGIT}u;\n\
+             if (item == 0u) numbered = atomicAdd(&b{counts}[counter], 1u);\n__syncthreads();\n\
+             const u32 number = numbered, tile = number % tiles;\nconst u64 row = number / tiles;\n{line}\
+             const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;\n\
              if (item < DIGITS) b{other}[(u64)number * DIGITS + item] = 0u;\n\
              K own[ITEMS];\n{}\
              #pragma unroll\nfor (u32 i = 0; i < ITEMS; i++) {{\n\
-             const u32 at = start + first_of(item) + i * 32u;\nown[i] = at < {n}u ? {load} : (K)0;\n{}}}\n\
-             u32 digit[ITEMS], place[ITEMS], total;\n{}digits_of(own, digit, item, here, {shift}u);\n\
+             const u32 at = start + first_of(item) + i * 32u;\nown[i] = at < n ? {load} : (K)0;\n{}}}\n\
+             u32 digit[ITEMS], place[ITEMS], total;\n{}digits_of(own, digit, item, here, shift);\n\
              rank(digit, place, item, counts);\nconst u32 begins = settle(item, counts, sums, total);\n\
              move(own, digit, place, item, counts, (K*)memory);\n\
              const u32 before = item < DIGITS ? look_back(&b{lookback}[(u64)number * DIGITS + item], tile, total) : 0u;\n\
-             const u32 base = sum_before(item < DIGITS ? b{counts}[(row * {passes}u + {pass}u) * DIGITS + item] : 0u, item, sums);\n\
+             const u32 base = sum_before(item < DIGITS ? b{counts}[(row * {passes}u + pass) * DIGITS + item] : 0u, item, sums);\n\
              if (item < DIGITS) bases[item] = base + before - begins;\n__syncthreads();\n{puts}",
-            self.rows * passes * DIGITS + pass,
             with("u32 position[ITEMS];\n"),
-            with(&format!("position[i] = at < {n}u ? {position} : 0u;\n")),
+            with(&format!("position[i] = at < n ? {position} : 0u;\n")),
             with("u32 to[ITEMS];\n"),
         )
     }

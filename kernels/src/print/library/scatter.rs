@@ -6,11 +6,12 @@
 //! order. The division of runs depends on positions alone, so results are deterministic.
 
 use super::sort;
-use super::{Part, Routine, Writer, aligned, fold_helpers};
+use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, index_type};
 use crate::dtype::DType;
 use crate::library::{Scatter, Sorting};
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
+use crate::scalar::Scalar;
 
 /// Points of a chunk.
 const CHUNK: u64 = 32;
@@ -118,11 +119,14 @@ impl Plan {
         let sorting = self.sort.launches(&mut writer, positions, sorted(true).to_vec(), (SCRATCH, after));
         let moved = (self.stored, Part::whole(1, self.call.brought() * size, false));
         let table = (self.stored, Part::whole(2, rows * width * size, true));
-        let groups = |rows: u64, each: u64| (rows * width / each).div_ceil(self.group);
-        let group = self.group as u32;
+        let mut launch = |name: &str, rows: u64, each: u64, operands: &[(DType, Part)], body: String| {
+            let sizes = self.launch_sizes(rows);
+            let kernel = Kernel { name, group: self.group, operands, sizes: &sizes, body: &body };
+            writer.launch((rows * width / each).div_ceil(self.group), &kernel);
+        };
         let [key, order] = sorted(false);
         let Some(fold) = fold else {
-            writer.kernel("last", groups(points, 1), group, &[key, order, moved, table], &self.last(dialect));
+            launch("last", points, 1, &[key, order, moved, table], self.last(dialect));
             return writer.finish(&sorting, self.scratch());
         };
         let parts = |written: bool| {
@@ -131,10 +135,9 @@ impl Plan {
         };
         let [first, last] = parts(true);
         let operands = [key, order, moved, table, first, last];
-        writer.kernel("chunks", groups(self.chunks(), self.each), group, &operands, &self.chunk(dialect));
+        launch("chunks", self.chunks(), self.each, &operands, self.chunk(dialect));
         let [first, last] = parts(false);
-        let operands = [key, table, first, last];
-        writer.kernel("runs", groups(self.chunks(), 1), group, &operands, &self.run(dialect));
+        launch("runs", self.chunks(), 1, &[key, table, first, last], self.run(dialect));
         let mut helpers = sorting + &fold_helpers(dialect, fold, self.acc);
         if self.each > 1 {
             let (align, stored) = (self.each * size, dialect.stored(self.stored));
@@ -143,37 +146,48 @@ impl Plan {
         writer.finish(&helpers, self.scratch())
     }
 
-    /// Declares the item's row of `count` rows and its column; an item has `each` neighbouring elements.
-    fn which(&self, dialect: Dialect, name: &str, count: u64, each: u64) -> String {
-        let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
-        let (group, items, at) = (self.group, self.call.width / each, self.index());
-        let column = if each == 1 { String::new() } else { format!(" * {each}u") };
+    /// The arguments of a launch for `rows` rows of items.
+    fn launch_sizes(&self, rows: u64) -> Vec<Size> {
+        let Scatter { points, rows: table, width, .. } = self.call;
+        let size = |name: &'static str, n: u64| (name, Scalar::from_i128(self.index(), n.into()));
+        // A position beyond the table stands for the last row, so that nothing outside of the table is
+        // written.
+        let last = table.saturating_sub(1);
+        vec![size("points", points), size("last", last), size("width", width), size("rows", rows)]
+    }
+
+    /// Declares the item's row, of `rows`, and its column; an item has `each` neighbouring elements.
+    fn which(&self, dialect: Dialect, name: &str, each: u64) -> String {
+        let at = self.index().short();
+        let (item, number) = (dialect.item_index(at), dialect.group_index(at));
+        let (items, column) = match each {
+            1 => ("width".to_string(), String::new()),
+            _ => (format!("(width / {each}u)"), format!(" * {each}u")),
+        };
         format!(
-            "const {at} id = ({at})({number} * {group}u + {item});\n\
-             const {at} {name} = id / {items}u, column = id % {items}u{column};\nif ({name} >= {count}u) return;\n"
+            "const {at} id = {number} * {}u + {item};\n\
+             const {at} {name} = id / {items}, column = id % {items}{column};\nif ({name} >= rows) return;\n",
+            self.group
         )
     }
 
     /// The type of element and item numbers; there may be up to a group more items than needed.
-    fn index(&self) -> &'static str {
-        let most = self.call.points.max(self.call.rows).saturating_mul(self.call.width);
-        if most < 1 << 31 { "u32" } else { "u64" }
+    fn index(&self) -> DType {
+        index_type(self.call.points.max(self.call.rows).saturating_mul(self.call.width))
     }
 
     /// The index of the element in this column of the point `place`.
     fn brought(&self, place: &str) -> String {
-        let width = if self.call.each_column { self.call.width } else { 1 };
-        let row = self.call.each_row.then(|| format!("{place} * {width}u"));
+        let width = if self.call.each_column { "width" } else { "1u" };
+        let row = self.call.each_row.then(|| format!("{place} * {width}"));
         let column = self.call.each_column.then(|| "column".to_string());
         let terms: Vec<String> = row.into_iter().chain(column).collect();
         if terms.is_empty() { "0".into() } else { terms.join(" + ") }
     }
 
-    /// The index of the element in this column of row `key` of the table. A position beyond the table stands
-    /// for the last row, so that nothing outside of the table is written.
+    /// The index of the element in this column of row `key` of the table.
     fn in_table(&self, key: &str) -> String {
-        let last = self.call.rows.saturating_sub(1);
-        format!("({})({key} < {last}u ? {key} : {last}u) * {}u + column", self.index(), self.call.width)
+        format!("({})({key} < last ? {key} : last) * width + column", self.index().short())
     }
 
     /// The text for each of the item's elements; `v` is the element's number.
@@ -206,32 +220,31 @@ impl Plan {
 
     /// Without a fold: the last point of each run goes to the table.
     fn last(&self, dialect: Dialect) -> String {
-        let points = self.call.points;
-        let which = self.which(dialect, "at", points, 1);
+        let which = self.which(dialect, "at", 1);
         format!(
-            "{which}const u32 key = b0[at];\nif (at + 1 < {points}u && b0[at + 1] == key) return;\n\
+            "{which}const u32 key = b0[at];\nif (at + 1 < points && b0[at + 1] == key) return;\n\
              b3[{}] = b2[{}];\n",
             self.in_table("key"),
-            self.brought(&format!("({})b1[at]", self.index()))
+            self.brought(&format!("({})b1[at]", self.index().short()))
         )
     }
 
     /// Folds the points of each run in a chunk.
     fn chunk(&self, dialect: Dialect) -> String {
-        let (points, width, each, index) = (self.call.points, self.call.width, self.each, self.index());
-        let which = self.which(dialect, "chunk", self.chunks(), each);
+        let (each, index) = (self.each, self.index().short());
+        let which = self.which(dialect, "chunk", each);
         let (x, old) = (
             self.read(dialect, "b2", &self.brought("places[j]"), "xs[j]"),
             self.read(dialect, "b3", &self.in_table("keys[j]"), "olds[j]"),
         );
         let put = self.put_back(dialect, "b3");
-        let part = |of: &str| self.each_of(&format!("{of}[chunk * {width}u + column + v] = all[v];"));
+        let part = |of: &str| self.each_of(&format!("{of}[chunk * width + column + v] = all[v];"));
         let (first, last) = (part("b4"), part("b5"));
         let (none, join) = (self.each_of("all[v] = NONE;"), self.each_of("all[v] = join(all[v], xs[j][v]);"));
         let take = self.each_of("old[v] = olds[j][v];");
         format!(
             "{which}const {index} from = chunk * {CHUNK}u;\n\
-             const {index} to = from + {CHUNK}u < {points}u ? from + {CHUNK}u : {points}u;\n\
+             const {index} to = from + {CHUNK}u < points ? from + {CHUNK}u : points;\n\
              u32 key = b0[from];\nint begun = from > 0 && b0[from - 1] == key;\nA all[{each}], old[{each}];\n{none}\
              for ({index} some = from; some < to; some += {AHEAD}u) {{\n\
              u32 keys[{AHEAD}];\n{index} places[{AHEAD}];\nA xs[{AHEAD}][{each}], olds[{AHEAD}][{each}];\n\
@@ -242,19 +255,18 @@ impl Plan {
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (some + j >= to) break;\n\
              if (keys[j] != key) {{\nif (begun) {{\n{first}}} else {{\n{put}}}\nkey = keys[j];\nbegun = 0;\n{none}}}\n\
              if (j == 0 || keys[j] != keys[j - 1]) {{\n{take}}}\n{join}}}\n}}\n\
-             if (begun) {{\n{first}}} else if (to < {points}u && b0[to] == key) {{\n{last}}} else {{\n{put}}}\n"
+             if (begun) {{\n{first}}} else if (to < points && b0[to] == key) {{\n{last}}} else {{\n{put}}}\n"
         )
     }
 
     /// The item with the first part of a divided run folds all its parts. Most runs end in the next chunk, so
     /// the end of a run is searched in steps that double.
     fn run(&self, dialect: Dialect) -> String {
-        let Scatter { points, width, fold, .. } = self.call;
         let (which, index, at) =
-            (self.which(dialect, "chunk", self.chunks(), 1), self.index(), self.in_table("key"));
+            (self.which(dialect, "chunk", 1), self.index().short(), self.in_table("key"));
         // Compensated summation of floats. Without a rounding error the compensation is not added, so that
         // infinities and the sign of zeros are kept.
-        let compensated = fold == Some(Fold::Sum) && self.acc.is_float();
+        let compensated = self.call.fold == Some(Fold::Sum) && self.acc.is_float();
         let step = if compensated {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"
         } else {
@@ -264,16 +276,16 @@ impl Plan {
         let old = format!("(A)({})", dialect.load(self.stored, "b1", &at));
         let put = dialect.store(self.stored, "b1", &at, &format!("join({old}, all)"));
         format!(
-            "{which}const {index} from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= {points}u) return;\n\
+            "{which}const {index} from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= points) return;\n\
              const u32 key = b0[to - 1];\nif (b0[to] != key) return;\n\
              if (b0[from] == key && from > 0 && b0[from - 1] == key) return;\n\
              {index} low = chunk + 1, high = low;\n\
-             for ({index} step = 1; high * {CHUNK}u < {points}u && b0[high * {CHUNK}u] == key; step *= 2) {{\nlow = high;\nhigh += step;\n}}\n\
+             for ({index} step = 1; high * {CHUNK}u < points && b0[high * {CHUNK}u] == key; step *= 2) {{\nlow = high;\nhigh += step;\n}}\n\
              while (high - low > 1) {{\nconst {index} middle = low + (high - low) / 2;\n\
-             if (middle * {CHUNK}u < {points}u && b0[middle * {CHUNK}u] == key) low = middle; else high = middle;\n}}\n\
+             if (middle * {CHUNK}u < points && b0[middle * {CHUNK}u] == key) low = middle; else high = middle;\n}}\n\
              A all = b3[id], lost = 0;\n#pragma unroll 8\n\
              for ({index} next = chunk + 1; next < high; next++) {{\n\
-             const A x = b2[next * {width}u + column];\n{step}\n}}\n(void)lost;\n{sum}{put}\n"
+             const A x = b2[next * width + column];\n{step}\n}}\n(void)lost;\n{sum}{put}\n"
         )
     }
 }

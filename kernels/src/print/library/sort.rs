@@ -3,11 +3,17 @@
 //! keys, and positions if keys are equal, so it is stable.
 
 use super::radix::{End, Radix};
-use super::{Part, Routine, Writer, aligned, function};
+use super::{Kernel, Part, Routine, Size, Writer, aligned, function, index_type, size32};
 use crate::dtype::DType;
 use crate::library::Sorting;
 use crate::print::{Dialect, Target};
+use crate::scalar::Scalar;
 
+/// Capacities of the groups that sort tiles, in elements. Each has kernels of its own, so they are few; a group
+/// of the smallest that holds a row has few idle items.
+const CAPACITIES: [u64; 3] = [64, 256, 1024];
+/// The capacity that processors do without: they lose little by idle items.
+const FOR_GPUS: u64 = 256;
 /// Maximum number of elements that a group sorts.
 const TILE: u64 = 1024;
 /// Elements that an item merges.
@@ -24,6 +30,8 @@ pub(crate) struct Plan {
     key: DType,
     /// Elements as unsigned integers of their size.
     bits: DType,
+    /// Elements of the memory of a group that sorts a tile.
+    capacity: u64,
     tile: u64,
     tiles: u64,
     radix: Option<Radix>,
@@ -49,6 +57,8 @@ impl Plan {
         }
         let key = if bits == DType::U64 { DType::U64 } else { DType::U32 };
         let tile = n.next_power_of_two().clamp(2, TILE);
+        let holds = |capacity: &u64| tile <= *capacity && !(target.cpu && *capacity == FOR_GPUS);
+        let capacity = CAPACITIES.into_iter().find(holds)?;
         // The number of groups of a launch is limited.
         if outer * inner * n.div_ceil(tile).max(n.div_ceil(MERGED * GROUP)) >= 1 << 31 {
             return None;
@@ -56,7 +66,7 @@ impl Plan {
         let radix = (target.dialect == Dialect::CudaCpp && n > SHORT)
             .then(|| Radix::of(bits, 8 * bits.size() as u32, [outer * inner, n], call.indices, target.lanes))
             .flatten();
-        Some(Plan { call: call.clone(), key, bits, tile, tiles: n.div_ceil(tile), radix })
+        Some(Plan { call: call.clone(), key, bits, capacity, tile, tiles: n.div_ceil(tile), radix })
     }
 
     fn rows(&self) -> u64 {
@@ -113,13 +123,14 @@ impl Plan {
         outputs: Vec<(DType, Part)>,
         (arg, start): (usize, u64),
     ) -> String {
-        let (n, dialect) = (self.call.shape[1], writer.target.dialect);
+        let dialect = writer.target.dialect;
         if let Some(radix) = &self.radix {
-            let load = |first: usize| format!("b{first}[{}]", self.place(n, "at"));
-            let store = |first: usize| self.result(dialect, first, "at", "x");
-            let (source, sink) =
-                (End { operands: vec![source], text: &load }, End { operands: outputs, text: &store });
-            radix.launches(writer, &source, &sink, (arg, start));
+            let load = |first: usize| format!("b{first}[{}]", self.element("at"));
+            let store = |first: usize| self.result(dialect, first, "x");
+            let (line, sizes) = (self.line(), self.sizes_of_rows());
+            let source = End { operands: vec![source], text: &load };
+            let sink = End { operands: outputs, text: &store };
+            radix.launches(writer, &source, &sink, (&line, &sizes), (arg, start));
             return radix.helpers(&self.key_text(dialect));
         }
         let [keys, positions] = self.sizes();
@@ -130,25 +141,11 @@ impl Plan {
                 (DType::U32, Part { arg, offset: offset + keys, bytes: positions, written }),
             ]
         };
-        let most = u64::from(writer.target.max_group);
-        let group = (self.tile / 2).min(256).min(most);
-        let mut operands = vec![source];
         let done = self.tiles == 1;
-        operands.extend(if done { outputs.clone() } else { buffer(0, true).to_vec() });
-        let body = self.tile_body(dialect, group, &self.put(dialect, done, 1));
-        writer.kernel("tiles", self.rows() * self.tiles, group as u32, &operands, &body);
-        let (mut run, mut from) = (self.tile, 0);
-        while run < n {
-            let done = 2 * run >= n;
-            let mut operands = vec![source];
-            operands.extend(buffer(from, false));
-            operands.extend(if done { outputs.clone() } else { buffer(1 - from, true).to_vec() });
-            let each = n.div_ceil(MERGED);
-            let group = GROUP.min(most);
-            let body = self.merge_body(dialect, group, run, &self.put(dialect, done, 3));
-            writer.kernel("merge", (self.rows() * each).div_ceil(group), group as u32, &operands, &body);
-            run *= 2;
-            from = 1 - from;
+        let sorted = if done { outputs.clone() } else { buffer(0, true).to_vec() };
+        self.launch_tiles(writer, &[vec![source], sorted].concat(), done);
+        if !done {
+            self.launch_merges(writer, source, &outputs, buffer);
         }
         let (key, function) = (self.key.short(), function(dialect));
         format!(
@@ -156,6 +153,54 @@ impl Plan {
             self.bits.short(),
             self.key_text(dialect)
         )
+    }
+
+    /// The launch in which each group sorts a tile.
+    fn launch_tiles(&self, writer: &mut Writer, operands: &[(DType, Part)], done: bool) {
+        let dialect = writer.target.dialect;
+        let group = (self.capacity / 2).min(256).min(writer.target.max_group.into());
+        let mut sizes = self.sizes_of_rows();
+        sizes.extend([size32("length", self.tile), size32("tiles", self.tiles)]);
+        let body = self.tile_body(dialect, group, &self.put(dialect, done, 1));
+        let kernel = Kernel { name: "tiles", group, operands, sizes: &sizes, body: &body };
+        writer.launch(self.rows() * self.tiles, &kernel);
+    }
+
+    /// The launches that merge runs, from one buffer to the other, and at last to the outputs. Rows of two
+    /// tiles have no merge from buffer to buffer, whose kernel is in the text nonetheless.
+    fn launch_merges(
+        &self,
+        writer: &mut Writer,
+        source: (DType, Part),
+        outputs: &[(DType, Part)],
+        buffer: impl Fn(u64, bool) -> [(DType, Part); 2],
+    ) {
+        let (n, dialect) = (self.call.shape[1], writer.target.dialect);
+        let group = GROUP.min(writer.target.max_group.into());
+        let each = n.div_ceil(MERGED);
+        let index = index_type(self.rows() * each);
+        let bodies =
+            [false, true].map(|done| self.merge_body(dialect, group, index, &self.put(dialect, done, 3)));
+        let (mut run, mut from) = (self.tile, 0);
+        loop {
+            let done = 2 * run >= n;
+            let mut sizes = self.sizes_of_rows();
+            sizes.push(("items", Scalar::from_i128(index, (self.rows() * each).into())));
+            sizes.extend([size32("each", each), size32("run", run)]);
+            let read = [vec![source], buffer(from, false).to_vec()].concat();
+            let passed = [&read[..], &buffer(1 - from, true)].concat();
+            let finished = [&read[..], outputs].concat();
+            let pass = Kernel { name: "merge", group, operands: &passed, sizes: &sizes, body: &bodies[0] };
+            let last = Kernel { operands: &finished, body: &bodies[1], ..pass };
+            writer.define(&pass);
+            let groups = (self.rows() * each).div_ceil(group);
+            writer.launch(groups, if done { &last } else { &pass });
+            if done {
+                return;
+            }
+            run *= 2;
+            from = 1 - from;
+        }
     }
 
     /// The key of an element.
@@ -186,90 +231,109 @@ impl Plan {
         text + "return k;\n"
     }
 
-    /// The index of a row's element.
-    fn place(&self, extent: u64, at: &str) -> String {
-        let inner = self.call.shape[2];
-        format!("row / {inner}u * {}u + (u64)({at}) * {inner}u + row % {inner}u", extent * inner)
+    /// Whether elements of a row are not neighbours.
+    fn is_strided(&self) -> bool {
+        self.call.shape[2] > 1
+    }
+
+    /// The arguments that say where rows lie: their length, that of rows of results, the distance of
+    /// elements.
+    fn sizes_of_rows(&self) -> Vec<Size> {
+        let [_, n, inner] = self.call.shape;
+        let mut sizes = vec![size32("n", n), size32("kept", self.call.kept)];
+        sizes.extend(self.is_strided().then(|| size32("inner", inner)));
+        sizes
+    }
+
+    /// Declares where row `row` and its results begin.
+    fn line(&self) -> String {
+        if !self.is_strided() {
+            return "const u64 line = row * n, results = row * kept;\n".into();
+        }
+        "const u64 before = (u32)row / inner * (u64)inner, column = (u32)row % inner;\n\
+         const u64 line = before * n + column, results = before * kept + column;\n"
+            .into()
+    }
+
+    /// The index of an element of the row.
+    fn element(&self, at: &str) -> String {
+        if self.is_strided() { format!("line + (u64)({at}) * inner") } else { format!("line + ({at})") }
     }
 
     /// Stores key `k` with position `p` at `at` of the row: to the results, or to the operands from `first`
     /// on.
     fn put(&self, dialect: Dialect, done: bool, first: usize) -> String {
-        let s = &self.call;
-        let n = s.shape[1];
         if !done {
-            let (second, at) = (first + 1, format!("row * {n}u + at"));
-            return format!("b{first}[{at}] = k; b{second}[{at}] = p;");
+            return format!("b{first}[row * n + at] = k; b{}[row * n + at] = p;", first + 1);
         }
-        self.result(dialect, first, "at", &format!("b0[{}]", self.place(n, "p")))
+        self.result(dialect, first, &format!("b0[{}]", self.element("p")))
     }
 
-    /// Stores an element, and its position `p`, to a place of the results, which are the operands from
+    /// Stores an element, and its position `p`, to place `at` of the results, which are the operands from
     /// `first` on.
-    fn result(&self, dialect: Dialect, first: usize, at: &str, element: &str) -> String {
-        let (s, to) = (&self.call, self.place(self.call.kept, at));
-        let mut text = format!("if (at < {}u) {{ ", s.kept);
+    fn result(&self, dialect: Dialect, first: usize, element: &str) -> String {
+        let s = &self.call;
+        let to = if self.is_strided() { "results + (u64)at * inner" } else { "results + at" };
+        let mut text = "if (at < kept) { ".to_string();
         if s.values {
-            text += &dialect.store(self.bits, &format!("b{first}"), &to, element);
+            text += &dialect.store(self.bits, &format!("b{first}"), to, element);
         }
         if s.indices {
-            text += &dialect.store(DType::I64, &format!("b{}", first + usize::from(s.values)), &to, "(i64)p");
+            text += &dialect.store(DType::I64, &format!("b{}", first + usize::from(s.values)), to, "(i64)p");
         }
         text + " }"
     }
 
-    /// A bitonic sort in group memory.
+    /// A bitonic sort of `length` elements in group memory.
     fn tile_body(&self, dialect: Dialect, group: u64, put: &str) -> String {
-        let (n, tile, tiles) = (self.call.shape[1], self.tile, self.tiles);
+        let (capacity, line) = (self.capacity, self.line());
         let (local, barrier) = (dialect.local(), dialect.barrier(false));
-        let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
-        let element = self.place(n, "first + i");
+        let (item, number) = (dialect.item_index("u32"), dialect.group_index("u32"));
+        let element = self.element("first + i");
         format!(
-            "{local} K keys[{tile}];\n{local} u32 positions[{tile}];\n\
-             const u64 number = {number};\nconst u32 item = (u32)({item});\n\
-             const u64 row = number / {tiles}u, first = number % {tiles}u * {tile}u;\n\
-             for (u32 i = item; i < {tile}u; i += {group}u) {{\n\
-             const int inside = first + i < {n}u;\n\
+            "{local} K keys[{capacity}];\n{local} u32 positions[{capacity}];\n\
+             const u32 number = {number}, item = {item};\n\
+             const u64 row = number / tiles;\nconst u32 first = number % tiles * length;\n{line}\
+             for (u32 i = item; i < length; i += {group}u) {{\n\
+             const int inside = first + i < n;\n\
              keys[i] = inside ? key_of(b0[inside ? {element} : 0]) : ~(K)0;\n\
-             positions[i] = inside ? (u32)(first + i) : 0xffffffffu;\n}}\n{barrier}\n\
-             for (u32 size = 2; size <= {tile}u; size *= 2) {{\n\
+             positions[i] = inside ? first + i : 0xffffffffu;\n}}\n{barrier}\n\
+             for (u32 size = 2; size <= length; size *= 2) {{\n\
              for (u32 step = size / 2; step > 0; step /= 2) {{\n\
-             for (u32 i = item; i < {tile}u / 2; i += {group}u) {{\n\
-             const u32 a = i / step * 2 * step + i % step, b = a + step;\n\
+             for (u32 i = item; i < length / 2; i += {group}u) {{\n\
+             const u32 a = 2 * i - (i & (step - 1)), b = a + step;\n\
              const K ka = keys[a], kb = keys[b];\nconst u32 pa = positions[a], pb = positions[b];\n\
              const int after = ka > kb || (ka == kb && pa > pb);\n\
              if (after == ((a & size) == 0)) {{ keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }}\n}}\n{barrier}\n}}\n}}\n\
-             for (u32 i = item; i < {tile}u; i += {group}u) {{\n\
-             const u64 at = first + i;\nif (at < {n}u) {{ const K k = keys[i]; const u32 p = positions[i]; (void)k; {put} }}\n}}\n"
+             for (u32 i = item; i < length; i += {group}u) {{\n\
+             const u32 at = first + i;\nif (at < n) {{ const K k = keys[i]; const u32 p = positions[i]; (void)k; {put} }}\n}}\n"
         )
     }
 
-    /// A merge: each item finds the start of its results in both runs, and merges from there.
-    fn merge_body(&self, dialect: Dialect, group: u64, run: u64, put: &str) -> String {
-        let n = self.call.shape[1];
-        let each = n.div_ceil(MERGED);
-        let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
+    /// A merge of runs of `run` elements: each item finds the start of its results in both runs, and merges
+    /// from there. Runs are a power of two long.
+    fn merge_body(&self, dialect: Dialect, group: u64, index: DType, put: &str) -> String {
+        let (index, line) = (index.short(), self.line());
+        let (item, number) = (dialect.item_index(index), dialect.group_index(index));
         format!(
-            "const u64 number = {number} * {group}u + {item};\nif (number >= {total}u) return;\n\
-             const u64 row = number / {each}u;\nconst u32 start = (u32)(number % {each}u) * {MERGED}u;\n\
-             const u32 base = (u32)(start / {run2}u * {run2}u);\n\
-             const u32 middle = base + {run}u < {n}u ? base + {run}u : {n}u;\n\
-             const u32 end = {n}u - base < {run2}u ? {n}u : base + (u32){run2}u;\n\
-             const u64 here = row * {n}u;\n\
+            "const {index} number = {number} * {group}u + {item};\nif (number >= items) return;\n\
+             const u64 row = number / each;\nconst u32 start = (u32)(number % each) * {MERGED}u;\n{line}\
+             const u32 base = start & ~(2 * run - 1);\n\
+             const u32 middle = base + run < n ? base + run : n;\n\
+             const u32 end = n - base < 2 * run ? n : base + 2 * run;\n\
+             const u64 here = row * n;\n\
              const u32 left = middle - base, right = end - middle, skip = start - base;\n\
              u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;\n\
              while (low < high) {{\n\
              const u32 mid = (low + high) / 2;\n\
              if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;\n}}\n\
              u32 a = base + low, b = middle + (skip - low);\n\
-             const u32 stop = {n}u - start < {MERGED}u ? {n}u : start + {MERGED}u;\n\
+             const u32 stop = n - start < {MERGED}u ? n : start + {MERGED}u;\n\
              K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;\n\
              for (u32 at = start; at < stop; at++) {{\n\
              const int first = a < middle && (b >= end || ka <= kb);\n\
              const K k = first ? ka : kb;\nconst u32 p = b2[here + (first ? a : b)];\n(void)k;\n{put}\n\
-             if (first) {{ a++; ka = a < middle ? b1[here + a] : 0; }} else {{ b++; kb = b < end ? b1[here + b] : 0; }}\n}}\n",
-            total = self.rows() * each,
-            run2 = 2 * run,
+             if (first) {{ a++; ka = a < middle ? b1[here + a] : 0; }} else {{ b++; kb = b < end ? b1[here + b] : 0; }}\n}}\n"
         )
     }
 }

@@ -13,7 +13,7 @@ use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
 
 /// A GPU with `lanes` concurrent work items; with few, tiles are large.
-fn gpu(lanes: u64) -> Target {
+pub(super) fn gpu(lanes: u64) -> Target {
     Target {
         dialect: Dialect::OpenClC,
         max_group: 256,
@@ -103,18 +103,42 @@ fn check(cases: &[Case], targets: &[Target]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+// The compiler of PoCL takes most of the time, with one thread for each of these tests.
+
 #[test]
-fn products_of_matrices() {
-    let all = nests::products(true);
-    check(&all, &[gpu(1 << 18), cpu(1 << 20)]);
-    // Large tiles, small groups, and arrays that hold little.
+fn products_of_matrices_on_gpus() {
+    check(&nests::products(true), &[gpu(1 << 18)]);
+}
+
+#[test]
+fn products_of_matrices_on_processors() {
+    check(&nests::products(true), &[cpu(1 << 20)]);
+}
+
+/// Large tiles, small groups, and arrays that hold little.
+fn narrow() -> (Vec<Case>, [Target; 3]) {
     let narrow = Target { max_group: 64, local_memory: 4 << 10, ..gpu(1 << 18) };
-    let some = all
-        .into_iter()
-        .filter(|case| !case.nest.name.starts_with("product ") || case.nest.name.contains("float"));
-    let some: Vec<Case> = some.collect();
-    check(&some, &[gpu(4096), narrow, cpu(8 << 10)]);
-    // Sums that are made of sums.
+    let some = nests::products(true).into_iter();
+    let some =
+        some.filter(|case| !case.nest.name.starts_with("product ") || case.nest.name.contains("float"));
+    (some.collect(), [gpu(4096), narrow, cpu(8 << 10)])
+}
+
+#[test]
+fn products_of_matrices_by_large_tiles() {
+    let (cases, targets) = narrow();
+    check(&cases, &targets[..1]);
+}
+
+#[test]
+fn products_of_matrices_by_small_groups() {
+    let (cases, targets) = narrow();
+    check(&cases, &targets[1..]);
+}
+
+/// Sums that are made of sums.
+#[test]
+fn long_products() {
     let long = nests::product(DType::F32, [4, 5, 9000], [false; 2]);
     check(&[long], &[Target { max_group: 8, ..gpu(1 << 18) }]);
 }

@@ -21,6 +21,7 @@ fn device(lanes: u64, interprets: bool) -> Properties {
         lanes,
         interprets,
         every_op: interprets,
+        kernel_insts: 4096,
         forward_progress: false,
     }
 }

@@ -147,8 +147,8 @@ pub(super) fn atan(x: f32) -> f32 {
 pub(super) fn atan2(y: f32, x: f32) -> f32 {
     let (a, b) = (y.abs(), x.abs());
     let large = choose(a > b, a, b);
-    // The sum of the coordinates must not overflow.
-    let scale = choose(large > 1e30, 0.25, 1.0);
+    // The sum of the coordinates must not overflow, and their difference must not be subnormal.
+    let scale = choose(large > 1e30, 0.25, choose(large < 1e-20, 1_152_921_504_606_846_976.0, 1.0));
     // Two infinities count as equal; zeros lie on the axis.
     let endless = large == f32::INFINITY;
     let unit = |of: f32| choose(of == f32::INFINITY, 1.0, 0.0);

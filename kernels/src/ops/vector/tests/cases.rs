@@ -253,6 +253,13 @@ fn powers_and_angles_of_zeros_and_infinities() {
         let got = each!(f32, |y, x| Vector::atan2(y, x), &[y as f32], &[x as f32])[0];
         assert!(same(f64::from(got), f64::from(want as f32)), "angle of x {x}, y {y} in f32: {got}");
     }
+    // Subnormal coordinates have the angle of their ratio.
+    for (y, x) in [(1f32, 2f32), (2.0, 1.0), (3.0, 7.0), (-5.0, 4.0)] {
+        let least = f32::from_bits(1);
+        let got = each!(f32, |y, x| Vector::atan2(y, x), &[y * least], &[x * least])[0];
+        let want = y.atan2(x);
+        assert!((got - want).abs() <= 3.0 * f32::EPSILON * want.abs(), "{y}, {x}: {got}, not {want}");
+    }
     for (x, y, want) in lengths {
         let got = each!(f64, |x, y| Vector::hypot(x, y), &[x], &[y])[0];
         let near = (got - want).abs() <= 2.0 * f64::EPSILON * want;

@@ -157,6 +157,7 @@ fn in_place(stage: &Stage) -> Result<()> {
         let mut sim = stage.function(&coupled()?)?.optimize(two(stage, mixed)?)?;
         let xs = inputs();
         sim.prepare(args![&xs[0]])?;
+        sim.warm_up([args![&xs[1]], args![&xs[2]]])?;
         let want = reference.call_reference(args![&xs[0]])?;
         let borrowed = sim.call_borrowed(args![&xs[0]])?;
         ensure(borrowed.len() == 2, || "two outputs".into())?;

@@ -1,0 +1,166 @@
+//! Kernels of library ops in the form for GPUs, run on any device: several sizes of a class share a text.
+
+use super::corpus::gpu;
+use super::device;
+use crate::device::OpenClDevice;
+use std::sync::Arc;
+use workalike_device::{Command, Device, LibraryOp, Region, Target as Results};
+use workalike_kernels::DType;
+use workalike_kernels::library::{Cumulate, Scatter, Sorting};
+use workalike_kernels::nest::Fold;
+use workalike_kernels::print::Target;
+
+/// The outputs of an op of 4-byte integers, which begin as `outputs`.
+fn run(
+    device: &OpenClDevice,
+    target: &Target,
+    op: &Arc<dyn LibraryOp>,
+    inputs: &[Vec<i32>],
+    outputs: &[Vec<u8>],
+) -> Vec<Vec<u8>> {
+    let upload = |bytes: &[u8]| {
+        let region = Region::whole(device.allocate(bytes.len() as u64).unwrap());
+        device.upload(bytes, &region).unwrap();
+        region
+    };
+    let bytes = |values: &Vec<i32>| -> Vec<u8> { values.iter().flat_map(|v| v.to_ne_bytes()).collect() };
+    let inputs = inputs.iter().map(|input| upload(&bytes(input))).collect();
+    let results: Vec<Region> = outputs.iter().map(|output| upload(output)).collect();
+    let scratch = op.routine_scratch(target).unwrap();
+    let scratch = (scratch > 0).then(|| Region::whole(device.allocate(scratch).unwrap()));
+    let command =
+        Command::Library { op: op.clone(), inputs, target: Results::Memory(results.clone()), scratch };
+    let mut recording = device.record_for(target, &[command]).unwrap();
+    // Twice, since scratch memory is not cleared in between.
+    for _ in 0..2 {
+        for (region, output) in results.iter().zip(outputs) {
+            device.upload(output, region).unwrap();
+        }
+        recording.replay().unwrap();
+    }
+    let download = |region: &Region| {
+        let mut bytes = vec![0; region.bytes as usize];
+        device.download(region, &mut bytes).unwrap();
+        bytes
+    };
+    results.iter().map(download).collect()
+}
+
+fn words(bytes: &[u8]) -> Vec<i32> {
+    bytes.chunks_exact(4).map(|b| i32::from_ne_bytes(b.try_into().unwrap())).collect()
+}
+
+fn data(count: u64) -> Vec<i32> {
+    (0..count).map(|i| ((i * 7919 + 13) % 1009) as i32 - 500).collect()
+}
+
+/// The position of element `i` of row `row` in an array of these extents.
+fn at([_, n, inner]: [u64; 3], row: u64, i: u64) -> usize {
+    (row / inner * n * inner + i * inner + row % inner) as usize
+}
+
+#[test]
+fn running_folds() {
+    let Some(device) = device() else { return };
+    let rows = [[3, 1, 1], [3, 100, 1], [2, 128, 1], [2, 129, 1], [5, 600, 1], [1, 5000, 1], [2, 9001, 1]];
+    let columns = [[2, 100, 7], [1, 3000, 5], [1, 64, 300], [300, 2, 3]];
+    for (lanes, shape) in
+        [64, 100_000].into_iter().flat_map(|l| rows.iter().chain(&columns).map(move |s| (l, *s)))
+    {
+        for reverse in [false, true] {
+            let [outer, n, inner] = shape;
+            let x = data(outer * n * inner);
+            let op: Arc<dyn LibraryOp> =
+                Arc::new(Cumulate { fold: Fold::Sum, dtype: DType::I32, shape, reverse });
+            let got = run(&device, &gpu(lanes), &op, &[x.clone()], &[vec![0; 4 * x.len()]]);
+            let mut want = x.clone();
+            for row in 0..outer * inner {
+                let mut sum = 0;
+                for i in 0..n {
+                    let here = at(shape, row, if reverse { n - 1 - i } else { i });
+                    sum += x[here];
+                    want[here] = sum;
+                }
+            }
+            assert_eq!(words(&got[0]), want, "{shape:?}, {lanes} lanes");
+        }
+    }
+}
+
+#[test]
+fn sorts() {
+    let Some(device) = device() else { return };
+    let shapes = [
+        [3, 2, 1],
+        [3, 50, 1],
+        [2, 64, 1],
+        [2, 200, 1],
+        [1, 1024, 1],
+        [1, 1025, 1],
+        [2, 3000, 1],
+        [1, 9001, 1],
+    ];
+    let strided = [[2, 30, 3], [2, 1500, 3], [1, 2500, 2]];
+    for (shape, part) in shapes.into_iter().chain(strided).flat_map(|s| [(s, 1), (s, 3)]) {
+        let [outer, n, inner]: [u64; 3] = shape;
+        let kept = n.div_ceil(part);
+        let op = Sorting {
+            dtype: DType::I32,
+            shape,
+            kept,
+            descending: false,
+            values: true,
+            indices: true,
+            only: None,
+        };
+        let op: Arc<dyn LibraryOp> = Arc::new(op);
+        let (x, count) = (data(outer * n * inner), (outer * kept * inner) as usize);
+        let got = run(&device, &gpu(1000), &op, &[x.clone()], &[vec![0; 4 * count], vec![0; 8 * count]]);
+        let indices: Vec<i64> =
+            got[1].chunks_exact(8).map(|b| i64::from_ne_bytes(b.try_into().unwrap())).collect();
+        for row in 0..outer * inner {
+            let mut order: Vec<u64> = (0..n).collect();
+            order.sort_by_key(|i| x[at(shape, row, *i)]);
+            for (i, from) in (0..kept).zip(order) {
+                let to = at([outer, kept, inner], row, i);
+                let found = (words(&got[0])[to], indices[to]);
+                assert_eq!(found, (x[at(shape, row, from)], from as i64), "{shape:?}: {i} of row {row}");
+            }
+        }
+    }
+}
+
+#[test]
+fn scatters() {
+    let Some(device) = device() else { return };
+    for (fold, each_row, each_column) in [
+        (Some(Fold::Sum), true, true),
+        (Some(Fold::Max), true, false),
+        (None, true, true),
+        (None, false, true),
+    ] {
+        for [points, rows, width] in [[1, 5, 3], [40, 5, 1], [300, 7, 4], [2000, 3, 2], [1500, 900, 1]] {
+            let op = Scatter { dtype: DType::I32, fold, points, rows, width, each_row, each_column };
+            let (brought, table) = (data(op.brought()), data(rows * width));
+            let places: Vec<i32> = (0..points).map(|i| (i * i % rows) as i32).collect();
+            let bytes: Vec<u8> = table.iter().flat_map(|v| v.to_ne_bytes()).collect();
+            let op: Arc<dyn LibraryOp> = Arc::new(op);
+            let got = run(&device, &gpu(1000), &op, &[places.clone(), brought.clone()], &[bytes]);
+            let mut want = table;
+            for (point, row) in places.iter().enumerate() {
+                for column in 0..width as usize {
+                    let across = if each_column { width as usize } else { 1 };
+                    let from =
+                        if each_row { point * across } else { 0 } + if each_column { column } else { 0 };
+                    let to = &mut want[*row as usize * width as usize + column];
+                    *to = match fold {
+                        Some(Fold::Sum) => *to + brought[from],
+                        Some(_) => (*to).max(brought[from]),
+                        None => brought[from],
+                    };
+                }
+            }
+            assert_eq!(words(&got[0]), want, "{fold:?} of {points} points to {rows} x {width}");
+        }
+    }
+}

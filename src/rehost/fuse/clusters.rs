@@ -1,0 +1,241 @@
+//! Joins large clusters of maps over the same points, such as an unrolled recurrence and its gradient, before
+//! any other pass looks at pairs of Nests. A pass over pairs copies a Nest each time something joins it, so
+//! with Nests of thousands of instructions it would copy each instruction thousands of times.
+//!
+//! The maps of a cluster are put in depth-first order, in which few values are needed later, and cut into
+//! Nests that are within the [`limits`]: each is appended once.
+
+mod segment;
+#[cfg(test)]
+mod tests;
+
+use super::limits::Limits;
+use super::schedule::depth_first;
+use super::{is_private, touches_mutable};
+use crate::kernels::nest::{Index, Inst, Nest, Operand};
+use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::rehost::dependences::Dependences;
+use segment::Segment;
+use std::collections::{HashMap, HashSet};
+
+/// Maps of a cluster; smaller ones are left to the passes over pairs, whose results are better: they may
+/// compute a value twice rather than store it. They copy each instruction about as often as this.
+const SMALLEST: usize = 64;
+/// Steps without a map of the cluster after which it ends.
+const GAP: usize = 64;
+
+/// Joins the cluster that starts at each step.
+pub(super) fn run(program: &mut Program, limits: Limits) {
+    if program.steps.len() < SMALLEST {
+        return;
+    }
+    let accesses: Vec<Access> = program.steps.iter().map(|step| Access::of(program, step)).collect();
+    let uses = Dependences::of(program);
+    let mut visited = vec![false; program.steps.len()];
+    let mut is_member = vec![false; program.steps.len()];
+    // The joined steps, by the position of the last step of their cluster.
+    let mut joined: HashMap<usize, Vec<Step>> = HashMap::new();
+    for start in 0..program.steps.len() {
+        if visited[start] {
+            continue;
+        }
+        let members = members_from(program, &accesses, &is_member, start);
+        // A cluster without its first maps would hardly be larger.
+        members.iter().for_each(|&at| visited[at] = true);
+        if let (true, Some(&last)) = (members.len() >= SMALLEST, members.last()) {
+            members.iter().for_each(|&at| is_member[at] = true);
+            joined.insert(last, Cluster::of(program, &uses, &accesses, &members).joined(limits));
+        }
+    }
+    if joined.is_empty() {
+        return;
+    }
+    let steps = std::mem::take(&mut program.steps);
+    for (at, step) in steps.into_iter().enumerate() {
+        if !is_member[at] {
+            program.steps.push(step);
+        }
+        program.steps.extend(joined.remove(&at).into_iter().flatten());
+    }
+}
+
+/// What a step accesses, without the status word.
+struct Access {
+    reads: Vec<BufferId>,
+    writes: Vec<BufferId>,
+    /// Whether the step may be part of a cluster.
+    is_map: bool,
+}
+
+impl Access {
+    fn of(program: &Program, step: &Step) -> Access {
+        let (mut reads, mut writes) = (step.reads(), step.writes());
+        let is_map = step.nest().is_some_and(|nest| {
+            let stores = &nest.phases.first().map_or(&[][..], |phase| &phase.stores);
+            nest.is_map() && !stores.iter().any(|store| store.add)
+        });
+        let is_map = is_map && !touches_mutable(program, step);
+        let counts = |id: &BufferId| program.buffers[*id].role != Role::Status;
+        let mut seen = HashSet::new();
+        reads.retain(|id| counts(id) && seen.insert(*id));
+        writes.retain(counts);
+        Access { reads, writes, is_map }
+    }
+}
+
+/// How a map stores to a buffer.
+#[derive(Clone, Copy, PartialEq)]
+struct Place<'p> {
+    shape: &'p [u64],
+    strides: &'p [i64],
+    index: &'p [Index],
+}
+
+impl<'p> Place<'p> {
+    fn of(operand: &'p Operand, index: &'p [Index]) -> Place<'p> {
+        Place { shape: &operand.shape, strides: &operand.strides, index }
+    }
+}
+
+/// Where a map stores to a buffer, if a map that loads from the same place can use the stored value instead:
+/// one unconditional store, at an index that is not computed.
+fn stored_at(step: &Step, buffer: BufferId) -> Option<Place<'_>> {
+    let Step::Nest { nest, buffers } = step else { return None };
+    let mut stores = nest.phases.iter().flat_map(|p| &p.stores).filter(|s| buffers[s.operand] == buffer);
+    let (store, None) = (stores.next()?, stores.next()) else { return None };
+    let known = store.when.is_none() && store.index.iter().all(|i| i.dynamic.is_none());
+    known.then(|| Place::of(&nest.operands[store.operand], &store.index))
+}
+
+/// The maps that can run together from `start` on: each accesses what one before it accesses, at the same
+/// points, and no other step between them depends on them.
+fn members_from(program: &Program, accesses: &[Access], taken: &[bool], start: usize) -> Vec<usize> {
+    let first = &program.steps[start];
+    let (Some(nest), true) = (first.nest(), accesses[start].is_map && !taken[start]) else { return vec![] };
+    let mut members = Vec::new();
+    let mut read: HashSet<BufferId> = HashSet::new();
+    let mut written: HashMap<BufferId, Option<Place>> = HashMap::new();
+    for (at, step) in program.steps.iter().enumerate().skip(start) {
+        if at - members.last().copied().unwrap_or(start) > GAP {
+            break;
+        }
+        let Access { reads, writes, is_map } = &accesses[at];
+        let follows = reads.iter().any(|id| written.contains_key(id));
+        let overwrites = writes.iter().any(|id| read.contains(id) || written.contains_key(id));
+        let is_near = follows || at == start || reads.iter().any(|id| read.contains(id));
+        let same_points = step.nest().is_some_and(|other| other.axes == nest.axes && other.grid == nest.grid);
+        let suits = *is_map && !taken[at] && !overwrites && same_points;
+        if is_near && suits && loads_match(step, &written) {
+            members.push(at);
+            read.extend(reads);
+            written.extend(writes.iter().map(|&id| (id, stored_at(step, id))));
+        } else if follows || overwrites {
+            break;
+        }
+    }
+    members
+}
+
+/// Whether every load from a buffer of the cluster can use the stored value.
+fn loads_match(step: &Step, written: &HashMap<BufferId, Option<Place>>) -> bool {
+    let Step::Nest { nest, buffers } = step else { return false };
+    nest.phases.iter().flat_map(|phase| &phase.block.insts).all(|inst| match inst {
+        Inst::Load { operand, index } => {
+            let place = Some(Place::of(&nest.operands[*operand], index));
+            written.get(&buffers[*operand]).is_none_or(|stored| *stored == place)
+        }
+        _ => true,
+    })
+}
+
+/// A map of a cluster.
+struct Member<'p> {
+    nest: &'p Nest,
+    buffers: &'p [BufferId],
+    access: &'p Access,
+}
+
+impl Member<'_> {
+    fn step(&self) -> Step {
+        Step::Nest { nest: self.nest.clone(), buffers: self.buffers.to_vec() }
+    }
+}
+
+/// Maps in the order in which they are joined.
+struct Cluster<'p> {
+    program: &'p Program,
+    members: Vec<Member<'p>>,
+    /// The last member that reads each buffer; none, if other steps read it too.
+    last_readers: HashMap<BufferId, Option<usize>>,
+}
+
+impl<'p> Cluster<'p> {
+    fn of(
+        program: &'p Program,
+        uses: &Dependences,
+        accesses: &'p [Access],
+        positions: &[usize],
+    ) -> Cluster<'p> {
+        let member = |&at: &usize| match &program.steps[at] {
+            Step::Nest { nest, buffers } => Some(Member { nest, buffers, access: &accesses[at] }),
+            _ => None,
+        };
+        let found: Vec<Member> = positions.iter().filter_map(member).collect();
+        let inside = |step: &usize| positions.binary_search(step).is_ok();
+        let is_private = |id: BufferId| is_private(program, uses, id, inside);
+        let mut members: Vec<Option<Member>> = Vec::with_capacity(found.len());
+        let order = depth_first_order(&found, &is_private);
+        members.extend(found.into_iter().map(Some));
+        let members: Vec<Member> = order.into_iter().filter_map(|at| members[at].take()).collect();
+        let mut last_readers = HashMap::new();
+        for (at, member) in members.iter().enumerate() {
+            for &id in &member.access.writes {
+                last_readers.insert(id, is_private(id).then_some(at));
+            }
+            for id in &member.access.reads {
+                if let Some(Some(last)) = last_readers.get_mut(id) {
+                    *last = at;
+                }
+            }
+        }
+        Cluster { program, members, last_readers }
+    }
+
+    /// Whether a buffer that a member writes is still needed when the first members have run.
+    fn is_needed_after(&self, buffer: BufferId, members: usize) -> bool {
+        self.last_readers.get(&buffer).is_some_and(|last| last.is_none_or(|last| last >= members))
+    }
+
+    /// The members, joined to as few Nests as possible.
+    fn joined(&self, limits: Limits) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut start = 0;
+        while start < self.members.len() {
+            let (step, length) = Segment::longest(self, start, limits);
+            steps.push(step);
+            start += length;
+        }
+        steps
+    }
+}
+
+/// The order in which a walk from the members whose results are needed elsewhere finds the members, depth
+/// first.
+fn depth_first_order(members: &[Member], is_private: &dyn Fn(BufferId) -> bool) -> Vec<usize> {
+    let mut writers: HashMap<BufferId, usize> = HashMap::new();
+    for (at, member) in members.iter().enumerate() {
+        member.access.writes.iter().for_each(|&id| _ = writers.insert(id, at));
+    }
+    let mut is_read = vec![false; members.len()];
+    for member in members {
+        member.access.reads.iter().filter_map(|id| writers.get(id)).for_each(|&at| is_read[at] = true);
+    }
+    let is_result = |at: &usize| {
+        let writes = &members[*at].access.writes;
+        !is_read[*at] || writes.iter().any(|&id| !is_private(id))
+    };
+    let results: Vec<usize> = (0..members.len()).filter(is_result).collect();
+    depth_first(members.len(), results.into_iter(), |at, visit| {
+        members[at].access.reads.iter().filter_map(|id| writers.get(id)).for_each(|&before| visit(before));
+    })
+}
