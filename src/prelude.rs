@@ -26,6 +26,6 @@ pub use crate::optimizers::{Adam, RmsProp, adam, clip_norm, momentum, nesterov, 
 pub use crate::rehost::{
     Backend, DeviceArray, DeviceView, Keep, MethodHandle, Open, Options, Probe, Profile,
 };
-pub use crate::rehost::{ContextSimulator, Simulator, Sizes, Tuned, contexts};
+pub use crate::rehost::{Simulator, Sizes, Tuned, contexts};
 pub use crate::{DType, Selector, Value, args, device, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};

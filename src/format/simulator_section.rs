@@ -8,8 +8,10 @@ use workalike_device::{Options, Sizes};
 
 /// Its kind: one that readers may skip.
 pub(super) const SIMULATOR: u32 = 0x8000_0101;
-/// The version of the section that is written, and the newest that is read.
+/// The version of the section that is written for one device.
 const VERSION: u8 = 2;
+/// The version with the options of several contexts, and the newest that is read.
+const OF_CONTEXTS: u8 = 3;
 /// The version before: without `any_size` and first sizes.
 const OPTIONS_ALONE: u8 = 1;
 
@@ -19,55 +21,103 @@ pub(crate) struct Settings {
     pub(crate) options: Options,
     /// For each method, in order, the extents of its first call, if it was called.
     pub(crate) first_sizes: Vec<Option<Vec<usize>>>,
+    /// The options of each context, by its name; none if there was one device without a name.
+    contexts: Vec<(String, Options)>,
 }
 
-/// The section's bytes: version, one byte per option, and the first sizes.
+impl Settings {
+    /// The settings of a Simulator whose devices have these names and options, without sizes.
+    pub(crate) fn of(devices: impl IntoIterator<Item = (Option<String>, Options)>) -> Settings {
+        let mut settings = Settings::default();
+        for (at, (name, options)) in devices.into_iter().enumerate() {
+            if at == 0 {
+                settings.options = options;
+            }
+            settings.contexts.extend(name.map(|name| (name, options)));
+        }
+        settings
+    }
+
+    /// The options of a context, or of the one device.
+    pub(crate) fn options_of(&self, context: Option<&str>) -> Options {
+        let own = self.contexts.iter().find(|(name, _)| Some(name.as_str()) == context);
+        own.map_or(self.options, |(_, options)| *options)
+    }
+}
+
+/// The section's bytes: version, one byte per option, the first sizes, and the options of contexts.
 pub(super) fn encode(settings: &Settings) -> Result<Vec<u8>> {
+    let version = if settings.contexts.is_empty() { VERSION } else { OF_CONTEXTS };
+    let mut to = Encoder::default();
+    to.byte(version)?;
+    encode_options(&mut to, settings.options)?;
+    to.byte(settings.options.any_size.into())?;
+    to.list(settings.first_sizes.iter(), |to, first| {
+        to.option(first.as_ref(), |to, first| to.list(first.iter(), |to, &extent| to.number(extent as u64)))
+    })?;
+    if version == OF_CONTEXTS {
+        to.list(settings.contexts.iter(), |to, (name, options)| {
+            to.text(name)?;
+            encode_options(to, *options)?;
+            to.byte(options.any_size.into())
+        })?;
+    }
+    Ok(to.0)
+}
+
+/// The options that the first version has.
+fn encode_options(to: &mut Encoder, options: Options) -> Result<()> {
     // Those for debugging are not saved.
-    let Options { strict, fuse, sizes, fast_math, deterministic, any_size, .. } = settings.options;
+    let Options { strict, fuse, sizes, fast_math, deterministic, .. } = options;
     let sizes = match sizes {
         Sizes::Fixed => 0,
         Sizes::Several => 1,
         Sizes::Dynamic => 2,
     };
-    let mut to = Encoder::default();
-    to.bytes(&[VERSION, strict.into(), fuse.into(), sizes, fast_math.into(), deterministic.into()])?;
-    to.byte(any_size.into())?;
-    to.list(settings.first_sizes.iter(), |to, first| {
-        to.option(first.as_ref(), |to, first| to.list(first.iter(), |to, &extent| to.number(extent as u64)))
-    })?;
-    Ok(to.0)
+    to.bytes(&[strict.into(), fuse.into(), sizes, fast_math.into(), deterministic.into()])
 }
 
 /// The settings of a section.
 pub(super) fn decode(bytes: &[u8], budget: Budget) -> Result<Settings> {
     let mut from = Decoder::new(bytes, budget);
     let version = from.byte()?;
-    if !(OPTIONS_ALONE..=VERSION).contains(&version) {
+    if !(OPTIONS_ALONE..=OF_CONTEXTS).contains(&version) {
         return bad(format!(
             "the Simulator's options are of version {version}; a newer workalike may read them"
         ));
     }
-    let mut options = Options {
-        strict: flag(&mut from)?,
-        fuse: flag(&mut from)?,
+    let mut options = decode_options(&mut from)?;
+    let (mut first_sizes, mut contexts) = (Vec::new(), Vec::new());
+    if version > OPTIONS_ALONE {
+        options.any_size = flag(&mut from)?;
+        first_sizes = from.list(1, |from| from.option(|from| from.list(1, extent)))?;
+    }
+    if version == OF_CONTEXTS {
+        contexts = from.list(7, |from| {
+            let name = from.text()?;
+            let options = decode_options(from)?;
+            Ok((name, Options { any_size: flag(from)?, ..options }))
+        })?;
+    }
+    from.finish()?;
+    Ok(Settings { options, first_sizes, contexts })
+}
+
+/// The options that the first version has.
+fn decode_options(from: &mut Decoder) -> Result<Options> {
+    Ok(Options {
+        strict: flag(from)?,
+        fuse: flag(from)?,
         sizes: match from.byte()? {
             0 => Sizes::Fixed,
             1 => Sizes::Several,
             2 => Sizes::Dynamic,
             other => return bad(format!("the Simulator's options are damaged: sizes {other}")),
         },
-        fast_math: flag(&mut from)?,
-        deterministic: flag(&mut from)?,
+        fast_math: flag(from)?,
+        deterministic: flag(from)?,
         ..Options::default()
-    };
-    let mut first_sizes = Vec::new();
-    if version > OPTIONS_ALONE {
-        options.any_size = flag(&mut from)?;
-        first_sizes = from.list(1, |from| from.option(|from| from.list(1, extent)))?;
-    }
-    from.finish()?;
-    Ok(Settings { options, first_sizes })
+    })
 }
 
 fn flag(from: &mut Decoder) -> Result<bool> {
@@ -108,9 +158,13 @@ mod tests {
                     ..Options::default()
                 };
                 let first_sizes = vec![None, Some(vec![]), Some(vec![3, 0, 1 << 40])];
-                let settings = Settings { options, first_sizes };
-                let back = read(&encode(&settings).unwrap()).unwrap();
-                assert_eq!(format!("{back:?}"), format!("{settings:?}"));
+                let mut settings = Settings { options, first_sizes, ..Settings::default() };
+                for contexts in [vec![], vec![("dev0".into(), options), ("dev1".into(), Options::default())]]
+                {
+                    settings.contexts = contexts;
+                    let back = read(&encode(&settings).unwrap()).unwrap();
+                    assert_eq!(format!("{back:?}"), format!("{settings:?}"));
+                }
             }
         }
     }
@@ -134,7 +188,7 @@ mod tests {
             damaged[at] = byte;
             assert!(read(&damaged).is_err(), "byte {at}");
         }
-        assert!(read(&[VERSION + 1, 0, 0, 0, 0, 0]).unwrap_err().to_string().contains("newer"));
+        assert!(read(&[OF_CONTEXTS + 1, 0, 0, 0, 0, 0]).unwrap_err().to_string().contains("newer"));
         // Long lists in a short section.
         assert!(read(&[VERSION, 0, 0, 0, 0, 0, 1, 250]).is_err());
     }

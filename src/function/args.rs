@@ -141,6 +141,18 @@ pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -
     Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])
 }
 
+/// The slice of a sequence for one iteration; `None` if it has no such slice.
+pub(crate) fn slice_of(sequence: &Value, step: u64) -> Result<Option<Value>> {
+    let ([len, shape @ ..], [stride, strides @ ..]) = (sequence.shape(), sequence.strides()) else {
+        return Ok(None);
+    };
+    if step >= *len as u64 {
+        return Ok(None);
+    }
+    let first = sequence.offset() as isize + step as isize * stride;
+    sequence.view_as(shape, strides, first as usize).map(Some)
+}
+
 /// Removes the arguments for inputs with a value of their own from `args`, and returns them: positions among
 /// the Function's shared variables, and new values.
 pub(crate) fn state_args<'a>(

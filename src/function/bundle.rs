@@ -7,7 +7,7 @@ use crate::fallible;
 use crate::format;
 use crate::graph::{Cell, SharedVariable};
 use crate::ops::{Registry, UnknownOp};
-use crate::rehost::{Open, Simulator};
+use crate::rehost::{Backend, Simulator};
 use std::collections::{HashMap, HashSet};
 use std::ops::Index;
 use std::path::Path;
@@ -244,14 +244,14 @@ impl Bundle {
     /// # Errors
     /// If the Bundle is empty or has a Function with unknown ops, the device is missing or cannot run a
     /// Function, or two Functions hold different values of one shared variable.
-    pub fn optimize(&self, backend: impl Open) -> Result<Simulator> {
+    pub fn optimize(&self, backend: impl Backend<Simulator = Simulator>) -> Result<Simulator> {
         if let Some(entry) = self.functions.iter().find(|entry| !entry.readable) {
             return Err(why_unreadable(&entry.function));
         }
         let Some((first, others)) = self.functions.split_first() else {
             return Err(Error::mismatch("optimize", "a Bundle with at least one Function", "an empty one"));
         };
-        let mut simulator = Simulator::new(&first.function, backend.open()?, backend.options())?;
+        let mut simulator = backend.rehost(&first.function)?;
         for Entry { function, .. } in others {
             simulator.add_method(function.name(), function)?;
         }

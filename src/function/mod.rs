@@ -20,7 +20,7 @@ mod steps;
 
 pub use apply::{Applied, Given};
 pub use args::{Arg, ArgIn, Args, ArgsIn, each, of_shape};
-pub(crate) use args::{bind, slice_stand_in, state_args};
+pub(crate) use args::{bind, slice_of, slice_stand_in, state_args};
 pub use builder::{FunctionBuilder, function};
 pub use bundle::Bundle;
 pub(crate) use callable::CallOptions;

@@ -1,8 +1,7 @@
 //! A Program: what a Function does at one signature, as Nests, library ops and host nodes over buffers.
 //!
 //! Lowering makes it (op by op, unfused), fusion rewrites it, planning lays its buffers out in memory, a
-//! device runs it. Nothing in it is bound to memory or to a device: buffers name logical devices, which are
-//! numbers.
+//! device runs it. Nothing in it is bound to memory or to a device.
 //!
 //! - here: buffers, and the [`Program`];
 //! - `step`: the steps, and what passes ask of them.
@@ -15,7 +14,7 @@ pub use step::{Epilogue, HostNode, LibraryStep, Step};
 use crate::dtype::DType;
 use crate::kernels::nest::Nest;
 use crate::value::Value;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Position of a buffer in [`Program::buffers`].
@@ -33,27 +32,11 @@ pub struct Buffer {
     pub shape: Vec<u64>,
     /// Where it lies.
     pub role: Role,
-    /// The device in whose memory it lies.
-    pub device: LogicalDevice,
     /// Written by more than one step, in order. Fusion leaves such a buffer's steps alone, except that a copy
     /// into a part of it may be replaced by the step that computes the copied values.
     pub mutable: bool,
     /// The node of the graph whose result it holds, or for which it is scratch; for errors.
     pub node: Option<usize>,
-}
-
-/// A device of a Program, by number. The engine decides which device it stands for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogicalDevice(pub u16);
-
-impl LogicalDevice {
-    /// The first device of a Program, which is the default of buffers.
-    pub const FIRST: LogicalDevice = LogicalDevice(0);
-
-    /// Its number, unless it is the first: listings name only the others.
-    pub fn listed(self) -> Option<u16> {
-        (self != LogicalDevice::FIRST).then_some(self.0)
-    }
 }
 
 /// Where a buffer lies.
@@ -122,57 +105,15 @@ impl Program {
         homes
     }
 
-    /// A new buffer, on the first device.
+    /// A new buffer.
     pub fn buffer(&mut self, dtype: DType, shape: &[u64], role: Role) -> BufferId {
-        let device = LogicalDevice::FIRST;
-        self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, device, mutable: false, node: None });
+        self.buffers.push(Buffer { dtype, shape: shape.to_vec(), role, mutable: false, node: None });
         self.buffers.len() - 1
-    }
-
-    /// A new buffer, on the device of another one.
-    pub(crate) fn buffer_beside(
-        &mut self,
-        other: BufferId,
-        dtype: DType,
-        shape: &[u64],
-        role: Role,
-    ) -> BufferId {
-        let device = self.buffers.get(other).map_or(LogicalDevice::FIRST, |buffer| buffer.device);
-        let id = self.buffer(dtype, shape, role);
-        self.buffers[id].device = device;
-        id
     }
 
     /// The buffer at this position, if there is one.
     pub(crate) fn buffer_at(&self, id: BufferId) -> Result<&Buffer, String> {
         self.buffers.get(id).ok_or_else(|| format!("there is no buffer {id}, only {}", self.buffers.len()))
-    }
-
-    /// The device that runs a step: that of its buffers. `None` where the host acts, which may access buffers
-    /// of several devices.
-    ///
-    /// # Errors
-    /// If the step needs no host and accesses buffers of several devices, or a buffer that does not exist.
-    pub fn device_of(&self, step: &Step) -> Result<Option<LogicalDevice>, String> {
-        if step.needs_host() {
-            return Ok(None);
-        }
-        let mut found = None;
-        for id in step.buffers() {
-            let device = self.buffer_at(id)?.device;
-            let first = *found.get_or_insert(device);
-            if device != first {
-                let both = format!("found buffers of devices {} and {}", first.0, device.0);
-                return Err(format!("step {}: expected buffers of one device, {both}", step.name()));
-            }
-        }
-        Ok(Some(found.unwrap_or_default()))
-    }
-
-    /// The devices of all buffers, including those of bodies.
-    pub fn devices(&self) -> BTreeSet<LogicalDevice> {
-        let bodies = self.steps.iter().flat_map(Step::bodies).flat_map(Program::devices);
-        self.buffers.iter().map(|buffer| buffer.device).chain(bodies).collect()
     }
 
     /// The host nodes, including those of bodies.
@@ -190,8 +131,7 @@ impl Program {
         self.steps.iter_mut().flat_map(Step::bodies_mut)
     }
 
-    /// The Program as text: one line per step, with its buffers. `@` and a number follow the name of a buffer
-    /// on another than the first device.
+    /// The Program as text: one line per step, with its buffers.
     pub fn print(&self) -> String {
         let mut text = String::new();
         let name = |id: &BufferId| {
@@ -204,8 +144,7 @@ impl Program {
                 Role::Temp => format!("t{id}"),
                 Role::Status => "status".into(),
             };
-            let device = b.device.listed().map_or(String::new(), |number| format!("@{number}"));
-            format!("{role}{device}:{}[{}]", b.dtype.short(), shape.join(","))
+            format!("{role}:{}[{}]", b.dtype.short(), shape.join(","))
         };
         let list = |ids: Vec<BufferId>| ids.iter().map(name).collect::<Vec<_>>().join(" ");
         for step in &self.steps {
@@ -218,65 +157,5 @@ impl Program {
             let _ = writeln!(text, "update shared{shared} <- {}", name(buffer));
         }
         text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernels::ops;
-    use std::sync::Arc;
-
-    /// A Nest without phases over these buffers: only they matter here.
-    fn nest(buffers: Vec<BufferId>) -> Step {
-        let nest = Nest { name: "copy".into(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
-        Step::Nest { nest, buffers }
-    }
-
-    fn host_node(inputs: Vec<BufferId>, outputs: Vec<BufferId>) -> Step {
-        let op = Arc::new(crate::ops::Elemwise { op: ops::ADD });
-        Step::Host(HostNode { op, node: 0, why: "a test".into(), inputs, outputs })
-    }
-
-    /// Two buffers on the first device, and one on the second.
-    fn two_devices() -> Program {
-        let mut program = Program::default();
-        (0..2).for_each(|at| _ = program.buffer(DType::F32, &[8], Role::Input(at)));
-        let second = program.buffer(DType::F32, &[8], Role::Temp);
-        program.buffers[second].device = LogicalDevice(1);
-        program
-    }
-
-    #[test]
-    fn a_step_runs_on_the_device_of_its_buffers() {
-        let program = two_devices();
-        assert_eq!(program.device_of(&nest(vec![])), Ok(Some(LogicalDevice::FIRST)));
-        assert_eq!(program.device_of(&nest(vec![0, 1])), Ok(Some(LogicalDevice::FIRST)));
-        assert_eq!(program.device_of(&nest(vec![2, 2])), Ok(Some(LogicalDevice(1))));
-        let refused = program.device_of(&nest(vec![0, 2])).unwrap_err();
-        assert!(refused.contains("step copy") && refused.contains("devices 0 and 1"), "{refused}");
-        assert!(program.device_of(&nest(vec![3])).is_err(), "there is no such buffer");
-        assert_eq!(program.device_of(&host_node(vec![0], vec![2])), Ok(None));
-    }
-
-    #[test]
-    fn a_new_buffer_lies_beside_another() {
-        let mut program = two_devices();
-        let devices = [0, 2].map(|other| {
-            let id = program.buffer_beside(other, DType::U8, &[64], Role::Temp);
-            program.buffers[id].device
-        });
-        assert_eq!(devices, [LogicalDevice::FIRST, LogicalDevice(1)]);
-        assert_eq!(program.devices().into_iter().collect::<Vec<_>>(), devices);
-    }
-
-    #[test]
-    fn listings_name_other_devices_than_the_first() {
-        let mut program = two_devices();
-        program.steps = vec![host_node(vec![0], vec![2])];
-        program.outputs = vec![2];
-        let text = program.print();
-        assert!(text.starts_with("t2@1:f32[8] <- host "), "{text}");
-        assert!(text.ends_with("<- input0:f32[8]\noutputs t2@1:f32[8]\n"), "{text}");
     }
 }

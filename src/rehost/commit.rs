@@ -87,7 +87,7 @@ fn commit(
 ) -> BufferId {
     let (dtype, len) = (program.buffers[new].dtype, program.buffers[new].len());
     let shape = program.buffers[new].shape.clone();
-    let target = known.unwrap_or_else(|| program.buffer_beside(new, dtype, &shape, Role::Shared(shared)));
+    let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));
     // A move of float64 needs no float64 arithmetic, which the device may lack.
     let moved = if dtype == DType::F64 { DType::I64 } else { dtype };
     let here = || vec![Index::axis(0)];

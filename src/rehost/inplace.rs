@@ -29,7 +29,7 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
         }
         let target = old.unwrap_or_else(|| {
             let buffer = program.buffers[new].clone();
-            program.buffer_beside(new, buffer.dtype, &buffer.shape, Role::Shared(shared))
+            program.buffer(buffer.dtype, &buffer.shape, Role::Shared(shared))
         });
         dependences.rename(&mut program, new, target);
         renamed.insert(new, target);

@@ -14,7 +14,9 @@
 //! - [`shapes`](crate::graph::shapes), `crate::lower`, `fuse`, `inplace`, `memory`: the stages to a
 //!   [`program::Program`] and its layout, each a pure function.
 //! - [`verify`](mod@verify): a Function on a device against its reference, and the first node that differs.
-//! - `engine`: executes Programs: state, arena, recordings.
+//! - `engine`: executes Programs on one device: state, arena, recordings. `executor`: methods on one device or
+//!   on several.
+//! - [`contexts`]: one Function on several devices.
 
 mod commit;
 mod contexts;
@@ -22,6 +24,7 @@ pub mod cost;
 mod dependences;
 mod device_view;
 mod engine;
+mod executor;
 mod fuse;
 mod inplace;
 pub mod memory;
@@ -31,7 +34,7 @@ mod simulator;
 pub mod verify;
 
 pub use crate::lower::program;
-pub use contexts::{ContextMethod, ContextSimulator, Contexts, contexts};
+pub use contexts::{Contexts, contexts};
 pub use device_view::DeviceView;
 pub use engine::{DeviceArray, PoolReport};
 pub(crate) use engine::{Engine, Fed, Loop, StateBinding, Twins};
@@ -48,7 +51,8 @@ use crate::function::Function;
 /// Where a Function can be re-hosted: `f.optimize(backend)` is `backend.rehost(&f)`.
 ///
 /// The result is a callable that computes the same as the Function, and syncs shared variables back to the
-/// Function it was made from. The backends of this library (`Host`, `OpenCl`, `Cuda`) return a [`Simulator`].
+/// Function it was made from. The backends of this library (`Host`, `OpenCl`, `Cuda`, [`contexts`]) return a
+/// [`Simulator`].
 pub trait Backend {
     /// The callable that it makes.
     type Simulator;

@@ -9,9 +9,10 @@ mod compare;
 mod cut;
 
 use super::device::Device;
+use super::executor::OpenContext;
 use super::{Options, Simulator};
 use crate::error::{Error, Result, array_text};
-use crate::function::{Arg, Args, Function, bind, state_args};
+use crate::function::{Arg, Args, Function, bind, slice_of, state_args};
 use crate::value::Value;
 pub use compare::Difference;
 use compare::compare;
@@ -109,13 +110,28 @@ pub fn verify(
     args: Args,
     check: Check,
 ) -> Result<Verification> {
+    verify_in(
+        function,
+        vec![OpenContext { name: None, device: device.clone(), options: check.options }],
+        args,
+        check,
+    )
+}
+
+/// [`verify`] in contexts, which have the options.
+pub(super) fn verify_in(
+    function: &Function,
+    contexts: Vec<OpenContext>,
+    args: Args,
+    check: Check,
+) -> Result<Verification> {
     let (reference, tried) = (function.fork()?, function.fork()?);
     let (args, given) = state_args(function, args)?;
     for (cells, (at, value)) in given.iter().flat_map(|g| [(reference.cells(), g), (tried.cells(), g)]) {
         let cell = cells.get(*at).ok_or_else(|| Error::Internal("an input without its state".into()))?;
         cell.set_value(value.clone())?;
     }
-    let mut simulator = Simulator::new(&tried, device.clone(), check.options)?;
+    let mut simulator = Simulator::over(contexts.clone(), &tried)?;
     let given: Vec<Arg> = bind(function, args)?.collect::<Result<_>>()?;
     let mut done = Verification { steps: 0, compared: 0, worst: 0.0, mismatch: None };
     for step in 0..check.steps {
@@ -144,7 +160,7 @@ pub fn verify(
                 Ok(worst) => done.worst = done.worst.max(worst),
                 Err(difference) => {
                     let start = cut::Start { function, inputs: &inputs, shared: &before };
-                    let origin = match cut::trace(&start, device, check) {
+                    let origin = match cut::trace(&start, &contexts, check) {
                         Ok(Some(origin)) => origin,
                         Ok(None) => Origin::Updates,
                         Err(error) => Origin::Unknown(error.to_string()),
@@ -158,15 +174,6 @@ pub fn verify(
     Ok(done)
 }
 
-/// The arguments of one iteration: sequences as their slices.
-pub(crate) fn slices_at(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Arg>> {
-    let sliced = |(position, arg): (usize, &Arg)| match arg {
-        Arg::Each(_) => slice_at(function, position, arg, step).map(Arg::Value),
-        other => Ok(other.clone()),
-    };
-    given.iter().enumerate().map(sliced).collect()
-}
-
 /// The arguments of one iteration, as host values.
 fn at_step(function: &Function, given: &[Arg], step: u64) -> Result<Vec<Value>> {
     given.iter().enumerate().map(|(position, arg)| slice_at(function, position, arg, step)).collect()
@@ -178,15 +185,11 @@ fn slice_at(function: &Function, position: usize, arg: &Arg, step: u64) -> Resul
         Arg::Value(value) => Ok(value.clone()),
         Arg::Device(array) => array.to_value(),
         Arg::Borrowed(array) => array.to_value(),
-        Arg::Each(sequence) => {
-            let slices = sequence.shape().first().copied().unwrap_or(0) as u64;
-            if step >= slices {
-                let what = format!("{}: input {}", function.name(), function.input_name(position));
-                return Err(Error::mismatch(what, "a slice for each step", format!("{slices} slices")));
-            }
-            let first = sequence.offset() as isize + step as isize * sequence.strides()[0];
-            sequence.view_as(&sequence.shape()[1..], &sequence.strides()[1..], first as usize)
-        }
+        Arg::Each(sequence) => slice_of(sequence, step)?.ok_or_else(|| {
+            let what = format!("{}: input {}", function.name(), function.input_name(position));
+            let slices = sequence.shape().first().copied().unwrap_or(0);
+            Error::mismatch(what, "a slice for each step", format!("{slices} slices"))
+        }),
     }
 }
 

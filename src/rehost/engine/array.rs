@@ -2,7 +2,7 @@
 
 use super::super::device::{Command, Device, Memory, NativeMemory, Numerics, Region};
 use super::pool::Lent;
-use super::status::Outcome;
+use super::status::{Origin, Outcome};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
@@ -217,6 +217,15 @@ impl DeviceArray {
         self.outcomes().iter().try_for_each(Outcome::check)
     }
 
+    /// The result of a part of a method: errors of the call that computed it are the method's.
+    pub(crate) fn located(mut self, origin: &Arc<Origin>) -> DeviceArray {
+        if let Some(outcomes) = &mut self.outcomes {
+            let located = outcomes.iter().cloned().map(|outcome| outcome.located(origin));
+            *outcomes = Arc::new(located.collect());
+        }
+        self
+    }
+
     pub(super) fn outcomes(&self) -> &[Outcome] {
         self.outcomes.as_ref().map_or(&[], |outcomes| outcomes)
     }
@@ -238,7 +247,7 @@ pub(crate) enum Fed {
 }
 
 impl Fed {
-    pub(super) fn shape(&self) -> &[usize] {
+    pub(crate) fn shape(&self) -> &[usize] {
         match self {
             Fed::Host(value) => value.shape(),
             Fed::Device(array) => array.shape(),
@@ -246,7 +255,7 @@ impl Fed {
         }
     }
 
-    pub(super) fn value(&self) -> Option<Value> {
+    pub(crate) fn value(&self) -> Option<Value> {
         match self {
             Fed::Host(value) | Fed::Slices(value, _) => Some(value.clone()),
             Fed::Device(array) => array.to_value().ok(),

@@ -14,7 +14,6 @@ use crate::error::{DeviceError, Result};
 use crate::graph::FunctionGraph;
 use crate::lower::Abilities;
 use crate::lower::index_check::Bounds;
-use crate::lower::program::{LogicalDevice, Program};
 use crate::lower::replace::with_replacements;
 use crate::rehost::Options;
 use crate::value::Value;
@@ -56,20 +55,6 @@ impl Context {
     /// replaced, they run on the host.
     pub(super) fn replaced(&self, graph: Arc<FunctionGraph>) -> Arc<FunctionGraph> {
         with_replacements(&graph, &self.abilities()).unwrap_or(graph)
-    }
-
-    /// The device that a logical device of a Program stands for. There is one, the first.
-    pub(super) fn resolve_device(&self, logical: LogicalDevice) -> Result<&dyn Device> {
-        if logical == LogicalDevice::FIRST {
-            return Ok(self.device.as_ref());
-        }
-        let what = format!("device {} of a Program (a Simulator has device 0 only)", logical.0);
-        Err(DeviceError::Unsupported { device: self.device.properties().id.clone(), what }.into())
-    }
-
-    /// Refuses a Program with buffers on another device.
-    pub(super) fn check_devices(&self, program: &Program) -> Result<()> {
-        program.devices().into_iter().try_for_each(|logical| self.resolve_device(logical).map(|_| ()))
     }
 
     /// Memory outside the pool. If the device has none left, idle memory of the pool is freed first.
@@ -157,29 +142,5 @@ impl Context {
         (state.region, state.shape) = (region, shape.to_vec());
         self.epoch += 1;
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lower::program::Role;
-    use crate::rehost::Open;
-    use crate::rehost::device::Interpreter;
-
-    #[test]
-    fn a_program_of_two_devices_is_refused() {
-        let context = Context::new(Interpreter.open().unwrap(), Options::default());
-        let mut program = Program::default();
-        context.check_devices(&program).unwrap();
-        program.buffer(DType::F32, &[8], Role::Input(0));
-        context.check_devices(&program).unwrap();
-        let other = program.buffer(DType::F32, &[8], Role::Temp);
-        program.buffers[other].device = LogicalDevice(1);
-        let refused = context.check_devices(&program).unwrap_err().to_string();
-        assert!(
-            refused.contains("device 1 of a Program") && refused.ends_with("is not supported"),
-            "{refused}"
-        );
     }
 }

@@ -7,7 +7,7 @@ use super::method::Definition;
 use super::state::State;
 use super::status::{self, Status};
 use crate::error::{DeviceError, Error, Result};
-use crate::lower::program::{LogicalDevice, Program, Role};
+use crate::lower::program::{Program, Role};
 use crate::rehost::Sizes;
 use crate::rehost::device::Region;
 
@@ -27,7 +27,7 @@ impl Engine {
     pub(super) fn make_room(&mut self, method: usize) -> Result<()> {
         let m = &self.methods[method];
         let Some(planned) = m.plans.current() else { return Ok(()) };
-        let needed = planned.compiled.layout.arena(LogicalDevice::FIRST).bytes;
+        let needed = planned.compiled.layout.arena.bytes;
         if planned.compiled.program.status.is_some() && m.definition.status.get().is_none() {
             // First, since the search for memory may drop an arena that is larger than needed.
             self.make_status(method)?;
@@ -85,8 +85,7 @@ impl Engine {
         let mut freed = self.context.pool.trim();
         let arena = self.context.arena.as_ref().map_or(0, |a| a.bytes);
         let planned = self.methods.iter().flat_map(|m| m.plans.iter());
-        let arenas = planned.map(|planned| planned.compiled.layout.arena(LogicalDevice::FIRST));
-        let needed = arenas.map(|arena| arena.bytes).max().unwrap_or(0);
+        let needed = planned.map(|planned| planned.compiled.layout.arena.bytes).max().unwrap_or(0);
         if arena > needed.max(8) {
             self.drop_arena();
             freed += arena;

@@ -188,7 +188,6 @@ impl Definition {
             program = update_in_place(program, &state_bytes);
         }
         commit::guard(&mut program, &state_bytes);
-        context.check_devices(&program)?;
         let layout = plan(&program, device.properties().alignment);
         Ok((program, layout))
     }

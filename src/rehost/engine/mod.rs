@@ -71,8 +71,8 @@ pub(crate) use context::Context;
 pub(crate) use planned::Compiled;
 pub use pool::PoolReport;
 pub(crate) use profile::Work;
-pub(crate) use state::StateBinding;
-pub(crate) use status::Ticket;
+pub(crate) use state::{State, StateBinding};
+pub(crate) use status::{Origin, Ticket};
 pub(crate) use steps::{Loop, Twins, in_iteration};
 pub(crate) use tap::{Source, Tap};
 
@@ -82,8 +82,7 @@ use crate::graph::FunctionGraph;
 use crate::rehost::Options;
 use crate::value::Value;
 use method::{Definition, Method};
-use status::Status;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -118,51 +117,38 @@ impl Engine {
 
     /// Adds a method over states at these positions; returns its position.
     pub(crate) fn add_method(&mut self, name: &str, graph: Arc<FunctionGraph>, states: Vec<usize>) -> usize {
-        self.push_method(name, graph, states, Arc::default())
+        self.put_method(None, None, name, graph, states)
     }
 
-    /// Adds a method that shares another's status words: an error of either stops the other too.
-    pub(crate) fn add_twin(
+    /// Adds a method, or replaces the one at `slot`; returns its position. A twin `of` a method shares that
+    /// method's status words: an error of either stops the other too.
+    pub(crate) fn put_method(
         &mut self,
-        of: usize,
+        slot: Option<usize>,
+        of: Option<usize>,
         name: &str,
         graph: Arc<FunctionGraph>,
         states: Vec<usize>,
     ) -> usize {
-        let status = self.methods[of].definition.status.clone();
-        self.push_method(name, graph, states, status)
-    }
-
-    fn push_method(
-        &mut self,
-        name: &str,
-        graph: Arc<FunctionGraph>,
-        states: Vec<usize>,
-        status: Arc<OnceLock<Status>>,
-    ) -> usize {
-        let number = self.methods.len();
+        let number = slot.unwrap_or(self.methods.len());
+        let status = of.map_or_else(Arc::default, |of| self.methods[of].definition.status.clone());
         let graph = self.context.replaced(graph);
-        self.methods.push(Method::new(Definition::new(name, graph, states, number, status)));
+        let method = Method::new(Definition::new(name, graph, states, number, status));
+        match self.methods.get_mut(number) {
+            Some(place) => *place = method,
+            None => self.methods.push(method),
+        }
         number
     }
 
-    /// Replaces a twin of a method by another one.
-    pub(crate) fn replace_twin(
-        &mut self,
-        twin: usize,
-        of: usize,
-        name: &str,
-        graph: Arc<FunctionGraph>,
-        states: Vec<usize>,
-    ) {
-        let status = self.methods[of].definition.status.clone();
-        let graph = self.context.replaced(graph);
-        self.methods[twin] = Method::new(Definition::new(name, graph, states, twin, status));
+    /// The graph of a method: the one that was given, unless the device needs ops of it replaced.
+    pub(crate) fn graph_of(&self, method: usize) -> &Arc<FunctionGraph> {
+        &self.methods[method].definition.graph
     }
 
-    /// Positions of the states of a method.
-    pub(crate) fn states_of(&self, method: usize) -> &[usize] {
-        &self.methods[method].definition.states
+    /// Positions of the inputs whose values decide shapes in a method.
+    pub(crate) fn deciding_inputs(&self, method: usize) -> &[usize] {
+        &self.methods[method].definition.demand.inputs
     }
 
     /// Whether shapes in a method depend on the value of the shared variable at this position.
@@ -178,15 +164,5 @@ impl Engine {
     /// Positions of the states that a method updates.
     pub(crate) fn updated(&self, method: usize) -> impl Iterator<Item = usize> + '_ {
         self.methods[method].definition.updated()
-    }
-
-    /// Whether a method updates shared variables.
-    pub(crate) fn changes_state(&self, method: usize) -> bool {
-        !self.methods[method].definition.graph.updates.is_empty()
-    }
-
-    /// Number of a method's outputs.
-    pub(crate) fn output_count(&self, method: usize) -> usize {
-        self.methods[method].definition.graph.outputs.len()
     }
 }

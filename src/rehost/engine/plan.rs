@@ -4,7 +4,7 @@ use super::Engine;
 use super::array::Fed;
 use super::owned::owned_outputs;
 use super::planned::{Compiled, Planned};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Shapes, decided_extents};
 use crate::kernels::nest::Nest;
@@ -177,15 +177,24 @@ impl Engine {
         Ok(&planned.compiled)
     }
 
-    /// Does all that calls with these inputs would do before they run: plans and compiles them, with the
-    /// kernels that they would have later, and records them. All are planned first, so that the arena has its
-    /// final address when they are recorded.
-    pub(crate) fn warm_up(&mut self, method: usize, calls: &[Vec<Fed>]) -> Result<()> {
-        for fed in calls {
+    /// The Program for which a method was last planned.
+    pub(crate) fn compiled(&self, method: usize) -> Result<&Compiled> {
+        let current = self.methods[method].plans.current().map(|planned| &planned.compiled);
+        current.ok_or_else(|| Error::Internal("a method that was not planned".into()))
+    }
+
+    /// Does all that calls of methods with these inputs would do before they run: plans and compiles them, with
+    /// the kernels that they would have later, and records them. All are planned first, so that the arena has
+    /// its final address when they are recorded.
+    pub(crate) fn warm_up<'f>(
+        &mut self,
+        calls: impl Iterator<Item = (usize, &'f [Fed])> + Clone,
+    ) -> Result<()> {
+        for (method, fed) in calls.clone() {
             let (planned, context) = self.ready(method, fed)?;
             context.specialise_now(planned);
         }
-        for fed in calls {
+        for (method, fed) in calls {
             let (planned, context) = self.ready(method, fed)?;
             planned.record(context)?.finish_compiling()?;
         }

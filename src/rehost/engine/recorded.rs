@@ -12,7 +12,7 @@ use super::status::Outcome;
 use super::stepwise::{LoneStep, Sources};
 use crate::error::{Error, Result};
 use crate::graph::{VarId, perform};
-use crate::lower::program::{BufferId, HostNode, LogicalDevice, Role};
+use crate::lower::program::{BufferId, HostNode, Role};
 use crate::value::Value;
 use std::time::{Duration, Instant};
 
@@ -74,21 +74,20 @@ impl Recorded {
 /// variables.
 fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
-    let (mut on, mut commands) = (LogicalDevice::FIRST, Vec::new());
-    let flush = |on, commands: &mut Vec<Command>, runs: &mut Vec<Run>| -> Result<()> {
+    let mut commands = Vec::new();
+    let device = context.device.as_ref();
+    let flush = |commands: &mut Vec<Command>, runs: &mut Vec<Run>| -> Result<()> {
         if !commands.is_empty() {
-            let device = context.resolve_device(on)?;
             runs.push(Run::Segment(Segment::record(device, &compiled.module, commands)?));
             commands.clear();
         }
         Ok(())
     };
     for part in compiled.parts()? {
-        flush(on, &mut commands, &mut runs)?;
+        flush(&mut commands, &mut runs)?;
         match part {
             Part::Host(node) => runs.push(Run::Host(node.clone())),
-            Part::Segment { device, steps } => {
-                on = device;
+            Part::Segment(steps) => {
                 for step in &steps {
                     commands.push(step.command(regions)?);
                 }
@@ -96,7 +95,7 @@ fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec
         }
     }
     commands.extend(compiled.copies(context, regions, |_| true)?);
-    flush(on, &mut commands, &mut runs)?;
+    flush(&mut commands, &mut runs)?;
     Ok(runs)
 }
 
@@ -111,17 +110,15 @@ fn with_step(error: Error, one_by_one: impl FnOnce() -> Result<Vec<Run>>) -> Err
 /// Records each step by itself, and the copies at the end.
 fn lone_runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
-    let mut on = LogicalDevice::FIRST;
+    let device = context.device.as_ref();
     for (step, part) in compiled.lone_parts()? {
         match part {
             Part::Host(node) => {
                 runs.push(Run::Host(node.clone()));
                 runs.push(Run::Step(LoneStep::after_host(step, node, compiled, context, regions)?));
             }
-            Part::Segment { device, steps } => {
-                on = device;
+            Part::Segment(steps) => {
                 for own in &steps {
-                    let device = context.resolve_device(device)?;
                     runs.push(Run::Step(LoneStep::record(step, own, compiled, context, device, regions)?));
                 }
             }
@@ -129,7 +126,6 @@ fn lone_runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Resul
     }
     let copies = compiled.copies(context, regions, |_| true)?;
     if !copies.is_empty() {
-        let device = context.resolve_device(on)?;
         runs.push(Run::Segment(Segment::record(device, &compiled.module, &copies)?));
     }
     Ok(runs)

@@ -1,10 +1,11 @@
 //! Running a method: inputs copied in, Segments replayed, outputs copied out.
 
+use super::super::device::Region;
 use super::array::{DeviceArray, Fed};
 use super::context::Context;
 use super::planned::Planned;
 use super::ran::Ran;
-use super::{Engine, Ticket};
+use super::{Engine, Source, Ticket};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
@@ -86,6 +87,11 @@ impl Engine {
     /// An output of a method's last run, in place: the caller must ensure that nothing runs while it is used.
     pub(crate) fn output_view(&self, method: usize, position: usize) -> Result<DeviceArray> {
         self.ran(method)?.output_view(position)
+    }
+
+    /// What a tap samples after a method's last run: region, dtype and shape.
+    pub(crate) fn sampled(&self, method: usize, source: Source) -> Result<(Region, DType, Vec<usize>)> {
+        self.ran(method)?.sampled(source)
     }
 
     /// The outputs of a method's last run, copied on the device.

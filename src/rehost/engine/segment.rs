@@ -4,11 +4,11 @@ use super::super::device::{Command, Device, Module, Recording, Region, Target};
 use super::planned::Compiled;
 use super::regions::Regions;
 use crate::error::{Error, Result};
-use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, LogicalDevice, Program, Step};
+use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, Program, Step};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A maximal run of steps of one device between host nodes, recorded.
+/// A maximal run of steps between host nodes, recorded.
 #[derive(Debug)]
 pub(super) struct Segment {
     recording: Box<dyn Recording>,
@@ -23,11 +23,8 @@ pub(super) enum DeviceStep<'p> {
 
 /// A part of a Program.
 pub(super) enum Part<'p> {
-    /// The steps of a Segment, and their device.
-    Segment {
-        device: LogicalDevice,
-        steps: Vec<DeviceStep<'p>>,
-    },
+    /// The steps of a Segment.
+    Segment(Vec<DeviceStep<'p>>),
     Host(&'p HostNode),
 }
 
@@ -72,28 +69,23 @@ fn with_kernels<'p>(
 }
 
 /// A step as a part by itself.
-fn part<'p>(program: &'p Program, step: &'p Step, kernels: &'p [usize]) -> Result<Part<'p>, String> {
+fn part<'p>(step: &'p Step, kernels: &'p [usize]) -> Result<Part<'p>, String> {
     let on_device = match (step, kernels) {
         (Step::Nest { buffers, .. }, &[kernel]) => DeviceStep::Nest(kernel, buffers),
         (Step::Nest { nest, .. }, _) => return Err(format!("{} has {} kernels", nest.name, kernels.len())),
         (Step::Library(library), _) => DeviceStep::Library(library),
         (Step::Host(node), _) => return Ok(Part::Host(node)),
     };
-    let device = program.device_of(step)?.unwrap_or_default();
-    Ok(Part::Segment { device, steps: vec![on_device] })
+    Ok(Part::Segment(vec![on_device]))
 }
 
-/// A Program cut at its host nodes, and where the device changes.
+/// A Program cut at its host nodes.
 fn parts<'p>(program: &'p Program, kernels: &'p [usize]) -> Result<Vec<Part<'p>>> {
     let mut parts = Vec::new();
     for (step, kernels) in with_kernels(program, kernels) {
-        let next = part(program, step, kernels).map_err(Error::Internal)?;
+        let next = part(step, kernels).map_err(Error::Internal)?;
         match (parts.last_mut(), next) {
-            (Some(Part::Segment { device: last, steps: all }), Part::Segment { device, steps })
-                if *last == device =>
-            {
-                all.extend(steps);
-            }
+            (Some(Part::Segment(all)), Part::Segment(steps)) => all.extend(steps),
             (_, next) => parts.push(next),
         }
     }
@@ -106,14 +98,14 @@ impl Compiled {
         with_kernels(&self.program, &self.kernels)
     }
 
-    /// The Program cut at its host nodes, and where the device changes.
+    /// The Program cut at its host nodes.
     pub(super) fn parts(&self) -> Result<Vec<Part<'_>>> {
         parts(&self.program, &self.kernels)
     }
 
     /// Each step as a part by itself.
     pub(super) fn lone_parts(&self) -> Result<Vec<(&Step, Part<'_>)>> {
-        let lone = |(step, kernels)| Ok((step, part(&self.program, step, kernels).map_err(Error::Internal)?));
+        let lone = |(step, kernels)| Ok((step, part(step, kernels).map_err(Error::Internal)?));
         self.with_kernels().map(lone).collect()
     }
 
@@ -122,7 +114,7 @@ impl Compiled {
         let mut parts = self.parts()?;
         Ok(match (parts.pop(), parts.is_empty()) {
             (None, _) => Some(vec![]),
-            (Some(Part::Segment { steps, .. }), true) => Some(steps),
+            (Some(Part::Segment(steps)), true) => Some(steps),
             _ => None,
         })
     }
@@ -169,51 +161,30 @@ mod tests {
     use crate::kernels::ops;
     use crate::lower::program::Role;
 
-    /// A Nest over a new buffer of a device.
-    fn add_nest(program: &mut Program, device: u16) {
+    /// A Nest over a new buffer.
+    fn add_nest(program: &mut Program) {
         let id = program.buffer(DType::F32, &[8], Role::Temp);
-        program.buffers[id].device = LogicalDevice(device);
         let nest = Nest { name: "fill".into(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
         program.steps.push(Step::Nest { nest, buffers: vec![id] });
     }
 
-    /// The device and the kernels of each Segment; `None` for a host node.
-    fn cut(program: &Program, kernels: &[usize]) -> Vec<Option<(u16, Vec<usize>)>> {
+    #[test]
+    fn segments_end_at_host_nodes() {
+        let mut program = Program::default();
+        (0..4).for_each(|_| add_nest(&mut program));
+        let op = Arc::new(crate::ops::Elemwise { op: ops::ADD });
+        let node = HostNode { op, node: 0, why: "a test".into(), inputs: vec![0], outputs: vec![2] };
+        program.steps.insert(3, Step::Host(node));
         let kernel = |step: &DeviceStep<'_>| match step {
             DeviceStep::Nest(kernel, _) => *kernel,
             DeviceStep::Library(_) => panic!("a Nest"),
         };
         let part = |part: &Part<'_>| match part {
-            Part::Segment { device, steps } => Some((device.0, steps.iter().map(kernel).collect::<Vec<_>>())),
+            Part::Segment(steps) => Some(steps.iter().map(kernel).collect::<Vec<_>>()),
             Part::Host(_) => None,
         };
-        parts(program, kernels).unwrap().iter().map(part).collect()
-    }
-
-    #[test]
-    fn segments_end_where_the_device_changes_and_at_host_nodes() {
-        let mut program = Program::default();
-        for device in [0, 0, 1, 0, 0] {
-            add_nest(&mut program, device);
-        }
-        let op = Arc::new(crate::ops::Elemwise { op: ops::ADD });
-        // A host node may read the buffer of one device and write that of another.
-        let node = HostNode { op, node: 0, why: "a test".into(), inputs: vec![0], outputs: vec![2] };
-        program.steps.insert(4, Step::Host(node));
-        let expected =
-            [Some((0, vec![7, 8])), Some((1, vec![7])), Some((0, vec![9])), None, Some((0, vec![8]))];
-        assert_eq!(cut(&program, &[7, 8, 7, 9, 8]), expected);
-    }
-
-    #[test]
-    fn ill_formed_programs_are_refused() {
-        let mut program = Program::default();
-        add_nest(&mut program, 0);
-        add_nest(&mut program, 1);
+        let cut: Vec<_> = parts(&program, &[7, 8, 7, 9]).unwrap().iter().map(part).collect();
+        assert_eq!(cut, [Some(vec![7, 8, 7]), None, Some(vec![9])]);
         assert!(parts(&program, &[0]).is_err(), "the second Nest has no kernel");
-        let Step::Nest { buffers, .. } = &mut program.steps[0] else { panic!("a Nest") };
-        buffers.push(1);
-        let refused = parts(&program, &[0, 0]).err().unwrap().to_string();
-        assert!(refused.contains("devices 0 and 1"), "{refused}");
     }
 }

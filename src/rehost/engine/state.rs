@@ -35,7 +35,7 @@ impl State {
     }
 
     /// The region of its value.
-    pub(super) fn value_region(&self) -> Region {
+    pub(crate) fn value_region(&self) -> Region {
         Region { bytes: self.bytes(), ..self.region.clone() }
     }
 

@@ -63,6 +63,39 @@ pub(crate) struct Outcome {
     watch: Arc<Watch>,
     /// Calls that succeeded before it, if all did since the words were last cleared.
     before: u64,
+    /// The part of a method that the call was, if it was not a whole method.
+    origin: Option<Arc<Origin>>,
+}
+
+/// A part of a method that a device runs by itself.
+#[derive(Debug)]
+pub(crate) struct Origin {
+    /// The context of the device.
+    pub(crate) context: String,
+    /// Its nodes, as positions in the method's graph; empty if the device has other nodes in their place.
+    pub(crate) nodes: Vec<usize>,
+}
+
+impl Origin {
+    /// An error of the part, as an error of the method: with the method's node, and the context.
+    pub(crate) fn locate(&self, error: Error) -> Error {
+        let context = &self.context;
+        match error {
+            Error::Run { op, node, message } => {
+                Error::Run { op, node: self.renumbered(&node), message: format!("{message} (on {context})") }
+            }
+            Error::Strict(message) => Error::Strict(format!("{} (on {context})", self.renumbered(&message))),
+            other => other,
+        }
+    }
+
+    /// A text with the method's number of the node that it names: `#` and the number among the part's nodes.
+    fn renumbered(&self, text: &str) -> String {
+        let Some((before, after)) = text.split_once('#') else { return text.into() };
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let known = after[..digits].parse::<usize>().ok().and_then(|number| self.nodes.get(number));
+        known.map_or_else(|| text.into(), |number| format!("{before}#{number}{}", &after[digits..]))
+    }
 }
 
 impl Outcome {
@@ -73,7 +106,10 @@ impl Outcome {
             None => self.watch.read()?,
         };
         match trouble {
-            Some(trouble) if self.before >= trouble.good => Err(trouble.error),
+            Some(Trouble { good, error }) if self.before >= good => Err(match &self.origin {
+                Some(origin) => origin.locate(error),
+                None => error,
+            }),
             _ => Ok(()),
         }
     }
@@ -86,6 +122,12 @@ impl Outcome {
     /// Makes this the outcome of all calls up to the later of the two.
     pub(super) fn extend_to(&mut self, other: &Outcome) {
         self.before = self.before.max(other.before);
+    }
+
+    /// The outcome of a part of a method, unless it is known as one.
+    pub(super) fn located(mut self, origin: &Arc<Origin>) -> Outcome {
+        self.origin.get_or_insert_with(|| origin.clone());
+        self
     }
 
     /// Whether it is known to have succeeded, without waiting.
@@ -178,7 +220,7 @@ impl Compiled {
             None => graphs.push((m.number, m.graph.clone(), self.shapes.clone())),
         }
         drop(graphs);
-        Some(Outcome { watch: calls.watch.clone(), before })
+        Some(Outcome { watch: calls.watch.clone(), before, origin: None })
     }
 }
 
@@ -191,9 +233,8 @@ impl Definition {
     /// The outcome of the call that was enqueued last; none if it is known.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let calls = self.status.get()?.calls();
-        calls
-            .unchecked
-            .then(|| Outcome { watch: calls.watch.clone(), before: calls.counted.saturating_sub(1) })
+        let before = calls.counted.saturating_sub(1);
+        calls.unchecked.then(|| Outcome { watch: calls.watch.clone(), before, origin: None })
     }
 
     /// Counted calls, if all succeeded.
@@ -259,11 +300,11 @@ impl Definition {
     /// A ticket to wait for the call that was enqueued last. It takes a copy of the status words, so that a
     /// later call does not report this one's errors.
     pub(super) fn ticket(&self, context: &Context) -> Result<Ticket> {
-        let host_pool = context.host_pool.clone();
-        let Some(status) = self.status.get() else { return Ok(Ticket { host_pool, outcome: None }) };
+        let (host_pool, outcomes) = (Some(context.host_pool.clone()), vec![]);
+        let Some(status) = self.status.get() else { return Ok(Ticket { host_pool, outcomes }) };
         let mut calls = status.calls();
         if !calls.unchecked {
-            return Ok(Ticket { host_pool, outcome: None });
+            return Ok(Ticket { host_pool, outcomes });
         }
         let words = context.copy_of(&status.region, DType::I64, &[STATUS_WORDS as usize])?;
         context.device.copy(&context.zero()?, &status.region)?;
@@ -271,32 +312,44 @@ impl Definition {
         std::mem::swap(&mut *watch.graphs(), &mut *calls.watch.graphs());
         let before = calls.counted.saturating_sub(1);
         (calls.counted, calls.unchecked) = (0, false);
-        Ok(Ticket { host_pool, outcome: Some(Outcome { watch, before }) })
+        Ok(Ticket { host_pool, outcomes: vec![Outcome { watch, before, origin: None }] })
     }
 }
 
 /// Waits for a call: see [`Definition::ticket`].
 #[derive(Debug)]
 pub(crate) struct Ticket {
-    host_pool: Arc<HostPool>,
+    /// For results on the host; `None` if the call ran on several devices.
+    host_pool: Option<Arc<HostPool>>,
     /// None if nothing can have failed.
-    outcome: Option<Outcome>,
+    outcomes: Vec<Outcome>,
 }
 
 impl Ticket {
+    /// The ticket of a call that is several calls, on different devices.
+    pub(crate) fn of_parts(parts: impl IntoIterator<Item = (Ticket, Arc<Origin>)>) -> Ticket {
+        let located = |(ticket, origin): (Ticket, Arc<Origin>)| {
+            ticket.outcomes.into_iter().map(move |outcome| outcome.located(&origin))
+        };
+        Ticket { host_pool: None, outcomes: parts.into_iter().flat_map(located).collect() }
+    }
+
     /// Waits for the call, and reports the errors that its nodes found.
     pub(crate) fn check(&self) -> Result<()> {
-        self.outcome.iter().try_for_each(Outcome::check)
+        self.outcomes.iter().try_for_each(Outcome::check)
     }
 
     /// One of the call's results on the host.
     pub(crate) fn download(&self, array: &DeviceArray) -> Result<Value> {
-        self.host_pool.download(&array.region, array.dtype, &array.shape)
+        match &self.host_pool {
+            Some(pool) => pool.download(&array.region, array.dtype, &array.shape),
+            None => array.to_value(),
+        }
     }
 
     /// Attaches the call's outcome to its results: if the call failed, reading them is an error.
     pub(crate) fn watch(&self, arrays: &mut [DeviceArray]) {
-        let outcomes = self.outcome.clone().map(|outcome| Arc::new(vec![outcome]));
+        let outcomes = (!self.outcomes.is_empty()).then(|| Arc::new(self.outcomes.clone()));
         arrays.iter_mut().for_each(|array| array.outcomes = outcomes.clone());
     }
 }

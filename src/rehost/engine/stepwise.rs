@@ -204,7 +204,7 @@ fn guards(ids: &[BufferId], compiled: &Compiled, context: &Context, regions: &Re
         let Some(region) = regions.find(id).filter(|_| buffer.dtype.is_float() && !buffer.is_empty()) else {
             continue;
         };
-        let device = context.resolve_device(buffer.device)?;
+        let device = context.device.as_ref();
         let name = &device.properties().id;
         let nest = Verified::new(nest(buffer.dtype, buffer.len()));
         let nest = nest.map_err(|e| DeviceError::driver(name, "nan_guard", e))?;

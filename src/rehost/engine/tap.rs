@@ -84,22 +84,22 @@ impl Tap {
     }
 
     /// Iterations since the last sample.
-    pub(super) fn phase(&self) -> u64 {
+    pub(crate) fn phase(&self) -> u64 {
         self.count % self.every
     }
 
     /// Iterations until the next sample; 1 if the next iteration is sampled.
-    pub(super) fn until_due(&self) -> u64 {
+    pub(crate) fn until_due(&self) -> u64 {
         self.every - self.phase()
     }
 
     /// Counts iterations that were run.
-    pub(super) fn passed(&mut self, steps: u64) {
+    pub(crate) fn passed(&mut self, steps: u64) {
         self.count += steps;
     }
 
     /// Keeps `samples` samples, which are contiguous at the start of `from`.
-    pub(super) fn put(
+    pub(crate) fn put(
         &mut self,
         context: &Context,
         from: &Region,

@@ -6,7 +6,7 @@
 
 use super::join::joined;
 use super::limits::{Limits, MAX_OPERANDS};
-use super::{is_private, nothing, same_device, size, touches_mutable};
+use super::{is_private, nothing, size, touches_mutable};
 use crate::kernels::nest::Nest;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -63,7 +63,7 @@ fn members_from(program: &Program, start: usize) -> Vec<usize> {
         writes.retain(counts);
         let follows = reads.iter().any(|id| written.contains(id));
         let is_near = follows || reads.iter().any(|id| read.contains(id));
-        if is_near && axes_of_map(program, step) == Some(axes) && same_device(program, first, step) {
+        if is_near && axes_of_map(program, step) == Some(axes) {
             members.push(at);
             read.extend(reads);
             written.extend(writes);

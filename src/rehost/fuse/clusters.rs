@@ -11,7 +11,7 @@ mod tests;
 
 use super::limits::Limits;
 use super::schedule::depth_first;
-use super::{is_private, same_device, touches_mutable};
+use super::{is_private, touches_mutable};
 use crate::kernels::nest::{Index, Inst, Nest, Operand};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -124,7 +124,7 @@ fn members_from(program: &Program, accesses: &[Access], taken: &[bool], start: u
         let overwrites = writes.iter().any(|id| read.contains(id) || written.contains_key(id));
         let is_near = follows || at == start || reads.iter().any(|id| read.contains(id));
         let same_points = step.nest().is_some_and(|other| other.axes == nest.axes && other.grid == nest.grid);
-        let suits = *is_map && !taken[at] && !overwrites && same_points && same_device(program, first, step);
+        let suits = *is_map && !taken[at] && !overwrites && same_points;
         if is_near && suits && loads_match(step, &written) {
             members.push(at);
             read.extend(reads);

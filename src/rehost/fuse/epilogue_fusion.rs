@@ -4,7 +4,7 @@
 //! The pass runs when library ops and their readers have their final form. The result must be scratch that a
 //! single elementwise Nest reads, each point its own element. The device says which epilogues it supports.
 
-use super::{is_nothing, nothing, same_device, touches_mutable};
+use super::{is_nothing, nothing, touches_mutable};
 use crate::dtype::DType;
 use crate::kernels::nest::{Index, Inst, Nest, Operand};
 use crate::kernels::verify::Verified;
@@ -22,8 +22,7 @@ pub(super) fn run(program: &mut Program, takes: Takes<'_>) {
     let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
         let Some((reader, mut step, scratch)) = fused(program, &uses, position, takes) else { continue };
-        let beside = step.outputs.first().copied().filter(|_| scratch > 0);
-        step.scratch = beside.map(|result| program.buffer_beside(result, DType::U8, &[scratch], Role::Temp));
+        step.scratch = (scratch > 0).then(|| program.buffer(DType::U8, &[scratch], Role::Temp));
         uses.replace(program, position, nothing());
         uses.replace(program, reader, Step::Library(step));
     }
@@ -59,7 +58,6 @@ fn fused(
     if ordered
         || reports
         || writes_input
-        || !same_device(program, &program.steps[position], &program.steps[reader])
         || inputs().any(|input| gets_its_update(program, uses, input, position, reader))
     {
         return None;
@@ -129,7 +127,6 @@ mod tests {
     use super::*;
     use crate::kernels::nest::{Block, Phase, PhaseKind, Store};
     use crate::kernels::ops;
-    use crate::lower::program::LogicalDevice;
     use crate::rehost::device::Matmul;
     use std::sync::Arc;
 
@@ -300,18 +297,6 @@ mod tests {
         let Step::Library(product) = &mut program.steps[0] else { panic!("a product") };
         product.inputs[0].0 = 2;
         assert!(!changes(&program, &|_, _, _| Some(0)));
-    }
-
-    #[test]
-    fn what_runs_on_another_device_is_no_epilogue() {
-        let mut program = update();
-        program.buffers[4].device = LogicalDevice(1);
-        assert!(!changes(&program, &|_, _, _| Some(0)));
-        // All of it on the second device: its scratch memory lies there too.
-        let mut program = update();
-        program.buffers.iter_mut().for_each(|buffer| buffer.device = LogicalDevice(1));
-        run(&mut program, &|_, _, _| Some(64));
-        assert_eq!(program.device_of(&program.steps[0]), Ok(Some(LogicalDevice(1))));
     }
 
     #[test]

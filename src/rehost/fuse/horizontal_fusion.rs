@@ -14,7 +14,7 @@ use super::limits::Limits;
 use super::merge::is_worth_it;
 use super::{Cost, nothing, touches_mutable};
 use crate::kernels::nest::Nest;
-use crate::lower::program::{LogicalDevice, Program, Step};
+use crate::lower::program::{Program, Step};
 use crate::rehost::cost;
 use crate::rehost::dependences::Order;
 use crate::rehost::device::Properties;
@@ -166,14 +166,13 @@ fn joined(program: &Program, steps: Vec<Step>, properties: &Properties, rank: Ra
         units.push(Unit { count: 1, last: at, work, longest: work, start: 0.0, tail });
     }
     let mut first: Vec<usize> = (0..steps.len()).collect();
-    // The unit that accepts further steps, by level, device and points.
-    let mut open: HashMap<(usize, LogicalDevice, Vec<u64>, usize), usize> = HashMap::new();
+    // The unit that accepts further steps, by level and points.
+    let mut open: HashMap<(usize, Vec<u64>, usize), usize> = HashMap::new();
     for at in sorted {
         let ends = order.before[at].iter().map(|&b| &units[first[b]]);
         units[at].start = ends.map(|u| u.start + costs.launch + u.longest).fold(0.0, f64::max);
         let (true, Step::Nest { nest, .. }) = (small[at], &steps[at]) else { continue };
-        let Ok(Some(device)) = program.device_of(&steps[at]) else { continue };
-        let key = (levels[at], device, nest.axes.clone(), nest.grid);
+        let key = (levels[at], nest.axes.clone(), nest.grid);
         if let Some(&unit) = open.get(&key)
             && let Some(both) = costs.joined(&units[unit], &units[at], limit)
             && let Some(step) = as_one(&steps[unit], &steps[at], properties)

@@ -2,7 +2,7 @@
 
 use super::edit::{self, Writer, adopt, tidy};
 use super::limits::{Limits, MAX_OPERANDS};
-use super::{Cost, evaluation, evaluations, nothing, same_device, size, touches_mutable};
+use super::{Cost, evaluation, evaluations, nothing, size, touches_mutable};
 use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -51,7 +51,6 @@ fn try_inline(
     let fits = |reader: &usize| {
         let step = &program.steps[*reader];
         step.nest().is_some_and(|consumer| !limits.too_large(nest, consumer))
-            && same_device(program, &program.steps[position], step)
     };
     if !readers.iter().all(fits) || !is_worth_it(program, (nest, buffers), buffer, &readers, cost) {
         return;

@@ -2,7 +2,7 @@
 
 use super::join::join;
 use super::limits::Limits;
-use super::{Cost, is_private, nothing, same_device, size, touches_mutable};
+use super::{Cost, is_private, nothing, size, touches_mutable};
 use crate::kernels::nest::{Nest, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -96,8 +96,7 @@ fn find(
             Pairs::Maps => nest.axes[..] == first.axes[..first.grid],
             Pairs::Any => true,
         };
-        let (a, b) = (&program.steps[earlier], &program.steps[later]);
-        if !tried || touches_mutable(program, a) || !same_device(program, a, b) {
+        if !tried || touches_mutable(program, &program.steps[earlier]) {
             return None;
         }
         let at = place(program, uses, earlier, later)?;

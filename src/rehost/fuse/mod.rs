@@ -127,14 +127,6 @@ pub(super) fn is_nothing(step: &Step) -> bool {
     matches!(step, Step::Nest { nest, .. } if nest.phases.is_empty())
 }
 
-/// Whether two steps run on the same device of the Program: others never become one step.
-pub(super) fn same_device(program: &Program, a: &Step, b: &Step) -> bool {
-    match (program.device_of(a), program.device_of(b)) {
-        (Ok(Some(a)), Ok(Some(b))) => a == b,
-        _ => false,
-    }
-}
-
 /// Whether a step touches memory that is written in parts, so that order matters. The status word does not
 /// count.
 pub(super) fn touches_mutable(program: &Program, step: &Step) -> bool {
@@ -184,36 +176,4 @@ pub(super) fn evaluations(nest: &Nest, kind: PhaseKind) -> f64 {
 /// Instructions in all phases.
 pub(super) fn size(nest: &Nest) -> usize {
     nest.phases.iter().map(|p| p.block.insts.len()).sum()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dtype::DType;
-    use crate::lower::program::LogicalDevice;
-
-    #[test]
-    fn steps_of_two_devices_are_told_apart() {
-        let mut program = Program::default();
-        let ids = [0, 0, 1, 1].map(|device| {
-            let id = program.buffer(DType::F32, &[8], Role::Temp);
-            program.buffers[id].device = LogicalDevice(device);
-            id
-        });
-        let over = |buffers: &[BufferId]| {
-            let nest = Nest { name: String::new(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
-            Step::Nest { nest, buffers: buffers.to_vec() }
-        };
-        let (first, second, both) = (over(&ids[..2]), over(&ids[2..]), over(&ids[1..3]));
-        for (a, b, expected) in [
-            (&first, &first, true),
-            (&second, &second, true),
-            (&first, &second, false),
-            // A step over both devices is ill-formed.
-            (&first, &both, false),
-            (&both, &both, false),
-        ] {
-            assert_eq!(same_device(&program, a, b), expected, "{a:?} {b:?}");
-        }
-    }
 }

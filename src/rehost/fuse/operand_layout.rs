@@ -52,7 +52,7 @@ fn transpose_operands(program: &mut Program, nest: &mut Nest, buffers: &mut Vec<
         let dtype = nest.operands[*operand].dtype;
         let axes = copied_axes(nest, &read);
         let shape: Vec<u64> = axes.iter().map(|&axis| nest.axes[axis]).collect();
-        let buffer = program.buffer_beside(buffers[*operand], dtype, &shape, Role::Temp);
+        let buffer = program.buffer(dtype, &shape, Role::Temp);
         let copy = copy(nest, *operand, index, &axes);
         program.steps.push(Step::Nest { nest: copy, buffers: vec![buffers[*operand], buffer] });
         let copied = nest.operands.len();

@@ -17,7 +17,7 @@ mod load;
 
 use super::edit::{Writer, replace_loads, tidy};
 use super::limits::{Limits, MAX_NARROW_INSTS};
-use super::{Cost, evaluation, evaluations, nothing, same_device};
+use super::{Cost, evaluation, evaluations, nothing};
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -70,9 +70,6 @@ fn loads_by_parts(
     let (mut by_parts, mut whole, mut insts) = (0.0, assembly.stored(cost), 0usize);
     for &reader in &readers {
         let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
-        if !same_device(program, &program.steps[*writers.first()?], &program.steps[reader]) {
-            return None;
-        }
         for (phase, operand, index) in loads_of(nest, buffers, buffer) {
             let axes = points_of(nest, phase);
             let choice = Choice::of(&assembly, assembly.reads(&nest.operands[operand], index)?, axes)?;

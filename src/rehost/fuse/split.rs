@@ -98,13 +98,12 @@ fn split(
         return None;
     }
     let cut = cut(nest, thresholds)?;
-    let &beside = buffers.first()?;
     let types = dtypes(nest, 0).ok()?;
     let shape: Vec<u64> = nest.axes[..nest.grid].iter().copied().chain([cut.count]).collect();
     let mut results: Vec<(BufferId, DType)> = Vec::with_capacity(reduce.folds.len());
     for fold in &reduce.folds {
         let dtype = types[fold.value as usize].register();
-        results.push((program.buffer_beside(beside, dtype, &shape, Role::Temp), dtype));
+        results.push((program.buffer(dtype, &shape, Role::Temp), dtype));
     }
     let partial = partial_folds(nest, buffers, &cut, &types, &results);
     Some([partial, final_folds(nest, buffers, &shape, &results)])

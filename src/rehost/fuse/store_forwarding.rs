@@ -42,7 +42,7 @@ fn placed(program: &Program, uses: &Dependences, position: usize, cost: Cost) ->
     let copy = Copy::of(program, nest, buffers)?;
     let (from, to) = (&program.buffers[copy.from], &program.buffers[copy.to]);
     let scratch = |b: BufferId| program.buffers[b].mutable && program.buffers[b].role == Role::Temp;
-    let alike = from.dtype == to.dtype && from.device == to.device;
+    let alike = from.dtype == to.dtype;
     let fits = scratch(copy.from) && scratch(copy.to) && alike;
     if !fits || uses.roots[copy.from] {
         return None;

@@ -1,5 +1,4 @@
-//! The memory plan: the positions of a Program's scratch buffers in the arena of their device, from their
-//! lifetimes.
+//! The memory plan: the positions of a Program's scratch buffers in the arena, from their lifetimes.
 //!
 //! - here: lifetimes, and the [`Layout`];
 //! - `place`: packing lifetimes into the arena;
@@ -11,19 +10,18 @@ mod report;
 pub use report::{BufferUse, MemoryReport};
 
 use super::dependences::Dependences;
-use crate::lower::program::{Buffer, BufferId, LogicalDevice, Program, Role};
+use crate::lower::program::{Buffer, BufferId, Program, Role};
 use place::{Item, lower_bound, place};
-use std::collections::BTreeMap;
 
-/// The positions of buffers in the arenas.
+/// The positions of buffers in the arena.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// Offset in the arena of its device, for inputs and scratch buffers that are used.
+    /// Offset in the arena, for inputs and scratch buffers that are used.
     pub offsets: Vec<Option<u64>>,
     /// Their [`lifetimes`].
     pub lives: Vec<Option<(usize, usize)>>,
-    /// The arena of each device that needs one.
-    pub arenas: BTreeMap<LogicalDevice, ArenaSize>,
+    /// The size of the arena.
+    pub arena: ArenaSize,
 }
 
 /// The size of an arena.
@@ -35,32 +33,17 @@ pub struct ArenaSize {
     pub lower_bound: u64,
 }
 
-impl Layout {
-    /// The arena of a device; of size 0 if the Program needs none there.
-    pub fn arena(&self, device: LogicalDevice) -> ArenaSize {
-        self.arenas.get(&device).copied().unwrap_or_default()
-    }
-}
-
-/// Lays out the buffers of the arenas, by their [`lifetimes`].
+/// Lays out the buffers of the arena, by their [`lifetimes`].
 pub fn plan(program: &Program, alignment: u64) -> Layout {
     let lives = lifetimes(program);
     let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
-    let mut alive: BTreeMap<LogicalDevice, (Vec<BufferId>, Vec<Item>)> = BTreeMap::new();
-    for (id, life) in lives.iter().enumerate() {
-        let Some((first, last)) = *life else { continue };
-        let (ids, items) = alive.entry(program.buffers[id].device).or_default();
-        ids.push(id);
-        items.push(Item { bytes: size(id), first, last });
-    }
+    let alive = lives.iter().enumerate().filter_map(|(id, life)| Some((id, (*life)?)));
+    let (ids, items): (Vec<BufferId>, Vec<Item>) =
+        alive.map(|(id, (first, last))| (id, Item { bytes: size(id), first, last })).unzip();
+    let (places, bytes) = place(&items);
     let mut offsets = vec![None; program.buffers.len()];
-    let mut arenas = BTreeMap::new();
-    for (device, (ids, items)) in alive {
-        let (places, bytes) = place(&items);
-        ids.iter().zip(places).for_each(|(&id, offset)| offsets[id] = Some(offset));
-        arenas.insert(device, ArenaSize { bytes, lower_bound: lower_bound(&items) });
-    }
-    Layout { offsets, lives, arenas }
+    ids.iter().zip(places).for_each(|(&id, offset)| offsets[id] = Some(offset));
+    Layout { offsets, arena: ArenaSize { bytes, lower_bound: lower_bound(&items) }, lives }
 }
 
 /// For each buffer that lies in the arena, the first and the last step at which it is alive: inputs
@@ -102,26 +85,9 @@ mod tests {
         program.steps = ids.windows(2).map(|w| copy(w[0], w[1])).collect();
         program.outputs = vec![ids[99]];
         let layout = plan(&program, 256);
-        assert_eq!(layout.arena(LogicalDevice::FIRST), ArenaSize { bytes: 512, lower_bound: 512 });
+        assert_eq!(layout.arena, ArenaSize { bytes: 512, lower_bound: 512 });
         for w in ids.windows(2) {
             assert_ne!(layout.offsets[w[0]], layout.offsets[w[1]]);
         }
-    }
-
-    #[test]
-    fn each_device_has_an_arena_of_its_own() {
-        let mut program = Program::default();
-        let ids: Vec<BufferId> = (0..5).map(|_| program.buffer(DType::F32, &[64], Role::Temp)).collect();
-        // A chain of two steps on the second device, and a step on the first device between them.
-        ids[2..].iter().for_each(|&id| program.buffers[id].device = LogicalDevice(1));
-        program.steps = vec![copy(ids[2], ids[3]), copy(ids[0], ids[1]), copy(ids[3], ids[4])];
-        program.outputs = vec![ids[4]];
-        let layout = plan(&program, 256);
-        let two_buffers = ArenaSize { bytes: 512, lower_bound: 512 };
-        assert_eq!(layout.arena(LogicalDevice::FIRST), two_buffers);
-        assert_eq!(layout.arena(LogicalDevice(1)), two_buffers);
-        assert_eq!(layout.arena(LogicalDevice(2)), ArenaSize::default());
-        // The first is dead when the last is written.
-        assert_eq!(layout.offsets[ids[2]], layout.offsets[ids[4]]);
     }
 }

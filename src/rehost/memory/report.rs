@@ -2,9 +2,9 @@
 
 use super::Layout;
 use crate::dtype::DType;
-use crate::lower::program::{BufferId, LogicalDevice, Program, Role};
+use crate::lower::program::{BufferId, Program, Role};
 use crate::rehost::engine::PoolReport;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 /// The number of buffers that a report names.
@@ -15,7 +15,7 @@ const NAMED: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryReport {
-    /// The device.
+    /// The device; of several contexts, the name and device of each, and the numbers below are sums.
     pub device: String,
     /// The method.
     pub method: String,
@@ -27,7 +27,8 @@ pub struct MemoryReport {
     pub constants: u64,
     /// Bytes of constants held for all methods and signatures.
     pub constants_held: u64,
-    /// Bytes of this call's inputs; part of the arena.
+    /// Bytes of this call's inputs; part of the arena. If it runs in several contexts, also of what its stages
+    /// hand to each other.
     pub inputs: u64,
     /// Bytes of this call's outputs; part of the arena, and once more in the pool while a caller holds them
     /// on the device.
@@ -77,7 +78,7 @@ impl MemoryReport {
                 writers.entry(id).or_insert_with(|| step.name());
             }
         }
-        let arena = layout.arena(LogicalDevice::FIRST);
+        let arena = layout.arena;
         let mut report =
             MemoryReport { arena: arena.bytes, lower_bound: arena.lower_bound, ..MemoryReport::default() };
         for (id, buffer) in program.buffers.iter().enumerate() {
@@ -112,6 +113,44 @@ impl MemoryReport {
         report.largest.sort_by_key(|b| std::cmp::Reverse(b.bytes));
         report.largest.truncate(NAMED);
         report
+    }
+
+    /// The report of a method that runs in several contexts, from those of its stages, each with its context.
+    /// The stages of one context have one arena, the largest of them.
+    pub(crate) fn of_stages(method: &str, stages: Vec<(String, MemoryReport)>) -> MemoryReport {
+        let mut all = MemoryReport { method: method.into(), ..MemoryReport::default() };
+        let mut contexts: BTreeMap<String, MemoryReport> = BTreeMap::new();
+        for (name, mut stage) in stages {
+            all.constants += stage.constants;
+            all.inputs += stage.inputs;
+            all.outputs += stage.outputs;
+            all.without_reuse += stage.without_reuse;
+            all.largest.extend(stage.largest.drain(..).map(|mut buffer| {
+                buffer.what = format!("{} (on {name})", buffer.what);
+                buffer
+            }));
+            let context = contexts.entry(name).or_insert_with(|| stage.clone());
+            context.arena = context.arena.max(stage.arena);
+            context.lower_bound = context.lower_bound.max(stage.lower_bound);
+        }
+        for (name, context) in &contexts {
+            let comma = if all.device.is_empty() { "" } else { ", " };
+            all.device += &format!("{comma}{name} ({})", context.device);
+            all.device_memory += context.device_memory;
+            all.state += context.state;
+            all.constants_held += context.constants_held;
+            all.arena += context.arena;
+            all.lower_bound += context.lower_bound;
+            all.arena_held += context.arena_held;
+            all.pool.lent += context.pool.lent;
+            all.pool.idle += context.pool.idle;
+            all.pool.limit += context.pool.limit;
+            all.pool.allocations += context.pool.allocations;
+            all.host_idle += context.host_idle;
+        }
+        all.largest.sort_by_key(|b| std::cmp::Reverse(b.bytes));
+        all.largest.truncate(NAMED);
+        all
     }
 
     /// Bytes that running the call needs on the device: shared variables, constants, arena.

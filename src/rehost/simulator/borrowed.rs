@@ -26,7 +26,8 @@ pub struct BorrowedArray<'s> {
 impl Simulator {
     /// Calls the first method and lends its outputs in place: nothing is allocated, copied or waited for. The
     /// borrow must end before the Simulator is used again, which would overwrite the outputs; the compiler
-    /// enforces this.
+    /// enforces this. A method in several [`contexts`](crate::rehost::contexts) writes to memory that it keeps
+    /// until its next such call, and waits if it has updates.
     ///
     /// An output can be read, or passed to another Simulator. A Simulator on the same stream of work, made
     /// with this one's device as its backend, reads it in place.
@@ -69,7 +70,7 @@ impl Simulator {
 impl<'s> Borrowed<'s> {
     /// Number of outputs.
     pub fn len(&self) -> usize {
-        self.simulator.engine.output_count(self.method)
+        self.simulator.executor.output_count(self.method)
     }
 
     /// Whether there are none.
@@ -83,7 +84,7 @@ impl<'s> Borrowed<'s> {
     /// If there is no such output.
     pub fn array(&self, position: usize) -> Result<BorrowedArray<'s>> {
         self.check(position)?;
-        let array = self.simulator.engine.output_view(self.method, position)?;
+        let array = self.simulator.executor.output_view(self.method, position)?;
         Ok(BorrowedArray { array, of: PhantomData })
     }
 
@@ -93,7 +94,7 @@ impl<'s> Borrowed<'s> {
     /// If there is no such output, the device fails, or an index was out of range.
     pub fn to_value(&self, position: usize) -> Result<Value> {
         self.check(position)?;
-        self.simulator.engine.output(self.method, position)
+        self.simulator.executor.output(self.method, position)
     }
 
     /// The outputs that are not marked with [`Out::borrow`](crate::function::Out::borrow), in order, on the

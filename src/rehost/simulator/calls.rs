@@ -3,7 +3,9 @@
 use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
 use crate::function::{ArgIn, Args, ArgsIn, IntoList, OutputKey, Outputs, bind, slice_stand_in, state_args};
+use crate::graph::FunctionGraph;
 use crate::rehost::engine::{DeviceArray, Fed};
+use crate::rehost::executor::Draft;
 use crate::value::Value;
 
 /// Inputs (positions) that take one slice per iteration, with their sequences.
@@ -13,7 +15,8 @@ type Sequences = Vec<(usize, Value)>;
 const SUBSETS_KEPT: usize = 32;
 
 impl Simulator {
-    /// Calls the first method: inputs from the host, outputs to the host.
+    /// Calls the first method: inputs from the host, outputs to the host. A call that fails changes no shared
+    /// variable, unless a device fails while new values are stored.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
@@ -27,7 +30,7 @@ impl Simulator {
             if simulator.is_probed(method) {
                 return match simulator.run_bound(method, args) {
                     // The updates are made, even if the outputs cannot be read.
-                    Ok(run) => (simulator.engine.outputs(run), true),
+                    Ok(run) => (simulator.executor.outputs(run), true),
                     Err(error) => {
                         let changed = changes(&error);
                         (Err(error), changed)
@@ -74,12 +77,12 @@ impl Simulator {
             return work(self, args).0;
         }
         // Errors of earlier calls are not this call's.
-        self.engine.check_status(method)?;
-        let states: Vec<usize> = given.iter().map(|(at, _)| self.engine.states_of(method)[*at]).collect();
+        self.executor.check_status(method)?;
+        let states: Vec<usize> = given.iter().map(|(at, _)| self.executor.states_of(method)[*at]).collect();
         let mut before = Vec::new();
         let mut put = Ok(());
         for (state, (_, value)) in states.into_iter().zip(given) {
-            put = self.engine.read_state(state).and_then(|old| {
+            put = self.executor.read_state(state).and_then(|old| {
                 before.push((state, old, self.states[state].is_ahead()));
                 self.put_state(state, &value)
             });
@@ -91,7 +94,7 @@ impl Simulator {
             Err(error) => (Err(error), false),
             Ok(()) => match work(self, args) {
                 (Ok(done), _) => {
-                    let checked = self.engine.check_status(method);
+                    let checked = self.executor.check_status(method);
                     let changed = checked.as_ref().err().is_none_or(Error::may_change_state);
                     (checked.map(|()| done), changed)
                 }
@@ -110,7 +113,7 @@ impl Simulator {
 
     /// One call of a method without probes.
     pub(super) fn call_fed(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
-        let called = self.engine.call(method, fed);
+        let called = self.executor.call(method, fed);
         self.called(method, called)
     }
 
@@ -121,11 +124,11 @@ impl Simulator {
 
     fn run_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<usize> {
         if self.is_probed(method) {
-            let ran = self.steps(method, None, args, &mut [], |engine, steps| steps.run(engine))?;
+            let (_, ran) = self.steps(method, None, args, &mut [], None)?;
             return Ok(ran.unwrap_or(method));
         }
         let fed = self.fed(method, args, None)?.0;
-        let ran = self.engine.run(method, &fed);
+        let ran = self.executor.run(method, &fed);
         self.called(method, ran)?;
         Ok(method)
     }
@@ -171,8 +174,15 @@ impl Simulator {
         }
         // It counts as an iteration: probes record it.
         let run = self.run(method, args)?;
-        let values = chosen.iter().map(|&output| self.engine.output(run, output)).collect::<Result<_>>()?;
+        let values = chosen.iter().map(|&output| self.executor.output(run, output)).collect::<Result<_>>()?;
         Ok(self.methods[method].function.with_outputs(&chosen)?.outputs_of(values))
+    }
+
+    /// Places a graph over states that exist.
+    pub(super) fn draft_over(&self, name: &str, graph: &FunctionGraph, states: &[usize]) -> Result<Draft> {
+        let homes: Vec<Option<usize>> =
+            states.iter().map(|&state| Some(self.executor.part_of(state))).collect();
+        self.executor.draft(name, graph, &homes)
     }
 
     /// The hidden method that computes only these outputs of a method.
@@ -186,7 +196,8 @@ impl Simulator {
         }
         let function = self.methods[of].function.with_outputs(&outputs)?;
         let name = format!("{}, outputs {outputs:?} alone", self.methods[of].name);
-        let (graph, states) = (function.graph().clone(), self.engine.states_of(of).to_vec());
+        let (graph, states) = (function.graph().clone(), self.executor.states_of(of).to_vec());
+        let draft = self.draft_over(&name, &graph, &states)?;
         let parts = self.methods.iter().enumerate().filter_map(|(at, m)| match m.hidden {
             Some(Hidden::Part { made, .. }) => Some((made, at)),
             _ => None,
@@ -194,13 +205,7 @@ impl Simulator {
         let parts: Vec<(u64, usize)> = parts.collect();
         let oldest = parts.iter().min().filter(|_| parts.len() >= SUBSETS_KEPT).map(|(_, at)| *at);
         let made = parts.iter().max().map_or(0, |(made, _)| made + 1);
-        let at = match oldest {
-            Some(at) => {
-                self.engine.replace_twin(at, of, &name, graph, states);
-                at
-            }
-            None => self.engine.add_twin(of, &name, graph, states),
-        };
+        let at = self.executor.put_twin(oldest, of, &name, (graph, states), draft);
         let method = Method { name, function, hidden: Some(Hidden::Part { of, outputs, made }) };
         match self.methods.get_mut(at) {
             Some(place) => *place = method,
@@ -226,7 +231,7 @@ impl Simulator {
 
     pub(super) fn call_trusted_at(&mut self, method: usize, values: &[Value]) -> Result<Outputs> {
         if !self.is_probed(method) {
-            let outputs = self.engine.call_again(method, values);
+            let outputs = self.executor.call_again(method, values);
             if !matches!(outputs, Ok(None)) {
                 let outputs = self.called(method, outputs)?.unwrap_or_default();
                 return Ok(self.methods[method].function.outputs_of(outputs));
@@ -238,7 +243,8 @@ impl Simulator {
     /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that
     /// is reused when all handles are dropped. Device arrays may also be passed as arguments. The call does
     /// not wait: an index out of range is reported by the method's next [`Simulator::call`] or by
-    /// [`Simulator::synchronize`].
+    /// [`Simulator::synchronize`]. In several [`contexts`](crate::rehost::contexts), each output stays where it
+    /// is computed, and a method with updates waits for its stages before it stores new values.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
@@ -258,19 +264,20 @@ impl Simulator {
     fn run_owned_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<(usize, Vec<DeviceArray>)> {
         if self.is_probed(method) {
             let run = self.run(method, args)?;
-            return Ok((run, self.engine.device_outputs(run)?));
+            return Ok((run, self.executor.device_outputs(run)?));
         }
-        let fed = self.fed_as(method, args, None, !self.engine.changes_state(method))?.0;
-        let ran = self.engine.run_owned(method, &fed);
+        let fed = self.fed_as(method, args, None, !self.executor.changes_state(method))?.0;
+        let ran = self.executor.run_owned(method, &fed);
         Ok((method, self.called(method, ran)?))
     }
 
-    /// A value in device memory, to be passed to calls.
+    /// A value in device memory, to be passed to calls. Of several contexts, the first one's device has it; a
+    /// call copies it where it is needed.
     ///
     /// # Errors
     /// If the device has no memory for it.
     pub fn upload(&self, value: impl Into<Value>) -> Result<DeviceArray> {
-        self.engine.upload(&value.into())
+        self.executor.upload(&value.into())
     }
 
     /// Waits until everything that was enqueued has run.
@@ -278,12 +285,7 @@ impl Simulator {
     /// # Errors
     /// If the device failed.
     pub fn synchronize(&self) -> Result<()> {
-        self.engine.finish()
-    }
-
-    /// Waits for the calls of a method, and reports their errors since the last check.
-    pub(crate) fn check_outcome(&self, method: &str) -> Result<()> {
-        self.engine.check_status(self.find(method)?)
+        self.executor.finish()
     }
 
     /// Arguments in input order, and the sequences among them. Results of calls that failed on the device are
@@ -313,11 +315,11 @@ impl Simulator {
             match (arg?, steps) {
                 (ArgIn::Value(value), _) => Ok(Fed::Host(value)),
                 (ArgIn::Device(array), _) if function.inputs()[position].mutable => {
-                    self.lent(array.donate(), unchecked)
+                    self.executor.lent(method, array.donate(), unchecked)
                 }
-                (ArgIn::Device(array), _) => self.lent(array, unchecked),
+                (ArgIn::Device(array), _) => self.executor.lent(method, array, unchecked),
                 // Held only for the duration of the call.
-                (ArgIn::Borrowed(array), _) => self.lent(array.array, unchecked),
+                (ArgIn::Borrowed(array), _) => self.executor.lent(method, array.array, unchecked),
                 (ArgIn::Each(_), None) => {
                     Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"))
                 }
@@ -330,28 +332,5 @@ impl Simulator {
         };
         let constant = bind(function, args)?.enumerate().map(feed).collect::<Result<_>>()?;
         Ok((constant, each))
-    }
-
-    /// The array, or a copy, on this Simulator's stream of work.
-    pub(crate) fn local(&self, array: &DeviceArray) -> Result<DeviceArray> {
-        match self.lent(array.clone(), false)? {
-            Fed::Device(array) => Ok(array),
-            Fed::Host(value) | Fed::Slices(value, _) => self.engine.upload(&value),
-        }
-    }
-
-    /// An array as it is, if it is on this Simulator's stream of work; otherwise a copy, by way of the host
-    /// where the devices cannot make it themselves.
-    fn lent(&self, array: DeviceArray, unchecked: bool) -> Result<Fed> {
-        if !unchecked {
-            array.check()?;
-        }
-        match array.is_on(self.engine.device()) {
-            true => Ok(Fed::Device(array)),
-            false => match self.engine.context().copy_of_peer(&array)? {
-                Some(copy) => Ok(Fed::Device(copy)),
-                None => Ok(Fed::Host(array.to_value()?)),
-            },
-        }
     }
 }

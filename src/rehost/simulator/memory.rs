@@ -24,22 +24,23 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If the arguments do not fit.
+    /// If the arguments do not fit, or shapes in one [context](crate::rehost::contexts) depend on a value that
+    /// another one computes.
     pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
         self.memory_report_at(0, args.into())
     }
 
     pub(super) fn memory_report_at(&self, method: usize, args: ArgsIn<'_>) -> Result<MemoryReport> {
-        self.engine.memory_report(method, &self.planned_for(method, args)?)
+        self.executor.memory_report(method, &self.planned_for(method, args)?)
     }
 
     /// Makes the scratch arena, which all methods share, at least this large: calls that need no more do not
-    /// reallocate it.
+    /// reallocate it. Of several contexts, the arena of each.
     ///
     /// # Errors
     /// If the device has no memory for it.
     pub fn reserve(&mut self, bytes: u64) -> Result<()> {
-        self.engine.reserve(bytes)
+        self.executor.reserve(bytes)
     }
 
     /// Compiles, records and allocates everything that a call of the first method with these arguments needs,
@@ -53,7 +54,7 @@ impl Simulator {
 
     pub(super) fn reserve_for_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<()> {
         let fed = self.planned_for(method, args)?;
-        self.engine.reserve_for(method, &fed)
+        self.executor.reserve_for(method, &fed)
     }
 
     /// The inputs of a call with these arguments, for planning. The plan is made for the current state: a
@@ -62,10 +63,10 @@ impl Simulator {
         let function = &self.methods[method].function;
         let (args, given) = state_args(function, args)?;
         for (at, value) in given {
-            let state = self.engine.states_of(method)[at];
-            let present = &self.engine.states()[state].shape;
-            let decides = self.engine.value_decides_shapes(method, at);
-            if present.as_slice() != value.shape() || (decides && self.engine.read_state(state)? != value) {
+            let state = self.executor.states_of(method)[at];
+            let present = &self.executor.state(state).shape;
+            let decides = self.executor.value_decides_shapes(method, at);
+            if present.as_slice() != value.shape() || (decides && self.executor.read_state(state)? != value) {
                 let name = function.cells().get(at).map_or("", |cell| cell.name());
                 let (got, present) = (shape_text(value.shape()), shape_text(present));
                 let message = format!(
@@ -82,6 +83,6 @@ impl Simulator {
     /// than the calls made so far need. Returns the number of bytes of device memory freed. What is needed
     /// again is allocated again.
     pub fn trim(&mut self) -> u64 {
-        self.engine.trim()
+        self.executor.trim()
     }
 }

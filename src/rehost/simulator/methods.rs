@@ -26,8 +26,9 @@ impl Simulator {
     /// are new states, even if their name is in use: [`Simulator::warnings`] reports it.
     ///
     /// # Errors
-    /// If the name is taken, or a shared variable's value differs from the Simulator's (see
-    /// [`Simulator::add_method_keeping`]).
+    /// If the name is taken, a shared variable's value differs from the Simulator's (see
+    /// [`Simulator::add_method_keeping`]), or a hint or transfer names a context that the Simulator does not
+    /// have.
     pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
         self.add(name, function, None)
     }
@@ -36,21 +37,22 @@ impl Simulator {
     /// becomes a parent, has another value than the Simulator.
     ///
     /// # Errors
-    /// If the name is taken, types differ, or the device fails.
+    /// If the name is taken, types differ, a context is unknown, or the device fails.
     pub fn add_method_keeping(&mut self, name: &str, function: &Function, keep: Keep) -> Result<()> {
         self.add(name, function, Some(keep))
     }
 
-    /// Whether a Function can be added as a method now.
-    pub(crate) fn check_method(&self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
-        self.incoming_of(name, function, keep).map(drop)
-    }
-
-    pub(crate) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+    pub(super) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
         // All checks come before any change.
         let incoming = self.incoming_of(name, function, keep)?;
-        let positions = incoming.into_iter().map(|cell| self.join(cell, keep)).collect::<Result<_>>()?;
-        self.engine.add_method(name, function.graph().clone(), positions);
+        let known = incoming.iter().map(|cell| cell.known.map(|state| self.executor.part_of(state)));
+        let known: Vec<Option<usize>> = known.collect();
+        let homes = self.executor.homes(function.cells(), &known)?;
+        let placed: Vec<Option<usize>> = homes.iter().copied().map(Some).collect();
+        let draft = self.executor.draft(name, function.graph(), &placed)?;
+        let joined = incoming.into_iter().zip(homes).map(|(cell, part)| self.join(cell, part, keep));
+        let positions = joined.collect::<Result<_>>()?;
+        self.executor.add_method(name, function.graph().clone(), positions, draft);
         self.methods.push(Method { name: name.into(), function: function.clone(), hidden: None });
         Ok(())
     }
@@ -81,7 +83,7 @@ impl Simulator {
         let known = self.state_of_cell(cell);
         let mut differs = false;
         if let Some(position) = known {
-            let ty = &self.engine.states()[position].binding.ty;
+            let ty = &self.executor.state(position).binding.ty;
             if ty != cell.ty() {
                 let what = format!("shared variable {}", cell.name());
                 return Err(Error::mismatch(what, ty.to_string(), cell.ty().to_string()));
@@ -90,7 +92,7 @@ impl Simulator {
                 self.states[position].cells.iter().any(|(c, v)| Arc::ptr_eq(c, cell) && *v == version);
             // The Simulator may be ahead of a parent that it knows.
             if keep.is_some() || !in_step {
-                differs = !same_bits(&self.engine.read_state(position)?, &value)?;
+                differs = !same_bits(&self.executor.read_state(position)?, &value)?;
             }
         }
         if differs && keep.is_none() {
@@ -103,19 +105,20 @@ impl Simulator {
         Ok(Incoming { cell: cell.clone(), value, version, known, differs })
     }
 
-    /// Makes a shared variable part of the Simulator's state; returns its position.
-    fn join(&mut self, incoming: Incoming, keep: Option<Keep>) -> Result<usize> {
+    /// Makes a shared variable part of the Simulator's state, on this part's device if it is new; returns its
+    /// position.
+    fn join(&mut self, incoming: Incoming, part: usize, keep: Option<Keep>) -> Result<usize> {
         let Incoming { cell, value, version, known, differs } = incoming;
         let Some(position) = known else {
             let (id, name, ty) = (cell.id(), cell.name().to_string(), cell.ty().clone());
-            let position = self.engine.add_state(StateBinding { name, ty }, &value)?;
+            let position = self.executor.add_state(part, StateBinding { name, ty }, &value)?;
             self.by_id.insert(id, position);
             self.states.push(Parent::of(cell, version));
             return Ok(position);
         };
         let takes = differs && keep == Some(Keep::Parent);
         if takes {
-            self.engine.write_state(position, &value)?;
+            self.executor.write_state(position, &value)?;
         }
         let parent = &mut self.states[position];
         let ahead = parent.is_ahead();

@@ -1,15 +1,16 @@
-//! The Simulator: a Function re-hosted on a device, called like the Function.
+//! The Simulator: a Function re-hosted on a device, or on several, called like the Function.
 //!
 //! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
-//! shared variables. `sync`, `publish`, `adopt`: values to and from the parents. `calls`, `borrowed`, `pending`,
-//! `typed`: calls. `warm_up`: calls compiled ahead. `steps`: many iterations at once. `probe`: recordings of
-//! Variables. `explain`, `plan`: what runs where, as text and as data. `memory`: memory needed and held.
-//! `profile`: timings. `verify`: a check against the reference. `snapshot`: save, restore, fork. `warnings`:
-//! advice for users.
+//! shared variables; `contexts`: their devices. `sync`, `publish`, `adopt`: values to and from the parents.
+//! `calls`, `borrowed`, `pending`, `typed`: calls. `warm_up`: calls compiled ahead. `steps`: many iterations at
+//! once. `probe`: recordings of Variables. `explain`, `plan`: what runs where, as text and as data. `memory`:
+//! memory needed and held. `profile`: timings. `verify`: a check against the reference. `snapshot`: save,
+//! restore, fork. `warnings`: advice for users.
 
 mod adopt;
 mod borrowed;
 mod calls;
+mod contexts;
 mod explain;
 mod handle;
 mod memory;
@@ -28,21 +29,19 @@ mod verify;
 mod warm_up;
 mod warnings;
 
-pub(crate) use adopt::{adopt_new, reset_all, sync_all_from_parent};
 pub use borrowed::{Borrowed, BorrowedArray};
 pub use handle::MethodHandle;
 pub use pending::Pending;
 pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
 pub use probe::{Probe, Probed};
 pub use profile::{KernelTime, Profile};
-pub(crate) use publish::sync_all_to_parent;
 pub use sync::Keep;
 
 pub use typed::{Typed, TypedArray, TypedTuple};
 
 use super::Options;
 use super::device::Device;
-use super::engine::Engine;
+use super::executor::{Executor, OpenContext};
 use crate::error::{Error, Result};
 use crate::function::Function;
 use probe::Probes;
@@ -50,7 +49,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use sync::Parent;
 
-/// A Function on a device.
+/// A Function on a device, or on several: [`contexts`](crate::rehost::contexts).
 ///
 /// Shared variables live on the device: they are copied there when the Simulator is made and come back by
 /// [`Simulator::sync_to_parent`]. Several Functions over the same shared variables can be methods of one
@@ -76,7 +75,7 @@ use sync::Parent;
 /// ```
 #[derive(Debug)]
 pub struct Simulator {
-    engine: Engine,
+    executor: Executor,
     states: Vec<Parent>,
     by_id: HashMap<u128, usize>,
     methods: Vec<Method>,
@@ -102,16 +101,25 @@ enum Hidden {
 
 impl Simulator {
     pub(crate) fn new(function: &Function, device: Arc<dyn Device>, options: Options) -> Result<Simulator> {
-        let engine = Engine::new(device, options);
-        let mut simulator = Simulator {
-            engine,
+        Simulator::over(vec![OpenContext { name: None, device, options }], function)
+    }
+
+    /// A Simulator over these devices.
+    pub(crate) fn over(contexts: Vec<OpenContext>, function: &Function) -> Result<Simulator> {
+        let mut simulator = Simulator::empty(contexts);
+        simulator.add(function.name(), function, None)?;
+        Ok(simulator)
+    }
+
+    /// A Simulator without methods.
+    fn empty(contexts: Vec<OpenContext>) -> Simulator {
+        Simulator {
+            executor: Executor::new(contexts),
             states: vec![],
             by_id: HashMap::new(),
             methods: vec![],
             probes: Probes::default(),
-        };
-        simulator.add(function.name(), function, None)?;
-        Ok(simulator)
+        }
     }
 
     /// The names of the methods; the first is the one that [`Simulator::call`] calls.
@@ -119,9 +127,9 @@ impl Simulator {
         self.methods.iter().filter(|m| m.hidden.is_none()).map(|m| m.name.as_str())
     }
 
-    /// The device.
+    /// The device; of several contexts, that of the first.
     pub fn device(&self) -> &Arc<dyn Device> {
-        self.engine.device()
+        self.executor.engine(0).device()
     }
 
     fn find(&self, name: &str) -> Result<usize> {

@@ -16,7 +16,10 @@ pub struct Pending {
 
 impl Simulator {
     /// Enqueues a call of the first method and returns at once, as far as the device allows: the host can
-    /// prepare the next call while the device works. Calls run in the order in which they were submitted.
+    /// prepare the next call while the device works. Calls run in the order in which they were submitted. A
+    /// method in several [`contexts`](crate::rehost::contexts) that has updates is waited for here: its new
+    /// values are stored on all devices or on none. A stage is also waited for if the host has to copy its
+    /// result to another device. An error is then this function's.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -38,9 +41,9 @@ impl Simulator {
 
     pub(super) fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {
         // Errors of earlier calls are not this call's.
-        self.engine.check_status(method)?;
+        self.executor.check_status(method)?;
         let (run, mut arrays) = self.run_owned(method, args)?;
-        let ticket = self.engine.ticket(run)?;
+        let ticket = self.executor.ticket(run)?;
         ticket.watch(&mut arrays);
         Ok(Pending { function: self.methods[method].function.clone(), arrays, ticket })
     }

@@ -1,24 +1,26 @@
 //! The plan of a Simulator as data: steps, buffers, predicted bytes and flops. It prints as a table.
 
+mod stages;
 mod text;
 
 use super::{Method, Simulator};
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
-use crate::lower::program::{BufferId, Epilogue, LibraryStep, LogicalDevice, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
 use crate::rehost::engine::Compiled;
+use crate::rehost::executor::{Piece, StageInput};
 use crate::rehost::memory::Layout;
 use serde::Serialize;
 
 /// The plan of a method at one signature, before or after it has run. It prints as a table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Plan {
     /// The method.
     pub method: String,
-    /// The device, as the command line names it.
+    /// The device, as the command line names it; of several contexts, the name and device of each.
     pub device: String,
     /// The steps, in order; copies of new values to shared variables come last.
     pub steps: Vec<StepPlan>,
@@ -62,9 +64,9 @@ pub struct StepPlan {
     pub work: Work,
     /// Of a host node, why it does not run on the device.
     pub why: Option<String>,
-    /// The number of the device, if it is not the first of the Program.
+    /// The context where it is, if the method runs in several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<u16>,
+    pub context: Option<String>,
 }
 
 /// An operand of a [`StepPlan`].
@@ -101,32 +103,54 @@ pub struct BufferPlan {
     pub bytes: u64,
     /// The offset in the arena, if it is there.
     pub offset: Option<u64>,
-    /// The number of the device, if it is not the first of the Program.
+    /// The context where it is, if the method runs in several.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<u16>,
+    pub context: Option<String>,
 }
 
 impl Simulator {
     /// The plan of a call of the first method with these arguments: the call is planned and compiled, but not
-    /// run.
+    /// run. In several [`contexts`](crate::rehost::contexts) it is the plan of all stages, in order.
     ///
     /// # Errors
-    /// If the arguments do not fit, or the device cannot compile it.
+    /// If the arguments do not fit, the device cannot compile it, or shapes in one context depend on a value
+    /// that another one computes.
     pub fn plan<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
         self.plan_at(0, args.into())
     }
 
     pub(super) fn plan_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Plan> {
         let fed = self.planned_for(method, args)?;
-        let properties = self.engine.device().properties().clone();
-        let compiled = self.engine.prepare(method, &fed)?;
+        self.executor.prepare(method, &fed)?;
+        let plan = |piece| self.plan_of(method, piece);
+        let plans = self.executor.pieces(method).into_iter().map(plan).collect::<Result<Vec<_>>>()?;
+        Ok(Plan::joined(plans))
+    }
+
+    /// The plan of a method, or of a stage of it.
+    fn plan_of(&self, method: usize, piece: Piece<'_>) -> Result<Plan> {
         let Method { name, function, .. } = &self.methods[method];
+        let input = |at: usize| match piece.stage.map(|stage| stage.inputs.get(at)) {
+            None => Some(function.input_name(at)),
+            Some(Some(StageInput::Input(at))) => Some(function.input_name(*at)),
+            Some(Some(StageInput::Value(id))) => Some(function.graph().describe(*id)),
+            Some(None) => None,
+        };
+        let shared = |at: usize| {
+            let at = piece.stage.map_or(Some(at), |stage| stage.shared.get(at).copied());
+            Some(function.cells().get(at?)?.name().to_string())
+        };
         let named = |role: &Role| match role {
-            Role::Input(i) => Some(function.input_name(*i)),
-            Role::Shared(i) => function.cells().get(*i).map(|c| c.name().to_string()),
+            Role::Input(i) => input(*i),
+            Role::Shared(i) => shared(*i),
             _ => None,
         };
-        Ok(Plan::of(name, compiled, &properties, &named))
+        let properties = self.executor.engine(piece.part).device().properties();
+        let mut plan = Plan::of(name, self.executor.compiled(piece)?, properties, &named);
+        if piece.stage.is_some() {
+            plan.in_context(self.executor.context_name(piece.part).unwrap_or_default());
+        }
+        Ok(plan)
     }
 }
 
@@ -150,7 +174,7 @@ impl Plan {
             }
         }
         let segments = number_segments(&mut steps);
-        let arena = layout.arena(LogicalDevice::FIRST);
+        let arena = layout.arena;
         Plan {
             method: method.into(),
             device: properties.id.clone(),
@@ -166,15 +190,14 @@ impl Plan {
     }
 }
 
-/// Sets the Segment of each step; a host node and another device end a Segment. Returns the number of
-/// Segments.
+/// Sets the Segment of each step; a host node ends a Segment. Returns the number of Segments.
 fn number_segments(steps: &mut [StepPlan]) -> usize {
-    let (mut segments, mut open) = (0, None);
+    let (mut segments, mut open) = (0, false);
     for step in steps {
-        let on = (step.kind != "host").then_some(step.device);
-        segments += usize::from(on.is_some() && on != open);
-        open = on;
-        step.segment = on.map(|_| segments - 1);
+        let on_device = step.kind != "host";
+        segments += usize::from(on_device && !open);
+        open = on_device;
+        step.segment = on_device.then(|| segments - 1);
     }
     segments
 }
@@ -193,7 +216,7 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
         operands: vec![],
         work,
         why: None,
-        device: program.device_of(step).ok().flatten().and_then(LogicalDevice::listed),
+        context: None,
     };
     let phases =
         |nest: &Nest| nest.phases.iter().map(|p| format!("{:?}", p.kind).to_lowercase()).collect::<Vec<_>>();
@@ -246,7 +269,7 @@ fn copy_plan(program: &Program, buffer: BufferId, shared: Option<String>, work: 
         operands: vec![whole_operand(program, buffer, false)],
         work,
         why: None,
-        device: program.buffers[buffer].device.listed(),
+        context: None,
     }
 }
 
@@ -308,7 +331,7 @@ fn buffer_plans(
             shape: buffer.shape.clone(),
             bytes: buffer.bytes(),
             offset: layout.offsets.get(id).copied().flatten(),
-            device: buffer.device.listed(),
+            context: None,
         }
     };
     buffers.map(plan).collect()

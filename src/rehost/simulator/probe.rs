@@ -6,6 +6,7 @@ use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, Def, FunctionGraph, Kind, SharedVariable, TensorType, Variable, fresh_id, verify};
 use crate::rehost::engine::{Source, StateBinding, Tap, Twins};
+use crate::rehost::executor::{Draft, PlacedTap};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ pub(super) struct Probes {
 #[derive(Debug)]
 struct Entry {
     method: usize,
-    tap: Tap,
+    placed: PlacedTap,
     inner: Option<Inner>,
 }
 
@@ -78,7 +79,8 @@ impl Simulator {
     /// A full ring is copied to the host as a whole, so that no sample is lost however long a run is, and a
     /// larger ring means fewer interruptions. A shared variable is recorded as an iteration leaves it, any
     /// other Variable as the iteration computes it. Calls are iterations too. A name is looked up among
-    /// shared variables, then outputs, then all other Variables.
+    /// shared variables, then outputs, then all other Variables. The ring is on the device that computes the
+    /// Variable.
     ///
     /// A Variable that is neither output nor shared variable may have been rewritten away: the Function is
     /// then compiled again with it, which needs the original expressions. A Function that was loaded from a
@@ -118,31 +120,45 @@ impl Simulator {
             Probed::Variable(variable) => format!("{variable:?}"),
             Probed::Name(name) => name.clone(),
         };
-        let (source, ty, inner) = match self.look_up(method, what)? {
+        let (part, source, ty, inner) = match self.look_up(method, what)? {
             Found::State(position) => {
-                (Source::State(position), self.engine.states()[position].binding.ty.clone(), None)
+                let (part, at) = self.executor.place_of(position);
+                (part, Source::State(at), self.executor.state(position).binding.ty.clone(), None)
             }
-            Found::Output(output, ty) => (Source::Output(output), ty, None),
+            Found::Output(output, ty) => {
+                (self.executor.part_of_output(method, output), Source::Output(output), ty, None)
+            }
             Found::Inner(what, ty) => {
-                // Unknown extents become those of the first iteration; until then there is no sample.
-                let shape: Vec<usize> = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
-                let value = Value::zeros(ty.dtype, &shape)?;
-                let cell = Arc::new(Cell::new(fresh_id(), &text, ty.clone(), &value, None)?);
-                let position = self.engine.states().len();
-                let inner = Inner { what, cell, position };
-                let mut all = self.inner_probes(method);
-                all.push(inner.clone());
-                let twin = self.twin(method, &all)?;
-                self.engine.add_state(StateBinding { name: text.clone(), ty: ty.clone() }, &value)?;
-                self.states.push(Parent::none());
-                self.set_twin(method, twin);
-                (Source::State(position), ty, Some(inner))
+                let inner = self.inner_probe(method, what, &text, &ty)?;
+                let (part, at) = self.executor.place_of(inner.position);
+                (part, Source::State(at), ty, Some(inner))
             }
         };
         let shape = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
         let tap = Tap::new(text, source, every, capacity, inner.is_some(), (ty.dtype, shape));
-        self.probes.all.push(Some(Entry { method, tap, inner }));
+        self.probes.all.push(Some(Entry { method, placed: PlacedTap { part, tap }, inner }));
         Ok(Probe(self.probes.all.len() - 1))
+    }
+
+    /// Makes the state of an inner probe, where the Variable is computed, and the twin that updates it.
+    fn inner_probe(&mut self, method: usize, what: Probed, name: &str, ty: &TensorType) -> Result<Inner> {
+        // Unknown extents become those of the first iteration; until then there is no sample.
+        let shape: Vec<usize> = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
+        let value = Value::zeros(ty.dtype, &shape)?;
+        let cell = Arc::new(Cell::new(fresh_id(), name, ty.clone(), &value, None)?);
+        let inner = Inner { what, cell, position: self.executor.state_count() };
+        let mut all = self.inner_probes(method);
+        all.push(inner.clone());
+        let (graph, positions) = self.twin(method, &all)?;
+        let known = |&position: &usize| (position != inner.position).then(|| self.executor.part_of(position));
+        let homes: Vec<Option<usize>> = positions.iter().map(known).collect();
+        let draft = self.executor.draft(&self.methods[method].name, &graph, &homes)?;
+        let own = positions.iter().position(|position| *position == inner.position);
+        let part = own.map_or(0, |own| draft.shared[own]);
+        self.executor.add_state(part, StateBinding { name: name.into(), ty: ty.clone() }, &value)?;
+        self.states.push(Parent::none());
+        self.set_twin(method, (graph, positions), draft);
+        Ok(inner)
     }
 
     /// The samples since the probe was made or last taken, along a new first axis, in order. Waits for the
@@ -152,7 +168,7 @@ impl Simulator {
     /// If the probe was removed or is another Simulator's, or the device fails.
     pub fn read_probe(&self, probe: Probe) -> Result<Value> {
         let entry = self.probes.all.get(probe.0).and_then(Option::as_ref).ok_or_else(gone)?;
-        entry.tap.read(self.engine.context())
+        self.executor.samples(&entry.placed)
     }
 
     /// [`Simulator::read_probe`]; the probe then drops its samples, and goes on.
@@ -162,7 +178,7 @@ impl Simulator {
     pub fn take_probe(&mut self, probe: Probe) -> Result<Value> {
         let samples = self.read_probe(probe)?;
         let entry = self.probes.all.get_mut(probe.0).and_then(Option::as_mut).ok_or_else(gone)?;
-        entry.tap.clear();
+        entry.placed.tap.clear();
         Ok(samples)
     }
 
@@ -173,10 +189,11 @@ impl Simulator {
     pub fn remove_probe(&mut self, probe: Probe) -> Result<()> {
         let entry = self.probes.all.get_mut(probe.0).and_then(Option::take).ok_or_else(gone)?;
         if let Some(inner) = entry.inner {
-            self.engine.forget_state(inner.position)?;
+            self.executor.forget_state(inner.position)?;
             let left = self.inner_probes(entry.method);
-            let twin = self.twin(entry.method, &left)?;
-            self.set_twin(entry.method, twin);
+            let (graph, positions) = self.twin(entry.method, &left)?;
+            let draft = self.draft_over(&self.methods[entry.method].name, &graph, &positions)?;
+            self.set_twin(entry.method, (graph, positions), draft);
             if left.is_empty() {
                 self.probes.twins.remove(&entry.method);
             }
@@ -336,23 +353,22 @@ impl Simulator {
         Ok((graph, positions))
     }
 
-    fn set_twin(&mut self, method: usize, (graph, positions): (FunctionGraph, Vec<usize>)) {
+    fn set_twin(&mut self, method: usize, (graph, positions): (FunctionGraph, Vec<usize>), draft: Draft) {
         let Method { name, function, .. } = &self.methods[method];
         let (name, function) = (format!("{name}, with what its probes record"), function.clone());
-        if let Some(twin) = self.probes.twins.get(&method) {
-            self.engine.replace_twin(*twin, method, &name, Arc::new(graph), positions);
-            return;
+        let known = self.probes.twins.get(&method).copied();
+        let twin = self.executor.put_twin(known, method, &name, (Arc::new(graph), positions), draft);
+        if known.is_none() {
+            self.methods.push(Method { name, function, hidden: Some(Hidden::Twin) });
+            self.probes.twins.insert(method, twin);
         }
-        let twin = self.engine.add_twin(method, &name, Arc::new(graph), positions);
-        self.methods.push(Method { name, function, hidden: Some(Hidden::Twin) });
-        self.probes.twins.insert(method, twin);
     }
 }
 
 impl Probes {
     /// The taps of a method.
-    pub(super) fn taps(&mut self, method: usize) -> impl Iterator<Item = &mut Tap> {
-        self.all.iter_mut().flatten().filter(move |e| e.method == method).map(|e| &mut e.tap)
+    pub(super) fn taps(&mut self, method: usize) -> impl Iterator<Item = &mut PlacedTap> {
+        self.all.iter_mut().flatten().filter(move |e| e.method == method).map(|e| &mut e.placed)
     }
 }
 

@@ -6,7 +6,7 @@ use super::Simulator;
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::rehost::engine::Work;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,8 @@ pub struct Profile {
 /// A kernel of a [`Profile`], over all calls.
 #[derive(Clone, Debug)]
 pub struct KernelTime {
-    /// The name. A kernel's starts as in [`Simulator::sources`]; others are descriptions.
+    /// The name. A kernel's starts as in [`Simulator::sources`]; others are descriptions. If the method runs in
+    /// several contexts, the name of the context comes first.
     pub name: String,
     /// `kernel`, `library` (code of the device's own), `copy` (of a new value to its shared variable), or
     /// `host` (an op the device lacks).
@@ -154,16 +155,16 @@ impl Simulator {
         let (constant, each) = self.fed(method, args, Some(n))?;
         let mut calls = Calls::default();
         let ran =
-            self.engine.run_n_timed(method, n, &constant, &each, |start, steps| calls.add(start, steps));
+            self.executor.run_n_timed(method, n, &constant, &each, |start, steps| calls.add(start, steps));
         if n > 0 {
             self.note_updates(method);
         }
         ran?;
-        self.engine.finish()?;
-        let properties = self.engine.device().properties();
+        self.executor.finish()?;
+        let (device, device_name) = self.device_names(method);
         let mut profile = Profile {
-            device: properties.id.clone(),
-            device_name: properties.name.clone(),
+            device,
+            device_name,
             method: self.methods[method].name.clone(),
             calls: n,
             elapsed: calls.elapsed,
@@ -173,6 +174,21 @@ impl Simulator {
         };
         profile.sort();
         Ok(profile)
+    }
+
+    /// The id and the name of a method's device; of several contexts, those of each.
+    fn device_names(&self, method: usize) -> (String, String) {
+        let pieces = self.executor.pieces(method);
+        let parts: BTreeSet<usize> = pieces.iter().map(|piece| piece.part).collect();
+        let properties = parts.iter().map(|&part| {
+            let properties = self.executor.engine(part).device().properties();
+            match self.executor.context_name(part).filter(|_| parts.len() > 1) {
+                Some(name) => (format!("{name} ({})", properties.id), properties.name.clone()),
+                None => (properties.id.clone(), properties.name.clone()),
+            }
+        });
+        let (ids, names): (Vec<String>, Vec<String>) = properties.unzip();
+        (ids.join(", "), names.join(", "))
     }
 }
 

@@ -1,14 +1,13 @@
 //! Simulators saved to a file and restored from it, and forked.
 
-use super::probe::Probes;
 use super::{Method, Simulator};
 use crate::error::{DeviceError, Error, Result};
 use crate::format::{self, Settings};
-use crate::function::{Bundle, Function, LoadOptions};
+use crate::function::{Bundle, Function, LoadOptions, function};
 use crate::graph::Cell;
 use crate::ops::Registry;
-use crate::rehost::Open;
-use crate::rehost::engine::Engine;
+use crate::rehost::Backend;
+use crate::rehost::executor::OpenContext;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
@@ -69,39 +68,54 @@ impl Simulator {
     /// # Errors
     /// As [`Simulator::save_with`], the file aside.
     pub fn to_bytes_with(&self, registry: &Registry) -> Result<Vec<u8>> {
-        self.engine.finish()?;
+        self.executor.finish()?;
+        let options = self.executor.contexts().into_iter().map(|context| (context.name, context.options));
         // A Simulator is used by one thread, so values that are read in sequence are of one moment.
         let mut copies: HashMap<usize, Arc<Cell>> = HashMap::new();
         let mut bundle = Bundle::new();
-        let mut settings = Settings { options: self.engine.options(), ..Settings::default() };
+        let mut settings = Settings::of(options);
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
             let mut own = Vec::new();
-            for (&state, parent) in self.engine.states_of(at).iter().zip(method.function.cells()) {
+            for (&state, parent) in self.executor.states_of(at).iter().zip(method.function.cells()) {
                 own.push(match copies.entry(state) {
                     Entry::Occupied(copy) => copy.get().clone(),
                     Entry::Vacant(place) => {
-                        let (value, ty) = (self.engine.read_state(state)?, parent.ty().clone());
+                        let (value, ty) = (self.executor.read_state(state)?, parent.ty().clone());
                         let copy = Cell::new(parent.id(), parent.name(), ty, &value, None)?;
-                        copy.set_context(parent.context().as_deref());
+                        copy.set_context(self.saved_context(state, parent).as_deref());
                         place.insert(Arc::new(copy)).clone()
                     }
                 });
             }
             bundle = bundle.with(&method.name, &method.function.over(own));
-            settings.first_sizes.push(self.engine.first_sizes(at).cloned());
+            settings.first_sizes.push(self.executor.first_sizes(at).cloned());
         }
         format::encode_simulator(&bundle, &settings, registry)
     }
 
+    /// The hint that a file has for a shared variable: the parent's, unless it came after the variable was
+    /// placed.
+    fn saved_context(&self, state: usize, parent: &Cell) -> Option<Arc<str>> {
+        let (hint, part) = (parent.context(), self.executor.part_of(state));
+        let lives = self.executor.context_name(part);
+        match lives {
+            Some(name) if hint.as_deref().is_some_and(|hint| hint != name) => Some(name.into()),
+            Some(name) if hint.is_none() && part > 0 => Some(name.into()),
+            _ => hint,
+        }
+    }
+
     /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or
-    /// another, with the saved methods and options. The parents are new Functions ([`Simulator::function`])
+    /// another, or in [`contexts`](crate::rehost::contexts), with the saved methods and options. The file holds
+    /// the hints of the Functions: in contexts, the options are those of the context of the same name. The
+    /// parents are new Functions ([`Simulator::function`])
     /// with the values of the file.
     ///
     /// # Errors
     /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot
     /// be read, is not ours, is damaged, holds Functions without a Simulator, or an op is not this library's
     /// ([`Simulator::load_with`] knows it).
-    pub fn load(path: impl AsRef<Path>, backend: impl Open) -> Result<Simulator> {
+    pub fn load(path: impl AsRef<Path>, backend: impl Backend<Simulator = Simulator>) -> Result<Simulator> {
         Simulator::load_with(path, backend, LoadOptions::new())
     }
 
@@ -111,7 +125,7 @@ impl Simulator {
     /// As [`Simulator::load`].
     pub fn load_with(
         path: impl AsRef<Path>,
-        backend: impl Open,
+        backend: impl Backend<Simulator = Simulator>,
         options: impl Into<LoadOptions>,
     ) -> Result<Simulator> {
         let path = path.as_ref();
@@ -123,7 +137,7 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::load`].
-    pub fn from_bytes(bytes: &[u8], backend: impl Open) -> Result<Simulator> {
+    pub fn from_bytes(bytes: &[u8], backend: impl Backend<Simulator = Simulator>) -> Result<Simulator> {
         Simulator::from_bytes_with(bytes, backend, LoadOptions::new())
     }
 
@@ -133,35 +147,46 @@ impl Simulator {
     /// As [`Simulator::load`].
     pub fn from_bytes_with(
         bytes: &[u8],
-        backend: impl Open,
+        backend: impl Backend<Simulator = Simulator>,
         options: impl Into<LoadOptions>,
     ) -> Result<Simulator> {
         Simulator::restore(bytes, "bytes", &backend, options.into())
     }
 
-    fn restore(bytes: &[u8], what: &str, backend: &impl Open, options: LoadOptions) -> Result<Simulator> {
+    fn restore(
+        bytes: &[u8],
+        what: &str,
+        backend: &impl Backend<Simulator = Simulator>,
+        options: LoadOptions,
+    ) -> Result<Simulator> {
         let (bundle, settings) = format::decode_simulator(bytes, what, &options.into_registry())?;
-        let device = backend.open().map_err(|error| match error {
-            DeviceError::Missing { device, why, help } => {
+        // A Function without anything opens the devices. The options are those of the file.
+        let opened = backend.rehost(&function(()).compile()?).map_err(|error| match error {
+            Error::Device(DeviceError::Missing { device, why, help }) => {
                 let help =
                     format!("{help}; Bundle::load reads the Functions and values of {what} without it");
-                DeviceError::Missing { device, why, help }
+                DeviceError::Missing { device, why, help }.into()
             }
             other => other,
         })?;
+        let with_options = |context: OpenContext| {
+            let options = settings.options_of(context.name.as_deref());
+            OpenContext { options, ..context }
+        };
+        let contexts = opened.executor.contexts().into_iter().map(with_options).collect();
         let mut functions = bundle.iter();
         let none =
             || Error::Format { what: what.into(), message: "it holds a Simulator without methods".into() };
         let (_, first) = functions.next().ok_or_else(none)?;
-        let mut simulator = Simulator::new(first, device, settings.options)?;
+        let mut simulator = Simulator::over(contexts, first)?;
         functions.try_for_each(|(name, function)| simulator.add_method(name, function))?;
         for (method, first) in settings.first_sizes.into_iter().take(simulator.methods.len()).enumerate() {
-            first.into_iter().for_each(|extents| simulator.engine.set_first_sizes(method, extents));
+            first.into_iter().for_each(|extents| simulator.executor.set_first_sizes(method, extents));
         }
         Ok(simulator)
     }
 
-    /// A second Simulator on the same device: the same methods, options and parents, and the current values.
+    /// A second Simulator on the same device, or in the same contexts: the same methods, options and parents, and the current values.
     /// The two are then independent; if both sync to one parent, the conflict is reported to the second.
     /// Probes are not copied.
     ///
@@ -179,31 +204,27 @@ impl Simulator {
     /// # Errors
     /// If the device has no memory for the copies, or fails.
     pub fn fork(&self) -> Result<Simulator> {
-        let mut fork = Simulator {
-            engine: Engine::new(self.device().clone(), self.engine.options()),
-            states: vec![],
-            by_id: HashMap::new(),
-            methods: vec![],
-            probes: Probes::default(),
-        };
+        let mut fork = Simulator::empty(self.executor.contexts());
         let mut positions: HashMap<usize, usize> = HashMap::new();
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
             let mut states = Vec::new();
-            for &state in self.engine.states_of(at) {
+            for &state in self.executor.states_of(at) {
                 states.push(match positions.entry(state) {
                     Entry::Occupied(position) => *position.get(),
                     Entry::Vacant(place) => {
                         fork.states.push(self.states[state].copy());
-                        *place.insert(fork.engine.add_state_like(&self.engine.states()[state])?)
+                        let part = self.executor.part_of(state);
+                        *place.insert(fork.executor.add_state_like(part, self.executor.state(state))?)
                     }
                 });
             }
             let (name, function) = (method.name.clone(), method.function.clone());
-            let added = fork.engine.add_method(&name, function.graph().clone(), states);
-            self.engine
+            let draft = fork.draft_over(&name, function.graph(), &states)?;
+            let added = fork.executor.add_method(&name, function.graph().clone(), states, draft);
+            self.executor
                 .first_sizes(at)
                 .into_iter()
-                .for_each(|s| fork.engine.set_first_sizes(added, s.clone()));
+                .for_each(|s| fork.executor.set_first_sizes(added, s.clone()));
             fork.methods.push(Method { name, function, hidden: None });
         }
         fork.by_id = self.by_id.iter().filter_map(|(id, s)| Some((*id, *positions.get(s)?))).collect();

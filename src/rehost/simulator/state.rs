@@ -9,8 +9,7 @@ use std::sync::Arc;
 impl Simulator {
     /// The names of the shared variables.
     pub fn shared_names(&self) -> impl Iterator<Item = &str> {
-        let states = self.engine.states().iter().zip(&self.states).filter(|(_, p)| !p.cells.is_empty());
-        states.map(|(s, _)| s.binding.name.as_str())
+        self.states.iter().enumerate().filter(|(_, p)| !p.cells.is_empty()).map(|(at, _)| self.name_of(at))
     }
 
     /// The value of a shared variable on the device.
@@ -29,7 +28,7 @@ impl Simulator {
     /// # Errors
     /// If no method has this shared variable (a fork has other ones than its original), or the device fails.
     pub fn get(&self, shared: &SharedVariable) -> Result<Value> {
-        self.engine.read_state(self.state_of(shared)?)
+        self.executor.read_state(self.state_of(shared)?)
     }
 
     /// Replaces the value of a shared variable on the device.
@@ -45,7 +44,7 @@ impl Simulator {
     /// # Errors
     /// If no method has a shared variable of this name, several have, or the device fails.
     pub fn get_value(&self, shared: &str) -> Result<Value> {
-        self.engine.read_state(self.state_named(shared)?)
+        self.executor.read_state(self.state_named(shared)?)
     }
 
     /// [`Simulator::set`], by name.
@@ -58,7 +57,7 @@ impl Simulator {
     }
 
     fn set_state(&mut self, position: usize, value: &Value) -> Result<()> {
-        let binding = &self.engine.states()[position].binding;
+        let binding = &self.executor.state(position).binding;
         if !binding.ty.admits(value.dtype(), value.shape()) {
             let given = array_text(value.dtype(), value.shape());
             return Err(Error::mismatch(
@@ -70,19 +69,14 @@ impl Simulator {
         self.put_state(position, value)
     }
 
-    /// The number of shared variables.
-    pub(crate) fn state_count(&self) -> usize {
-        self.states.len()
-    }
-
     /// The value of the shared variable at a position: those of the first method come first, in its order.
     pub(crate) fn state_value(&self, position: usize) -> Result<Value> {
-        self.engine.read_state(position)
+        self.executor.read_state(position)
     }
 
     /// Replaces the value of the shared variable at a position.
     pub(crate) fn put_state(&mut self, position: usize, value: &Value) -> Result<()> {
-        let written = self.engine.write_state(position, value);
+        let written = self.executor.write_state(position, value);
         if written.as_ref().err().is_none_or(Error::may_change_state) {
             self.states[position].set_ahead(true);
         }
@@ -107,10 +101,10 @@ impl Simulator {
         own.or_else(|| self.by_id.get(&cell.id()).copied())
     }
 
-    fn state_named(&self, name: &str) -> Result<usize> {
+    pub(super) fn state_named(&self, name: &str) -> Result<usize> {
         // A probe records to a state without parents.
-        let states = self.engine.states().iter().zip(&self.states).enumerate();
-        let named = states.filter(|(_, (s, p))| s.binding.name == name && !p.cells.is_empty());
+        let states = self.states.iter().enumerate();
+        let named = states.filter(|(at, p)| !p.cells.is_empty() && self.name_of(*at) == name);
         match named.map(|(at, _)| at).collect::<Vec<_>>().as_slice() {
             [one] => Ok(*one),
             [] => Err(Error::Sync(format!(
@@ -139,7 +133,7 @@ impl Simulator {
 
     /// Notes that the states that a method updates may have changed.
     pub(super) fn note_updates(&mut self, method: usize) {
-        for state in self.engine.updated(method) {
+        for &state in self.executor.updated(method) {
             self.states[state].set_ahead(true);
         }
     }

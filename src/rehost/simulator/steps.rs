@@ -4,13 +4,15 @@ use super::Simulator;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{ArgsIn, Outputs, state_args};
-use crate::rehost::engine::{Engine, Loop, Tap};
+use crate::rehost::engine::Tap;
+use crate::rehost::executor::{Iterations, PlacedTap};
 use crate::value::Value;
 
 impl Simulator {
     /// Runs the first method `n` times without returning to the host. Inputs are the same in all iterations,
     /// but those given as [`each`](crate::function::each) take one slice per iteration. Outputs are those of
-    /// the last iteration (none if `n` is 0).
+    /// the last iteration (none if `n` is 0). In several [`contexts`](crate::rehost::contexts) an iteration is a
+    /// call.
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
@@ -36,7 +38,8 @@ impl Simulator {
     /// method updates are backed up, a block is run, and its conditions are copied to the host together; if
     /// one is false, the values are restored and the iterations up to that one are run again. So a long loop
     /// waits rarely, runs at most about twice its iterations, and needs memory for a copy of what it updates.
-    /// Iterations with host nodes, or with shapes that values decide, are always run one by one.
+    /// Iterations with host nodes, with shapes that values decide, or on several devices are always run one by
+    /// one.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -82,8 +85,7 @@ impl Simulator {
             let what = format!("{}: the condition of run_while, output {condition}", function.name());
             return Err(Error::mismatch(what, "a 0-d bool", ty.to_string()));
         }
-        let (count, last) =
-            self.steps(method, Some(max), args, &mut [], |engine, steps| steps.run_while(engine, flag))?;
+        let (count, last) = self.steps(method, Some(max), args, &mut [], Some(flag))?;
         Ok((count, self.outputs_of_last(method, last)?))
     }
 
@@ -91,7 +93,7 @@ impl Simulator {
     fn outputs_of_last(&self, method: usize, last: Option<usize>) -> Result<Outputs> {
         let values = match last {
             None => vec![],
-            Some(ran) => self.engine.outputs(ran)?,
+            Some(ran) => self.executor.outputs(ran)?,
         };
         Ok(self.methods[method].function.outputs_of(values))
     }
@@ -107,23 +109,27 @@ impl Simulator {
             return self.empty_stacks(method, args);
         }
         let outputs = self.methods[method].function.output_names().len();
-        let mut collected: Vec<Tap> = vec![];
+        let mut collected: Vec<PlacedTap> = vec![];
         if collect {
-            collected.extend((0..outputs).map(|output| Tap::collecting(output, n)));
+            let tap = |output| PlacedTap {
+                part: self.executor.part_of_output(method, output),
+                tap: Tap::collecting(output, n),
+            };
+            collected.extend((0..outputs).map(tap));
         }
-        let last = self.steps(method, Some(n), args, &mut collected, |engine, steps| steps.run(engine))?;
+        let (_, last) = self.steps(method, Some(n), args, &mut collected, None)?;
         if !collect || last.is_none() {
             return self.outputs_of_last(method, last);
         }
-        self.engine.finish()?;
-        let values = collected.iter().map(|tap| tap.read(self.engine.context()));
+        self.executor.finish()?;
+        let values = collected.iter().map(|tap| self.executor.samples(tap));
         Ok(self.methods[method].function.outputs_of(values.collect::<Result<_>>()?))
     }
 
     /// The stacked outputs of no iteration: a first axis of extent 0.
     fn empty_stacks(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
         let fed = self.fed(method, state_args(&self.methods[method].function, args)?.0, Some(0))?.0;
-        let types = self.engine.output_types(method, &fed)?;
+        let types = self.executor.output_types(method, &fed)?;
         let empty = |(dtype, shape): (DType, Vec<usize>)| {
             Value::zeros(dtype, &std::iter::once(0).chain(shape).collect::<Vec<_>>())
         };
@@ -131,46 +137,40 @@ impl Simulator {
         Ok(self.methods[method].function.outputs_of(values))
     }
 
-    /// Makes a loop of a method's iterations, or of the one iteration of a call, and runs it.
-    pub(super) fn steps<T>(
+    /// Runs iterations of a method, or the one iteration of a call, until the output `condition` is false.
+    /// Returns the number of iterations, and the method that ran last: the method's twin, if it has probes.
+    pub(super) fn steps(
         &mut self,
         method: usize,
         n: Option<u64>,
         args: ArgsIn<'_>,
-        further: &mut [Tap],
-        run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
-    ) -> Result<T> {
+        further: &mut [PlacedTap],
+        condition: Option<usize>,
+    ) -> Result<(u64, Option<usize>)> {
         self.with_states_in(method, args, |simulator, args| {
-            let mut changed = false;
-            let outcome = simulator.steps_bound(method, n, args, further, run, &mut changed);
+            let mut done = 0;
+            let outcome = simulator.steps_bound(method, n, args, further, condition, &mut done);
+            let changed = done > 0 || outcome.as_ref().err().is_some_and(Error::may_change_state);
+            if changed {
+                simulator.note_updates(method);
+            }
             (outcome, changed)
         })
     }
 
-    fn steps_bound<T>(
+    fn steps_bound(
         &mut self,
         method: usize,
         n: Option<u64>,
         args: ArgsIn<'_>,
-        further: &mut [Tap],
-        run: impl FnOnce(&mut Engine, &mut Loop) -> Result<T>,
-        changed: &mut bool,
-    ) -> Result<T> {
+        further: &mut [PlacedTap],
+        condition: Option<usize>,
+        done: &mut u64,
+    ) -> Result<(u64, Option<usize>)> {
         let (constant, each) = self.fed(method, args, n)?;
-        let n = n.unwrap_or(1);
         let methods = self.twins(method);
         let taps = self.probes.taps(method).chain(further).collect();
-        let mut steps = Loop::new(&self.engine, methods, n, constant, &each, taps)?;
-        let outcome = run(&mut self.engine, &mut steps);
-        *changed = steps.done() > 0 || outcome.as_ref().err().is_some_and(Error::may_change_state);
-        if *changed {
-            self.note_updates(method);
-        }
-        let done = outcome?;
-        if methods.plain != methods.probed && n > 1 {
-            // Method and twin may both have found an index out of range.
-            self.engine.finish()?;
-        }
-        Ok(done)
+        let run = Iterations { methods, n: n.unwrap_or(1), constant, each: &each, taps, condition };
+        self.executor.iterate(run, done)
     }
 }

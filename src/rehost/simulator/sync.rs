@@ -6,8 +6,6 @@
 //! are compared and values are copied on the host.
 
 use super::Simulator;
-use super::adopt::{read_in, reset_all, sync_all_from_parent, take_parents};
-use super::publish::{publish, sync_all_to_parent};
 use crate::error::Result;
 use crate::graph::{Ahead, Cell, SharedVariable, Watched};
 use std::sync::Arc;
@@ -20,15 +18,6 @@ pub enum Keep {
     /// The parent's. If several parents changed to different values: the first one's, in the order in which
     /// their Functions became methods.
     Parent,
-}
-
-/// A state of one of several Simulators: the Simulator's position among them, and the state's in it.
-pub(super) type StateOf = (usize, usize);
-
-/// All states of these Simulators.
-pub(super) fn states_of_all(parts: &[&mut Simulator]) -> Vec<StateOf> {
-    let states = |(part, sim): (usize, &&mut Simulator)| (0..sim.states.len()).map(move |s| (part, s));
-    parts.iter().enumerate().flat_map(states).collect()
 }
 
 /// The Simulator's record of a shared variable's parents.
@@ -99,7 +88,8 @@ impl Simulator {
     /// written, and the error names it. See [`Simulator::sync_to_parent_keeping`]. If the device fails:
     /// nothing is written.
     pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
-        sync_all_to_parent(&mut [self], None)
+        let all = self.all_states();
+        self.publish(&all, None)
     }
 
     /// [`Simulator::sync_to_parent`]; `keep` says whose value wins if a parent's changed too. This settles
@@ -110,7 +100,8 @@ impl Simulator {
     /// # Errors
     /// If the device fails.
     pub fn sync_to_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
-        sync_all_to_parent(&mut [self], Some(keep))
+        let all = self.all_states();
+        self.publish(&all, Some(keep))
     }
 
     /// [`Simulator::sync_to_parent`] for these shared variables alone.
@@ -122,7 +113,7 @@ impl Simulator {
         variables: impl IntoIterator<Item = &'s SharedVariable>,
     ) -> Result<Vec<String>> {
         let states = self.states_of(variables)?;
-        publish(&mut [self], &states, None)
+        self.publish(&states, None)
     }
 
     /// Copies every shared variable that changed in its parent since the last sync to the device; all are
@@ -133,7 +124,8 @@ impl Simulator {
     /// is written, and the error names it. See [`Simulator::sync_from_parent_keeping`]. If the device fails;
     /// call it again then.
     pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
-        sync_all_from_parent(&mut [self], None)
+        let all = self.all_states();
+        self.read_in(&all, None)
     }
 
     /// [`Simulator::sync_from_parent`]; `keep` says whose value wins if the Simulator's changed too or
@@ -143,7 +135,8 @@ impl Simulator {
     /// # Errors
     /// If the device fails; call it again then.
     pub fn sync_from_parent_keeping(&mut self, keep: Keep) -> Result<Vec<String>> {
-        sync_all_from_parent(&mut [self], Some(keep))
+        let all = self.all_states();
+        self.read_in(&all, Some(keep))
     }
 
     /// [`Simulator::sync_from_parent`] for these shared variables alone.
@@ -155,7 +148,7 @@ impl Simulator {
         variables: impl IntoIterator<Item = &'s SharedVariable>,
     ) -> Result<Vec<String>> {
         let states = self.states_of(variables)?;
-        read_in(&mut [self], &states, None)
+        self.read_in(&states, None)
     }
 
     /// Discards what the Simulator changed since the last sync: all shared variables take their parents'
@@ -175,7 +168,10 @@ impl Simulator {
     /// # Errors
     /// If the device fails; call it again then.
     pub fn reset(&mut self) -> Result<Vec<String>> {
-        reset_all(&mut [self])
+        // Calls that nobody waited for are discarded with their errors, which their results still report.
+        self.executor.discard_errors()?;
+        let all = self.all_states();
+        self.take_parents(&all)
     }
 
     /// [`Simulator::reset`] for these shared variables alone.
@@ -187,18 +183,22 @@ impl Simulator {
         variables: impl IntoIterator<Item = &'s SharedVariable>,
     ) -> Result<Vec<String>> {
         let states = self.states_of(variables)?;
-        take_parents(&mut [self], &states)
+        self.take_parents(&states)
     }
 
-    fn states_of<'s>(&self, variables: impl IntoIterator<Item = &'s SharedVariable>) -> Result<Vec<StateOf>> {
+    fn all_states(&self) -> Vec<usize> {
+        (0..self.states.len()).collect()
+    }
+
+    fn states_of<'s>(&self, variables: impl IntoIterator<Item = &'s SharedVariable>) -> Result<Vec<usize>> {
         let mut states = variables.into_iter().map(|v| self.state_of(v)).collect::<Result<Vec<_>>>()?;
         states.sort_unstable();
         states.dedup();
-        Ok(states.into_iter().map(|state| (0, state)).collect())
+        Ok(states)
     }
 
-    pub(super) fn name_of(&self, state: usize) -> String {
-        self.engine.states()[state].binding.name.clone()
+    pub(super) fn name_of(&self, state: usize) -> &str {
+        &self.executor.state(state).binding.name
     }
 
     pub(super) fn in_step(&mut self, state: usize, versions: &[u64]) {

@@ -198,7 +198,7 @@ impl<I: TypedTuple, O: TypedTuple> Typed<'_, I, O> {
         if self.simulator.is_probed(self.method) {
             let args = values.into_iter().fold(ArgsIn::new(), ArgsIn::with);
             let run = self.simulator.run(self.method, args)?;
-            return O::from_values(self.simulator.engine.outputs(run)?);
+            return O::from_values(self.simulator.executor.outputs(run)?);
         }
         let fed: Vec<Fed> = values.into_iter().map(Fed::Host).collect();
         O::from_values(self.simulator.call_fed(self.method, &fed)?)

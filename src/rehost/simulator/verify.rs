@@ -3,12 +3,12 @@
 use super::Simulator;
 use crate::error::Result;
 use crate::function::Args;
-use crate::rehost::verify::{Check, Verification, verify};
+use crate::rehost::verify::{Check, Verification, verify_in};
 
 impl Simulator {
     /// Runs the first method on the device and by its reference, `steps` times from the Simulator's current
     /// state, and compares outputs and state; on a mismatch, finds the first node that differs. It works on
-    /// copies: the Simulator and its parents are untouched. See [`mod@crate::rehost::verify`].
+    /// copies, in the same contexts: the Simulator and its parents are untouched. See [`mod@crate::rehost::verify`].
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -30,10 +30,10 @@ impl Simulator {
         let copy = function.fork()?;
         for (cell, copy) in function.cells().iter().zip(copy.cells()) {
             if let Some(position) = self.state_of_cell(cell) {
-                copy.set_value(self.engine.read_state(position)?)?;
+                copy.set_value(self.executor.read_state(position)?)?;
+                copy.set_context(self.executor.context_name(self.executor.part_of(position)));
             }
         }
-        let check = Check { options: self.engine.options(), steps, ..Check::default() };
-        verify(&copy, self.engine.device(), args, check)
+        verify_in(&copy, self.executor.contexts(), args, Check { steps, ..Check::default() })
     }
 }

@@ -2,14 +2,15 @@
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::{Args, ArgsIn};
+use crate::function::ArgsIn;
 
 impl Simulator {
     /// Plans, compiles and records a call of the first method with arguments of these shapes, without running
     /// it. The next such call has nothing to compile. For several shapes, see [`Simulator::warm_up`].
     ///
     /// # Errors
-    /// If the arguments do not fit, the device cannot compile the call, or has no memory for it.
+    /// If the arguments do not fit, the device cannot compile the call, or has no memory for it; or if shapes in
+    /// one [context](crate::rehost::contexts) depend on a value that another one computes.
     pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
         self.warm_up_at(0, [args])
     }
@@ -41,13 +42,6 @@ impl Simulator {
     ) -> Result<()> {
         let fed = calls.into_iter().map(|args| self.planned_for(method, args.into()));
         let fed = fed.collect::<Result<Vec<_>>>()?;
-        self.engine.warm_up(method, &fed)
-    }
-
-    /// Plans and compiles a call of a method, whose driver may finish compiling when it runs.
-    pub(crate) fn compile_call(&mut self, method: &str, args: Args) -> Result<()> {
-        let method = self.find(method)?;
-        let fed = self.planned_for(method, args.into())?;
-        self.engine.prepare(method, &fed).map(drop)
+        self.executor.warm_up(method, &fed)
     }
 }

@@ -16,7 +16,7 @@ impl Simulator {
     /// saved while this Simulator held newer values.
     pub fn warnings(&self) -> Vec<String> {
         // The host device compiles nothing that could be cached.
-        let compiles = self.engine.device().properties().id != "host";
+        let compiles = self.executor.engines().any(|engine| engine.device().properties().id != "host");
         let cache = KernelCache::of_process().trouble().filter(|_| compiles).map(str::to_string);
         let mut warnings: Vec<String> = cache.into_iter().collect();
         self.warn_of_shapes(&mut warnings);
@@ -27,11 +27,11 @@ impl Simulator {
 
     fn warn_of_shapes(&self, warnings: &mut Vec<String>) {
         for (at, method) in self.methods.iter().enumerate() {
-            let again = self.engine.planned_again(at);
+            let again = self.executor.planned_again(at);
             if again < PLANNED_AGAIN {
                 continue;
             }
-            let advice = match self.engine.options().sizes {
+            let advice = match self.executor.engine(0).options().sizes {
                 Sizes::Dynamic => "pad inputs to a few sizes",
                 _ => "use a backend with .dynamic(), which keeps 64, or pad inputs to a few sizes",
             };
@@ -48,8 +48,8 @@ impl Simulator {
             (0..self.methods.len()).filter(|&m| self.methods[m].hidden.is_none()).collect();
         for later in 1..self.states.len() {
             let Some(name) = named(later) else { continue };
-            let Some(earlier) = (0..later).find(|&s| named(s).as_ref() == Some(&name)) else { continue };
-            let uses = |method: usize, state: usize| self.engine.states_of(method).contains(&state);
+            let Some(earlier) = (0..later).find(|&s| named(s) == Some(name)) else { continue };
+            let uses = |method: usize, state: usize| self.executor.states_of(method).contains(&state);
             // A Function with both was written with two variables of one name.
             if visible.iter().any(|&m| uses(m, earlier) && uses(m, later)) {
                 continue;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::graph::{Def, FunctionGraph, VarId};
 use crate::rehost::Simulator;
-use crate::rehost::device::Device;
+use crate::rehost::executor::OpenContext;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ struct Found {
 ///
 /// # Errors
 /// If device or reference fail on a part of the graph.
-pub(super) fn trace(start: &Start, device: &Arc<dyn Device>, check: Check) -> Result<Option<Origin>> {
+pub(super) fn trace(start: &Start, contexts: &[OpenContext], check: Check) -> Result<Option<Origin>> {
     let graph = start.function.graph();
-    let differs = |count: usize, probes: &[VarId]| first_difference(start, device, check, count, probes);
+    let differs = |count: usize, probes: &[VarId]| first_difference(start, contexts, check, count, probes);
     // The first `good` nodes leave correct values to the rest, the first `bad` do not.
     let (mut good, mut bad) = (0, graph.nodes.len());
     let Some(mut found) = differs(bad, &left_by(graph, bad))? else { return Ok(None) };
@@ -97,7 +97,7 @@ fn before(graph: &FunctionGraph, id: VarId) -> Vec<VarId> {
 /// first that differs.
 fn first_difference(
     start: &Start,
-    device: &Arc<dyn Device>,
+    contexts: &[OpenContext],
     check: Check,
     count: usize,
     probes: &[VarId],
@@ -105,7 +105,7 @@ fn first_difference(
     let reference = part(start, count, probes)?;
     let tried = reference.fork()?;
     let want = reference.call_reference(as_args(start.inputs))?;
-    let mut simulator = Simulator::new(&tried, device.clone(), check.options)?;
+    let mut simulator = Simulator::over(contexts.to_vec(), &tried)?;
     let got = simulator.call(as_args(start.inputs))?;
     let graph = start.function.graph();
     let mut differing = Vec::new();

@@ -127,19 +127,6 @@ fn other_points_stay_apart() {
 }
 
 #[test]
-fn steps_of_different_devices_stay_apart() {
-    let mut draft = independent(6, 100);
-    // Inputs and results alternate between two devices.
-    for (at, buffer) in draft.program.buffers.iter_mut().enumerate() {
-        buffer.device = LogicalDevice(if at / 2 % 2 == 0 { 0 } else { 1 });
-    }
-    assert_eq!(draft.joined(&wide()), 2);
-    let mut devices: Vec<_> = draft.program.steps.iter().map(|step| draft.program.device_of(step)).collect();
-    devices.sort();
-    assert_eq!(devices, [Ok(Some(LogicalDevice(0))), Ok(Some(LogicalDevice(1)))]);
-}
-
-#[test]
 fn a_launch_takes_no_more_operands_than_devices_do() {
     let mut draft = independent(20, 100);
     assert_eq!(draft.joined(&wide()), 2);

@@ -17,7 +17,7 @@ impl fmt::Display for Plan {
         for step in &self.steps {
             match step.segment {
                 Some(segment) if last != Some(segment) => {
-                    writeln!(f, "segment {segment}{}", on(step.device))?;
+                    writeln!(f, "segment {segment}{}", on(step.context.as_deref()))?;
                 }
                 _ => {}
             }
@@ -34,7 +34,7 @@ impl fmt::Display for Plan {
                 b.role,
                 array(b.dtype, &b.shape),
                 b.bytes,
-                on(b.device)
+                on(b.context.as_deref())
             )?;
         }
         writeln!(
@@ -83,9 +83,9 @@ impl Plan {
     }
 }
 
-/// The device, unless it is the first.
-fn on(device: Option<u16>) -> String {
-    device.map_or(String::new(), |number| format!(" on device {number}"))
+/// The context, if there are several.
+fn on(context: Option<&str>) -> String {
+    context.map_or(String::new(), |name| format!(" on {name}"))
 }
 
 fn array(dtype: &str, shape: &[u64]) -> String {

@@ -1,5 +1,8 @@
 //! One Function on two devices: the tested one, and a second handle of it or the host.
 
+mod inspection;
+mod surface;
+
 use super::{Story, family};
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
 use ndarray::Array2;
@@ -21,7 +24,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("hints_on_one_device", one_device),
         ("misuse", misuse),
     ];
-    family("contexts", &stories)
+    let own = family("contexts", &stories).into_iter();
+    own.chain(surface::scenarios()).chain(inspection::scenarios()).collect()
 }
 
 /// The tested device as `dev0`, and as `dev1` a second stream of it, or the host.
@@ -60,8 +64,9 @@ fn two_variables(stage: &Stage) -> Result<()> {
         ensure(sim.context_of("v11")? == "dev1" && sim.context_of("v01")? == "dev0", || "contexts".into())?;
         let text = sim.explain();
         ensure(text.contains(" on dev0") && text.contains(" on dev1"), || text)?;
-        let runs_there = sim.simulator("dev1")?.is_some();
-        ensure(runs_there, || "a Simulator for each".into())?;
+        ensure(sim.contexts().eq(["dev0", "dev1"]), || "names".into())?;
+        let same = Arc::ptr_eq(sim.device(), sim.context_device("dev0")?);
+        ensure(same && !Arc::ptr_eq(sim.device(), sim.context_device("dev1")?), || "devices".into())?;
     }
     Ok(())
 }
@@ -274,13 +279,10 @@ fn misuse(stage: &Stage) -> Result<()> {
     let twice = contexts([("dev0", stage.open()?), ("dev0", stage.open()?)]);
     fails("a name twice", f.optimize(twice), &["dev0 twice"])?;
     fails("none", f.optimize(contexts([] as [(&str, Host); 0])), &["at least one device"])?;
-    let n = scalar::<f32>("n");
-    let own = function([In::new(&n).default(1f32).update(&n + 1.0)]).output(&n).compile()?;
-    fails("a value of its own", own.optimize(named("dev0", stage.open()?)), &["In::update"])?;
     let mut sim = f.optimize(named("gpu8", stage.open()?))?;
     fails("an argument", sim.call(args![]), &["x"])?;
     fails("no variable", sim.get_value("q"), &["no shared variable q"])?;
-    fails("no context", sim.simulator("q").map(drop), &["gpu8", "q"])?;
+    fails("no context", sim.context_device("q").map(drop), &["gpu8", "q"])?;
     // The Function is as it was.
     equal("the Function", &f.call(args![vec![1f32]])?[0], vec![2f32])
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use workalike::graph::TensorType;
 use workalike::ops::{Attributes, Gradient, Known, Op};
 use workalike::prelude::*;
-use workalike::rehost::ContextSimulator;
 use workalike::rehost::device::Device;
 use workalike::{Error, Result, idx};
 
@@ -99,7 +98,6 @@ fn program(users: bool, placed: bool) -> Result<Function> {
 enum Callee {
     Function(Function),
     Simulator(Box<Simulator>),
-    Contexts(Box<ContextSimulator>),
 }
 
 /// A way to call, or many at once.
@@ -123,7 +121,7 @@ impl Callee {
         let placed = |names: &[&'static str], placed| -> Result<Callee> {
             let devices = names.iter().map(|&name| Ok((name, stage.open()?))).collect::<Result<Vec<_>>>()?;
             let contexts = contexts::<Arc<dyn Device>>(devices);
-            Ok(Callee::Contexts(Box::new(make(placed)?.optimize(contexts)?)))
+            Ok(Callee::Simulator(Box::new(make(placed)?.optimize(contexts)?)))
         };
         Ok(vec![
             ("a Function", Callee::Function(make(false)?)),
@@ -139,7 +137,6 @@ impl Callee {
         match (self, way) {
             (Callee::Function(f), Way::Iterations(n)) => f.run_n(n, args()).map(drop),
             (Callee::Simulator(sim), Way::Iterations(n)) => sim.run_n(n, args()).map(drop),
-            (Callee::Contexts(sim), Way::Iterations(n)) => sim.run_n(n, args()).map(drop),
             (Callee::Simulator(sim), Way::Borrowed) => {
                 let borrowed = sim.call_borrowed(args())?;
                 borrowed.to_value(0).map(drop)
@@ -147,7 +144,6 @@ impl Callee {
             (Callee::Simulator(sim), Way::Submitted) => sim.submit(args())?.wait().map(drop),
             (Callee::Function(f), _) => f.call(args()).map(drop),
             (Callee::Simulator(sim), _) => sim.call(args()).map(drop),
-            (Callee::Contexts(sim), _) => sim.call(args()).map(drop),
         }
     }
 
@@ -156,7 +152,6 @@ impl Callee {
         let get = |name: &str| match self {
             Callee::Function(f) => f.shared(name)?.get_value(),
             Callee::Simulator(sim) => sim.get_value(name),
-            Callee::Contexts(sim) => sim.get_value(name),
         };
         names.map(get).into_iter().collect()
     }
@@ -227,7 +222,6 @@ fn iterations(stage: &Stage) -> Result<()> {
                 let ran = match &mut callee {
                     Callee::Function(f) => f.run_n(N, args),
                     Callee::Simulator(sim) => sim.run_n(N, args),
-                    Callee::Contexts(sim) => sim.run_n(N, args),
                 };
                 fails(&here, ran, &["node", &format!("iteration {at} of {N}")])?;
                 callee.make(Way::Call, GOOD).map_err(|error| wrong(format!("{here}, then: {error}")))?;
@@ -251,29 +245,17 @@ fn fresh(stage: &Stage, what: &str) -> Result<Callee> {
 
 /// Nobody reads the results of the failed call.
 fn device_results(stage: &Stage) -> Result<()> {
-    for (what, callee) in Callee::all(stage, true)? {
+    for (what, _) in Callee::all(stage, true)? {
         for (bad, _) in BAD {
             let here = format!("{what}, {bad:?}");
             let args = |(i, a, h): Given| args![i, a, h];
-            match &callee {
-                Callee::Function(_) => continue,
-                Callee::Simulator(_) => {
-                    let mut sim = program(true, false)?.optimize(stage.open()?)?;
-                    let failed = sim.call_device(args(bad)).and_then(|results| results[0].to_value());
-                    fails(&here, failed, &["node"])?;
-                    // The error may be reported once more, by the call behind it; then never again.
-                    let _ = sim.call_device(args(GOOD)).and_then(|results| results[0].to_value());
-                    let _ = sim.synchronize();
-                    sim.call(args(GOOD)).map_err(|error| wrong(format!("{here}, then: {error}")))?;
-                }
-                Callee::Contexts(_) => {
-                    let Callee::Contexts(mut sim) = fresh(stage, what)? else { return Err(wrong("form")) };
-                    let failed = sim.call_device(args(bad)).and_then(|results| results[0].to_value());
-                    fails(&here, failed, &["node"])?;
-                    let _ = sim.call(args(GOOD));
-                    sim.call(args(GOOD)).map_err(|error| wrong(format!("{here}, then: {error}")))?;
-                }
-            }
+            let Callee::Simulator(mut sim) = fresh(stage, what)? else { continue };
+            let failed = sim.call_device(args(bad)).and_then(|results| results[0].to_value());
+            fails(&here, failed, &["node"])?;
+            // The error may be reported once more, by the call behind it; then never again.
+            let _ = sim.call_device(args(GOOD)).and_then(|results| results[0].to_value());
+            let _ = sim.synchronize();
+            sim.call(args(GOOD)).map_err(|error| wrong(format!("{here}, then: {error}")))?;
         }
     }
     Ok(())
@@ -282,22 +264,16 @@ fn device_results(stage: &Stage) -> Result<()> {
 /// `reset` forgets the errors of calls that nobody has waited for, with what they would have changed.
 fn reset(stage: &Stage) -> Result<()> {
     let bad = |i: i64| args![i, 1f32, 2f32];
-    let mut sim = program(true, false)?.optimize(stage.open()?)?;
-    for _ in 0..3 {
-        sim.call_device(bad(7))?;
-        sim.call_device(bad(1))?;
-        sim.reset()?;
-        sim.call(args![GOOD.0, GOOD.1, GOOD.2])?;
-        near("a Simulator", &Callee::Simulator(Box::new(sim.fork()?)).state()?, &after(1)?)?;
-        sim.reset()?;
-    }
-    let Callee::Contexts(mut sim) = fresh(stage, "one context")? else { return Err(wrong("form")) };
-    for _ in 0..3 {
-        sim.call_device(bad(7))?;
-        sim.call_device(bad(1))?;
-        sim.reset()?;
-        sim.call(args![GOOD.0, GOOD.1, GOOD.2])?;
-        sim.reset()?;
+    for what in ["a Simulator", "one context"] {
+        let Callee::Simulator(mut sim) = fresh(stage, what)? else { return Err(wrong("form")) };
+        for _ in 0..3 {
+            sim.call_device(bad(7))?;
+            sim.call_device(bad(1))?;
+            sim.reset()?;
+            sim.call(args![GOOD.0, GOOD.1, GOOD.2])?;
+            near(what, &Callee::Simulator(Box::new(sim.fork()?)).state()?, &after(1)?)?;
+            sim.reset()?;
+        }
     }
     Ok(())
 }

@@ -3,23 +3,13 @@
 //! A Function says where values live by hints: [`SharedVariable::on`](crate::graph::SharedVariable::on) and
 //! [`transfer`](crate::ops::transfer). [`contexts`] names the devices, when the Function is re-hosted. A node
 //! runs where the first of its operands lives that lives somewhere; other operands are transferred. The
-//! Function is cut into stages, each of which runs on one device, as a method of that device's
-//! [`Simulator`](super::Simulator): stages that do not depend on each other run at once.
-//!
-//! - `placement`: from hints to a device for each node; `stages`: the cut;
-//! - `simulator`: [`ContextSimulator`], which runs the stages.
+//! result is a [`Simulator`]. It cuts each method into stages, each of which runs on one device; stages that
+//! do not depend on each other run at once. A method whose nodes are all on one device runs there as a whole.
 
-mod placement;
-mod simulator;
-mod stages;
-
-pub use simulator::{ContextMethod, ContextSimulator};
-
-use super::Backend;
-use super::device::{Device, Options};
+use super::executor::OpenContext;
+use super::{Backend, Simulator};
 use crate::error::{Error, Result};
 use crate::function::Function;
-use std::sync::Arc;
 use workalike_device::Open;
 
 /// Devices by name, for [`Function::optimize`]: made by [`contexts`].
@@ -52,24 +42,23 @@ pub fn contexts<'n, O: Open>(devices: impl IntoIterator<Item = (&'n str, O)>) ->
 }
 
 impl<O: Open> Backend for Contexts<O> {
-    type Simulator = ContextSimulator;
+    type Simulator = Simulator;
 
     /// # Errors
     /// If there are no contexts, two have one name, a device is missing, or the Function names a context that
     /// is not among them.
-    fn rehost(&self, function: &Function) -> Result<ContextSimulator> {
-        let mut devices: Vec<(String, Arc<dyn Device>, Options)> = Vec::with_capacity(self.list.len());
+    fn rehost(&self, function: &Function) -> Result<Simulator> {
+        let mut open: Vec<OpenContext> = Vec::with_capacity(self.list.len());
         for (name, device) in &self.list {
-            if devices.iter().any(|(known, ..)| known == name) {
+            if open.iter().any(|known| known.name.as_ref() == Some(name)) {
                 return Err(Error::mismatch("contexts", "names that differ", format!("{name} twice")));
             }
-            devices.push((name.clone(), device.open()?, device.options()));
+            let (name, options) = (Some(name.clone()), device.options());
+            open.push(OpenContext { name, device: device.open()?, options });
         }
-        if devices.is_empty() {
+        if open.is_empty() {
             return Err(Error::mismatch("contexts", "at least one device", "none"));
         }
-        let mut simulator = ContextSimulator::new(devices);
-        simulator.add_method(function.name(), function)?;
-        Ok(simulator)
+        Simulator::over(open, function)
     }
 }

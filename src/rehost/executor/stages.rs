@@ -1,32 +1,35 @@
-//! A Function cut into stages, each on one device.
+//! A method's graph cut into stages, each on one device.
 
 use super::placement::Placement;
-use crate::error::{Error, Result};
-use crate::function::{Function, InputSpec};
-use crate::graph::{Cell, Def, FunctionGraph, VarId};
+use crate::graph::{Def, FunctionGraph, VarId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The source of an input of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Source {
-    /// The Function's input at this position.
+pub(crate) enum StageInput {
+    /// The method's input at this position.
     Input(usize),
     /// The value of a Var, from an earlier stage.
     Value(VarId),
 }
 
-/// A part of a Function that one device runs without others.
+/// A part of a graph that one device runs without others.
 #[derive(Debug)]
-pub(super) struct Stage {
-    pub(super) device: usize,
-    pub(super) function: Function,
-    pub(super) inputs: Vec<Source>,
+pub(crate) struct Stage {
+    pub(crate) device: usize,
+    pub(crate) name: String,
+    pub(crate) graph: Arc<FunctionGraph>,
+    pub(crate) inputs: Vec<StageInput>,
     /// The Vars whose values its outputs are.
-    pub(super) outputs: Vec<VarId>,
+    pub(crate) outputs: Vec<VarId>,
+    /// Its shared variables, as positions among the whole graph's.
+    pub(crate) shared: Vec<usize>,
+    /// Its nodes, as positions in the whole graph.
+    pub(crate) nodes: Vec<usize>,
 }
 
-/// A Function as stages.
+/// A graph as stages.
 #[derive(Debug)]
 pub(super) struct Cut {
     /// In an order in which they can run.
@@ -38,12 +41,8 @@ pub(super) struct Cut {
 /// When and where: a stage's place in the order, and its device.
 type Slot = (usize, usize);
 
-/// The cut of a Function. All stages read the old values of shared variables; the last ones write.
-///
-/// # Errors
-/// If the graph is ill-formed.
-pub(super) fn cut(function: &Function, placement: &Placement) -> Result<Cut> {
-    let graph = function.graph();
+/// The cut of a method's graph. All stages read the old values of shared variables; the last ones write.
+pub(super) fn cut(name: &str, graph: &FunctionGraph, placement: &Placement) -> Cut {
     let nodes = slots(graph, placement);
     let mut wanted: BTreeMap<Slot, BTreeSet<VarId>> = BTreeMap::new();
     let mut members: BTreeMap<Slot, Vec<usize>> = BTreeMap::new();
@@ -78,11 +77,10 @@ pub(super) fn cut(function: &Function, placement: &Placement) -> Result<Cut> {
     let stages = slots.into_iter().enumerate().map(|(number, slot)| {
         let nodes = members.get(&slot).unwrap_or(&none.0);
         let outputs = wanted.get(&slot).unwrap_or(&none.1).iter().copied().collect();
-        let name = format!("{}/{number}", function.name());
-        Part::new(function, placement, slot.1).stage(&name, nodes, outputs)
+        Part::new(graph, placement, slot.1).stage(format!("{name}/{number}"), nodes, outputs)
     });
-    let stages = stages.collect::<Result<_>>()?;
-    Ok(Cut { stages, commits: commits(function, placement)? })
+    let stages = stages.collect();
+    Cut { stages, commits: commits(name, graph, placement) }
 }
 
 /// When and where each node runs: after what it reads of other devices.
@@ -102,50 +100,47 @@ fn slots(graph: &FunctionGraph, placement: &Placement) -> Vec<Slot> {
     slots
 }
 
-/// For each device with updates, a Function that takes the new values.
-fn commits(function: &Function, placement: &Placement) -> Result<Vec<Stage>> {
-    let graph = function.graph();
+/// For each device with updates, a stage that takes the new values.
+fn commits(name: &str, graph: &FunctionGraph, placement: &Placement) -> Vec<Stage> {
     let devices: BTreeSet<usize> =
         graph.updates.iter().map(|(shared, _)| placement.shared[*shared as usize]).collect();
     let commit = |device: usize| {
-        let mut part = Part::new(function, placement, device);
+        let mut part = Part::new(graph, placement, device);
         for &(shared, id) in &graph.updates {
             if placement.shared[shared as usize] == device {
-                let (new, old) = (part.input(Source::Value(id), id), graph.shared[shared as usize]);
-                part.var(old)?;
-                let position = part.shared.iter().position(|known| *known == old).unwrap_or(0);
+                let new = part.input(StageInput::Value(id), id);
+                part.var(graph.shared[shared as usize]);
+                let position = part.shared.iter().position(|known| *known == shared as usize).unwrap_or(0);
                 part.graph.updates.push((position as u32, new));
             }
         }
-        part.stage(&format!("{}/commit", function.name()), &[], vec![])
+        part.stage(format!("{name}/commit"), &[], vec![])
     };
     devices.into_iter().map(commit).collect()
 }
 
 /// A stage in the making.
 struct Part<'f> {
-    function: &'f Function,
+    whole: &'f FunctionGraph,
     placement: &'f Placement,
     device: usize,
     graph: FunctionGraph,
-    /// From the Function's Vars to the stage's.
+    /// From the whole graph's Vars to the stage's.
     known: HashMap<VarId, VarId>,
-    inputs: Vec<Source>,
-    /// The Function's Vars of the stage's shared variables.
-    shared: Vec<VarId>,
-    cells: Vec<Arc<Cell>>,
+    inputs: Vec<StageInput>,
+    /// Its shared variables, as positions among the whole graph's.
+    shared: Vec<usize>,
 }
 
 impl<'f> Part<'f> {
-    fn new(function: &'f Function, placement: &'f Placement, device: usize) -> Part<'f> {
-        let (graph, known) = (FunctionGraph::default(), HashMap::new());
-        let (inputs, shared, cells) = (vec![], vec![], vec![]);
-        Part { function, placement, device, graph, known, inputs, shared, cells }
+    fn new(whole: &'f FunctionGraph, placement: &'f Placement, device: usize) -> Part<'f> {
+        let (graph, known, inputs, shared) = (FunctionGraph::default(), HashMap::new(), vec![], vec![]);
+        Part { whole, placement, device, graph, known, inputs, shared }
     }
 
     /// A new input for a Var.
-    fn input(&mut self, source: Source, id: VarId) -> VarId {
-        let var = self.function.graph().var(id);
+    fn input(&mut self, source: StageInput, id: VarId) -> VarId {
+        let var = self.whole.var(id);
         let new =
             self.graph.add_var(var.ty.clone(), var.name.as_deref(), Def::Input(self.inputs.len() as u32));
         self.inputs.push(source);
@@ -153,54 +148,46 @@ impl<'f> Part<'f> {
         new
     }
 
-    /// The stage's Var for one of the Function's.
-    fn var(&mut self, id: VarId) -> Result<VarId> {
+    /// The stage's Var for one of the whole graph's.
+    fn var(&mut self, id: VarId) -> VarId {
         if let Some(known) = self.known.get(&id) {
-            return Ok(*known);
+            return *known;
         }
-        let var = self.function.graph().var(id);
+        let var = self.whole.var(id);
         let new = match &var.def {
             Def::Constant(_) => self.graph.add_var(var.ty.clone(), var.name.as_deref(), var.def.clone()),
             Def::Shared(at) if self.placement.shared[*at as usize] == self.device => {
-                let cell = self.function.cells().get(*at as usize);
-                let cell = cell.ok_or_else(|| Error::Internal("a shared variable without a cell".into()))?;
                 let position = self.shared.len() as u32;
                 let new = self.graph.add_var(var.ty.clone(), var.name.as_deref(), Def::Shared(position));
                 self.graph.shared.push(new);
-                self.shared.push(id);
-                self.cells.push(cell.clone());
+                self.shared.push(*at as usize);
                 new
             }
-            Def::Input(at) => self.input(Source::Input(*at as usize), id),
-            Def::Shared(_) | Def::Output { .. } => self.input(Source::Value(id), id),
+            Def::Input(at) => self.input(StageInput::Input(*at as usize), id),
+            Def::Shared(_) | Def::Output { .. } => self.input(StageInput::Value(id), id),
         };
         self.known.insert(id, new);
-        Ok(new)
+        new
     }
 
     /// The stage of these nodes, with these outputs.
-    fn stage(mut self, name: &str, nodes: &[usize], outputs: Vec<VarId>) -> Result<Stage> {
-        let whole = self.function.graph();
+    fn stage(mut self, name: String, nodes: &[usize], outputs: Vec<VarId>) -> Stage {
         for &position in nodes {
-            let node = &whole.nodes[position];
-            let inputs = node.inputs.iter().map(|&id| self.var(id)).collect::<Result<Vec<_>>>()?;
-            let types = node.outputs.iter().map(|&id| whole.var(id).ty.clone()).collect();
+            let node = &self.whole.nodes[position];
+            let inputs = node.inputs.iter().map(|&id| self.var(id)).collect();
+            let types = node.outputs.iter().map(|&id| self.whole.var(id).ty.clone()).collect();
             self.graph.place = node.place;
             let made = self.graph.add_node(node.op.clone(), inputs, types);
             for (&id, new) in node.outputs.iter().zip(made) {
-                self.graph.vars[new as usize].name.clone_from(&whole.var(id).name);
+                self.graph.vars[new as usize].name.clone_from(&self.whole.var(id).name);
                 self.known.insert(id, new);
             }
         }
         for &id in &outputs {
-            let new = self.var(id)?;
+            let new = self.var(id);
             self.graph.outputs.push(new);
         }
-        let spec = |id: &VarId| InputSpec::new(None, self.graph.var(*id).ty.clone(), None);
-        let inputs = self.graph.inputs.iter().map(spec).collect();
-        let Part { device, graph, inputs: sources, cells, .. } = self;
-        let names = vec![None; outputs.len()];
-        let function = Function::assemble(name.into(), Arc::new(graph), inputs, names, cells, None);
-        Ok(Stage { device, function, inputs: sources, outputs })
+        let Part { device, graph, inputs, shared, .. } = self;
+        Stage { device, name, graph: Arc::new(graph), inputs, outputs, shared, nodes: nodes.to_vec() }
     }
 }
