@@ -72,7 +72,7 @@ fn running_folds() {
             let x = data(outer * n * inner);
             let op: Arc<dyn LibraryOp> =
                 Arc::new(Cumulate { fold: Fold::Sum, dtype: DType::I32, shape, reverse });
-            let got = run(&device, &gpu(lanes), &op, &[x.clone()], &[vec![0; 4 * x.len()]]);
+            let got = run(&device, &gpu(lanes), &op, std::slice::from_ref(&x), &[vec![0; 4 * x.len()]]);
             let mut want = x.clone();
             for row in 0..outer * inner {
                 let mut sum = 0;
@@ -115,7 +115,13 @@ fn sorts() {
         };
         let op: Arc<dyn LibraryOp> = Arc::new(op);
         let (x, count) = (data(outer * n * inner), (outer * kept * inner) as usize);
-        let got = run(&device, &gpu(1000), &op, &[x.clone()], &[vec![0; 4 * count], vec![0; 8 * count]]);
+        let got = run(
+            &device,
+            &gpu(1000),
+            &op,
+            std::slice::from_ref(&x),
+            &[vec![0; 4 * count], vec![0; 8 * count]],
+        );
         let indices: Vec<i64> =
             got[1].chunks_exact(8).map(|b| i64::from_ne_bytes(b.try_into().unwrap())).collect();
         for row in 0..outer * inner {
