@@ -14,8 +14,8 @@ thread_local! {
 }
 
 /// Runs `load`, within which everything that this thread loads or deserializes has its shared variables in
-/// common: those of one id are one variable, as they are within a [`Bundle`](crate::function::Bundle). A pickle
-/// keeps one object likewise.
+/// common: those of one id are one variable, as they are within a [`Bundle`](crate::function::Bundle). A
+/// pickle keeps one object likewise.
 ///
 /// ```
 /// use workalike::prelude::*;

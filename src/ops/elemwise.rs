@@ -1,7 +1,10 @@
 //! Elementwise ops: every row of the scalar op table, and the conversion between dtypes.
 
+mod build;
+mod compare;
 pub(crate) mod lower;
 
+use self::build::{Eager, Symbolic};
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, expect_inputs};
@@ -9,10 +12,9 @@ use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
-use crate::kernels::Scalar;
-use crate::kernels::ops::{Body, Build, Ex, ScalarOp, Slope};
+use crate::kernels::ops::{Build, Ex, ScalarOp, Slope};
 use crate::lower::{Lowered, Lowering, View};
-use crate::value::{Value, shrunk};
+use crate::value::Value;
 use std::any::Any;
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
@@ -257,12 +259,8 @@ pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable>
         input.checked()?;
     }
     let given: Vec<DType> = inputs.iter().map(Variable::dtype).collect();
-    if let ([a, b], Some(mirrored)) = (&inputs[..], mirrored(op)) {
-        match (a.dtype(), b.dtype()) {
-            (signed, DType::U64) if signed.is_signed() => return compare_signed(op, a, b),
-            (DType::U64, signed) if signed.is_signed() => return compare_signed(mirrored, b, a),
-            _ => {}
-        }
+    if let Some(compared) = compare::signed_with_unsigned(op, &inputs)? {
+        return Ok(compared);
     }
     let signature = op
         .signature(&given)
@@ -281,148 +279,4 @@ pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable>
     let output = outputs.into_iter().next();
     let output = output.ok_or_else(|| Error::Internal("an elementwise op without output".into()))?;
     Ok(output.with_weakness(Operand::weaken(&chosen, signature.result)))
-}
-
-/// The comparison that says of `b` and `a` what this one says of `a` and `b`.
-fn mirrored(op: ScalarOp) -> Option<ScalarOp> {
-    use crate::kernels::ops::{EQ, GE, GT, LE, LT, NE};
-    let pairs = [(EQ, EQ), (NE, NE), (LT, GT), (LE, GE), (GT, LT), (GE, LE)];
-    pairs.iter().find(|(from, _)| *from == op).map(|(_, to)| *to)
-}
-
-/// A comparison of signed integers with uint64, which have no common integer dtype: exact, as in NumPy 2.
-fn compare_signed(op: ScalarOp, signed: &Variable, unsigned: &Variable) -> Result<Variable> {
-    use crate::kernels::ops::{EQ, GE, GT};
-    // A negative number is below all others, and its bits are of another number.
-    let same = elemwise(
-        op,
-        vec![Operand::Variable(cast(signed, DType::U64)?), Operand::Variable(unsigned.clone())],
-    )?;
-    match op {
-        EQ | GT | GE => signed.try_greater_equal(0i64)?.try_and(same),
-        _ => signed.try_less(0i64)?.try_or(same),
-    }
-}
-
-/// Builds derivatives (and compositions) as Variables.
-struct Symbolic {
-    variables: Vec<Variable>,
-}
-
-impl Symbolic {
-    fn push(&mut self, variable: Variable) -> Ex {
-        self.variables.push(variable);
-        self.variables.len() - 1
-    }
-}
-
-impl Build for Symbolic {
-    fn op(&mut self, op: ScalarOp, args: &[Ex]) -> Ex {
-        let operands = args.iter().map(|&a| Operand::Variable(self.variables[a].clone())).collect();
-        let result = elemwise(op, operands).unwrap_or_else(Variable::poison);
-        self.push(result)
-    }
-
-    fn constant(&mut self, like: Ex, value: f64) -> Ex {
-        let scalar = Scalar::from_f64(self.variables[like].dtype(), value);
-        self.push(Variable::constant(Value::scalar(scalar)))
-    }
-
-    fn cast(&mut self, value: Ex, dtype: DType) -> Ex {
-        let result = cast(&self.variables[value], dtype).unwrap_or_else(Variable::poison);
-        self.push(result)
-    }
-
-    fn dtype(&self, value: Ex) -> DType {
-        self.variables[value].dtype()
-    }
-}
-
-/// Computes on whole host arrays of register dtypes and one shape: the reference.
-struct Eager {
-    values: Vec<Value>,
-    error: Option<Error>,
-}
-
-impl Eager {
-    fn push(&mut self, value: Result<Value>) -> Ex {
-        let value = value.unwrap_or_else(|error| {
-            self.error.get_or_insert(error);
-            self.values[0].clone()
-        });
-        self.values.push(value);
-        self.values.len() - 1
-    }
-}
-
-impl Build for Eager {
-    fn op(&mut self, op: ScalarOp, args: &[Ex]) -> Ex {
-        let given: Vec<DType> = args.iter().map(|&a| self.values[a].dtype()).collect();
-        let Some(signature) = op.signature(&given) else {
-            return self.push(Err(Error::Internal(format!("{op:?} does not accept {given:?}"))));
-        };
-        let args: Vec<Ex> =
-            args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d.register())).collect();
-        match (&op.row().body, op.tiles(&signature)) {
-            (Body::Composition(compose), _) => compose(self, &args),
-            (_, Some(tiles)) => {
-                let inputs: Vec<Value> = args.iter().map(|&a| self.values[a].clone()).collect();
-                let result = run_tile(tiles.plain, &inputs, signature.result.register());
-                self.push(result)
-            }
-            (_, None) => self.push(Err(Error::Internal(format!("{op:?} has no loop for {given:?}")))),
-        }
-    }
-
-    fn constant(&mut self, like: Ex, value: f64) -> Ex {
-        let like = &self.values[like];
-        let scalar = Value::scalar(Scalar::from_f64(like.dtype(), value));
-        let whole = scalar.broadcast_to(like.shape()).and_then(|v| v.contiguous());
-        self.push(whole)
-    }
-
-    fn cast(&mut self, value: Ex, dtype: DType) -> Ex {
-        if self.values[value].dtype() == dtype {
-            return value;
-        }
-        let cast = self.values[value].cast(dtype);
-        self.push(cast)
-    }
-
-    fn dtype(&self, value: Ex) -> DType {
-        self.values[value].dtype()
-    }
-}
-
-/// One primitive over contiguous arrays of one shape and of register dtypes.
-fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) -> Result<Value> {
-    const LANES: usize = 512;
-    let shape = inputs.first().map_or(&[][..], Value::shape);
-    let is_whole = |v: &Value| v.contiguous_bytes().is_some_and(|bytes| bytes.len() == v.byte_len());
-    if !inputs.iter().all(is_whole) {
-        return Err(shrunk());
-    }
-    let mut whole = true;
-    let value = Value::filled(result, shape, |out| {
-        let mut args = vec![vec![0u64; LANES]; inputs.len()];
-        let mut lanes = vec![0u64; LANES];
-        let len = out.len() / result.size();
-        for start in (0..len).step_by(LANES) {
-            let n = LANES.min(len - start);
-            for (arg, value) in args.iter_mut().zip(inputs) {
-                let size = value.dtype().size();
-                let bytes = value.contiguous_bytes().unwrap_or(&[]);
-                let part = bytes.get(start * size..(start + n) * size).unwrap_or(&[]);
-                whole &= part.len() == n * size;
-                bytemuck::cast_slice_mut::<u64, u8>(arg)[..part.len()].copy_from_slice(part);
-            }
-            let views: Vec<&[u8]> = args.iter().map(|arg| bytemuck::cast_slice(arg)).collect();
-            tile(&views, bytemuck::cast_slice_mut(&mut lanes), n);
-            let size = result.size();
-            let done = &bytemuck::cast_slice::<u64, u8>(&lanes)[..n * size];
-            out[start * size..(start + n) * size].copy_from_slice(done);
-        }
-    })?;
-    // Memory that changes its length between two reads is an error of its owner.
-    if whole { Ok(value) } else { Err(shrunk()) }
 }

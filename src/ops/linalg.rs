@@ -110,8 +110,8 @@ functions! {
         Variable::apply1(Solve, &[a, identity])
     }
     /// The determinant of each square matrix (NumPy's `det`): 0 if the matrix is singular, 1 if it has no
-    /// rows. Its gradient, the cofactors, is finite at singular matrices; the gradient of the gradient is an error
-    /// there.
+    /// rows. Its gradient, the cofactors, is finite at singular matrices; the gradient of the gradient is an
+    /// error there.
     det / try_det(a) { Variable::apply1(Det, &[floats("det", &a)?]) }
 }
 

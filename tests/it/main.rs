@@ -1,6 +1,6 @@
-//! The tests of the library's public interface that can share a process, in one binary, since each binary takes
-//! seconds to link. Tests that measure the process, or set what is global to it, are files of their own in
-//! `tests/`.
+//! The tests of the library's public interface that can share a process, in one binary, since each binary
+//! takes seconds to link. Tests that measure the process, or set what is global to it, are files of their own
+//! in `tests/`.
 
 #![allow(clippy::unwrap_used)]
 

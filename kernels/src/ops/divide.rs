@@ -152,9 +152,9 @@ pub(super) trait Float: Copy {
     fn remainder(self, by: Self) -> Self;
 }
 
-/// The rounded quotient, the nearest integer to it, and the dividend less that many divisors. The sign of this
-/// rest says whether the integer is above the exact quotient. The rest is exact: its magnitude is at most that
-/// of the divisor. It is 0 where the quotient is too large to have a fraction.
+/// The rounded quotient, the nearest integer to it, and the dividend less that many divisors. The sign of
+/// this rest says whether the integer is above the exact quotient. The rest is exact: its magnitude is at
+/// most that of the divisor. It is 0 where the quotient is too large to have a fraction.
 macro_rules! divide {
     ($t:ty, $a:expr, $b:expr) => {{
         const EXACT: $t = (1u64 << <$t>::MANTISSA_DIGITS) as $t;

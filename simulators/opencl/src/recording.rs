@@ -1,9 +1,9 @@
 //! A recorded Segment: kernels with arguments set, copies and clears, enqueued in order at each replay.
 //!
 //! OpenCL's own command buffers are not used: drivers that have them differ in their binary interface, and
-//! PoCL's enqueue the same commands again. Kernels are not launched on the recording's memory before the first
-//! replay, because a launch has effects; with drivers that finish compiling at the first launch, as PoCL does,
-//! the first replay is slower, unless [`crate::rehearsal`] came before.
+//! PoCL's enqueue the same commands again. Kernels are not launched on the recording's memory before the
+//! first replay, because a launch has effects; with drivers that finish compiling at the first launch, as
+//! PoCL does, the first replay is slower, unless [`crate::rehearsal`] came before.
 
 use crate::bind::Binder;
 use crate::cl::{self, Handle, Kernel, Program};

@@ -83,9 +83,9 @@ impl Function {
     /// Calls the Function op by op through each op's `perform`. This is slow; it is the reference that
     /// defines the Function.
     ///
-    /// The ops are those that rewriting left. Rewrites keep a Function's values but at edges: `x / x` is 1 and
-    /// `x - x` is 0 at 0, infinity and NaN too, and `a * b + a * c` becomes `a * (b + c)`. For the expressions as
-    /// they were written, compile with [`Rewrites::none`](crate::rewrite::Rewrites::none):
+    /// The ops are those that rewriting left. Rewrites keep a Function's values but at edges: `x / x` is 1
+    /// and `x - x` is 0 at 0, infinity and NaN too, and `a * b + a * c` becomes `a * (b + c)`. For the
+    /// expressions as they were written, compile with [`Rewrites::none`](crate::rewrite::Rewrites::none):
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -148,15 +148,15 @@ fn restored(engine: &mut Engine, before: Vec<(usize, Value)>) -> Result<()> {
     before.into_iter().try_for_each(|(at, value)| engine.write_state(at, &value))
 }
 
-/// Copies, by position, of the values that a call updates and whose versions a Simulator compares. A call that
-/// leaves such a value as it was is no change, and costs one more pass over it.
+/// Copies, by position, of the values that a call updates and whose versions a Simulator compares. A call
+/// that leaves such a value as it was is no change, and costs one more pass over it.
 fn watched_values(engine: &Engine, cells: &LockedCells<'_>) -> Result<HashMap<usize, Value>> {
     let watched = engine.updated(0).filter(|&position| cells.is_watched(position));
     watched.map(|position| Ok((position, cells.read(position)?))).collect()
 }
 
-/// Notes in the cells what a call wrote into their memory. A value of another shape is in new memory. `before`
-/// has values from before the call.
+/// Notes in the cells what a call wrote into their memory. A value of another shape is in new memory.
+/// `before` has values from before the call.
 fn note_updates(engine: &Engine, cells: &mut LockedCells<'_>, before: &HashMap<usize, Value>) -> Result<()> {
     for position in engine.updated(0) {
         let (region, shape) = engine.state_place(position);

@@ -64,8 +64,8 @@ fn adds_are_cheaper(shape: &[u64], indexed: usize, points: &[u64]) -> bool {
 
 impl Lowering<'_> {
     /// Deterministic: repeated indices are visited in order by one worker, or the rows are sorted by index.
-    /// Axes of the index along which some index array is a range never repeat, so they and the axes of `x` that
-    /// are not indexed are grid axes.
+    /// Axes of the index along which some index array is a range never repeat, so they and the axes of `x`
+    /// that are not indexed are grid axes.
     ///
     /// If that leaves the device idle, and the device may add to elements in any order, all axes are grid
     /// axes, unless sorting the rows is estimated to be cheaper ([`adds_are_cheaper`]).

@@ -92,22 +92,13 @@ impl<T: Real + Pod> Workspace<T> {
                 let matrices = self.matrix.len();
                 let factors = parts::<T>(a, matrices).zip(parts_mut::<T>(factors, matrices));
                 let each = factors.zip(rows.chunks_exact_mut(4 * self.n).zip(numbers(info)));
-                for ((a, factor), (rows, info)) in each.take(self.count) {
+                each.take(self.count).for_each(|((a, factor), (rows, info))| {
                     load(&mut self.matrix, a);
                     lu.factor(&self.matrix);
-                    put(info, lu.zero_pivot().map_or(0, |at| at + 1));
-                    store_lu(lu, self.n, factor, rows);
-                }
+                    store_lu(lu, self.n, factor, rows, info);
+                });
             }
-            (Work::Cofactors(cofactors), [a], [results]) => {
-                let matrices = self.matrix.len();
-                let each = parts::<T>(a, matrices).zip(parts_mut::<T>(results, matrices));
-                for (a, result) in each.take(self.count) {
-                    load(&mut self.matrix, a);
-                    cofactors.replace(&mut self.matrix);
-                    store(result, &self.matrix);
-                }
-            }
+            (Work::Cofactors(of), [a], [results]) => store_cofactors(of, &mut self.matrix, a, results),
             (Work::LuSolve { lu, sides, solved }, [a, b], [x, info]) => {
                 let systems = parts::<T>(a, self.matrix.len()).zip(parts::<T>(b, sides.len()));
                 let each = systems.zip(parts_mut::<T>(x, solved.len()).zip(numbers(info)));
@@ -160,8 +151,18 @@ impl<T> Work<T> {
     }
 }
 
+/// Stores the cofactors of matrices that are loaded one after another into `matrix`.
+fn store_cofactors<T: Real + Pod>(of: &mut Cofactors, matrix: &mut [T], a: &[u8], results: &mut [u8]) {
+    for (a, result) in parts::<T>(a, matrix.len()).zip(parts_mut::<T>(results, matrix.len())) {
+        load(matrix, a);
+        of.replace(matrix);
+        store(result, matrix);
+    }
+}
+
 /// Stores the pivots on the diagonal of `factor`, and `rows` that say whether the permutation is odd.
-fn store_lu<T: Real + Pod>(lu: &Lu<T>, n: usize, factor: &mut [u8], rows: &mut [u8]) {
+fn store_lu<T: Real + Pod>(lu: &Lu<T>, n: usize, factor: &mut [u8], rows: &mut [u8], info: &mut [u8]) {
+    put(info, lu.zero_pivot().map_or(0, |at| at + 1));
     let diagonal = factor.chunks_exact_mut(size_of::<T>()).step_by(n + 1);
     lu.diagonal().zip(diagonal).for_each(|(pivot, place)| store(place, &[pivot]));
     // Only the number of exchanges counts; a permutation of one row is even.

@@ -183,9 +183,9 @@ impl Engine {
         current.ok_or_else(|| Error::Internal("a method that was not planned".into()))
     }
 
-    /// Does all that calls of methods with these inputs would do before they run: plans and compiles them, with
-    /// the kernels that they would have later, and records them. All are planned first, so that the arena has
-    /// its final address when they are recorded.
+    /// Does all that calls of methods with these inputs would do before they run: plans and compiles them,
+    /// with the kernels that they would have later, and records them. All are planned first, so that the
+    /// arena has its final address when they are recorded.
     pub(crate) fn warm_up<'f>(
         &mut self,
         calls: impl Iterator<Item = (usize, &'f [Fed])> + Clone,

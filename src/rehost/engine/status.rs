@@ -268,8 +268,8 @@ impl Definition {
     }
 
     /// Waits for a call that ended in the middle, since something failed on the host. Returns the error that
-    /// the device reported until then, and clears the words, so that no later call has to report it. It is the
-    /// error of an earlier call, or led to the wrong values on which a host node failed.
+    /// the device reported until then, and clears the words, so that no later call has to report it. It is
+    /// the error of an earlier call, or led to the wrong values on which a host node failed.
     pub(super) fn take_aborted(&self, context: &Context, error: &Error) -> Option<Trouble> {
         let trouble = self.take(context, true);
         // A device that failed may not answer any more.

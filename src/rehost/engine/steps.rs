@@ -81,8 +81,9 @@ impl<'t> Loop<'t> {
         Ok(self.current)
     }
 
-    /// The outcome of iterations that were enqueued, as far as `ran` says. What the device reported is read and
-    /// cleared, whatever failed. An earlier iteration may have failed on the device; its error has priority.
+    /// The outcome of iterations that were enqueued, as far as `ran` says. What the device reported is read
+    /// and cleared, whatever failed. An earlier iteration may have failed on the device; its error has
+    /// priority.
     pub(super) fn finished<T>(&mut self, engine: &Engine, ran: Result<T>) -> Result<T> {
         match ran {
             Err(error) if error.may_change_state() => {

@@ -137,8 +137,8 @@ impl Executor {
         self.parts[0].engine.upload(value)
     }
 
-    /// An array as an argument of a method: as it is, if it is on the method's device; otherwise a copy, by way
-    /// of the host where the devices cannot make it themselves. Each stage copies what it needs.
+    /// An array as an argument of a method: as it is, if it is on the method's device; otherwise a copy, by
+    /// way of the host where the devices cannot make it themselves. Each stage copies what it needs.
     pub(crate) fn lent(&self, method: usize, array: DeviceArray, unchecked: bool) -> Result<Fed> {
         if !unchecked {
             array.check()?;

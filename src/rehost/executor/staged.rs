@@ -156,8 +156,9 @@ impl Executor {
     }
 }
 
-/// The outcome of a call whose stages were enqueued, as far as `ran` says. Every stage is waited for, and what
-/// its device reported is cleared, whichever of them failed. The error is that of the first stage that has one.
+/// The outcome of a call whose stages were enqueued, as far as `ran` says. Every stage is waited for, and
+/// what its device reported is cleared, whichever of them failed. The error is that of the first stage that
+/// has one.
 fn settle(parts: &[Part], staged: &Staged, ran: Result<()>) -> Result<()> {
     let outcome = |stage: &StagedPart| {
         let checked = parts[stage.part()].engine.check_status(stage.at);

@@ -182,8 +182,8 @@ impl Writer {
 }
 
 /// A phase with each load replaced by the value that `replace` computes, unless that is `None`; an outer
-/// `None` if one cannot be replaced. `replace` is given the writer, the operand and index of the load, and the
-/// new number of each old value.
+/// `None` if one cannot be replaced. `replace` is given the writer, the operand and index of the load, and
+/// the new number of each old value.
 pub(super) fn replace_loads(
     phase: &Phase,
     operands: usize,

@@ -27,8 +27,8 @@ pub struct MemoryReport {
     pub constants: u64,
     /// Bytes of constants held for all methods and signatures.
     pub constants_held: u64,
-    /// Bytes of this call's inputs; part of the arena. If it runs in several contexts, also of what its stages
-    /// hand to each other.
+    /// Bytes of this call's inputs; part of the arena. If it runs in several contexts, also of what its
+    /// stages hand to each other.
     pub inputs: u64,
     /// Bytes of this call's outputs; part of the arena, and once more in the pool while a caller holds them
     /// on the device.

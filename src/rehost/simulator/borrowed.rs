@@ -26,8 +26,8 @@ pub struct BorrowedArray<'s> {
 impl Simulator {
     /// Calls the first method and lends its outputs in place: nothing is allocated, copied or waited for. The
     /// borrow must end before the Simulator is used again, which would overwrite the outputs; the compiler
-    /// enforces this. A method in several [`contexts`](crate::rehost::contexts) writes to memory that it keeps
-    /// until its next such call, and waits if it has updates.
+    /// enforces this. A method in several [`contexts`](crate::rehost::contexts) writes to memory that it
+    /// keeps until its next such call, and waits if it has updates.
     ///
     /// An output can be read, or passed to another Simulator. A Simulator on the same stream of work, made
     /// with this one's device as its backend, reads it in place.

@@ -243,8 +243,8 @@ impl Simulator {
     /// Calls the first method and leaves the outputs on the device, in memory that the caller owns and that
     /// is reused when all handles are dropped. Device arrays may also be passed as arguments. The call does
     /// not wait: an index out of range is reported by the method's next [`Simulator::call`] or by
-    /// [`Simulator::synchronize`]. In several [`contexts`](crate::rehost::contexts), each output stays where it
-    /// is computed, and a method with updates waits for its stages before it stores new values.
+    /// [`Simulator::synchronize`]. In several [`contexts`](crate::rehost::contexts), each output stays where
+    /// it is computed, and a method with updates waits for its stages before it stores new values.
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.

@@ -6,8 +6,8 @@ use crate::rehost::device::Device;
 use std::sync::Arc;
 
 impl Simulator {
-    /// The names of the contexts, in the order in which [`contexts`](crate::rehost::contexts) got them; none if
-    /// the Simulator was made with one device.
+    /// The names of the contexts, in the order in which [`contexts`](crate::rehost::contexts) got them; none
+    /// if the Simulator was made with one device.
     pub fn contexts(&self) -> impl Iterator<Item = &str> {
         self.executor.names().into_iter()
     }

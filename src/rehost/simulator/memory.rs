@@ -24,8 +24,8 @@ impl Simulator {
     /// ```
     ///
     /// # Errors
-    /// If the arguments do not fit, or shapes in one [context](crate::rehost::contexts) depend on a value that
-    /// another one computes.
+    /// If the arguments do not fit, or shapes in one [context](crate::rehost::contexts) depend on a value
+    /// that another one computes.
     pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
         self.memory_report_at(0, args.into())
     }

@@ -2,10 +2,10 @@
 //!
 //! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
 //! shared variables; `contexts`: their devices. `sync`, `publish`, `adopt`: values to and from the parents.
-//! `calls`, `borrowed`, `pending`, `typed`: calls. `warm_up`: calls compiled ahead. `steps`: many iterations at
-//! once. `probe`: recordings of Variables. `explain`, `plan`: what runs where, as text and as data. `memory`:
-//! memory needed and held. `profile`: timings. `verify`: a check against the reference. `snapshot`: save,
-//! restore, fork. `warnings`: advice for users.
+//! `calls`, `borrowed`, `pending`, `typed`: calls. `warm_up`: calls compiled ahead. `steps`: many iterations
+//! at once. `probe`: recordings of Variables. `explain`, `plan`: what runs where, as text and as data.
+//! `memory`: memory needed and held. `profile`: timings. `verify`: a check against the reference. `snapshot`:
+//! save, restore, fork. `warnings`: advice for users.
 
 mod adopt;
 mod borrowed;

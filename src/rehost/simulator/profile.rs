@@ -34,8 +34,8 @@ pub struct Profile {
 /// A kernel of a [`Profile`], over all calls.
 #[derive(Clone, Debug)]
 pub struct KernelTime {
-    /// The name. A kernel's starts as in [`Simulator::sources`]; others are descriptions. If the method runs in
-    /// several contexts, the name of the context comes first.
+    /// The name. A kernel's starts as in [`Simulator::sources`]; others are descriptions. If the method runs
+    /// in several contexts, the name of the context comes first.
     pub name: String,
     /// `kernel`, `library` (code of the device's own), `copy` (of a new value to its shared variable), or
     /// `host` (an op the device lacks).

@@ -106,10 +106,9 @@ impl Simulator {
     }
 
     /// Restores a Simulator from a file that [`Simulator::save`] wrote, on a device of the same kind or
-    /// another, or in [`contexts`](crate::rehost::contexts), with the saved methods and options. The file holds
-    /// the hints of the Functions: in contexts, the options are those of the context of the same name. The
-    /// parents are new Functions ([`Simulator::function`])
-    /// with the values of the file.
+    /// another, or in [`contexts`](crate::rehost::contexts), with the saved methods and options. The file
+    /// holds the hints of the Functions: in contexts, the options are those of the context of the same name.
+    /// The parents are new Functions ([`Simulator::function`]) with the values of the file.
     ///
     /// # Errors
     /// If the device is missing ([`Bundle::load`] then still reads the Functions and values), the file cannot
@@ -186,9 +185,9 @@ impl Simulator {
         Ok(simulator)
     }
 
-    /// A second Simulator on the same device, or in the same contexts: the same methods, options and parents, and the current values.
-    /// The two are then independent; if both sync to one parent, the conflict is reported to the second.
-    /// Probes are not copied.
+    /// A second Simulator on the same device, or in the same contexts: the same methods, options and parents,
+    /// and the current values. The two are then independent; if both sync to one parent, the conflict is
+    /// reported to the second. Probes are not copied.
     ///
     /// ```
     /// use workalike::prelude::*;

@@ -11,8 +11,8 @@ use crate::value::Value;
 impl Simulator {
     /// Runs the first method `n` times without returning to the host. Inputs are the same in all iterations,
     /// but those given as [`each`](crate::function::each) take one slice per iteration. Outputs are those of
-    /// the last iteration (none if `n` is 0). In several [`contexts`](crate::rehost::contexts) an iteration is a
-    /// call.
+    /// the last iteration (none if `n` is 0). In several [`contexts`](crate::rehost::contexts) an iteration
+    /// is a call.
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
@@ -38,8 +38,8 @@ impl Simulator {
     /// method updates are backed up, a block is run, and its conditions are copied to the host together; if
     /// one is false, the values are restored and the iterations up to that one are run again. So a long loop
     /// waits rarely, runs at most about twice its iterations, and needs memory for a copy of what it updates.
-    /// Iterations with host nodes, with shapes that values decide, or on several devices are always run one by
-    /// one.
+    /// Iterations with host nodes, with shapes that values decide, or on several devices are always run one
+    /// by one.
     ///
     /// ```
     /// use workalike::prelude::*;

@@ -8,7 +8,8 @@ use crate::rehost::verify::{Check, Verification, verify_in};
 impl Simulator {
     /// Runs the first method on the device and by its reference, `steps` times from the Simulator's current
     /// state, and compares outputs and state; on a mismatch, finds the first node that differs. It works on
-    /// copies, in the same contexts: the Simulator and its parents are untouched. See [`mod@crate::rehost::verify`].
+    /// copies, in the same contexts: the Simulator and its parents are untouched. See
+    /// [`mod@crate::rehost::verify`].
     ///
     /// ```
     /// use workalike::prelude::*;

@@ -9,8 +9,8 @@ impl Simulator {
     /// it. The next such call has nothing to compile. For several shapes, see [`Simulator::warm_up`].
     ///
     /// # Errors
-    /// If the arguments do not fit, the device cannot compile the call, or has no memory for it; or if shapes in
-    /// one [context](crate::rehost::contexts) depend on a value that another one computes.
+    /// If the arguments do not fit, the device cannot compile the call, or has no memory for it; or if shapes
+    /// in one [context](crate::rehost::contexts) depend on a value that another one computes.
     pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
         self.warm_up_at(0, [args])
     }

@@ -1,8 +1,8 @@
 //! Errors of elementwise functions over all binades, in ulp, against float64.
 //!
-//! Arguments are drawn from all finite numbers of a dtype, each binade as often as any other, and more densely
-//! from those around 1. The reference is the op on the same arguments in float64, so that errors of float64
-//! itself are known to three ulp only.
+//! Arguments are drawn from all finite numbers of a dtype, each binade as often as any other, and more
+//! densely from those around 1. The reference is the op on the same arguments in float64, so that errors of
+//! float64 itself are known to three ulp only.
 
 use crate::cases::apply;
 use crate::data::uniform;

@@ -1,5 +1,5 @@
-//! What PoCL compiles, counted in its cache of kernels: one file for each kernel and size of group. A test runs
-//! again in a process of its own, whose cache is empty.
+//! What PoCL compiles, counted in its cache of kernels: one file for each kernel and size of group. A test
+//! runs again in a process of its own, whose cache is empty.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! Errors of elementwise functions over all binades: within their bounds, on the host and on OpenCL.
 //!
-//! `make ulps` draws four million arguments for each op, and writes the worst errors to `golden/ulps.csv`, from
-//! which docs/ops.md has them.
+//! `make ulps` draws four million arguments for each op, and writes the worst errors to `golden/ulps.csv`,
+//! from which docs/ops.md has them.
 
 use std::fmt::Write;
 use workalike::DType;

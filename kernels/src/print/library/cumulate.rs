@@ -94,7 +94,8 @@ impl Plan {
         writer.finish(&fold_helpers(target.dialect, self.call.fold, self.acc), self.scratch())
     }
 
-    /// The operands: the input, the result, the totals of the parts as they are written, and as they are read.
+    /// The operands: the input, the result, the totals of the parts as they are written, and as they are
+    /// read.
     fn operands(&self) -> [(DType, Part); 4] {
         let bytes = self.call.shape.iter().product::<u64>() * self.stored.size() as u64;
         let totals = Part::whole(2, self.totals() * self.acc.size() as u64, true);

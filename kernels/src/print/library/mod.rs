@@ -1,7 +1,7 @@
 //! Library ops as kernels: each [`Routine`] is a sequence of launches, with scratch memory between them.
 //!
-//! Sizes are arguments of the kernels, so that all sizes of one class have one text, which is compiled once. A
-//! class is chosen by thresholds: whether a row fits a group, the elements of a work item, the width of
+//! Sizes are arguments of the kernels, so that all sizes of one class have one text, which is compiled once.
+//! A class is chosen by thresholds: whether a row fits a group, the elements of a work item, the width of
 //! addresses.
 //!
 //! Work items cooperate only within groups, with plain barriers, so that one text serves both languages.

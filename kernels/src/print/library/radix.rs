@@ -141,8 +141,8 @@ impl Radix {
         )
     }
 
-    /// The launches; scratch memory is argument `scratch`, from byte `from` on. `line` declares what the texts
-    /// of the ends use, once `row` is known, with the sizes `of_rows`, of which `n` is one.
+    /// The launches; scratch memory is argument `scratch`, from byte `from` on. `line` declares what the
+    /// texts of the ends use, once `row` is known, with the sizes `of_rows`, of which `n` is one.
     pub(super) fn launches(
         &self,
         writer: &mut Writer,

@@ -9,8 +9,8 @@ use crate::library::Sorting;
 use crate::print::{Dialect, Target};
 use crate::scalar::Scalar;
 
-/// Capacities of the groups that sort tiles, in elements. Each has kernels of its own, so they are few; a group
-/// of the smallest that holds a row has few idle items.
+/// Capacities of the groups that sort tiles, in elements. Each has kernels of its own, so they are few; a
+/// group of the smallest that holds a row has few idle items.
 const CAPACITIES: [u64; 3] = [64, 256, 1024];
 /// The capacity that processors do without: they lose little by idle items.
 const FOR_GPUS: u64 = 256;

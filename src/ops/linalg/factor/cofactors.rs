@@ -8,15 +8,16 @@ use faer::{MatMut, MatRef, Par};
 
 /// The cofactors of square matrices of one order: the gradient of the determinant. Its memory is reused.
 ///
-/// Of `P a Q = L U` with complete pivoting only the last pivot `d` is 0 if the rank is one less than the order,
-/// and another one is 0 only if all cofactors are. With `p` the product of the pivots before `d`, `V` the rows
-/// and columns before it, and `u` the column above it, the adjugate of `U` is `[[d p V^-1, -p V^-1 u], [0, p]]`,
-/// so that no pivot is divided by which may be 0. All is computed in float64.
+/// Of `P a Q = L U` with complete pivoting only the last pivot `d` is 0 if the rank is one less than the
+/// order, and another one is 0 only if all cofactors are. With `p` the product of the pivots before `d`, `V`
+/// the rows and columns before it, and `u` the column above it, the adjugate of `U` is `[[d p V^-1, -p V^-1
+/// u], [0, p]]`, so that no pivot is divided by which may be 0. All is computed in float64.
 pub(crate) struct Cofactors {
     order: usize,
     /// The unit lower and the upper factor, column-major.
     factors: Vec<f64>,
-    /// The adjugate of the upper factor, row-major; then the cofactors of the product of the factors, transposed.
+    /// The adjugate of the upper factor, row-major; then the cofactors of the product of the factors,
+    /// transposed.
     adjugate: Vec<f64>,
     /// Row `i` and column `j` of the product of the factors are row `rows[i]` and column `columns[j]`.
     rows: Vec<usize>,
