@@ -371,3 +371,22 @@ fn ranges_of_narrow_integers_wrap() {
         assert_eq!(out[0].to_vec::<f32>().unwrap(), want);
     }
 }
+
+/// Uniform halves have all bits that their dtype has below 1.
+#[test]
+fn uniform_halves_have_all_their_bits() {
+    for (dtype, bits) in [(DType::F16, 11), (DType::BF16, 8)] {
+        let draws = match dtype {
+            DType::F16 => RandomStreams::new(1).draw_uniform::<half::f16>(&[1 << 17]),
+            _ => RandomStreams::new(1).draw_uniform::<half::bf16>(&[1 << 17]),
+        };
+        let mut numbers = draws.unwrap().to_f64s();
+        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+        numbers.sort_by(f64::total_cmp);
+        numbers.dedup();
+        let steps = f64::from(1 << bits);
+        assert_eq!(numbers.len(), 1 << bits, "{dtype}");
+        assert!(numbers.iter().all(|n| *n >= 0.0 && *n < 1.0 && (n * steps).fract() == 0.0), "{dtype}");
+        assert!((mean - (1.0 - 1.0 / steps) / 2.0).abs() < 0.005, "{dtype}: {mean}");
+    }
+}
