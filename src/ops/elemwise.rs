@@ -25,7 +25,7 @@ pub struct Elemwise {
     pub op: ScalarOp,
 }
 
-/// Conversion to another dtype, each element as [`Scalar::cast`].
+/// Conversion to another dtype, each element as [`Scalar::cast`](crate::kernels::Scalar::cast).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
     /// The new dtype.
