@@ -11,7 +11,8 @@
 //! - [`tolerance`]: error bounds.
 //! - [`golden`]: values from NumPy and SciPy, made by `golden/make.py`.
 //! - [`data`]: inputs, the same on every host.
-//! - [`runner`]: a test for each case and device; [`report`]: their results as a Markdown file.
+//! - [`runner`]: a test for each case and device; `workers`: the processes that run them; [`report`]: their
+//!   results as a Markdown file.
 //! - [`ops`]: `docs/ops.md`, from the table ([`formula`]), the examples in [`catalogue`] and the names in
 //!   `names`.
 //! - [`snapshot`]: generated code, for tests that compare it with files.
@@ -34,3 +35,4 @@ mod times;
 pub mod tolerance;
 pub mod ulps;
 pub mod wide;
+mod workers;
