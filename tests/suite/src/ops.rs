@@ -29,8 +29,9 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
   first, as in NumPy; comparisons of signed integers with uint64 are exact, as in NumPy 2. `cast` of a float to an
   integer saturates, and NaN becomes 0.
 - **error**: the bound in ulp of the result, for float32, and for float64 on the host where that differs. `exact`
-  means exact or correctly rounded. `N, or N of M`: ulp of the result or of M, whichever is larger. Halves are
-  computed in float32 and rounded once.
+  means exact or correctly rounded; a `floor_divide` or `trunc_divide` of floats beyond 2^24 (float64: 2^53) is the
+  quotient, rounded. `N, or N of M`: ulp of the result or of M, whichever is larger. Halves are computed in float32 and
+  rounded once, of several ops in one kernel the last. Which zero `max` and `min` of zeros of both signs give is open.
 - **measured**: the worst errors of float32 in four million arguments of all magnitudes, on the host and on OpenCL
   (PoCL), in the same unit. Empty where the reference computes the op. `make ulps` measures them;
   `tests/suite/golden/ulps.csv` has those of the other floats, and the arguments.
@@ -40,7 +41,7 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
   (`x ** 0` at 0); at a kink of `abs`, `relu`, `hypot`, a norm or a standard deviation it is 0, and equal arguments of
   `maximum` and `minimum` or equal extremes of an axis share it. `where(c, a, b)` multiplies the slope of the branch not
   taken by 0, so that an infinite slope there gives NaN, as in JAX and PyTorch. `logsumexp` and `softmax` of infinities have
-  the slope NaN, as there. 1,500 such points are tested: `tests/suite/golden/slopes.csv`.
+  the slope NaN, as there. The second derivative of `det` at a singular matrix is an error. 1,500 such points are tested: `tests/suite/golden/slopes.csv`.
 - **host**, **OpenCL**, **CUDA**: how the device computes the op. `kernel`: generated code (on the host: the tile
   interpreter). `library`: code of the device's own (products, sorts, running folds). `host node`: the reference
   runs on the host, between copies; strict mode refuses it. On devices without float64, ops that need float64 are host
