@@ -44,6 +44,7 @@ mod selector;
 pub mod value;
 
 pub use error::{Error, Result};
+pub use ops::loops;
 pub use selector::{Choice, DEVICE_VARIABLE, Selector, device};
 pub use value::Value;
 #[cfg(feature = "cuda-any")]

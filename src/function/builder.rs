@@ -7,8 +7,7 @@ use super::inputs::{In, IntoList, Out, check_inputs, states};
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{
-    Cell, FunctionGraph, Kind, SharedVariable, TensorType, Variable, ancestors, dtype_origin, place, rebuild,
-    verify,
+    Cell, FunctionGraph, SharedVariable, TensorType, Variable, ancestors, dtype_origin, rebuild, verify,
 };
 use crate::rehost::Backend;
 use crate::rewrite::Rewrites;
@@ -296,24 +295,10 @@ fn add_default_updates(
     }
     let mut seen: HashSet<(usize, usize)> = ancestors(without, |_| false).iter().map(Variable::key).collect();
     seen.extend(updates.iter().map(|(cell, _)| (Arc::as_ptr(cell) as usize, 0)));
-    let mut pending: Vec<Variable> =
-        roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
-    while !pending.is_empty() {
-        let walked = ancestors(&pending, |_| false);
-        pending.clear();
-        for variable in walked {
-            let Kind::Shared(cell) = variable.kind() else { continue };
-            let Some(advance) = cell.default_update() else { continue };
-            if seen.insert(variable.key()) {
-                let next = {
-                    let _scope = place::leave();
-                    advance(&variable)
-                };
-                check_update(cell, next.checked()?)?;
-                updates.push((cell.clone(), next.clone()));
-                pending.push(next);
-            }
-        }
+    let reading: Vec<Variable> = roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
+    for (cell, next) in super::default_updates(&reading, &mut seen, |_| false)? {
+        check_update(&cell, &next)?;
+        updates.push((cell, next));
     }
     Ok(())
 }

@@ -24,9 +24,24 @@ pub(super) fn batched(
     batch: &Variable,
     count: &Variable,
 ) -> Result<Vec<Variable>> {
-    // What stands for Variables that depend on the input.
-    let mut stands: HashMap<(usize, usize), Batched> = HashMap::new();
-    stands.insert(input.key(), Batched::each(batch.clone()));
+    let stands = HashMap::from([(input.key(), Batched::each(batch.clone()))]);
+    let whole = |root: Batched| match root {
+        Batched { variable, batched: true } => Ok(variable),
+        Batched { variable, .. } => repeated(&variable, count),
+    };
+    batched_by(roots, stands, count)?.into_iter().map(whole).collect()
+}
+
+/// `roots` for a whole batch of `count` values of some Variables, whose batches are in `stands`, by key. A result
+/// has the batch axis if it depends on one of these.
+///
+/// # Errors
+/// If an op between has no rule: names it.
+pub(crate) fn batched_by(
+    roots: &[Variable],
+    mut stands: HashMap<(usize, usize), Batched>,
+    count: &Variable,
+) -> Result<Vec<Batched>> {
     for variable in ancestors(roots, |_| false) {
         let Some((apply, _)) = variable.owner() else { continue };
         let depends = apply.inputs.iter().any(|i| stands.contains_key(&i.key()));
@@ -43,12 +58,9 @@ pub(super) fn batched(
             stands.insert(Variable::output(apply, index).key(), stand);
         }
     }
-    let whole = |root: &Variable| match stands.get(&root.key()) {
-        Some(Batched { variable, batched: true }) => Ok(variable.clone()),
-        Some(Batched { variable, .. }) => repeated(variable, count),
-        None => repeated(root, count),
-    };
-    roots.iter().map(whole).collect()
+    let stand =
+        |root: &Variable| stands.get(&root.key()).cloned().unwrap_or_else(|| Batched::shared(root.clone()));
+    Ok(roots.iter().map(stand).collect())
 }
 
 /// The outputs of a node for the whole batch.

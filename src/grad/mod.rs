@@ -5,6 +5,7 @@ mod batch;
 mod check;
 mod derived;
 
+pub(crate) use batch::batched_by;
 pub use check::verify_grad;
 pub use derived::{hessian, hvp, jacobian, jvp, vjp};
 

@@ -11,7 +11,8 @@ use std::fmt::Write;
 /// indentation.
 const DEEPEST: usize = 48;
 
-/// One line per node in order, then outputs and updates; ids are those of the graph's Vars.
+/// One line per node in order, then outputs and updates; ids are those of the graph's Vars. The body of a node
+/// follows it, indented.
 pub fn listing(graph: &FunctionGraph) -> String {
     let mut text = String::new();
     let name = |id: VarId| match &graph.var(id).def {
@@ -29,6 +30,9 @@ pub fn listing(graph: &FunctionGraph) -> String {
         let types: Vec<String> = node.outputs.iter().map(|&id| graph.var(id).ty.to_string()).collect();
         let (outputs, inputs) = (list(&node.outputs), list(&node.inputs));
         let _ = writeln!(text, "{outputs} = {}({inputs}): {}", printable(&node.op.label()), types.join(", "));
+        for body in node.op.bodies() {
+            listing(body).lines().for_each(|line| _ = writeln!(text, "  {line}"));
+        }
     }
     let _ = writeln!(text, "output {}", list(&graph.outputs));
     for &(position, id) in &graph.updates {
@@ -39,7 +43,7 @@ pub fn listing(graph: &FunctionGraph) -> String {
 
 /// The graph as Theano's `debugprint` shows it: a tree for each output and update, every line an op or a leaf
 /// with an id in letters, its type and its name. A subtree that was shown before ends in `...`; one that is
-/// too deep is continued in a tree of its own.
+/// too deep is continued in a tree of its own. The bodies of loops come last.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -73,7 +77,14 @@ pub fn debugprint(graph: &FunctionGraph) -> String {
         let title = format!("update of {}", graph.describe(graph.shared[shared as usize]));
         tree.root(&title, id);
     }
-    tree.text
+    let mut text = tree.text;
+    for (position, node) in graph.nodes.iter().enumerate() {
+        for body in node.op.bodies() {
+            let _ = writeln!(text, "body of {}, node #{position}", printable(&node.op.label()));
+            debugprint(body).lines().for_each(|line| _ = writeln!(text, "  {line}"));
+        }
+    }
+    text
 }
 
 struct Tree<'g> {
@@ -163,9 +174,17 @@ fn letters(mut number: usize) -> String {
 }
 
 /// The graph in Graphviz's language: a box per node, an ellipse per input, shared variable and constant, and
-/// edges labelled with types. `dot -Tsvg` draws it.
+/// edges labelled with types. The body of a loop is a cluster of its own. `dot -Tsvg` draws it.
 pub fn dot(graph: &FunctionGraph) -> String {
     let mut text = String::from("digraph function {\n  rankdir=TB;\n  node [fontname=\"monospace\"];\n");
+    dot_graph(graph, "", &mut text);
+    text += "}\n";
+    text
+}
+
+/// The nodes and edges of a graph, whose names begin with `prefix`.
+fn dot_graph(graph: &FunctionGraph, prefix: &str, text: &mut String) {
+    let place = |id: VarId| format!("{prefix}{}", place(graph, id));
     let mut used = vec![false; graph.vars.len()];
     let read = graph.nodes.iter().flat_map(|n| n.inputs.iter().copied()).chain(graph.roots());
     read.chain(graph.inputs.iter().chain(&graph.shared).copied()).for_each(|id| used[id as usize] = true);
@@ -178,31 +197,40 @@ pub fn dot(graph: &FunctionGraph) -> String {
         };
         let what = graph.describe(id as VarId);
         let label = if kind == "constant" { what } else { format!("{kind} {what}\n{}", var.ty) };
-        let _ = writeln!(text, "  v{id} [label={}, style=filled, fillcolor={colour}];", quoted(&label));
+        let _ =
+            writeln!(text, "  {prefix}v{id} [label={}, style=filled, fillcolor={colour}];", quoted(&label));
     }
     for (position, node) in graph.nodes.iter().enumerate() {
         let names = node.outputs.iter().filter_map(|&o| graph.var(o).name.clone());
         let lines: Vec<String> = std::iter::once(node.op.label()).chain(names).collect();
-        let _ = writeln!(text, "  n{position} [shape=box, label={}];", quoted(&lines.join("\n")));
+        let _ = writeln!(text, "  {prefix}n{position} [shape=box, label={}];", quoted(&lines.join("\n")));
         for (slot, &input) in node.inputs.iter().enumerate() {
             let slot = if node.inputs.len() > 1 { format!("{slot}: ") } else { String::new() };
             let label = quoted(&format!("{slot}{}", graph.var(input).ty));
-            let _ = writeln!(text, "  {} -> n{position} [label={label}];", place(graph, input));
+            let _ = writeln!(text, "  {} -> {prefix}n{position} [label={label}];", place(input));
+        }
+        for (at, body) in node.op.bodies().into_iter().enumerate() {
+            let within = format!("{prefix}n{position}b{at}_");
+            let label = quoted(&format!("body of {}", node.op.label()));
+            let _ = writeln!(text, "  subgraph cluster_{within} {{\n  label={label};");
+            dot_graph(body, &within, text);
+            *text += "  }\n";
         }
     }
     for (position, &id) in graph.outputs.iter().enumerate() {
         let label = quoted(&format!("output {position}"));
-        let _ = writeln!(text, "  o{position} [label={label}, style=filled, fillcolor=lightblue];");
+        let _ = writeln!(text, "  {prefix}o{position} [label={label}, style=filled, fillcolor=lightblue];");
         let ty = quoted(&graph.var(id).ty.to_string());
-        let _ = writeln!(text, "  {} -> o{position} [label={ty}];", place(graph, id));
+        let _ = writeln!(text, "  {} -> {prefix}o{position} [label={ty}];", place(id));
     }
     for &(shared, id) in &graph.updates {
         let to = graph.shared[shared as usize];
-        let _ =
-            writeln!(text, "  {} -> v{to} [style=dashed, constraint=false, label=update];", place(graph, id));
+        let _ = writeln!(
+            text,
+            "  {} -> {prefix}v{to} [style=dashed, constraint=false, label=update];",
+            place(id)
+        );
     }
-    text += "}\n";
-    text
 }
 
 /// The dot node that a Var's edges start at.

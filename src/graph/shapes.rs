@@ -19,6 +19,8 @@ pub struct Shapes {
     pub fixed: Vec<Option<Value>>,
     /// For each node that writes into a part, the extents of the part.
     pub parts: HashMap<usize, Vec<usize>>,
+    /// For each node with bodies, what is known within each.
+    pub bodies: HashMap<usize, Vec<Shapes>>,
 }
 
 /// The Vars on whose values shapes depend; computed once per graph.
@@ -111,9 +113,9 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
     for (position, node) in graph.nodes.iter().enumerate() {
         inference.visit(position, node)?;
     }
-    let Inference { shapes, fixed, parts, .. } = inference;
+    let Inference { shapes, fixed, parts, bodies, .. } = inference;
     graph.check_updates(|id| &shapes[id as usize])?;
-    Ok(Shapes { shapes, fixed, parts })
+    Ok(Shapes { shapes, fixed, parts, bodies })
 }
 
 /// The values of a graph's outputs, which follow from shapes and from the values that
@@ -144,6 +146,7 @@ struct Inference<'a> {
     /// Values that are known for this call alone.
     current: Vec<Option<Value>>,
     parts: HashMap<usize, Vec<usize>>,
+    bodies: HashMap<usize, Vec<Shapes>>,
 }
 
 /// What is known of the values of a node's outputs.
@@ -179,7 +182,7 @@ impl<'a> Inference<'a> {
                 Def::Output { .. } => {}
             }
         }
-        Inference { graph, demand, shapes, fixed, current, parts: HashMap::new() }
+        Inference { graph, demand, shapes, fixed, current, parts: HashMap::new(), bodies: HashMap::new() }
     }
 
     /// Infers the shapes of a node's outputs, and their values where they are known.
@@ -212,7 +215,11 @@ impl<'a> Inference<'a> {
                 )));
             }
         }
+        let bodies = node.op.body_shapes(&known).map_err(fail)?;
         let outcome = self.values(position, node, &known, &made)?;
+        if !bodies.is_empty() {
+            self.bodies.insert(position, bodies);
+        }
         if let Some(part) = part {
             self.parts.insert(position, part);
         }

@@ -9,6 +9,7 @@ use crate::ops::Op;
 use crate::value::{Element, Value};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A symbolic tensor: a cheap handle, cloned and shared at will.
 ///
@@ -85,6 +86,27 @@ pub struct Apply {
     pub types: Vec<TensorType>,
     /// Where it was written.
     pub place: Place,
+    /// How many were made before it.
+    number: u64,
+}
+
+/// The number of Apply nodes that were made.
+static MADE: AtomicU64 = AtomicU64::new(0);
+
+impl Apply {
+    pub(crate) fn new(op: Arc<dyn Op>, inputs: Vec<Variable>, types: Vec<TensorType>, place: Place) -> Apply {
+        Apply { op, inputs, types, place, number: MADE.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// A point in time: see [`Apply::is_since`].
+    pub(crate) fn now() -> u64 {
+        MADE.load(Ordering::Relaxed)
+    }
+
+    /// Whether it was made after this point in time.
+    pub(crate) fn is_since(&self, then: u64) -> bool {
+        self.number >= then
+    }
 }
 
 impl Drop for Apply {
@@ -154,7 +176,7 @@ impl Variable {
         let given: Vec<&TensorType> = inputs.iter().map(|v| v.ty()).collect();
         let types =
             op.types(&given).map_err(|message| Error::Expression { op: op.label(), message, place })?;
-        let apply = Arc::new(Apply { op, inputs: inputs.to_vec(), types, place });
+        let apply = Arc::new(Apply::new(op, inputs.to_vec(), types, place));
         Ok((0..apply.types.len()).map(|i| Variable::output(&apply, i)).collect())
     }
 

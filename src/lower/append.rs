@@ -12,7 +12,7 @@ use workalike_device::LibraryOp;
 impl Lowering<'_> {
     /// The number that the current node stores in the status word to report an error.
     pub fn report(&self) -> i128 {
-        self.report_base + self.node as i128 + 1
+        self.numbers.number(self.node)
     }
 
     /// The Program so far.

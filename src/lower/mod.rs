@@ -68,6 +68,7 @@
 // - `program`: the result; `view`: the layout of a Var in a buffer; `build`: construction of Nests;
 // - `verify`: checks that the steps and views of an op are well-formed;
 // - `readers`: what the readers of a Var need of it;
+// - `loops`: bodies, and the rows that their iterations read and write;
 // - `replace`: ops that have no form on a device;
 // - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: the
 //   points that must be visited for that; `part_reports`: which part of an input is wrong;
@@ -79,6 +80,7 @@ pub(crate) mod bounds_reports;
 mod build;
 pub(crate) mod checks;
 pub(crate) mod index_check;
+mod loops;
 pub(crate) mod part_reports;
 pub mod program;
 mod readers;
@@ -96,7 +98,7 @@ pub use workalike_device::LibraryOp;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
-use crate::graph::{Def, FunctionGraph, Node, VarId};
+use crate::graph::{Def, FunctionGraph, Node, Numbers, VarId};
 use crate::kernels::nest::{Inst, Nest};
 use crate::kernels::ops::ScalarOp;
 use crate::value::Value;
@@ -140,8 +142,8 @@ pub struct Lowering<'a> {
     pub(crate) transactional: bool,
     /// Indices that a separate Nest checks, and the extents of the axes that they index.
     checked: Vec<(VarId, u64)>,
-    /// Offset of the numbers of nodes in reports.
-    report_base: i128,
+    /// The numbers of nodes in reports.
+    numbers: Numbers,
     /// The first buffer of the current node.
     first_buffer: BufferId,
     /// The buffers that steps of the current node wrote.
@@ -157,7 +159,7 @@ impl std::fmt::Debug for Lowering<'_> {
 }
 
 /// Lowers a graph at concrete shapes. The `trusted` inputs and shared variables hold indices in range; the
-/// Program records the ranges. A node that finds an error reports `report_base` and its number plus one.
+/// Program records the ranges. A node that finds an error reports its number, above `report_base`.
 ///
 /// # Errors
 /// If the graph is inconsistent, which `verify` would have found.
@@ -167,6 +169,16 @@ pub(crate) fn lower(
     abilities: &Abilities<'_>,
     trusted: &Trusted,
     report_base: i128,
+) -> Result<Program> {
+    lower_numbered(graph, shapes, abilities, trusted, Numbers::of(graph, report_base))
+}
+
+fn lower_numbered(
+    graph: &FunctionGraph,
+    shapes: &Shapes,
+    abilities: &Abilities<'_>,
+    trusted: &Trusted,
+    numbers: Numbers,
 ) -> Result<Program> {
     let reads = |node: &Node| node.op.read_inputs(node.inputs.len()).min(node.inputs.len());
     let mut reads: Vec<usize> = graph.nodes.iter().map(reads).collect();
@@ -189,7 +201,7 @@ pub(crate) fn lower(
             trusted,
             transactional: own_updates(graph).next().is_some(),
             checked: vec![],
-            report_base,
+            numbers,
             first_buffer: 0,
             written: HashSet::new(),
             mistake: None,

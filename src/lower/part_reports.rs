@@ -51,7 +51,7 @@ impl Lowering<'_> {
         let first = point.folded(phase, fold, DType::I64);
         let none = point.number(DType::I64, parts.into());
         let found = point.apply(scalar::LT, &[first, none]);
-        let report = match step(self.graph.nodes.len(), parts) {
+        let report = match step(self.numbers.all, parts) {
             Some(step) => {
                 let part = point.nearest(first, parts);
                 let step_value = point.number(DType::I64, step.into());

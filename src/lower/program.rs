@@ -4,11 +4,13 @@
 //! device runs it. Nothing in it is bound to memory or to a device.
 //!
 //! - here: buffers, and the [`Program`];
-//! - `step`: the steps, and what passes ask of them.
+//! - `step`: the steps, and what passes ask of them; `loop_step`: the step that is a loop.
 
+mod loop_step;
 mod step;
 
 pub use super::index_check::IndexBound;
+pub use loop_step::{Access, LoopStep};
 pub use step::{Epilogue, HostNode, LibraryStep, Step};
 
 use crate::dtype::DType;
@@ -151,6 +153,9 @@ impl Program {
             let (written, what, read) = (list(step.writes()), step.description(), list(step.reads()));
             // Writing to a String cannot fail.
             let _ = writeln!(text, "{written} <- {what} <- {read}");
+            for body in step.bodies() {
+                body.print().lines().for_each(|line| _ = writeln!(text, "  {line}"));
+            }
         }
         let _ = writeln!(text, "outputs {}", list(self.outputs.clone()));
         for (shared, buffer) in &self.updates {

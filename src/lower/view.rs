@@ -50,6 +50,25 @@ impl View {
         }
     }
 
+    /// An array of rows of which a buffer holds the last, each of them `pitch` elements after the one before.
+    /// `skipped` rows come before those that the buffer holds, and must not be read.
+    pub(crate) fn rows(buffer: BufferId, [kept, whole, pitch]: [u64; 3], row: &[u64], skipped: u64) -> View {
+        let shape: Vec<u64> = std::iter::once(whole).chain(row.iter().copied()).collect();
+        if skipped == 0 && count(row) == Some(pitch) {
+            return View::whole(buffer, &shape);
+        }
+        let mut within = Index::default();
+        let mut step = 1i64;
+        for (axis, &extent) in row.iter().enumerate().rev() {
+            within.add_term(axis + 1, step);
+            step = step.saturating_mul(extent.max(1) as i64);
+        }
+        let mut first = Index::axis(0);
+        first.offset = -i64::try_from(skipped).unwrap_or(i64::MAX);
+        let (base, index) = (vec![kept, pitch], vec![first, within]);
+        View { buffer, base, shape, index, dynamic: vec![vec![]; 2], mistake: None }
+    }
+
     /// Extents of the view.
     pub fn shape(&self) -> &[u64] {
         &self.shape

@@ -8,6 +8,7 @@
 mod advanced;
 mod advanced_fold;
 mod along_axis;
+mod arguments;
 mod assert;
 mod attributes;
 mod axes;
@@ -26,6 +27,7 @@ mod indexing;
 mod join;
 mod kernel_op;
 pub mod linalg;
+pub mod loops;
 pub(crate) mod methods;
 mod nonzero;
 mod op_from_graph;
@@ -59,6 +61,7 @@ mod windows;
 pub(crate) use advanced::written_part;
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
+pub use arguments::{AxisRead, Gradient, Known, Narrowed};
 pub use assert::Assert;
 pub(crate) use attributes::ints;
 pub use attributes::{Attr, AttrGraph, Attributes};
@@ -76,6 +79,7 @@ pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
 pub use kernel_op::{Grid, GridSize, Kernel, KernelOp, LaunchInput, Local};
 pub use linalg::{Cholesky, Cofactors, Det, SlogDet, Solve, SolveTriangular};
+pub use loops::ScanOp;
 pub use methods::Method;
 pub use nonzero::NonZero;
 pub use op_from_graph::{OpFromGraph, SubGraph};
@@ -104,50 +108,14 @@ pub(crate) use unknown::UnknownOp;
 pub use windows::{WindowSum, Windows};
 
 use crate::error::Result;
+use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable};
 use crate::lower::{Abilities, Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 use std::fmt;
 use std::ops::Range;
-
-/// What shape inference knows of an input.
-#[derive(Clone, Copy)]
-pub struct Known<'a> {
-    /// Its extents.
-    pub shape: &'a [usize],
-    /// Its value, if the op needs it for its shapes (see [`Op::shape_values`]).
-    pub value: Option<&'a Value>,
-}
-
-/// What an op reads along an axis of an input: what [`Op::axis_read`] says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AxisRead {
-    /// Any positions.
-    All,
-    /// These positions alone.
-    Slice {
-        /// The first position.
-        start: i64,
-        /// From one position to the next.
-        step: i64,
-        /// How many positions.
-        count: usize,
-    },
-    /// All positions, and does nothing but pass them on: its only result is the input with its axes in
-    /// another order, new axes of extent 1 among them, and this axis of the result is the input's.
-    Passed(usize),
-}
-
-/// What [`Op::grad`] may use.
-pub struct Gradient<'a> {
-    /// The node's inputs.
-    pub inputs: &'a [Variable],
-    /// The node's outputs.
-    pub outputs: &'a [Variable],
-    /// The gradient of the cost with respect to each output; `None` where the cost does not depend on it.
-    pub output_grads: &'a [Option<Variable>],
-}
+use std::sync::Arc;
 
 /// An operation on tensors. An op is a value: two ops with equal id, version and attributes are the same op.
 pub trait Op: Any + fmt::Debug + Send + Sync {
@@ -263,6 +231,34 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     fn trouble_part(&self, part: usize, inputs: &[&[usize]]) -> Option<String> {
         let _ = (part, inputs);
         None
+    }
+
+    /// The graphs that it runs as a part of itself, such as the body of a loop.
+    fn bodies(&self) -> Vec<&Arc<FunctionGraph>> {
+        Vec::new()
+    }
+
+    /// The same op with other graphs in place of [`Op::bodies`], of equal inputs and outputs, types at least as
+    /// precise, and equal results. `None` if it takes no others.
+    fn with_bodies(&self, bodies: Vec<Arc<FunctionGraph>>) -> Option<Arc<dyn Op>> {
+        let _ = bodies;
+        None
+    }
+
+    /// An op that computes only the outputs that are read, from fewer of these inputs or with less work; its
+    /// outputs have types that are as precise. `None` if it can leave nothing out.
+    fn narrowed(&self, read: &[bool], inputs: &[&TensorType]) -> Option<Narrowed> {
+        let _ = (read, inputs);
+        None
+    }
+
+    /// What is known within each of [`Op::bodies`].
+    ///
+    /// # Errors
+    /// What does not fit, with the shapes.
+    fn body_shapes(&self, inputs: &[Known]) -> Result<Vec<Shapes>, String> {
+        let _ = inputs;
+        Ok(Vec::new())
     }
 
     /// Whether it has an effect besides its result, so that it is performed even if its result is known or

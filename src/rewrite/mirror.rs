@@ -50,12 +50,12 @@ impl Mirror {
         let before = || Some(self.known(id.checked_sub(1)?).ok()?.owner()?.0.clone());
         let apply = match before().filter(|_| index > 0) {
             Some(apply) => apply,
-            None => Arc::new(Apply {
-                op: node.op.clone(),
-                inputs: node.inputs.iter().map(|&i| self.known(i).cloned()).collect::<Result<_>>()?,
-                types: node.outputs.iter().map(|&o| graph.var(o).ty.clone()).collect(),
-                place: node.place.unwrap_or_else(place::here),
-            }),
+            None => {
+                let inputs = node.inputs.iter().map(|&i| self.known(i).cloned()).collect::<Result<_>>()?;
+                let types = node.outputs.iter().map(|&o| graph.var(o).ty.clone()).collect();
+                let place = node.place.unwrap_or_else(place::here);
+                Arc::new(Apply::new(node.op.clone(), inputs, types, place))
+            }
         };
         Ok(Variable::output(&apply, index))
     }

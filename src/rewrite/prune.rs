@@ -1,10 +1,13 @@
 //! Prune: drops what is not read, unless it has an effect.
 
 use crate::error::Result;
-use crate::graph::{Def, FunctionGraph, Node, VarId};
+use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
+use crate::ops::Narrowed;
+use std::collections::HashMap;
 
-/// Drops nodes and constants that are not read. Inputs and shared variables stay, and so do nodes with an
-/// effect: a rule may have made their results unnecessary, but not their checks.
+/// Drops nodes and constants that are not read, and results of nodes that are not read, where the op can leave
+/// them out. Inputs and shared variables stay, and so do nodes with an effect: a rule may have made their
+/// results unnecessary, but not their checks.
 ///
 /// # Errors
 /// Never.
@@ -15,11 +18,19 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
     }
     let needed =
         |node: &Node, used: &[bool]| node.op.has_effect() || node.outputs.iter().any(|&o| used[o as usize]);
-    for node in old.nodes.iter().rev() {
-        if needed(node, &used) {
-            for &input in &node.inputs {
-                used[input as usize] = true;
+    let mut narrowed: HashMap<usize, Narrowed> = HashMap::new();
+    for (position, node) in old.nodes.iter().enumerate().rev() {
+        if !needed(node, &used) {
+            continue;
+        }
+        let read: Vec<bool> = node.outputs.iter().map(|&o| used[o as usize]).collect();
+        let given: Vec<&TensorType> = node.inputs.iter().map(|&input| &old.var(input).ty).collect();
+        match node.op.narrowed(&read, &given) {
+            Some(less) => {
+                less.inputs.iter().for_each(|&at| used[node.inputs[at] as usize] = true);
+                narrowed.insert(position, less);
             }
+            None => node.inputs.iter().for_each(|&input| used[input as usize] = true),
         }
     }
     let mut new = FunctionGraph::default();
@@ -34,11 +45,18 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
             map[id] = new.add_var(var.ty.clone(), var.name.as_deref(), var.def.clone());
         }
     }
-    for node in old.nodes.iter().filter(|node| needed(node, &used)) {
-        let inputs = node.inputs.iter().map(|&i| map[i as usize]).collect();
-        let types = node.outputs.iter().map(|&o| old.var(o).ty.clone()).collect();
+    for (position, node) in old.nodes.iter().enumerate().filter(|(_, node)| needed(node, &used)) {
+        let (op, inputs, outputs) = match narrowed.remove(&position) {
+            Some(Narrowed { op, inputs, outputs }) => {
+                let of = |from: &[VarId], list: Vec<usize>| list.into_iter().map(|at| from[at]).collect();
+                (op, of(&node.inputs, inputs), of(&node.outputs, outputs))
+            }
+            None => (node.op.clone(), node.inputs.clone(), node.outputs.clone()),
+        };
+        let inputs = inputs.iter().map(|&i| map[i as usize]).collect();
+        let types = outputs.iter().map(|&o| old.var(o).ty.clone()).collect();
         new.place = node.place;
-        for (&from, to) in node.outputs.iter().zip(new.add_node(node.op.clone(), inputs, types)) {
+        for (&from, to) in outputs.iter().zip(new.add_node(op, inputs, types)) {
             map[from as usize] = to;
             new.vars[to as usize].name.clone_from(&old.var(from).name);
         }

@@ -5,6 +5,8 @@ use super::rule::Rule;
 use super::simplify::apply_rules;
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, verify};
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The passes and rules of `compile`: Theano's `mode`.
 ///
@@ -133,9 +135,44 @@ impl Rewrites {
     /// As [`Rewrites::run`].
     pub fn trace(&self, graph: FunctionGraph) -> Result<(FunctionGraph, Vec<&'static str>)> {
         let mut applied = vec![];
+        let graph = self.within_bodies(graph, &mut applied)?;
         let pass = |graph: FunctionGraph, pass| self.traced(pass, &graph, &mut applied);
         let graph = self.passes.iter().try_fold(graph, pass)?;
         Ok((graph, applied))
+    }
+
+    /// Runs all passes on the bodies of nodes.
+    fn within_bodies(
+        &self,
+        mut graph: FunctionGraph,
+        applied: &mut Vec<&'static str>,
+    ) -> Result<FunctionGraph> {
+        if self.passes.is_empty() {
+            return Ok(graph);
+        }
+        // Nodes that share a body are of one op afterwards too.
+        let mut known: HashMap<*const FunctionGraph, Arc<FunctionGraph>> = HashMap::new();
+        for node in &mut graph.nodes {
+            let mut bodies = Vec::new();
+            for body in node.op.bodies() {
+                bodies.push(match known.get(&Arc::as_ptr(body)) {
+                    Some(done) => done.clone(),
+                    None => {
+                        let (done, more) = self.trace(body.as_ref().clone())?;
+                        applied.extend(more);
+                        let done = Arc::new(done);
+                        known.insert(Arc::as_ptr(body), done.clone());
+                        done
+                    }
+                });
+            }
+            if !bodies.is_empty()
+                && let Some(op) = node.op.with_bodies(bodies)
+            {
+                node.op = op;
+            }
+        }
+        Ok(graph)
     }
 
     /// Runs one pass, with these rules.

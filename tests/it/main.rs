@@ -23,6 +23,7 @@ mod indexing;
 mod input_state;
 mod jacobians;
 mod linalg;
+mod loops;
 mod npz;
 mod numpy;
 mod optimizers;

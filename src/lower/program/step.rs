@@ -1,6 +1,6 @@
 //! Steps of a Program, and what passes, plans and listings ask of a step.
 
-use super::{BufferId, Program};
+use super::{BufferId, LoopStep, Program};
 use crate::kernels::cost::{self, Way};
 use crate::kernels::nest::{Inst, Nest};
 use crate::kernels::verify::Verified;
@@ -22,6 +22,8 @@ pub enum Step {
     Library(LibraryStep),
     /// An op that the device lacks: its `perform`, on copies in host memory. It ends a Segment.
     Host(HostNode),
+    /// A body that runs a number of times.
+    Loop(LoopStep),
 }
 
 /// See [`Step::Library`].
@@ -73,6 +75,7 @@ impl Step {
             Step::Nest { .. } => "nest",
             Step::Library(_) => "library",
             Step::Host(_) => "host",
+            Step::Loop(_) => "loop",
         }
     }
 
@@ -85,6 +88,7 @@ impl Step {
                 format!("{}_{}", op.name(), epilogue.nest.name)
             }
             Step::Host(node) => node.op.label(),
+            Step::Loop(step) => step.name.clone(),
         }
     }
 
@@ -97,6 +101,7 @@ impl Step {
                 format!("{}{then}", op.label())
             }
             Step::Host(node) => node.op.label(),
+            Step::Loop(step) => format!("{} x {}", step.name, step.trips),
         }
     }
 
@@ -109,7 +114,7 @@ impl Step {
                 let phases: Vec<String> = nest.phases.iter().map(|p| format!("{:?}", p.kind)).collect();
                 format!("{kind} {label} ({}; grid {}; {})", axes.join("x"), nest.grid, phases.join("+"))
             }
-            Step::Library(_) => format!("{kind} {label}"),
+            Step::Library(_) | Step::Loop(_) => format!("{kind} {label}"),
             Step::Host(node) => format!("{kind} {label}: {}", node.why),
         }
     }
@@ -123,6 +128,7 @@ impl Step {
             Step::Nest { nest, buffers } => reads(nest, buffers),
             Step::Library(library) => library.reads(),
             Step::Host(node) => node.inputs.clone(),
+            Step::Loop(step) => step.reads(),
         }
     }
 
@@ -132,22 +138,32 @@ impl Step {
             Step::Nest { nest, buffers } => writes(nest, buffers),
             Step::Library(library) => library.writes(),
             Step::Host(node) => node.outputs.clone(),
+            Step::Loop(step) => step.writes(),
         }
     }
 
     /// Every mention of a buffer.
     pub fn buffers(&self) -> impl Iterator<Item = BufferId> {
-        let no_inputs: &[(BufferId, u64)] = &[];
-        let none: &[BufferId] = &[];
-        let (inputs, lists) = match self {
-            Step::Nest { buffers, .. } => (no_inputs, [&buffers[..], none, none]),
+        let list: Vec<BufferId> = match self {
+            Step::Nest { buffers, .. } => buffers.clone(),
             Step::Library(LibraryStep { inputs, outputs, scratch, epilogue, .. }) => {
-                let more = epilogue.as_ref().map_or(none, |e| &e.buffers[..]);
-                (&inputs[..], [&outputs[..], scratch.as_slice(), more])
+                let more = epilogue.iter().flat_map(|e| &e.buffers);
+                inputs
+                    .iter()
+                    .map(|input| &input.0)
+                    .chain(outputs)
+                    .chain(scratch)
+                    .chain(more)
+                    .copied()
+                    .collect()
             }
-            Step::Host(node) => (no_inputs, [&node.inputs[..], &node.outputs[..], none]),
+            Step::Host(node) => node.inputs.iter().chain(&node.outputs).copied().collect(),
+            Step::Loop(LoopStep { inputs, outputs, status, scratch, .. }) => {
+                let accessed = inputs.iter().chain(outputs).map(|access| &access.buffer);
+                accessed.chain(status).chain([scratch]).copied().collect()
+            }
         };
-        inputs.iter().map(|input| input.0).chain(lists.into_iter().flatten().copied())
+        list.into_iter()
     }
 
     /// Every mention of a buffer, to be renamed.
@@ -165,6 +181,10 @@ impl Step {
                     .collect()
             }
             Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).collect(),
+            Step::Loop(LoopStep { inputs, outputs, status, scratch, .. }) => {
+                let accessed = inputs.iter_mut().chain(outputs).map(|access| &mut access.buffer);
+                accessed.chain(status).chain([scratch]).collect()
+            }
         }
     }
 }
@@ -185,10 +205,11 @@ impl Step {
     }
 
     /// The Programs that it runs as a part of itself. Each has buffers of its own; the step reads and writes
-    /// the buffers of the Program around it. No step has any yet: see `docs/adr/0026-regions-and-places.md`.
+    /// the buffers of the Program around it.
     pub fn bodies(&self) -> &[Program] {
         match self {
             Step::Nest { .. } | Step::Library(_) | Step::Host(_) => &[],
+            Step::Loop(step) => std::slice::from_ref(&step.body),
         }
     }
 
@@ -196,6 +217,7 @@ impl Step {
     pub(crate) fn bodies_mut(&mut self) -> &mut [Program] {
         match self {
             Step::Nest { .. } | Step::Library(_) | Step::Host(_) => &mut [],
+            Step::Loop(step) => std::slice::from_mut(&mut step.body),
         }
     }
 
@@ -214,6 +236,10 @@ impl Step {
             Step::Nest { nest, .. } => u64::from(nest.grid_points() > 0),
             Step::Library(_) => 1,
             Step::Host(_) => 0,
+            Step::Loop(step) => {
+                let each = step.body.steps.iter().fold(0u64, |sum, step| sum.saturating_add(step.launches()));
+                each.saturating_mul(step.trips)
+            }
         }
     }
 
@@ -225,6 +251,7 @@ impl Step {
                 op.flops() + epilogue.as_ref().map_or(0.0, |e| cost::flops(&e.nest))
             }
             Step::Host(_) => 0.0,
+            Step::Loop(step) => step.body.steps.iter().map(Step::flops).sum::<f64>() * step.trips as f64,
         }
     }
 
@@ -235,6 +262,10 @@ impl Step {
             Step::Library(library) => library.touched(way),
             Step::Host(node) => {
                 let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };
+                buffers.iter().map(|&b| (b, program.buffers[b].len())).collect()
+            }
+            Step::Loop(step) => {
+                let buffers = if way == Way::Read { step.reads() } else { step.writes() };
                 buffers.iter().map(|&b| (b, program.buffers[b].len())).collect()
             }
         }

@@ -21,7 +21,7 @@ use std::time::Instant;
 /// Maximum number of commands of a block: beyond it, the cost of a replay per command is already negligible.
 const COMMANDS: u64 = 512;
 /// Maximum size of a staging region, in bytes.
-const STAGE: u64 = 16 << 20;
+pub(super) const STAGE: u64 = 16 << 20;
 /// Maximum time to record a block, in seconds, estimated from a smaller block.
 const RECORDING: f64 = 0.05;
 /// Blocks kept per Program, of all kinds and sizes; the oldest is dropped first.
@@ -174,7 +174,8 @@ impl Blocks {
 fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
     let program = &ran.compiled.program;
     let period = kind.period();
-    let commands = (program.steps.len() + program.updates.len() + kind.taps.len()).max(1) as u64;
+    let steps = ran.compiled.command_counts()?.into_iter().fold(0usize, usize::saturating_add);
+    let commands = steps.saturating_add(program.updates.len() + kind.taps.len()).max(1) as u64;
     let mut most = COMMANDS / commands;
     for (_, _, stride) in &kind.sequences {
         most = most.min(STAGE / stride.max(&1));
@@ -222,7 +223,7 @@ fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
             regions.put_role(&compiled.program, &Role::Input(*input), &slot);
         }
         for own in &own_steps {
-            commands.push(own.command(&regions)?);
+            own.commands(&regions, &mut commands)?;
         }
         let copied = |shared| !alternating.iter().any(|a| a.shared == shared);
         commands.extend(compiled.copies(context, &regions, copied)?);

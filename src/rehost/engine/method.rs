@@ -3,7 +3,7 @@
 use super::super::commit;
 use super::super::fuse::fuse;
 use super::super::inplace::update_in_place;
-use super::super::memory::{Layout, plan};
+use super::super::memory::{Layout, plan, settle_bodies};
 use super::array::Fed;
 use super::context::Context;
 use super::plan_cache::PlanCache;
@@ -188,7 +188,9 @@ impl Definition {
             program = update_in_place(program, &state_bytes);
         }
         commit::guard(&mut program, &state_bytes);
-        let layout = plan(&program, device.properties().alignment);
+        let alignment = device.properties().alignment;
+        settle_bodies(&mut program, alignment);
+        let layout = plan(&program, alignment);
         Ok((program, layout))
     }
 

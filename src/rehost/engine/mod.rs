@@ -42,6 +42,7 @@ mod block;
 mod context;
 mod host_pool;
 mod limits;
+mod long_loop;
 mod method;
 mod owned;
 mod plan;

@@ -4,10 +4,11 @@ use super::super::device::{Command, Device, DeviceError, Region};
 use super::array::{Fed, download};
 use super::block::Blocks;
 use super::context::Context;
+use super::long_loop::LongLoop;
 use super::planned::Compiled;
 use super::ran::Ran;
 use super::regions::{Elsewhere, Regions};
-use super::segment::{Part, Segment};
+use super::segment::{DeviceStep, Part, Segment};
 use super::status::Outcome;
 use super::stepwise::{LoneStep, Sources};
 use crate::error::{Error, Result};
@@ -34,6 +35,8 @@ pub(super) struct Recorded {
 #[derive(Debug)]
 enum Run {
     Segment(Segment),
+    /// A loop of many iterations.
+    Loop(LongLoop),
     /// A step by itself, for debugging.
     Step(LoneStep),
     Host(HostNode),
@@ -89,7 +92,13 @@ fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec
             Part::Host(node) => runs.push(Run::Host(node.clone())),
             Part::Segment(steps) => {
                 for step in &steps {
-                    commands.push(step.command(regions)?);
+                    match step {
+                        DeviceStep::Loop(own, body) if step.is_long() => {
+                            flush(&mut commands, &mut runs)?;
+                            runs.push(Run::Loop(LongLoop::record(compiled, context, own, body, regions)?));
+                        }
+                        step => step.commands(regions, &mut commands)?,
+                    }
                 }
             }
         }
@@ -105,6 +114,20 @@ fn with_step(error: Error, one_by_one: impl FnOnce() -> Result<Vec<Run>>) -> Err
         Error::Device(DeviceError::KernelCompile { .. }) => one_by_one().err().unwrap_or(error),
         error => error,
     }
+}
+
+/// The durations of steps, given those of their commands, and how many commands each step has; what comes
+/// after the steps is one command each.
+fn by_step(commands: &[Duration], counts: &mut impl Iterator<Item = usize>) -> Vec<Duration> {
+    let mut left = commands;
+    let mut took = Vec::new();
+    while !left.is_empty() {
+        let count = counts.next().unwrap_or(1).clamp(1, left.len());
+        let (own, rest) = left.split_at(count);
+        took.push(own.iter().sum());
+        left = rest;
+    }
+    took
 }
 
 /// Records each step by itself, and the copies at the end.
@@ -295,6 +318,7 @@ impl Bound<'_> {
         for run in runs {
             match run {
                 Run::Segment(segment) => segment.replay()?,
+                Run::Loop(own) => own.replay(device)?,
                 Run::Step(step) => step.replay(self.compiled, device, &mut found)?,
                 Run::Host(node) => self.compiled.perform(device, regions, node)?,
             }
@@ -305,11 +329,16 @@ impl Bound<'_> {
     fn timed_once(&mut self, device: &dyn Device) -> Result<Vec<Duration>> {
         let Recorded { runs, regions, sources, .. } = &mut *self.recorded;
         let mut found = sources.check(device)?;
+        let mut counts = self.compiled.command_counts()?.into_iter();
         let mut took = Vec::new();
         for run in runs {
             match run {
-                Run::Segment(segment) => took.extend(segment.timed()?),
-                Run::Step(step) => took.extend(step.timed(self.compiled, device, &mut found)?),
+                Run::Segment(segment) => took.extend(by_step(&segment.timed()?, &mut counts)),
+                Run::Loop(own) => took.extend(by_step(&[own.timed(device)?], &mut counts)),
+                Run::Step(step) => {
+                    let times = step.timed(self.compiled, device, &mut found)?;
+                    took.extend(by_step(&times, &mut counts));
+                }
                 Run::Host(node) => {
                     let start = Instant::now();
                     self.compiled.perform(device, regions, node)?;
@@ -324,6 +353,7 @@ impl Bound<'_> {
     pub(super) fn finish_compiling(&mut self) -> Result<()> {
         self.recorded.runs.iter_mut().try_for_each(|run| match run {
             Run::Segment(segment) => segment.finish_compiling(),
+            Run::Loop(own) => own.finish_compiling(),
             Run::Step(_) | Run::Host(_) => Ok(()),
         })
     }

@@ -4,7 +4,7 @@ use super::super::device::Region;
 use super::context::Context;
 use super::planned::Compiled;
 use crate::error::{Error, Result};
-use crate::lower::program::{Buffer, BufferId, Program, Role};
+use crate::lower::program::{Access, Buffer, BufferId, LoopStep, Program, Role};
 
 /// Buffers at other than their planned addresses.
 #[derive(Debug, Default)]
@@ -42,6 +42,34 @@ impl Regions {
         Regions(program.buffers.iter().enumerate().map(place).collect())
     }
 
+    /// The region of each buffer of a loop's body in an iteration, given those of the Program around it.
+    pub(super) fn of_iteration(step: &LoopStep, iteration: u64, around: &Regions) -> Result<Regions> {
+        let part = |access: &Access, buffer: &Buffer| {
+            let whole = around.get(access.buffer)?;
+            let offset = whole.offset + access.at(iteration);
+            Ok(Some(Region { offset, bytes: buffer.bytes(), ..whole.clone() }))
+        };
+        let body = &step.body;
+        let place = |(id, buffer): (BufferId, &Buffer)| {
+            if let Some(output) = body.outputs.iter().position(|&output| output == id) {
+                return step.outputs.get(output).map_or(Ok(None), |access| part(access, buffer));
+            }
+            match buffer.role {
+                Role::Input(at) => step.inputs.get(at).map_or(Ok(None), |access| part(access, buffer)),
+                Role::Status => step.status.map(|id| around.get(id).cloned()).transpose(),
+                Role::Temp => match step.offsets.get(id).copied().flatten() {
+                    Some(first) => {
+                        let access = Access { buffer: step.scratch, first, stride: 0, rows: None };
+                        part(&access, buffer)
+                    }
+                    None => Ok(None),
+                },
+                Role::Shared(_) | Role::Constant(_) => Ok(None),
+            }
+        };
+        Ok(Regions(body.buffers.iter().enumerate().map(place).collect::<Result<_>>()?))
+    }
+
     /// The memory of a buffer that a step touches, or that is an output.
     pub(super) fn get(&self, buffer: BufferId) -> Result<&Region> {
         self.find(buffer).ok_or_else(|| Error::Internal(format!("buffer {buffer} has no memory")))
@@ -55,6 +83,12 @@ impl Regions {
     /// The memory of each buffer, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Option<&Region>> {
         self.0.iter().map(Option::as_ref)
+    }
+
+    /// Adds the region of a new buffer, which is returned.
+    pub(super) fn add(&mut self, place: Region) -> BufferId {
+        self.0.push(Some(place));
+        self.0.len() - 1
     }
 
     /// Sets the region of a buffer.

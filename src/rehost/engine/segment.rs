@@ -1,10 +1,11 @@
 //! Segments: device work without returning to the host.
 
 use super::super::device::{Command, Device, Module, Recording, Region, Target};
+use super::long_loop::MOST_COMMANDS;
 use super::planned::Compiled;
 use super::regions::Regions;
 use crate::error::{Error, Result};
-use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, Program, Step};
+use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, LoopStep, Program, Step};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ pub(super) enum DeviceStep<'p> {
     /// A Nest: its position in the module, and its operands' buffers.
     Nest(usize, &'p [BufferId]),
     Library(&'p LibraryStep),
+    /// A loop, and the steps of its body.
+    Loop(&'p LoopStep, Vec<DeviceStep<'p>>),
 }
 
 /// A part of a Program.
@@ -75,8 +78,21 @@ fn part<'p>(step: &'p Step, kernels: &'p [usize]) -> Result<Part<'p>, String> {
         (Step::Nest { nest, .. }, _) => return Err(format!("{} has {} kernels", nest.name, kernels.len())),
         (Step::Library(library), _) => DeviceStep::Library(library),
         (Step::Host(node), _) => return Ok(Part::Host(node)),
+        (Step::Loop(step), kernels) => DeviceStep::Loop(step, body_steps(&step.body, kernels)?),
     };
     Ok(Part::Segment(vec![on_device]))
+}
+
+/// The steps of a body, which has no host nodes.
+fn body_steps<'p>(body: &'p Program, kernels: &'p [usize]) -> Result<Vec<DeviceStep<'p>>, String> {
+    let mut steps = Vec::new();
+    for (step, kernels) in with_kernels(body, kernels) {
+        match part(step, kernels)? {
+            Part::Segment(own) => steps.extend(own),
+            Part::Host(node) => return Err(format!("{} in the body of a loop", node.op.label())),
+        }
+    }
+    Ok(steps)
 }
 
 /// A Program cut at its host nodes.
@@ -109,27 +125,60 @@ impl Compiled {
         self.with_kernels().map(lone).collect()
     }
 
-    /// The steps of a Program that is one Segment; `None` for any other.
+    /// The number of commands of each step that runs on the device, in order; 1 for a loop that is recorded by
+    /// itself.
+    pub(super) fn command_counts(&self) -> Result<Vec<usize>> {
+        let parts = self.parts()?.into_iter();
+        let steps = parts.flat_map(|part| if let Part::Segment(steps) = part { steps } else { vec![] });
+        let count = |step: DeviceStep<'_>| if step.is_long() { 1 } else { step.count() };
+        Ok(steps.map(|step| usize::try_from(count(step)).unwrap_or(usize::MAX)).collect())
+    }
+
+    /// The steps of a Program that is recorded as one Segment; `None` for any other.
     pub(super) fn only_segment(&self) -> Result<Option<Vec<DeviceStep<'_>>>> {
         let mut parts = self.parts()?;
         Ok(match (parts.pop(), parts.is_empty()) {
             (None, _) => Some(vec![]),
-            (Some(Part::Segment(steps)), true) => Some(steps),
+            (Some(Part::Segment(steps)), true) if !steps.iter().any(DeviceStep::is_long) => Some(steps),
             _ => None,
         })
     }
 }
 
 impl DeviceStep<'_> {
-    /// The step with memory bound.
-    pub(super) fn command(&self, regions: &Regions) -> Result<Command> {
+    /// The number of its commands.
+    pub(super) fn count(&self) -> u64 {
         match self {
+            DeviceStep::Nest(..) | DeviceStep::Library(_) => 1,
+            DeviceStep::Loop(step, body) => {
+                let each = body.iter().fold(0u64, |sum, own| sum.saturating_add(own.count()));
+                each.saturating_mul(step.trips)
+            }
+        }
+    }
+
+    /// Whether it is recorded by itself: see [`LongLoop`](super::long_loop::LongLoop).
+    pub(super) fn is_long(&self) -> bool {
+        matches!(self, DeviceStep::Loop(..)) && self.count() > MOST_COMMANDS
+    }
+
+    /// Appends the step with memory bound: one command, or those of all iterations.
+    pub(super) fn commands(&self, regions: &Regions, to: &mut Vec<Command>) -> Result<()> {
+        to.push(match self {
             DeviceStep::Nest(nest, buffers) => {
                 let args = buffers.iter().map(|&b| regions.get(b).cloned()).collect::<Result<_>>()?;
-                Ok(Command::Launch { nest: *nest, args })
+                Command::Launch { nest: *nest, args }
             }
-            DeviceStep::Library(step) => library_command(step, regions),
-        }
+            DeviceStep::Library(step) => library_command(step, regions)?,
+            DeviceStep::Loop(step, body) => {
+                for iteration in 0..step.trips {
+                    let regions = Regions::of_iteration(step, iteration, regions)?;
+                    body.iter().try_for_each(|own| own.commands(&regions, to))?;
+                }
+                return Ok(());
+            }
+        });
+        Ok(())
     }
 }
 
@@ -177,7 +226,7 @@ mod tests {
         program.steps.insert(3, Step::Host(node));
         let kernel = |step: &DeviceStep<'_>| match step {
             DeviceStep::Nest(kernel, _) => *kernel,
-            DeviceStep::Library(_) => panic!("a Nest"),
+            DeviceStep::Library(_) | DeviceStep::Loop(..) => panic!("a Nest"),
         };
         let part = |part: &Part<'_>| match part {
             Part::Segment(steps) => Some(steps.iter().map(kernel).collect::<Vec<_>>()),

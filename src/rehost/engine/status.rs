@@ -12,6 +12,7 @@ use super::planned::Compiled;
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
+use crate::graph::numbers::{self, Numbered};
 use crate::graph::shapes::Shapes;
 use crate::lower::part_reports::{NODE_BITS, named};
 use crate::lower::program::STATUS_WORDS;
@@ -163,10 +164,10 @@ impl Watch {
         let method = (number >> NODE_BITS) as usize;
         let graphs = self.graphs();
         let known = graphs.iter().find(|(m, ..)| *m == method);
-        let nodes = known.map_or(usize::MAX, |(_, graph, _)| graph.nodes.len());
+        let nodes = known.map_or(usize::MAX, |(_, graph, _)| numbers::count(graph));
         let (at, part) = named(number & ((1 << NODE_BITS) - 1), nodes);
-        let node = known.and_then(|(_, graph, shapes)| Some((graph.nodes.get(at)?, shapes)));
-        let Some((node, shapes)) = node else {
+        let found = known.and_then(|(_, graph, shapes)| numbers::find(graph, shapes, at));
+        let Some(Numbered { node, shapes, path }) = found else {
             let message = "an index is out of range; the call changed nothing".into();
             return Error::Run { op: "index".into(), node: format!("#{at}"), message };
         };
@@ -179,7 +180,7 @@ impl Watch {
             "{trouble} ({part}inputs of shapes {}){place}; the call changed nothing",
             given.join(", ")
         );
-        Error::Run { op: node.op.label(), node: format!("#{at}"), message }
+        Error::Run { op: node.op.label(), node: format!("#{path}"), message }
     }
 }
 

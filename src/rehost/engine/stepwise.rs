@@ -77,7 +77,8 @@ impl LoneStep {
         device: &dyn Device,
         regions: &Regions,
     ) -> Result<LoneStep> {
-        let command = on_device.command(regions)?;
+        let mut commands = Vec::new();
+        on_device.commands(regions, &mut commands)?;
         let buffers = &compiled.program.buffers;
         let node = step.writes().iter().filter_map(|&id| buffers[id].node).max();
         let guards = match context.options.nan_guard {
@@ -85,7 +86,7 @@ impl LoneStep {
             false => vec![],
         };
         let name = step.name();
-        let segment = Segment::record(device, &compiled.module, &[command])
+        let segment = Segment::record(device, &compiled.module, &commands)
             .map_err(|error| failed(compiled, &name, node, &error.to_string()))?;
         Ok(LoneStep { segment: Some(segment), name, node, reads: step.reads(), guards })
     }
@@ -132,7 +133,8 @@ impl LoneStep {
             Err(error) => (vec![], Err(error)),
         };
         self.finish(done, compiled, device, found)?;
-        Ok(times)
+        // A loop has a command for each of its iterations.
+        Ok(if times.is_empty() { times } else { vec![times.iter().sum()] })
     }
 
     fn finish(

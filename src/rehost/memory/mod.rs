@@ -1,12 +1,15 @@
 //! The memory plan: the positions of a Program's scratch buffers in the arena, from their lifetimes.
 //!
 //! - here: lifetimes, and the [`Layout`];
+//! - `bodies`: the memory of bodies;
 //! - `place`: packing lifetimes into the arena;
 //! - `report`: the plan as text.
 
+mod bodies;
 mod place;
 mod report;
 
+pub(crate) use bodies::settle_bodies;
 pub use report::{BufferUse, MemoryReport};
 
 use super::dependences::Dependences;
@@ -35,7 +38,15 @@ pub struct ArenaSize {
 
 /// Lays out the buffers of the arena, by their [`lifetimes`].
 pub fn plan(program: &Program, alignment: u64) -> Layout {
-    let lives = lifetimes(program);
+    plan_of(program, alignment, |_, _| true)
+}
+
+/// Lays out those for which `placed` holds.
+fn plan_of(program: &Program, alignment: u64, placed: impl Fn(BufferId, &Buffer) -> bool) -> Layout {
+    let mut lives = lifetimes(program);
+    let buffers = program.buffers.iter().enumerate();
+    let others = buffers.filter(|(id, buffer)| !placed(*id, buffer)).map(|(id, _)| id);
+    others.for_each(|id| lives[id] = None);
     let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
     let alive = lives.iter().enumerate().filter_map(|(id, life)| Some((id, (*life)?)));
     let (ids, items): (Vec<BufferId>, Vec<Item>) =

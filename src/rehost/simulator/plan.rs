@@ -7,7 +7,7 @@ use super::{Method, Simulator};
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
-use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, LoopStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
 use crate::rehost::engine::Compiled;
@@ -45,14 +45,14 @@ pub struct Plan {
 pub struct StepPlan {
     /// Which Segment it belongs to; a host node belongs to none.
     pub segment: Option<usize>,
-    /// `nest`, `library`, `copy` or `host`.
+    /// `nest`, `library`, `copy`, `host`, or `loop`, whose steps are those of an iteration.
     pub kind: &'static str,
     /// A readable name.
     pub name: String,
     /// Of a Nest, the position of its kernel in the source: `k0`, `k1`, ... Equal Nests share one.
     pub kernel: Option<usize>,
     /// Extents of the axes: of a Nest, the grid axes first; of a library op, its sizes (of a matmul batch, m,
-    /// n, k).
+    /// n, k); of a loop, the number of iterations.
     pub axes: Vec<u64>,
     /// How many of the axes are grid axes.
     pub grid: usize,
@@ -252,6 +252,11 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
             let operands = inputs.chain(node.outputs.iter().map(|&b| whole(b, true))).collect();
             let name = format!("{} (node #{})", node.op.label(), node.node);
             StepPlan { name, operands, why: Some(node.why.clone()), ..blank }
+        }
+        Step::Loop(LoopStep { trips, .. }) => {
+            let read = step.reads().into_iter().map(|b| whole(b, false));
+            let operands = read.chain(step.writes().into_iter().map(|b| whole(b, true))).collect();
+            StepPlan { axes: vec![*trips], operands, ..blank }
         }
     }
 }

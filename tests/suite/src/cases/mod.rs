@@ -23,6 +23,7 @@ mod indexing;
 mod kernel_ops;
 mod layouts;
 mod linalg;
+mod loops;
 mod options;
 mod pooling;
 mod positions;
@@ -76,6 +77,7 @@ pub fn groups() -> Vec<Result<Group>> {
         softmax::groups,
         cumulative::groups,
         sorting::groups,
+        loops::groups,
         gradients::groups,
     ];
     let mut groups: Vec<Result<Group>> = families.iter().flat_map(|family| family()).collect();

@@ -1,0 +1,71 @@
+//! Default updates: shared variables that move on by themselves at each call, such as the states of random
+//! streams.
+
+use crate::error::{Error, Result};
+use crate::graph::{Cell, Kind, Variable, ancestors, place};
+use crate::ops::{ScanOp, downcast};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The default updates of the shared variables that `roots` read, except those in `seen`, to which they are
+/// added; `stop` holds for expressions that are not looked into. An update may read further shared variables, which are updated too. A variable that a loop carries
+/// gets the value after the last iteration.
+///
+/// # Errors
+/// If an update is ill-typed, or two loops carry one variable.
+pub(crate) fn default_updates(
+    roots: &[Variable],
+    seen: &mut HashSet<(usize, usize)>,
+    stop: impl Fn(&Variable) -> bool,
+) -> Result<Vec<(Arc<Cell>, Variable)>> {
+    let mut updates = Vec::new();
+    let mut pending = roots.to_vec();
+    while !pending.is_empty() {
+        let walked = ancestors(&pending, &stop);
+        pending.clear();
+        let mut add = |cell: &Arc<Cell>, next: Variable| {
+            updates.push((cell.clone(), next.clone()));
+            pending.push(next);
+        };
+        for (shared, next) in carried(&walked)? {
+            if let (Kind::Shared(cell), true) = (shared.kind(), seen.insert(shared.key())) {
+                add(cell, next);
+            }
+        }
+        for variable in walked {
+            let Kind::Shared(cell) = variable.kind() else { continue };
+            let Some(advance) = cell.default_update() else { continue };
+            if seen.insert(variable.key()) {
+                let next = {
+                    let _scope = place::leave();
+                    advance(&variable)
+                };
+                next.checked()?;
+                add(cell, next);
+            }
+        }
+    }
+    Ok(updates)
+}
+
+/// The shared variables that loops carry, each with its value after the last iteration.
+fn carried(walked: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
+    let mut list: Vec<(Variable, Variable)> = Vec::new();
+    let mut loops = HashSet::new();
+    for (apply, _) in walked.iter().filter_map(Variable::owner) {
+        let Some(op) = downcast::<ScanOp>(apply.op.as_ref()) else { continue };
+        if !loops.insert(Arc::as_ptr(apply)) {
+            continue;
+        }
+        for (shared, next) in op.states_after(apply)? {
+            if list.iter().any(|(known, _)| known.key() == shared.key()) {
+                let name = shared.name().unwrap_or("a state").to_string();
+                return Err(Error::Compile(format!(
+                    "shared variable {name} is carried by two loops; draw random numbers anew in each"
+                )));
+            }
+            list.push((shared, next));
+        }
+    }
+    Ok(list)
+}

@@ -1,0 +1,229 @@
+//! Loops: a body is lowered to a Program of its own, and bound, iteration by iteration, to rows of buffers of
+//! the Program around it.
+//!
+//! A device accepts regions that start at a multiple of its alignment. So the rows of an array that an
+//! iteration reads or writes are that far apart: rows of another size are padded, and an array of such rows
+//! that is given is copied first.
+
+use super::program::{Access, BufferId, LoopStep, Program, Role, Step};
+use super::{At, Lowering, NestBuilder, Refusal, View};
+use crate::dtype::DType;
+use crate::graph::FunctionGraph;
+use crate::graph::shapes::Shapes;
+use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use crate::lower::index_check::Trusted;
+use crate::ops::AxisRead;
+
+/// An array of rows, which iterations read and write one by one.
+#[derive(Clone, Debug)]
+pub(crate) struct Rows {
+    buffer: BufferId,
+    dtype: DType,
+    row: Vec<u64>,
+    /// Elements from one row to the next.
+    pitch: u64,
+    /// Rows that there is memory for.
+    kept: u64,
+    /// Rows of the whole array, of which the last are kept.
+    whole: u64,
+}
+
+impl Rows {
+    /// The row that each iteration accesses, `first` in the first.
+    pub(crate) fn from(&self, first: u64) -> Access {
+        let stride = self.pitch.saturating_mul(self.dtype.size() as u64);
+        // The last rows lie in order at the end of the loop.
+        let skipped = self.whole - self.kept;
+        let shift = (self.kept - skipped % self.kept.max(1)) % self.kept.max(1);
+        let first = first.saturating_add(shift) % self.kept.max(1);
+        let rows = (skipped > 0).then_some(self.kept);
+        Access { buffer: self.buffer, first: first.saturating_mul(stride), stride: stride as i64, rows }
+    }
+
+    /// The array; rows that are not kept are not to be read.
+    pub(crate) fn view(&self) -> View {
+        let skipped = self.whole - self.kept;
+        View::rows(self.buffer, [self.kept, self.whole, self.pitch], &self.row, skipped)
+    }
+}
+
+impl<'a> Lowering<'a> {
+    /// A body as a Program of its own, whose inputs and outputs are those of the graph.
+    pub(crate) fn body(&self, graph: &FunctionGraph, shapes: &Shapes) -> Result<Program, Refusal> {
+        let numbers = self.numbers.of_body(self.graph, self.node);
+        let lowered = super::lower_numbered(graph, shapes, self.abilities, &Trusted::default(), numbers);
+        let mut program = lowered.map_err(|e| e.to_string())?;
+        if let Some(node) = program.host_nodes().next() {
+            return Err(format!("{} in its body has no device form: {}", node.op.label(), node.why));
+        }
+        for position in 0..program.outputs.len() {
+            let output = program.outputs[position];
+            if program.outputs[..position].contains(&output) {
+                program.outputs[position] = copied(&mut program, output, self.abilities.properties().f64);
+            }
+        }
+        Ok(program)
+    }
+
+    /// What is known within the node's first body.
+    pub(crate) fn body_shapes(&self) -> Result<&'a Shapes, Refusal> {
+        let bodies = self.shapes.bodies.get(&self.node);
+        bodies.and_then(|bodies| bodies.first()).ok_or_else(|| "the shapes of its body are not known".into())
+    }
+
+    /// Appends a loop: the body's inputs are `inputs`, in order, and its outputs are stored to `outputs`.
+    pub(crate) fn push_loop(
+        &mut self,
+        name: &str,
+        body: Program,
+        trips: u64,
+        inputs: Vec<Access>,
+        outputs: Vec<Access>,
+    ) {
+        if body.steps.is_empty() {
+            return;
+        }
+        let status = body.status.map(|_| self.status());
+        let scratch = self.temp(DType::U8, &[0]);
+        let body = Box::new(body);
+        let step =
+            LoopStep { name: name.into(), body, trips, inputs, outputs, status, scratch, offsets: vec![] };
+        let step = Step::Loop(step);
+        self.mark_written(&step.writes());
+        self.program.steps.push(step);
+    }
+
+    /// An array that the loop writes row by row, of `whole` rows of which the last `kept` are kept.
+    pub(crate) fn rows(&mut self, dtype: DType, row: &[u64], whole: u64, kept: u64) -> Rows {
+        let size = dtype.size() as u64;
+        let alignment = self.abilities.properties().alignment.max(size);
+        let elements = row.iter().fold(1u64, |n, &e| n.saturating_mul(e));
+        let pitch = elements.saturating_mul(size).max(1).next_multiple_of(alignment) / size;
+        let kept = kept.min(whole);
+        let buffer = match pitch == elements && kept == whole {
+            true => self.temp(dtype, &std::iter::once(whole).chain(row.iter().copied()).collect::<Vec<_>>()),
+            false => self.temp(dtype, &[kept, pitch]),
+        };
+        Rows { buffer, dtype, row: row.to_vec(), pitch, kept, whole }
+    }
+
+    /// Copies a view of rows to the first rows of an array.
+    pub(crate) fn set_rows(&mut self, rows: &Rows, view: &View) {
+        let first = view.shape.first().copied().unwrap_or_default();
+        let Rows { buffer, pitch, kept, .. } = *rows;
+        // Where the first rows lie if not all are kept.
+        let at = rows.from(0);
+        let stride = pitch.saturating_mul(rows.dtype.size() as u64).max(1);
+        let runs = match at.rows {
+            None => vec![(0, first, 0)],
+            Some(kept) => {
+                let start = at.first / stride;
+                let ahead = first.min(kept - start.min(kept));
+                vec![(0, ahead, start), (ahead, first - ahead, 0)]
+            }
+        };
+        for (from, count, to) in runs.into_iter().filter(|run| run.1 > 0) {
+            let source = view.slice(0, from as i64, 1, Some(count), None);
+            let all = View::rows(buffer, [kept, kept, pitch], &rows.row, 0);
+            let target = all.slice(0, to as i64, 1, Some(count), None);
+            self.copy_view(&source, &target);
+        }
+    }
+
+    fn copy_view(&mut self, source: &View, target: &View) {
+        let mut nest = NestBuilder::new("rows", source.shape(), &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let here = At::axes(source.shape().len());
+        let value = point.load(source, &here);
+        point.store_view(target, &here, value);
+        point.finish();
+        self.push(nest);
+    }
+
+    /// The row of a view that each iteration reads. The view is copied if its rows do not lie where a device
+    /// reads them.
+    pub(crate) fn read_rows(&mut self, view: &View) -> Access {
+        if let Some(access) = self.aligned_rows(view) {
+            return access;
+        }
+        let dtype = self.program.buffers[view.buffer].dtype;
+        let count = view.shape.first().copied().unwrap_or_default();
+        let rows = self.rows(dtype, view.shape.get(1..).unwrap_or_default(), count, count);
+        self.set_rows(&rows, view);
+        rows.from(0)
+    }
+
+    fn aligned_rows(&self, view: &View) -> Option<Access> {
+        let (offset, strides) = view.linear()?;
+        let (stride, within) = strides.split_first()?;
+        let mut step = 1i64;
+        let contiguous = view.shape[1..].iter().zip(within).rev().all(|(&extent, &stride)| {
+            let fits = extent == 1 || stride == step;
+            step = step.saturating_mul(extent as i64);
+            fits
+        });
+        let size = self.program.buffers[view.buffer].dtype.size() as i64;
+        let alignment = self.abilities.properties().alignment.max(1) as i64;
+        let (first, stride) = (offset.checked_mul(size)?, stride.checked_mul(size)?);
+        let aligned = first % alignment == 0 && stride % alignment == 0;
+        let first = u64::try_from(first).ok()?;
+        (contiguous && aligned).then_some(Access { buffer: view.buffer, first, stride, rows: None })
+    }
+
+    /// All of a view, in each iteration.
+    pub(crate) fn read_whole(&mut self, view: &View) -> Access {
+        Access { buffer: self.whole(view), first: 0, stride: 0, rows: None }
+    }
+
+    /// How many of the last positions along the first axis of an output of the node are read: none known where
+    /// all may be.
+    pub(crate) fn last_rows_read(&self, output: usize) -> Option<u64> {
+        let id = self.graph.nodes[self.node].outputs[output];
+        if self.graph.roots().any(|root| root == id) {
+            return None;
+        }
+        let extent = *self.shapes.shapes[id as usize].first()? as i64;
+        let mut lowest = extent;
+        for &reader in &self.readers()[id as usize] {
+            let reader = &self.graph.nodes[reader];
+            if !super::is_done(reader, self.shapes, &self.needed) {
+                continue;
+            }
+            let known = self.known_inputs(reader);
+            for input in (0..known.len()).filter(|&input| reader.inputs[input] == id) {
+                let AxisRead::Slice { start, step, count } = reader.op.axis_read(input, 0, &known) else {
+                    return None;
+                };
+                let last = step.checked_mul(count.saturating_sub(1) as i64)?.checked_add(start)?;
+                let positions = (count > 0).then_some([start, last]).into_iter().flatten();
+                for at in positions {
+                    let at = if at < 0 { at + extent } else { at };
+                    lowest = lowest.min(at.max(0));
+                }
+            }
+        }
+        u64::try_from(extent - lowest).ok()
+    }
+}
+
+/// Appends a copy of a buffer to a Program; returns the new buffer.
+fn copied(program: &mut Program, from: BufferId, f64: bool) -> BufferId {
+    let (dtype, shape, len) = {
+        let buffer = &program.buffers[from];
+        (buffer.dtype, buffer.shape.clone(), buffer.len())
+    };
+    let to = program.buffer(dtype, &shape, Role::Temp);
+    if len == 0 {
+        return to;
+    }
+    // A move of float64 needs no float64 arithmetic, which the device may lack.
+    let moved = if dtype == DType::F64 && !f64 { DType::I64 } else { dtype };
+    let here = || vec![Index::axis(0)];
+    let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
+    let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
+    let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
+    let operands = vec![Operand::contiguous(moved, &[len], false), Operand::contiguous(moved, &[len], true)];
+    let nest = Nest { name: "copy".into(), axes: vec![len], grid: 1, operands, phases };
+    program.steps.push(Step::Nest { nest, buffers: vec![from, to] });
+    to
+}

@@ -1,0 +1,55 @@
+//! What the methods of [`Op`] take and give.
+
+use super::Op;
+use crate::graph::Variable;
+use crate::value::Value;
+use std::sync::Arc;
+
+/// What shape inference knows of an input.
+#[derive(Clone, Copy)]
+pub struct Known<'a> {
+    /// Its extents.
+    pub shape: &'a [usize],
+    /// Its value, if the op needs it for its shapes (see [`Op::shape_values`]).
+    pub value: Option<&'a Value>,
+}
+
+/// What an op reads along an axis of an input: what [`Op::axis_read`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisRead {
+    /// Any positions.
+    All,
+    /// These positions alone.
+    Slice {
+        /// The first position.
+        start: i64,
+        /// From one position to the next.
+        step: i64,
+        /// How many positions.
+        count: usize,
+    },
+    /// All positions, and does nothing but pass them on: its only result is the input with its axes in
+    /// another order, new axes of extent 1 among them, and this axis of the result is the input's.
+    Passed(usize),
+}
+
+/// An op in place of another that computes only some of its outputs: what [`Op::narrowed`] gives.
+#[derive(Clone, Debug)]
+pub struct Narrowed {
+    /// The op.
+    pub op: Arc<dyn Op>,
+    /// Positions of its inputs among those of the other, ascending.
+    pub inputs: Vec<usize>,
+    /// Positions of its outputs among those of the other, ascending.
+    pub outputs: Vec<usize>,
+}
+
+/// What [`Op::grad`] may use.
+pub struct Gradient<'a> {
+    /// The node's inputs.
+    pub inputs: &'a [Variable],
+    /// The node's outputs.
+    pub outputs: &'a [Variable],
+    /// The gradient of the cost with respect to each output; `None` where the cost does not depend on it.
+    pub output_grads: &'a [Option<Variable>],
+}

@@ -1,0 +1,320 @@
+//! [`Scan`]: a loop with several taps, results that are not carried, and a number of iterations of its own.
+
+use super::body::{Body, captured, closed};
+use super::scan_op::ScanOp;
+use super::states::States;
+use crate::error::Result;
+use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
+use crate::ops::creation::int_scalar;
+use crate::ops::methods::fail;
+use crate::ops::shape::{DimShuffle, ShapeOf};
+use crate::ops::{Ix, range};
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A loop under construction: Theano's `scan` with all its arguments. For common cases [`scan`](super::scan),
+/// [`map`](super::map), [`reduce`](super::reduce) and [`fori`](super::fori) are shorter.
+///
+/// The body gets, in this order, a slice of each sequence for each of its taps, then each recurrence's values
+/// for each of its taps. It returns the new value of each recurrence, in the order in which they were added,
+/// then further results, which are stacked.
+///
+/// ```
+/// use workalike::loops::Scan;
+/// use workalike::prelude::*;
+/// // Fibonacci numbers: each is the sum of the two before.
+/// let first = constant(vec![0i64, 1]);
+/// let numbers = Scan::new()
+///     .steps(8)
+///     .recurrent_taps(&first, [-2, -1])
+///     .run(|taps| vec![&taps[0] + &taps[1]]);
+/// let f = function([] as [&Variable; 0]).output(numbers.history(0)).compile()?;
+/// assert_eq!(f.call(args![])?[0].to_vec::<i64>()?, [1, 2, 3, 5, 8, 13, 21, 34]);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Scan {
+    name: String,
+    steps: Option<Operand>,
+    sequences: Vec<(Variable, Vec<isize>)>,
+    recurrences: Vec<(Variable, Vec<isize>)>,
+    reversed: bool,
+}
+
+impl Default for Scan {
+    fn default() -> Scan {
+        Scan::new()
+    }
+}
+
+impl Scan {
+    /// A loop over nothing yet.
+    pub fn new() -> Scan {
+        Scan { name: "scan".into(), steps: None, sequences: vec![], recurrences: vec![], reversed: false }
+    }
+
+    /// A name for messages and listings.
+    pub fn named(mut self, name: &str) -> Scan {
+        self.name = name.into();
+        self
+    }
+
+    /// The number of iterations, a number or a 0-d integer Variable, whose value is read before the call.
+    /// Unless it is given, it is the extent of the sequences along their first axis. Sequences may be longer.
+    pub fn steps(mut self, steps: impl IntoOperand) -> Scan {
+        self.steps = Some(steps.into_operand());
+        self
+    }
+
+    /// A sequence: the body gets its slices along the first axis, one after the other.
+    pub fn sequence(self, sequence: impl Into<Variable>) -> Scan {
+        self.sequence_taps(sequence, [0])
+    }
+
+    /// A sequence of which the body gets several slices at a time, at these distances from the current
+    /// position: `[-1, 0]` gives the slice before and the current one. The first iteration is at the first
+    /// position where all of them exist.
+    pub fn sequence_taps(
+        mut self,
+        sequence: impl Into<Variable>,
+        taps: impl IntoIterator<Item = isize>,
+    ) -> Scan {
+        self.sequences.push((sequence.into(), taps.into_iter().collect()));
+        self
+    }
+
+    /// A carried value with the value before the first iteration. The body gets that of the iteration before,
+    /// and returns the new one, of the same dtype and shape.
+    #[track_caller]
+    pub fn recurrent(self, initial: impl Into<Variable>) -> Scan {
+        let _scope = place::enter();
+        let initial = initial.into();
+        let row = initial.checked().and_then(|initial| DimShuffle::keep_dims(initial, &[0]));
+        self.recurrent_taps(row.unwrap_or_else(Variable::poison), [-1])
+    }
+
+    /// A carried value of which the body gets those of several iterations before: `[-2, -1]` gives that of two
+    /// iterations before, then the last. `initial` holds the values before the first iteration along its first
+    /// axis, oldest first, as many as the farthest tap looks back.
+    pub fn recurrent_taps(
+        mut self,
+        initial: impl Into<Variable>,
+        taps: impl IntoIterator<Item = isize>,
+    ) -> Scan {
+        self.recurrences.push((initial.into(), taps.into_iter().collect()));
+        self
+    }
+
+    /// Takes the sequences from their last slice to the first. Histories are in the order of iterations, so
+    /// the first is that of the last slice.
+    pub fn reversed(mut self) -> Scan {
+        self.reversed = true;
+        self
+    }
+
+    /// The loop with this body, which is called once, to make expressions. A draw from a random stream that is
+    /// written in the body is made anew in each iteration; one that was written before is the same in all.
+    #[track_caller]
+    pub fn run(self, body: impl FnOnce(&[Variable]) -> Vec<Variable>) -> Scanned {
+        let _scope = place::enter();
+        let recurrences = self.recurrences.len();
+        self.try_run(body).unwrap_or_else(|error| Scanned::poisoned(&error, recurrences))
+    }
+
+    /// [`Scan::run`], with its error at once.
+    ///
+    /// # Errors
+    /// If there is nothing to iterate over; the body returns too few values; a carried value changes its dtype
+    /// or rank, or a known extent; a shape in the body depends on a value that changes.
+    #[track_caller]
+    pub fn try_run(self, body: impl FnOnce(&[Variable]) -> Vec<Variable>) -> Result<Scanned> {
+        let _scope = place::enter();
+        let wrong = |message: String| fail(&self.name, message);
+        for (variable, _) in self.sequences.iter().chain(&self.recurrences) {
+            if variable.checked()?.ndim() == 0 {
+                return Err(wrong(format!("{variable:?} has no axis along which it could be taken apart")));
+            }
+        }
+        let (sequences, steps) = self.slices()?;
+        let mut lags = self.lags()?;
+        let mut initial: Vec<Variable> =
+            self.recurrences.iter().map(|(initial, _)| initial.clone()).collect();
+        let taps = initial.iter().zip(&lags).flat_map(|(initial, lags)| lags.iter().map(move |_| initial));
+        let inputs: Vec<Variable> = sequences.iter().chain(taps).map(row).collect();
+        let then = Apply::now();
+        let outputs = {
+            // Expressions of the closure have the closure's own source lines.
+            let _own = place::leave();
+            body(&inputs)
+        };
+        if outputs.is_empty() || outputs.len() < lags.len() {
+            let (given, wanted) = (outputs.len(), lags.len().max(1));
+            return Err(wrong(format!("the body returns {given} values, and {wanted} or more are expected")));
+        }
+        for output in &outputs {
+            output.checked()?;
+        }
+        let carried = lags.len();
+        let (states, mut outputs) = States::of(outputs, then)?;
+        outputs.splice(carried..carried, states.next);
+        lags.extend(states.shared.iter().map(|_| vec![1]));
+        for state in &states.shared {
+            initial.push(DimShuffle::keep_dims(state, &[0])?);
+        }
+        let inputs: Vec<Variable> = inputs.into_iter().chain(states.inputs).collect();
+        let constants = captured(&outputs, &inputs);
+        let (more, outputs) = closed(&outputs, &constants)?;
+        let inputs = inputs.into_iter().chain(more).collect();
+        let body = Body::new(&self.name, sequences.len(), lags, inputs, outputs)?;
+        let known = steps.constant_value().and_then(Value::to_scalar);
+        let known = known.and_then(|n| usize::try_from(n.to_i128()).ok());
+        let op = ScanOp { body: Arc::new(body), steps: known, states: states.shared };
+        op.on(sequences, initial, constants, steps, carried)
+    }
+
+    /// The sequences, one for each tap, and the number of iterations.
+    fn slices(&self) -> Result<(Vec<Variable>, Variable)> {
+        let mut slices = Vec::new();
+        for (sequence, taps) in &self.sequences {
+            let (Some(&first), Some(&last)) = (taps.iter().min(), taps.iter().max()) else {
+                return Err(fail(&self.name, format!("{sequence:?} has no taps")));
+            };
+            for &tap in taps {
+                let (before, behind) = (tap.abs_diff(first) as i64, last.abs_diff(tap) as i64);
+                slices.push(match (before, behind) {
+                    (0, 0) => sequence.clone(),
+                    (before, 0) => sequence.try_index([Ix::from(before..)])?,
+                    (before, behind) => sequence.try_index([Ix::from(before..-behind)])?,
+                });
+            }
+        }
+        let steps = match (&self.steps, slices.first()) {
+            (Some(steps), _) => {
+                let steps = int_scalar(&self.name, steps.clone())?;
+                if let Some(number) = steps.constant_value().and_then(|value| value.to_scalar())
+                    && number.to_i128() < 0
+                {
+                    return Err(fail(&self.name, format!("{} iterations are asked", number.to_i128())));
+                }
+                steps
+            }
+            (None, Some(first)) => ShapeOf::of(first, 0)?,
+            (None, None) => {
+                return Err(fail(&self.name, "there are no sequences, and no number of iterations".into()));
+            }
+        };
+        if self.reversed {
+            let backwards = || Ix::from(..).step(-1);
+            slices = slices.iter().map(|slice| slice.try_index([backwards()])).collect::<Result<_>>()?;
+        }
+        if self.steps.is_some() {
+            let taken = |slice: &Variable| slice.try_index([range(0i64, &steps)]);
+            slices = slices.iter().map(taken).collect::<Result<_>>()?;
+        }
+        Ok((slices, steps))
+    }
+
+    fn lags(&self) -> Result<Vec<Vec<usize>>> {
+        let lags = |(initial, taps): &(Variable, Vec<isize>)| {
+            let wrong = |tap: &&isize| **tap >= 0;
+            if let Some(tap) = taps.iter().find(wrong) {
+                let message =
+                    format!("tap {tap} of {initial:?} is not of an earlier iteration: taps are negative");
+                return Err(fail(&self.name, message));
+            }
+            Ok(taps.iter().map(|tap| tap.unsigned_abs()).collect())
+        };
+        self.recurrences.iter().map(lags).collect()
+    }
+}
+
+/// What the body gets of an array at each iteration.
+fn row(whole: &Variable) -> Variable {
+    let ty = TensorType::new(whole.dtype(), whole.ty().shape[1..].to_vec());
+    let name = whole.name().or_else(|| {
+        // A carried value is its initial value with a new axis.
+        let (apply, _) = whole.owner()?;
+        apply.inputs.first()?.name()
+    });
+    Variable::with_kind(Kind::Input, ty, name.map(Into::into))
+}
+
+/// The results of a loop.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct Scanned {
+    /// Of each recurrence, the values before the first iteration and after each.
+    pub(super) traces: Vec<Variable>,
+    depths: Vec<usize>,
+    pub(super) stacked: Vec<Variable>,
+}
+
+impl Scanned {
+    pub(super) fn new(traces: Vec<Variable>, depths: Vec<usize>, stacked: Vec<Variable>) -> Scanned {
+        Scanned { traces, depths, stacked }
+    }
+
+    fn poisoned(error: &crate::error::Error, recurrences: usize) -> Scanned {
+        let poison = Variable::poison(error.clone());
+        Scanned {
+            traces: vec![poison.clone(); recurrences],
+            depths: vec![1; recurrences],
+            stacked: vec![poison],
+        }
+    }
+
+    /// The values of a recurrence after each iteration.
+    #[track_caller]
+    #[must_use]
+    pub fn history(&self, recurrence: usize) -> Variable {
+        let _scope = place::enter();
+        let histories = self.clone().histories();
+        histories.get(recurrence).cloned().unwrap_or_else(|| self.missing("recurrence", recurrence))
+    }
+
+    /// A result that is not carried, of each iteration.
+    #[track_caller]
+    #[must_use]
+    pub fn result(&self, position: usize) -> Variable {
+        let _scope = place::enter();
+        let poisoned = self.traces.first().filter(|trace| trace.checked().is_err());
+        let found = self.stacked.get(position).or(poisoned);
+        found.cloned().unwrap_or_else(|| self.missing("result", position))
+    }
+
+    /// The value of a recurrence after the last iteration.
+    #[track_caller]
+    #[must_use]
+    pub fn last_of(&self, recurrence: usize) -> Variable {
+        let _scope = place::enter();
+        let last = self.clone().last();
+        last.get(recurrence).cloned().unwrap_or_else(|| self.missing("recurrence", recurrence))
+    }
+
+    fn missing(&self, what: &str, position: usize) -> Variable {
+        let (recurrences, results) = (self.traces.len(), self.stacked.len());
+        Variable::poison(fail(
+            "scan",
+            format!(
+                "there is no {what} {position}: the loop has {recurrences} recurrences and {results} other results"
+            ),
+        ))
+    }
+
+    /// The history of each recurrence.
+    pub(super) fn histories(self) -> Vec<Variable> {
+        let after = |(trace, depth): (&Variable, &usize)| trace.index([Ix::from(*depth as i64..)]);
+        self.traces.iter().zip(&self.depths).map(after).collect()
+    }
+
+    /// The last value of each recurrence.
+    pub(super) fn last(self) -> Vec<Variable> {
+        self.traces.iter().map(|trace| trace.index([Ix::from(-1i64)])).collect()
+    }
+
+    /// The results that are not carried.
+    pub(super) fn stacked(self) -> Vec<Variable> {
+        self.stacked
+    }
+}

@@ -1,0 +1,218 @@
+//! The gradient of a loop: a loop over the same iterations backwards (backpropagation through time).
+//!
+//! It carries, for each recurrence, the gradient of the values that later iterations read, and for each
+//! constant the sum so far. Its sequences are those of the loop, the values of the recurrences before and
+//! after each iteration, and the gradients of the results, all from the last iteration to the first. Values
+//! within the body are computed again, except its outputs.
+
+use super::body::{Body, Part};
+use super::builder::{Scan, Scanned};
+use super::scan_op::ScanOp;
+use crate::error::Result;
+use crate::grad::Grad;
+use crate::graph::{Kind, Variable};
+use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
+use crate::ops::{Gradient, Ix, concatenate, zeros_like};
+
+/// The gradient of each input.
+pub(super) fn grad(op: &ScanOp, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+    let backward = Backward::of(op, at)?;
+    backward.run()
+}
+
+/// The loop backwards, under construction.
+struct Backward<'a> {
+    op: &'a ScanOp,
+    body: &'a Body,
+    at: &'a Gradient<'a>,
+    inputs: Vec<Variable>,
+    outputs: Vec<Variable>,
+    /// In place of each output of the body, its gradient.
+    seeds: Vec<Variable>,
+    /// The gradient of each input of the body, in terms of the body's inputs, outputs and `seeds`.
+    slopes: Vec<Option<Variable>>,
+}
+
+/// Whether a gradient can flow through an output of the body.
+fn flows(body: &Body, at: &Gradient, output: usize) -> bool {
+    let carried = output < body.lags.len();
+    body.output_type(output).dtype.is_float() && (carried || at.output_grads[output].is_some())
+}
+
+impl<'a> Backward<'a> {
+    fn of(op: &'a ScanOp, at: &'a Gradient<'a>) -> Result<Backward<'a>> {
+        let body = op.body.as_ref();
+        let (inputs, outputs) = body.variables()?;
+        let seeds = stand_ins(&outputs);
+        let known = outputs.iter().zip(&seeds).enumerate();
+        let known = known.filter(|(output, _)| flows(body, at, *output)).map(|(_, pair)| pair);
+        let slopes = Grad::known(known).wrt_connected(&inputs)?;
+        Ok(Backward { op, body, at, inputs, outputs, seeds, slopes })
+    }
+
+    fn recurrences(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.body.lags.len()).filter(|&r| self.body.output_type(r).dtype.is_float())
+    }
+
+    /// Positions of the body's inputs of a kind that have a gradient.
+    fn sloped(&self, kind: impl Fn(Part) -> bool) -> Vec<(usize, Part)> {
+        let parts = self.body.parts().enumerate();
+        parts.filter(|(position, part)| self.slopes[*position].is_some() && kind(*part)).collect()
+    }
+
+    /// The rows of a trace that are as many as the iterations, beginning with this one.
+    fn rows(&self, recurrence: usize, of: &Variable, first: usize) -> Variable {
+        let last = self.body.depth(recurrence) - first;
+        match last {
+            0 => of.index([Ix::from(first as i64..)]),
+            _ => of.index([Ix::from(first as i64..-(last as i64))]),
+        }
+    }
+
+    /// Everything that goes into the loop as sequences, from the first iteration to the last: for each input of
+    /// the body that is no constant its values; the values of the body's outputs; the gradients of those that
+    /// have one.
+    fn sequences(&self) -> (Vec<Variable>, usize, usize) {
+        let (body, at) = (self.body, self.at);
+        let of_part = |part: Part| match part {
+            Part::Sequence(s) => Some(at.inputs[s].clone()),
+            Part::Tap(r, lag) => Some(self.rows(r, &at.outputs[r], body.depth(r) - lag)),
+            Part::Constant(_) => None,
+        };
+        let mut list: Vec<Variable> = body.parts().filter_map(of_part).collect();
+        let inputs = list.len();
+        let whole = |output: usize, of: &Variable| match output < body.lags.len() {
+            true => self.rows(output, of, body.depth(output)),
+            false => of.clone(),
+        };
+        list.extend(at.outputs.iter().enumerate().map(|(output, of)| whole(output, of)));
+        let outputs = list.len();
+        for (output, g) in at.output_grads.iter().enumerate() {
+            if let Some(g) = g.as_ref().filter(|_| flows(body, at, output)) {
+                list.push(whole(output, g));
+            }
+        }
+        (list, inputs, outputs)
+    }
+
+    fn run(&self) -> Result<Vec<Option<Variable>>> {
+        let (body, at, op) = (self.body, self.at, self.op);
+        let (sequences, inputs, outputs) = self.sequences();
+        let constants = self.sloped(|part| matches!(part, Part::Constant(_)));
+        let given = sequences.len();
+        let mut backwards = Scan::new().named(&format!("gradient of {}", body.name)).reversed();
+        for sequence in sequences {
+            backwards = backwards.sequence(sequence);
+        }
+        for recurrence in self.recurrences() {
+            let row = at.inputs[op.first_initial() + recurrence].index([Ix::from(0i64)]);
+            for _ in 0..body.depth(recurrence) {
+                backwards = backwards.recurrent(zeros_like(&row));
+            }
+        }
+        for (_, part) in &constants {
+            backwards = backwards.recurrent(zeros_like(&at.inputs[op.source(*part)]));
+        }
+        let mut failed = None;
+        let scanned = backwards.try_run(|values| {
+            self.iteration(values, [inputs, outputs, given]).unwrap_or_else(|error| {
+                failed = Some(error.clone());
+                vec![Variable::poison(error)]
+            })
+        });
+        failed.map_or(scanned, Err).and_then(|scanned| self.results(&scanned, &constants))
+    }
+
+    /// One iteration backwards: the new gradients of values before it, the new sums, then the gradients of the
+    /// slices. `values` are the sequences (those of the body's inputs, to the first position; of its outputs, to
+    /// the second; gradients of the outputs, to the third), then the carried values.
+    fn iteration(&self, values: &[Variable], [inputs, outputs, given]: [usize; 3]) -> Result<Vec<Variable>> {
+        let body = self.body;
+        let constants = &self.at.inputs[self.op.first_constant()..self.op.steps_at()];
+        let before: Vec<Variable> = values[..inputs].iter().chain(constants).cloned().collect();
+        let mut known = pairs(&self.inputs, &before);
+        // The outputs are known; an output that is an input is known as the input.
+        for (output, value) in self.outputs.iter().zip(&values[inputs..outputs]) {
+            if !matches!(output.kind(), Kind::Input | Kind::Constant(_)) {
+                known.entry(output.key()).or_insert_with(|| value.clone());
+            }
+        }
+        let mut direct = values[outputs..given].iter();
+        let mut carried = values[given..].iter();
+        let mut later: Vec<Vec<Variable>> = vec![vec![]; body.lags.len()];
+        for recurrence in self.recurrences() {
+            later[recurrence] = carried.by_ref().take(body.depth(recurrence)).cloned().collect();
+        }
+        for (output, seed) in self.seeds.iter().enumerate() {
+            if !flows(body, self.at, output) {
+                continue;
+            }
+            let own = self.at.output_grads[output].as_ref().and_then(|_| direct.next());
+            let total = match (later.get(output).and_then(|list| list.first()), own) {
+                (Some(later), Some(own)) => later.try_add(own)?,
+                (Some(one), None) | (None, Some(one)) => one.clone(),
+                (None, None) => continue,
+            };
+            known.insert(seed.key(), total);
+        }
+        let slopes = replaced(&self.slopes, &mut known)?;
+        let mut results = Vec::new();
+        for recurrence in self.recurrences() {
+            for back in 1..=body.depth(recurrence) {
+                let taps = body.parts().zip(&slopes);
+                let here = taps.filter_map(|(part, slope)| {
+                    slope.as_ref().filter(|_| part == Part::Tap(recurrence, back))
+                });
+                let terms: Vec<&Variable> = later[recurrence].get(back).into_iter().chain(here).collect();
+                results.push(match terms.split_first() {
+                    None => zeros_like(&later[recurrence][0]),
+                    Some((first, others)) => {
+                        others.iter().try_fold((*first).clone(), |sum, term| sum.try_add(*term))?
+                    }
+                });
+            }
+        }
+        let parts = || body.parts().zip(&slopes);
+        for (part, slope) in parts() {
+            if let (Part::Constant(_), Some(slope)) = (part, slope) {
+                let sum = carried.next().ok_or_else(|| super::body::broken("sum for a constant"))?;
+                results.push(sum.try_add(slope)?);
+            }
+        }
+        for (part, slope) in parts() {
+            if let (Part::Sequence(_), Some(slope)) = (part, slope) {
+                results.push(slope.clone());
+            }
+        }
+        Ok(results)
+    }
+
+    /// The gradients of the op's inputs, from the results of the loop backwards.
+    fn results(&self, scanned: &Scanned, constants: &[(usize, Part)]) -> Result<Vec<Option<Variable>>> {
+        let (body, op) = (self.body, self.op);
+        let mut grads: Vec<Option<Variable>> = vec![None; op.steps_at() + 1];
+        let mut last = scanned.clone().last().into_iter();
+        for recurrence in self.recurrences() {
+            let depth = body.depth(recurrence);
+            // The first is that of the value nearest to the first iteration.
+            let mut rows: Vec<Variable> = last.by_ref().take(depth).collect();
+            rows.reverse();
+            for (at, row) in rows.iter_mut().enumerate() {
+                if let Some(own) = &self.at.output_grads[recurrence] {
+                    *row = row.try_add(own.try_index([Ix::from(at as i64)])?)?;
+                }
+                *row = row.try_expand_dims(0)?;
+            }
+            let all = if depth == 1 { rows.remove(0) } else { concatenate(&rows, 0) };
+            grads[op.first_initial() + recurrence] = Some(all);
+        }
+        for ((_, part), sum) in constants.iter().zip(last) {
+            grads[op.source(*part)] = Some(sum);
+        }
+        let slices = self.sloped(|part| matches!(part, Part::Sequence(_)));
+        for ((_, part), stacked) in slices.iter().zip(scanned.clone().stacked()) {
+            grads[op.source(*part)] = Some(stacked.index([Ix::from(..).step(-1)]));
+        }
+        Ok(grads)
+    }
+}

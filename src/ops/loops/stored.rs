@@ -1,0 +1,94 @@
+//! A loop as a file holds it.
+
+use super::body::Body;
+use super::scan_op::ScanOp;
+use crate::ops::{Attr, AttrGraph, Attributes, Op, StoredOp};
+use std::sync::Arc;
+
+/// The attributes: `name`; `body`; `sequences`, their number; `lags`, for each recurrence the number of its
+/// taps, then how many iterations each looks back; `steps`, the number of iterations, -1 if it may vary.
+pub(super) fn attributes(op: &ScanOp) -> Attributes {
+    let body = &op.body;
+    let lags = body.lags.iter().flat_map(|lags| std::iter::once(lags.len()).chain(lags.iter().copied()));
+    vec![
+        ("name".into(), Attr::Text(body.name.clone())),
+        ("body".into(), Attr::Graph(AttrGraph(body.graph.clone()))),
+        ("sequences".into(), Attr::Int(body.sequences as i64)),
+        ("lags".into(), Attr::Ints(lags.map(|n| n as i64).collect())),
+        ("steps".into(), Attr::Int(op.steps.map_or(-1, |n| n as i64))),
+    ]
+}
+
+/// The op.
+///
+/// # Errors
+/// If the attributes contradict each other.
+pub(in crate::ops) fn decode(op: &StoredOp) -> Result<Arc<dyn Op>, String> {
+    let count = |n: i64| usize::try_from(n).map_err(|_| format!("{n} is no number of things"));
+    let sequences = count(op.int("sequences")?)?;
+    let mut numbers = op.ints("lags")?.iter().copied();
+    let mut lags = Vec::new();
+    while let Some(taps) = numbers.next() {
+        let list: Vec<usize> = numbers.by_ref().take(count(taps)?).map(count).collect::<Result<_, _>>()?;
+        if list.len() as i64 != taps {
+            return Err("attribute lags is too short".into());
+        }
+        lags.push(list);
+    }
+    let graph = op.graph("body")?.clone();
+    let steps = usize::try_from(op.int("steps")?).ok();
+    let body = Body::stored(op.text("name")?, sequences, lags, graph)?;
+    Ok(Arc::new(ScanOp { body: Arc::new(body), steps, states: vec![] }))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::loops::Scan;
+    use crate::ops::Registry;
+    use crate::prelude::*;
+
+    fn a_loop() -> Arc<dyn Op> {
+        let (xs, h) = (matrix::<f32>("xs"), matrix::<f32>("h"));
+        let scanned = Scan::new().sequence(&xs).recurrent_taps(&h, [-3, -1]).steps(4);
+        let history = scanned.run(|v| vec![&v[0] + &v[1] * &v[2], v[2].exp()]).history(0);
+        let (part, _) = history.owner().unwrap();
+        part.inputs[0].owner().unwrap().0.op.clone()
+    }
+
+    fn decoded(attributes: &Attributes) -> Result<Arc<dyn Op>, String> {
+        Registry::default().decode(&StoredOp::new("scan", 1, attributes))
+    }
+
+    #[test]
+    fn a_loop_comes_back_from_its_attributes() {
+        let op = a_loop();
+        let attributes = op.attributes();
+        assert_eq!(decoded(&attributes).unwrap().attributes(), attributes);
+    }
+
+    #[test]
+    fn attributes_that_do_not_fit_are_errors() {
+        let good = a_loop().attributes();
+        let with = |name: &str, attr: Attr| {
+            let mut list = good.clone();
+            list.iter_mut().filter(|(own, _)| own == name).for_each(|(_, own)| *own = attr.clone());
+            decoded(&list).unwrap_err()
+        };
+        let refused = [
+            with("sequences", Attr::Int(-1)),
+            with("sequences", Attr::Int(i64::MAX)),
+            with("sequences", Attr::Int(7)),
+            with("lags", Attr::Ints(vec![2, 3])),
+            with("lags", Attr::Ints(vec![-1])),
+            with("lags", Attr::Ints(vec![i64::MAX, 1])),
+            with("lags", Attr::Ints(vec![2, 0, 1])),
+            with("lags", Attr::Ints(vec![2, 3, i64::MAX])),
+            with("lags", Attr::Ints(vec![1, 1, 1, 1, 1, 1])),
+            with("body", Attr::Int(0)),
+        ];
+        assert!(refused.iter().all(|message| message.starts_with("op scan: ")), "{refused:?}");
+        assert!(decoded(&good).is_ok());
+    }
+}
