@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Cell, Kind, Variable, ancestors, place};
-use crate::ops::{ScanOp, downcast};
+use crate::ops::loops::states_after;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -53,11 +53,10 @@ fn carried(walked: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
     let mut list: Vec<(Variable, Variable)> = Vec::new();
     let mut loops = HashSet::new();
     for (apply, _) in walked.iter().filter_map(Variable::owner) {
-        let Some(op) = downcast::<ScanOp>(apply.op.as_ref()) else { continue };
         if !loops.insert(Arc::as_ptr(apply)) {
             continue;
         }
-        for (shared, next) in op.states_after(apply)? {
+        for (shared, next) in states_after(apply)? {
             if list.iter().any(|(known, _)| known.key() == shared.key()) {
                 let name = shared.name().unwrap_or("a state").to_string();
                 return Err(Error::Compile(format!(

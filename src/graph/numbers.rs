@@ -38,9 +38,11 @@ impl Numbers {
         Numbers { base, first: 0, all: count(graph) }
     }
 
-    /// Those of the body of a node of `graph`.
-    pub(crate) fn of_body(&self, graph: &FunctionGraph, node: usize) -> Numbers {
+    /// Those of the body at a position of a node of `graph`.
+    pub(crate) fn of_body(&self, graph: &FunctionGraph, node: usize, position: usize) -> Numbers {
         let before: usize = graph.nodes[..node].iter().map(within).sum();
+        let bodies = graph.nodes[node].op.bodies();
+        let before = before + bodies.iter().take(position).map(|body| count(body)).sum::<usize>();
         Numbers { first: self.first + graph.nodes.len() + before, ..*self }
     }
 

@@ -5,11 +5,11 @@
 //! iteration reads or writes are that far apart: rows of another size are padded, and an array of such rows
 //! that is given is copied first.
 
-use super::program::{Access, BufferId, LoopStep, Program, Role, Step};
+use super::program::{Access, Body, BranchStep, BufferId, LoopStep, Program, Role, Step, WhileStep};
 use super::{At, Lowering, NestBuilder, Refusal, View};
 use crate::dtype::DType;
-use crate::graph::FunctionGraph;
 use crate::graph::shapes::Shapes;
+use crate::graph::{FunctionGraph, VarId};
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use crate::lower::index_check::Trusted;
 use crate::ops::AxisRead;
@@ -48,9 +48,15 @@ impl Rows {
 }
 
 impl<'a> Lowering<'a> {
-    /// A body as a Program of its own, whose inputs and outputs are those of the graph.
-    pub(crate) fn body(&self, graph: &FunctionGraph, shapes: &Shapes) -> Result<Program, Refusal> {
-        let numbers = self.numbers.of_body(self.graph, self.node);
+    /// The body at a position of the node's, as a Program of its own, whose inputs and outputs are those of the
+    /// graph.
+    pub(crate) fn body(
+        &self,
+        position: usize,
+        graph: &FunctionGraph,
+        shapes: &Shapes,
+    ) -> Result<Program, Refusal> {
+        let numbers = self.numbers.of_body(self.graph, self.node, position);
         let lowered = super::lower_numbered(graph, shapes, self.abilities, &Trusted::default(), numbers);
         let mut program = lowered.map_err(|e| e.to_string())?;
         if let Some(node) = program.host_nodes().next() {
@@ -65,32 +71,82 @@ impl<'a> Lowering<'a> {
         Ok(program)
     }
 
-    /// What is known within the node's first body.
-    pub(crate) fn body_shapes(&self) -> Result<&'a Shapes, Refusal> {
+    /// What is known within the node's body at a position.
+    pub(crate) fn body_shapes(&self, position: usize) -> Result<&'a Shapes, Refusal> {
         let bodies = self.shapes.bodies.get(&self.node);
-        bodies.and_then(|bodies| bodies.first()).ok_or_else(|| "the shapes of its body are not known".into())
+        bodies
+            .and_then(|bodies| bodies.get(position))
+            .ok_or_else(|| "the shapes of its body are not known".into())
+    }
+
+    /// A new buffer for an output of the node.
+    pub(crate) fn result(&mut self, id: VarId) -> View {
+        let (dtype, shape) = (self.dtype(id), self.shape(id));
+        View::whole(self.temp(dtype, &shape), &shape)
+    }
+
+    fn bound(
+        &mut self,
+        program: Program,
+        inputs: Vec<Access>,
+        outputs: Vec<Access>,
+        carried: Vec<BufferId>,
+    ) -> Body {
+        let status = program.status.map(|_| self.status());
+        let scratch = self.temp(DType::U8, &[0]);
+        Body { program, inputs, outputs, carried, status, scratch, offsets: vec![] }
+    }
+
+    fn push_control(&mut self, step: Step) {
+        let mut written = step.writes();
+        written.sort_unstable();
+        written.dedup();
+        self.mark_written(&written);
+        self.program.steps.push(step);
     }
 
     /// Appends a loop: the body's inputs are `inputs`, in order, and its outputs are stored to `outputs`.
     pub(crate) fn push_loop(
         &mut self,
         name: &str,
-        body: Program,
+        program: Program,
         trips: u64,
         inputs: Vec<Access>,
         outputs: Vec<Access>,
     ) {
-        if body.steps.is_empty() {
-            return;
+        if !program.steps.is_empty() {
+            let body = self.bound(program, inputs, outputs, vec![]);
+            self.push_control(Step::Loop(LoopStep { name: name.into(), body, trips }));
         }
-        let status = body.status.map(|_| self.status());
-        let scratch = self.temp(DType::U8, &[0]);
-        let body = Box::new(body);
-        let step =
-            LoopStep { name: name.into(), body, trips, inputs, outputs, status, scratch, offsets: vec![] };
-        let step = Step::Loop(step);
-        self.mark_written(&step.writes());
-        self.program.steps.push(step);
+    }
+
+    /// Appends a loop that goes on while `flag` is set, which the body's only output is stored to. The body updates
+    /// `carried`.
+    pub(crate) fn push_while(
+        &mut self,
+        name: &str,
+        program: Program,
+        flag: BufferId,
+        carried: Vec<BufferId>,
+        inputs: Vec<Access>,
+    ) {
+        let body = self.bound(program, inputs, vec![Access::whole(flag)], carried);
+        self.push_control(Step::While(WhileStep { name: name.into(), body, flag }));
+    }
+
+    /// Appends a branch: the body at position `index` stores its outputs to `results`.
+    pub(crate) fn push_branch(
+        &mut self,
+        name: &str,
+        programs: Vec<Program>,
+        index: BufferId,
+        inputs: &[Access],
+        results: &[View],
+    ) {
+        let outputs: Vec<Access> = results.iter().map(|view| Access::whole(view.buffer)).collect();
+        let body = |program| self.bound(program, inputs.to_vec(), outputs.clone(), vec![]);
+        let bodies = programs.into_iter().map(body).collect();
+        self.push_control(Step::Branch(BranchStep { name: name.into(), bodies, index }));
     }
 
     /// An array that the loop writes row by row, of `whole` rows of which the last `kept` are kept.
@@ -172,7 +228,7 @@ impl<'a> Lowering<'a> {
 
     /// All of a view, in each iteration.
     pub(crate) fn read_whole(&mut self, view: &View) -> Access {
-        Access { buffer: self.whole(view), first: 0, stride: 0, rows: None }
+        Access::whole(self.whole(view))
     }
 
     /// How many of the last positions along the first axis of an output of the node are read: none known where

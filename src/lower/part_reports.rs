@@ -82,7 +82,7 @@ impl Lowering<'_> {
             let [parts, first] = arguments(at, scalar::ADD)?;
             let [part, by] = arguments(parts, scalar::MUL)?;
             let Some(Inst::Position { extent, mode: Mode::Clamp, .. }) = inst(part) else { return None };
-            let step = i128::from(step(self.graph.nodes.len(), *extent)?);
+            let step = i128::from(step(self.numbers.all, *extent)?);
             Some(number(by)? == step && number(first)? == self.report() + step)
         };
         number(at) == Some(self.report()) || with_part() == Some(true)

@@ -4,13 +4,13 @@
 //! device runs it. Nothing in it is bound to memory or to a device.
 //!
 //! - here: buffers, and the [`Program`];
-//! - `step`: the steps, and what passes ask of them; `loop_step`: the step that is a loop.
+//! - `step`: the steps, and what passes ask of them; `control`: steps that run bodies.
 
-mod loop_step;
+mod control;
 mod step;
 
 pub use super::index_check::IndexBound;
-pub use loop_step::{Access, LoopStep};
+pub use control::{Access, Body, BranchStep, LoopStep, WhileStep};
 pub use step::{Epilogue, HostNode, LibraryStep, Step};
 
 use crate::dtype::DType;

@@ -79,7 +79,7 @@ pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
 pub use kernel_op::{Grid, GridSize, Kernel, KernelOp, LaunchInput, Local};
 pub use linalg::{Cholesky, Cofactors, Det, SlogDet, Solve, SolveTriangular};
-pub use loops::ScanOp;
+pub use loops::{BranchOp, ScanOp, WhileOp};
 pub use methods::Method;
 pub use nonzero::NonZero;
 pub use op_from_graph::{OpFromGraph, SubGraph};

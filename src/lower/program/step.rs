@@ -1,6 +1,6 @@
 //! Steps of a Program, and what passes, plans and listings ask of a step.
 
-use super::{BufferId, LoopStep, Program};
+use super::{BranchStep, BufferId, LoopStep, Program, WhileStep};
 use crate::kernels::cost::{self, Way};
 use crate::kernels::nest::{Inst, Nest};
 use crate::kernels::verify::Verified;
@@ -24,6 +24,10 @@ pub enum Step {
     Host(HostNode),
     /// A body that runs a number of times.
     Loop(LoopStep),
+    /// A body that runs while a condition holds.
+    While(WhileStep),
+    /// Bodies of which one runs.
+    Branch(BranchStep),
 }
 
 /// See [`Step::Library`].
@@ -76,6 +80,8 @@ impl Step {
             Step::Library(_) => "library",
             Step::Host(_) => "host",
             Step::Loop(_) => "loop",
+            Step::While(_) => "while",
+            Step::Branch(_) => "branch",
         }
     }
 
@@ -88,7 +94,9 @@ impl Step {
                 format!("{}_{}", op.name(), epilogue.nest.name)
             }
             Step::Host(node) => node.op.label(),
-            Step::Loop(step) => step.name.clone(),
+            Step::Loop(LoopStep { name, .. })
+            | Step::While(WhileStep { name, .. })
+            | Step::Branch(BranchStep { name, .. }) => name.clone(),
         }
     }
 
@@ -102,6 +110,7 @@ impl Step {
             }
             Step::Host(node) => node.op.label(),
             Step::Loop(step) => format!("{} x {}", step.name, step.trips),
+            Step::While(_) | Step::Branch(_) => self.name(),
         }
     }
 
@@ -114,7 +123,7 @@ impl Step {
                 let phases: Vec<String> = nest.phases.iter().map(|p| format!("{:?}", p.kind)).collect();
                 format!("{kind} {label} ({}; grid {}; {})", axes.join("x"), nest.grid, phases.join("+"))
             }
-            Step::Library(_) | Step::Loop(_) => format!("{kind} {label}"),
+            Step::Library(_) | Step::Loop(_) | Step::While(_) | Step::Branch(_) => format!("{kind} {label}"),
             Step::Host(node) => format!("{kind} {label}: {}", node.why),
         }
     }
@@ -128,7 +137,9 @@ impl Step {
             Step::Nest { nest, buffers } => reads(nest, buffers),
             Step::Library(library) => library.reads(),
             Step::Host(node) => node.inputs.clone(),
-            Step::Loop(step) => step.reads(),
+            Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
+                self.bound_bodies().iter().flat_map(|body| body.reads()).chain(self.control()).collect()
+            }
         }
     }
 
@@ -138,7 +149,9 @@ impl Step {
             Step::Nest { nest, buffers } => writes(nest, buffers),
             Step::Library(library) => library.writes(),
             Step::Host(node) => node.outputs.clone(),
-            Step::Loop(step) => step.writes(),
+            Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
+                self.bound_bodies().iter().flat_map(|body| body.writes()).collect()
+            }
         }
     }
 
@@ -158,10 +171,7 @@ impl Step {
                     .collect()
             }
             Step::Host(node) => node.inputs.iter().chain(&node.outputs).copied().collect(),
-            Step::Loop(LoopStep { inputs, outputs, status, scratch, .. }) => {
-                let accessed = inputs.iter().chain(outputs).map(|access| &access.buffer);
-                accessed.chain(status).chain([scratch]).copied().collect()
-            }
+            Step::Loop(_) | Step::While(_) | Step::Branch(_) => [self.reads(), self.writes()].concat(),
         };
         list.into_iter()
     }
@@ -181,9 +191,10 @@ impl Step {
                     .collect()
             }
             Step::Host(node) => node.inputs.iter_mut().chain(&mut node.outputs).collect(),
-            Step::Loop(LoopStep { inputs, outputs, status, scratch, .. }) => {
-                let accessed = inputs.iter_mut().chain(outputs).map(|access| &mut access.buffer);
-                accessed.chain(status).chain([scratch]).collect()
+            Step::Loop(LoopStep { body, .. }) => body.buffers_mut().collect(),
+            Step::While(WhileStep { body, flag, .. }) => body.buffers_mut().chain([flag]).collect(),
+            Step::Branch(BranchStep { bodies, index, .. }) => {
+                bodies.iter_mut().flat_map(|body| body.buffers_mut()).chain([index]).collect()
             }
         }
     }
@@ -206,39 +217,33 @@ impl Step {
 
     /// The Programs that it runs as a part of itself. Each has buffers of its own; the step reads and writes
     /// the buffers of the Program around it.
-    pub fn bodies(&self) -> &[Program] {
-        match self {
-            Step::Nest { .. } | Step::Library(_) | Step::Host(_) => &[],
-            Step::Loop(step) => std::slice::from_ref(&step.body),
-        }
+    pub fn bodies(&self) -> impl DoubleEndedIterator<Item = &Program> {
+        self.bound_bodies().iter().map(|body| &body.program)
     }
 
     /// [`Step::bodies`], to be rewritten.
-    pub(crate) fn bodies_mut(&mut self) -> &mut [Program] {
-        match self {
-            Step::Nest { .. } | Step::Library(_) | Step::Host(_) => &mut [],
-            Step::Loop(step) => std::slice::from_mut(&mut step.body),
-        }
+    pub(crate) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Program> {
+        self.bound_bodies_mut().iter_mut().map(|body| &mut body.program)
     }
 
     /// Whether the host acts while it runs: a host node, or a step whose bodies have one.
     pub fn needs_host(&self) -> bool {
-        let in_bodies = || self.bodies().iter().flat_map(|body| &body.steps).any(Step::needs_host);
+        let in_bodies = || self.bodies().flat_map(|body| &body.steps).any(Step::needs_host);
         matches!(self, Step::Host(_)) || in_bodies()
     }
 }
 
 /// Its cost, for [`cost`](crate::rehost::cost).
 impl Step {
-    /// Kernels and library ops that it launches.
+    /// Kernels and library ops that it launches; of a branch, the most.
     pub(crate) fn launches(&self) -> u64 {
         match self {
             Step::Nest { nest, .. } => u64::from(nest.grid_points() > 0),
             Step::Library(_) => 1,
             Step::Host(_) => 0,
-            Step::Loop(step) => {
-                let each = step.body.steps.iter().fold(0u64, |sum, step| sum.saturating_add(step.launches()));
-                each.saturating_mul(step.trips)
+            Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
+                let bodies = self.bound_bodies().iter().map(|body| body.launches());
+                bodies.max().unwrap_or(0).saturating_mul(self.trips())
             }
         }
     }
@@ -251,7 +256,10 @@ impl Step {
                 op.flops() + epilogue.as_ref().map_or(0.0, |e| cost::flops(&e.nest))
             }
             Step::Host(_) => 0.0,
-            Step::Loop(step) => step.body.steps.iter().map(Step::flops).sum::<f64>() * step.trips as f64,
+            Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
+                let bodies = self.bound_bodies().iter().map(|body| body.flops());
+                bodies.fold(0.0, f64::max) * self.trips() as f64
+            }
         }
     }
 
@@ -264,8 +272,8 @@ impl Step {
                 let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };
                 buffers.iter().map(|&b| (b, program.buffers[b].len())).collect()
             }
-            Step::Loop(step) => {
-                let buffers = if way == Way::Read { step.reads() } else { step.writes() };
+            Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
+                let buffers = if way == Way::Read { self.reads() } else { self.writes() };
                 buffers.iter().map(|&b| (b, program.buffers[b].len())).collect()
             }
         }
@@ -349,7 +357,7 @@ pub(super) fn walk(steps: &[Step]) -> impl Iterator<Item = &Step> {
                 left.pop();
                 continue;
             };
-            left.extend(step.bodies().iter().rev().map(|body| body.steps.iter()));
+            left.extend(step.bodies().rev().map(|body| body.steps.iter()));
             return Some(step);
         }
     })

@@ -1,15 +1,14 @@
-//! Loops: a sub-graph that runs many times, on sequences and on its own results (Theano's `scan`).
+//! Loops: a sub-graph that runs many times, on sequences and on its own results (Theano's `scan`); and branches.
 //!
 //! The body is written by a closure over Variables. It runs once, when the expression is built; what it uses
 //! from outside becomes an input of the loop, and what does not change from iteration to iteration is computed
 //! once, before the loop.
 //!
-//! - here: [`scan`] and its relatives, for the common cases;
-//! - `builder`: [`Scan`], for several taps, results that are not carried, and the rest;
+//! - here: [`scan`] and its relatives, for the common cases; `while_loop`: [`while_loop`]; `branch`: [`if_else`],
+//!   [`switch`];
+//! - `scan`: [`Scan`], for several taps, results that are not carried, and the rest;
 //! - `pack`: [`Pack`], how a body takes and returns one Variable or several;
-//! - `body`: the sub-graph; `scan_op`: the op; `perform`: its reference; `grad`: its gradient; `batch`: the op for
-//!   a batch of inputs; `narrow`: the op without what is not read; `states`: random streams within; `lower`: its device form; `stored`: how a file
-//!   holds it.
+//! - `closed`: sub-graphs; `states`: random streams within.
 //!
 //! ```
 //! use workalike::loops::scan;
@@ -24,22 +23,19 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 
-mod batch;
-mod body;
-mod builder;
-mod grad;
-mod lower;
-mod narrow;
+mod branch;
+mod closed;
 mod pack;
-mod perform;
-mod scan_op;
+mod scan;
 mod states;
-mod stored;
+mod while_loop;
 
-pub use builder::{Scan, Scanned};
+pub use branch::{BranchOp, if_else, switch};
 pub use pack::Pack;
-pub use scan_op::ScanOp;
-pub(in crate::ops) use stored::decode;
+pub(in crate::ops) use scan::decode;
+pub use scan::{Scan, ScanOp, Scanned};
+pub(crate) use states::states_after;
+pub use while_loop::{While, WhileOp, while_loop};
 
 use super::creation::arange;
 use super::methods::fail;

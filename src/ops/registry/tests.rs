@@ -67,8 +67,8 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(Cofactors),
         Arc::new(Transfer { to: "dev1".into() }),
     ];
-    // Kernels are in `kernel_op/tests.rs`, loops in `loops/stored.rs`.
-    assert_eq!(ops.len() + 2, ids().count(), "every family is here");
+    // Kernels are in `kernel_op/tests.rs`, loops and branches in `loops`.
+    assert_eq!(ops.len() + 4, ids().count(), "every family is here");
     for op in ops {
         let back = decode(op.id(), op.version(), &op.attributes()).unwrap();
         assert_eq!(format!("{op:?}"), format!("{back:?}"));

@@ -4,16 +4,16 @@
 //! runs: before each replay they are copied there, and what was written is copied back. Nothing is waited for.
 //! What has the same address in all iterations, or goes round in a ring, is bound as it is.
 
-use super::super::device::{Command, Device, Region};
+use super::super::device::{Device, Region};
 use super::block::{STAGE, lcm};
 use super::context::Context;
+use super::control::{Each, Piece, Recorder, run_all};
 use super::planned::Compiled;
 use super::regions::Regions;
-use super::segment::{DeviceStep, Segment};
+use super::segment::DeviceStep;
 use crate::error::Result;
-use crate::lower::program::{Access, BufferId, LoopStep};
+use crate::lower::program::{Access, Body, BufferId, LoopStep};
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 /// Commands up to which all iterations of a loop are a part of the recording around it; beyond it, the cost of
 /// a replay per command is negligible.
@@ -33,13 +33,6 @@ pub(super) struct LongLoop {
     windows: Vec<Window>,
 }
 
-/// Commands that are recorded together, or a loop between them.
-#[derive(Debug)]
-enum Piece {
-    Segment(Segment),
-    Loop(LongLoop),
-}
-
 /// The rows of an array that a block accesses, and where they are while it runs.
 #[derive(Debug)]
 struct Window {
@@ -54,14 +47,6 @@ struct Window {
     iterations: u64,
     read: bool,
     written: bool,
-}
-
-/// Commands under construction.
-struct Recorder<'a> {
-    compiled: &'a Compiled,
-    context: &'a Context,
-    commands: Vec<Command>,
-    pieces: Vec<Piece>,
 }
 
 /// Whether an access is to another row in each iteration.
@@ -79,14 +64,14 @@ impl LongLoop {
     ) -> Result<LongLoop> {
         let iterations = block_size(step, body);
         let (blocks, last) = (step.trips / iterations, step.trips % iterations);
-        let mut staged = step.clone();
+        let mut staged = step.body.clone();
         let mut regions = around.clone();
         let mut windows = Vec::new();
-        let accesses = step.inputs.iter().chain(&step.outputs);
+        let accesses = step.body.inputs.iter().chain(&step.body.outputs);
         let arrays: BTreeSet<(BufferId, i64)> =
             accesses.filter(|access| moves(access)).map(|access| (access.buffer, access.stride)).collect();
         for array in arrays {
-            let window = Window::of(step, array, iterations, around, context)?;
+            let window = Window::of(&step.body, array, iterations, around, context)?;
             // The staging memory takes the place of the array.
             let stage = regions.add(window.stage.clone());
             for access in staged.inputs.iter_mut().chain(&mut staged.outputs) {
@@ -98,7 +83,7 @@ impl LongLoop {
             windows.push(window);
         }
         let pieces = |count: u64| {
-            let mut recorder = Recorder { compiled, context, commands: vec![], pieces: vec![] };
+            let mut recorder = Recorder::new(compiled, context);
             for iteration in 0..count {
                 let regions = Regions::of_iteration(&staged, iteration, &regions)?;
                 recorder.steps(body, &regions)?;
@@ -108,30 +93,13 @@ impl LongLoop {
         Ok(LongLoop { iterations, block: pieces(iterations)?, blocks, rest: pieces(last)?, last, windows })
     }
 
-    /// Runs all iterations once.
-    pub(super) fn replay(&mut self, device: &dyn Device) -> Result<()> {
-        self.run(device, &mut |segment| segment.replay())
+    /// Everything that is recorded.
+    pub(super) fn pieces(&mut self) -> impl Iterator<Item = &mut Piece> {
+        self.block.iter_mut().chain(&mut self.rest)
     }
 
-    /// Runs all iterations once; returns how long their commands took.
-    pub(super) fn timed(&mut self, device: &dyn Device) -> Result<Duration> {
-        let mut took = Duration::ZERO;
-        self.run(device, &mut |segment| {
-            took += segment.timed()?.iter().sum();
-            Ok(())
-        })?;
-        Ok(took)
-    }
-
-    /// Has the driver finish the compilation of its kernels.
-    pub(super) fn finish_compiling(&mut self) -> Result<()> {
-        self.block.iter_mut().chain(&mut self.rest).try_for_each(|piece| match piece {
-            Piece::Segment(segment) => segment.finish_compiling(),
-            Piece::Loop(inner) => inner.finish_compiling(),
-        })
-    }
-
-    fn run(&mut self, device: &dyn Device, each: &mut dyn FnMut(&mut Segment) -> Result<()>) -> Result<()> {
+    /// Runs all iterations once, each Segment by `each`.
+    pub(super) fn run(&mut self, device: &dyn Device, each: Each<'_>) -> Result<()> {
         for block in 0..self.blocks {
             self.run_block(device, block, self.iterations, each)?;
         }
@@ -141,24 +109,13 @@ impl LongLoop {
         Ok(())
     }
 
-    fn run_block(
-        &mut self,
-        device: &dyn Device,
-        block: u64,
-        count: u64,
-        each: &mut dyn FnMut(&mut Segment) -> Result<()>,
-    ) -> Result<()> {
+    fn run_block(&mut self, device: &dyn Device, block: u64, count: u64, each: Each<'_>) -> Result<()> {
         for window in self.windows.iter().filter(|window| window.read) {
             let (array, stage) = window.at(block, count);
             device.copy(&array, &stage)?;
         }
         let pieces = if count == self.iterations { &mut self.block } else { &mut self.rest };
-        for piece in pieces {
-            match piece {
-                Piece::Segment(segment) => each(segment)?,
-                Piece::Loop(inner) => inner.run(device, each)?,
-            }
-        }
+        run_all(pieces, device, each)?;
         for window in self.windows.iter().filter(|window| window.written) {
             let (array, stage) = window.at(block, count);
             device.copy(&stage, &array)?;
@@ -169,7 +126,7 @@ impl LongLoop {
 
 /// Iterations of a block: a multiple of the rows of every ring.
 fn block_size(step: &LoopStep, body: &[DeviceStep<'_>]) -> u64 {
-    let accesses = || step.inputs.iter().chain(&step.outputs);
+    let accesses = || step.body.inputs.iter().chain(&step.body.outputs);
     let period = accesses().filter_map(|access| access.rows).fold(1, lcm).max(1);
     let staged = accesses().filter(|access| moves(access));
     let bytes = staged.fold(1u64, |sum, access| sum.saturating_add(access.stride.unsigned_abs()));
@@ -180,21 +137,21 @@ fn block_size(step: &LoopStep, body: &[DeviceStep<'_>]) -> u64 {
 
 impl Window {
     fn of(
-        step: &LoopStep,
+        body: &Body,
         (buffer, stride): (BufferId, i64),
         iterations: u64,
         around: &Regions,
         context: &Context,
     ) -> Result<Window> {
         let own = |access: &&Access| moves(access) && (access.buffer, access.stride) == (buffer, stride);
-        let firsts = || step.inputs.iter().chain(&step.outputs).filter(own).map(|access| access.first as i64);
+        let firsts = || body.inputs.iter().chain(&body.outputs).filter(own).map(|access| access.first as i64);
         let (least, most) = (firsts().min().unwrap_or(0), firsts().max().unwrap_or(0));
         let reach = stride.saturating_mul(iterations as i64 - 1);
         let low = least + reach.min(0);
         let bytes = (most - least) as u64 + reach.unsigned_abs() + stride.unsigned_abs();
         let array = around.get(buffer)?.clone();
         let stage = context.allocate(bytes)?;
-        let (read, written) = (step.inputs.iter().any(|a| own(&a)), step.outputs.iter().any(|a| own(&a)));
+        let (read, written) = (body.inputs.iter().any(|a| own(&a)), body.outputs.iter().any(|a| own(&a)));
         Ok(Window { array, stage, low, stride, bytes, iterations, read, written })
     }
 
@@ -208,36 +165,5 @@ impl Window {
         let bytes = (self.bytes - missing).min(self.array.bytes.saturating_sub(first));
         let array = Region { offset: self.array.offset + first, bytes, ..self.array.clone() };
         (array, Region { offset: self.stage.offset + skipped, bytes, ..self.stage.clone() })
-    }
-}
-
-impl Recorder<'_> {
-    fn steps(&mut self, steps: &[DeviceStep<'_>], regions: &Regions) -> Result<()> {
-        for step in steps {
-            match step {
-                DeviceStep::Loop(inner, body) if step.is_long() => {
-                    self.flush()?;
-                    let inner = LongLoop::record(self.compiled, self.context, inner, body, regions)?;
-                    self.pieces.push(Piece::Loop(inner));
-                }
-                step => step.commands(regions, &mut self.commands)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        if !self.commands.is_empty() {
-            let segment =
-                Segment::record(self.context.device.as_ref(), &self.compiled.module, &self.commands)?;
-            self.pieces.push(Piece::Segment(segment));
-            self.commands.clear();
-        }
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<Vec<Piece>> {
-        self.flush()?;
-        Ok(self.pieces)
     }
 }

@@ -40,6 +40,7 @@
 mod array;
 mod block;
 mod context;
+mod control;
 mod host_pool;
 mod limits;
 mod long_loop;

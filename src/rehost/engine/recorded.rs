@@ -4,11 +4,11 @@ use super::super::device::{Command, Device, DeviceError, Region};
 use super::array::{Fed, download};
 use super::block::Blocks;
 use super::context::Context;
-use super::long_loop::LongLoop;
+use super::control::{Piece, Recorder};
 use super::planned::Compiled;
 use super::ran::Ran;
 use super::regions::{Elsewhere, Regions};
-use super::segment::{DeviceStep, Part, Segment};
+use super::segment::{Part, Segment};
 use super::status::Outcome;
 use super::stepwise::{LoneStep, Sources};
 use crate::error::{Error, Result};
@@ -35,8 +35,8 @@ pub(super) struct Recorded {
 #[derive(Debug)]
 enum Run {
     Segment(Segment),
-    /// A loop of many iterations.
-    Loop(LongLoop),
+    /// What comes between recordings.
+    Control(Piece),
     /// A step by itself, for debugging.
     Step(LoneStep),
     Host(HostNode),
@@ -77,35 +77,29 @@ impl Recorded {
 /// variables.
 fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
-    let mut commands = Vec::new();
-    let device = context.device.as_ref();
-    let flush = |commands: &mut Vec<Command>, runs: &mut Vec<Run>| -> Result<()> {
-        if !commands.is_empty() {
-            runs.push(Run::Segment(Segment::record(device, &compiled.module, commands)?));
-            commands.clear();
-        }
-        Ok(())
-    };
+    let mut recorder = Recorder::new(compiled, context);
     for part in compiled.parts()? {
-        flush(&mut commands, &mut runs)?;
         match part {
-            Part::Host(node) => runs.push(Run::Host(node.clone())),
-            Part::Segment(steps) => {
-                for step in &steps {
-                    match step {
-                        DeviceStep::Loop(own, body) if step.is_long() => {
-                            flush(&mut commands, &mut runs)?;
-                            runs.push(Run::Loop(LongLoop::record(compiled, context, own, body, regions)?));
-                        }
-                        step => step.commands(regions, &mut commands)?,
-                    }
-                }
+            Part::Host(node) => {
+                let before = std::mem::replace(&mut recorder, Recorder::new(compiled, context));
+                runs.extend(before.finish()?.into_iter().map(Run::of));
+                runs.push(Run::Host(node.clone()));
             }
+            Part::Segment(steps) => recorder.steps(&steps, regions)?,
         }
     }
-    commands.extend(compiled.copies(context, regions, |_| true)?);
-    flush(&mut commands, &mut runs)?;
+    recorder.commands(compiled.copies(context, regions, |_| true)?);
+    runs.extend(recorder.finish()?.into_iter().map(Run::of));
     Ok(runs)
+}
+
+impl Run {
+    fn of(piece: Piece) -> Run {
+        match piece {
+            Piece::Segment(segment) => Run::Segment(segment),
+            other => Run::Control(other),
+        }
+    }
 }
 
 /// The error of a kernel that does not compile, with its step: that of recording the steps one by one.
@@ -318,7 +312,7 @@ impl Bound<'_> {
         for run in runs {
             match run {
                 Run::Segment(segment) => segment.replay()?,
-                Run::Loop(own) => own.replay(device)?,
+                Run::Control(own) => own.run(device, &mut |segment| segment.replay())?,
                 Run::Step(step) => step.replay(self.compiled, device, &mut found)?,
                 Run::Host(node) => self.compiled.perform(device, regions, node)?,
             }
@@ -334,7 +328,7 @@ impl Bound<'_> {
         for run in runs {
             match run {
                 Run::Segment(segment) => took.extend(by_step(&segment.timed()?, &mut counts)),
-                Run::Loop(own) => took.extend(by_step(&[own.timed(device)?], &mut counts)),
+                Run::Control(own) => took.extend(by_step(&[own.timed(device)?], &mut counts)),
                 Run::Step(step) => {
                     let times = step.timed(self.compiled, device, &mut found)?;
                     took.extend(by_step(&times, &mut counts));
@@ -353,7 +347,7 @@ impl Bound<'_> {
     pub(super) fn finish_compiling(&mut self) -> Result<()> {
         self.recorded.runs.iter_mut().try_for_each(|run| match run {
             Run::Segment(segment) => segment.finish_compiling(),
-            Run::Loop(own) => own.finish_compiling(),
+            Run::Control(own) => own.finish_compiling(),
             Run::Step(_) | Run::Host(_) => Ok(()),
         })
     }

@@ -1,10 +1,10 @@
 //! The regions of a Program's buffers.
 
-use super::super::device::Region;
+use super::super::device::{Command, Region};
 use super::context::Context;
 use super::planned::Compiled;
 use crate::error::{Error, Result};
-use crate::lower::program::{Access, Buffer, BufferId, LoopStep, Program, Role};
+use crate::lower::program::{Access, Body, Buffer, BufferId, Program, Role};
 
 /// Buffers at other than their planned addresses.
 #[derive(Debug, Default)]
@@ -42,32 +42,44 @@ impl Regions {
         Regions(program.buffers.iter().enumerate().map(place).collect())
     }
 
-    /// The region of each buffer of a loop's body in an iteration, given those of the Program around it.
-    pub(super) fn of_iteration(step: &LoopStep, iteration: u64, around: &Regions) -> Result<Regions> {
+    /// The region of each buffer of a body in an iteration, given those of the Program around it.
+    pub(super) fn of_iteration(body: &Body, iteration: u64, around: &Regions) -> Result<Regions> {
         let part = |access: &Access, buffer: &Buffer| {
             let whole = around.get(access.buffer)?;
             let offset = whole.offset + access.at(iteration);
             Ok(Some(Region { offset, bytes: buffer.bytes(), ..whole.clone() }))
         };
-        let body = &step.body;
+        let program = &body.program;
         let place = |(id, buffer): (BufferId, &Buffer)| {
-            if let Some(output) = body.outputs.iter().position(|&output| output == id) {
-                return step.outputs.get(output).map_or(Ok(None), |access| part(access, buffer));
+            if let Some(output) = program.outputs.iter().position(|&output| output == id) {
+                return body.outputs.get(output).map_or(Ok(None), |access| part(access, buffer));
             }
             match buffer.role {
-                Role::Input(at) => step.inputs.get(at).map_or(Ok(None), |access| part(access, buffer)),
-                Role::Status => step.status.map(|id| around.get(id).cloned()).transpose(),
-                Role::Temp => match step.offsets.get(id).copied().flatten() {
-                    Some(first) => {
-                        let access = Access { buffer: step.scratch, first, stride: 0, rows: None };
-                        part(&access, buffer)
-                    }
+                Role::Input(at) => body.inputs.get(at).map_or(Ok(None), |access| part(access, buffer)),
+                Role::Shared(at) => {
+                    body.carried.get(at).map_or(Ok(None), |&id| part(&Access::whole(id), buffer))
+                }
+                Role::Status => body.status.map(|id| around.get(id).cloned()).transpose(),
+                Role::Temp => match body.offsets.get(id).copied().flatten() {
+                    Some(first) => part(&Access { first, ..Access::whole(body.scratch) }, buffer),
                     None => Ok(None),
                 },
-                Role::Shared(_) | Role::Constant(_) => Ok(None),
+                Role::Constant(_) => Ok(None),
             }
         };
-        Ok(Regions(body.buffers.iter().enumerate().map(place).collect::<Result<_>>()?))
+        Ok(Regions(program.buffers.iter().enumerate().map(place).collect::<Result<_>>()?))
+    }
+
+    /// The copies at the end of an iteration: new values of what a body carries, given its regions.
+    pub(super) fn moves(&self, body: &Body, around: &Regions) -> Result<Vec<Command>> {
+        let copy = |(at, buffer): (usize, BufferId)| {
+            let source = self.get(buffer)?.clone();
+            let home = body.carried.get(at).copied();
+            let home = home.ok_or_else(|| Error::Internal("a carried value has no memory".into()))?;
+            let target = Region { bytes: source.bytes, ..around.get(home)?.clone() };
+            Ok(Command::Copy { source, target })
+        };
+        body.moved().map(copy).collect()
     }
 
     /// The memory of a buffer that a step touches, or that is an output.

@@ -5,7 +5,9 @@ use super::long_loop::MOST_COMMANDS;
 use super::planned::Compiled;
 use super::regions::Regions;
 use crate::error::{Error, Result};
-use crate::lower::program::{BufferId, Epilogue, HostNode, LibraryStep, LoopStep, Program, Step};
+use crate::lower::program::{
+    BranchStep, BufferId, Epilogue, HostNode, LibraryStep, LoopStep, Program, Step, WhileStep,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +24,10 @@ pub(super) enum DeviceStep<'p> {
     Library(&'p LibraryStep),
     /// A loop, and the steps of its body.
     Loop(&'p LoopStep, Vec<DeviceStep<'p>>),
+    /// A loop with a condition, and the steps of its body.
+    While(&'p WhileStep, Vec<DeviceStep<'p>>),
+    /// Branches, and the steps of each.
+    Branch(&'p BranchStep, Vec<Vec<DeviceStep<'p>>>),
 }
 
 /// A part of a Program.
@@ -78,7 +84,18 @@ fn part<'p>(step: &'p Step, kernels: &'p [usize]) -> Result<Part<'p>, String> {
         (Step::Nest { nest, .. }, _) => return Err(format!("{} has {} kernels", nest.name, kernels.len())),
         (Step::Library(library), _) => DeviceStep::Library(library),
         (Step::Host(node), _) => return Ok(Part::Host(node)),
-        (Step::Loop(step), kernels) => DeviceStep::Loop(step, body_steps(&step.body, kernels)?),
+        (Step::Loop(step), kernels) => DeviceStep::Loop(step, body_steps(&step.body.program, kernels)?),
+        (Step::While(step), kernels) => DeviceStep::While(step, body_steps(&step.body.program, kernels)?),
+        (Step::Branch(step), kernels) => {
+            let mut left = kernels;
+            let mut bodies = Vec::with_capacity(step.bodies.len());
+            for body in &step.bodies {
+                let (own, rest) = left.split_at(body.program.nests().count().min(left.len()));
+                bodies.push(body_steps(&body.program, own)?);
+                left = rest;
+            }
+            DeviceStep::Branch(step, bodies)
+        }
     };
     Ok(Part::Segment(vec![on_device]))
 }
@@ -125,12 +142,12 @@ impl Compiled {
         self.with_kernels().map(lone).collect()
     }
 
-    /// The number of commands of each step that runs on the device, in order; 1 for a loop that is recorded by
-    /// itself.
+    /// The number of commands of each step that runs on the device, in order; 1 for what is more than
+    /// commands.
     pub(super) fn command_counts(&self) -> Result<Vec<usize>> {
         let parts = self.parts()?.into_iter();
         let steps = parts.flat_map(|part| if let Part::Segment(steps) = part { steps } else { vec![] });
-        let count = |step: DeviceStep<'_>| if step.is_long() { 1 } else { step.count() };
+        let count = |step: DeviceStep<'_>| if step.is_apart() { 1 } else { step.count() };
         Ok(steps.map(|step| usize::try_from(count(step)).unwrap_or(usize::MAX)).collect())
     }
 
@@ -139,7 +156,7 @@ impl Compiled {
         let mut parts = self.parts()?;
         Ok(match (parts.pop(), parts.is_empty()) {
             (None, _) => Some(vec![]),
-            (Some(Part::Segment(steps)), true) if !steps.iter().any(DeviceStep::is_long) => Some(steps),
+            (Some(Part::Segment(steps)), true) if !steps.iter().any(DeviceStep::is_apart) => Some(steps),
             _ => None,
         })
     }
@@ -154,12 +171,19 @@ impl DeviceStep<'_> {
                 let each = body.iter().fold(0u64, |sum, own| sum.saturating_add(own.count()));
                 each.saturating_mul(step.trips)
             }
+            DeviceStep::While(..) | DeviceStep::Branch(..) => 1,
         }
     }
 
-    /// Whether it is recorded by itself: see [`LongLoop`](super::long_loop::LongLoop).
-    pub(super) fn is_long(&self) -> bool {
-        matches!(self, DeviceStep::Loop(..)) && self.count() > MOST_COMMANDS
+    /// Whether it is more than commands: a loop of many iterations, or what decides while it runs.
+    pub(super) fn is_apart(&self) -> bool {
+        match self {
+            DeviceStep::Nest(..) | DeviceStep::Library(_) => false,
+            DeviceStep::While(..) | DeviceStep::Branch(..) => true,
+            DeviceStep::Loop(_, body) => {
+                self.count() > MOST_COMMANDS || body.iter().any(DeviceStep::is_apart)
+            }
+        }
     }
 
     /// Appends the step with memory bound: one command, or those of all iterations.
@@ -172,10 +196,13 @@ impl DeviceStep<'_> {
             DeviceStep::Library(step) => library_command(step, regions)?,
             DeviceStep::Loop(step, body) => {
                 for iteration in 0..step.trips {
-                    let regions = Regions::of_iteration(step, iteration, regions)?;
+                    let regions = Regions::of_iteration(&step.body, iteration, regions)?;
                     body.iter().try_for_each(|own| own.commands(&regions, to))?;
                 }
                 return Ok(());
+            }
+            DeviceStep::While(..) | DeviceStep::Branch(..) => {
+                return Err(Error::Internal("what decides while it runs is no command".into()));
             }
         });
         Ok(())
@@ -226,7 +253,7 @@ mod tests {
         program.steps.insert(3, Step::Host(node));
         let kernel = |step: &DeviceStep<'_>| match step {
             DeviceStep::Nest(kernel, _) => *kernel,
-            DeviceStep::Library(_) | DeviceStep::Loop(..) => panic!("a Nest"),
+            _ => panic!("a Nest"),
         };
         let part = |part: &Part<'_>| match part {
             Part::Segment(steps) => Some(steps.iter().map(kernel).collect::<Vec<_>>()),

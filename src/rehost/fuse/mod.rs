@@ -118,7 +118,7 @@ pub(crate) fn fuse(
 }
 
 /// A step that does nothing; it replaces a step that was fused away.
-pub(super) fn nothing() -> Step {
+pub(in crate::rehost) fn nothing() -> Step {
     let nest = Nest { name: String::new(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
     Step::Nest { nest, buffers: vec![] }
 }

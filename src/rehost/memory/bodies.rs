@@ -1,36 +1,38 @@
 //! The scratch memory of bodies, planned from the inside out: that of a body is one buffer of its loop.
 
+use super::super::fuse::nothing;
+use super::super::inplace::update_in_place;
 use super::plan_of;
-use crate::lower::program::{Access, Program, Role, Step};
+use crate::lower::program::{Access, Body, Program, Role};
 
 /// Makes the bodies of all steps ready to run: their constants become constants of the Program around them,
 /// and their scratch buffers get places in that of their loop.
 pub(crate) fn settle_bodies(program: &mut Program, alignment: u64) {
     for position in 0..program.steps.len() {
-        let Step::Loop(step) = &mut program.steps[position] else { continue };
-        let body = step.body.as_mut();
-        settle_bodies(body, alignment);
-        let scratch = step.scratch;
-        let layout =
-            plan_of(body, alignment, |id, buffer| buffer.role == Role::Temp && !body.outputs.contains(&id));
-        step.offsets = layout.offsets;
-        let values = std::mem::take(&mut body.constants);
-        let mut constants = Vec::new();
-        for buffer in &mut body.buffers {
-            let Role::Constant(at) = buffer.role else { continue };
-            if let Some(value) = values.get(at) {
-                buffer.role = Role::Input(step.inputs.len() + constants.len());
-                constants.push((buffer.dtype, buffer.shape.clone(), value.clone()));
-            }
+        let mut step = std::mem::replace(&mut program.steps[position], nothing());
+        for body in step.bound_bodies_mut() {
+            settle(body, program, alignment);
         }
-        program.buffers[scratch].shape = vec![layout.arena.bytes];
-        for (dtype, shape, value) in constants {
-            program.constants.push(value);
-            let role = Role::Constant(program.constants.len() - 1);
-            let buffer = program.buffer(dtype, &shape, role);
-            if let Step::Loop(step) = &mut program.steps[position] {
-                step.inputs.push(Access { buffer, first: 0, stride: 0, rows: None });
-            }
-        }
+        program.steps[position] = step;
+    }
+}
+
+fn settle(body: &mut Body, around: &mut Program, alignment: u64) {
+    settle_bodies(&mut body.program, alignment);
+    let carried: Vec<u64> = body.carried.iter().map(|&id| around.buffers[id].bytes()).collect();
+    body.program = update_in_place(std::mem::take(&mut body.program), &carried);
+    let own = &mut body.program;
+    let outputs = own.outputs.clone();
+    let layout = plan_of(own, alignment, |id, buffer| buffer.role == Role::Temp && !outputs.contains(&id));
+    body.offsets = layout.offsets;
+    around.buffers[body.scratch].shape = vec![layout.arena.bytes];
+    let values = std::mem::take(&mut own.constants);
+    for buffer in &mut own.buffers {
+        let Role::Constant(at) = buffer.role else { continue };
+        let Some(value) = values.get(at) else { continue };
+        buffer.role = Role::Input(body.inputs.len());
+        around.constants.push(value.clone());
+        let role = Role::Constant(around.constants.len() - 1);
+        body.inputs.push(Access::whole(around.buffer(buffer.dtype, &buffer.shape, role)));
     }
 }

@@ -7,7 +7,7 @@ use super::{Method, Simulator};
 use crate::error::Result;
 use crate::function::ArgsIn;
 use crate::kernels::nest::{Inst, Nest};
-use crate::lower::program::{BufferId, Epilogue, LibraryStep, LoopStep, Program, Role, Step};
+use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
 use crate::rehost::engine::Compiled;
@@ -45,7 +45,7 @@ pub struct Plan {
 pub struct StepPlan {
     /// Which Segment it belongs to; a host node belongs to none.
     pub segment: Option<usize>,
-    /// `nest`, `library`, `copy`, `host`, or `loop`, whose steps are those of an iteration.
+    /// `nest`, `library`, `copy`, `host`, `loop`, `while` or `branch`.
     pub kind: &'static str,
     /// A readable name.
     pub name: String,
@@ -253,10 +253,11 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
             let name = format!("{} (node #{})", node.op.label(), node.node);
             StepPlan { name, operands, why: Some(node.why.clone()), ..blank }
         }
-        Step::Loop(LoopStep { trips, .. }) => {
+        Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
             let read = step.reads().into_iter().map(|b| whole(b, false));
             let operands = read.chain(step.writes().into_iter().map(|b| whole(b, true))).collect();
-            StepPlan { axes: vec![*trips], operands, ..blank }
+            let axes = if let Step::Loop(step) = step { vec![step.trips] } else { vec![] };
+            StepPlan { axes, operands, ..blank }
         }
     }
 }

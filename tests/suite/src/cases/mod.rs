@@ -4,6 +4,7 @@ mod advanced;
 mod assembly;
 mod cast;
 mod checkpoints;
+mod conditions;
 mod contexts;
 mod convolution;
 mod corners;
@@ -95,6 +96,7 @@ pub fn scenarios() -> Vec<Scenario> {
         custom_kernels::scenarios,
         kernel_ops::scenarios,
         device_arrays::scenarios,
+        conditions::scenarios,
         contexts::scenarios,
         debugging::scenarios,
         effects::scenarios,

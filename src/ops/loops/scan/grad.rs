@@ -5,9 +5,9 @@
 //! after each iteration, and the gradients of the results, all from the last iteration to the first. Values
 //! within the body are computed again, except its outputs.
 
+use super::ScanOp;
 use super::body::{Body, Part};
 use super::builder::{Scan, Scanned};
-use super::scan_op::ScanOp;
 use crate::error::Result;
 use crate::grad::Grad;
 use crate::graph::{Kind, Variable};
@@ -36,13 +36,13 @@ struct Backward<'a> {
 /// Whether a gradient can flow through an output of the body.
 fn flows(body: &Body, at: &Gradient, output: usize) -> bool {
     let carried = output < body.lags.len();
-    body.output_type(output).dtype.is_float() && (carried || at.output_grads[output].is_some())
+    body.closed.output_type(output).dtype.is_float() && (carried || at.output_grads[output].is_some())
 }
 
 impl<'a> Backward<'a> {
     fn of(op: &'a ScanOp, at: &'a Gradient<'a>) -> Result<Backward<'a>> {
         let body = op.body.as_ref();
-        let (inputs, outputs) = body.variables()?;
+        let (inputs, outputs) = body.closed.variables()?;
         let seeds = stand_ins(&outputs);
         let known = outputs.iter().zip(&seeds).enumerate();
         let known = known.filter(|(output, _)| flows(body, at, *output)).map(|(_, pair)| pair);
@@ -51,7 +51,7 @@ impl<'a> Backward<'a> {
     }
 
     fn recurrences(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.body.lags.len()).filter(|&r| self.body.output_type(r).dtype.is_float())
+        (0..self.body.lags.len()).filter(|&r| self.body.closed.output_type(r).dtype.is_float())
     }
 
     /// Positions of the body's inputs of a kind that have a gradient.
@@ -175,7 +175,7 @@ impl<'a> Backward<'a> {
         let parts = || body.parts().zip(&slopes);
         for (part, slope) in parts() {
             if let (Part::Constant(_), Some(slope)) = (part, slope) {
-                let sum = carried.next().ok_or_else(|| super::body::broken("sum for a constant"))?;
+                let sum = carried.next().ok_or_else(|| super::super::closed::broken("sum for a constant"))?;
                 results.push(sum.try_add(slope)?);
             }
         }

@@ -1,19 +1,19 @@
 //! A loop on a device: its body as a Program, and the rows of arrays that iterations read and write.
 
+use super::ScanOp;
 use super::body::Part;
-use super::scan_op::ScanOp;
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
 
 pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let body = &op.body;
-    let shapes = to.body_shapes()?;
+    let shapes = to.body_shapes(0)?;
     let rows = |output: usize| to.shape(node.outputs[output]).first().copied().unwrap_or_default();
     let trips = match body.lags.is_empty() {
         true => rows(0),
         false => rows(0).saturating_sub(body.depth(0) as u64),
     };
-    let program = to.body(&body.graph, shapes)?;
+    let program = to.body(0, &body.closed.graph, shapes)?;
     let mut results = Vec::with_capacity(node.outputs.len());
     for (at, &id) in node.outputs.iter().enumerate() {
         let (dtype, shape) = (to.dtype(id), to.shape(id));

@@ -1,7 +1,7 @@
 //! A loop without the outputs that nothing reads, and what only they need.
 
+use super::ScanOp;
 use super::body::{Body, Part};
-use super::scan_op::ScanOp;
 use crate::graph::{Def, FunctionGraph, TensorType, VarId};
 use crate::ops::Narrowed;
 use crate::rewrite::prune;
@@ -16,8 +16,8 @@ pub(super) fn narrow(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Optio
         *live.first_mut()? = true;
     }
     let needed = loop {
-        let needed = needed(&body.graph, &live);
-        let reads = |input: usize| needed[body.graph.inputs[input] as usize];
+        let needed = needed(&body.closed.graph, &live);
+        let reads = |input: usize| needed[body.closed.graph.inputs[input] as usize];
         let carried = body.parts().enumerate().filter(|(input, _)| reads(*input));
         let more: Vec<usize> = carried
             .filter_map(|(_, part)| if let Part::Tap(recurrence, _) = part { Some(recurrence) } else { None })
@@ -30,18 +30,18 @@ pub(super) fn narrow(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Optio
     };
     let keeps = |(input, part): (usize, Part)| match part {
         Part::Tap(recurrence, _) => live[recurrence],
-        Part::Sequence(_) | Part::Constant(_) => needed[body.graph.inputs[input] as usize],
+        Part::Sequence(_) | Part::Constant(_) => needed[body.closed.graph.inputs[input] as usize],
     };
     let kept: Vec<(usize, Part)> = body.parts().enumerate().filter(|part| keeps(*part)).collect();
     let outputs: Vec<usize> = (0..live.len()).filter(|&output| live[output]).collect();
-    if outputs.len() == live.len() && kept.len() == body.graph.inputs.len() {
+    if outputs.len() == live.len() && kept.len() == body.closed.graph.inputs.len() {
         return None;
     }
     let mut inputs: Vec<usize> = kept.iter().map(|(_, part)| op.source(*part)).collect();
     inputs.dedup();
     inputs.push(op.steps_at());
     // Nodes within may have results that nothing reads any more.
-    let graph = prune(&part_of(&body.graph, &needed, &kept, &outputs)?).ok()?;
+    let graph = prune(&part_of(&body.closed.graph, &needed, &kept, &outputs)?).ok()?;
     let sequences = kept.iter().filter(|(_, part)| matches!(part, Part::Sequence(_))).count();
     let lags = outputs.iter().filter_map(|&output| body.lags.get(output).cloned()).collect();
     let less = Body::stored(&body.name, sequences, lags, Arc::new(graph)).ok()?;

@@ -1,16 +1,31 @@
-//! The op of a loop with a number of iterations that is known before it runs.
+//! Scans: loops with a number of iterations that is known before they run.
+//!
+//! - here: the op; `builder`: [`Scan`], how it is made; `body`: its sub-graph; `perform`: its reference;
+//! - `grad`: its gradient; `batch`: the op for a batch of inputs; `narrow`: the op without what is not read;
+//! - `lower`: its device form; `stored`: how a file holds it.
 
-use super::body::{Body, Part, broken};
-use super::builder::Scanned;
-use super::{batch, grad, lower, narrow, perform, stored};
+mod batch;
+mod body;
+mod builder;
+mod grad;
+mod lower;
+mod narrow;
+mod perform;
+mod stored;
+
+pub use builder::{Scan, Scanned};
+pub(in crate::ops) use stored::decode;
+
+use super::closed::broken;
 use crate::dtype::DType;
 use crate::error::{Result, shape_text};
-use crate::graph::shapes::{Given, Shapes, infer};
+use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{Attributes, Batch, BatchedOutputs, Gradient, Known, Narrowed, Op, expect_inputs};
 use crate::value::Value;
+use body::{Body, Part};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -26,14 +41,14 @@ use std::sync::Arc;
 pub struct ScanOp {
     pub(super) body: Arc<Body>,
     /// The number of iterations, if it is always the same.
-    pub(super) steps: Option<usize>,
+    steps: Option<usize>,
     /// The shared variables that it carries in its last recurrences, where it was written.
     pub(super) states: Vec<Variable>,
 }
 
 impl ScanOp {
     /// The loop on these inputs, whose first `carried` recurrences are of interest.
-    pub(super) fn on(
+    fn on(
         self,
         sequences: Vec<Variable>,
         initial: Vec<Variable>,
@@ -52,22 +67,22 @@ impl ScanOp {
     }
 
     /// The position among the inputs of the first initial value.
-    pub(super) fn first_initial(&self) -> usize {
+    fn first_initial(&self) -> usize {
         self.body.sequences
     }
 
     /// The position among the inputs of the first constant.
-    pub(super) fn first_constant(&self) -> usize {
+    fn first_constant(&self) -> usize {
         self.body.sequences + self.body.lags.len()
     }
 
     /// The position among the inputs of the number of iterations.
-    pub(super) fn steps_at(&self) -> usize {
+    fn steps_at(&self) -> usize {
         self.first_constant() + self.body.constants()
     }
 
     /// The input of the op of which the body gets this part.
-    pub(super) fn source(&self, part: Part) -> usize {
+    fn source(&self, part: Part) -> usize {
         match part {
             Part::Sequence(at) => at,
             Part::Tap(recurrence, _) => self.first_initial() + recurrence,
@@ -76,7 +91,7 @@ impl ScanOp {
     }
 
     /// The number of iterations, if these types of inputs tell.
-    pub(super) fn known_steps(&self, inputs: &[&TensorType]) -> Option<usize> {
+    fn known_steps(&self, inputs: &[&TensorType]) -> Option<usize> {
         let sequences = inputs.iter().take(self.body.sequences);
         self.steps.or_else(|| sequences.filter_map(|ty| ty.shape.first().copied().flatten()).next())
     }
@@ -91,7 +106,7 @@ impl ScanOp {
     }
 
     fn check_input(&self, position: usize, part: Part, given: &TensorType) -> Result<(), String> {
-        let declared = self.body.input_type(position);
+        let declared = self.body.closed.input_type(position);
         let row = match part {
             Part::Constant(_) => given.clone(),
             _ if given.ndim() == 0 => {
@@ -113,7 +128,7 @@ impl ScanOp {
     }
 
     /// The number of iterations.
-    pub(super) fn trips(&self, inputs: &[Known]) -> Result<usize, String> {
+    fn trips(&self, inputs: &[Known]) -> Result<usize, String> {
         let steps = inputs.get(self.steps_at()).and_then(|k| k.value).and_then(Value::to_scalar);
         let steps = steps.map(Scalar::to_i128).ok_or("the number of iterations is not known on the host")?;
         usize::try_from(steps).map_err(|_| format!("{steps} iterations are asked"))
@@ -134,8 +149,7 @@ impl ScanOp {
             let part = self.body.parts().nth(at).filter(|part| matches!(part, Part::Constant(_)))?;
             inputs.get(self.source(part))?.value.cloned()
         };
-        let given = Given { inputs: &shapes, shared: &[], input_values: &value, shared_values: &|_| None };
-        infer(&self.body.graph, &self.body.demand, &given).map_err(|e| format!("in its body: {e}"))
+        self.body.closed.shapes(&shapes, &value)
     }
 
     fn check_extents(&self, inputs: &[Known], steps: usize) -> Result<(), String> {
@@ -166,7 +180,7 @@ impl ScanOp {
         steps: usize,
         inner: &Shapes,
     ) -> Result<Vec<Vec<usize>>, String> {
-        let outputs = self.body.graph.outputs.iter().map(|&id| &inner.shapes[id as usize]);
+        let outputs = self.body.closed.graph.outputs.iter().map(|&id| &inner.shapes[id as usize]);
         let shape = |(at, row): (usize, &Vec<usize>)| {
             if at >= self.body.lags.len() {
                 return Ok(stacked(steps, row));
@@ -220,7 +234,7 @@ impl Op for ScanOp {
             return Err(format!("there are sequences of {other} slices for {steps} iterations"));
         }
         let ty = |at: usize| {
-            let row = self.body.output_type(at);
+            let row = self.body.closed.output_type(at);
             let (rows, mut row) = match self.body.lags.get(at) {
                 None => (steps, row.clone()),
                 Some(_) => (steps.and_then(|n| n.checked_add(self.body.depth(at))), row.clone()),
@@ -232,7 +246,7 @@ impl Op for ScanOp {
             row.shape.insert(0, rows);
             row
         };
-        Ok((0..self.body.graph.outputs.len()).map(ty).collect())
+        Ok((0..self.body.closed.graph.outputs.len()).map(ty).collect())
     }
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
@@ -246,8 +260,13 @@ impl Op for ScanOp {
     }
 
     fn shape_values(&self) -> Vec<usize> {
-        let constants =
-            self.body.demand.inputs.iter().map(|&at| self.first_constant() + at - self.body.first_constant());
+        let constants = self
+            .body
+            .closed
+            .demand
+            .inputs
+            .iter()
+            .map(|&at| self.first_constant() + at - self.body.first_constant());
         constants.chain([self.steps_at()]).collect()
     }
 
@@ -260,7 +279,7 @@ impl Op for ScanOp {
     }
 
     fn bodies(&self) -> Vec<&Arc<FunctionGraph>> {
-        vec![&self.body.graph]
+        vec![&self.body.closed.graph]
     }
 
     fn with_bodies(&self, bodies: Vec<Arc<FunctionGraph>>) -> Option<Arc<dyn Op>> {
@@ -278,7 +297,7 @@ impl Op for ScanOp {
     }
 
     fn has_effect(&self) -> bool {
-        self.body.graph.nodes.iter().any(|node| node.op.has_effect())
+        self.body.closed.graph.nodes.iter().any(|node| node.op.has_effect())
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -304,7 +323,7 @@ impl Op for ScanOp {
 
 impl ScanOp {
     /// The shapes within the body and of the outputs for these values.
-    pub(super) fn shapes_of(&self, inputs: &[Value]) -> Result<(usize, Vec<Vec<usize>>)> {
+    fn shapes_of(&self, inputs: &[Value]) -> Result<(usize, Vec<Vec<usize>>)> {
         let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
         let steps = self.trips(&known).map_err(|message| broken(&message))?;
         let shapes = self.shapes(&known).map_err(|message| broken(&message))?;

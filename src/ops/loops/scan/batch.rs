@@ -1,8 +1,8 @@
 //! A loop for a whole batch of some of its inputs: a loop whose body computes a batch.
 
+use super::ScanOp;
 use super::body::{Body, Part};
 use super::builder::{Scan, Scanned};
-use super::scan_op::ScanOp;
 use crate::error::Result;
 use crate::grad::batched_by;
 use crate::graph::{Kind, Variable};
@@ -17,7 +17,7 @@ pub(super) fn batch(op: &ScanOp, at: &Batch) -> BatchedOutputs {
         return Ok(None);
     }
     let body = op.body.as_ref();
-    let (inputs, outputs) = body.variables()?;
+    let (inputs, outputs) = body.closed.variables()?;
     let whole = Whole { op, body, at, inputs, outputs };
     let carried = whole.carried()?;
     let scanned = whole.scan(&carried)?;

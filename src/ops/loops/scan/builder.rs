@@ -1,8 +1,9 @@
 //! [`Scan`]: a loop with several taps, results that are not carried, and a number of iterations of its own.
 
-use super::body::{Body, captured, closed};
-use super::scan_op::ScanOp;
-use super::states::States;
+use super::super::closed::{captured, closed};
+use super::super::states::States;
+use super::ScanOp;
+use super::body::Body;
 use crate::error::Result;
 use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
 use crate::ops::creation::int_scalar;
@@ -12,8 +13,8 @@ use crate::ops::{Ix, range};
 use crate::value::Value;
 use std::sync::Arc;
 
-/// A loop under construction: Theano's `scan` with all its arguments. For common cases [`scan`](super::scan),
-/// [`map`](super::map), [`reduce`](super::reduce) and [`fori`](super::fori) are shorter.
+/// A loop under construction: Theano's `scan` with all its arguments. For common cases [`scan`](crate::loops::scan),
+/// [`map`](crate::loops::map), [`reduce`](crate::loops::reduce) and [`fori`](crate::loops::fori) are shorter.
 ///
 /// The body gets, in this order, a slice of each sequence for each of its taps, then each recurrence's values
 /// for each of its taps. It returns the new value of each recurrence, in the order in which they were added,
@@ -303,18 +304,18 @@ impl Scanned {
     }
 
     /// The history of each recurrence.
-    pub(super) fn histories(self) -> Vec<Variable> {
+    pub(in crate::ops::loops) fn histories(self) -> Vec<Variable> {
         let after = |(trace, depth): (&Variable, &usize)| trace.index([Ix::from(*depth as i64..)]);
         self.traces.iter().zip(&self.depths).map(after).collect()
     }
 
     /// The last value of each recurrence.
-    pub(super) fn last(self) -> Vec<Variable> {
+    pub(in crate::ops::loops) fn last(self) -> Vec<Variable> {
         self.traces.iter().map(|trace| trace.index([Ix::from(-1i64)])).collect()
     }
 
     /// The results that are not carried.
-    pub(super) fn stacked(self) -> Vec<Variable> {
+    pub(in crate::ops::loops) fn stacked(self) -> Vec<Variable> {
         self.stacked
     }
 }

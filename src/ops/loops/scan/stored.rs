@@ -1,7 +1,7 @@
 //! A loop as a file holds it.
 
+use super::ScanOp;
 use super::body::Body;
-use super::scan_op::ScanOp;
 use crate::ops::{Attr, AttrGraph, Attributes, Op, StoredOp};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub(super) fn attributes(op: &ScanOp) -> Attributes {
     let lags = body.lags.iter().flat_map(|lags| std::iter::once(lags.len()).chain(lags.iter().copied()));
     vec![
         ("name".into(), Attr::Text(body.name.clone())),
-        ("body".into(), Attr::Graph(AttrGraph(body.graph.clone()))),
+        ("body".into(), Attr::Graph(AttrGraph(body.closed.graph.clone()))),
         ("sequences".into(), Attr::Int(body.sequences as i64)),
         ("lags".into(), Attr::Ints(lags.map(|n| n as i64).collect())),
         ("steps".into(), Attr::Int(op.steps.map_or(-1, |n| n as i64))),

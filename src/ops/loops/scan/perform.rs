@@ -1,7 +1,8 @@
 //! The reference of a loop: its body, evaluated op by op, for one iteration after the other.
 
-use super::body::{Part, broken};
-use super::scan_op::ScanOp;
+use super::super::closed::broken;
+use super::ScanOp;
+use super::body::Part;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::evaluate;
@@ -11,7 +12,7 @@ use crate::value::Value;
 pub(super) fn perform(op: &ScanOp, inputs: &[Value]) -> Result<Vec<Value>> {
     let body = &op.body;
     let (steps, shapes) = op.shapes_of(inputs)?;
-    let outputs = body.graph.outputs.len();
+    let outputs = body.closed.graph.outputs.len();
     // The rows of each output; a recurrence begins with its initial values.
     let mut rows: Vec<Vec<Value>> = vec![vec![]; outputs];
     for (recurrence, rows) in rows.iter_mut().take(body.lags.len()).enumerate() {
@@ -28,12 +29,13 @@ pub(super) fn perform(op: &ScanOp, inputs: &[Value]) -> Result<Vec<Value>> {
             Part::Constant(_) => Ok(inputs[op.source(part)].clone()),
         };
         let given = body.parts().map(part).collect::<Result<Vec<_>>>()?;
-        let values = evaluate(&body.graph, &given, &[]).map_err(|error| in_iteration(error, step, steps))?;
-        for (rows, id) in rows.iter_mut().zip(&body.graph.outputs) {
+        let values =
+            evaluate(&body.closed.graph, &given, &[]).map_err(|error| in_iteration(error, step, steps))?;
+        for (rows, id) in rows.iter_mut().zip(&body.closed.graph.outputs) {
             rows.push(values.get(id).ok_or_else(|| broken("such output"))?.clone());
         }
     }
-    let dtype = |at: usize| body.output_type(at).dtype;
+    let dtype = |at: usize| body.closed.output_type(at).dtype;
     rows.iter().zip(&shapes).enumerate().map(|(at, (rows, shape))| stack(dtype(at), shape, rows)).collect()
 }
 

@@ -1,0 +1,186 @@
+//! Control flow between recordings: long loops, loops with a condition, branches.
+//!
+//! What runs without a decision is recorded as one Segment. A decision is read from the device's memory, for which
+//! the host waits.
+
+use super::super::device::{Command, Device, Region};
+use super::context::Context;
+use super::long_loop::LongLoop;
+use super::planned::Compiled;
+use super::regions::Regions;
+use super::segment::{DeviceStep, Segment};
+use crate::error::{Error, Result};
+use std::time::Duration;
+
+/// Commands that are recorded together, or what comes between them.
+#[derive(Debug)]
+pub(super) enum Piece {
+    Segment(Segment),
+    Long(LongLoop),
+    While(WhileLoop),
+    Branch(Branch),
+}
+
+/// A loop with a condition.
+#[derive(Debug)]
+pub(super) struct WhileLoop {
+    flag: Region,
+    /// The word that says whether an iteration found an error.
+    trouble: Option<Region>,
+    body: Vec<Piece>,
+}
+
+/// Of several pieces of work one.
+#[derive(Debug)]
+pub(super) struct Branch {
+    index: Region,
+    bodies: Vec<Vec<Piece>>,
+}
+
+/// How a Segment is run.
+pub(super) type Each<'e> = &'e mut dyn FnMut(&mut Segment) -> Result<()>;
+
+impl Piece {
+    /// Runs it once, each Segment by `each`.
+    pub(super) fn run(&mut self, device: &dyn Device, each: Each<'_>) -> Result<()> {
+        match self {
+            Piece::Segment(segment) => each(segment),
+            Piece::Long(own) => own.run(device, each),
+            Piece::While(own) => {
+                while own.goes_on(device)? {
+                    run_all(&mut own.body, device, each)?;
+                }
+                Ok(())
+            }
+            Piece::Branch(own) => {
+                let body = own.chosen(device)?;
+                run_all(body, device, each)
+            }
+        }
+    }
+
+    /// Runs it once; returns how long its commands took.
+    pub(super) fn timed(&mut self, device: &dyn Device) -> Result<Duration> {
+        let mut took = Duration::ZERO;
+        self.run(device, &mut |segment| {
+            took += segment.timed()?.iter().sum();
+            Ok(())
+        })?;
+        Ok(took)
+    }
+
+    /// Has the driver finish the compilation of its kernels.
+    pub(super) fn finish_compiling(&mut self) -> Result<()> {
+        match self {
+            Piece::Segment(segment) => segment.finish_compiling(),
+            Piece::Long(own) => own.pieces().try_for_each(Piece::finish_compiling),
+            Piece::While(own) => own.body.iter_mut().try_for_each(Piece::finish_compiling),
+            Piece::Branch(own) => own.bodies.iter_mut().flatten().try_for_each(Piece::finish_compiling),
+        }
+    }
+}
+
+/// Runs pieces in order.
+pub(super) fn run_all(pieces: &mut [Piece], device: &dyn Device, each: Each<'_>) -> Result<()> {
+    pieces.iter_mut().try_for_each(|piece| piece.run(device, each))
+}
+
+impl WhileLoop {
+    fn goes_on(&self, device: &dyn Device) -> Result<bool> {
+        let mut flag = [0u8];
+        device.download(&self.flag, &mut flag)?;
+        let mut word = [0u8; 8];
+        if let (Some(trouble), true) = (&self.trouble, flag != [0]) {
+            device.download(trouble, &mut word)?;
+        }
+        Ok(flag != [0] && word == [0; 8])
+    }
+}
+
+impl Branch {
+    fn chosen(&mut self, device: &dyn Device) -> Result<&mut [Piece]> {
+        let mut index = [0u8; 8];
+        device.download(&self.index, &mut index)?;
+        let index = usize::try_from(i64::from_le_bytes(index)).ok();
+        let chosen = index.and_then(|index| self.bodies.get_mut(index));
+        chosen.map(Vec::as_mut_slice).ok_or_else(|| Error::Internal("a branch that does not exist".into()))
+    }
+}
+
+/// Records steps, piece by piece.
+pub(super) struct Recorder<'a> {
+    compiled: &'a Compiled,
+    context: &'a Context,
+    commands: Vec<Command>,
+    pieces: Vec<Piece>,
+}
+
+impl<'a> Recorder<'a> {
+    pub(super) fn new(compiled: &'a Compiled, context: &'a Context) -> Recorder<'a> {
+        Recorder { compiled, context, commands: vec![], pieces: vec![] }
+    }
+
+    /// Appends steps.
+    pub(super) fn steps(&mut self, steps: &[DeviceStep<'_>], regions: &Regions) -> Result<()> {
+        for step in steps {
+            if !step.is_apart() {
+                step.commands(regions, &mut self.commands)?;
+                continue;
+            }
+            self.flush()?;
+            let piece = self.apart(step, regions)?;
+            self.pieces.push(piece);
+        }
+        Ok(())
+    }
+
+    /// Appends commands.
+    pub(super) fn commands(&mut self, commands: impl IntoIterator<Item = Command>) {
+        self.commands.extend(commands);
+    }
+
+    fn apart(&self, step: &DeviceStep<'_>, regions: &Regions) -> Result<Piece> {
+        let once = |body, steps: &[DeviceStep<'_>]| {
+            let mut recorder = Recorder::new(self.compiled, self.context);
+            let inner = Regions::of_iteration(body, 0, regions)?;
+            recorder.steps(steps, &inner)?;
+            recorder.commands(inner.moves(body, regions)?);
+            recorder.finish()
+        };
+        Ok(match step {
+            DeviceStep::While(step, body) => {
+                let trouble = step.body.status.map(|status| regions.get(status)).transpose()?;
+                let trouble = trouble.map(|words| Region { bytes: 8, ..words.clone() });
+                let flag = regions.get(step.flag)?.clone();
+                Piece::While(WhileLoop { flag, trouble, body: once(&step.body, body)? })
+            }
+            DeviceStep::Branch(step, bodies) => {
+                let bodies = step.bodies.iter().zip(bodies).map(|(body, steps)| once(body, steps));
+                let bodies = bodies.collect::<Result<_>>()?;
+                Piece::Branch(Branch { index: regions.get(step.index)?.clone(), bodies })
+            }
+            DeviceStep::Loop(step, body) => {
+                Piece::Long(LongLoop::record(self.compiled, self.context, step, body, regions)?)
+            }
+            DeviceStep::Nest(..) | DeviceStep::Library(_) => {
+                return Err(Error::Internal("a command that is recorded by itself".into()));
+            }
+        })
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if !self.commands.is_empty() {
+            let device = self.context.device.as_ref();
+            let segment = Segment::record(device, &self.compiled.module, &self.commands)?;
+            self.pieces.push(Piece::Segment(segment));
+            self.commands.clear();
+        }
+        Ok(())
+    }
+
+    /// The pieces, in order.
+    pub(super) fn finish(mut self) -> Result<Vec<Piece>> {
+        self.flush()?;
+        Ok(self.pieces)
+    }
+}

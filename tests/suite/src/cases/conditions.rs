@@ -1,0 +1,263 @@
+//! Loops with a condition, and branches.
+
+use crate::data::normal;
+use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
+use workalike::Result;
+use workalike::loops::{Scan, While, fori, if_else, scan, switch, while_loop};
+use workalike::prelude::*;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    let case = |name, run| Scenario { family: "conditions", name, host_only: false, run };
+    vec![
+        case("newton", newton),
+        case("collatz", collatz),
+        case("states_of_any_size", states_of_any_size),
+        case("nested", nested),
+        case("endless", endless),
+        case("an_error_within", an_error_within),
+        case("branches", branches),
+        case("one_branch_is_computed", one_branch_is_computed),
+        case("gradients_of_branches", gradients_of_branches),
+        case("in_loops", in_loops),
+        case("draws", draws),
+    ]
+}
+
+fn run(stage: &Stage, f: &Function, args: Args) -> Result<Vec<Value>> {
+    let mut simulator = stage.simulator(f)?;
+    let first = simulator.call(args.clone())?.into_values();
+    let second = simulator.call(args)?.into_values();
+    ensure(first == second, || "two equal calls differ".into())?;
+    Ok(first)
+}
+
+fn newton(stage: &Stage) -> Result<()> {
+    let a = vector::<f32>("a");
+    let error = |x: &Variable| (x * x / &a - 1.0).abs().max(..);
+    let root = while_loop(&a, |x| error(x).greater(1e-6), |x| (&x + &a / &x) * 0.5);
+    let f = function([&a]).output(&root).compile()?;
+    let results = run(stage, &f, args![vec![2f32, 9.0, 0.25, 1e4]])?;
+    let want = Value::from(vec![2f32.sqrt(), 3.0, 0.5, 100.0]);
+    near("roots", &results[0], &want, &relative(&want, 1e-5))
+}
+
+/// The number of iterations is that of the reference; none at all, and very many.
+fn collatz(stage: &Stage) -> Result<()> {
+    let n = scalar::<i64>("n");
+    let (last, steps) = While::new().run(
+        &n,
+        |n| n.greater(1i64),
+        |n| where_((&n % 2i64).equal(0i64), &n / 2i64, &n * 3i64 + 1i64).cast(DType::I64),
+    );
+    let f = function([&n]).output(&last).output(&steps).compile()?;
+    for (start, count) in [(1i64, 0i64), (2, 1), (6, 8), (27, 111), (97, 118)] {
+        let results = run(stage, &f, args![start])?;
+        equal("the last number", &results[0], 1i64)?;
+        equal("the number of steps", &results[1], count)?;
+    }
+    Ok(())
+}
+
+/// Carried arrays, of which parts are written in place, beside constants.
+fn states_of_any_size(stage: &Stage) -> Result<()> {
+    let (x, w) = (vector::<f64>("x"), matrix::<f64>("w"));
+    let (sums, i, y) = while_loop(
+        (zeros_like(&x), constant(0i64), &x),
+        |(_, i, _)| i.less(x.extent(0)),
+        |(sums, i, y)| (sums.set_index(idx![&i], y.sum(..)), &i + 1i64, w.dot(&y).tanh()),
+    );
+    let f = function([&x, &w]).output(&sums).output(&i).output(&y).compile()?;
+    for size in [1usize, 3, 40] {
+        let (start, weights) = (normal(size, 3), normal(size * size, 4));
+        // Not chaotic.
+        let weights = weights.iter().map(|w| w / size as f64).collect();
+        let weights = Value::from_vec(&[size, size], weights)?;
+        let arguments = args![&start, &weights];
+        let got = run(stage, &f, arguments.clone())?;
+        let want = f.call_reference(arguments)?.into_values();
+        for (got, want) in got.iter().zip(&want) {
+            near("a state", got, want, &relative(want, 1e-9))?;
+        }
+        equal("the counter", &got[1], size as i64)?;
+    }
+    Ok(())
+}
+
+fn nested(stage: &Stage) -> Result<()> {
+    let (n, x) = (scalar::<i64>("n"), vector::<f64>("x"));
+    let outer = while_loop(
+        (constant(0i64), &x),
+        |(i, _)| i.less(&n),
+        |(i, x)| {
+            let inner = while_loop(&x, |x| x.max(..).less(i.cast(DType::F64) + 1.0), |x| x * 2.0);
+            (&i + 1i64, fori(2, inner, |_, x| x + 0.25))
+        },
+    );
+    let f = function([&n, &x]).output(&outer.1).compile()?;
+    let arguments = args![5i64, vec![0.1, 0.2, 0.3]];
+    let got = run(stage, &f, arguments.clone())?;
+    equal("the result", &got[0], f.call_reference(arguments)?[0].clone())
+}
+
+fn endless(stage: &Stage) -> Result<()> {
+    let (x, count) = (scalar::<f64>("x"), shared("count", 0i64));
+    let (last, steps) = While::new().at_most(25).run(&x, |x| x.less(1.0), |x| x * 2.0);
+    let f = function([&x]).output(&last).update(&count, &count + &steps).compile()?;
+    let mut simulator = stage.simulator(&f)?;
+    fails(
+        "a loop without end",
+        simulator.call(args![0.0]),
+        &["after 25 iterations the condition still holds", "at_most"],
+    )?;
+    fails("a NaN ends it", simulator.call(args![-1.0]), &["after 25 iterations"])?;
+    equal("the state", &simulator.get(&count)?, 0i64)?;
+    equal("NaN ends it", &Value::from(simulator.call(args![f64::NAN])?[0].item::<f64>()?.is_nan()), true)?;
+    equal("a good call", &simulator.call(args![0.125])?[0], 1.0)?;
+    equal("the state", &simulator.get(&count)?, 3i64)
+}
+
+fn an_error_within(stage: &Stage) -> Result<()> {
+    let (table, at, total) = (vector::<i64>("table"), scalar::<i64>("at"), shared("total", 0i64));
+    let last = while_loop(&at, |at| at.not_equal(0i64), |at| table.index(idx![at]));
+    let f = function([&table, &at]).output(&last).update(&total, &total + 1i64).compile()?;
+    let mut simulator = stage.simulator(&f)?;
+    let message = ["out of range", "conditions.rs"];
+    let words = if stage.is_loaded() { &message[..1] } else { &message[..] };
+    fails("a pointer out of range", simulator.call(args![vec![0i64, 2, 9, 1], 1i64]), words)?;
+    equal("the state", &simulator.get(&total)?, 0i64)?;
+    equal("a good call", &simulator.call(args![vec![0i64, 3, 0, 2], 1i64])?[0], 0i64)?;
+    equal("the state", &simulator.get(&total)?, 1i64)
+}
+
+fn branches(stage: &Stage) -> Result<()> {
+    let (x, c, i) = (vector::<f32>("x"), scalar::<bool>("c"), scalar::<i64>("i"));
+    let two = if_else(&c, || [x.exp(), &x + 1.0], || [&x * 2.0, x.clone()]);
+    let arms: Vec<Box<dyn FnOnce() -> Variable>> = vec![
+        Box::new({
+            let x = x.clone();
+            move || x.sum(..)
+        }),
+        Box::new({
+            let x = x.clone();
+            move || x.max(..)
+        }),
+        Box::new({
+            let x = x.clone();
+            move || x.sort(0).index(idx![0])
+        }),
+    ];
+    let one = switch(&i, arms);
+    let f = function([&x, &c, &i]).output(&two[0]).output(&two[1]).output(&one).compile()?;
+    let values = vec![1f32, -2.0, 0.5];
+    let exp: Vec<f32> = values.iter().map(|x| x.exp()).collect();
+    for (c, i, first, second, third) in [
+        (true, 0i64, exp.clone(), vec![2f32, -1.0, 1.5], -0.5f32),
+        (false, 1, vec![2.0, -4.0, 1.0], values.clone(), 1.0),
+        (true, 2, exp, vec![2.0, -1.0, 1.5], -2.0),
+        (false, 7, vec![2.0, -4.0, 1.0], values.clone(), -2.0),
+        (false, -7, vec![2.0, -4.0, 1.0], values.clone(), -0.5),
+    ] {
+        let got = run(stage, &f, args![&values, c, i])?;
+        let first = Value::from(first);
+        near("the first", &got[0], &first, &relative(&first, 1e-6))?;
+        equal("the second", &got[1], second)?;
+        equal("the third", &got[2], third)?;
+    }
+    Ok(())
+}
+
+/// A branch that is not taken is not computed: its assertion would fail.
+fn one_branch_is_computed(stage: &Stage) -> Result<()> {
+    let x = vector::<f64>("x");
+    let safe = |x: &Variable| x.assert(x.greater(0.0), "a root of a negative number").sqrt();
+    let y = if_else(x.min(..).greater(0.0), || safe(&x), || zeros_like(&x));
+    let z = if_else(x.min(..).greater(5.0), || zeros_like(&x), || safe(&x));
+    let f = function([&x]).output(&y).compile()?;
+    let g = function([&x]).output(&z).compile()?;
+    equal("no root", &run(stage, &f, args![vec![-4.0, 9.0]])?[0], vec![0.0, 0.0])?;
+    equal("roots", &run(stage, &f, args![vec![4.0, 9.0]])?[0], vec![2.0, 3.0])?;
+    let mut simulator = stage.simulator(&g)?;
+    fails("the branch is taken", simulator.call(args![vec![-4.0, 9.0]]), &["a root of a negative number"])?;
+    equal("a good call", &simulator.call(args![vec![4.0, 9.0]])?[0], vec![2.0, 3.0])
+}
+
+fn gradients_of_branches(stage: &Stage) -> Result<()> {
+    let (x, y, c) = (vector::<f64>("x"), vector::<f64>("y"), scalar::<bool>("c"));
+    let z = if_else(&c, || (&x * &x * &y).sum(..), || x.sin().sum(..));
+    let slopes = grad(&z, [&x, &y])?;
+    let second = grad(&slopes[0].sqr().sum(..), [&x])?;
+    let f = function([&x, &y, &c]).outputs(&slopes).output(&second[0]).compile()?;
+    let (a, b) = (vec![0.5, 2.0], vec![3.0, -1.0]);
+    let got = run(stage, &f, args![&a, &b, true])?;
+    equal("by x", &got[0], vec![3.0, -4.0])?;
+    equal("by y", &got[1], vec![0.25, 4.0])?;
+    let want = Value::from(vec![2.0 * 3.0 * 6.0, 2.0 * -4.0 * -2.0]);
+    near("again", &got[2], &want, &relative(&want, 1e-12))?;
+    let got = run(stage, &f, args![&a, &b, false])?;
+    let want = Value::from(a.iter().map(|x: &f64| x.cos()).collect::<Vec<_>>());
+    near("by x", &got[0], &want, &relative(&want, 1e-12))?;
+    equal("by y", &got[1], vec![0.0, 0.0])
+}
+
+/// Conditions in scans, and scans in branches.
+fn in_loops(stage: &Stage) -> Result<()> {
+    let (xs, h) = (matrix::<f64>("xs"), vector::<f64>("h"));
+    let states = scan(&xs, &h, |x, h| {
+        let small = while_loop(&x, |x| x.abs().max(..).greater(1.0), |x| x * 0.5);
+        if_else(h.sum(..).greater(0.0), || &h * 0.5 - &small, || fori(2, &h, |_, h| h + 0.125) + &small)
+    });
+    let lazy =
+        if_else(h.sum(..).greater(100.0), || scan(&xs, &h, |x, h| x + h).index(idx![-1]), || h.clone());
+    let f = function([&xs, &h]).output(&states).output(&lazy).compile()?;
+    for rows in [1usize, 7] {
+        let xs = Value::from_vec(&[rows, 3], normal(rows * 3, 5).iter().map(|x| x * 4.0).collect())?;
+        for start in [vec![0.5, -0.25, 1.0], vec![200.0, 0.0, 0.0]] {
+            let arguments = args![&xs, start];
+            let got = run(stage, &f, arguments.clone())?;
+            let want = f.call_reference(arguments)?.into_values();
+            for (got, want) in got.iter().zip(&want) {
+                near("a state", got, want, &relative(want, 1e-12))?;
+            }
+        }
+    }
+    let cost = states.sqr().sum(..);
+    fails(
+        "a gradient through a condition",
+        grad(&cost, [&xs]),
+        &["no gradient through a loop with a condition"],
+    )?;
+    let by_h = Scan::new().sequence(&xs).recurrent(&h).run(|v| {
+        vec![if_else(v[1].sum(..).greater(0.0), || (&v[1] * 0.5 - &v[0]).sin(), || &v[1] + &v[0] * &v[0])]
+    });
+    let slopes = grad(&by_h.history(0).sqr().sum(..), [&xs, &h])?;
+    let g = function([&xs, &h]).outputs(&slopes).compile()?;
+    let arguments = args![Value::from_vec(&[6, 3], normal(18, 6))?, vec![0.5, -0.25, 0.75]];
+    let got = run(stage, &g, arguments.clone())?;
+    for (got, want) in got.iter().zip(g.call_reference(arguments)?.into_values()) {
+        near("a gradient", got, &want, &relative(&want, 1e-10))?;
+    }
+    Ok(())
+}
+
+/// Random draws in a loop with a condition go on from call to call.
+fn draws(stage: &Stage) -> Result<()> {
+    let (streams, limit) = (RandomStreams::new(3), scalar::<f64>("limit"));
+    let (total, steps) =
+        While::new().run(&limit * 0.0, |t| t.less(&limit), |t| t + streams.uniform::<f64>(&[]));
+    let f = function([&limit]).output(&total).output(&steps).compile()?;
+    let plain = RandomStreams::new(3);
+    let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
+    let mut simulator = stage.simulator(&f)?;
+    for limit in [2.0, 3.0] {
+        let (mut sum, mut count) = (0.0, 0i64);
+        while sum < limit {
+            sum += one.call(args![])?[0].item::<f64>()?;
+            count += 1;
+        }
+        let got = simulator.call(args![limit])?;
+        equal("the number of draws", &got[1], count)?;
+        let want = Value::from(sum);
+        near("their sum", &got[0], &want, &relative(&want, 1e-12))?;
+    }
+    Ok(())
+}
