@@ -25,18 +25,20 @@ GROUPS = [
     ["softmax", "reduce", "gemm"],
     ["logreg", "mlp", "lenet", "conv"],
     ["lif", "rnn"],
+    ["scan_rnn", "gru", "lstm", "scan_gradient", "while"],
     ["middle_sum", "transpose_add", "take", "scatter_add"],
     ["cumsum", "sort", "argmax"],
     ["kernels"],
 ]
 WORKS = [work for group in GROUPS for work in group]
 EXTRA = ["first_result", "limits"]
+LOOPS = {"scan_rnn", "gru", "lstm", "scan_gradient", "while"}
 # Works that a peer lacks: no process is started for these alone.
 WITHOUT = {
-    "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"},
-    "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn", "kernels"},
+    "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"} | LOOPS,
+    "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn", "kernels"} | LOOPS,
     "pytensor": {"lenet", "conv", "middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax",
-                 "kernels"},
+                 "kernels"} | LOOPS,
     "jax": {"kernels"},
 }
 

@@ -164,6 +164,8 @@ def run(b):
             f = jax.jit(lambda X: lax.scan(cell, jnp.zeros((B, H)), X @ Wx)[1])
             b.time("rnn", f"T={T} B={B} H={H}", "scan", lambda: kept(lambda: f(X)), sync)
 
+    recurrent(b, kept, sync)
+
     def dense(name, variant, arrays, at):
         x, *more = map(jnp.asarray, arrays)
         at = jnp.asarray(at) if isinstance(at, np.ndarray) else at
@@ -190,6 +192,55 @@ def run(b):
         b.time(name, variant, "jit", lambda: kept(lambda: f(x, *more)), sync)
 
     b.dense(dense)
+
+
+def recurrent(b, kept, sync):
+    """Recurrent networks by scan, the gradient of one, and a loop with a condition."""
+    for T, B, H in b.sizes.rnn:
+        at = f"T={T} B={B} H={H}"
+        X, zeros = jnp.asarray(b.normal(T, B, H)), jnp.zeros((B, H))
+
+        def weights(gates):
+            return [jnp.asarray(b.normal(H, gates * H, scale=0.05)) for _ in range(2)]
+
+        def plain(X, W, U):
+            def cell(h, x):
+                h = jnp.tanh(x + h @ U)
+                return h, h
+
+            return lax.scan(cell, zeros, X @ W)[1]
+
+        def gru(X, W, U):
+            def cell(h, x):
+                past = h @ U
+                gate = lambda k: jax.nn.sigmoid(x[:, k * H:(k + 1) * H] + past[:, k * H:(k + 1) * H])
+                new = jnp.tanh(x[:, 2 * H:] + gate(1) * past[:, 2 * H:])
+                h = new + gate(0) * (h - new)
+                return h, h
+
+            return lax.scan(cell, zeros, X @ W)[1]
+
+        def lstm(X, W, U):
+            def cell(carried, x):
+                h, c = carried
+                every = x + h @ U
+                i, f, o = (jax.nn.sigmoid(every[:, k * H:(k + 1) * H]) for k in range(3))
+                c = f * c + i * jnp.tanh(every[:, 3 * H:])
+                h = o * jnp.tanh(c)
+                return (h, c), h
+
+            return lax.scan(cell, (zeros, zeros), X @ W)[1]
+
+        squares = jax.grad(lambda X, W, U: (plain(X, W, U) ** 2).sum(), 2)
+        for name, f, gates in [("scan_rnn", plain, 1), ("gru", gru, 3), ("lstm", lstm, 4), ("scan_gradient", squares, 1)]:
+            if b.wants(name):
+                f, (W, U) = jax.jit(f), weights(gates)
+                b.time(name, at, "scan", lambda: kept(lambda: f(X, W, U)), sync)
+    if b.wants("while"):
+        for n in b.sizes.loop:
+            start = jnp.full(n, 1.5 * 2.0**99, jnp.float32)
+            f = jax.jit(lambda x: lax.while_loop(lambda x: x.max() > 1, lambda x: x * 0.5, x))
+            b.time("while", f"n={n} iterations=100", "while_loop", lambda: kept(lambda: f(start)), sync)
 
 
 def lenet(b, stepped, sync):

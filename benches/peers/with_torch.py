@@ -208,6 +208,8 @@ def run(b):
 
             # Compiling a hundred unrolled steps takes minutes.
             forms("rnn", f"T={T} B={B} H={H}", rnn, False)
+    recurrent(b, forms, on)
+
     def dense(name, variant, arrays, at):
         x, *more = map(on, arrays)
         at = on(at) if isinstance(at, np.ndarray) else at
@@ -244,6 +246,60 @@ def run(b):
         torch.compiler.reset()
     if b.wants("limits"):
         limits(b, sync)
+
+
+def recurrent(b, forms, on):
+    """Recurrent networks step by step in a CUDA graph, and by cuDNN, which has biases too."""
+    for T, B, H in b.sizes.rnn:
+        at, X = f"T={T} B={B} H={H}", on(b.normal(T, B, H))
+
+        def weights(gates):
+            return [on(b.normal(H, gates * H, scale=0.05)) for _ in range(2)]
+
+        def plain(W, U):
+            h, states, rows = torch.zeros(B, H, device=X.device), [], X @ W
+            for t in range(T):
+                h = torch.tanh(rows[t] + h @ U)
+                states.append(h)
+            return torch.stack(states)
+
+        def gru(W, U):
+            h, states, rows = torch.zeros(B, H, device=X.device), [], X @ W
+            for t in range(T):
+                past = h @ U
+                keep, reset = torch.sigmoid(rows[t][:, :2 * H] + past[:, :2 * H]).chunk(2, 1)
+                new = torch.tanh(rows[t][:, 2 * H:] + reset * past[:, 2 * H:])
+                h = new + keep * (h - new)
+                states.append(h)
+            return torch.stack(states)
+
+        def lstm(W, U):
+            h, states, rows = torch.zeros(B, H, device=X.device), [], X @ W
+            c = h
+            for t in range(T):
+                every = rows[t] + h @ U
+                i, f, o = torch.sigmoid(every[:, :3 * H]).chunk(3, 1)
+                c = f * c + i * torch.tanh(every[:, 3 * H:])
+                h = o * torch.tanh(c)
+                states.append(h)
+            return torch.stack(states)
+
+        cudnn = {"scan_rnn": torch.nn.RNN, "gru": torch.nn.GRU, "lstm": torch.nn.LSTM}
+        for name, f, gates in [("scan_rnn", plain, 1), ("gru", gru, 3), ("lstm", lstm, 4)]:
+            if b.wants(name):
+                W, U = weights(gates)
+                forms(name, at, lambda: f(W, U), False)
+                net = cudnn[name](H, H).to(X.device)
+                with torch.no_grad():
+                    b.time(name, at, "cuDNN", lambda: lambda: net(X), torch.cuda.synchronize)
+        if b.wants("scan_gradient"):
+            W, U = weights(1)
+            U.requires_grad_(True)
+
+            def slope():
+                return torch.autograd.grad((plain(W, U) ** 2).sum(), U)
+
+            forms("scan_gradient", at, slope, False)
 
 
 def lenet(b, forms, sync):

@@ -7,6 +7,7 @@ mod convolution;
 mod dense;
 mod elementwise;
 mod linear;
+mod loops;
 mod recurrent;
 
 use crate::report::{Failure, Result};
@@ -76,6 +77,11 @@ pub(crate) const ALL: &[Workload] = &[
     convolution::CONV,
     recurrent::LIF,
     recurrent::RNN,
+    loops::SCAN_RNN,
+    loops::GRU,
+    loops::LSTM,
+    loops::SCAN_GRADIENT,
+    loops::WHILE,
 ];
 
 /// The workload of this name.
