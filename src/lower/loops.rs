@@ -14,6 +14,12 @@ use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, 
 use crate::lower::index_check::Trusted;
 use crate::ops::AxisRead;
 
+/// Iterations that a device far from the host computes before the host reads whether there is another: reading
+/// takes about as long as a few small kernels.
+const AHEAD: u64 = 8;
+/// The most bytes of carried values of which so many are kept.
+const MOST_AHEAD: u64 = 8 << 20;
+
 /// An array of rows, which iterations read and write one by one.
 #[derive(Clone, Debug)]
 pub(crate) struct Rows {
@@ -130,8 +136,16 @@ impl<'a> Lowering<'a> {
         carried: Vec<BufferId>,
         inputs: Vec<Access>,
     ) {
+        let decides = program.steps.iter().any(|step| matches!(step, Step::While(_) | Step::Branch(_)));
+        let bytes =
+            carried.iter().fold(0u64, |sum, &id| sum.saturating_add(self.program.buffers[id].bytes()));
+        let waits = self.abilities.properties().is_wide();
+        let ahead = match waits && program.status.is_none() && !decides && bytes <= MOST_AHEAD {
+            true => AHEAD,
+            false => 1,
+        };
         let body = self.bound(program, inputs, vec![Access::whole(flag)], carried);
-        self.push_control(Step::While(WhileStep { name: name.into(), body, flag }));
+        self.push_control(Step::While(WhileStep { name: name.into(), body, flag, ahead }));
     }
 
     /// Appends a branch: the body at position `index` stores its outputs to `results`.

@@ -54,6 +54,9 @@ pub struct WhileStep {
     pub body: Body,
     /// The flag, a bool.
     pub flag: BufferId,
+    /// How many iterations are enqueued before the flag is read. With more than one, those behind the last are
+    /// computed for nothing, so they must not be able to fail.
+    pub ahead: u64,
 }
 
 /// Bodies of which one runs.

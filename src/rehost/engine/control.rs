@@ -4,6 +4,7 @@
 //! the host waits.
 
 use super::super::device::{Command, Device, Region};
+use super::ahead::AheadLoop;
 use super::context::Context;
 use super::long_loop::LongLoop;
 use super::planned::Compiled;
@@ -18,6 +19,7 @@ pub(super) enum Piece {
     Segment(Segment),
     Long(LongLoop),
     While(WhileLoop),
+    Ahead(AheadLoop),
     Branch(Branch),
 }
 
@@ -52,6 +54,7 @@ impl Piece {
                 }
                 Ok(())
             }
+            Piece::Ahead(own) => own.run(device, each),
             Piece::Branch(own) => {
                 let body = own.chosen(device)?;
                 run_all(body, device, each)
@@ -75,6 +78,7 @@ impl Piece {
             Piece::Segment(segment) => segment.finish_compiling(),
             Piece::Long(own) => own.pieces().try_for_each(Piece::finish_compiling),
             Piece::While(own) => own.body.iter_mut().try_for_each(Piece::finish_compiling),
+            Piece::Ahead(own) => own.block.iter_mut().try_for_each(Piece::finish_compiling),
             Piece::Branch(own) => own.bodies.iter_mut().flatten().try_for_each(Piece::finish_compiling),
         }
     }
@@ -148,6 +152,9 @@ impl<'a> Recorder<'a> {
             recorder.finish()
         };
         Ok(match step {
+            DeviceStep::While(step, body) if step.ahead > 1 => {
+                Piece::Ahead(AheadLoop::record(self.compiled, self.context, step, body, regions)?)
+            }
             DeviceStep::While(step, body) => {
                 let trouble = step.body.status.map(|status| regions.get(status)).transpose()?;
                 let trouble = trouble.map(|words| Region { bytes: 8, ..words.clone() });

@@ -37,6 +37,7 @@
 //! - `specialise`: kernels for any size, and for one size later;
 //! - `thrash`: Programs that are planned again and again.
 
+mod ahead;
 mod array;
 mod block;
 mod context;

@@ -3,24 +3,28 @@
 use super::super::fuse::nothing;
 use super::super::inplace::update_in_place;
 use super::plan_of;
-use crate::lower::program::{Access, Body, Program, Role};
+use crate::lower::program::{Access, Body, Program, Role, Step};
 
 /// Makes the bodies of all steps ready to run: their constants become constants of the Program around them,
 /// and their scratch buffers get places in that of their loop.
 pub(crate) fn settle_bodies(program: &mut Program, alignment: u64) {
     for position in 0..program.steps.len() {
         let mut step = std::mem::replace(&mut program.steps[position], nothing());
+        // Iterations that are enqueued ahead keep their values apart.
+        let in_place = !matches!(&step, Step::While(step) if step.ahead > 1);
         for body in step.bound_bodies_mut() {
-            settle(body, program, alignment);
+            settle(body, program, alignment, in_place);
         }
         program.steps[position] = step;
     }
 }
 
-fn settle(body: &mut Body, around: &mut Program, alignment: u64) {
+fn settle(body: &mut Body, around: &mut Program, alignment: u64, in_place: bool) {
     settle_bodies(&mut body.program, alignment);
-    let carried: Vec<u64> = body.carried.iter().map(|&id| around.buffers[id].bytes()).collect();
-    body.program = update_in_place(std::mem::take(&mut body.program), &carried);
+    if in_place {
+        let carried: Vec<u64> = body.carried.iter().map(|&id| around.buffers[id].bytes()).collect();
+        body.program = update_in_place(std::mem::take(&mut body.program), &carried);
+    }
     let own = &mut body.program;
     let outputs = own.outputs.clone();
     let layout = plan_of(own, alignment, |id, buffer| buffer.role == Role::Temp && !outputs.contains(&id));
