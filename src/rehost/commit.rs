@@ -9,6 +9,8 @@
 //! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);
 //! - a Nest at the end counts the successful calls, so that the first failed one of many calls is known.
 //!
+//! Loops whose bodies may find an error count their iterations ([`count_iterations`]), so that the error names one.
+//!
 //! Once a step has failed, the steps that were enqueued behind it change nothing.
 
 use super::dependences::{Dependences, needed_for};
@@ -16,13 +18,15 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops as scalar;
-use crate::lower::program::{BufferId, Program, Role, STATUS_WORDS, Step};
+use crate::lower::program::{BufferId, LOOP_LEVELS, Program, Role, STATUS_WORDS, Step};
 use std::collections::BTreeSet;
 
 /// Words of the status buffer.
 const TROUBLE: i64 = 0;
 const GOOD_CALLS: i64 = 1;
 const FIRST_TROUBLE: i64 = 2;
+/// The first of the words for loops.
+const ITERATIONS: i64 = 3;
 
 /// Which steps of a Program report.
 pub(super) struct Checks {
@@ -138,8 +142,71 @@ fn is_zero(insts: &mut Vec<Inst>, operand: usize, word: i64) -> (Value, Value) {
     (word, push(insts, Inst::Op { op: scalar::EQ, args: vec![word, zero] }))
 }
 
-/// Counts a successful call, or keeps the first error. Its only phase is Ordered, since it stores to an
-/// operand that it loads.
+/// Counts the iterations of loops that may find an error, at this level and within. It comes after fusion, which
+/// does not keep the order of what is written to the status words.
+pub(super) fn count_iterations(program: &mut Program, level: usize) {
+    if level >= LOOP_LEVELS {
+        return;
+    }
+    let mut position = 0;
+    while position < program.steps.len() {
+        let step = &mut program.steps[position];
+        let repeats = matches!(step, Step::Loop(_) | Step::While(_));
+        let mut reset = None;
+        for body in step.bound_bodies_mut() {
+            count_iterations(&mut body.program, level + 1);
+            if let (true, Some(around), Some(within)) = (repeats, body.status, body.program.status) {
+                body.program.steps.push(count_iteration(within, level));
+                reset = Some(reset_iterations(around, level));
+            }
+        }
+        if let Some(reset) = reset {
+            program.steps.insert(position, reset);
+            position += 1;
+        }
+        position += 1;
+    }
+}
+
+/// Sets the number of iterations to 0.
+fn reset_iterations(status: BufferId, level: usize) -> Step {
+    let insts = vec![Inst::Const(Scalar::from_i128(DType::I64, 0))];
+    let index = vec![Index::constant(ITERATIONS + 2 * level as i64)];
+    let stores = vec![Store { operand: 0, index, value: 0, when: None, add: false }];
+    on_status("reset_iterations", status, insts, stores)
+}
+
+/// Counts an iteration, and notes its number if it is the first that found an error.
+fn count_iteration(status: BufferId, level: usize) -> Step {
+    let count = ITERATIONS + 2 * level as i64;
+    let mut insts = Vec::new();
+    let (_, good) = is_zero(&mut insts, 0, TROUBLE);
+    let bad = push(&mut insts, Inst::Op { op: scalar::NOT, args: vec![good] });
+    let (_, unset) = is_zero(&mut insts, 0, count + 1);
+    let first = push(&mut insts, Inst::Op { op: scalar::AND, args: vec![bad, unset] });
+    let before = push(&mut insts, Inst::Load { operand: 0, index: vec![Index::constant(count)] });
+    let one = push(&mut insts, Inst::Const(Scalar::from_i128(DType::I64, 1)));
+    let number = push(&mut insts, Inst::Op { op: scalar::ADD, args: vec![before, one] });
+    let store = |word, when| Store {
+        operand: 0,
+        index: vec![Index::constant(word)],
+        value: number,
+        when,
+        add: false,
+    };
+    let stores = vec![store(count, None), store(count + 1, Some(first))];
+    on_status("count_iterations", status, insts, stores)
+}
+
+/// A Nest over the status words. Its only phase is Ordered, since it stores to an operand that it loads.
+fn on_status(name: &str, status: BufferId, insts: Vec<Inst>, stores: Vec<Store>) -> Step {
+    let phases = vec![Phase { kind: PhaseKind::Ordered, block: Block { insts }, folds: vec![], stores }];
+    let operands = vec![Operand::contiguous(DType::I64, &[STATUS_WORDS], true)];
+    let nest = Nest { name: name.into(), axes: vec![], grid: 0, operands, phases };
+    Step::Nest { nest, buffers: vec![status] }
+}
+
+/// Counts a successful call, or keeps the first error.
 fn count(status: BufferId) -> Step {
     let mut insts = Vec::new();
     let (trouble, good) = is_zero(&mut insts, 0, TROUBLE);
@@ -156,8 +223,5 @@ fn count(status: BufferId) -> Step {
     };
     // Without an error, the first error is 0 and stays 0.
     let stores = vec![store(GOOD_CALLS, more, good), store(FIRST_TROUBLE, trouble, unset)];
-    let phases = vec![Phase { kind: PhaseKind::Ordered, block: Block { insts }, folds: vec![], stores }];
-    let operands = vec![Operand::contiguous(DType::I64, &[STATUS_WORDS], true)];
-    let nest = Nest { name: "count_calls".into(), axes: vec![], grid: 0, operands, phases };
-    Step::Nest { nest, buffers: vec![status] }
+    on_status("count_calls", status, insts, stores)
 }

@@ -96,7 +96,7 @@ fn an_error_in_an_iteration_names_the_line_and_changes_nothing() {
     let f = function([&xs]).output(&sum).update(&total, &sum).compile().unwrap();
     let mut sim = f.optimize(Host::auto()).unwrap();
     let message = text(sim.call(args![vec![1.0, 2.0, 30.0]]));
-    says(&message, &["x is too large", &format!("loops.rs:{line}")]);
+    says(&message, &["x is too large", &format!("loops.rs:{line}"), "in iteration 2 of its loop"]);
     assert_eq!(sim.get(&total).unwrap().item::<f64>().unwrap(), 0.0);
     assert_eq!(sim.call(args![vec![1.0, 2.0, 3.0]]).unwrap()[0].item::<f64>().unwrap(), 6.0);
     assert_eq!(sim.get(&total).unwrap().item::<f64>().unwrap(), 6.0);
@@ -107,7 +107,7 @@ fn an_error_in_an_iteration_names_the_line_and_changes_nothing() {
     let f = function([&table, &at, &start]).output(&sum).compile().unwrap();
     let mut sim = f.optimize(Host::auto()).unwrap();
     let mut call = |at: i64| sim.call(args![vec![1.0, 2.0], vec![0i64, at], 0.5]);
-    says(&text(call(2)), &["out of range", "loops.rs"]);
+    says(&text(call(2)), &["out of range", "loops.rs", "in iteration 1 of its loop"]);
     assert_eq!(call(1).unwrap()[0].item::<f64>().unwrap(), 3.5);
 }
 

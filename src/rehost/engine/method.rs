@@ -188,6 +188,7 @@ impl Definition {
             program = update_in_place(program, &state_bytes);
         }
         commit::guard(&mut program, &state_bytes);
+        commit::count_iterations(&mut program, 0);
         let alignment = device.properties().alignment;
         settle_bodies(&mut program, alignment);
         let layout = plan(&program, alignment);

@@ -154,13 +154,15 @@ impl Watch {
         self.device.download(&self.words, &mut bytes)?;
         let mut words = [0i64; STATUS_WORDS as usize];
         words.iter_mut().zip(bytes.as_chunks().0).for_each(|(w, b)| *w = i64::from_le_bytes(*b));
-        let [last, good, first] = words;
+        let [last, good, first, ref loops @ ..] = words;
+        let noted: Vec<i64> = loops.chunks(2).filter_map(|level| level.last().copied()).collect();
         let number = if first != 0 { first } else { last };
-        Ok((number != 0).then(|| Trouble { good: good.max(0) as u64, error: self.error(number) }))
+        Ok((number != 0).then(|| Trouble { good: good.max(0) as u64, error: self.error(number, &noted) }))
     }
 
-    /// The error for a report; the method's number is above [`NODE_BITS`].
-    fn error(&self, number: i64) -> Error {
+    /// The error for a report; the method's number is above [`NODE_BITS`]. `noted` are the numbers of iterations, from
+    /// 1, level by level; 0 where none is known.
+    fn error(&self, number: i64, noted: &[i64]) -> Error {
         let method = (number >> NODE_BITS) as usize;
         let graphs = self.graphs();
         let known = graphs.iter().find(|(m, ..)| *m == method);
@@ -177,10 +179,24 @@ impl Watch {
         let given: Vec<String> = given.into_iter().map(shape_text).collect();
         let (trouble, place) = (node.op.trouble(), node.written_at());
         let message = format!(
-            "{trouble} ({part}inputs of shapes {}){place}; the call changed nothing",
-            given.join(", ")
+            "{trouble} ({part}inputs of shapes {}){place}{}; the call changed nothing",
+            given.join(", "),
+            iterations(&noted[..noted.len().min(path.matches('.').count())])
         );
         Error::Run { op: node.op.label(), node: format!("#{path}"), message }
+    }
+}
+
+/// In which iterations of the loops around a node, from the outermost; nothing where it is not known.
+fn iterations(noted: &[i64]) -> String {
+    let numbers: Vec<String> = noted.iter().filter(|n| **n > 0).map(|n| (n - 1).to_string()).collect();
+    match numbers.as_slice() {
+        [] => String::new(),
+        [one] => format!("; in iteration {one} of its loop, counted from 0"),
+        all => format!(
+            "; in iterations {} of the loops around it, from the outermost, counted from 0",
+            all.join(", ")
+        ),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::data::normal;
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
 use workalike::Result;
-use workalike::loops::{Scan, While, fori, if_else, scan, switch, while_loop};
+use workalike::loops::{Scan, While, fori, if_else, reduce, scan, switch, while_loop};
 use workalike::prelude::*;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -15,6 +15,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("nested", nested),
         case("endless", endless),
         case("an_error_within", an_error_within),
+        case("the_iteration_of_an_error", the_iteration_of_an_error),
         case("branches", branches),
         case("one_branch_is_computed", one_branch_is_computed),
         case("gradients_of_branches", gradients_of_branches),
@@ -121,12 +122,41 @@ fn an_error_within(stage: &Stage) -> Result<()> {
     let last = while_loop(&at, |at| at.not_equal(0i64), |at| table.index(idx![at]));
     let f = function([&table, &at]).output(&last).update(&total, &total + 1i64).compile()?;
     let mut simulator = stage.simulator(&f)?;
-    let message = ["out of range", "conditions.rs"];
-    let words = if stage.is_loaded() { &message[..1] } else { &message[..] };
+    let message = ["out of range", "in iteration 2 of its loop", "conditions.rs"];
+    let words = if stage.is_loaded() { &message[..2] } else { &message[..] };
     fails("a pointer out of range", simulator.call(args![vec![0i64, 2, 9, 1], 1i64]), words)?;
     equal("the state", &simulator.get(&total)?, 0i64)?;
     equal("a good call", &simulator.call(args![vec![0i64, 3, 0, 2], 1i64])?[0], 0i64)?;
     equal("the state", &simulator.get(&total)?, 1i64)
+}
+
+/// In loops within one another, in blocks of many iterations, and in `run_n`.
+fn the_iteration_of_an_error(stage: &Stage) -> Result<()> {
+    let (xs, limit, total) = (matrix::<f64>("xs"), scalar::<f64>("limit"), shared("total", 0f64));
+    let sum = reduce(&xs, &total, |row, sum| {
+        reduce(row, sum, |x, sum| sum + x.assert(x.less(&limit), "x is too large"))
+    });
+    let f = function([&xs, &limit]).output(&sum).update(&total, &sum).compile()?;
+    let mut simulator = stage.simulator(&f)?;
+    let values = Value::from_vec(&[3, 4], (0..12).map(f64::from).collect())?;
+    let words = ["x is too large", "in iterations 1, 2 of the loops around it"];
+    fails("an inner iteration", simulator.call(args![&values, 5.5]), &words)?;
+    fails("another", simulator.call(args![&values, 10.5]), &["in iterations 2, 3 of the loops around it"])?;
+    equal("the state", &simulator.get(&total)?, 0.0)?;
+    equal("a good call", &simulator.call(args![&values, 100.0])?[0], 66.0)?;
+    let counter = shared("counter", 0i64);
+    let many =
+        fori(5_000, constant(0i64), |i, n| n + i.assert((&i + &counter * 100i64).less(4_321i64), "too many"));
+    let g = function(()).output(&many).update(&counter, &counter + 1i64).compile()?;
+    let mut simulator = stage.simulator(&g)?;
+    fails("a late iteration", simulator.call(args![]), &["too many", "in iteration 4321 of its loop"])?;
+    let short =
+        fori(50, constant(0i64), |i, n| n + i.assert((&i + &counter * 10i64).less(75i64), "too many"));
+    let h = function(()).output(&short).update(&counter, &counter + 1i64).compile()?;
+    let mut simulator = stage.simulator(&h)?;
+    let words = ["too many", "in iteration 45 of its loop", "in iteration 3 of 9"];
+    fails("iterations of a call", simulator.run_n(9, args![]), &words)?;
+    equal("the state", &simulator.get(&counter)?, 3i64)
 }
 
 fn branches(stage: &Stage) -> Result<()> {
