@@ -1,8 +1,10 @@
 //! Properties for random shapes and graphs: broadcasting and slicing agree with ndarray; fused, unfused and
 //! reference results are equal; loaded Functions equal the saved ones.
 
-#[path = "../../common/random.rs"]
+#[path = "../../../common/random.rs"]
 mod random;
+
+mod loops;
 
 use ndarray::{ArrayD, IxDyn, Slice, SliceInfoElem};
 use proptest::prelude::*;
