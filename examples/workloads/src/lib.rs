@@ -11,6 +11,7 @@
 //! logistic function, shared state, givens, copies of Functions) are cases of the suite itself, in
 //! `tests/suite/src/cases/workloads.rs` and `updates.rs`.
 
+mod adaptive_ode;
 mod autoassociator;
 mod black_scholes;
 mod digits;
@@ -18,11 +19,14 @@ mod distances;
 mod exp_ladder;
 mod gemm;
 mod gru;
+mod hmc;
+mod kalman;
 mod lenet;
 mod logistic_sgd;
 mod nbody;
 mod online_mlp;
 mod power_iteration;
+mod scan_tutorial;
 mod sda;
 pub mod service;
 mod spiking;
@@ -52,6 +56,11 @@ pub struct Example {
 /// All examples.
 pub const ALL: &[Example] = &[
     Example {
+        name: "adaptive_ode",
+        about: "an orbit with steps that adapt to the error, by a loop with a condition",
+        run: adaptive_ode::run,
+    },
+    Example {
         name: "autoassociator",
         about: "digits through a narrow layer and back, with tied weights",
         run: autoassociator::run,
@@ -77,14 +86,19 @@ pub const ALL: &[Example] = &[
         run: gemm::run,
     },
     Example {
-        name: "logistic_sgd",
-        about: "digits by softmax regression, with methods to train, validate and test",
-        run: logistic_sgd::run,
-    },
-    Example {
         name: "gru",
         about: "a character model: trained, checkpointed, resumed, sampled",
         run: gru::run,
+    },
+    Example {
+        name: "hmc",
+        about: "hybrid Monte Carlo: leapfrog steps by a loop in the graph, an adaptive step size",
+        run: hmc::run,
+    },
+    Example {
+        name: "kalman",
+        about: "the likelihood of a Kalman filter by scan, and its gradient, with which the noise is found",
+        run: kalman::run,
     },
     Example { name: "lenet", about: "digits by two convolutions with pooling", run: lenet::run },
     Example { name: "nbody", about: "planets, by Runge and Kutta's fourth-order steps", run: nbody::run },
@@ -94,9 +108,19 @@ pub const ALL: &[Example] = &[
         run: online_mlp::run,
     },
     Example {
+        name: "logistic_sgd",
+        about: "digits by softmax regression, with methods to train, validate and test",
+        run: logistic_sgd::run,
+    },
+    Example {
         name: "power_iteration",
         about: "the largest eigenvalue of a matrix, in a loop that ends by itself",
         run: power_iteration::run,
+    },
+    Example {
+        name: "scan_tutorial",
+        about: "the loops of Theano's tutorial on scan",
+        run: scan_tutorial::run,
     },
     Example {
         name: "sda",
