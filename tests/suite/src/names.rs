@@ -226,6 +226,13 @@ const OTHERS: &[(&str, &str)] = &[
     ("linalg::solve", "numpy.linalg.solve"),
     ("linalg::solve_triangular", "scipy.linalg.solve_triangular"),
     ("log1mexp", "PyTensor log1mexp"),
+    ("loops::fori", "jax.lax.fori_loop"),
+    ("loops::if_else", "Theano ifelse, jax.lax.cond"),
+    ("loops::map", "Theano map, jax.lax.map"),
+    ("loops::reduce", "Theano reduce, foldl, foldr"),
+    ("loops::scan", "Theano scan, jax.lax.scan"),
+    ("loops::switch", "jax.lax.switch"),
+    ("loops::while_loop", "Theano scan with until, jax.lax.while_loop"),
     ("max_index", "numpy.maximum.at"),
     ("max_pool", "Theano signal.pool.pool_2d (max)"),
     ("min_index", "numpy.minimum.at"),
@@ -316,6 +323,7 @@ pub(crate) fn named(written: &str) -> (String, String) {
     let calls = written.split("), ").filter_map(|call| call.split('(').next());
     let of = |call: &str| match call.strip_prefix("x.") {
         Some(method) => (method.to_string(), format!("Variable::{method}")),
+        None if call.starts_with("loops::") => (call.to_string(), call.to_string()),
         None => (call.to_string(), format!("ops::{call}")),
     };
     let (names, paths): (Vec<String>, Vec<String>) = calls.map(of).unzip();

@@ -36,14 +36,15 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
   (PoCL), in the same unit. Empty where the reference computes the op. `make ulps` measures them;
   `tests/suite/golden/ulps.csv` has those of the other floats, and the arguments.
 - **gradient**: for arguments `a`, `b`, `c`, `d`, result `y` and its gradient `g`: a formula for each argument, or
-  `yes`. `0`: the gradient is zero, or the result is not a float. `unknown`: there is no formula, and asking
+  `yes`. `0`: the gradient is zero, or the result is not a float. `unknown`, `none`: there is no formula, and asking
   for the gradient is an error. At the edge of a domain the slope is the limit, or 0 where the function is constant
   (`x ** 0` at 0); at a kink of `abs`, `relu`, `hypot`, a norm or a standard deviation it is 0, and equal arguments of
   `maximum` and `minimum` or equal extremes of an axis share it. `where(c, a, b)` multiplies the slope of the branch not
   taken by 0, so that an infinite slope there gives NaN, as in JAX and PyTorch. `logsumexp` and `softmax` of infinities have
   the slope NaN, as there. The second derivative of `det` at a singular matrix is an error. 1,500 such points are tested: `tests/suite/golden/slopes.csv`.
 - **host**, **OpenCL**, **CUDA**: how the device computes the op. `kernel`: generated code (on the host: the tile
-  interpreter). `library`: code of the device's own (products, sorts, running folds). `host node`: the reference
+  interpreter). `library`: code of the device's own (products, sorts, running folds). `loop`, `while`, `branch`: bodies
+  of such steps. `host node`: the reference
   runs on the host, between copies; strict mode refuses it. On devices without float64, ops that need float64 are host
   nodes.
 - Elementwise arguments broadcast as in NumPy; a gradient is summed over an axis only if the type says that its extent
@@ -253,7 +254,8 @@ fn gradient(make: Make) -> Result<String> {
         return Ok("0".into());
     }
     let wrt = [&kit.x, &kit.y, &kit.v, &kit.c].map(Clone::clone);
-    let grads = Grad::of(&result.sum(..)).wrt_connected(&wrt)?;
+    // A loop with a condition refuses.
+    let Ok(grads) = Grad::of(&result.sum(..)).wrt_connected(&wrt) else { return Ok("none".into()) };
     let known: Vec<&Variable> = grads.iter().flatten().collect();
     Ok(match known.iter().any(|g| g.checked().is_err()) {
         true => "unknown".into(),
