@@ -41,6 +41,7 @@ pub struct Scan {
     sequences: Vec<(Variable, Vec<isize>)>,
     recurrences: Vec<(Variable, Vec<isize>)>,
     reversed: bool,
+    truncated: Option<usize>,
 }
 
 impl Default for Scan {
@@ -52,7 +53,14 @@ impl Default for Scan {
 impl Scan {
     /// A loop over nothing yet.
     pub fn new() -> Scan {
-        Scan { name: "scan".into(), steps: None, sequences: vec![], recurrences: vec![], reversed: false }
+        Scan {
+            name: "scan".into(),
+            steps: None,
+            sequences: vec![],
+            recurrences: vec![],
+            reversed: false,
+            truncated: None,
+        }
     }
 
     /// A name for messages and listings.
@@ -114,6 +122,13 @@ impl Scan {
         self
     }
 
+    /// Lets the gradient flow through the last so many iterations alone (Theano's `truncate_gradient`): truncated
+    /// backpropagation through time. What comes before them counts as constant.
+    pub fn truncate_gradient(mut self, iterations: usize) -> Scan {
+        self.truncated = Some(iterations);
+        self
+    }
+
     /// The loop with this body, which is called once, to make expressions. A draw from a random stream that is
     /// written in the body is made anew in each iteration; one that was written before is the same in all.
     #[track_caller]
@@ -170,7 +185,8 @@ impl Scan {
         let body = Body::new(&self.name, sequences.len(), lags, inputs, outputs)?;
         let known = steps.constant_value().and_then(Value::to_scalar);
         let known = known.and_then(|n| usize::try_from(n.to_i128()).ok());
-        let op = ScanOp { body: Arc::new(body), steps: known, states: states.shared };
+        let op =
+            ScanOp { body: Arc::new(body), steps: known, truncated: self.truncated, states: states.shared };
         op.on(sequences, initial, constants, steps, carried)
     }
 

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::grad::Grad;
 use crate::graph::{Kind, Variable};
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
-use crate::ops::{Gradient, Ix, concatenate, zeros_like};
+use crate::ops::{Gradient, Ix, concatenate, where_, zeros_like};
 
 /// The gradient of each input.
 pub(super) fn grad(op: &ScanOp, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -48,6 +48,23 @@ impl<'a> Backward<'a> {
         let known = known.filter(|(output, _)| flows(body, at, *output)).map(|(_, pair)| pair);
         let slopes = Grad::known(known).wrt_connected(&inputs)?;
         Ok(Backward { op, body, at, inputs, outputs, seeds, slopes })
+    }
+
+    /// The slices of the iterations that the gradient flows through.
+    fn last(&self, sequence: &Variable) -> Result<Variable> {
+        match self.op.truncated {
+            None => Ok(sequence.clone()),
+            Some(0) => sequence.try_index([Ix::from(..0i64)]),
+            Some(last) => sequence.try_index([Ix::from(-(last as i64)..)]),
+        }
+    }
+
+    /// What flows to the first iteration and beyond: nothing, if the gradient ends before.
+    fn reaching_back(&self, gradient: Variable) -> Result<Variable> {
+        let Some(last) = self.op.truncated else { return Ok(gradient) };
+        let steps = &self.at.inputs[self.op.steps_at()];
+        let reaches = steps.try_less_equal(last as i64)?;
+        Ok(where_(reaches, &gradient, zeros_like(&gradient)))
     }
 
     fn recurrences(&self) -> impl Iterator<Item = usize> + '_ {
@@ -102,7 +119,7 @@ impl<'a> Backward<'a> {
         let given = sequences.len();
         let mut backwards = Scan::new().named(&format!("gradient of {}", body.name)).reversed();
         for sequence in sequences {
-            backwards = backwards.sequence(sequence);
+            backwards = backwards.sequence(self.last(&sequence)?);
         }
         for recurrence in self.recurrences() {
             let row = at.inputs[op.first_initial() + recurrence].index([Ix::from(0i64)]);
@@ -198,6 +215,7 @@ impl<'a> Backward<'a> {
             let mut rows: Vec<Variable> = last.by_ref().take(depth).collect();
             rows.reverse();
             for (at, row) in rows.iter_mut().enumerate() {
+                *row = self.reaching_back(row.clone())?;
                 if let Some(own) = &self.at.output_grads[recurrence] {
                     *row = row.try_add(own.try_index([Ix::from(at as i64)])?)?;
                 }
@@ -211,7 +229,15 @@ impl<'a> Backward<'a> {
         }
         let slices = self.sloped(|part| matches!(part, Part::Sequence(_)));
         for ((_, part), stacked) in slices.iter().zip(scanned.clone().stacked()) {
-            grads[op.source(*part)] = Some(stacked.index([Ix::from(..).step(-1)]));
+            let slices = stacked.try_index([Ix::from(..).step(-1)])?;
+            let at = op.source(*part);
+            grads[at] = Some(match op.truncated {
+                None => slices,
+                Some(0) => zeros_like(&self.at.inputs[at]),
+                Some(last) => {
+                    zeros_like(&self.at.inputs[at]).try_set_index([Ix::from(-(last as i64)..)], &slices)?
+                }
+            });
         }
         Ok(grads)
     }

@@ -42,6 +42,8 @@ pub struct ScanOp {
     pub(super) body: Arc<Body>,
     /// The number of iterations, if it is always the same.
     steps: Option<usize>,
+    /// The gradient flows through so many iterations, the last.
+    truncated: Option<usize>,
     /// The shared variables that it carries in its last recurrences, where it was written.
     pub(super) states: Vec<Variable>,
 }

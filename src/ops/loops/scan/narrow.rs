@@ -47,7 +47,11 @@ pub(super) fn narrow(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Optio
     let less = Body::stored(&body.name, sequences, lags, Arc::new(graph)).ok()?;
     // The sequence that told the number of iterations may be gone.
     let steps = op.known_steps(given);
-    Some(Narrowed { op: Arc::new(ScanOp { body: Arc::new(less), steps, states: vec![] }), inputs, outputs })
+    Some(Narrowed {
+        op: Arc::new(ScanOp { body: Arc::new(less), steps, truncated: op.truncated, states: vec![] }),
+        inputs,
+        outputs,
+    })
 }
 
 /// Which Vars these outputs and the effects of a graph depend on, themselves among them.

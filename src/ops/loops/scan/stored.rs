@@ -6,7 +6,8 @@ use crate::ops::{Attr, AttrGraph, Attributes, Op, StoredOp};
 use std::sync::Arc;
 
 /// The attributes: `name`; `body`; `sequences`, their number; `lags`, for each recurrence the number of its
-/// taps, then how many iterations each looks back; `steps`, the number of iterations, -1 if it may vary.
+/// taps, then how many iterations each looks back; `steps`, the number of iterations, -1 if it may vary;
+/// `truncated`, the number of iterations that the gradient flows through, -1 if all.
 pub(super) fn attributes(op: &ScanOp) -> Attributes {
     let body = &op.body;
     let lags = body.lags.iter().flat_map(|lags| std::iter::once(lags.len()).chain(lags.iter().copied()));
@@ -16,6 +17,7 @@ pub(super) fn attributes(op: &ScanOp) -> Attributes {
         ("sequences".into(), Attr::Int(body.sequences as i64)),
         ("lags".into(), Attr::Ints(lags.map(|n| n as i64).collect())),
         ("steps".into(), Attr::Int(op.steps.map_or(-1, |n| n as i64))),
+        ("truncated".into(), Attr::Int(op.truncated.map_or(-1, |n| n as i64))),
     ]
 }
 
@@ -36,9 +38,10 @@ pub(in crate::ops) fn decode(op: &StoredOp) -> Result<Arc<dyn Op>, String> {
         lags.push(list);
     }
     let graph = op.graph("body")?.clone();
-    let steps = usize::try_from(op.int("steps")?).ok();
+    let number = |name: &str| Ok::<_, String>(usize::try_from(op.int(name)?).ok());
+    let (steps, truncated) = (number("steps")?, number("truncated")?);
     let body = Body::stored(op.text("name")?, sequences, lags, graph)?;
-    Ok(Arc::new(ScanOp { body: Arc::new(body), steps, states: vec![] }))
+    Ok(Arc::new(ScanOp { body: Arc::new(body), steps, truncated, states: vec![] }))
 }
 
 #[cfg(test)]

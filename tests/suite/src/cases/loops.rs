@@ -4,6 +4,7 @@ use crate::data::{below, normal, random};
 use crate::group::Group;
 use crate::tolerance::Tier;
 use workalike::Result;
+use workalike::grad::Disconnected;
 use workalike::loops::{Scan, foldr, fori, map, reduce, scan};
 use workalike::ops::Ix;
 use workalike::prelude::*;
@@ -281,6 +282,27 @@ fn gradients() -> Result<Group> {
     let expected = grad(&cost(&stack(&values[2..], 0), &stack(&rest, 0)), [&xs, &two])?;
     for (name, (looped, expected)) in ["xs", "initial"].iter().zip(looped.into_iter().zip(&expected)) {
         group.unrolled(&format!("taps_by_{name}"), looped, expected);
+    }
+    for last in [0, 2, STEPS, STEPS + 3] {
+        let short = Scan::new().sequence(&xs).recurrent(&h0).truncate_gradient(last);
+        let states = short.run(|v| vec![cell(&v[0], &v[1])]).history(0);
+        // What comes before the last iterations is constant.
+        let before = STEPS.saturating_sub(last);
+        let mut h = h0.clone();
+        let mut values = Vec::new();
+        for t in 0..STEPS {
+            h = cell(&at(&xs, t), &h);
+            if t < before {
+                h = consider_constant(&h);
+            }
+            values.push(h.clone());
+        }
+        let looped = Grad::of(&states.sqr().sum(..)).disconnected(Disconnected::Zero).wrt([&xs, &h0, &u])?;
+        let written = stack(&values, 0).sqr().sum(..);
+        let written = Grad::of(&written).disconnected(Disconnected::Zero).wrt([&xs, &h0, &u])?;
+        for (name, (looped, written)) in ["xs", "h0", "u"].iter().zip(looped.into_iter().zip(&written)) {
+            group.unrolled(&format!("last_{last}_by_{name}"), looped, written);
+        }
     }
     let row = at(&two, 0);
     let power = fori(STEPS as i64, ones_like(&row), |_, p| p * &row);
