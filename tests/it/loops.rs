@@ -215,6 +215,29 @@ fn iterations_by_the_thousand() -> Result<()> {
     Ok(())
 }
 
+/// A loop of a thousand iterations over vectors of a thousand: its gradient keeps a thousand of them, or some sixty.
+#[test]
+fn checkpoints_save_memory() -> Result<()> {
+    let arena = |block: Option<usize>| -> Result<(u64, Value)> {
+        let (h, w) = (vector::<f64>("h"), vector::<f64>("w"));
+        let scan = Scan::new().steps(1024).recurrent(&h);
+        let scan = block.map_or(scan.clone(), |block| scan.checkpoint(block));
+        let last = scan.run(|v| vec![(&v[0] * &w).sin()]).last_of(0);
+        let f = function([&h, &w]).output(&grad(&last.sum(..), [&w])?[0]).compile()?;
+        let mut sim = f.optimize(Host::auto().strict())?;
+        let values: Vec<f64> = (0..1024).map(|i| f64::from(i) / 1024.0).collect();
+        let slope = sim.call(args![&values, vec![0.9; 1024]])?[0].clone();
+        Ok((sim.plan(args![&values, vec![0.9; 1024]])?.arena_bytes, slope))
+    };
+    let ((plain, slope), (blocks, again)) = (arena(None)?, arena(Some(32))?);
+    let row = 8 * 1024;
+    assert!(plain > 1000 * row && blocks < 120 * row, "{plain} and {blocks} bytes");
+    for (a, b) in slope.to_f64s().iter().zip(again.to_f64s()) {
+        assert!((a - b).abs() < 1e-12 * (1.0 + a.abs()), "{a} {b}");
+    }
+    Ok(())
+}
+
 #[test]
 fn an_error_has_the_kind_of_its_cause() {
     let x = vector::<f64>("x");

@@ -4,6 +4,7 @@ use super::super::closed::{captured, closed};
 use super::super::states::States;
 use super::ScanOp;
 use super::body::Body;
+use super::checkpoint::{Given, checkpointed};
 use crate::error::Result;
 use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
 use crate::ops::creation::int_scalar;
@@ -42,6 +43,7 @@ pub struct Scan {
     recurrences: Vec<(Variable, Vec<isize>)>,
     reversed: bool,
     truncated: Option<usize>,
+    block: Option<usize>,
 }
 
 impl Default for Scan {
@@ -60,6 +62,7 @@ impl Scan {
             recurrences: vec![],
             reversed: false,
             truncated: None,
+            block: None,
         }
     }
 
@@ -129,6 +132,14 @@ impl Scan {
         self
     }
 
+    /// Keeps for the gradient only what is carried from one block of so many iterations to the next; it computes each
+    /// block again. With the square root of the iterations it takes some two times that many values, and one more
+    /// pass. Histories that are read are kept in any case.
+    pub fn checkpoint(mut self, iterations: usize) -> Scan {
+        self.block = Some(iterations.max(1));
+        self
+    }
+
     /// The loop with this body, which is called once, to make expressions. A draw from a random stream that is
     /// written in the body is made anew in each iteration; one that was written before is the same in all.
     #[track_caller]
@@ -187,7 +198,13 @@ impl Scan {
         let known = known.and_then(|n| usize::try_from(n.to_i128()).ok());
         let op =
             ScanOp { body: Arc::new(body), steps: known, truncated: self.truncated, states: states.shared };
-        op.on(sequences, initial, constants, steps, carried)
+        match self.block {
+            None => op.on(sequences, initial, constants, steps, carried),
+            Some(block) => {
+                let given = Given { sequences, initial, constants, steps };
+                checkpointed(&op, &given, block, carried)
+            }
+        }
     }
 
     /// The sequences, one for each tap, and the number of iterations.
@@ -265,11 +282,18 @@ pub struct Scanned {
     pub(super) traces: Vec<Variable>,
     depths: Vec<usize>,
     pub(super) stacked: Vec<Variable>,
+    /// The last value of each recurrence, where it is known apart from the others.
+    ends: Option<Vec<Variable>>,
 }
 
 impl Scanned {
     pub(super) fn new(traces: Vec<Variable>, depths: Vec<usize>, stacked: Vec<Variable>) -> Scanned {
-        Scanned { traces, depths, stacked }
+        Scanned { traces, depths, stacked, ends: None }
+    }
+
+    /// The same results, with the last values from elsewhere.
+    pub(super) fn ending(self, ends: Vec<Variable>) -> Scanned {
+        Scanned { ends: Some(ends), ..self }
     }
 
     fn poisoned(error: &crate::error::Error, recurrences: usize) -> Scanned {
@@ -278,6 +302,7 @@ impl Scanned {
             traces: vec![poison.clone(); recurrences],
             depths: vec![1; recurrences],
             stacked: vec![poison],
+            ends: None,
         }
     }
 
@@ -327,7 +352,8 @@ impl Scanned {
 
     /// The last value of each recurrence.
     pub(in crate::ops::loops) fn last(self) -> Vec<Variable> {
-        self.traces.iter().map(|trace| trace.index([Ix::from(-1i64)])).collect()
+        let last = || self.traces.iter().map(|trace| trace.index([Ix::from(-1i64)])).collect();
+        self.ends.clone().unwrap_or_else(last)
     }
 
     /// The results that are not carried.

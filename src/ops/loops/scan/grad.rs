@@ -12,7 +12,8 @@ use crate::error::Result;
 use crate::grad::Grad;
 use crate::graph::{Kind, Variable};
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
-use crate::ops::{Gradient, Ix, concatenate, where_, zeros_like};
+use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Slot, concatenate, downcast, where_, zeros_like};
+use crate::rewrite;
 
 /// The gradient of each input.
 pub(super) fn grad(op: &ScanOp, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -48,6 +49,21 @@ impl<'a> Backward<'a> {
         let known = known.filter(|(output, _)| flows(body, at, *output)).map(|(_, pair)| pair);
         let slopes = Grad::known(known).wrt_connected(&inputs)?;
         Ok(Backward { op, body, at, inputs, outputs, seeds, slopes })
+    }
+
+    /// The gradient of a recurrence's last value, where nothing else of it has one.
+    fn of_last(&self, recurrence: usize) -> Option<&'a Variable> {
+        let (apply, _) = self.at.output_grads[recurrence].as_ref()?.owner()?;
+        let op = downcast::<IncSubtensor>(apply.op.as_ref())?;
+        let last = op.slots == [Slot::Index(Bound::At(-1))];
+        let zeros = apply.inputs.first().and_then(rewrite::uniform) == Some(0.0);
+        apply.inputs.get(1).filter(|_| last && zeros)
+    }
+
+    /// The gradient of each row of an output, where it has one that is not only of the last value.
+    fn direct(&self, output: usize) -> Option<&'a Variable> {
+        let whole = output >= self.body.lags.len() || self.of_last(output).is_none();
+        self.at.output_grads[output].as_ref().filter(|_| whole)
     }
 
     /// The slices of the iterations that the gradient flows through.
@@ -104,8 +120,8 @@ impl<'a> Backward<'a> {
         };
         list.extend(at.outputs.iter().enumerate().map(|(output, of)| whole(output, of)));
         let outputs = list.len();
-        for (output, g) in at.output_grads.iter().enumerate() {
-            if let Some(g) = g.as_ref().filter(|_| flows(body, at, output)) {
+        for output in 0..at.output_grads.len() {
+            if let Some(g) = self.direct(output).filter(|_| flows(body, at, output)) {
                 list.push(whole(output, g));
             }
         }
@@ -123,8 +139,9 @@ impl<'a> Backward<'a> {
         }
         for recurrence in self.recurrences() {
             let row = at.inputs[op.first_initial() + recurrence].index([Ix::from(0i64)]);
-            for _ in 0..body.depth(recurrence) {
-                backwards = backwards.recurrent(zeros_like(&row));
+            for back in 0..body.depth(recurrence) {
+                let last = self.of_last(recurrence).filter(|_| back == 0);
+                backwards = backwards.recurrent(last.cloned().unwrap_or_else(|| zeros_like(&row)));
             }
         }
         for (_, part) in &constants {
@@ -164,7 +181,7 @@ impl<'a> Backward<'a> {
             if !flows(body, self.at, output) {
                 continue;
             }
-            let own = self.at.output_grads[output].as_ref().and_then(|_| direct.next());
+            let own = self.direct(output).and_then(|_| direct.next());
             let total = match (later.get(output).and_then(|list| list.first()), own) {
                 (Some(later), Some(own)) => later.try_add(own)?,
                 (Some(one), None) | (None, Some(one)) => one.clone(),
@@ -216,7 +233,7 @@ impl<'a> Backward<'a> {
             rows.reverse();
             for (at, row) in rows.iter_mut().enumerate() {
                 *row = self.reaching_back(row.clone())?;
-                if let Some(own) = &self.at.output_grads[recurrence] {
+                if let Some(own) = self.direct(recurrence) {
                     *row = row.try_add(own.try_index([Ix::from(at as i64)])?)?;
                 }
                 *row = row.try_expand_dims(0)?;

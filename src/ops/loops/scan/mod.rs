@@ -1,12 +1,13 @@
 //! Scans: loops with a number of iterations that is known before they run.
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient; `batch`: the op for a batch of inputs; `narrow`: the op without what is not read;
+//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`: the op without what is not read;
 //! - `lower`: its device form; `stored`: how a file holds it.
 
 mod batch;
 mod body;
 mod builder;
+mod checkpoint;
 mod grad;
 mod lower;
 mod narrow;

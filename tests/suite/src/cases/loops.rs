@@ -283,6 +283,20 @@ fn gradients() -> Result<Group> {
     for (name, (looped, expected)) in ["xs", "initial"].iter().zip(looped.into_iter().zip(&expected)) {
         group.unrolled(&format!("taps_by_{name}"), looped, expected);
     }
+    let plain = stack(unrolled(STEPS, &h0, |t, h| cell(&at(&xs, t), h)), 0);
+    let costs = |states: &Variable| states.sqr().sum(..) + states.index(idx![-1]).sin().sum(..);
+    let written = grad(&costs(&plain), [&xs, &h0, &u])?;
+    for block in [1, 2, 4, 6, 9] {
+        let blocks = Scan::new().sequence(&xs).recurrent(&h0).checkpoint(block);
+        let scanned = blocks.run(|v| vec![cell(&v[0], &v[1]), v[1].sum(..)]);
+        group.unrolled(&format!("blocks_of_{block}"), scanned.history(0), &plain);
+        let before = concatenate([h0.expand_dims(0), plain.index(idx![..-1])], 0);
+        group.unrolled(&format!("sums_of_{block}"), scanned.result(0), &before.sum(over([1, 2])));
+        let looped = grad(&costs(&scanned.history(0)), [&xs, &h0, &u])?;
+        for (name, (looped, written)) in ["xs", "h0", "u"].iter().zip(looped.into_iter().zip(&written)) {
+            group.unrolled(&format!("blocks_of_{block}_by_{name}"), looped, written);
+        }
+    }
     for last in [0, 2, STEPS, STEPS + 3] {
         let short = Scan::new().sequence(&xs).recurrent(&h0).truncate_gradient(last);
         let states = short.run(|v| vec![cell(&v[0], &v[1])]).history(0);
