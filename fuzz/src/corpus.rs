@@ -2,6 +2,7 @@
 //! always fit the format.
 
 use workalike::custom::{Grid, KernelOp, Local, Source};
+use workalike::loops::{Scan, While};
 use workalike::ops::Side;
 use workalike::prelude::*;
 use workalike::{Result, idx};
@@ -24,7 +25,9 @@ pub(crate) fn seeds() -> Result<Vec<Seed>> {
             seeds.push(Seed { name: format!("{name}_{}", dtype.name()), file });
         }
     }
-    for (name, bundle) in [("train", train()?), ("stateful", stateful()?), ("kernels", kernels()?)] {
+    for (name, bundle) in
+        [("train", train()?), ("stateful", stateful()?), ("kernels", kernels()?), ("loops", loops()?)]
+    {
         seeds.push(Seed { name: name.into(), file: bundle.to_bytes()? });
     }
     Ok(seeds)
@@ -115,6 +118,30 @@ fn stateful() -> Result<Bundle> {
         .output(x.print("x"))
         .compile()?;
     Ok(Bundle::new().with("update", &update).with("more", &more))
+}
+
+/// Loops and branches, whose attributes are graphs: with taps, within one another, with a gradient, a condition and
+/// draws.
+fn loops() -> Result<Bundle> {
+    let (x, v, n) = (matrix::<f32>("x"), vector::<f32>("v"), scalar::<i64>("n"));
+    let steps = n.remainder(7i64);
+    let streams = RandomStreams::new(5);
+    let taps = Scan::new().sequence_taps(&x, [0, 1]).recurrent_taps(x.index(idx![..2]), [-2, -1]);
+    let taps = taps.run(|given| vec![(&given[0] + &given[2]).tanh() * &given[3], given[1].sum(..)]);
+    let states = scan(&x, &v, |row, h| (row * 0.5 + h * streams.uniform::<f32>(&[])).sin());
+    let slope = grad(&states.sqr().sum(..), [&v])?.remove(0);
+    let forward = function([&x, &v])
+        .output(taps.history(0))
+        .output(taps.result(0))
+        .output(states.index(idx![-1]))
+        .output(&slope)
+        .compile()?;
+    let nested = fori(&steps, &v, |_, v| fori(2, &v, |i, v| v * 0.5 + i.cast(DType::F32)));
+    let halved = While::new().at_most(40).run(&v, |v| v.abs().max(..).greater(1.0), |v| v * 0.5);
+    let chosen = if_else(v.sum(..).greater(0.0), || v.exp(), || fori(3, &v, |_, v| &v + 1.0));
+    let decide =
+        function([&v, &n]).output(&nested).output(&halved.0).output(&halved.1).output(&chosen).compile()?;
+    Ok(Bundle::new().with("forward", &forward).with("decide", &decide))
 }
 
 /// Ops with kernels, whose attributes are graphs: an elementwise one, and one with launches, scratch memory,

@@ -5,8 +5,8 @@
 use crate::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use workalike::graph::shapes::{Demand, Given, infer};
-use workalike::graph::{FunctionGraph, debugprint, dot};
+use workalike::graph::shapes::{Demand, Given, Shapes, infer};
+use workalike::graph::{FunctionGraph, Node, debugprint, dot};
 use workalike::ops::{Attr, set_print_hook};
 use workalike::prelude::*;
 use workalike::{Error, Result};
@@ -265,13 +265,35 @@ fn is_small(function: &Function, args: &[Value]) -> Option<bool> {
     let given =
         Given { inputs: &inputs, shared: &shared, input_values: &of_input, shared_values: &of_shared };
     let found = infer(graph, &Demand::of(graph), &given).ok()?;
-    let mut left = MOST;
-    Some(found.shapes.iter().all(|shape| {
-        let count = shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent));
-        let fits = count.and_then(|count| left.checked_sub(count));
-        left = fits.unwrap_or(left);
-        fits.is_some() && shape.iter().all(|extent| *extent <= MOST)
-    }))
+    Some(work(graph, &found).is_some_and(|work| work <= MOST))
+}
+
+/// Elements of all Vars, those of bodies for each iteration; `None` if they are far too many.
+fn work(graph: &FunctionGraph, found: &Shapes) -> Option<usize> {
+    let count = |shape: &Vec<usize>| {
+        let fits = shape.iter().all(|extent| *extent <= MOST);
+        shape.iter().try_fold(1usize, |all, extent| all.checked_mul(*extent)).filter(|_| fits)
+    };
+    let mut sum = found.shapes.iter().try_fold(0usize, |sum, shape| sum.checked_add(count(shape)?))?;
+    for (node, bodies) in graph.nodes.iter().enumerate().map(|(at, node)| (node, found.bodies.get(&at))) {
+        let rows = node.outputs.iter().filter_map(|&id| found.shapes[id as usize].first()).max();
+        let trips = match node.op.id() {
+            "while" => limit(node)?,
+            "scan" => rows.copied().unwrap_or_default(),
+            _ => 1,
+        };
+        for (body, shapes) in node.op.bodies().into_iter().zip(bodies.into_iter().flatten()) {
+            sum = sum.checked_add(work(body, shapes)?.max(1).checked_mul(trips)?)?;
+        }
+    }
+    Some(sum)
+}
+
+/// The most iterations of a loop with a condition.
+fn limit(node: &Node) -> Option<usize> {
+    let attributes = node.op.attributes();
+    let most = attributes.iter().find(|(name, _)| name == "most")?;
+    if let Attr::Int(most) = most.1 { usize::try_from(most).ok() } else { None }
 }
 
 /// Whether results may legitimately differ: searches in unsorted vectors, and floats that become integers or
@@ -282,7 +304,10 @@ fn is_vague(graph: &FunctionGraph) -> bool {
         let crosses = node.inputs.iter().any(float) && !node.outputs.iter().all(float);
         let names = node.op.attributes();
         let sums = names.iter().any(|(_, a)| matches!(a, Attr::Type(dtype) if dtype.is_float()));
-        node.op.id() == "searchsorted" || crosses || (sums && !node.outputs.iter().all(float))
+        node.op.bodies().into_iter().any(|body| is_vague(body))
+            || node.op.id() == "searchsorted"
+            || crosses
+            || (sums && !node.outputs.iter().all(float))
     })
 }
 

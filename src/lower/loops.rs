@@ -126,13 +126,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Appends a loop that goes on while `flag` is set, which the body's only output is stored to. The body updates
-    /// `carried`.
+    /// Appends a loop that goes on while `flag` is set, which the body's only output is stored to, up to `most`
+    /// iterations. The body updates `carried`.
     pub(crate) fn push_while(
         &mut self,
         name: &str,
         program: Program,
-        flag: BufferId,
+        (flag, most): (BufferId, u64),
         carried: Vec<BufferId>,
         inputs: Vec<Access>,
     ) {
@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
             false => 1,
         };
         let body = self.bound(program, inputs, vec![Access::whole(flag)], carried);
-        self.push_control(Step::While(WhileStep { name: name.into(), body, flag, ahead }));
+        self.push_control(Step::While(WhileStep { name: name.into(), body, flag, most, ahead }));
     }
 
     /// Appends a branch: the body at position `index` stores its outputs to `results`.

@@ -208,6 +208,9 @@ impl WhileOp {
     pub(in crate::ops) fn decode(op: &StoredOp) -> Result<Arc<dyn Op>, String> {
         let count = |name: &str| usize::try_from(op.int(name)?).map_err(|e| format!("attribute {name}: {e}"));
         let numbers = [count("carried")?, count("most")?];
+        if u32::try_from(numbers[1]).is_err() {
+            return Err(format!("{} iterations are too many", numbers[1]));
+        }
         let body = Closed::stored(op.graph("body")?.clone())?;
         Ok(Arc::new(WhileOp::of(op.text("name")?, numbers, body)?))
     }
@@ -335,7 +338,10 @@ impl Op for WhileOp {
         let given = inputs.get(1..).unwrap_or_default();
         let (mut carried, constants) = (given[..self.carried].to_vec(), &given[self.carried..]);
         let mut goes_on = inputs.first().is_some_and(holds);
-        while goes_on {
+        for _ in 0..self.most {
+            if !goes_on {
+                break;
+            }
             let all = [&carried[..], constants].concat();
             let values = evaluate(&self.body.graph, &all, &[])?;
             let outputs = self.body.graph.outputs.iter().map(|id| values.get(id).cloned());
@@ -359,7 +365,7 @@ impl Op for WhileOp {
         let carried: Vec<View> = inputs[1..=self.carried].iter().map(|view| to.own_copy(view)).collect();
         let constants = inputs[1 + self.carried..].iter().map(|view| to.read_whole(view)).collect();
         let homes = carried.iter().map(View::buffer).collect();
-        to.push_while(&self.name, program, flag.buffer(), homes, constants);
+        to.push_while(&self.name, program, (flag.buffer(), self.most as u64), homes, constants);
         report_endless(to, &carried[0]);
         Ok(carried)
     }

@@ -22,6 +22,8 @@ pub(super) struct AheadLoop {
     /// Bytes from one flag to the next.
     stride: usize,
     carried: Vec<Carried>,
+    /// How many blocks there are at most.
+    most: u64,
 }
 
 /// A carried value.
@@ -43,7 +45,8 @@ impl AheadLoop {
     ) -> Result<AheadLoop> {
         let body = &step.body;
         let stride = context.device.properties().alignment.max(1);
-        let flags = context.allocate(stride * step.ahead)?;
+        let bytes = stride * step.ahead;
+        let flags = Region { bytes, ..context.allocate(bytes)? };
         let mut carried = Vec::new();
         for (at, &id) in body.carried.iter().enumerate() {
             let home = around.get(id)?.clone();
@@ -81,7 +84,14 @@ impl AheadLoop {
             }
         }
         let first = around.get(step.flag)?.clone();
-        Ok(AheadLoop { first, block: recorder.finish()?, flags, stride: stride as usize, carried })
+        Ok(AheadLoop {
+            first,
+            block: recorder.finish()?,
+            flags,
+            stride: stride as usize,
+            carried,
+            most: step.most / step.ahead + 1,
+        })
     }
 
     /// Runs it, each Segment by `each`.
@@ -99,16 +109,19 @@ impl AheadLoop {
             moved(device, home, &slots[0])?;
         }
         let mut flags = vec![0u8; self.flags.bytes as usize];
-        loop {
+        for block in 0..self.most {
             run_all(&mut self.block, device, each)?;
             device.download(&self.flags, &mut flags)?;
             let ended = flags.iter().step_by(self.stride).position(|flag| *flag == 0);
+            // Behind the most iterations it ends as it is.
+            let ended = ended.or((block + 1 == self.most).then_some(flags.len() / self.stride - 1));
             let Some(last) = ended else { continue };
             for Carried { home, slots } in &self.carried {
                 moved(device, &slots[(last + 1) % slots.len()], home)?;
             }
-            return Ok(());
+            break;
         }
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) struct WhileLoop {
     flag: Region,
     /// The word that says whether an iteration found an error.
     trouble: Option<Region>,
+    most: u64,
     body: Vec<Piece>,
 }
 
@@ -49,7 +50,10 @@ impl Piece {
             Piece::Segment(segment) => each(segment),
             Piece::Long(own) => own.run(device, each),
             Piece::While(own) => {
-                while own.goes_on(device)? {
+                for _ in 0..own.most {
+                    if !own.goes_on(device)? {
+                        break;
+                    }
                     run_all(&mut own.body, device, each)?;
                 }
                 Ok(())
@@ -159,7 +163,8 @@ impl<'a> Recorder<'a> {
                 let trouble = step.body.status.map(|status| regions.get(status)).transpose()?;
                 let trouble = trouble.map(|words| Region { bytes: 8, ..words.clone() });
                 let flag = regions.get(step.flag)?.clone();
-                Piece::While(WhileLoop { flag, trouble, body: once(&step.body, body)? })
+                let most = step.most;
+                Piece::While(WhileLoop { flag, trouble, most, body: once(&step.body, body)? })
             }
             DeviceStep::Branch(step, bodies) => {
                 let bodies = step.bodies.iter().zip(bodies).map(|(body, steps)| once(body, steps));
