@@ -3,7 +3,6 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Cell, Kind, Variable, ancestors, place};
-use crate::ops::loops::states_after;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -56,7 +55,8 @@ fn carried(walked: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
         if !loops.insert(Arc::as_ptr(apply)) {
             continue;
         }
-        for (shared, next) in states_after(apply)? {
+        let outputs: Vec<Variable> = (0..apply.types.len()).map(|at| Variable::output(apply, at)).collect();
+        for (shared, next) in apply.op.states_after(&outputs)? {
             if list.iter().any(|(known, _)| known.key() == shared.key()) {
                 let name = shared.name().unwrap_or("a state").to_string();
                 return Err(Error::Compile(format!(

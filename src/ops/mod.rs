@@ -252,6 +252,16 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// The shared variables that it carries by itself, such as the states of random streams, each with its value
+    /// afterwards, given the outputs of the node that applies it. The value is the variable's update by default.
+    ///
+    /// # Errors
+    /// If an expression is ill-typed.
+    fn states_after(&self, outputs: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
+        let _ = outputs;
+        Ok(Vec::new())
+    }
+
     /// What is known within each of [`Op::bodies`].
     ///
     /// # Errors

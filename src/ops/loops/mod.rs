@@ -34,7 +34,6 @@ pub use branch::{BranchOp, if_else, switch};
 pub use pack::Pack;
 pub(in crate::ops) use scan::decode;
 pub use scan::{Scan, ScanOp, Scanned};
-pub(crate) use states::states_after;
 pub use while_loop::{While, WhileOp, while_loop};
 
 use super::creation::arange;

@@ -1,15 +1,11 @@
 //! States that move on by themselves, such as those of random streams: where a body reads one, the loop carries
 //! it, so that each iteration draws other numbers, and the next call goes on where the last iteration ended.
 
-use super::closed::broken;
-use super::{ScanOp, WhileOp};
 use crate::error::Result;
 use crate::function::default_updates;
-use crate::graph::{Apply, SharedVariable, Variable, ancestors, rebuild};
+use crate::graph::{SharedVariable, Variable, ancestors, rebuild};
 use crate::ops::op_from_graph::{pairs, stand_ins};
-use crate::ops::{Ix, downcast};
 use std::collections::HashSet;
-use std::sync::Arc;
 
 /// The states that a body reads.
 pub(super) struct States {
@@ -42,18 +38,4 @@ impl States {
         let outputs = rebuild(&outputs, &mut known, |_, _| Ok(None))?;
         Ok((States { shared, inputs, next }, outputs))
     }
-}
-
-/// The states that a loop carries, each with its value after the last iteration; none if it is no loop.
-pub(crate) fn states_after(apply: &Arc<Apply>) -> Result<Vec<(Variable, Variable)>> {
-    if let Some(op) = downcast::<WhileOp>(apply.op.as_ref()) {
-        return Ok(op.states_after(apply));
-    }
-    let Some(op) = downcast::<ScanOp>(apply.op.as_ref()) else { return Ok(vec![]) };
-    let first = op.body.lags.len().checked_sub(op.states.len()).ok_or_else(|| broken("such state"))?;
-    let after = |(at, shared): (usize, &Variable)| {
-        let trace = Variable::output(apply, first + at);
-        Ok((shared.clone(), trace.try_index([Ix::from(-1i64)])?))
-    };
-    op.states.iter().enumerate().map(after).collect()
 }

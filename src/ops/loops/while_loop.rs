@@ -228,13 +228,6 @@ impl WhileOp {
         self.body.shapes(&shapes, &value)
     }
 
-    /// The states that it carries, each with its value after the last iteration, where this op is applied.
-    pub(super) fn states_after(&self, apply: &Arc<Apply>) -> Vec<(Variable, Variable)> {
-        let first = self.carried.saturating_sub(self.states.len());
-        let after = |(at, shared): (usize, &Variable)| (shared.clone(), Variable::output(apply, first + at));
-        self.states.iter().enumerate().map(after).collect()
-    }
-
     /// The body with its carried values as shared variables, which it updates.
     fn in_place(&self) -> FunctionGraph {
         let mut graph = self.body.graph.as_ref().clone();
@@ -309,6 +302,11 @@ impl Op for WhileOp {
 
     fn bodies(&self) -> Vec<&Arc<FunctionGraph>> {
         vec![&self.body.graph]
+    }
+
+    fn states_after(&self, outputs: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
+        let last = outputs.iter().skip(outputs.len().saturating_sub(self.states.len()));
+        Ok(self.states.iter().cloned().zip(last.cloned()).collect())
     }
 
     fn with_bodies(&self, bodies: Vec<Arc<FunctionGraph>>) -> Option<Arc<dyn Op>> {

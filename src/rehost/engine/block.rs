@@ -174,8 +174,8 @@ impl Blocks {
 fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
     let program = &ran.compiled.program;
     let period = kind.period();
-    let steps = ran.compiled.command_counts()?.into_iter().fold(0usize, usize::saturating_add);
-    let commands = steps.saturating_add(program.updates.len() + kind.taps.len()).max(1) as u64;
+    let steps = ran.compiled.commands()?;
+    let commands = steps.saturating_add((program.updates.len() + kind.taps.len()) as u64).max(1);
     let mut most = COMMANDS / commands;
     for (_, _, stride) in &kind.sequences {
         most = most.min(STAGE / stride.max(&1));

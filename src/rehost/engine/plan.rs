@@ -16,7 +16,7 @@ use crate::rehost::device::{DeviceError, Region};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Programs are evicted when the constants of a method's Programs take more than this fraction (one part in
 /// `CONSTANTS_SHARE`) of the device's memory.
@@ -156,6 +156,7 @@ impl Engine {
             constants,
             resized,
             owned,
+            commands: OnceLock::new(),
         };
         Ok(Planned::new(compiled, specialised))
     }

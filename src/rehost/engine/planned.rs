@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::lower::index_check::{Bounds, Trusted};
 use crate::lower::program::{BufferId, Program, Role};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A Program compiled for one signature. Only its constants have addresses.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub(crate) struct Compiled {
     pub(super) resized: Vec<(usize, Vec<usize>, BufferId)>,
     /// The outputs that can be written directly to memory of the caller, and their sizes.
     pub(super) owned: Vec<(BufferId, u64)>,
+    /// The number of commands of its steps, once it was asked for.
+    pub(super) commands: OnceLock<u64>,
 }
 
 /// A compiled Program and its recordings.

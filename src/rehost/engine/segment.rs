@@ -151,6 +151,16 @@ impl Compiled {
         Ok(steps.map(|step| usize::try_from(count(step)).unwrap_or(usize::MAX)).collect())
     }
 
+    /// The number of commands of all its steps.
+    pub(super) fn commands(&self) -> Result<u64> {
+        if let Some(count) = self.commands.get() {
+            return Ok(*count);
+        }
+        let count =
+            self.command_counts()?.into_iter().fold(0u64, |sum, count| sum.saturating_add(count as u64));
+        Ok(*self.commands.get_or_init(|| count))
+    }
+
     /// The steps of a Program that is recorded as one Segment; `None` for any other.
     pub(super) fn only_segment(&self) -> Result<Option<Vec<DeviceStep<'_>>>> {
         let mut parts = self.parts()?;

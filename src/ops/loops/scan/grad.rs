@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::grad::Grad;
 use crate::graph::{Kind, Variable};
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
-use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Slot, concatenate, downcast, where_, zeros_like};
+use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Op, Slot, concatenate, where_, zeros_like};
 use crate::rewrite;
 
 /// The gradient of each input.
@@ -54,8 +54,9 @@ impl<'a> Backward<'a> {
     /// The gradient of a recurrence's last value, where nothing else of it has one.
     fn of_last(&self, recurrence: usize) -> Option<&'a Variable> {
         let (apply, _) = self.at.output_grads[recurrence].as_ref()?.owner()?;
-        let op = downcast::<IncSubtensor>(apply.op.as_ref())?;
-        let last = op.slots == [Slot::Index(Bound::At(-1))];
+        // Ops are equal if their ids and attributes are.
+        let of_last = IncSubtensor { slots: vec![Slot::Index(Bound::At(-1))], set: false };
+        let last = apply.op.id() == of_last.id() && apply.op.attributes() == of_last.attributes();
         let zeros = apply.inputs.first().and_then(rewrite::uniform) == Some(0.0);
         apply.inputs.get(1).filter(|_| last && zeros)
     }

@@ -24,7 +24,7 @@ use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{Attributes, Batch, BatchedOutputs, Gradient, Known, Narrowed, Op, expect_inputs};
+use crate::ops::{Attributes, Batch, BatchedOutputs, Gradient, Ix, Known, Narrowed, Op, expect_inputs};
 use crate::value::Value;
 use body::{Body, Part};
 use std::any::Any;
@@ -283,6 +283,15 @@ impl Op for ScanOp {
 
     fn bodies(&self) -> Vec<&Arc<FunctionGraph>> {
         vec![&self.body.closed.graph]
+    }
+
+    fn states_after(&self, outputs: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
+        let all = outputs.get(..self.body.lags.len()).unwrap_or_default();
+        let traces = all.iter().skip(all.len().saturating_sub(self.states.len()));
+        let last = |(shared, trace): (&Variable, &Variable)| {
+            Ok((shared.clone(), trace.try_index([Ix::from(-1i64)])?))
+        };
+        self.states.iter().zip(traces).map(last).collect()
     }
 
     fn with_bodies(&self, bodies: Vec<Arc<FunctionGraph>>) -> Option<Arc<dyn Op>> {
