@@ -120,8 +120,8 @@ fn stateful() -> Result<Bundle> {
     Ok(Bundle::new().with("update", &update).with("more", &more))
 }
 
-/// Loops and branches, whose attributes are graphs: with taps, within one another, with a gradient, a condition and
-/// draws.
+/// Loops and branches, whose attributes are graphs: with taps, within one another, with a gradient, a
+/// condition and draws.
 fn loops() -> Result<Bundle> {
     let (x, v, n) = (matrix::<f32>("x"), vector::<f32>("v"), scalar::<i64>("n"));
     let steps = n.remainder(7i64);

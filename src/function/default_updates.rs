@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// The default updates of the shared variables that `roots` read, except those in `seen`, to which they are
-/// added; `stop` holds for expressions that are not looked into. An update may read further shared variables, which are updated too. A variable that a loop carries
-/// gets the value after the last iteration.
+/// added; `stop` holds for expressions that are not looked into. An update may read further shared variables,
+/// which are updated too. A variable that a loop carries gets the value after the last iteration.
 ///
 /// # Errors
 /// If an update is ill-typed, or two loops carry one variable.

@@ -32,8 +32,8 @@ pub(super) fn batched(
     batched_by(roots, stands, count)?.into_iter().map(whole).collect()
 }
 
-/// `roots` for a whole batch of `count` values of some Variables, whose batches are in `stands`, by key. A result
-/// has the batch axis if it depends on one of these.
+/// `roots` for a whole batch of `count` values of some Variables, whose batches are in `stands`, by key. A
+/// result has the batch axis if it depends on one of these.
 ///
 /// # Errors
 /// If an op between has no rule: names it.

@@ -11,8 +11,8 @@ use std::fmt::Write;
 /// indentation.
 const DEEPEST: usize = 48;
 
-/// One line per node in order, then outputs and updates; ids are those of the graph's Vars. The body of a node
-/// follows it, indented.
+/// One line per node in order, then outputs and updates; ids are those of the graph's Vars. The body of a
+/// node follows it, indented.
 pub fn listing(graph: &FunctionGraph) -> String {
     let mut text = String::new();
     let name = |id: VarId| match &graph.var(id).def {

@@ -14,8 +14,8 @@ use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, 
 use crate::lower::index_check::Trusted;
 use crate::ops::AxisRead;
 
-/// Iterations that a device far from the host computes before the host reads whether there is another: reading
-/// takes about as long as a few small kernels.
+/// Iterations that a device far from the host computes before the host reads whether there is another:
+/// reading takes about as long as a few small kernels.
 const AHEAD: u64 = 8;
 /// The most bytes of carried values of which so many are kept.
 const MOST_AHEAD: u64 = 8 << 20;
@@ -54,8 +54,8 @@ impl Rows {
 }
 
 impl<'a> Lowering<'a> {
-    /// The body at a position of the node's, as a Program of its own, whose inputs and outputs are those of the
-    /// graph.
+    /// The body at a position of the node's, as a Program of its own, whose inputs and outputs are those of
+    /// the graph.
     pub(crate) fn body(
         &self,
         position: usize,
@@ -126,8 +126,8 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// Appends a loop that goes on while `flag` is set, which the body's only output is stored to, up to `most`
-    /// iterations. The body updates `carried`.
+    /// Appends a loop that goes on while `flag` is set, which the body's only output is stored to, up to
+    /// `most` iterations. The body updates `carried`.
     pub(crate) fn push_while(
         &mut self,
         name: &str,
@@ -245,8 +245,8 @@ impl<'a> Lowering<'a> {
         Access::whole(self.whole(view))
     }
 
-    /// How many of the last positions along the first axis of an output of the node are read: none known where
-    /// all may be.
+    /// How many of the last positions along the first axis of an output of the node are read: none known
+    /// where all may be.
     pub(crate) fn last_rows_read(&self, output: usize) -> Option<u64> {
         let id = self.graph.nodes[self.node].outputs[output];
         if self.graph.roots().any(|root| root == id) {

@@ -22,9 +22,9 @@ use std::fmt::Write;
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;
 
-/// Words of [`Role::Status`]: the last error, the number of calls that succeeded, and the first error; then for
-/// each level of loops the number of iterations so far, and the number of the iteration in which the first error was
-/// found, from 1.
+/// Words of [`Role::Status`]: the last error, the number of calls that succeeded, and the first error; then
+/// for each level of loops the number of iterations so far, and the number of the iteration in which the
+/// first error was found, from 1.
 pub const STATUS_WORDS: u64 = 3 + 2 * LOOP_LEVELS as u64;
 /// Loops within one another whose iterations are counted.
 pub const LOOP_LEVELS: usize = 7;

@@ -238,8 +238,8 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// The same op with other graphs in place of [`Op::bodies`], of equal inputs and outputs, types at least as
-    /// precise, and equal results. `None` if it takes no others.
+    /// The same op with other graphs in place of [`Op::bodies`], of equal inputs and outputs, types at least
+    /// as precise, and equal results. `None` if it takes no others.
     fn with_bodies(&self, bodies: Vec<Arc<FunctionGraph>>) -> Option<Arc<dyn Op>> {
         let _ = bodies;
         None
@@ -252,8 +252,9 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// The shared variables that it carries by itself, such as the states of random streams, each with its value
-    /// afterwards, given the outputs of the node that applies it. The value is the variable's update by default.
+    /// The shared variables that it carries by itself, such as the states of random streams, each with its
+    /// value afterwards, given the outputs of the node that applies it. The value is the variable's update by
+    /// default.
     ///
     /// # Errors
     /// If an expression is ill-typed.

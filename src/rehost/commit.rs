@@ -9,7 +9,8 @@
 //! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);
 //! - a Nest at the end counts the successful calls, so that the first failed one of many calls is known.
 //!
-//! Loops whose bodies may find an error count their iterations ([`count_iterations`]), so that the error names one.
+//! Loops whose bodies may find an error count their iterations ([`count_iterations`]), so that the error
+//! names one.
 //!
 //! Once a step has failed, the steps that were enqueued behind it change nothing.
 
@@ -142,8 +143,8 @@ fn is_zero(insts: &mut Vec<Inst>, operand: usize, word: i64) -> (Value, Value) {
     (word, push(insts, Inst::Op { op: scalar::EQ, args: vec![word, zero] }))
 }
 
-/// Counts the iterations of loops that may find an error, at this level and within. It comes after fusion, which
-/// does not keep the order of what is written to the status words.
+/// Counts the iterations of loops that may find an error, at this level and within. It comes after fusion,
+/// which does not keep the order of what is written to the status words.
 pub(super) fn count_iterations(program: &mut Program, level: usize) {
     if level >= LOOP_LEVELS {
         return;

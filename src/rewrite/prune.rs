@@ -5,9 +5,9 @@ use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::ops::Narrowed;
 use std::collections::HashMap;
 
-/// Drops nodes and constants that are not read, and results of nodes that are not read, where the op can leave
-/// them out. Inputs and shared variables stay, and so do nodes with an effect: a rule may have made their
-/// results unnecessary, but not their checks.
+/// Drops nodes and constants that are not read, and results of nodes that are not read, where the op can
+/// leave them out. Inputs and shared variables stay, and so do nodes with an effect: a rule may have made
+/// their results unnecessary, but not their checks.
 ///
 /// # Errors
 /// Never.

@@ -215,7 +215,8 @@ fn iterations_by_the_thousand() -> Result<()> {
     Ok(())
 }
 
-/// A loop of a thousand iterations over vectors of a thousand: its gradient keeps a thousand of them, or some sixty.
+/// A loop of a thousand iterations over vectors of a thousand: its gradient keeps a thousand of them, or some
+/// sixty.
 #[test]
 fn checkpoints_save_memory() -> Result<()> {
     let arena = |block: Option<usize>| -> Result<(u64, Value)> {

@@ -1,5 +1,5 @@
-//! A differential equation with steps that adapt to the error (Bogacki and Shampine, 1989), by `while_loop`: a planet
-//! on a long orbit, fast near its sun and slow far from it.
+//! A differential equation with steps that adapt to the error (Bogacki and Shampine, 1989), by `while_loop`:
+//! a planet on a long orbit, fast near its sun and slow far from it.
 
 use crate::Device;
 use workalike::Result;

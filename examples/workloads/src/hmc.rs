@@ -1,5 +1,5 @@
-//! Hybrid Monte Carlo (Duane and others, 1987), as in the Deep Learning Tutorials: leapfrog steps by a loop in the
-//! graph, gradients of the energy within, a step size that adapts to the rate of acceptance.
+//! Hybrid Monte Carlo (Duane and others, 1987), as in the Deep Learning Tutorials: leapfrog steps by a loop
+//! in the graph, gradients of the energy within, a step size that adapts to the rate of acceptance.
 
 use crate::Device;
 use workalike::Result;

@@ -1,5 +1,5 @@
-//! A Kalman filter by `scan`: the likelihood of a track of noisy positions, and its gradient by the noise, with which
-//! the noise is found.
+//! A Kalman filter by `scan`: the likelihood of a track of noisy positions, and its gradient by the noise,
+//! with which the noise is found.
 
 use crate::Device;
 use workalike::Result;

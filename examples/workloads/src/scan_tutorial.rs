@@ -1,5 +1,5 @@
-//! Theano's tutorial on `scan`: powers, a polynomial, a network over a sequence forwards and backwards, recurrences of
-//! several terms, a Jacobian, powers of two until a limit.
+//! Theano's tutorial on `scan`: powers, a polynomial, a network over a sequence forwards and backwards,
+//! recurrences of several terms, a Jacobian, powers of two until a limit.
 
 use crate::{Device, uniform};
 use workalike::Result;

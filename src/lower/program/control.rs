@@ -54,10 +54,11 @@ pub struct WhileStep {
     pub body: Body,
     /// The flag, a bool.
     pub flag: BufferId,
-    /// The most iterations; the body itself sees to it that there are no more, unless a file was made by hand.
+    /// The most iterations; the body itself sees to it that there are no more, unless a file was made by
+    /// hand.
     pub most: u64,
-    /// How many iterations are enqueued before the flag is read. With more than one, those behind the last are
-    /// computed for nothing, so they must not be able to fail.
+    /// How many iterations are enqueued before the flag is read. With more than one, those behind the last
+    /// are computed for nothing, so they must not be able to fail.
     pub ahead: u64,
 }
 

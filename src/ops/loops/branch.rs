@@ -20,9 +20,9 @@ use std::sync::Arc;
 /// A branch under construction.
 type Arm<'a> = Box<dyn FnOnce() -> Vec<Variable> + 'a>;
 
-/// What `then` makes where the condition holds, else what `otherwise` makes; only one of them is computed. The
-/// condition is a 0-d bool. What a closure makes is computed in its branch; what was made before, in any case. Both
-/// give as many values, of equal dtypes and shapes.
+/// What `then` makes where the condition holds, else what `otherwise` makes; only one of them is computed.
+/// The condition is a 0-d bool. What a closure makes is computed in its branch; what was made before, in any
+/// case. Both give as many values, of equal dtypes and shapes.
 ///
 /// [`where_`](crate::ops::where_) chooses element by element, and computes both.
 ///
@@ -59,8 +59,9 @@ pub fn if_else<R: Pack, S: Pack>(
     R::unpack_poisoned(results(index(), "if_else", arms))
 }
 
-/// What the closure at position `index` makes; only that is computed. `index` is a 0-d integer; one that is out of
-/// range means the first or the last, as in JAX. All closures give as many values, of equal dtypes and shapes.
+/// What the closure at position `index` makes; only that is computed. `index` is a 0-d integer; one that is
+/// out of range means the first or the last, as in JAX. All closures give as many values, of equal dtypes and
+/// shapes.
 ///
 /// ```
 /// use workalike::loops::switch;
@@ -131,8 +132,8 @@ fn branch(name: &str, index: &Variable, arms: Vec<Arm<'_>>) -> Result<Vec<Variab
 
 /// Of several bodies the one at a position.
 ///
-/// Inputs: the position, a 0-d int64 that is in range; what the bodies read, the same for each. Outputs: those of the
-/// body.
+/// Inputs: the position, a 0-d int64 that is in range; what the bodies read, the same for each. Outputs:
+/// those of the body.
 #[derive(Clone, Debug)]
 pub struct BranchOp {
     name: String,

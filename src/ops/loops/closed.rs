@@ -16,7 +16,8 @@ const MOST_NESTED: usize = 7;
 pub(super) struct Closed {
     /// The flat graph, of public ops.
     pub(super) graph: Arc<FunctionGraph>,
-    /// As it was written: its inputs and outputs. Ops made of expressions may have gradients of their own there.
+    /// As it was written: its inputs and outputs. Ops made of expressions may have gradients of their own
+    /// there.
     written: Option<(Vec<Variable>, Vec<Variable>)>,
     /// The values on which its shapes depend.
     pub(super) demand: Arc<Demand>,

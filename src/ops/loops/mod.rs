@@ -1,11 +1,12 @@
-//! Loops: a sub-graph that runs many times, on sequences and on its own results (Theano's `scan`); and branches.
+//! Loops: a sub-graph that runs many times, on sequences and on its own results (Theano's `scan`); and
+//! branches.
 //!
 //! The body is written by a closure over Variables. It runs once, when the expression is built; what it uses
-//! from outside becomes an input of the loop, and what does not change from iteration to iteration is computed
-//! once, before the loop.
+//! from outside becomes an input of the loop, and what does not change from iteration to iteration is
+//! computed once, before the loop.
 //!
-//! - here: [`scan`] and its relatives, for the common cases; `while_loop`: [`while_loop`]; `branch`: [`if_else`],
-//!   [`switch`];
+//! - here: [`scan`] and its relatives, for the common cases; `while_loop`: [`while_loop`]; `branch`:
+//!   [`if_else`], [`switch`];
 //! - `scan`: [`Scan`], for several taps, results that are not carried, and the rest;
 //! - `pack`: [`Pack`], how a body takes and returns one Variable or several;
 //! - `closed`: sub-graphs; `states`: random streams within.
@@ -49,8 +50,8 @@ use crate::graph::{IntoOperand, Variable, place};
 /// `.index(idx![-1])` for the last: no other is kept then. The sequences have equal extents along their first
 /// axis; without sequences, use [`Scan::steps`] or [`fori`].
 ///
-/// A poisoned result has the error if something does not fit: a carried value that changes its dtype or shape,
-/// sequences of different lengths (at the call, where types do not tell).
+/// A poisoned result has the error if something does not fit: a carried value that changes its dtype or
+/// shape, sequences of different lengths (at the call, where types do not tell).
 #[track_caller]
 #[must_use]
 pub fn scan<S: Pack, C: Pack, R: Pack>(
@@ -78,8 +79,8 @@ pub fn map<S: Pack, R: Pack>(sequences: S, body: impl FnOnce(S::Variables) -> R)
     unpacked::<R>(scanned.map(Scanned::stacked), returned)
 }
 
-/// The carried values after the last slice of the sequences: Theano's `reduce` and `foldl`, Python's `reduce`.
-/// `body` gets the slices, then the values so far.
+/// The carried values after the last slice of the sequences: Theano's `reduce` and `foldl`, Python's
+/// `reduce`. `body` gets the slices, then the values so far.
 #[track_caller]
 #[must_use]
 pub fn reduce<S: Pack, C: Pack, R: Pack>(
@@ -116,8 +117,8 @@ pub fn foldl<S: Pack, C: Pack, R: Pack>(
 }
 
 /// The carried values after `steps` iterations: JAX's `fori_loop`. `body` gets the number of the iteration,
-/// an int64 from 0, then the values so far. `steps` is a number or a 0-d integer Variable, whose value is read
-/// before the call.
+/// an int64 from 0, then the values so far. `steps` is a number or a 0-d integer Variable, whose value is
+/// read before the call.
 ///
 /// ```
 /// use workalike::loops::fori;

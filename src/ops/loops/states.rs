@@ -1,5 +1,6 @@
-//! States that move on by themselves, such as those of random streams: where a body reads one, the loop carries
-//! it, so that each iteration draws other numbers, and the next call goes on where the last iteration ended.
+//! States that move on by themselves, such as those of random streams: where a body reads one, the loop
+//! carries it, so that each iteration draws other numbers, and the next call goes on where the last iteration
+//! ended.
 
 use crate::error::Result;
 use crate::function::default_updates;
@@ -18,8 +19,8 @@ pub(super) struct States {
 }
 
 impl States {
-    /// Those that `outputs` read, which then read [`States::inputs`] instead. What was made before this point in
-    /// time is not a part of the body: a draw that was written there is the same in all iterations.
+    /// Those that `outputs` read, which then read [`States::inputs`] instead. What was made before this point
+    /// in time is not a part of the body: a draw that was written there is the same in all iterations.
     pub(super) fn of(outputs: Vec<Variable>, then: u64) -> Result<(States, Vec<Variable>)> {
         let outside = |v: &Variable| v.owner().is_some_and(|(apply, _)| !apply.is_since(then));
         let updates = default_updates(&outputs, &mut HashSet::new(), outside)?;

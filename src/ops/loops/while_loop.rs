@@ -21,10 +21,10 @@ const MOST: i64 = 1 << 20;
 
 /// The carried values when the condition no longer holds: JAX's `while_loop`.
 ///
-/// `condition(x)` gives a 0-d bool, `body(x)` the next values. If the condition does not hold at first, the result is
-/// `initial`. On a device, the values stay there; a condition that holds after 2^20 iterations is an error of the
-/// call: see [`While::at_most`]. There is no gradient through it, since the values on the way are not kept: use
-/// [`scan`](super::scan) for that.
+/// `condition(x)` gives a 0-d bool, `body(x)` the next values. If the condition does not hold at first, the
+/// result is `initial`. On a device, the values stay there; a condition that holds after 2^20 iterations is
+/// an error of the call: see [`While::at_most`]. There is no gradient through it, since the values on the way
+/// are not kept: use [`scan`](super::scan) for that.
 ///
 /// ```
 /// use workalike::loops::while_loop;
@@ -168,12 +168,12 @@ fn stand_in(of: &Variable) -> Variable {
 
 /// A body that runs while a condition holds.
 ///
-/// Inputs: whether it runs at all, a 0-d bool; the values before the first iteration, of which the first says whether
-/// the condition holds and the second counts iterations; the constants. Outputs: the carried values after the last
-/// iteration.
+/// Inputs: whether it runs at all, a 0-d bool; the values before the first iteration, of which the first says
+/// whether the condition holds and the second counts iterations; the constants. Outputs: the carried values
+/// after the last iteration.
 ///
-/// The body's inputs are the carried values and the constants; its outputs are whether there is another iteration, then
-/// the carried values.
+/// The body's inputs are the carried values and the constants; its outputs are whether there is another
+/// iteration, then the carried values.
 #[derive(Clone, Debug)]
 pub struct WhileOp {
     name: String,

@@ -1,6 +1,6 @@
-//! Loops with a condition, some iterations ahead: a block of iterations is enqueued, then the host reads after which
-//! of them the condition no longer held. Each iteration has memory of its own for what is carried, so the iterations
-//! behind the last change nothing.
+//! Loops with a condition, some iterations ahead: a block of iterations is enqueued, then the host reads
+//! after which of them the condition no longer held. Each iteration has memory of its own for what is
+//! carried, so the iterations behind the last change nothing.
 
 use super::super::device::{Command, Device, Region};
 use super::context::Context;

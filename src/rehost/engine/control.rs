@@ -1,7 +1,7 @@
 //! Control flow between recordings: long loops, loops with a condition, branches.
 //!
-//! What runs without a decision is recorded as one Segment. A decision is read from the device's memory, for which
-//! the host waits.
+//! What runs without a decision is recorded as one Segment. A decision is read from the device's memory, for
+//! which the host waits.
 
 use super::super::device::{Command, Device, Region};
 use super::ahead::AheadLoop;

@@ -1,8 +1,8 @@
 //! Loops of many iterations: a block of iterations is recorded once, and replayed until all are done.
 //!
-//! A recording has fixed addresses, so the rows that a block's iterations access are in staging memory while it
-//! runs: before each replay they are copied there, and what was written is copied back. Nothing is waited for.
-//! What has the same address in all iterations, or goes round in a ring, is bound as it is.
+//! A recording has fixed addresses, so the rows that a block's iterations access are in staging memory while
+//! it runs: before each replay they are copied there, and what was written is copied back. Nothing is waited
+//! for. What has the same address in all iterations, or goes round in a ring, is bound as it is.
 
 use super::super::device::{Device, Region};
 use super::block::{STAGE, lcm};
@@ -15,8 +15,8 @@ use crate::error::Result;
 use crate::lower::program::{Access, Body, BufferId, LoopStep};
 use std::collections::BTreeSet;
 
-/// Commands up to which all iterations of a loop are a part of the recording around it; beyond it, the cost of
-/// a replay per command is negligible.
+/// Commands up to which all iterations of a loop are a part of the recording around it; beyond it, the cost
+/// of a replay per command is negligible.
 pub(super) const MOST_COMMANDS: u64 = 4096;
 
 /// A loop that is recorded in blocks.

@@ -160,8 +160,8 @@ impl Watch {
         Ok((number != 0).then(|| Trouble { good: good.max(0) as u64, error: self.error(number, &noted) }))
     }
 
-    /// The error for a report; the method's number is above [`NODE_BITS`]. `noted` are the numbers of iterations, from
-    /// 1, level by level; 0 where none is known.
+    /// The error for a report; the method's number is above [`NODE_BITS`]. `noted` are the numbers of
+    /// iterations, from 1, level by level; 0 where none is known.
     fn error(&self, number: i64, noted: &[i64]) -> Error {
         let method = (number >> NODE_BITS) as usize;
         let graphs = self.graphs();

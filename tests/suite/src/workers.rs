@@ -1,8 +1,8 @@
 //! Cases in several processes.
 //!
-//! PoCL compiles one kernel at a time in a process, so threads alone leave most cores idle. A run of all cases
-//! starts this binary again as workers, one for each thread, and hands them cases by name. A case whose worker
-//! crashes is a failure with its name, and a new worker takes the other cases.
+//! PoCL compiles one kernel at a time in a process, so threads alone leave most cores idle. A run of all
+//! cases starts this binary again as workers, one for each thread, and hands them cases by name. A case whose
+//! worker crashes is a failure with its name, and a new worker takes the other cases.
 
 use crate::runner::Case;
 use std::collections::{HashMap, HashSet};

@@ -53,8 +53,8 @@ impl Whole<'_> {
         &self.at.inputs[self.op.source(part)]
     }
 
-    /// Which recurrences have values of their own for each of the batch: those that begin with such values, and
-    /// those whose new values depend on one.
+    /// Which recurrences have values of their own for each of the batch: those that begin with such values,
+    /// and those whose new values depend on one.
     fn carried(&self) -> Result<Vec<bool>> {
         let initial = |recurrence| self.given(Part::Tap(recurrence, 1)).batched;
         let mut carried: Vec<bool> = (0..self.body.lags.len()).map(initial).collect();
@@ -124,8 +124,8 @@ impl Whole<'_> {
         failed.map_or(scanned, Err)
     }
 
-    /// What the body gives for these values of its sequences and taps, whose batch axis is in front where they have
-    /// one.
+    /// What the body gives for these values of its sequences and taps, whose batch axis is in front where
+    /// they have one.
     fn computed(&self, values: &[Variable], carried: &[bool]) -> Result<Vec<Batched>> {
         let mut stands = HashMap::new();
         let changing = values.iter().map(Some).chain(std::iter::repeat(None));

@@ -14,8 +14,9 @@ use crate::ops::{Ix, range};
 use crate::value::Value;
 use std::sync::Arc;
 
-/// A loop under construction: Theano's `scan` with all its arguments. For common cases [`scan`](crate::loops::scan),
-/// [`map`](crate::loops::map), [`reduce`](crate::loops::reduce) and [`fori`](crate::loops::fori) are shorter.
+/// A loop under construction: Theano's `scan` with all its arguments. For common cases
+/// [`scan`](crate::loops::scan), [`map`](crate::loops::map), [`reduce`](crate::loops::reduce) and
+/// [`fori`](crate::loops::fori) are shorter.
 ///
 /// The body gets, in this order, a slice of each sequence for each of its taps, then each recurrence's values
 /// for each of its taps. It returns the new value of each recurrence, in the order in which they were added,
@@ -106,9 +107,9 @@ impl Scan {
         self.recurrent_taps(row.unwrap_or_else(Variable::poison), [-1])
     }
 
-    /// A carried value of which the body gets those of several iterations before: `[-2, -1]` gives that of two
-    /// iterations before, then the last. `initial` holds the values before the first iteration along its first
-    /// axis, oldest first, as many as the farthest tap looks back.
+    /// A carried value of which the body gets those of several iterations before: `[-2, -1]` gives that of
+    /// two iterations before, then the last. `initial` holds the values before the first iteration along its
+    /// first axis, oldest first, as many as the farthest tap looks back.
     pub fn recurrent_taps(
         mut self,
         initial: impl Into<Variable>,
@@ -125,23 +126,23 @@ impl Scan {
         self
     }
 
-    /// Lets the gradient flow through the last so many iterations alone (Theano's `truncate_gradient`): truncated
-    /// backpropagation through time. What comes before them counts as constant.
+    /// Lets the gradient flow through the last so many iterations alone (Theano's `truncate_gradient`):
+    /// truncated backpropagation through time. What comes before them counts as constant.
     pub fn truncate_gradient(mut self, iterations: usize) -> Scan {
         self.truncated = Some(iterations);
         self
     }
 
-    /// Keeps for the gradient only what is carried from one block of so many iterations to the next; it computes each
-    /// block again. With the square root of the iterations it takes some two times that many values, and one more
-    /// pass. Histories that are read are kept in any case.
+    /// Keeps for the gradient only what is carried from one block of so many iterations to the next; it
+    /// computes each block again. With the square root of the iterations it takes some two times that many
+    /// values, and one more pass. Histories that are read are kept in any case.
     pub fn checkpoint(mut self, iterations: usize) -> Scan {
         self.block = Some(iterations.max(1));
         self
     }
 
-    /// The loop with this body, which is called once, to make expressions. A draw from a random stream that is
-    /// written in the body is made anew in each iteration; one that was written before is the same in all.
+    /// The loop with this body, which is called once, to make expressions. A draw from a random stream that
+    /// is written in the body is made anew in each iteration; one that was written before is the same in all.
     #[track_caller]
     pub fn run(self, body: impl FnOnce(&[Variable]) -> Vec<Variable>) -> Scanned {
         let _scope = place::enter();
@@ -152,8 +153,8 @@ impl Scan {
     /// [`Scan::run`], with its error at once.
     ///
     /// # Errors
-    /// If there is nothing to iterate over; the body returns too few values; a carried value changes its dtype
-    /// or rank, or a known extent; a shape in the body depends on a value that changes.
+    /// If there is nothing to iterate over; the body returns too few values; a carried value changes its
+    /// dtype or rank, or a known extent; a shape in the body depends on a value that changes.
     #[track_caller]
     pub fn try_run(self, body: impl FnOnce(&[Variable]) -> Vec<Variable>) -> Result<Scanned> {
         let _scope = place::enter();

@@ -1,6 +1,6 @@
-//! Checkpoints: a loop over blocks of iterations. Its gradient keeps what is carried from block to block, and computes
-//! each block again (Griewank and Walther, 2000): for blocks of the square root of the iterations, the memory grows as
-//! that root, and the time by one more pass.
+//! Checkpoints: a loop over blocks of iterations. Its gradient keeps what is carried from block to block, and
+//! computes each block again (Griewank and Walther, 2000): for blocks of the square root of the iterations,
+//! the memory grows as that root, and the time by one more pass.
 
 use super::ScanOp;
 use super::builder::{Scan, Scanned};
@@ -16,8 +16,8 @@ pub(super) struct Given {
     pub(super) steps: Variable,
 }
 
-/// The loop `op` in blocks of so many iterations, then the rest; of its recurrences the first `carried` are of
-/// interest.
+/// The loop `op` in blocks of so many iterations, then the rest; of its recurrences the first `carried` are
+/// of interest.
 pub(super) fn checkpointed(op: &ScanOp, given: &Given, block: usize, carried: usize) -> Result<Scanned> {
     let all = op.body.lags.len();
     let depths: Vec<usize> = (0..all).map(|recurrence| op.body.depth(recurrence)).collect();

@@ -103,9 +103,9 @@ impl<'a> Backward<'a> {
         }
     }
 
-    /// Everything that goes into the loop as sequences, from the first iteration to the last: for each input of
-    /// the body that is no constant its values; the values of the body's outputs; the gradients of those that
-    /// have one.
+    /// Everything that goes into the loop as sequences, from the first iteration to the last: for each input
+    /// of the body that is no constant its values; the values of the body's outputs; the gradients of those
+    /// that have one.
     fn sequences(&self) -> (Vec<Variable>, usize, usize) {
         let (body, at) = (self.body, self.at);
         let of_part = |part: Part| match part {
@@ -158,9 +158,9 @@ impl<'a> Backward<'a> {
         failed.map_or(scanned, Err).and_then(|scanned| self.results(&scanned, &constants))
     }
 
-    /// One iteration backwards: the new gradients of values before it, the new sums, then the gradients of the
-    /// slices. `values` are the sequences (those of the body's inputs, to the first position; of its outputs, to
-    /// the second; gradients of the outputs, to the third), then the carried values.
+    /// One iteration backwards: the new gradients of values before it, the new sums, then the gradients of
+    /// the slices. `values` are the sequences (those of the body's inputs, to the first position; of its
+    /// outputs, to the second; gradients of the outputs, to the third), then the carried values.
     fn iteration(&self, values: &[Variable], [inputs, outputs, given]: [usize; 3]) -> Result<Vec<Variable>> {
         let body = self.body;
         let constants = &self.at.inputs[self.op.first_constant()..self.op.steps_at()];

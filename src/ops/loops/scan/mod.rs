@@ -1,7 +1,8 @@
 //! Scans: loops with a number of iterations that is known before they run.
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`: the op without what is not read;
+//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`:
+//!   the op without what is not read;
 //! - `lower`: its device form; `stored`: how a file holds it.
 
 mod batch;

@@ -1,4 +1,5 @@
-//! Loops with random bodies are the same iterations written out, on every way to run them, with their gradients.
+//! Loops with random bodies are the same iterations written out, on every way to run them, with their
+//! gradients.
 
 use crate::{Grow, distance, failed, graph, grow, random};
 use proptest::prelude::*;
