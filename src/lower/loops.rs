@@ -6,11 +6,11 @@
 //! that is given is copied first.
 
 use super::program::{Access, Body, BranchStep, BufferId, LoopStep, Program, Role, Step, WhileStep};
-use super::{At, Lowering, NestBuilder, Refusal, View};
+use super::{At, Lowering, NestBuilder, Refusal, View, copy_nest};
 use crate::dtype::DType;
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId};
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use crate::kernels::nest::PhaseKind;
 use crate::lower::index_check::Trusted;
 use crate::ops::AxisRead;
 
@@ -288,12 +288,7 @@ fn copied(program: &mut Program, from: BufferId, f64: bool) -> BufferId {
     }
     // A move of float64 needs no float64 arithmetic, which the device may lack.
     let moved = if dtype == DType::F64 && !f64 { DType::I64 } else { dtype };
-    let here = || vec![Index::axis(0)];
-    let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
-    let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
-    let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-    let operands = vec![Operand::contiguous(moved, &[len], false), Operand::contiguous(moved, &[len], true)];
-    let nest = Nest { name: "copy".into(), axes: vec![len], grid: 1, operands, phases };
+    let nest = copy_nest("copy", moved, len);
     program.steps.push(Step::Nest { nest, buffers: vec![from, to] });
     to
 }

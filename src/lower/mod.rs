@@ -90,6 +90,7 @@ mod verify;
 mod view;
 
 pub use abilities::Abilities;
+pub(crate) use append::copy_nest;
 pub use build::{At, NestBuilder, PhaseBuilder};
 pub use program::{Buffer, BufferId, Role};
 pub use view::View;

@@ -19,6 +19,7 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops as scalar;
+use crate::lower::copy_nest;
 use crate::lower::program::{BufferId, LOOP_LEVELS, Program, Role, STATUS_WORDS, Step};
 use std::collections::BTreeSet;
 
@@ -95,12 +96,7 @@ fn commit(
     let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));
     // A move of float64 needs no float64 arithmetic, which the device may lack.
     let moved = if dtype == DType::F64 { DType::I64 } else { dtype };
-    let here = || vec![Index::axis(0)];
-    let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
-    let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
-    let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-    let operands = vec![Operand::contiguous(moved, &[len], false), Operand::contiguous(moved, &[len], true)];
-    let mut nest = Nest { name: "commit".into(), axes: vec![len], grid: 1, operands, phases };
+    let mut nest = copy_nest("commit", moved, len);
     let mut buffers = vec![new, target];
     make_conditional(&mut nest, &mut buffers, status, &[target]);
     program.steps.push(Step::Nest { nest, buffers });
