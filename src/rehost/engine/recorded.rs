@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::graph::{VarId, perform};
 use crate::lower::program::{BufferId, HostNode, Role};
 use crate::value::Value;
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 /// Recordings of a Program, valid while the epoch lasts.
@@ -127,8 +128,9 @@ fn by_step(commands: &[Duration], counts: &mut impl Iterator<Item = usize>) -> V
 /// Records each step by itself, and the copies at the end.
 fn lone_runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
-    let device = context.device.as_ref();
+    let mut touched = HashSet::new();
     for (step, part) in compiled.lone_parts()? {
+        let fresh: Vec<BufferId> = step.buffers().filter(|&id| touched.insert(id)).collect();
         match part {
             Part::Host(node) => {
                 runs.push(Run::Host(node.clone()));
@@ -136,13 +138,14 @@ fn lone_runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Resul
             }
             Part::Segment(steps) => {
                 for own in &steps {
-                    runs.push(Run::Step(LoneStep::record(step, own, compiled, context, device, regions)?));
+                    runs.push(Run::Step(LoneStep::record(step, own, &fresh, compiled, context, regions)?));
                 }
             }
         }
     }
     let copies = compiled.copies(context, regions, |_| true)?;
     if !copies.is_empty() {
+        let device = context.device.as_ref();
         runs.push(Run::Segment(Segment::record(device, &compiled.module, &copies)?));
     }
     Ok(runs)
@@ -330,8 +333,10 @@ impl Bound<'_> {
                 Run::Segment(segment) => took.extend(by_step(&segment.timed()?, &mut counts)),
                 Run::Control(own) => took.extend(by_step(&[own.timed(device)?], &mut counts)),
                 Run::Step(step) => {
-                    let times = step.timed(self.compiled, device, &mut found)?;
-                    took.extend(by_step(&times, &mut counts));
+                    if let Some(time) = step.timed(self.compiled, device, &mut found)? {
+                        took.push(time);
+                        counts.next();
+                    }
                 }
                 Run::Host(node) => {
                     let start = Instant::now();

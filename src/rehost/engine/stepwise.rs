@@ -3,9 +3,10 @@
 
 use super::super::device::{Command, Device, DeviceError, Module, Numerics, Recording, Region};
 use super::context::Context;
+use super::control::{Piece, Recorder, run_all};
 use super::planned::Compiled;
 use super::regions::Regions;
-use super::segment::{DeviceStep, Segment};
+use super::segment::DeviceStep;
 use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::graph::Node;
@@ -21,14 +22,19 @@ use std::time::Duration;
 /// A step that is launched and waited for by itself.
 #[derive(Debug)]
 pub(super) struct LoneStep {
-    /// `None` for a host node, which has run before.
-    segment: Option<Segment>,
+    /// Nothing for a host node, which has run before.
+    pieces: Vec<Piece>,
     /// The kernel, and the last node that it computes.
     name: String,
     node: Option<usize>,
     reads: Vec<BufferId>,
+    /// What is cleared before: a step may write a part only, and the rest of the memory holds anything.
+    cleared: Vec<Region>,
     guards: Vec<Guard>,
 }
+
+/// The most bytes that are cleared at once.
+const CLEARED: u64 = 1 << 20;
 
 /// The check of a buffer for NaN and infinity.
 #[derive(Debug)]
@@ -69,26 +75,27 @@ impl Sources {
 }
 
 impl LoneStep {
+    /// Records a step; no step before it has touched the buffers `fresh`.
     pub(super) fn record(
         step: &Step,
         on_device: &DeviceStep<'_>,
+        fresh: &[BufferId],
         compiled: &Compiled,
         context: &Context,
-        device: &dyn Device,
         regions: &Regions,
     ) -> Result<LoneStep> {
-        let mut commands = Vec::new();
-        on_device.commands(regions, &mut commands)?;
         let buffers = &compiled.program.buffers;
         let node = step.writes().iter().filter_map(|&id| buffers[id].node).max();
-        let guards = match context.options.nan_guard {
-            true => guards(&step.writes(), compiled, context, regions)?,
-            false => vec![],
+        let (guards, cleared) = match context.options.nan_guard {
+            true => (guards(&step.writes(), compiled, context, regions)?, scratch(fresh, compiled, regions)),
+            false => (vec![], vec![]),
         };
         let name = step.name();
-        let segment = Segment::record(device, &compiled.module, &commands)
-            .map_err(|error| failed(compiled, &name, node, &error.to_string()))?;
-        Ok(LoneStep { segment: Some(segment), name, node, reads: step.reads(), guards })
+        let mut recorder = Recorder::new(compiled, context);
+        let recorded =
+            recorder.steps(std::slice::from_ref(on_device), regions).and_then(|()| recorder.finish());
+        let pieces = recorded.map_err(|error| failed(compiled, &name, node, &error.to_string()))?;
+        Ok(LoneStep { pieces, name, node, reads: step.reads(), cleared, guards })
     }
 
     /// The checks of a host node's results.
@@ -103,7 +110,8 @@ impl LoneStep {
             true => guards(&node.outputs, compiled, context, regions)?,
             false => vec![],
         };
-        Ok(LoneStep { segment: None, name: step.name(), node: Some(node.node), reads: step.reads(), guards })
+        let (name, reads) = (step.name(), step.reads());
+        Ok(LoneStep { pieces: vec![], name, node: Some(node.node), reads, cleared: vec![], guards })
     }
 
     /// Launches it and waits; `found` is what is not finite so far.
@@ -113,28 +121,42 @@ impl LoneStep {
         device: &dyn Device,
         found: &mut Found,
     ) -> Result<()> {
-        let done = match &mut self.segment {
-            Some(segment) => segment.replay().and_then(|()| Ok(device.synchronize()?)),
-            None => Ok(()),
+        self.clear(device)?;
+        let ran = run_all(&mut self.pieces, device, &mut |segment| segment.replay());
+        let done = match self.pieces.is_empty() {
+            true => ran,
+            false => ran.and_then(|()| Ok(device.synchronize()?)),
         };
         self.finish(done, compiled, device, found)
     }
 
-    /// The same; returns the duration of the launch.
+    /// The same; returns how long it took, unless it is a host node.
     pub(super) fn timed(
         &mut self,
         compiled: &Compiled,
         device: &dyn Device,
         found: &mut Found,
-    ) -> Result<Vec<Duration>> {
-        let times = self.segment.as_mut().map_or(Ok(vec![]), Segment::timed);
-        let (times, done) = match times {
-            Ok(times) => (times, Ok(())),
-            Err(error) => (vec![], Err(error)),
+    ) -> Result<Option<Duration>> {
+        self.clear(device)?;
+        let took: Result<Duration> = self.pieces.iter_mut().map(|piece| piece.timed(device)).sum();
+        let (took, done) = match took {
+            Ok(took) => (took, Ok(())),
+            Err(error) => (Duration::ZERO, Err(error)),
         };
         self.finish(done, compiled, device, found)?;
-        // A loop has a command for each of its iterations.
-        Ok(if times.is_empty() { times } else { vec![times.iter().sum()] })
+        Ok((!self.pieces.is_empty()).then_some(took))
+    }
+
+    fn clear(&self, device: &dyn Device) -> Result<()> {
+        for region in &self.cleared {
+            let zeros = vec![0; region.bytes.min(CLEARED) as usize];
+            for first in (0..region.bytes).step_by(CLEARED as usize) {
+                let bytes = (region.bytes - first).min(CLEARED);
+                let part = Region { offset: region.offset + first, bytes, ..region.clone() };
+                device.upload(&zeros[..bytes as usize], &part)?;
+            }
+        }
+        Ok(())
     }
 
     fn finish(
@@ -145,10 +167,12 @@ impl LoneStep {
         found: &mut Found,
     ) -> Result<()> {
         done.map_err(|error| failed(compiled, &self.name, self.node, &error.to_string()))?;
-        let had = |kind: usize| self.reads.iter().any(|id| found.get(id).is_some_and(|kinds| kinds[kind]));
-        let had = [had(0), had(1)];
+        let has = |found: &Found, id: &BufferId, kind: usize| found.get(id).is_some_and(|kinds| kinds[kind]);
+        let read = [0, 1].map(|kind| self.reads.iter().any(|id| has(found, id, kind)));
         for guard in &mut self.guards {
             let at = guard.check(device)?;
+            // A step before may have written another part of it.
+            let had = [0, 1].map(|kind| read[kind] || has(found, &guard.buffer, kind));
             for (kind, what) in ["a NaN", "an infinity"].into_iter().enumerate() {
                 if let (Some(position), false) = (at[kind], had[kind]) {
                     let message = made(compiled, guard.buffer, what, position, &self.reads);
@@ -196,6 +220,13 @@ fn made(compiled: &Compiled, buffer: BufferId, what: &str, position: u64, reads:
         text(buffer),
         read.join(", ")
     )
+}
+
+/// The memory of the scratch among buffers that is checked.
+fn scratch(ids: &[BufferId], compiled: &Compiled, regions: &Regions) -> Vec<Region> {
+    let buffers = &compiled.program.buffers;
+    let checked = |&&id: &&BufferId| buffers[id].role == Role::Temp && buffers[id].dtype.is_float();
+    ids.iter().filter(checked).filter_map(|&id| regions.find(id).cloned()).collect()
 }
 
 /// The checks of the floats among buffers.

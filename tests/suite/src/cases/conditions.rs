@@ -21,6 +21,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("gradients_of_branches", gradients_of_branches),
         case("in_loops", in_loops),
         case("draws", draws),
+        case("swapped", swapped),
+        case("checkpoints_with_draws", checkpoints_with_draws),
+        case("step_by_step", step_by_step),
+        case("profiled", profiled),
     ]
 }
 
@@ -288,6 +292,100 @@ fn draws(stage: &Stage) -> Result<()> {
         equal("the number of draws", &got[1], count)?;
         let want = Value::from(sum);
         near("their sum", &got[0], &want, &relative(&want, 1e-12))?;
+    }
+    Ok(())
+}
+
+/// Carried values that change places, and one that stays.
+fn swapped(stage: &Stage) -> Result<()> {
+    let (a, b) = (vector::<f64>("a"), vector::<f64>("b"));
+    let state = (&a, &b, constant(0i64), constant(2.5f64));
+    let (x, y, _, z) = while_loop(state, |s| s.2.less(3i64), |(a, b, i, z)| (b, a + &z, i + 1i64, z));
+    let f = function([&a, &b]).output(&x).output(&y).output(&z).compile()?;
+    let got = run(stage, &f, args![vec![1.0, 2.0], vec![10.0, 20.0]])?;
+    equal("the first", &got[0], vec![12.5, 22.5])?;
+    equal("the second", &got[1], vec![6.0, 7.0])?;
+    equal("the third", &got[2], 2.5)
+}
+
+/// Blocks of iterations draw what the iterations draw without them, and the next call goes on.
+fn checkpoints_with_draws(stage: &Stage) -> Result<()> {
+    let sums = |block: Option<usize>| -> Result<Function> {
+        let (streams, x) = (RandomStreams::new(9), scalar::<f64>("x"));
+        let loops = Scan::new().steps(7).recurrent(&x);
+        let loops = block.map_or(loops.clone(), |block| loops.checkpoint(block));
+        let history = loops.run(|v| vec![&v[0] + streams.uniform::<f64>(&[])]).history(0);
+        function([&x]).output(history).compile()
+    };
+    let (mut plain, mut blocks) = (stage.simulator(&sums(None)?)?, stage.simulator(&sums(Some(3))?)?);
+    for _ in 0..3 {
+        let want = plain.call(args![0.5])?;
+        near("sums of draws", &blocks.call(args![0.5])?[0], &want[0], &relative(&want[0], 1e-12))?;
+    }
+    Ok(())
+}
+
+/// Loops and branches where each step is waited for, and where values are guarded.
+fn step_by_step(stage: &Stage) -> Result<()> {
+    let (xs, h) = (matrix::<f32>("xs"), vector::<f32>("h"));
+    let states = scan(&xs, &h, |x, h| (x + h * 0.5).sqrt());
+    let last = Scan::new().steps(6_000).recurrent(&h).run(|v| vec![&v[0] * 0.999 + 0.001]).history(0);
+    let halved = while_loop(&h, |x| x.max(..).greater(1.0), |x| x * 0.5);
+    let chosen = if_else(h.sum(..).greater(0.0), || h.exp(), || h.sin());
+    let outputs = [&states, &last.index(idx![4_000..]).sum(over(0)), &halved, &chosen];
+    let f = function([&xs, &h]).outputs(outputs).compile()?;
+    let xs = |x: f32| {
+        Value::from_vec(&[5, 3], vec![1f32, 2.0, 3.0].into_iter().cycle().take(14).chain([x]).collect())
+    };
+    let start = vec![4f32, 2.0, 1.0];
+    let want = f.call_reference(args![xs(3.0)?, &start])?.into_values();
+    let device = stage.open()?;
+    for options in [
+        Options { launch_blocking: true, ..Options::default() },
+        Options { nan_guard: true, ..Options::default() },
+    ] {
+        let mut simulator = f.optimize(device.clone().with_options(options))?;
+        for _ in 0..2 {
+            let got = simulator.call(args![xs(3.0)?, &start])?.into_values();
+            for (got, want) in got.iter().zip(&want) {
+                near("a result", got, want, &relative(want, 1e-4))?;
+            }
+        }
+        if options.nan_guard {
+            fails(
+                "a root of a negative number",
+                simulator.call(args![xs(-9.0)?, &start]),
+                &["a NaN", "scan"],
+            )?;
+        }
+        equal("a good call", &simulator.call(args![xs(3.0)?, &start])?[2], vec![1f32, 0.5, 0.25])?;
+    }
+    Ok(())
+}
+
+/// The profile and the plan name loops and branches, and the sizes of a call may change.
+fn profiled(stage: &Stage) -> Result<()> {
+    let (xs, h) = (matrix::<f64>("xs"), vector::<f64>("h"));
+    let states = scan(&xs, &h, |x, h| (x + h * 0.5).sin());
+    let halved = while_loop(&h, |x| x.max(..).greater(1.0), |x| x * 0.5);
+    let chosen = if_else(h.sum(..).greater(0.0), || h.exp(), || h.sin());
+    let f = function([&xs, &h]).output(states.sum(over(0))).output(&halved).output(&chosen).compile()?;
+    let mut simulator = stage.simulator(&f)?;
+    for (rows, columns) in [(4usize, 3usize), (7, 3), (2, 5), (4, 3)] {
+        let arguments = args![
+            Value::from_vec(&[rows, columns], normal(rows * columns, 8))?,
+            Value::from_vec(&[columns], normal(columns, 9).iter().map(|x| x.abs() * 9.0).collect())?
+        ];
+        let profile = simulator.profile(2, arguments.clone())?.to_string();
+        let plan = simulator.plan(arguments.clone())?.to_string();
+        for what in ["scan", "while_loop", "if_else"] {
+            ensure(profile.contains(what), || format!("the profile lacks {what}: {profile}"))?;
+            ensure(plan.contains(what), || format!("the plan lacks {what}: {plan}"))?;
+        }
+        let want = f.call_reference(arguments.clone())?.into_values();
+        for (got, want) in simulator.call(arguments)?.into_values().iter().zip(&want) {
+            near("a result", got, want, &relative(want, 1e-11))?;
+        }
     }
     Ok(())
 }

@@ -6,11 +6,12 @@ use workalike::Result;
 use workalike::prelude::*;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 5] = [
+    let stories: [Story; 6] = [
         ("launch_blocking", launch_blocking),
         ("the_first_nan", first_nan),
         ("infinities", infinities),
         ("what_is_given_is_not_made", given),
+        ("results_written_in_parts", parts),
         ("a_guarded_call_that_fails_changes_nothing", unchanged),
     ];
     family("debugging", &stories)
@@ -87,6 +88,23 @@ fn given(stage: &Stage) -> Result<()> {
     ensure(sums[0].is_nan() && sums[1] == 4.0, || format!("{sums:?}"))?;
     let nan = args![array![[f32::NAN, 1.0]], array![[true, true]]];
     ensure(sim.call(nan)?[1].to_vec::<f32>()?[0].is_nan(), || "a NaN that is given".into())
+}
+
+/// What a step leaves to the next is not yet computed, and its memory may have held a NaN before.
+fn parts(stage: &Stage) -> Result<()> {
+    let (x, p, q) = (vector::<f32>("x"), vector::<f32>("p"), vector::<f32>("q"));
+    let least = (&x * 2.0).cumsum(0).sort(0).index(idx![0]);
+    let roots = concatenate([p.sqrt() + &least - &least, (&q + &least - &least).log()], 0).cumsum(0);
+    let f = function([&x, &p, &q]).output(roots).output(x.index(idx![1])).compile()?;
+    let mut sim = stage.function(&f)?.optimize(stage.open()?.nan_guard(true))?;
+    let (x, half) = (vec![1f32, f32::NAN, 2.0, 3.0], vec![1f32, 4.0]);
+    let want = f.call_reference(args![&x, &half, &half])?[0].clone();
+    for _ in 0..2 {
+        near("finite", &sim.call(args![&x, &half, &half])?[0], &want, &relative(&want, 1e-5))?;
+        fails("a root", sim.call(args![&x, vec![1f32, -1.0], &half]), &["sqrt", "a NaN", "[1]"])?;
+        fails("a logarithm", sim.call(args![&x, &half, vec![0f32, 1.0]]), &["log", "an infinity", "[0]"])?;
+    }
+    Ok(())
 }
 
 /// Shared variables keep their values, in a call and in the iteration of `run_n` that fails.
