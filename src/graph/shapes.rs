@@ -263,12 +263,13 @@ impl<'a> Inference<'a> {
     }
 
     /// Whether a node's inputs are constant, and its inputs and outputs small. A node with an effect is never
-    /// constant: it runs at each call.
+    /// constant: it runs at each call. Nor is a loop, which may take long.
     fn is_constant(&self, node: &Node, known: &[Known], made: &[Vec<usize>]) -> bool {
         let mut inputs = node.inputs.iter().map(|&i| self.fixed[i as usize].as_ref());
         let part = written_part(node.op.as_ref(), known);
         let count = |shape: &Vec<usize>| shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
         !node.op.has_effect()
+            && node.op.bodies().is_empty()
             && inputs.all(|value| value.is_some_and(|v| v.len() <= SMALL))
             && made.iter().chain(&part).all(|s| count(s).is_some_and(|n| n <= SMALL))
     }
