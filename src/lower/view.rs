@@ -50,8 +50,8 @@ impl View {
         }
     }
 
-    /// An array of rows of which a buffer holds the last, each of them `pitch` elements after the one before.
-    /// `skipped` rows come before those that the buffer holds, and must not be read.
+    /// An array of rows of which a buffer holds the last, `pitch` elements apart. The `skipped` rows before
+    /// these must not be read.
     pub(crate) fn rows(buffer: BufferId, [kept, whole, pitch]: [u64; 3], row: &[u64], skipped: u64) -> View {
         let shape: Vec<u64> = std::iter::once(whole).chain(row.iter().copied()).collect();
         if skipped == 0 && count(row) == Some(pitch) {

@@ -92,7 +92,7 @@ impl Closed {
         infer(&self.graph, &self.demand, &given).map_err(|e| format!("in its body: {e}"))
     }
 
-    /// Checks that an output may take the place of an input from one iteration to the next.
+    /// Checks that an output fits the input that it becomes in the next iteration.
     pub(super) fn check_carried(&self, input: usize, output: usize, what: &str) -> Result<(), String> {
         let (before, after) = (self.input_type(input), self.output_type(output));
         let contradicts = |(a, b): (&Option<usize>, &Option<usize>)| a.is_some() && b.is_some() && a != b;

@@ -5,8 +5,8 @@
 //! from outside becomes an input of the loop, and what does not change from iteration to iteration is
 //! computed once, before the loop.
 //!
-//! - here: [`scan`] and its relatives, for the common cases; `while_loop`: [`while_loop`]; `branch`:
-//!   [`if_else`], [`switch`];
+//! - here: [`scan`] and its relatives, for the common cases; `while_loop`: [`while_loop`], and `while_op` its
+//!   op; `branch`: [`if_else`], [`switch`];
 //! - `scan`: [`Scan`], for several taps, results that are not carried, and the rest;
 //! - `pack`: [`Pack`], how a body takes and returns one Variable or several;
 //! - `closed`: sub-graphs; `states`: random streams within.
@@ -30,12 +30,14 @@ mod pack;
 mod scan;
 mod states;
 mod while_loop;
+mod while_op;
 
 pub use branch::{BranchOp, if_else, switch};
 pub use pack::Pack;
 pub(in crate::ops) use scan::decode;
 pub use scan::{Scan, ScanOp, Scanned};
-pub use while_loop::{While, WhileOp, while_loop};
+pub use while_loop::{While, while_loop};
+pub use while_op::WhileOp;
 
 use super::creation::arange;
 use super::methods::fail;
@@ -92,6 +94,17 @@ pub fn reduce<S: Pack, C: Pack, R: Pack>(
     run(Scan::new().named("reduce"), sequences, initial, body, Scanned::last)
 }
 
+/// [`reduce`] by Theano's other name.
+#[track_caller]
+#[must_use]
+pub fn foldl<S: Pack, C: Pack, R: Pack>(
+    sequences: S,
+    initial: C,
+    body: impl FnOnce(S::Variables, C::Variables) -> R,
+) -> C::Variables {
+    reduce(sequences, initial, body)
+}
+
 /// [`reduce`] from the last slice to the first: Theano's `foldr`.
 #[track_caller]
 #[must_use]
@@ -102,18 +115,6 @@ pub fn foldr<S: Pack, C: Pack, R: Pack>(
 ) -> C::Variables {
     let _scope = place::enter();
     run(Scan::new().named("foldr").reversed(), sequences, initial, body, Scanned::last)
-}
-
-/// [`reduce`] by its other name, from the first slice to the last: Theano's `foldl`.
-#[track_caller]
-#[must_use]
-pub fn foldl<S: Pack, C: Pack, R: Pack>(
-    sequences: S,
-    initial: C,
-    body: impl FnOnce(S::Variables, C::Variables) -> R,
-) -> C::Variables {
-    let _scope = place::enter();
-    run(Scan::new().named("foldl"), sequences, initial, body, Scanned::last)
 }
 
 /// The carried values after `steps` iterations: JAX's `fori_loop`. `body` gets the number of the iteration,

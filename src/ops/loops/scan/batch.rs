@@ -53,8 +53,8 @@ impl Whole<'_> {
         &self.at.inputs[self.op.source(part)]
     }
 
-    /// Which recurrences have values of their own for each of the batch: those that begin with such values,
-    /// and those whose new values depend on one.
+    /// Which recurrences differ between the elements of the batch: those whose initial values do, and those
+    /// that depend on one of them.
     fn carried(&self) -> Result<Vec<bool>> {
         let initial = |recurrence| self.given(Part::Tap(recurrence, 1)).batched;
         let mut carried: Vec<bool> = (0..self.body.lags.len()).map(initial).collect();

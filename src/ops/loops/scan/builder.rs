@@ -80,7 +80,7 @@ impl Scan {
         self
     }
 
-    /// A sequence: the body gets its slices along the first axis, one after the other.
+    /// A sequence: each iteration gets the next slice along its first axis.
     pub fn sequence(self, sequence: impl Into<Variable>) -> Scan {
         self.sequence_taps(sequence, [0])
     }
