@@ -13,7 +13,18 @@ fn close(got: &Value, want: &[f64]) {
 }
 
 pub(crate) fn run(device: &Device) -> Result<String> {
-    let call = |f: Function, args: Args| -> Result<Outputs> { f.optimize(device.clone())?.call(args) };
+    let on = |f: Function, args: Args| -> Result<Outputs> { f.optimize(device.clone())?.call(args) };
+    powers(&on)?;
+    recurrences(&on)?;
+    rows(&on)?;
+    until(&on)?;
+    Ok("eight loops of the tutorial give its numbers".into())
+}
+
+/// How the results of a Function are computed.
+type Call<'c> = &'c dyn Fn(Function, Args) -> Result<Outputs>;
+
+fn powers(call: Call<'_>) -> Result<()> {
     // A ** k, of each element.
     let (a, k) = (vector::<f32>("a"), scalar::<i64>("k"));
     let power = fori(&k, ones_like(&a), |_, product| product * &a);
@@ -26,6 +37,10 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let terms = map((&coefficients, &exponents), |(c, e)| c * x.pow(e));
     let f = function([&coefficients, &x]).output(terms.sum(..)).compile()?;
     close(&call(f, args![vec![1f32, 0.0, 2.0], 3f32])?[0], &[19.0]);
+    Ok(())
+}
+
+fn recurrences(call: Call<'_>) -> Result<()> {
     // tanh(h W + x U), where the second sequence is read backwards.
     let (xs, ys) = (matrix::<f32>("xs"), matrix::<f32>("ys"));
     let [w, u, v] = [(5, 2), (6, 2), (7, 2)].map(|(seed, n)| uniform(seed, &[n, n], -0.5, 0.5));
@@ -43,6 +58,10 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let sums = Scan::new().steps(8).recurrent_taps(&first, [-2, -1]).run(|taps| vec![&taps[0] + &taps[1]]);
     let f = function([&first]).output(sums.history(0)).compile()?;
     close(&call(f, args![vec![0i64, 1]])?[0], &[1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0, 34.0]);
+    Ok(())
+}
+
+fn rows(call: Call<'_>) -> Result<()> {
     // The norms of lines, and the trace.
     let m = matrix::<f32>("m");
     let norms = map(&m, |row| row.sqr().sum(..).sqrt());
@@ -65,11 +84,15 @@ pub(crate) fn run(device: &Device) -> Result<String> {
         [(1.0 - t * t) * c[0], (1.0 - t * t) * c[1]]
     };
     close(&call(f, args![vec![0.5f32, -1.0]])?[0], &[slope(0), slope(1)].concat());
+    Ok(())
+}
+
+fn until(call: Call<'_>) -> Result<()> {
     // Powers of two until one exceeds a limit.
     let limit = scalar::<i64>("limit");
     let (last, steps) = While::new().run(constant(1i64), |p| p.less_equal(&limit), |p| p * 2i64);
     let f = function([&limit]).output(&last).output(&steps).compile()?;
     let results = call(f, args![45i64])?;
     assert_eq!((results[0].item::<i64>()?, results[1].item::<i64>()?), (64, 6));
-    Ok("eight loops of the tutorial give its numbers".into())
+    Ok(())
 }

@@ -44,9 +44,8 @@ Generated from the elementwise table and from the ops; do not edit. To generate 
   the slope NaN, as there. The second derivative of `det` at a singular matrix is an error. 1,500 such points are tested: `tests/suite/golden/slopes.csv`.
 - **host**, **OpenCL**, **CUDA**: how the device computes the op. `kernel`: generated code (on the host: the tile
   interpreter). `library`: code of the device's own (products, sorts, running folds). `loop`, `while`, `branch`: bodies
-  of such steps. `host node`: the reference
-  runs on the host, between copies; strict mode refuses it. On devices without float64, ops that need float64 are host
-  nodes.
+  of such steps. `host node`: the reference runs on the host, between copies; strict mode refuses it. On devices without
+  float64, ops that need float64 are host nodes.
 - Elementwise arguments broadcast as in NumPy; a gradient is summed over an axis only if the type says that its extent
   is 1. Axes may be negative. Reductions take one axis, several axes or all (`..`), and the options
   `over(axes).keepdims()`, `.dtype(..)`, `.acc_dtype(..)`, `.ddof(..)`.

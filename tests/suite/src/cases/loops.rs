@@ -1,16 +1,19 @@
 //! Loops against the same expressions written out, iteration by iteration.
 
+mod gradients;
+
 use crate::data::{below, normal, random};
 use crate::group::Group;
 use crate::tolerance::Tier;
 use workalike::Result;
-use workalike::grad::Disconnected;
 use workalike::loops::{Scan, foldr, fori, map, reduce, scan};
 use workalike::ops::Ix;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![carried(), parts(), bodies(), nested(), gradients()]
+    let mut all = vec![carried(), taps(), results(), layouts(), bodies(), nested()];
+    all.extend(gradients::groups());
+    all
 }
 
 /// Iterations of most cases.
@@ -101,12 +104,10 @@ fn carried() -> Result<Group> {
     Ok(group)
 }
 
-/// Taps, several sequences, results that are not carried, and sequences that lie otherwise.
-fn parts() -> Result<Group> {
-    let mut group = Group::new("loops_parts");
+/// Taps of sequences and of carried values.
+fn taps() -> Result<Group> {
+    let mut group = Group::new("loops_taps");
     let xs = reals(&mut group, &[STEPS, 5], 11)?;
-    let ys = reals(&mut group, &[STEPS, 5], 12)?;
-    let h0 = reals(&mut group, &[5], 13)?;
     let two = reals(&mut group, &[2, 5], 14)?;
     let taps = Scan::new().sequence_taps(&xs, [-1, 0, 1]).run(|v| vec![&v[0] - &v[1] * 2.0 + &v[2]]);
     let inner: Vec<Variable> =
@@ -127,6 +128,15 @@ fn parts() -> Result<Group> {
     }
     group.unrolled("a_tap_alone", older.history(0), &stack(&values[2..], 0));
     group.unrolled("a_tap_alone_last", older.last_of(0), &values[STEPS + 1]);
+    Ok(group)
+}
+
+/// Several sequences, results that are not carried, and the relatives of `scan`.
+fn results() -> Result<Group> {
+    let mut group = Group::new("loops_results");
+    let xs = reals(&mut group, &[STEPS, 5], 11)?;
+    let ys = reals(&mut group, &[STEPS, 5], 12)?;
+    let h0 = reals(&mut group, &[5], 13)?;
     let mixed = Scan::new().sequence(&xs).sequence(&ys).recurrent(&h0).run(|v| {
         let h = (&v[0] + &v[2] * 0.5).sin();
         vec![h.clone(), &h * &v[1], h, v[0].sum(..)]
@@ -152,6 +162,14 @@ fn parts() -> Result<Group> {
     });
     let fewer = Scan::new().sequence(&xs).steps(3i64).recurrent(&h0).run(|v| vec![&v[0] + &v[1]]);
     group.unrolled("fewer_steps", fewer.last_of(0), &(xs.index(idx![..3]).sum(over(0)) + &h0));
+    Ok(group)
+}
+
+/// Sequences that lie otherwise than row by row.
+fn layouts() -> Result<Group> {
+    let mut group = Group::new("loops_layouts");
+    let xs = reals(&mut group, &[STEPS, 5], 11)?;
+    let h0 = reals(&mut group, &[5], 13)?;
     let sum = |xs: &Variable| reduce(xs, zeros_like(at(xs, 0)), |x, h| h * 0.5 + x);
     let sum_written = |xs: &Variable, steps: usize| {
         unrolled(steps, &zeros_like(at(xs, 0)), |t, h| h * 0.5 + at(xs, t))[steps - 1].clone()
@@ -229,118 +247,5 @@ fn nested() -> Result<Group> {
     group.unrolled("histories", histories, &stack(&each, 0));
     let three = fori(2i64, &h0, |_, h| fori(2i64, &h, |_, h| fori(3i64, &h, |_, h| (h * 0.9).sin())));
     group.unrolled("three", three, &unrolled(12, &h0, |_, h| (h * 0.9).sin())[11]);
-    Ok(group)
-}
-
-/// A cost of a loop's history.
-type Cost<'a> = &'a dyn Fn(&Variable) -> Variable;
-
-/// Gradients through iterations, and gradients of these.
-fn gradients() -> Result<Group> {
-    let mut group = Group::new("loops_gradients");
-    let xs = reals(&mut group, &[STEPS, 4, 3], 41)?;
-    let h0 = reals(&mut group, &[4, 5], 42)?;
-    let w = reals(&mut group, &[3, 5], 43)?;
-    let u = reals(&mut group, &[5, 5], 44)?;
-    let two = reals(&mut group, &[2, 5], 45)?;
-    let cell = |x: &Variable, h: &Variable| (x.dot(&w) + h.dot(&u) * 0.3).tanh();
-    let states = scan(&xs, &h0, |x, h| cell(&x, &h));
-    let written = stack(unrolled(STEPS, &h0, |t, h| cell(&at(&xs, t), h)), 0);
-    let weights = (arange(STEPS as i64).cast(DType::F64) + 1.0).reshape([-1, 1, 1]);
-    let costs: [(&str, Cost); 3] = [
-        ("all", &|h| (h * &weights).sqr().sum(..)),
-        ("last", &|h| h.index(idx![-1]).sqr().sum(..)),
-        ("some", &|h| h.index(idx![1..3]).sqr().sum(..)),
-    ];
-    let wrt = [("xs", &xs), ("h0", &h0), ("w", &w), ("u", &u)];
-    for (cost_name, cost) in costs {
-        let looped = grad(&cost(&states), wrt.map(|w| w.1))?;
-        let expected = grad(&cost(&written), wrt.map(|w| w.1))?;
-        for (((name, _), looped), expected) in wrt.iter().zip(looped).zip(&expected) {
-            group.unrolled(&format!("{cost_name}_by_{name}"), looped, expected);
-        }
-    }
-    let slopes = |states: &Variable| grad(&states.sqr().sum(..), [&u]).map(|mut g| g.remove(0));
-    let second = |states: &Variable| grad(&(slopes(states)? * &u).sum(..), [&u, &h0]);
-    for (name, (looped, expected)) in
-        ["u", "h0"].iter().zip(second(&states)?.into_iter().zip(second(&written)?))
-    {
-        group.unrolled(&format!("second_by_{name}"), looped, &expected);
-    }
-    let step = |x: &Variable, a: &Variable, b: &Variable| (x.sum(..) + a * b).sin();
-    let taps = Scan::new()
-        .sequence(&xs)
-        .recurrent_taps(&two, [-2, -1])
-        .run(|v| vec![step(&v[0], &v[1], &v[2]), v[0].sqr().sum(..) * &v[1]]);
-    let mut values = vec![at(&two, 0), at(&two, 1)];
-    for t in 0..STEPS {
-        values.push(step(&at(&xs, t), &values[t], &values[t + 1]));
-    }
-    let rest = (0..STEPS).map(|t| at(&xs, t).sqr().sum(..) * &values[t]).collect::<Vec<_>>();
-    let cost = |history: &Variable, rest: &Variable| history.sqr().sum(..) + rest.sum(..);
-    let looped = grad(&cost(&taps.history(0), &taps.result(0)), [&xs, &two])?;
-    let expected = grad(&cost(&stack(&values[2..], 0), &stack(&rest, 0)), [&xs, &two])?;
-    for (name, (looped, expected)) in ["xs", "initial"].iter().zip(looped.into_iter().zip(&expected)) {
-        group.unrolled(&format!("taps_by_{name}"), looped, expected);
-    }
-    let plain = stack(unrolled(STEPS, &h0, |t, h| cell(&at(&xs, t), h)), 0);
-    let costs = |states: &Variable| states.sqr().sum(..) + states.index(idx![-1]).sin().sum(..);
-    let written = grad(&costs(&plain), [&xs, &h0, &u])?;
-    for block in [1, 2, 4, 6, 9] {
-        let blocks = Scan::new().sequence(&xs).recurrent(&h0).checkpoint(block);
-        let scanned = blocks.run(|v| vec![cell(&v[0], &v[1]), v[1].sum(..)]);
-        group.unrolled(&format!("blocks_of_{block}"), scanned.history(0), &plain);
-        let before = concatenate([h0.expand_dims(0), plain.index(idx![..-1])], 0);
-        group.unrolled(&format!("sums_of_{block}"), scanned.result(0), &before.sum(over([1, 2])));
-        let looped = grad(&costs(&scanned.history(0)), [&xs, &h0, &u])?;
-        for (name, (looped, written)) in ["xs", "h0", "u"].iter().zip(looped.into_iter().zip(&written)) {
-            group.unrolled(&format!("blocks_of_{block}_by_{name}"), looped, written);
-        }
-    }
-    for last in [0, 2, STEPS, STEPS + 3] {
-        let short = Scan::new().sequence(&xs).recurrent(&h0).truncate_gradient(last);
-        let states = short.run(|v| vec![cell(&v[0], &v[1])]).history(0);
-        // What comes before the last iterations is constant.
-        let before = STEPS.saturating_sub(last);
-        let mut h = h0.clone();
-        let mut values = Vec::new();
-        for t in 0..STEPS {
-            h = cell(&at(&xs, t), &h);
-            if t < before {
-                h = consider_constant(&h);
-            }
-            values.push(h.clone());
-        }
-        let looped = Grad::of(&states.sqr().sum(..)).disconnected(Disconnected::Zero).wrt([&xs, &h0, &u])?;
-        let written = stack(&values, 0).sqr().sum(..);
-        let written = Grad::of(&written).disconnected(Disconnected::Zero).wrt([&xs, &h0, &u])?;
-        for (name, (looped, written)) in ["xs", "h0", "u"].iter().zip(looped.into_iter().zip(&written)) {
-            group.unrolled(&format!("last_{last}_by_{name}"), looped, written);
-        }
-    }
-    let row = at(&two, 0);
-    let power = fori(STEPS as i64, ones_like(&row), |_, p| p * &row);
-    group.unrolled(
-        "power",
-        grad(&power.sum(..), [&row])?.remove(0),
-        &(row.pow(STEPS as f64 - 1.0) * STEPS as f64),
-    );
-    let nested = reduce(&xs, &h0, |x, h| reduce(x.t(), &h, |c, h| (h * c.expand_dims(1)).sin()));
-    let mut h = h0.clone();
-    for t in 0..STEPS {
-        for c in 0..3 {
-            h = (h * xs.index(idx![t as i64, .., c as i64]).expand_dims(1)).sin();
-        }
-    }
-    let looped = grad(&nested.sum(..), [&xs, &h0])?;
-    let expected = grad(&h.sum(..), [&xs, &h0])?;
-    for (name, (looped, expected)) in ["xs", "h0"].iter().zip(looped.into_iter().zip(&expected)) {
-        group.unrolled(&format!("nested_by_{name}"), looped, expected);
-    }
-    let column = at(&h0, 0);
-    let jacobian_of = |y: &Variable| jacobian(y, [&column]).map(|mut rows| rows.remove(0));
-    let looped = jacobian_of(&fori(3i64, &column, |_, h| (h * 0.9).sin()))?;
-    let written = jacobian_of(&unrolled(3, &column, |_, h| (h * 0.9).sin())[2])?;
-    group.unrolled("jacobian", looped, &written);
     Ok(group)
 }

@@ -1,7 +1,8 @@
 //! Loops with random bodies are the same iterations written out, on every way to run them, with their
 //! gradients.
 
-use crate::{Grow, distance, failed, graph, grow, random};
+use crate::graphs::{Grow, graph, grow};
+use crate::{distance, failed, random};
 use proptest::prelude::*;
 use workalike::loops::Scan;
 use workalike::prelude::{
