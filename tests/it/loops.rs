@@ -47,6 +47,8 @@ fn what_does_not_fit_is_refused_where_it_is_written() {
         &refused(&shape),
         &["a shape in the body depends on the value of lengths", "changes from iteration"],
     );
+    let stops = Scan::new().sequence(&xs).run_until(|v| (vec![v[0].clone()], v[0].greater(0.0)));
+    says(&refused(&stops.result(0)), &["the condition is a 0-d bool, got bool(?,)"]);
     let three = tensor::<f64>("three", [Some(3), Some(2)]);
     let four = tensor::<f64>("four", [Some(4), Some(2)]);
     let lengths = map((&three, &four), |(a, b)| [a + b]);
@@ -170,6 +172,30 @@ fn draws_in_the_body_are_made_anew_and_go_on() -> Result<()> {
     let twice = fori(2, &x, |_, x| fori(2, &x, |_, x| x + streams.uniform::<f64>(&[])));
     let f = function([&x]).output(&twice).compile()?;
     assert_ne!(f.call(args![0.0])?[0], f.call(args![0.0])?[0]);
+    Ok(())
+}
+
+#[test]
+fn a_loop_may_end_when_a_draw_says_so() -> Result<()> {
+    let streams = RandomStreams::new(11);
+    let limit = scalar::<f64>("limit");
+    let draws = Scan::new().steps(500).run_until(|_| {
+        let draw = streams.uniform::<f64>(&[]);
+        (vec![draw.clone()], draw.greater(&limit))
+    });
+    let f = function([&limit]).output(draws.result(0)).output(draws.iterations()).compile()?;
+    let f = &Bundle::from_bytes(&Bundle::new().with("f", &f).to_bytes()?)?["f"];
+    let one = function(()).output(RandomStreams::new(11).uniform::<f64>(&[])).compile()?;
+    let mut sim = f.optimize(Host::auto())?;
+    for limit in [0.9, -1.0, 0.5, 0.95] {
+        let results = sim.call(args![limit])?;
+        let mut expected = vec![one.call(args![])?[0].item::<f64>()?];
+        while expected.last().is_some_and(|&draw| draw <= limit) {
+            expected.push(one.call(args![])?[0].item::<f64>()?);
+        }
+        assert_eq!(results[0].to_vec::<f64>()?, expected);
+        assert_eq!(results[1].item::<i64>()?, expected.len() as i64);
+    }
     Ok(())
 }
 

@@ -93,6 +93,18 @@ impl While {
         (C::unpack_poisoned(values), steps)
     }
 
+    /// The number of iterations of a loop over a list, whose `body` may fail.
+    pub(super) fn counted(
+        self,
+        initial: Vec<Variable>,
+        condition: impl Fn(&Vec<Variable>) -> Variable,
+        body: impl FnOnce(Vec<Variable>) -> Result<Vec<Variable>>,
+    ) -> Result<Variable> {
+        let poisoned = |error| vec![Variable::poison(error)];
+        let body = |given| body(given).unwrap_or_else(poisoned);
+        Ok(self.made::<Vec<Variable>, Vec<Variable>>(initial, condition, body)?.1)
+    }
+
     fn made<C: Pack, R: Pack>(
         self,
         initial: Vec<Variable>,
@@ -100,9 +112,7 @@ impl While {
         body: impl FnOnce(C::Variables) -> R,
     ) -> Result<(Vec<Variable>, Variable)> {
         let wrong = |message: String| fail(&self.name, message);
-        for variable in &initial {
-            variable.checked()?;
-        }
+        initial.iter().try_for_each(|variable| variable.checked().map(drop))?;
         let form = |list: &[Variable]| {
             C::unpack(list.to_vec())
                 .ok_or_else(|| wrong("the carried values are not as many as were given".into()))
@@ -126,9 +136,9 @@ impl While {
             let _own = place::leave();
             body(given).into_list()
         };
+        next.iter().try_for_each(|variable| variable.checked().map(drop))?;
         if next.len() != count {
-            let given = next.len();
-            return Err(wrong(format!("the body returns {given} values for {count} carried ones")));
+            return Err(wrong(format!("the body returns {} values for {count} carried ones", next.len())));
         }
         // The loop carries whether the condition holds, and how many iterations there were.
         let (held, steps) = (holds(&initial)?, stand_in(&Variable::constant(0i64)));

@@ -2,16 +2,18 @@
 
 use super::super::closed::{captured, closed};
 use super::super::states::States;
-use super::ScanOp;
 use super::body::Body;
-use super::checkpoint::{Given, checkpointed};
-use crate::error::Result;
+use super::checkpoint::checkpointed;
+use super::scanned::Scanned;
+use super::until;
+use super::{Given, ScanOp};
+use crate::dtype::DType;
+use crate::error::{Error, Result};
 use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
 use crate::ops::creation::int_scalar;
 use crate::ops::methods::fail;
 use crate::ops::shape::{DimShuffle, ShapeOf};
 use crate::ops::{Ix, range};
-use crate::value::Value;
 use std::sync::Arc;
 
 /// A loop under construction: Theano's `scan` with all its arguments. For common cases
@@ -158,6 +160,56 @@ impl Scan {
     #[track_caller]
     pub fn try_run(self, body: impl FnOnce(&[Variable]) -> Vec<Variable>) -> Result<Scanned> {
         let _scope = place::enter();
+        self.made(|given| (body(given), None))
+    }
+
+    /// The loop with this body, up to the iteration after which the second result of the body, a 0-d bool,
+    /// holds: Theano's `until`. Histories and results have as many rows as there were iterations,
+    /// [`Scanned::iterations`]; if the condition never holds, all.
+    ///
+    /// The number is known before the loop runs on a device, because extents depend on it: the host runs by
+    /// reference what the condition needs. Where no history is read, [`while_loop`](crate::loops::while_loop)
+    /// leaves that to the device.
+    ///
+    /// ```
+    /// use workalike::loops::Scan;
+    /// use workalike::prelude::*;
+    /// // Powers of two, up to the first that exceeds a limit.
+    /// let limit = scalar::<f64>("limit");
+    /// let powers = Scan::new().steps(1024).recurrent(constant(1f64)).run_until(|x| {
+    ///     let next = &x[0] * 2.0;
+    ///     (vec![next.clone()], next.greater(&limit))
+    /// });
+    /// let f = function([&limit]).output(powers.history(0)).output(powers.iterations()).compile()?;
+    /// let results = f.call(args![45.0])?;
+    /// assert_eq!(results[0].to_vec::<f64>()?, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0]);
+    /// assert_eq!(results[1].item::<i64>()?, 6);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn run_until(self, body: impl FnOnce(&[Variable]) -> (Vec<Variable>, Variable)) -> Scanned {
+        let _scope = place::enter();
+        let recurrences = self.recurrences.len();
+        self.try_run_until(body).unwrap_or_else(|error| Scanned::poisoned(&error, recurrences))
+    }
+
+    /// [`Scan::run_until`], with its error at once.
+    ///
+    /// # Errors
+    /// As [`Scan::try_run`]; if the condition is no 0-d bool.
+    #[track_caller]
+    pub fn try_run_until(
+        self,
+        body: impl FnOnce(&[Variable]) -> (Vec<Variable>, Variable),
+    ) -> Result<Scanned> {
+        let _scope = place::enter();
+        self.made(|given| {
+            let (outputs, stop) = body(given);
+            (outputs, Some(stop))
+        })
+    }
+
+    fn made(self, body: impl FnOnce(&[Variable]) -> (Vec<Variable>, Option<Variable>)) -> Result<Scanned> {
         let wrong = |message: String| fail(&self.name, message);
         for (variable, _) in self.sequences.iter().chain(&self.recurrences) {
             if variable.checked()?.ndim() == 0 {
@@ -165,13 +217,12 @@ impl Scan {
             }
         }
         let (sequences, steps) = self.slices()?;
-        let mut lags = self.lags()?;
-        let mut initial: Vec<Variable> =
-            self.recurrences.iter().map(|(initial, _)| initial.clone()).collect();
+        let lags = self.lags()?;
+        let initial: Vec<Variable> = self.recurrences.iter().map(|(initial, _)| initial.clone()).collect();
         let taps = initial.iter().zip(&lags).flat_map(|(initial, lags)| lags.iter().map(move |_| initial));
         let inputs: Vec<Variable> = sequences.iter().chain(taps).map(row).collect();
         let then = Apply::now();
-        let outputs = {
+        let (mut outputs, stop) = {
             // Expressions of the closure have the closure's own source lines.
             let _own = place::leave();
             body(&inputs)
@@ -180,31 +231,54 @@ impl Scan {
             let (given, wanted) = (outputs.len(), lags.len().max(1));
             return Err(wrong(format!("the body returns {given} values, and {wanted} or more are expected")));
         }
+        if let Some(stop) = &stop
+            && (stop.checked()?.dtype() != DType::Bool || stop.ndim() != 0)
+        {
+            return Err(wrong(format!("the condition is a 0-d bool, got {}", stop.ty())));
+        }
+        let stops = stop.is_some();
+        outputs.extend(stop);
         for output in &outputs {
             output.checked()?;
         }
+        let given = Given { sequences, initial, constants: vec![], steps };
+        self.closed(given, lags, inputs, States::of(outputs, then)?, stops)
+    }
+
+    /// The loop with a body of these inputs and outputs, of which the last says when it stops if it `stops`.
+    fn closed(
+        self,
+        mut given: Given,
+        mut lags: Vec<Vec<usize>>,
+        inputs: Vec<Variable>,
+        (states, mut outputs): (States, Vec<Variable>),
+        stops: bool,
+    ) -> Result<Scanned> {
         let carried = lags.len();
-        let (states, mut outputs) = States::of(outputs, then)?;
         outputs.splice(carried..carried, states.next);
         lags.extend(states.shared.iter().map(|_| vec![1]));
         for state in &states.shared {
-            initial.push(DimShuffle::keep_dims(state, &[0])?);
+            given.initial.push(DimShuffle::keep_dims(state, &[0])?);
         }
         let inputs: Vec<Variable> = inputs.into_iter().chain(states.inputs).collect();
-        let constants = captured(&outputs, &inputs);
-        let (more, outputs) = closed(&outputs, &constants)?;
-        let inputs = inputs.into_iter().chain(more).collect();
-        let body = Body::new(&self.name, sequences.len(), lags, inputs, outputs)?;
-        let known = steps.constant_value().and_then(Value::to_scalar);
-        let known = known.and_then(|n| usize::try_from(n.to_i128()).ok());
-        let op =
-            ScanOp { body: Arc::new(body), steps: known, truncated: self.truncated, states: states.shared };
+        given.constants = captured(&outputs, &inputs);
+        let (more, mut outputs) = closed(&outputs, &given.constants)?;
+        let inputs: Vec<Variable> = inputs.into_iter().chain(more).collect();
+        let op = |outputs: &[Variable], given: &Given| {
+            let (sequences, outputs) = (given.sequences.len(), outputs.to_vec());
+            let body = Body::new(&self.name, sequences, lags.clone(), inputs.clone(), outputs)?;
+            let steps = given.known_steps();
+            Ok::<_, Error>(ScanOp { body: Arc::new(body), steps, truncated: self.truncated, states: vec![] })
+        };
+        if stops {
+            let whole = op(&outputs, &given)?;
+            given = until::cut(&whole, given)?;
+            outputs.pop();
+        }
+        let op = ScanOp { states: states.shared, ..op(&outputs, &given)? };
         match self.block {
-            None => op.on(sequences, initial, constants, steps, carried),
-            Some(block) => {
-                let given = Given { sequences, initial, constants, steps };
-                checkpointed(&op, &given, block, carried)
-            }
+            None => op.on(given, carried),
+            Some(block) => checkpointed(&op, &given, block, carried),
         }
     }
 
@@ -273,92 +347,4 @@ fn row(whole: &Variable) -> Variable {
         apply.inputs.first()?.name()
     });
     Variable::with_kind(Kind::Input, ty, name.map(Into::into))
-}
-
-/// The results of a loop.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct Scanned {
-    /// Of each recurrence, the values before the first iteration and after each.
-    pub(super) traces: Vec<Variable>,
-    depths: Vec<usize>,
-    pub(super) stacked: Vec<Variable>,
-    /// The last value of each recurrence, where it is known apart from the others.
-    ends: Option<Vec<Variable>>,
-}
-
-impl Scanned {
-    pub(super) fn new(traces: Vec<Variable>, depths: Vec<usize>, stacked: Vec<Variable>) -> Scanned {
-        Scanned { traces, depths, stacked, ends: None }
-    }
-
-    /// The same results, with the last values from elsewhere.
-    pub(super) fn ending(self, ends: Vec<Variable>) -> Scanned {
-        Scanned { ends: Some(ends), ..self }
-    }
-
-    fn poisoned(error: &crate::error::Error, recurrences: usize) -> Scanned {
-        let poison = Variable::poison(error.clone());
-        Scanned {
-            traces: vec![poison.clone(); recurrences],
-            depths: vec![1; recurrences],
-            stacked: vec![poison],
-            ends: None,
-        }
-    }
-
-    /// The values of a recurrence after each iteration.
-    #[track_caller]
-    #[must_use]
-    pub fn history(&self, recurrence: usize) -> Variable {
-        let _scope = place::enter();
-        let histories = self.clone().histories();
-        histories.get(recurrence).cloned().unwrap_or_else(|| self.missing("recurrence", recurrence))
-    }
-
-    /// A result that is not carried, of each iteration.
-    #[track_caller]
-    #[must_use]
-    pub fn result(&self, position: usize) -> Variable {
-        let _scope = place::enter();
-        let poisoned = self.traces.first().filter(|trace| trace.checked().is_err());
-        let found = self.stacked.get(position).or(poisoned);
-        found.cloned().unwrap_or_else(|| self.missing("result", position))
-    }
-
-    /// The value of a recurrence after the last iteration.
-    #[track_caller]
-    #[must_use]
-    pub fn last_of(&self, recurrence: usize) -> Variable {
-        let _scope = place::enter();
-        let last = self.clone().last();
-        last.get(recurrence).cloned().unwrap_or_else(|| self.missing("recurrence", recurrence))
-    }
-
-    fn missing(&self, what: &str, position: usize) -> Variable {
-        let (recurrences, results) = (self.traces.len(), self.stacked.len());
-        Variable::poison(fail(
-            "scan",
-            format!(
-                "there is no {what} {position}: the loop has {recurrences} recurrences and {results} other results"
-            ),
-        ))
-    }
-
-    /// The history of each recurrence.
-    pub(in crate::ops::loops) fn histories(self) -> Vec<Variable> {
-        let after = |(trace, depth): (&Variable, &usize)| trace.index([Ix::from(*depth as i64..)]);
-        self.traces.iter().zip(&self.depths).map(after).collect()
-    }
-
-    /// The last value of each recurrence.
-    pub(in crate::ops::loops) fn last(self) -> Vec<Variable> {
-        let last = || self.traces.iter().map(|trace| trace.index([Ix::from(-1i64)])).collect();
-        self.ends.clone().unwrap_or_else(last)
-    }
-
-    /// The results that are not carried.
-    pub(in crate::ops::loops) fn stacked(self) -> Vec<Variable> {
-        self.stacked
-    }
 }

@@ -2,19 +2,12 @@
 //! computes each block again (Griewank and Walther, 2000): for blocks of the square root of the iterations,
 //! the memory grows as that root, and the time by one more pass.
 
-use super::ScanOp;
-use super::builder::{Scan, Scanned};
+use super::builder::Scan;
+use super::scanned::Scanned;
+use super::{Given, ScanOp};
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
 use crate::ops::{Ix, concatenate, range};
-
-/// What a loop is given: sequences, values before the first iteration, constants.
-pub(super) struct Given {
-    pub(super) sequences: Vec<Variable>,
-    pub(super) initial: Vec<Variable>,
-    pub(super) constants: Vec<Variable>,
-    pub(super) steps: Variable,
-}
 
 /// The loop `op` in blocks of so many iterations, then the rest; of its recurrences the first `carried` are
 /// of interest.
@@ -44,7 +37,8 @@ pub(super) fn checkpointed(op: &ScanOp, given: &Given, block: usize, carried: us
     let mut failed = None;
     let scanned = outer.try_run(|values| {
         let (slices, before) = values.split_at(count);
-        let inner = of_block.on(slices.to_vec(), before.to_vec(), given.constants.clone(), steps, all);
+        let (sequences, initial) = (slices.to_vec(), before.to_vec());
+        let inner = of_block.on(Given { sequences, initial, constants: given.constants.clone(), steps }, all);
         let after = inner.and_then(|inner| {
             let last = |(trace, depth): (&Variable, &usize)| trace.try_index([Ix::from(-(*depth as i64)..)]);
             let carried: Vec<Variable> = inner.traces.iter().zip(&depths).map(last).collect::<Result<_>>()?;
@@ -61,7 +55,8 @@ pub(super) fn checkpointed(op: &ScanOp, given: &Given, block: usize, carried: us
     let last = scanned.clone().last();
     let left = given.steps.try_sub(&whole)?;
     let op = ScanOp { steps: None, ..op.clone() };
-    let rest = op.on(sequences, last, given.constants.clone(), left, all)?;
+    let behind = Given { sequences, initial: last, constants: given.constants.clone(), steps: left };
+    let rest = op.on(behind, all)?;
     let parts = rest.clone().histories().into_iter().chain(rest.stacked.iter().cloned());
     let mut joined = Vec::new();
     for (front, rest) in scanned.stacked.iter().zip(parts) {
@@ -72,7 +67,7 @@ pub(super) fn checkpointed(op: &ScanOp, given: &Given, block: usize, carried: us
     let trace = |(initial, history): (&Variable, &Variable)| concatenate([initial, history], 0);
     let traces = given.initial.iter().zip(&joined).take(carried).map(trace).collect();
     let ends = rest.last().into_iter().take(carried).collect();
-    Ok(Scanned::new(traces, depths[..carried].to_vec(), stacked).ending(ends))
+    Ok(Scanned::new(traces, depths[..carried].to_vec(), stacked, given.steps.clone()).ending(ends))
 }
 
 /// The first axis cut into axes of these extents.

@@ -7,7 +7,8 @@
 
 use super::ScanOp;
 use super::body::{Body, Part};
-use super::builder::{Scan, Scanned};
+use super::builder::Scan;
+use super::scanned::Scanned;
 use crate::error::Result;
 use crate::grad::Grad;
 use crate::graph::{Kind, Variable};

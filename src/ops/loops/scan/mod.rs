@@ -1,6 +1,7 @@
 //! Scans: loops with a number of iterations that is known before they run.
 //!
-//! - here: the op; `builder`: [`Scan`], how it is made; `body`: its sub-graph; `perform`: its reference;
+//! - here: the op; `builder`: [`Scan`], how it is made; `scanned`: [`Scanned`], its results; `until`: the
+//!   number of iterations until a condition holds; `body`: its sub-graph; `perform`: its reference;
 //! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`:
 //!   the op without what is not read;
 //! - `lower`: its device form; `stored`: how a file holds it.
@@ -13,9 +14,12 @@ mod grad;
 mod lower;
 mod narrow;
 mod perform;
+mod scanned;
 mod stored;
+mod until;
 
-pub use builder::{Scan, Scanned};
+pub use builder::Scan;
+pub use scanned::Scanned;
 pub(in crate::ops) use stored::decode;
 
 use super::closed::broken;
@@ -50,24 +54,39 @@ pub struct ScanOp {
     pub(super) states: Vec<Variable>,
 }
 
+/// What a loop is given.
+#[derive(Clone, Debug)]
+struct Given {
+    sequences: Vec<Variable>,
+    /// For each recurrence, the values before the first iteration.
+    initial: Vec<Variable>,
+    constants: Vec<Variable>,
+    steps: Variable,
+}
+
+impl Given {
+    /// The inputs of the op.
+    fn list(&self) -> Vec<Variable> {
+        let Given { sequences, initial, constants, steps } = self;
+        sequences.iter().chain(initial).chain(constants).chain([steps]).cloned().collect()
+    }
+
+    /// The number of iterations, if it is always the same.
+    fn known_steps(&self) -> Option<usize> {
+        let steps = self.steps.constant_value().and_then(Value::to_scalar)?;
+        usize::try_from(steps.to_i128()).ok()
+    }
+}
+
 impl ScanOp {
     /// The loop on these inputs, whose first `carried` recurrences are of interest.
-    fn on(
-        self,
-        sequences: Vec<Variable>,
-        initial: Vec<Variable>,
-        constants: Vec<Variable>,
-        steps: Variable,
-        carried: usize,
-    ) -> Result<Scanned> {
+    fn on(self, given: Given, carried: usize) -> Result<Scanned> {
         let recurrences = self.body.lags.len();
         let depths: Vec<usize> = (0..carried).map(|r| self.body.depth(r)).collect();
-        let inputs: Vec<Variable> =
-            sequences.into_iter().chain(initial).chain(constants).chain([steps]).collect();
-        let mut traces = Variable::apply_at(Arc::new(self), &inputs, place::here())?;
+        let mut traces = Variable::apply_at(Arc::new(self), &given.list(), place::here())?;
         let stacked = traces.split_off(recurrences);
         traces.truncate(carried);
-        Ok(Scanned::new(traces, depths, stacked))
+        Ok(Scanned::new(traces, depths, stacked, given.steps))
     }
 
     /// The position among the inputs of the first initial value.

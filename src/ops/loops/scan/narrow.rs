@@ -9,6 +9,19 @@ use std::sync::Arc;
 
 /// The loop that computes only these outputs; `None` if nothing is left out.
 pub(super) fn narrow(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Option<Narrowed> {
+    let Less { op, inputs, outputs } = less(op, read, given)?;
+    Some(Narrowed { op: Arc::new(op), inputs, outputs })
+}
+
+/// A loop that computes less, and where its inputs and outputs are among those of the whole.
+pub(super) struct Less {
+    pub(super) op: ScanOp,
+    pub(super) inputs: Vec<usize>,
+    pub(super) outputs: Vec<usize>,
+}
+
+/// [`narrow`], as a scan.
+pub(super) fn less(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Option<Less> {
     let body = &op.body;
     let mut live: Vec<bool> = read.to_vec();
     if !live.contains(&true) {
@@ -47,11 +60,8 @@ pub(super) fn narrow(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Optio
     let less = Body::stored(&body.name, sequences, lags, Arc::new(graph)).ok()?;
     // The sequence that told the number of iterations may be gone.
     let steps = op.known_steps(given);
-    Some(Narrowed {
-        op: Arc::new(ScanOp { body: Arc::new(less), steps, truncated: op.truncated, states: vec![] }),
-        inputs,
-        outputs,
-    })
+    let op = ScanOp { body: Arc::new(less), steps, truncated: op.truncated, states: vec![] };
+    Some(Less { op, inputs, outputs })
 }
 
 /// Which Vars these outputs and the effects of a graph depend on, themselves among them.

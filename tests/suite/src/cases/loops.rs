@@ -1,6 +1,7 @@
 //! Loops against the same expressions written out, iteration by iteration.
 
 mod gradients;
+mod until;
 
 use crate::data::{below, normal, random};
 use crate::group::Group;
@@ -13,6 +14,7 @@ use workalike::prelude::*;
 pub(super) fn groups() -> Vec<Result<Group>> {
     let mut all = vec![carried(), taps(), results(), layouts(), bodies(), nested()];
     all.extend(gradients::groups());
+    all.extend(until::groups());
     all
 }
 
