@@ -2,7 +2,7 @@
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `scanned`: [`Scanned`], its results; `until`: the
 //!   number of iterations until a condition holds; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`:
+//! - `grad`: its gradient, and `sums` those of constants; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`:
 //!   the op without what is not read;
 //! - `lower`: its device form; `stored`: how a file holds it.
 
@@ -16,6 +16,7 @@ mod narrow;
 mod perform;
 mod scanned;
 mod stored;
+mod sums;
 mod until;
 
 pub use builder::Scan;

@@ -8,7 +8,7 @@ use workalike::loops::{Scan, fori, reduce, scan};
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![networks(), taps(), checkpoints(), truncated(), nested()]
+    vec![networks(), weights(), taps(), checkpoints(), truncated(), nested()]
 }
 
 /// A cost of a loop's history.
@@ -48,6 +48,46 @@ impl Group {
             self.unrolled(&format!("{of}_by_{name}"), looped, written);
         }
     }
+}
+
+/// Gradients of what a body uses in all forms: sums of products, which are made after the loop, and others.
+fn weights() -> Result<Group> {
+    type Cell = fn(&Variable, &Variable, &Variable, &Variable) -> Variable;
+    let cells: [(&str, Cell); 8] = [
+        ("twice", |x, h, w, b| (x.dot(w) + h.dot(w) * 0.5 + b).tanh()),
+        ("transposed", |x, h, w, b| (x.dot(w.t()) * 0.5 + h + b).tanh()),
+        ("two_layers", |x, h, w, b| (h.dot(w).tanh().dot(w) * 0.2 + x * b).tanh()),
+        ("joined", |x, h, w, b| (concatenate([x, h], 1).dot(concatenate([w, w], 0)) * 0.3 + b).tanh()),
+        ("element_by_element", |x, h, w, b| (x + h * b + w.index(idx![0]) * h).tanh()),
+        ("a_part", |x, h, w, b| (x * w.index(idx![1..2, ..]) + h.dot(w.index(idx![.., ..])) + b).tanh()),
+        ("by_the_sum", |x, h, w, b| (x + h.dot(w) * (h.sum(..) * 0.01).cos() + b).tanh()),
+        ("loop_within", |x, h, w, b| fori(2, h, |_, h| (x + h.dot(w) * 0.4 + b).tanh())),
+    ];
+    let mut group = Group::new("loops_weights");
+    let xs = reals(&mut group, &[STEPS, 4, 3], 71)?;
+    let h0 = reals(&mut group, &[4, 3], 72)?;
+    let (w, b) = (reals(&mut group, &[3, 3], 73)?, reals(&mut group, &[3], 74)?);
+    let names = ["w", "b", "xs"];
+    for (name, cell) in cells {
+        let states = scan(&xs, &h0, |x, h| cell(&x, &h, &w, &b));
+        let written = stack(unrolled(STEPS, &h0, |t, h| cell(&at(&xs, t), h, &w, &b)), 0);
+        let slopes = |states: &Variable| grad(&states.sqr().sum(..), [&w, &b, &xs]);
+        group.slopes(name, &names, slopes(&states)?, &slopes(&written)?);
+    }
+    // One state at a time: the gradient of the weights is a sum of outer products.
+    let rows = reals(&mut group, &[STEPS, 3], 75)?;
+    let first = reals(&mut group, &[3], 76)?;
+    let cell = |x: &Variable, h: &Variable| (x + h.dot(&w) + x.dot(w.t()) + &b).tanh();
+    let states = scan(&rows, &first, |x, h| cell(&x, &h));
+    let written = stack(unrolled(STEPS, &first, |t, h| cell(&at(&rows, t), h)), 0);
+    let slopes = |states: &Variable| grad(&states.sqr().sum(..), [&w, &b, &rows]);
+    group.slopes("vectors", &names, slopes(&states)?, &slopes(&written)?);
+    let again = |states: &Variable| {
+        let slope = grad(&states.sqr().sum(..), [&w])?.remove(0);
+        grad(&slope.sqr().sum(..), [&w, &b, &rows])
+    };
+    group.slopes("vectors_again", &names, again(&states)?, &again(&written)?);
+    Ok(group)
 }
 
 /// Costs of all states and of some, and the gradient of a gradient.
