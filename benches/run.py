@@ -25,14 +25,14 @@ GROUPS = [
     ["softmax", "reduce", "gemm"],
     ["logreg", "mlp", "lenet", "conv"],
     ["lif", "rnn"],
-    ["scan_rnn", "gru", "lstm", "scan_gradient", "while"],
+    ["scan_rnn", "gru", "lstm", "scan_gradient", "lstm_training", "hmc", "while"],
     ["middle_sum", "transpose_add", "take", "scatter_add"],
     ["cumsum", "sort", "argmax"],
     ["kernels"],
 ]
 WORKS = [work for group in GROUPS for work in group]
 EXTRA = ["first_result", "limits"]
-LOOPS = {"scan_rnn", "gru", "lstm", "scan_gradient", "while"}
+LOOPS = {"scan_rnn", "gru", "lstm", "scan_gradient", "lstm_training", "hmc", "while"}
 # Works that a peer lacks: no process is started for these alone.
 WITHOUT = {
     "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"} | LOOPS,

@@ -32,7 +32,7 @@ TARGETS = {
         (r"lif n=1\d{3}$", 0.5),
         ("lif", 0.8),
         ("rnn", 0.6),
-        ("(gru|lstm|scan_gradient)", 0.6),
+        ("(gru|lstm|scan_gradient|hmc)", 0.6),
         ("while", 0.8),
         ("(middle_sum|transpose_add|take|scatter_add|cumsum|sort|argmax) ", 1.1),
     ],

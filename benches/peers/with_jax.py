@@ -164,7 +164,7 @@ def run(b):
             f = jax.jit(lambda X: lax.scan(cell, jnp.zeros((B, H)), X @ Wx)[1])
             b.time("rnn", f"T={T} B={B} H={H}", "scan", lambda: kept(lambda: f(X)), sync)
 
-    recurrent(b, kept, sync)
+    recurrent(b, kept, stepped, sync)
 
     def dense(name, variant, arrays, at):
         x, *more = map(jnp.asarray, arrays)
@@ -194,8 +194,8 @@ def run(b):
     b.dense(dense)
 
 
-def recurrent(b, kept, sync):
-    """Recurrent networks by scan, the gradient of one, and a loop with a condition."""
+def recurrent(b, kept, stepped, sync):
+    """Recurrent networks by scan, gradients, leapfrog steps, and a loop with a condition."""
     for T, B, H in b.sizes.rnn:
         at = f"T={T} B={B} H={H}"
         X, zeros = jnp.asarray(b.normal(T, B, H)), jnp.zeros((B, H))
@@ -236,11 +236,61 @@ def recurrent(b, kept, sync):
             if b.wants(name):
                 f, (W, U) = jax.jit(f), weights(gates)
                 b.time(name, at, "scan", lambda: kept(lambda: f(X, W, U)), sync)
+        if b.wants("lstm_training"):
+            (W, U), bias = weights(4), jnp.zeros(4 * H)
+
+            def cost(ps):
+                W, U, bias = ps
+
+                def cell(carried, x):
+                    h, c = carried
+                    every = x @ W + h @ U + bias
+                    i, f, o = (jax.nn.sigmoid(every[:, k * H:(k + 1) * H]) for k in range(3))
+                    c = f * c + i * jnp.tanh(every[:, 3 * H:])
+                    return (o * jnp.tanh(c), c), ()
+
+                (h, _), _ = lax.scan(cell, (zeros, zeros), X)
+                return ((h - 0.5) ** 2).mean()
+
+            slopes = jax.grad(cost)
+            step = lambda ps: (jax.tree.map(lambda p, g: p - 0.01 * g, ps, slopes(ps)), ())
+            stepped("lstm_training", at, step, (W, U, bias), 0)
+    if b.wants("hmc"):
+        for chains, size in b.sizes.chains:
+            hmc(b, chains, size, stepped)
     if b.wants("while"):
         for n in b.sizes.loop:
             start = jnp.full(n, 1.5 * 2.0**99, jnp.float32)
             f = jax.jit(lambda x: lax.while_loop(lambda x: x.max() > 1, lambda x: x * 0.5, x))
             b.time("while", f"n={n} iterations=100", "while_loop", lambda: kept(lambda: f(start)), sync)
+
+
+def hmc(b, chains, size, stepped):
+    """A step of Hybrid Monte Carlo."""
+    root = jnp.asarray(b.normal(size, size, scale=0.05))
+    precision = root @ root.T + jnp.eye(size)
+    energy = lambda x: ((x @ precision) * x).sum(1) * 0.5
+    slope = jax.grad(lambda x: energy(x).sum())
+
+    def step(carried):
+        x, key = carried
+        key, first, second = jax.random.split(key, 3)
+        velocity = jax.random.normal(first, x.shape)
+
+        def leap(_, state):
+            x, v = state
+            x = x + 0.1 * v
+            return x, v - 0.1 * slope(x)
+
+        moved, v = lax.fori_loop(0, 20, leap, (x, velocity - 0.05 * slope(x)))
+        v = v + 0.05 * slope(moved)
+        whole = lambda x, v: energy(x) + (v * v).sum(1) * 0.5
+        change = whole(x, velocity) - whole(moved, v)
+        accepted = jax.random.uniform(second, (chains,)) < jnp.exp(change)
+        return (jnp.where(accepted[:, None], moved, x), key), ()
+
+    start = (jnp.asarray(b.normal(chains, size)), jax.random.key(51))
+    stepped("hmc", f"chains={chains} size={size} leaps=20", step, start, 0)
 
 
 def lenet(b, stepped, sync):

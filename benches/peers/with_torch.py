@@ -300,6 +300,62 @@ def recurrent(b, forms, on):
                 return torch.autograd.grad((plain(W, U) ** 2).sum(), U)
 
             forms("scan_gradient", at, slope, False)
+        if b.wants("lstm_training"):
+            lstm_training(b, forms, X, on)
+    if b.wants("hmc"):
+        for chains, size in b.sizes.chains:
+            hmc(b, forms, on, chains, size)
+
+
+def lstm_training(b, forms, X, on):
+    """A step of gradient descent, by steps in a CUDA graph and by cuDNN."""
+    T, B, H = X.shape
+    at = f"T={T} B={B} H={H}"
+    W, U = (on(b.normal(H, 4 * H, scale=0.05)).requires_grad_() for _ in range(2))
+    bias = torch.zeros(4 * H, device=X.device, requires_grad=True)
+    net = torch.nn.LSTM(H, H).to(X.device)
+
+    def descend(last, weights):
+        slopes = torch.autograd.grad(((last - 0.5) ** 2).mean(), weights)
+        with torch.no_grad():
+            torch._foreach_add_(weights, slopes, alpha=-0.01)
+
+    def step():
+        h = c = torch.zeros(B, H, device=X.device)
+        rows = X @ W + bias
+        for t in range(T):
+            every = rows[t] + h @ U
+            i, f, o = torch.sigmoid(every[:, :3 * H]).chunk(3, 1)
+            c = f * c + i * torch.tanh(every[:, 3 * H:])
+            h = o * torch.tanh(c)
+        descend(h, [W, U, bias])
+
+    with torch.enable_grad():
+        forms("lstm_training", at, step, False)
+        weights = list(net.parameters())
+        b.time("lstm_training", at, "cuDNN", lambda: lambda: descend(net(X)[0][-1], weights), torch.cuda.synchronize)
+
+
+def hmc(b, forms, on, chains, size):
+    """A step of Hybrid Monte Carlo, with the gradient written out, which is cheaper than autograd."""
+    root = on(b.normal(size, size, scale=0.05))
+    precision = root @ root.T + torch.eye(size, device=root.device)
+    x = on(b.normal(chains, size))
+    energy = lambda x: ((x @ precision) * x).sum(1) * 0.5
+
+    def step():
+        velocity = torch.randn_like(x)
+        moved, v = x, velocity - 0.05 * (x @ precision)
+        for _ in range(20):
+            moved = moved + 0.1 * v
+            v = v - 0.1 * (moved @ precision)
+        v = v + 0.05 * (moved @ precision)
+        whole = lambda x, v: energy(x) + (v * v).sum(1) * 0.5
+        change = whole(x, velocity) - whole(moved, v)
+        accepted = torch.rand(chains, device=x.device) < torch.exp(change)
+        x.copy_(torch.where(accepted[:, None], moved, x))
+
+    forms("hmc", f"chains={chains} size={size} leaps=20", step, False)
 
 
 def lenet(b, forms, sync):

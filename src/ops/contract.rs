@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::graph::Variable;
 
 /// The name of an axis.
-pub(super) type Label = u32;
+pub(crate) type Label = u32;
 
 /// A tensor and the names of its axes.
-pub(super) type Named<'a> = (&'a Variable, &'a [Label]);
+pub(crate) type Named<'a> = (&'a Variable, &'a [Label]);
 
 /// The position of this axis.
 pub(super) fn find(labels: &[Label], label: Label) -> Option<usize> {
@@ -47,7 +47,7 @@ pub(super) fn arranged(x: &Variable, labels: &[Label], order: &[Label]) -> Resul
 /// The product of two tensors, of one dtype, summed over every axis that `out` does not name. No tensor names
 /// an axis twice, and each axis of `out` is one of theirs. Axes of both that `out` names broadcast if one has
 /// static extent 1.
-pub(super) fn contract((a, la): Named, (b, lb): Named, out: &[Label]) -> Result<Variable> {
+pub(crate) fn contract((a, la): Named, (b, lb): Named, out: &[Label]) -> Result<Variable> {
     let (a, la) = summed(a, la, |l| !lb.contains(&l) && !out.contains(&l))?;
     let (b, lb) = summed(b, lb, |l| !la.contains(&l) && !out.contains(&l))?;
     let sums: Vec<Label> = la.iter().copied().filter(|l| lb.contains(l) && !out.contains(l)).collect();

@@ -194,12 +194,12 @@ impl OpFromGraph {
     }
 }
 
-pub(super) fn pairs(from: &[Variable], to: &[Variable]) -> ByKey {
+pub(crate) fn pairs(from: &[Variable], to: &[Variable]) -> ByKey {
     from.iter().zip(to).map(|(a, b)| (a.key(), b.clone())).collect()
 }
 
 /// New inputs of the same types.
-pub(super) fn stand_ins(of: &[Variable]) -> Vec<Variable> {
+pub(crate) fn stand_ins(of: &[Variable]) -> Vec<Variable> {
     let new = |v: &Variable| Variable::with_kind(Kind::Input, v.ty().clone(), v.name().map(Into::into));
     of.iter().map(new).collect()
 }

@@ -47,7 +47,7 @@ impl Dot {
     }
 
     /// Names for the axes of the factors and of the result.
-    pub(super) fn labels(&self, a: usize, b: usize) -> [Vec<Label>; 3] {
+    pub(crate) fn labels(&self, a: usize, b: usize) -> [Vec<Label>; 3] {
         let Dot { batch, contracted } = *self;
         let left = a - batch - contracted;
         let of = |ranges: &[std::ops::Range<usize>]| {

@@ -6,6 +6,7 @@
 //! takes it. Each rule has a law: a test of its name in `tests/laws/`.
 
 mod constant_folding;
+mod hoist;
 mod lift;
 mod merge;
 mod mirror;
@@ -18,6 +19,7 @@ mod simplify;
 mod terms;
 
 pub use constant_folding::fold_constants;
+pub use hoist::hoist;
 pub use lift::lift;
 pub use merge::merge;
 pub use pass::Pass;

@@ -62,6 +62,9 @@ impl Pass {
             pass("merge", super::merge),
             Pass { name: "simplify", body: Body::Rules },
             pass("lift", super::lift),
+            // What nothing reads needs no place in a loop.
+            pass("prune", super::prune),
+            pass("hoist", super::hoist),
             pass("fold_constants", super::fold_constants),
             // Rules compare expressions by identity.
             pass("merge", super::merge),

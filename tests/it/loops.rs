@@ -1,7 +1,7 @@
 //! Loops: what is refused and how, files, listings, random streams. Values are tested by the conformance
 //! suite (`tests/suite/src/cases/loops.rs`).
 
-use workalike::graph::{debugprint, dot, listing};
+use workalike::graph::{FunctionGraph, debugprint, dot, listing};
 use workalike::loops::{Scan, fori, map, reduce, scan};
 use workalike::prelude::*;
 use workalike::{Error, Result};
@@ -243,6 +243,49 @@ fn iterations_by_the_thousand() -> Result<()> {
 
 /// A loop of a thousand iterations over vectors of a thousand: its gradient keeps a thousand of them, or some
 /// sixty.
+/// How many products a Function computes outside of its loops and within.
+fn products(inputs: &[&Variable], outputs: &[Variable]) -> [usize; 2] {
+    let f = function(inputs.iter().copied()).outputs(outputs).allow_unused_inputs().compile().unwrap();
+    let count = |graph: &FunctionGraph| {
+        graph.nodes.iter().filter(|node| node.op.id() == "dot").map(|node| node.outputs.len()).sum()
+    };
+    let bodies = f.graph().nodes.iter().flat_map(|node| node.op.bodies());
+    [count(f.graph()), bodies.map(|body| count(body)).sum()]
+}
+
+#[test]
+fn products_that_need_no_iteration_leave_the_loop() {
+    let (xs, h0) = (tensor::<f32>("xs", [None, Some(4), Some(3)]), tensor::<f32>("h0", [Some(4), Some(3)]));
+    let [w, u, v] = ["w", "u", "v"].map(|name| tensor::<f32>(name, [Some(3), Some(3)]));
+    let all_inputs = [&xs, &h0, &w, &u, &v];
+    let cell = |x: &Variable, h: &Variable| (x.exp().dot(&w) + h.dot(&u)).tanh();
+    assert_eq!(products(&all_inputs, &[scan(&xs, &h0, |x, h| cell(&x, &h))]), [1, 1]);
+    let read = |loops: Scan| {
+        loops.sequence(&xs).recurrent(&h0).run(|v_| {
+            let h = cell(&v_[0], &v_[1]);
+            vec![h.clone(), h.dot(&v).tanh(), h.dot(&v).sum(..)]
+        })
+    };
+    let all = read(Scan::new());
+    // The history is read: products of it are computed after the loop, sums of these are not.
+    assert_eq!(products(&all_inputs, &[all.history(0), all.result(0)]), [2, 1]);
+    assert_eq!(products(&all_inputs, &[all.history(0), all.result(1)]), [1, 2]);
+    // Nothing else reads the history.
+    assert_eq!(products(&all_inputs, &[all.result(0), all.last_of(0)]), [1, 2]);
+    let cut = read(Scan::new().truncate_gradient(2));
+    assert_eq!(products(&all_inputs, &[cut.history(0), cut.result(0)]), [1, 2]);
+    // Iterations that do not depend on each other are there to save memory.
+    assert_eq!(products(&all_inputs, &[map(&xs, |x| x.dot(&w))]), [0, 1]);
+    // The product of each row of three elements has a hundred.
+    let wide = tensor::<f32>("wide", [Some(3), Some(100)]);
+    let start = tensor::<f32>("start", [Some(4), Some(100)]);
+    let states = scan(&xs, &start, |x, h| (x.dot(&wide) + h).tanh());
+    assert_eq!(products(&[&xs, &wide, &start], &[states]), [0, 1]);
+    let slopes = grad(&scan(&xs, &h0, |x, h| cell(&x, &h)).sqr().sum(..), [&xs, &w, &u]).unwrap();
+    // Before: x w, for both loops. After: the gradients of w and u, and of xs.
+    assert_eq!(products(&all_inputs, &slopes), [4, 2]);
+}
+
 #[test]
 fn checkpoints_save_memory() -> Result<()> {
     let arena = |block: Option<usize>| -> Result<(u64, Value)> {

@@ -41,7 +41,18 @@ fn every_rule_has_a_unique_name_and_a_description() {
     let passes: Vec<&str> = rewrites.passes().iter().map(Pass::name).collect();
     assert_eq!(
         passes,
-        ["merge", "simplify", "lift", "fold_constants", "merge", "simplify", "merge", "prune"]
+        [
+            "merge",
+            "simplify",
+            "lift",
+            "prune",
+            "hoist",
+            "fold_constants",
+            "merge",
+            "simplify",
+            "merge",
+            "prune"
+        ]
     );
 }
 

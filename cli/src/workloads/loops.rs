@@ -1,4 +1,5 @@
-//! Loops in a graph: recurrent networks by `scan`, their gradient, and a loop with a condition.
+//! Loops in a graph: recurrent networks by `scan`, their gradient, a step of training, leapfrog steps, and a
+//! loop with a condition.
 
 use super::{Line, NONE, Settings, Way, Workload, zeros};
 use crate::inputs::normal;
@@ -124,6 +125,75 @@ pub(super) const SCAN_GRADIENT: Workload = Workload {
     lines,
 };
 
+pub(super) const LSTM_TRAINING: Workload = Workload {
+    name: "lstm_training",
+    about: "a step of gradient descent on a long short-term memory, written as in its definition: x W + h U + b within",
+    settings: SETTINGS,
+    build: |s| {
+        let [steps, batch, width] = sizes(s);
+        let net = Network::of(s, 4)?;
+        let xs = shared("xs", normal(44, &[steps, batch, width], 1.0)?);
+        let w = shared("w", normal(45, &[width, 4 * width], 0.05)?);
+        let b = shared("b", zeros(&[4 * width])?);
+        let [states, _] = scan(&xs, [&net.h, &net.h], |x, [h, c]| {
+            let all = x.dot(&w) + h.dot(&net.u) + &b;
+            let [input, forget, output] = [0, 1, 2].map(|at| net.gate(&all, at).sigmoid());
+            let c = forget * c + input * net.gate(&all, 3).tanh();
+            [output * c.tanh(), c]
+        });
+        let cost = (states.index(idx![-1]) - 0.5).sqr().mean(..);
+        let weights = [&w, &net.u, &b];
+        function(NONE).updates(sgd(weights, grad(&cost, weights)?, 0.01)?).compile()
+    },
+    least: |s| {
+        let (bytes, flops) = least(s, 4.0);
+        (2.0 * bytes, 3.0 * flops)
+    },
+    lines,
+};
+
+pub(super) const HMC: Workload = Workload {
+    name: "hmc",
+    about: "a step of Hybrid Monte Carlo from a normal density: leapfrog steps by a loop, gradients within, rejection",
+    settings: &[("chains", "1024", "1024"), ("size", "64", "64"), ("leaps", "20", "20")],
+    build: |s| {
+        let (chains, size) = (s.n("chains"), s.n("size"));
+        let streams = RandomStreams::new(51);
+        let precision = shared("precision", normal(52, &[size, size], 0.05)?);
+        let precision = precision.dot(precision.t()) + eye(size as i64, size as i64, 0, DType::F32);
+        let energy = |x: &Variable| (x.dot(&precision) * x).sum(over(1)) * 0.5;
+        let slope = |x: &Variable| {
+            grad(&energy(x).sum(..), [x]).map_or_else(Variable::poison, |mut slopes| slopes.remove(0))
+        };
+        let x = shared("x", normal(53, &[chains, size], 1.0)?);
+        let step = 0.1f32;
+        let velocity = streams.normal::<f32>(&[chains, size]);
+        let half = &velocity - slope(&x) * (0.5 * step);
+        let (moved, v) = fori(s.n("leaps") as i64, (&x, &half), |_, (x, v)| {
+            let x = &x + &v * step;
+            let v = v - slope(&x) * step;
+            (x, v)
+        });
+        let v = v + slope(&moved) * (0.5 * step);
+        let whole = |x: &Variable, v: &Variable| energy(x) + v.sqr().sum(over(1)) * 0.5;
+        let change = whole(&x, &velocity) - whole(&moved, &v);
+        let accepted = streams.uniform::<f32>(&[chains]).less(change.exp());
+        function(NONE).update(&x, where_(accepted.expand_dims(1), &moved, &x)).compile()
+    },
+    least: |s| {
+        let (rows, size) = (s.float("chains"), s.float("size"));
+        (4.0 * (2.0 * rows * size + size * size), 2.0 * rows * size * size * (s.float("leaps") + 4.0))
+    },
+    lines: |_| {
+        let line = |chains: &str, size: &str| {
+            let settings = [("chains", chains), ("size", size)];
+            let small = [("chains", "6"), ("size", "5"), ("leaps", "3")];
+            Line::new(format!("chains={chains} size={size} leaps=20"), &settings, Way::Steps).checked(&small)
+        };
+        vec![line("1024", "64"), line("1000", "50").odd()]
+    },
+};
+
 pub(super) const WHILE: Workload = Workload {
     name: "while",
     about: "a loop with a condition: a vector is halved as long as its largest element is above 1",
@@ -148,16 +218,18 @@ mod tests {
 
     #[test]
     fn every_work_is_near_the_reference() {
-        for work in [SCAN_RNN, GRU, LSTM, SCAN_GRADIENT] {
-            let small = [("steps", "4"), ("batch", "2"), ("width", "5")];
+        let network: &[(&str, &str)] = &[("steps", "4"), ("batch", "2"), ("width", "5")];
+        let chains: &[(&str, &str)] = &[("chains", "6"), ("size", "5"), ("leaps", "3")];
+        let networks = [(SCAN_RNN, "states"), (GRU, "states"), (LSTM, "states"), (SCAN_GRADIENT, "slope")];
+        let networks = networks.into_iter().chain([(LSTM_TRAINING, "w")]);
+        let all = networks.map(|(work, kept)| (work, kept, network)).chain([(HMC, "x", chains)]);
+        for (work, kept, small) in all {
+            let small = small.iter().copied();
             let f = (work.build)(&Settings::of(&work, false, small).unwrap()).unwrap();
             let g = f.fork().unwrap();
             f.call(args![]).unwrap();
             g.call_reference(args![]).unwrap();
-            let value = |f: &Function| {
-                let name = if work.name == "scan_gradient" { "slope" } else { "states" };
-                f.shared(name).unwrap().get_value().unwrap().to_f64s()
-            };
+            let value = |f: &Function| f.shared(kept).unwrap().get_value().unwrap().to_f64s();
             for (a, b) in value(&f).iter().zip(value(&g)) {
                 assert!((a - b).abs() < 1e-5, "{}: {a} {b}", work.name);
             }

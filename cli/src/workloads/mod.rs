@@ -81,6 +81,8 @@ pub(crate) const ALL: &[Workload] = &[
     loops::GRU,
     loops::LSTM,
     loops::SCAN_GRADIENT,
+    loops::LSTM_TRAINING,
+    loops::HMC,
     loops::WHILE,
 ];
 

@@ -47,6 +47,7 @@ pub struct Scan {
     reversed: bool,
     truncated: Option<usize>,
     block: Option<usize>,
+    lockstep: bool,
 }
 
 impl Default for Scan {
@@ -66,6 +67,7 @@ impl Scan {
             reversed: false,
             truncated: None,
             block: None,
+            lockstep: false,
         }
     }
 
@@ -140,6 +142,12 @@ impl Scan {
     /// values, and one more pass. Histories that are read are kept in any case.
     pub fn checkpoint(mut self, iterations: usize) -> Scan {
         self.block = Some(iterations.max(1));
+        self
+    }
+
+    /// Says that the sequences are known to be as long as there are iterations.
+    pub(super) fn lockstep(mut self) -> Scan {
+        self.lockstep = true;
         self
     }
 
@@ -268,7 +276,8 @@ impl Scan {
             let (sequences, outputs) = (given.sequences.len(), outputs.to_vec());
             let body = Body::new(&self.name, sequences, lags.clone(), inputs.clone(), outputs)?;
             let steps = given.known_steps();
-            Ok::<_, Error>(ScanOp { body: Arc::new(body), steps, truncated: self.truncated, states: vec![] })
+            let Scan { truncated, lockstep, .. } = self;
+            Ok::<_, Error>(ScanOp { body: Arc::new(body), steps, truncated, lockstep, states: vec![] })
         };
         if stops {
             let whole = op(&outputs, &given)?;

@@ -1,24 +1,20 @@
 //! The gradient of a loop: a loop over the same iterations backwards (backpropagation through time).
 //!
 //! It carries, for each recurrence, the gradient of the values that later iterations read, and for each
-//! constant the sum so far, unless that is made after the loop (`sums`). Its sequences are those of the loop, the values of the recurrences before and
+//! constant the sum so far. Its sequences are those of the loop, the values of the recurrences before and
 //! after each iteration, and the gradients of the results, all from the last iteration to the first. Values
 //! within the body are computed again, except its outputs.
 
-use super::super::closed::broken;
 use super::ScanOp;
 use super::body::{Body, Part};
 use super::builder::Scan;
 use super::scanned::Scanned;
-use super::sums::{After, Known, Sums};
 use crate::error::Result;
 use crate::grad::Grad;
 use crate::graph::{Kind, Variable};
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
-use crate::ops::shape::ShapeOf;
-use crate::ops::{Batched, Bound, Gradient, IncSubtensor, Ix, Op, Slot, concatenate, where_, zeros_like};
+use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Op, Slot, concatenate, where_, zeros_like};
 use crate::rewrite;
-use std::collections::HashMap;
 
 /// The gradient of each input.
 pub(super) fn grad(op: &ScanOp, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -37,19 +33,12 @@ struct Backward<'a> {
     seeds: Vec<Variable>,
     /// The gradient of each input of the body, in terms of the body's inputs, outputs and `seeds`.
     slopes: Vec<Option<Variable>>,
-    /// The gradients of constants, in order of those that have one.
-    sums: Sums,
 }
 
 /// Whether a gradient can flow through an output of the body.
 fn flows(body: &Body, at: &Gradient, output: usize) -> bool {
     let carried = output < body.lags.len();
     body.closed.output_type(output).dtype.is_float() && (carried || at.output_grads[output].is_some())
-}
-
-/// Whether an output of a body is neither an input nor a constant.
-fn is_computed(output: &Variable) -> bool {
-    !matches!(output.kind(), Kind::Input | Kind::Constant(_))
 }
 
 impl<'a> Backward<'a> {
@@ -60,30 +49,7 @@ impl<'a> Backward<'a> {
         let known = outputs.iter().zip(&seeds).enumerate();
         let known = known.filter(|(output, _)| flows(body, at, *output)).map(|(_, pair)| pair);
         let slopes = Grad::known(known).wrt_connected(&inputs)?;
-        let mut backward = Backward { op, body, at, inputs, outputs, seeds, slopes, sums: Sums::default() };
-        let terms: Vec<&Variable> =
-            backward.constants().filter_map(|(position, _)| backward.slopes[position].as_ref()).collect();
-        backward.sums = Sums::of(&terms, backward.known());
-        Ok(backward)
-    }
-
-    /// The values of an iteration that are at hand after the loop, and those that are not.
-    fn known(&self) -> Known {
-        let parts = self.inputs.iter().zip(self.body.parts());
-        let changing = parts.filter(|(_, part)| !matches!(part, Part::Constant(_))).map(|(input, _)| input);
-        let computed = self.outputs.iter().filter(|output| is_computed(output));
-        let at_hand = changing.chain(computed).map(Variable::key).collect();
-        Known { at_hand, within: self.seeds.iter().map(Variable::key).collect() }
-    }
-
-    /// The constants that have a gradient: positions among the body's inputs.
-    fn constants(&self) -> impl Iterator<Item = (usize, Part)> + '_ {
-        self.sloped(|part| matches!(part, Part::Constant(_))).into_iter()
-    }
-
-    /// Of these the ones whose gradients are summed in the loop.
-    fn carried(&self) -> impl Iterator<Item = (usize, Part)> + '_ {
-        self.constants().zip(&self.sums.after).filter(|(_, after)| !**after).map(|(constant, _)| constant)
+        Ok(Backward { op, body, at, inputs, outputs, seeds, slopes })
     }
 
     /// The gradient of a recurrence's last value, where nothing else of it has one.
@@ -167,12 +133,11 @@ impl<'a> Backward<'a> {
     fn run(&self) -> Result<Vec<Option<Variable>>> {
         let (body, at, op) = (self.body, self.at, self.op);
         let (sequences, inputs, outputs) = self.sequences();
+        let constants = self.sloped(|part| matches!(part, Part::Constant(_)));
         let given = sequences.len();
-        let sequences: Vec<Variable> =
-            sequences.iter().map(|sequence| self.last(sequence)).collect::<Result<_>>()?;
-        let mut backwards = Scan::new().named(&format!("gradient of {}", body.name)).reversed();
-        for sequence in &sequences {
-            backwards = backwards.sequence(sequence);
+        let mut backwards = Scan::new().named(&format!("gradient of {}", body.name)).lockstep().reversed();
+        for sequence in sequences {
+            backwards = backwards.sequence(self.last(&sequence)?);
         }
         for recurrence in self.recurrences() {
             let row = at.inputs[op.first_initial() + recurrence].index([Ix::from(0i64)]);
@@ -181,8 +146,8 @@ impl<'a> Backward<'a> {
                 backwards = backwards.recurrent(last.cloned().unwrap_or_else(|| zeros_like(&row)));
             }
         }
-        for (_, part) in self.carried() {
-            backwards = backwards.recurrent(zeros_like(&at.inputs[op.source(part)]));
+        for (_, part) in &constants {
+            backwards = backwards.recurrent(zeros_like(&at.inputs[op.source(*part)]));
         }
         let mut failed = None;
         let scanned = backwards.try_run(|values| {
@@ -191,11 +156,11 @@ impl<'a> Backward<'a> {
                 vec![Variable::poison(error)]
             })
         });
-        failed.map_or(scanned, Err).and_then(|scanned| self.results(&scanned, &sequences))
+        failed.map_or(scanned, Err).and_then(|scanned| self.results(&scanned, &constants))
     }
 
     /// One iteration backwards: the new gradients of values before it, the new sums, then the gradients of
-    /// the slices and the factors of sums that are made after the loop. `values` are the sequences (those of the body's inputs, to the first position; of its
+    /// the slices. `values` are the sequences (those of the body's inputs, to the first position; of its
     /// outputs, to the second; gradients of the outputs, to the third), then the carried values.
     fn iteration(&self, values: &[Variable], [inputs, outputs, given]: [usize; 3]) -> Result<Vec<Variable>> {
         let body = self.body;
@@ -204,7 +169,7 @@ impl<'a> Backward<'a> {
         let mut known = pairs(&self.inputs, &before);
         // The outputs are known; an output that is an input is known as the input.
         for (output, value) in self.outputs.iter().zip(&values[inputs..outputs]) {
-            if is_computed(output) {
+            if !matches!(output.kind(), Kind::Input | Kind::Constant(_)) {
                 known.entry(output.key()).or_insert_with(|| value.clone());
             }
         }
@@ -227,8 +192,6 @@ impl<'a> Backward<'a> {
             known.insert(seed.key(), total);
         }
         let slopes = replaced(&self.slopes, &mut known)?;
-        let factors: Vec<Option<Variable>> = self.sums.factors.iter().cloned().map(Some).collect();
-        let factors = replaced(&factors, &mut known)?;
         let mut results = Vec::new();
         for recurrence in self.recurrences() {
             for back in 1..=body.depth(recurrence) {
@@ -245,22 +208,23 @@ impl<'a> Backward<'a> {
                 });
             }
         }
-        for slope in self.carried().filter_map(|(position, _)| slopes[position].as_ref()) {
-            let sum = carried.next().ok_or_else(|| broken("sum for a constant"))?;
-            results.push(sum.try_add(slope)?);
+        let parts = || body.parts().zip(&slopes);
+        for (part, slope) in parts() {
+            if let (Part::Constant(_), Some(slope)) = (part, slope) {
+                let sum = carried.next().ok_or_else(|| super::super::closed::broken("sum for a constant"))?;
+                results.push(sum.try_add(slope)?);
+            }
         }
-        for (part, slope) in body.parts().zip(&slopes) {
+        for (part, slope) in parts() {
             if let (Part::Sequence(_), Some(slope)) = (part, slope) {
                 results.push(slope.clone());
             }
         }
-        results.extend(factors.into_iter().flatten());
         Ok(results)
     }
 
     /// The gradients of the op's inputs, from the results of the loop backwards.
-    /// `sequences` are those of the loop backwards, from the first iteration to the last.
-    fn results(&self, scanned: &Scanned, sequences: &[Variable]) -> Result<Vec<Option<Variable>>> {
+    fn results(&self, scanned: &Scanned, constants: &[(usize, Part)]) -> Result<Vec<Option<Variable>>> {
         let (body, op) = (self.body, self.op);
         let mut grads: Vec<Option<Variable>> = vec![None; op.steps_at() + 1];
         let mut last = scanned.clone().last().into_iter();
@@ -279,14 +243,12 @@ impl<'a> Backward<'a> {
             let all = if depth == 1 { rows.remove(0) } else { concatenate(&rows, 0) };
             grads[op.first_initial() + recurrence] = Some(all);
         }
-        for ((_, part), sum) in self.carried().zip(last) {
-            grads[op.source(part)] = Some(sum);
+        for ((_, part), sum) in constants.iter().zip(last) {
+            grads[op.source(*part)] = Some(sum);
         }
-        let forwards = |stacked: Variable| stacked.try_index([Ix::from(..).step(-1)]);
-        let mut stacked = scanned.clone().stacked().into_iter();
         let slices = self.sloped(|part| matches!(part, Part::Sequence(_)));
-        for ((_, part), stacked) in slices.iter().zip(stacked.by_ref()) {
-            let slices = forwards(stacked)?;
+        for ((_, part), stacked) in slices.iter().zip(scanned.clone().stacked()) {
+            let slices = stacked.try_index([Ix::from(..).step(-1)])?;
             let at = op.source(*part);
             grads[at] = Some(match op.truncated {
                 None => slices,
@@ -296,34 +258,6 @@ impl<'a> Backward<'a> {
                 }
             });
         }
-        let factors = stacked.map(forwards).collect::<Result<Vec<_>>>()?;
-        for (source, sum) in self.sums_after(sequences, factors)? {
-            grads[source] = Some(sum);
-        }
         Ok(grads)
-    }
-
-    /// The sums that are made after the loop, with the positions of the inputs whose gradients they are.
-    fn sums_after(&self, sequences: &[Variable], factors: Vec<Variable>) -> Result<Vec<(usize, Variable)>> {
-        let parts = self.inputs.iter().zip(self.body.parts());
-        let (changing, constant): (Vec<_>, Vec<_>) =
-            parts.partition(|(_, part)| !matches!(part, Part::Constant(_)));
-        let each = |(of, all): (&Variable, &Variable)| (of.key(), Batched::each(all.clone()));
-        let mut values: HashMap<(usize, usize), Batched> =
-            changing.iter().map(|(input, _)| *input).zip(sequences).map(each).collect();
-        let outputs = self.outputs.iter().zip(&sequences[changing.len()..]);
-        values.extend(outputs.filter(|(output, _)| is_computed(output)).map(each));
-        values.extend(self.sums.factors.iter().zip(&factors).map(each));
-        for (input, part) in constant {
-            values.insert(input.key(), Batched::shared(self.at.inputs[self.op.source(part)].clone()));
-        }
-        let Some(first) = sequences.first() else { return Ok(vec![]) };
-        let after = After { values, count: &ShapeOf::of(first, 0)? };
-        let summed = self.constants().zip(&self.sums.after).filter(|(_, after)| **after);
-        let sum = |((position, part), _): ((usize, Part), &bool)| {
-            let term = self.slopes[position].as_ref().ok_or_else(|| broken("gradient of a constant"))?;
-            Ok((self.op.source(part), after.sum(term)?))
-        };
-        summed.map(sum).collect()
     }
 }

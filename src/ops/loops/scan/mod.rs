@@ -2,8 +2,8 @@
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `scanned`: [`Scanned`], its results; `until`: the
 //!   number of iterations until a condition holds; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient, and `sums` those of constants; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`:
-//!   the op without what is not read;
+//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`:
+//!   the op without what is not read; `parts`: what rewrites see of it;
 //! - `lower`: its device form; `stored`: how a file holds it.
 
 mod batch;
@@ -13,13 +13,14 @@ mod checkpoint;
 mod grad;
 mod lower;
 mod narrow;
+mod parts;
 mod perform;
 mod scanned;
 mod stored;
-mod sums;
 mod until;
 
 pub use builder::Scan;
+pub(crate) use parts::{Bound, LoopParts, Recurrence};
 pub use scanned::Scanned;
 pub(in crate::ops) use stored::decode;
 
@@ -51,6 +52,8 @@ pub struct ScanOp {
     steps: Option<usize>,
     /// The gradient flows through so many iterations, the last.
     truncated: Option<usize>,
+    /// The sequences are known to be as long as there are iterations.
+    lockstep: bool,
     /// The shared variables that it carries in its last recurrences, where it was written.
     pub(super) states: Vec<Variable>,
 }

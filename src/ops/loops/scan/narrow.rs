@@ -60,7 +60,7 @@ pub(super) fn less(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Option<
     let less = Body::stored(&body.name, sequences, lags, Arc::new(graph)).ok()?;
     // The sequence that told the number of iterations may be gone.
     let steps = op.known_steps(given);
-    let op = ScanOp { body: Arc::new(less), steps, truncated: op.truncated, states: vec![] };
+    let op = ScanOp { body: Arc::new(less), steps, states: vec![], ..op.clone() };
     Some(Less { op, inputs, outputs })
 }
 

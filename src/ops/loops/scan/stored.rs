@@ -41,7 +41,7 @@ pub(in crate::ops) fn decode(op: &StoredOp) -> Result<Arc<dyn Op>, String> {
     let number = |name: &str| Ok::<_, String>(usize::try_from(op.int(name)?).ok());
     let (steps, truncated) = (number("steps")?, number("truncated")?);
     let body = Body::stored(op.text("name")?, sequences, lags, graph)?;
-    Ok(Arc::new(ScanOp { body: Arc::new(body), steps, truncated, states: vec![] }))
+    Ok(Arc::new(ScanOp { body: Arc::new(body), steps, truncated, lockstep: false, states: vec![] }))
 }
 
 #[cfg(test)]

@@ -1,0 +1,130 @@
+//! A loop taken apart, for rewrites that take something out of it.
+
+use super::body::{Body, Part};
+use super::{Given, ScanOp};
+use crate::error::Result;
+use crate::graph::{Variable, place};
+use crate::kernels::Scalar;
+use crate::ops::Op;
+use crate::ops::shape::ShapeOf;
+use crate::value::Value;
+use std::sync::Arc;
+
+/// A Variable of an iteration, with the one outside that it is a part of.
+#[derive(Clone, Debug)]
+pub(crate) struct Bound {
+    pub(crate) within: Variable,
+    pub(crate) outside: Variable,
+}
+
+/// A carried value.
+#[derive(Clone, Debug)]
+pub(crate) struct Recurrence {
+    /// What an iteration gets: how many iterations it looks back, and the Variable.
+    pub(crate) taps: Vec<(usize, Variable)>,
+    /// The values before the first iteration.
+    pub(crate) initial: Variable,
+    /// The value after an iteration.
+    pub(crate) next: Variable,
+}
+
+/// A loop as expressions of an iteration.
+#[derive(Clone, Debug)]
+pub(crate) struct LoopParts {
+    op: ScanOp,
+    /// Slices, and all of them along the first axis.
+    pub(crate) sequences: Vec<Bound>,
+    pub(crate) recurrences: Vec<Recurrence>,
+    /// The same in all iterations.
+    pub(crate) constants: Vec<Bound>,
+    /// Results that are not carried.
+    pub(crate) results: Vec<Variable>,
+    /// The number of iterations.
+    pub(crate) steps: Variable,
+}
+
+impl LoopParts {
+    /// Those of an op on these inputs.
+    ///
+    /// # Errors
+    /// If an op of the body refuses its inputs.
+    pub(crate) fn of(op: &ScanOp, inputs: &[Variable]) -> Result<LoopParts> {
+        let (within, outputs) = op.body.closed.variables()?;
+        let parts = || within.iter().zip(op.body.parts());
+        let bound = |kind: fn(Part) -> bool| -> Vec<Bound> {
+            let own = parts().filter(|(_, part)| kind(*part));
+            let bind = |(within, part): (&Variable, Part)| Bound {
+                within: within.clone(),
+                outside: inputs[op.source(part)].clone(),
+            };
+            own.map(bind).collect()
+        };
+        let recurrence = |(at, next): (usize, &Variable)| {
+            let taps = parts().filter_map(|(within, part)| match part {
+                Part::Tap(recurrence, lag) if recurrence == at => Some((lag, within.clone())),
+                _ => None,
+            });
+            let initial = inputs[op.first_initial() + at].clone();
+            Recurrence { taps: taps.collect(), initial, next: next.clone() }
+        };
+        let (next, results) = outputs.split_at(op.body.lags.len());
+        Ok(LoopParts {
+            sequences: bound(|part| matches!(part, Part::Sequence(_))),
+            constants: bound(|part| matches!(part, Part::Constant(_))),
+            recurrences: next.iter().enumerate().map(recurrence).collect(),
+            results: results.to_vec(),
+            steps: inputs[op.steps_at()].clone(),
+            op: op.clone(),
+        })
+    }
+
+    /// Whether its gradient flows through all iterations.
+    pub(crate) fn flows_through(&self) -> bool {
+        self.op.truncated.is_none()
+    }
+
+    /// Whether a sequence is known to be as long as there are iterations.
+    pub(crate) fn is_as_long(&self, sequence: &Bound) -> bool {
+        let outside = &sequence.outside;
+        let shape = ShapeOf { axis: 0 };
+        let measured = self.steps.owner().is_some_and(|(apply, _)| {
+            let same = apply.inputs.first().is_some_and(|of| of.key() == outside.key());
+            same && apply.op.id() == shape.id() && apply.op.attributes() == shape.attributes()
+        });
+        let steps = self.steps.constant_value().and_then(Value::to_scalar).map(Scalar::to_i128);
+        let extent = outside.ty().shape.first().copied().flatten();
+        self.op.lockstep || measured || (steps.is_some() && steps == extent.map(|extent| extent as i128))
+    }
+
+    /// The outputs of the loop of these parts: for each recurrence its values before the first iteration and
+    /// after each, then the results. Without either there is no loop.
+    ///
+    /// # Errors
+    /// If the parts do not fit each other.
+    pub(crate) fn outputs(&self) -> Result<Vec<Variable>> {
+        let LoopParts { op, sequences, recurrences, constants, results, steps } = self;
+        let within = |list: &[Bound]| list.iter().map(|bound| bound.within.clone()).collect::<Vec<_>>();
+        let outside = |list: &[Bound]| list.iter().map(|bound| bound.outside.clone()).collect::<Vec<_>>();
+        let taps = recurrences.iter().flat_map(|own| own.taps.iter().map(|(_, tap)| tap.clone())).collect();
+        let lags = recurrences.iter().map(|own| own.taps.iter().map(|(lag, _)| *lag).collect()).collect();
+        let inputs = [within(sequences), taps, within(constants)].concat();
+        let next = recurrences.iter().map(|own| own.next.clone());
+        let outputs: Vec<Variable> = next.chain(results.iter().cloned()).collect();
+        if outputs.is_empty() {
+            return Ok(outputs);
+        }
+        let body = Body::new(&op.body.name, sequences.len(), lags, inputs, outputs)?;
+        let op = ScanOp { body: Arc::new(body), states: vec![], ..op.clone() };
+        let initial = recurrences.iter().map(|own| own.initial.clone()).collect();
+        let (sequences, constants) = (outside(sequences), outside(constants));
+        let given = Given { sequences, initial, constants, steps: steps.clone() };
+        Variable::apply_at(Arc::new(op), &given.list(), place::here())
+    }
+}
+
+impl Recurrence {
+    /// How many values before the first iteration it has.
+    pub(crate) fn depth(&self) -> usize {
+        self.taps.iter().map(|(lag, _)| *lag).max().unwrap_or(1)
+    }
+}
