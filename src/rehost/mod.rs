@@ -39,8 +39,8 @@ pub use device_view::DeviceView;
 pub use engine::{DeviceArray, PoolReport};
 pub(crate) use engine::{Engine, Fed, Loop, StateBinding, Twins};
 pub use simulator::{
-    Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, MethodHandle, OperandPlan, Pending, Plan, Probe,
-    Probed, Profile, Simulator, StepPlan, Typed, TypedArray, TypedTuple,
+    BodyPlan, Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, MethodHandle, OperandPlan, Pending,
+    Plan, Probe, Probed, Profile, Simulator, StepPlan, Typed, TypedArray, TypedTuple,
 };
 pub use workalike_device as device;
 pub use workalike_device::{Open, Options, Sizes, Tuned};

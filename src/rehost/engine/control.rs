@@ -6,11 +6,12 @@
 use super::super::device::{Command, Device, Region};
 use super::ahead::AheadLoop;
 use super::context::Context;
-use super::long_loop::LongLoop;
+use super::long_loop::{LongLoop, MOST_COMMANDS};
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::{DeviceStep, Segment};
 use crate::error::{Error, Result};
+use crate::lower::program::{Body, Step};
 use std::time::Duration;
 
 /// Commands that are recorded together, or what comes between them.
@@ -38,6 +39,31 @@ pub(super) struct WhileLoop {
 pub(super) struct Branch {
     index: Region,
     bodies: Vec<Vec<Piece>>,
+}
+
+/// How a step with bodies runs, for people: within a recording, in blocks, or decided by the host.
+pub(crate) fn way(step: &Step) -> Option<String> {
+    let decides = |body: &Body| body.program.steps.iter().any(is_apart);
+    Some(match step {
+        Step::Loop(_) if !is_apart(step) => "within the recording".into(),
+        Step::Loop(own) if decides(&own.body) => "in blocks, between which the host decides".into(),
+        Step::Loop(_) => "in blocks that are replayed".into(),
+        Step::While(own) if own.ahead > 1 => {
+            format!("the host reads the condition after every {} iterations", own.ahead)
+        }
+        Step::While(_) => "the host reads the condition after each iteration".into(),
+        Step::Branch(own) => format!("the host reads which of {} runs", own.bodies.len()),
+        Step::Nest { .. } | Step::Library(_) | Step::Host(_) => return None,
+    })
+}
+
+/// Whether a step is more than commands of the recording around it.
+fn is_apart(step: &Step) -> bool {
+    match step {
+        Step::Nest { .. } | Step::Library(_) | Step::Host(_) => false,
+        Step::While(_) | Step::Branch(_) => true,
+        Step::Loop(own) => step.launches() > MOST_COMMANDS || own.body.program.steps.iter().any(is_apart),
+    }
 }
 
 /// How a Segment is run.

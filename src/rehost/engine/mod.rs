@@ -41,7 +41,7 @@ mod ahead;
 mod array;
 mod block;
 mod context;
-mod control;
+pub(crate) mod control;
 mod host_pool;
 mod limits;
 mod long_loop;

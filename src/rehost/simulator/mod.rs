@@ -32,7 +32,7 @@ mod warnings;
 pub use borrowed::{Borrowed, BorrowedArray};
 pub use handle::MethodHandle;
 pub use pending::Pending;
-pub use plan::{BufferPlan, OperandPlan, Plan, StepPlan};
+pub use plan::{BodyPlan, BufferPlan, OperandPlan, Plan, StepPlan};
 pub use probe::{Probe, Probed};
 pub use profile::{KernelTime, Profile};
 pub use sync::Keep;

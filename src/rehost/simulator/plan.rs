@@ -1,7 +1,10 @@
 //! The plan of a Simulator as data: steps, buffers, predicted bytes and flops. It prints as a table.
 
+mod bodies;
 mod stages;
 mod text;
+
+pub use bodies::BodyPlan;
 
 use super::{Method, Simulator};
 use crate::error::Result;
@@ -10,9 +13,8 @@ use crate::kernels::nest::{Inst, Nest};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
-use crate::rehost::engine::Compiled;
+use crate::rehost::engine::{Compiled, control};
 use crate::rehost::executor::{Piece, StageInput};
-use crate::rehost::memory::Layout;
 use serde::Serialize;
 
 /// The plan of a method at one signature, before or after it has run. It prints as a table.
@@ -67,6 +69,12 @@ pub struct StepPlan {
     /// The context where it is, if the method runs in several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<String>,
+    /// Of a loop or a branch, how the device runs it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub way: Option<String>,
+    /// Of a loop its body, of a branch all of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub bodies: Vec<BodyPlan>,
 }
 
 /// An operand of a [`StepPlan`].
@@ -162,11 +170,11 @@ impl Plan {
         named: &dyn Fn(&Role) -> Option<String>,
     ) -> Plan {
         let Compiled { program, layout, module, .. } = compiled;
-        let numbered = compiled.with_kernels().map(|(step, kernels)| StepPlan {
-            kernel: step.nest().and(kernels.first().copied()),
-            ..step_plan(program, step)
+        let steps = compiled.with_kernels().map(|(step, kernels)| StepPlan {
+            bodies: bodies::of(step, &mut kernels.iter().copied()),
+            ..numbered(program, step, &mut kernels.iter().copied())
         });
-        let mut steps: Vec<StepPlan> = numbered.collect();
+        let mut steps: Vec<StepPlan> = steps.collect();
         for &(shared, buffer) in &program.updates {
             let work = cost::update(program, shared, buffer);
             if work.launches > 0 {
@@ -178,7 +186,7 @@ impl Plan {
         Plan {
             method: method.into(),
             device: properties.id.clone(),
-            buffers: buffer_plans(program, layout, named),
+            buffers: buffer_plans(program, &|id| layout.offsets.get(id).copied().flatten(), named),
             segments,
             arena_bytes: arena.bytes,
             arena_lower_bound: arena.lower_bound,
@@ -202,6 +210,12 @@ fn number_segments(steps: &mut [StepPlan]) -> usize {
     segments
 }
 
+/// A step, with the position of its kernel, which is the next of `kernels`.
+fn numbered(program: &Program, step: &Step, kernels: &mut dyn Iterator<Item = usize>) -> StepPlan {
+    let kernel = step.nest().and_then(|_| kernels.next());
+    StepPlan { kernel, ..step_plan(program, step) }
+}
+
 fn step_plan(program: &Program, step: &Step) -> StepPlan {
     let work = cost::step(program, step);
     let whole = |buffer: BufferId, written: bool| whole_operand(program, buffer, written);
@@ -217,6 +231,8 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
         work,
         why: None,
         context: None,
+        way: control::way(step),
+        bodies: vec![],
     };
     let phases =
         |nest: &Nest| nest.phases.iter().map(|p| format!("{:?}", p.kind).to_lowercase()).collect::<Vec<_>>();
@@ -256,10 +272,14 @@ fn step_plan(program: &Program, step: &Step) -> StepPlan {
         Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
             let read = step.reads().into_iter().map(|b| whole(b, false));
             let operands = read.chain(step.writes().into_iter().map(|b| whole(b, true))).collect();
-            let axes = if let Step::Loop(step) = step { vec![step.trips] } else { vec![] };
-            StepPlan { axes, operands, ..blank }
+            StepPlan { axes: trips(step).into_iter().collect(), operands, ..blank }
         }
     }
+}
+
+/// The number of iterations of a loop, if it is known.
+fn trips(step: &Step) -> Option<u64> {
+    if let Step::Loop(step) = step { Some(step.trips) } else { None }
 }
 
 /// The copy of a new value to its shared variable.
@@ -276,6 +296,8 @@ fn copy_plan(program: &Program, buffer: BufferId, shared: Option<String>, work: 
         work,
         why: None,
         context: None,
+        way: None,
+        bodies: vec![],
     }
 }
 
@@ -313,7 +335,7 @@ fn whole_operand(program: &Program, buffer: BufferId, written: bool) -> OperandP
 
 fn buffer_plans(
     program: &Program,
-    layout: &Layout,
+    offset: &dyn Fn(BufferId) -> Option<u64>,
     named: &dyn Fn(&Role) -> Option<String>,
 ) -> Vec<BufferPlan> {
     let mut used = vec![false; program.buffers.len()];
@@ -336,7 +358,7 @@ fn buffer_plans(
             dtype: buffer.dtype.name(),
             shape: buffer.shape.clone(),
             bytes: buffer.bytes(),
-            offset: layout.offsets.get(id).copied().flatten(),
+            offset: offset(id),
             context: None,
         }
     };

@@ -1,6 +1,6 @@
 //! A [`Plan`] as a table for people.
 
-use super::{Plan, StepPlan};
+use super::{BufferPlan, Plan, StepPlan};
 use std::fmt;
 
 impl fmt::Display for Plan {
@@ -22,7 +22,7 @@ impl fmt::Display for Plan {
                 _ => {}
             }
             last = step.segment;
-            self.fmt_step(step, f)?;
+            fmt_step(step, &self.buffers, 1, f)?;
         }
         writeln!(f, "buffers")?;
         for b in &self.buffers {
@@ -51,36 +51,52 @@ impl fmt::Display for Plan {
     }
 }
 
-impl Plan {
-    fn fmt_step(&self, step: &StepPlan, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let extents = |axes: &[u64]| axes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
-        let kernel = step.kernel.map_or(String::new(), |k| format!(" k{k}"));
-        let shape = match step.kind {
-            "nest" => format!(
-                ": grid {}, inner {}; {}",
-                extents(&step.axes[..step.grid]),
-                extents(&step.axes[step.grid..]),
-                step.phases.join(", ")
-            ),
-            "library" => format!(": {}", extents(&step.axes)),
-            _ => String::new(),
-        };
-        writeln!(f, "  {}{kernel} {}{shape}", step.kind, step.name)?;
-        if let Some(why) = &step.why {
-            writeln!(f, "      on the host: {why}")?;
-        }
-        for operand in &step.operands {
-            let way = match (operand.read, operand.written) {
-                (true, true) => "reads and writes",
-                (false, true) => "writes",
-                _ => "reads",
-            };
-            let name = self.buffers.iter().find(|b| b.id == operand.buffer).map_or("?", |b| &b.name);
-            writeln!(f, "      {way:<8} {name:<16} {}", array(operand.dtype, &operand.shape))?;
-        }
-        let w = &step.work;
-        writeln!(f, "      {} flops, {} bytes read, {} bytes written", w.flops, w.bytes_read, w.bytes_written)
+fn fmt_step(
+    step: &StepPlan,
+    buffers: &[BufferPlan],
+    depth: usize,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let extents = |axes: &[u64]| axes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+    let indent = "  ".repeat(depth);
+    let kernel = step.kernel.map_or(String::new(), |k| format!(" k{k}"));
+    let way = step.way.as_deref().map_or(String::new(), |way| format!("; {way}"));
+    let shape = match step.kind {
+        "nest" => format!(
+            ": grid {}, inner {}; {}",
+            extents(&step.axes[..step.grid]),
+            extents(&step.axes[step.grid..]),
+            step.phases.join(", ")
+        ),
+        "library" => format!(": {}", extents(&step.axes)),
+        "loop" => format!(": {} iterations{way}", extents(&step.axes)),
+        _ => way,
+    };
+    writeln!(f, "{indent}{}{kernel} {}{shape}", step.kind, step.name)?;
+    if let Some(why) = &step.why {
+        writeln!(f, "{indent}    on the host: {why}")?;
     }
+    for operand in &step.operands {
+        let way = match (operand.read, operand.written) {
+            (true, true) => "reads and writes",
+            (false, true) => "writes",
+            _ => "reads",
+        };
+        let name = buffers.iter().find(|b| b.id == operand.buffer).map_or("?", |b| &b.name);
+        writeln!(f, "{indent}    {way:<8} {name:<16} {}", array(operand.dtype, &operand.shape))?;
+    }
+    let w = &step.work;
+    writeln!(
+        f,
+        "{indent}    {} flops, {} bytes read, {} bytes written",
+        w.flops, w.bytes_read, w.bytes_written
+    )?;
+    for (at, body) in step.bodies.iter().enumerate() {
+        let which = if step.bodies.len() > 1 { format!(" {at}") } else { String::new() };
+        writeln!(f, "{indent}  body{which}")?;
+        body.steps.iter().try_for_each(|own| fmt_step(own, &body.buffers, depth + 2, f))?;
+    }
+    Ok(())
 }
 
 /// The context, if there are several.
