@@ -2,15 +2,13 @@
 //! the elements that are read are computed, and transposes through products, which read their operands in
 //! either order.
 
-use super::terms::Terms;
+use super::terms::{Terms, WHOLE};
 use super::transform;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
 use crate::ops::{Bound, Cast, DimShuffle, Dot, Elemwise, Op, Slot, Subtensor, downcast};
 use std::collections::HashMap;
 use std::sync::Arc;
-
-const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
 
 /// The pass: `f(g(x), y)[i]` becomes `f(g(x[i]), y[i])`, `dot(a, b)[i, j]` `dot(a[i], b[.., j])` and `dot(a,
 /// b).T` `dot(b.T, a.T)`, where the intermediate results have no other readers.

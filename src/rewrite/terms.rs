@@ -6,13 +6,18 @@ use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::ops::ScalarOp;
-use crate::ops::{BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, downcast};
+use crate::ops::{
+    Bound, BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, Slot, Subtensor, downcast,
+};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 
 /// An op and its inputs.
 pub(super) type Owner<V> = (Arc<dyn Op>, Vec<V>);
+
+/// All of an axis.
+pub(super) const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
 
 /// Maximum number of ops that are traced back from a Variable to where an extent of it comes from.
 const TRACED_BACK: usize = 32;
@@ -27,6 +32,14 @@ fn origin<T: Terms + ?Sized>(terms: &T, v: &T::V, axis: usize, steps: &mut usize
             Some(from) => origin(terms, &inputs[0], from, steps),
             None => here(),
         };
+    }
+    if downcast::<BroadcastLike>(op.as_ref()).is_some() {
+        return origin(terms, &inputs[1], axis, steps);
+    }
+    if let Some(read) = downcast::<Subtensor>(op.as_ref()) {
+        let whole = read.slots.iter().all(|slot| matches!(slot, Slot::Slice { .. }))
+            && read.slots.get(axis).is_none_or(|slot| *slot == WHOLE);
+        return if whole { origin(terms, &inputs[0], axis, steps) } else { here() };
     }
     if downcast::<Cast>(op.as_ref()).is_none() && downcast::<Elemwise>(op.as_ref()).is_none() {
         return here();

@@ -26,6 +26,27 @@ law!(assert_known, (x = array![1f64, 2.]), { let y = x.specify_shape([Some(2)]);
 law!(read_of_a_write_of_unknown_extent_stays, (x = array![1f64, 2., 3.], y = array![7f64, 8.]), x.set_index(idx![1..], &y).index(idx![1..]) =>
     ["set_subtensor", "subtensor"]);
 
+law!(add_parts, (x = array![1f64, -0.], y = array![f64::NAN, 4.]), {
+    let whole = zeros_like(x.specify_shape([Some(2)]));
+    whole.inc_index(idx![1..], x.index(idx![1..])) + whole.inc_index(idx![..1], y.index(idx![1..]))
+} => ["specify_shape[2]", "broadcast_like", "subtensor", "inc_subtensor", "subtensor", "inc_subtensor"]);
+law!(parts_of_zeros_that_may_differ_stay, (x = array![1f64, -0.], y = array![f64::NAN, 4.]),
+    zeros_like(&x).inc_index(idx![0], 1.0) + zeros_like(&y).inc_index(idx![1], 2.0) =>
+    ["broadcast_like", "inc_subtensor", "broadcast_like", "inc_subtensor", "add"]);
+law!(join_parts, (x = array![[1f64, -0.], [f64::NAN, 4.]]), {
+    let x = x.specify_shape([None, Some(2)]);
+    let whole = zeros_like(&x);
+    whole.inc_index(idx![.., 1..], x.index(idx![.., ..1])).inc_index(idx![.., ..-1], x.index(idx![.., 1..]))
+} => ["specify_shape[?, 2]", "subtensor", "subtensor", "add", "add", "join[1]"]);
+law!(parts_that_overlap_stay, (x = array![1f64, 2., 3.]), {
+    let x = x.specify_shape([Some(3)]);
+    zeros_like(&x).inc_index(idx![1..], x.index(idx![1..])).inc_index(idx![..2], x.index(idx![1..]))
+} => ["specify_shape[3]", "broadcast_like", "subtensor", "inc_subtensor", "inc_subtensor"]);
+law!(parts_with_a_gap_stay, (x = array![1f64, 2., 3.]), {
+    let x = x.specify_shape([Some(3)]);
+    zeros_like(&x).inc_index(idx![2..], x.index(idx![2..])).inc_index(idx![..1], x.index(idx![1..2]))
+} => ["specify_shape[3]", "broadcast_like", "subtensor", "inc_subtensor", "subtensor", "inc_subtensor"]);
+
 law!(slice_through_elementwise, (x = array![1f64, 2., f64::NAN, 4.]), (x.exp() + 1.5).index(idx![1..3]) => ["subtensor", "exp", "add"]);
 law!(slice_of_what_is_used_whole_stays, (x = array![1f64, 2., 3.]), { let y = x.exp(); &y + y.index(idx![0..1]) } =>
     ["exp", "subtensor", "add"]);

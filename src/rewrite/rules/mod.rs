@@ -7,6 +7,7 @@
 //! - [`algebra`], [`factors`], [`powers`]: normal forms of sums, of products and quotients, and of powers.
 //! - [`choices`], [`casts`], [`reductions`]: the same for `where` and extrema, conversions, and sums.
 //! - [`slices`]: slices of slices, reads of a part that was just written, assertions known to hold.
+//! - [`parts`]: zeros to which parts are added.
 //! - [`diagonals`]: diagonals of products, of elementwise results and of transposes: what traces sum.
 //! - [`products`]: sums of multiples, sums of products that are matrix products, products with zeros.
 //! - [`layout`]: views of views, and views that are the identity.
@@ -18,6 +19,7 @@ mod diagonals;
 mod factors;
 mod inverses;
 mod layout;
+mod parts;
 mod powers;
 mod products;
 mod reductions;
@@ -76,6 +78,7 @@ pub(super) static FAMILIES: &[&[BuiltIn]] = &[
     casts::RULES,
     reductions::RULES,
     slices::RULES,
+    parts::RULES,
     diagonals::RULES,
     products::RULES,
     layout::RULES,

@@ -1,15 +1,13 @@
 //! Slices of slices, reads of a part that was just written, assertions known to hold. No rule loses the error
 //! of an index that is out of range.
 
-use super::super::terms::Terms;
+use super::super::terms::{Terms, WHOLE};
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
 use crate::kernels::ops::ADD;
 use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Op, Slot, Subtensor, downcast};
 use std::sync::Arc;
-
-const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
 
 rules! {
     read_whole on Of("subtensor") => "x[..] is x";

@@ -1,0 +1,101 @@
+//! Zeros to which parts are added. Gradients of slices are such; those of slices that make up a whole, as the
+//! gates of a recurrent network, are joined.
+
+use super::super::terms::{Terms, WHOLE};
+use super::Root::{Elementwise, Op as Of};
+use super::{Found, rules};
+use crate::graph::TensorType;
+use crate::kernels::ops::ADD;
+use crate::ops::{Bound, IncSubtensor, Join, Op, Slot, downcast};
+use std::sync::Arc;
+
+rules! {
+    add_parts on Elementwise(&[ADD]) => "zeros with parts, added up, are the same zeros with all of these parts";
+    join_parts on Of("inc_subtensor") =>
+        "zeros to which parts are added that fill an axis, side by side, are these parts, joined";
+}
+
+/// Zeros, and what is added to them: an op, with the part and the bounds of it.
+struct Parts<V> {
+    zeros: V,
+    added: Vec<(Arc<dyn Op>, Vec<V>)>,
+}
+
+impl<V: Clone + PartialEq> Parts<V> {
+    fn of<T: Terms<V = V>>(t: &T, whole: &V) -> Option<Parts<V>> {
+        let (mut rest, mut added) = (whole.clone(), Vec::new());
+        while let Some((op, args)) = t.owner(&rest)
+            && downcast::<IncSubtensor>(op.as_ref()).is_some_and(|write| !write.set)
+        {
+            let (first, others) = args.split_first()?;
+            added.push((op, others.to_vec()));
+            rest = first.clone();
+        }
+        added.reverse();
+        (t.is(&rest, 0.0) && !added.is_empty()).then_some(Parts { zeros: rest, added })
+    }
+}
+
+fn add_parts<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let [a, b] = inputs else { return Ok(None) };
+    let (Some(into), Some(from)) = (Parts::of(t, a), Parts::of(t, b)) else { return Ok(None) };
+    let (ty, other) = (t.ty(a), t.ty(b));
+    let known = ty == other && ty.shape.iter().all(Option::is_some);
+    if into.zeros != from.zeros && !known {
+        return Ok(None);
+    }
+    let mut whole = a.clone();
+    for (op, others) in from.added {
+        whole = t.apply(op, [vec![whole], others].concat())?;
+    }
+    Ok(Some(whole))
+}
+
+fn join_parts<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let Some(last) = downcast::<IncSubtensor>(op).filter(|write| !write.set) else { return Ok(None) };
+    let Some(before) = inputs.first().and_then(|whole| Parts::of(t, whole)) else { return Ok(None) };
+    let ty = t.ty(&before.zeros);
+    let mut slots: Vec<&[Slot]> = vec![&last.slots];
+    slots.extend(
+        before.added.iter().filter_map(|(op, _)| Some(&downcast::<IncSubtensor>(op.as_ref())?.slots[..])),
+    );
+    let parts = inputs[1..2].iter().chain(before.added.iter().filter_map(|(_, others)| others.first()));
+    let Some(axis) = slots[0].iter().position(|slot| *slot != WHOLE) else { return Ok(None) };
+    let mut ranges = Vec::new();
+    for (slots, part) in slots.iter().zip(parts) {
+        let Some([start, stop]) = range(slots, axis, &ty) else { return Ok(None) };
+        let own = t.ty(part);
+        let same = |other: usize| match other == axis {
+            true => own.shape[other] == Some(stop - start),
+            false => t.equal_extents(&before.zeros, part, other),
+        };
+        if own.ndim() != ty.ndim() || own.dtype != ty.dtype || !(0..ty.ndim()).all(same) {
+            return Ok(None);
+        }
+        ranges.push((start, stop, part.clone()));
+    }
+    ranges.sort_by_key(|(start, ..)| *start);
+    let fills = ranges.iter().try_fold(0, |end, (start, stop, _)| (*start == end).then_some(*stop));
+    if fills != ty.shape[axis] || !ty.dtype.is_float() {
+        return Ok(None);
+    }
+    // A sum with 0.0 is never -0.0.
+    let zero = t.number(&before.zeros, 0.0)?;
+    let parts = ranges.iter().map(|(.., part)| t.make(ADD, &[part, &zero])).collect::<Result<_, _>>()?;
+    t.apply(Arc::new(Join { axis }), parts).map(Some)
+}
+
+/// Where a slice along one axis alone begins and ends, if that is known; it has elements.
+fn range(slots: &[Slot], axis: usize, ty: &TensorType) -> Option<[usize; 2]> {
+    let others = slots.iter().enumerate().all(|(at, slot)| at == axis || *slot == WHOLE);
+    let extent = (*ty.shape.get(axis)?)?;
+    let Slot::Slice { start, stop, step: 1 } = slots.get(axis).filter(|_| others)? else { return None };
+    let at = |bound: &Bound, open: usize| match *bound {
+        Bound::Open => Some(open),
+        Bound::At(at) if at < 0 => Some(extent.saturating_sub(usize::try_from(at.unsigned_abs()).ok()?)),
+        Bound::At(at) => Some(usize::try_from(at).ok()?.min(extent)),
+        Bound::Input(_) => None,
+    };
+    let (start, stop) = (at(start, 0)?, at(stop, extent)?);
+    (start < stop).then_some([start, stop])
+}
