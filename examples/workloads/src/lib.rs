@@ -13,6 +13,7 @@
 
 mod adaptive_ode;
 mod autoassociator;
+mod beam_search;
 mod black_scholes;
 mod digits;
 mod distances;
@@ -23,9 +24,14 @@ mod hmc;
 mod kalman;
 mod lenet;
 mod logistic_sgd;
+mod lstm_reviews;
+mod mandelbrot;
 mod nbody;
+mod nuts;
 mod online_mlp;
 mod power_iteration;
+mod rbm;
+mod rnn_rbm;
 mod scan_tutorial;
 mod sda;
 pub mod service;
@@ -66,6 +72,11 @@ pub const ALL: &[Example] = &[
         run: autoassociator::run,
     },
     Example {
+        name: "beam_search",
+        about: "the likeliest sentences; a step that has nothing to do computes nothing",
+        run: beam_search::run,
+    },
+    Example {
         name: "black_scholes",
         about: "prices of options, and their sensitivities by gradients",
         run: black_scholes::run,
@@ -101,7 +112,22 @@ pub const ALL: &[Example] = &[
         run: kalman::run,
     },
     Example { name: "lenet", about: "digits by two convolutions with pooling", run: lenet::run },
+    Example {
+        name: "lstm_reviews",
+        about: "sentences of many lengths, judged by a recurrent network; a method for gradients, one for updates",
+        run: lstm_reviews::run,
+    },
+    Example {
+        name: "mandelbrot",
+        about: "a set of points, until the last of the others has escaped",
+        run: mandelbrot::run,
+    },
     Example { name: "nbody", about: "planets, by Runge and Kutta's fourth-order steps", run: nbody::run },
+    Example {
+        name: "nuts",
+        about: "the No-U-Turn sampler: a loop that ends within a loop that ends",
+        run: nuts::run,
+    },
     Example {
         name: "online_mlp",
         about: "networks that learn one example a step, and pick it on the device",
@@ -116,6 +142,16 @@ pub const ALL: &[Example] = &[
         name: "power_iteration",
         about: "the largest eigenvalue of a matrix, in a loop that ends by itself",
         run: power_iteration::run,
+    },
+    Example {
+        name: "rbm",
+        about: "a restricted Boltzmann machine, trained by Gibbs chains that go on",
+        run: rbm::run,
+    },
+    Example {
+        name: "rnn_rbm",
+        about: "chords that a recurrent network of Boltzmann machines learns and plays on",
+        run: rnn_rbm::run,
     },
     Example {
         name: "scan_tutorial",
