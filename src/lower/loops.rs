@@ -46,6 +46,11 @@ impl Rows {
         Access { buffer: self.buffer, first: first.saturating_mul(stride), stride: stride as i64, rows }
     }
 
+    /// Its memory.
+    pub(crate) fn buffer(&self) -> BufferId {
+        self.buffer
+    }
+
     /// The array; rows that are not kept are not to be read.
     pub(crate) fn view(&self) -> View {
         let skipped = self.whole - self.kept;
@@ -70,7 +75,10 @@ impl<'a> Lowering<'a> {
         }
         for position in 0..program.outputs.len() {
             let output = program.outputs[position];
-            if program.outputs[..position].contains(&output) {
+            // An output has memory of its own, apart from what is carried.
+            let carried = matches!(program.buffers[output].role, Role::Shared(_))
+                || program.updates.iter().any(|update| update.1 == output);
+            if carried || program.outputs[..position].contains(&output) {
                 program.outputs[position] = copied(&mut program, output, self.abilities.properties().f64);
             }
         }
@@ -111,17 +119,18 @@ impl<'a> Lowering<'a> {
         self.program.steps.push(step);
     }
 
-    /// Appends a loop: the body's inputs are `inputs`, in order, and its outputs are stored to `outputs`.
+    /// Appends a loop: the body's inputs are `inputs`, in order, and its outputs are stored to `outputs`. The
+    /// body updates `carried`.
     pub(crate) fn push_loop(
         &mut self,
         name: &str,
         program: Program,
         trips: u64,
-        inputs: Vec<Access>,
-        outputs: Vec<Access>,
+        (inputs, outputs): (Vec<Access>, Vec<Access>),
+        carried: Vec<BufferId>,
     ) {
         if !program.steps.is_empty() {
-            let body = self.bound(program, inputs, outputs, vec![]);
+            let body = self.bound(program, inputs, outputs, carried);
             self.push_control(Step::Loop(LoopStep { name: name.into(), body, trips }));
         }
     }
@@ -175,6 +184,12 @@ impl<'a> Lowering<'a> {
             false => self.temp(dtype, &[kept, pitch]),
         };
         Rows { buffer, dtype, row: row.to_vec(), pitch, kept, whole }
+    }
+
+    /// An array of `whole` rows of which the last is kept alone, which the loop changes in place.
+    pub(crate) fn last_row(&mut self, dtype: DType, row: &[u64], whole: u64) -> Rows {
+        let pitch = row.iter().fold(1u64, |n, &e| n.saturating_mul(e));
+        Rows { buffer: self.temp(dtype, row), dtype, row: row.to_vec(), pitch, kept: 1, whole }
     }
 
     /// Copies a view of rows to the first rows of an array.

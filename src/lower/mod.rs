@@ -92,6 +92,7 @@ mod view;
 pub use abilities::Abilities;
 pub(crate) use append::copy_nest;
 pub use build::{At, NestBuilder, PhaseBuilder};
+pub(crate) use loops::Rows;
 pub use program::{Buffer, BufferId, Role};
 pub use view::View;
 pub use workalike_device::LibraryOp;

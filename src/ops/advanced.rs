@@ -269,6 +269,10 @@ impl Op for AdvancedIncSubtensor {
         Ok(vec![inputs[0].shape.to_vec()])
     }
 
+    fn changes_part(&self) -> bool {
+        true
+    }
+
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let mut grads = vec![None; at.inputs.len()];
         if let Some(g) = &at.output_grads[0] {

@@ -128,6 +128,10 @@ impl Op for AdvancedFold {
         AdvancedIncSubtensor { set: true }.shapes(inputs)
     }
 
+    fn changes_part(&self) -> bool {
+        true
+    }
+
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let mut grads = vec![None; at.inputs.len()];
         let (Some(g), true) = (&at.output_grads[0], at.inputs[0].dtype().is_float()) else {

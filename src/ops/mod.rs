@@ -272,6 +272,11 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Whether its result is its first input, of which a part is changed.
+    fn changes_part(&self) -> bool {
+        false
+    }
+
     /// Whether it has an effect besides its result, so that it is performed even if its result is known or
     /// not read.
     fn has_effect(&self) -> bool {

@@ -187,6 +187,10 @@ impl Op for IncSubtensor {
         Ok(vec![x.to_vec()])
     }
 
+    fn changes_part(&self) -> bool {
+        true
+    }
+
     fn shape_values(&self) -> Vec<usize> {
         Slot::inputs(&self.slots, true).into_iter().map(|i| i + 2).collect()
     }

@@ -1,5 +1,7 @@
 //! Updates in place: a new value overwrites the old one where the old one is not read later.
 
+mod part;
+
 use super::commit::Checks;
 use super::dependences::Dependences;
 use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
@@ -8,9 +10,25 @@ use std::collections::HashMap;
 
 /// Replaces the scratch buffer of an update by the shared variable's own, where the semantics of old values
 /// are kept. `state_bytes` is the size of each shared variable before the call.
-pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Program {
-    let mut dependences = Dependences::of(&program);
+pub(crate) fn update_in_place(program: Program, state_bytes: &[u64]) -> Program {
+    let dependences = Dependences::of(&program);
     let checks = Checks::of(&program, &dependences);
+    in_place(program, dependences, checks.as_ref(), state_bytes)
+}
+
+/// The same for what a loop carries: it is scratch memory of the Program around the loop, so that an
+/// iteration that fails may leave anything there.
+pub(crate) fn carry_in_place(program: Program, carried_bytes: &[u64]) -> Program {
+    let dependences = Dependences::of(&program);
+    in_place(program, dependences, None, carried_bytes)
+}
+
+fn in_place(
+    mut program: Program,
+    mut dependences: Dependences,
+    checks: Option<&Checks>,
+    state_bytes: &[u64],
+) -> Program {
     let homes = program.homes();
     let mut renamed: HashMap<BufferId, BufferId> = HashMap::new();
     for position in 0..program.updates.len() {
@@ -23,9 +41,16 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
         }
         let old = homes.get(&shared).copied();
         let same_size = state_bytes.get(shared) == Some(&program.buffers[new].bytes());
-        let conditional = checks.as_ref().is_none_or(|c| c.allow(&program, &dependences.writers[new]));
-        if !same_size || !conditional || !is_legal(&program, &dependences, old, new) {
+        let conditional = checks.is_none_or(|c| c.allow(&program, &dependences.writers[new]));
+        if !same_size || !conditional {
             continue;
+        }
+        if !is_legal(&program, &dependences, old, new) {
+            let Some(cut) = old.and_then(|old| legal_part(&program, &dependences, [old, new])) else {
+                continue;
+            };
+            program = cut;
+            dependences = Dependences::of(&program);
         }
         let target = old.unwrap_or_else(|| {
             let buffer = program.buffers[new].clone();
@@ -43,8 +68,26 @@ pub(crate) fn update_in_place(mut program: Program, state_bytes: &[u64]) -> Prog
     program
 }
 
+/// The Program in which `new` may overwrite `old`, since what changes a part of it is computed before.
+fn legal_part(program: &Program, dependences: &Dependences, [old, new]: [BufferId; 2]) -> Option<Program> {
+    let begins = |at: usize| copies_whole(&program.steps[at], |from, to| (from, to) == (old, new));
+    let writers = &dependences.writers[new];
+    let first = writers.iter().copied().find(|&at| !begins(at))?;
+    if !writers.iter().any(|&at| begins(at)) {
+        return None;
+    }
+    let mut cut = program.clone();
+    let dependences = part::compute_first(&mut cut, first, [old, new]).then(|| Dependences::of(&cut))?;
+    is_legal(&cut, &dependences, Some(old), new).then_some(cut)
+}
+
 /// Whether a step only copies a buffer to itself: the start of a partial update that is now made in place.
 fn is_idle(step: &Step) -> bool {
+    copies_whole(step, |from, to| from == to)
+}
+
+/// Whether a step only copies one buffer to another, each element to the same place.
+fn copies_whole(step: &Step, are: impl Fn(BufferId, BufferId) -> bool) -> bool {
     let Step::Nest { nest, buffers } = step else { return false };
     let [phase] = nest.phases.as_slice() else { return false };
     let [store] = phase.stores.as_slice() else { return false };
@@ -56,7 +99,7 @@ fn is_idle(step: &Step) -> bool {
         && store.when.is_none()
         && !store.add
         && !phase.reports()
-        && buffers[*operand] == buffers[store.operand]
+        && are(buffers[*operand], buffers[store.operand])
         && *index == store.index
         && index.iter().all(|i| i.dynamic.is_none())
         && from.dtype == to.dtype
@@ -64,20 +107,30 @@ fn is_idle(step: &Step) -> bool {
 }
 
 /// Whether `new` may overwrite `old`: all reads of `old` come before the first step that writes `new`, or in
-/// that step at the element that is about to be written; and no host node can fail after that step.
+/// that step at the element that is about to be written; and no host node can fail after that step. A copy of
+/// the old value to the same places, with which a partial update begins, does not count.
 pub(crate) fn is_legal(
     program: &Program,
     dependences: &Dependences,
     old: Option<BufferId>,
     new: BufferId,
 ) -> bool {
-    let writers = &dependences.writers[new];
+    let begins = |at: &&usize| {
+        old.is_some_and(|old| copies_whole(&program.steps[**at], |from, to| (from, to) == (old, new)))
+    };
+    let writers: Vec<usize> = dependences.writers[new].iter().filter(|at| !begins(at)).copied().collect();
+    if writers.is_empty() {
+        return !dependences.writers[new].is_empty();
+    }
     let (Some(&first), Some(&last)) = (writers.first(), writers.last()) else { return false };
+    if dependences.writers[new].iter().any(|at| begins(&at) && *at > first) {
+        return false;
+    }
     if dependences.last_host().is_some_and(|host| host >= first) {
         return false;
     }
     let Some(old) = old else { return true };
-    match dependences.readers[old].last() {
+    match dependences.readers[old].iter().rfind(|at| !begins(at)) {
         Some(&read) if read > first => false,
         Some(&read) if read == first => match &program.steps[first] {
             // Later steps change what this one has written; none reads the old value.

@@ -281,9 +281,13 @@ fn products_that_need_no_iteration_leave_the_loop() {
     let start = tensor::<f32>("start", [Some(4), Some(100)]);
     let states = scan(&xs, &start, |x, h| (x.dot(&wide) + h).tanh());
     assert_eq!(products(&[&xs, &wide, &start], &[states]), [0, 1]);
-    let slopes = grad(&scan(&xs, &h0, |x, h| cell(&x, &h)).sqr().sum(..), [&xs, &w, &u]).unwrap();
-    // Before: x w, for both loops. After: the gradients of w and u, and of xs.
-    assert_eq!(products(&all_inputs, &slopes), [4, 2]);
+    for steps in [None, Some(6)] {
+        let xs = tensor::<f32>("xs", [steps, Some(4), Some(3)]);
+        let states = scan(&xs, &h0, |x, h| cell(&x, &h));
+        let slopes = grad(&states.sqr().sum(..), [&xs, &w, &u]).unwrap();
+        // Before: x w, for both loops. After: the gradients of w and u, and of xs.
+        assert_eq!(products(&[&xs, &h0, &w, &u], &slopes), [4, 2]);
+    }
 }
 
 #[test]
@@ -313,4 +317,26 @@ fn an_error_has_the_kind_of_its_cause() {
     let x = vector::<f64>("x");
     let expression = fori(2, &x, |_, x| x.cast(DType::F32));
     assert!(matches!(expression.checked(), Err(Error::Expression { .. })));
+}
+
+#[test]
+fn a_part_of_a_carried_array_is_changed_in_place() -> Result<()> {
+    let (x, grid) = (vector::<f64>("x"), matrix::<f64>("grid"));
+    let element = fori(100, &x, |i, x| x.set_index(idx![&i], x.index(idx![&i]) * 2.0));
+    let row = fori(100, &grid, |i, grid| grid.set_index(idx![&i + 1i64], grid.index(idx![&i]) + 1.0));
+    let zeros = Value::zeros(DType::F64, &[101, 10])?;
+    for (output, input, value, most) in
+        [(&element, &x, Value::from(vec![1.0; 1000]), 16), (&row, &grid, zeros, 2 * 80 + 16)]
+    {
+        let f = function([input]).output(output).compile()?;
+        let mut sim = f.optimize(Host::auto())?;
+        let plan = sim.plan(args![&value])?;
+        let body = plan.steps.iter().flat_map(|step| &step.bodies).next();
+        let steps = body.into_iter().flat_map(|body| &body.steps);
+        let written: u64 = steps.map(|step| step.work.bytes_written).sum();
+        assert!((8..=most).contains(&written), "an iteration writes {written} bytes:\n{plan}");
+        assert!(plan.to_string().contains("loop fori: 100 iterations; within the recording\n"), "{plan}");
+        assert_eq!(sim.call(args![&value])?[0], f.call_reference(args![&value])?[0]);
+    }
+    Ok(())
 }

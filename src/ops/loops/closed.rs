@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::shapes::{Demand, Given, Shapes, infer};
-use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, rebuild};
+use crate::graph::{Def, FunctionGraph, Kind, TensorType, VarId, Variable, ancestors, rebuild};
 use crate::ops::op_from_graph::{pairs, stand_ins};
 use crate::value::Value;
 use std::collections::HashSet;
@@ -92,6 +92,41 @@ impl Closed {
         infer(&self.graph, &self.demand, &given).map_err(|e| format!("in its body: {e}"))
     }
 
+    /// The graph with some inputs as shared variables, of which each is updated to an output: pairs of
+    /// positions, by input.
+    pub(super) fn in_place(&self, carried: &[(usize, usize)]) -> FunctionGraph {
+        let mut graph = self.graph.as_ref().clone();
+        let pairs = carried.iter().enumerate();
+        graph.updates = pairs.map(|(at, &(_, output))| (at as u32, graph.outputs[output])).collect();
+        graph.shared = carried.iter().map(|&(input, _)| graph.inputs[input]).collect();
+        let left = |list: &[VarId], gone: &dyn Fn(usize) -> bool| -> Vec<VarId> {
+            list.iter().enumerate().filter(|(at, _)| !gone(*at)).map(|(_, &id)| id).collect()
+        };
+        graph.inputs = left(&graph.inputs, &|at| carried.iter().any(|&(input, _)| input == at));
+        graph.outputs = left(&graph.outputs, &|at| carried.iter().any(|&(_, output)| output == at));
+        for (at, &id) in graph.shared.iter().enumerate() {
+            graph.vars[id as usize].def = Def::Shared(at as u32);
+        }
+        for (at, &id) in graph.inputs.iter().enumerate() {
+            graph.vars[id as usize].def = Def::Input(at as u32);
+        }
+        graph
+    }
+
+    /// Whether an output is an input of which parts were changed.
+    pub(super) fn changes_parts(&self, input: usize, output: usize) -> bool {
+        let (first, mut last) = (self.graph.inputs[input], self.graph.outputs[output]);
+        let changed = last != first;
+        while let Def::Output { node, .. } = self.graph.var(last).def
+            && let node = &self.graph.nodes[node as usize]
+            && node.op.changes_part()
+            && let Some(&of) = node.inputs.first()
+        {
+            last = of;
+        }
+        changed && last == first
+    }
+
     /// Checks that an output fits the input that it becomes in the next iteration.
     pub(super) fn check_carried(&self, input: usize, output: usize, what: &str) -> Result<(), String> {
         let (before, after) = (self.input_type(input), self.output_type(output));
@@ -123,6 +158,19 @@ fn nesting(graph: &FunctionGraph) -> usize {
     bodies.map(|body| 1 + nesting(body)).max().unwrap_or(0)
 }
 
+/// Elements up to which a value of constants alone is a part of the body that uses it, where rules see it.
+const SMALL: usize = 16;
+
+/// Whether it is small, and depends on constants alone.
+fn is_fixed(variable: &Variable) -> bool {
+    let len = variable.ty().shape.iter().try_fold(1usize, |len, extent| len.checked_mul((*extent)?));
+    let own = || ancestors(std::slice::from_ref(variable), |v| matches!(v.kind(), Kind::Constant(_)));
+    let plain = |v: &Variable| {
+        v.owner().is_some_and(|(apply, _)| !apply.op.has_effect() && apply.op.bodies().is_empty())
+    };
+    len.is_some_and(|len| len <= SMALL) && own().iter().all(plain)
+}
+
 /// The Variables from outside that `outputs` use, apart from constants: what does not depend on `changing` is
 /// computed outside.
 pub(super) fn captured(outputs: &[Variable], changing: &[Variable]) -> Vec<Variable> {
@@ -130,8 +178,9 @@ pub(super) fn captured(outputs: &[Variable], changing: &[Variable]) -> Vec<Varia
     let mut seen = HashSet::new();
     let mut list = Vec::new();
     let mut take = |variable: &Variable, varies: &HashSet<(usize, usize)>| {
-        let constant = matches!(variable.kind(), Kind::Constant(_));
-        if !constant && !varies.contains(&variable.key()) && seen.insert(variable.key()) {
+        let constant = || matches!(variable.kind(), Kind::Constant(_)) || is_fixed(variable);
+        if !varies.contains(&variable.key()) && !seen.contains(&variable.key()) && !constant() {
+            seen.insert(variable.key());
             list.push(variable.clone());
         }
     };

@@ -4,7 +4,7 @@ use super::closed::{Closed, broken};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::shapes::Shapes;
-use crate::graph::{Def, FunctionGraph, Node, TensorType, Variable, evaluate};
+use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
 use crate::kernels::nest::PhaseKind;
 use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
@@ -79,22 +79,6 @@ impl WhileOp {
         let shapes: Vec<Vec<usize>> = given.iter().map(|known| known.shape.to_vec()).collect();
         let value = |at: usize| given.get(at).filter(|_| at >= self.carried)?.value.cloned();
         self.body.shapes(&shapes, &value)
-    }
-
-    /// The body with its carried values as shared variables, which it updates.
-    fn in_place(&self) -> FunctionGraph {
-        let mut graph = self.body.graph.as_ref().clone();
-        let constants = graph.inputs.split_off(self.carried);
-        graph.shared = std::mem::replace(&mut graph.inputs, constants);
-        for (at, &id) in graph.shared.iter().enumerate() {
-            graph.vars[id as usize].def = Def::Shared(at as u32);
-        }
-        for (at, &id) in graph.inputs.iter().enumerate() {
-            graph.vars[id as usize].def = Def::Input(at as u32);
-        }
-        let new = graph.outputs.split_off(1);
-        graph.updates = new.into_iter().enumerate().map(|(at, id)| (at as u32, id)).collect();
-        graph
     }
 }
 
@@ -211,7 +195,8 @@ impl Op for WhileOp {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
-        let program = to.body(0, &self.in_place(), to.body_shapes(0)?)?;
+        let pairs: Vec<(usize, usize)> = (0..self.carried).map(|at| (at, at + 1)).collect();
+        let program = to.body(0, &self.body.in_place(&pairs), to.body_shapes(0)?)?;
         let flag = to.own_copy(&inputs[0]);
         let carried: Vec<View> = inputs[1..=self.carried].iter().map(|view| to.own_copy(view)).collect();
         let constants = inputs[1 + self.carried..].iter().map(|view| to.read_whole(view)).collect();

@@ -85,8 +85,9 @@ impl LongLoop {
         let pieces = |count: u64| {
             let mut recorder = Recorder::new(compiled, context);
             for iteration in 0..count {
-                let regions = Regions::of_iteration(&staged, iteration, &regions)?;
-                recorder.steps(body, &regions)?;
+                let inner = Regions::of_iteration(&staged, iteration, &regions)?;
+                recorder.steps(body, &inner)?;
+                recorder.commands(inner.moves(&staged, &regions)?);
             }
             recorder.finish()
         };
@@ -130,7 +131,8 @@ fn block_size(step: &LoopStep, body: &[DeviceStep<'_>]) -> u64 {
     let period = accesses().filter_map(|access| access.rows).fold(1, lcm).max(1);
     let staged = accesses().filter(|access| moves(access));
     let bytes = staged.fold(1u64, |sum, access| sum.saturating_add(access.stride.unsigned_abs()));
-    let commands = body.iter().fold(0u64, |sum, own| sum.saturating_add(own.count())).max(1);
+    let moved = step.body.moved().count() as u64;
+    let commands = body.iter().fold(moved, |sum, own| sum.saturating_add(own.count())).max(1);
     let most = (MOST_COMMANDS / commands).min(STAGE / bytes).min(step.trips);
     (most / period).max(1).saturating_mul(period)
 }

@@ -178,7 +178,8 @@ impl DeviceStep<'_> {
         match self {
             DeviceStep::Nest(..) | DeviceStep::Library(_) => 1,
             DeviceStep::Loop(step, body) => {
-                let each = body.iter().fold(0u64, |sum, own| sum.saturating_add(own.count()));
+                let moved = step.body.moved().count() as u64;
+                let each = body.iter().fold(moved, |sum, own| sum.saturating_add(own.count()));
                 each.saturating_mul(step.trips)
             }
             DeviceStep::While(..) | DeviceStep::Branch(..) => 1,
@@ -206,8 +207,9 @@ impl DeviceStep<'_> {
             DeviceStep::Library(step) => library_command(step, regions)?,
             DeviceStep::Loop(step, body) => {
                 for iteration in 0..step.trips {
-                    let regions = Regions::of_iteration(&step.body, iteration, regions)?;
-                    body.iter().try_for_each(|own| own.commands(&regions, to))?;
+                    let inner = Regions::of_iteration(&step.body, iteration, regions)?;
+                    body.iter().try_for_each(|own| own.commands(&inner, to))?;
+                    to.extend(inner.moves(&step.body, regions)?);
                 }
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! The scratch memory of bodies, planned from the inside out: that of a body is one buffer of its loop.
 
 use super::super::fuse::nothing;
-use super::super::inplace::update_in_place;
+use super::super::inplace::carry_in_place;
 use super::plan_of;
 use crate::lower::program::{Access, Body, Program, Role, Step};
 
@@ -23,7 +23,7 @@ fn settle(body: &mut Body, around: &mut Program, alignment: u64, in_place: bool)
     settle_bodies(&mut body.program, alignment);
     if in_place {
         let carried: Vec<u64> = body.carried.iter().map(|&id| around.buffers[id].bytes()).collect();
-        body.program = update_in_place(std::mem::take(&mut body.program), &carried);
+        body.program = carry_in_place(std::mem::take(&mut body.program), &carried);
     }
     let own = &mut body.program;
     let outputs = own.outputs.clone();

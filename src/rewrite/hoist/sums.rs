@@ -14,6 +14,7 @@ use crate::ops::batching::repeated;
 use crate::ops::contract::{Label, contract};
 use crate::ops::loops::Recurrence;
 use crate::ops::{DimShuffle, Dot, Elemwise, Ix, Reduce, SumLike, downcast};
+use crate::value::Value;
 use std::slice;
 
 /// Takes such sums out of a loop, which gets their factors as results; returns the positions of their
@@ -153,7 +154,13 @@ impl Iterations<'_> {
     /// If an op has no batching rule.
     pub(super) fn total(&self, own: &Recurrence, term: &Variable) -> Result<Variable> {
         let first = own.initial.try_index([Ix::from(0i64)])?;
-        repeated(&first.try_add(self.sum(term)?)?, &self.count.try_add(1i64)?)
+        // A constant, so that the type tells the extent as it did before.
+        let known = self.count.constant_value().and_then(Value::to_scalar);
+        let rows = match known.and_then(|count| i64::try_from(count.to_i128()).ok()) {
+            Some(count) => Variable::constant(count.saturating_add(1)),
+            None => self.count.try_add(1i64)?,
+        };
+        repeated(&first.try_add(self.sum(term)?)?, &rows)
     }
 
     /// The sum of a term over all iterations.

@@ -41,6 +41,26 @@ fn flows(body: &Body, at: &Gradient, output: usize) -> bool {
     body.closed.output_type(output).dtype.is_float() && (carried || at.output_grads[output].is_some())
 }
 
+/// What is added to the last row of zeros, if a gradient is no more than that: directly, or in a part of them
+/// that begins at one of the first `depth` rows.
+fn last_alone(gradient: &Variable, depth: usize) -> Option<Variable> {
+    let (apply, _) = gradient.owner()?;
+    let [zeros, part, ..] = &apply.inputs[..] else { return None };
+    // Ops are equal if their ids and attributes are.
+    let adds = |slot: Slot| {
+        let op = IncSubtensor { slots: vec![slot], set: false };
+        apply.op.id() == op.id() && apply.op.attributes() == op.attributes()
+    };
+    if rewrite::uniform(zeros) != Some(0.0) {
+        return None;
+    }
+    if adds(Slot::Index(Bound::At(-1))) {
+        return Some(part.clone());
+    }
+    let behind = |first: i64| adds(Slot::Slice { start: Bound::At(first), stop: Bound::Open, step: 1 });
+    (0..=depth as i64).any(behind).then(|| last_alone(part, depth)).flatten()
+}
+
 impl<'a> Backward<'a> {
     fn of(op: &'a ScanOp, at: &'a Gradient<'a>) -> Result<Backward<'a>> {
         let body = op.body.as_ref();
@@ -53,13 +73,8 @@ impl<'a> Backward<'a> {
     }
 
     /// The gradient of a recurrence's last value, where nothing else of it has one.
-    fn of_last(&self, recurrence: usize) -> Option<&'a Variable> {
-        let (apply, _) = self.at.output_grads[recurrence].as_ref()?.owner()?;
-        // Ops are equal if their ids and attributes are.
-        let of_last = IncSubtensor { slots: vec![Slot::Index(Bound::At(-1))], set: false };
-        let last = apply.op.id() == of_last.id() && apply.op.attributes() == of_last.attributes();
-        let zeros = apply.inputs.first().and_then(rewrite::uniform) == Some(0.0);
-        apply.inputs.get(1).filter(|_| last && zeros)
+    fn of_last(&self, recurrence: usize) -> Option<Variable> {
+        last_alone(self.at.output_grads[recurrence].as_ref()?, self.body.depth(recurrence))
     }
 
     /// The gradient of each row of an output, where it has one that is not only of the last value.
@@ -143,7 +158,7 @@ impl<'a> Backward<'a> {
             let row = at.inputs[op.first_initial() + recurrence].index([Ix::from(0i64)]);
             for back in 0..body.depth(recurrence) {
                 let last = self.of_last(recurrence).filter(|_| back == 0);
-                backwards = backwards.recurrent(last.cloned().unwrap_or_else(|| zeros_like(&row)));
+                backwards = backwards.recurrent(last.unwrap_or_else(|| zeros_like(&row)));
             }
         }
         for (_, part) in &constants {

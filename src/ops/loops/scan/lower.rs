@@ -3,7 +3,7 @@
 use super::ScanOp;
 use super::body::Part;
 use crate::graph::Node;
-use crate::lower::{Lowered, Lowering, View};
+use crate::lower::{Lowered, Lowering, Rows, View};
 
 pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let body = &op.body;
@@ -13,18 +13,10 @@ pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[V
         true => rows(0),
         false => rows(0).saturating_sub(body.depth(0) as u64),
     };
-    let program = to.body(0, &body.closed.graph, shapes)?;
-    let mut results = Vec::with_capacity(node.outputs.len());
-    for (at, &id) in node.outputs.iter().enumerate() {
-        let (dtype, shape) = (to.dtype(id), to.shape(id));
-        let kept = match body.lags.get(at) {
-            // As many as an iteration touches, or as are read afterwards.
-            Some(_) => to.last_rows_read(at).map(|read| read.max(body.depth(at) as u64 + 1)),
-            None => to.last_rows_read(at).map(|read| read.max(1)),
-        };
-        let whole = shape.first().copied().unwrap_or_default();
-        results.push(to.rows(dtype, shape.get(1..).unwrap_or_default(), whole, kept.unwrap_or(whole)));
-    }
+    let in_place = in_place(op, to);
+    let program = to.body(0, &body.closed.in_place(&in_place), shapes)?;
+    let changed = |output: usize| in_place.iter().any(|(_, own)| *own == output);
+    let results = results(op, to, node, &changed);
     for (recurrence, rows) in results.iter().take(body.lags.len()).enumerate() {
         to.set_rows(rows, &inputs[op.first_initial() + recurrence]);
     }
@@ -33,14 +25,56 @@ pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[V
         for part in body.parts() {
             let view = &inputs[op.source(part)];
             read.push(match part {
+                Part::Tap(recurrence, _) if changed(recurrence) => continue,
                 Part::Sequence(_) => to.read_rows(view),
                 Part::Tap(recurrence, lag) => results[recurrence].from((body.depth(recurrence) - lag) as u64),
                 Part::Constant(_) => to.read_whole(view),
             });
         }
         let first = |at: usize| body.lags.get(at).map_or(0, |_| body.depth(at) as u64);
-        let written = results.iter().enumerate().map(|(at, rows)| rows.from(first(at))).collect();
-        to.push_loop(&body.name, program, trips, read, written);
+        let written = results.iter().enumerate().filter(|(at, _)| !changed(*at));
+        let written = written.map(|(at, rows)| rows.from(first(at))).collect();
+        let carried = in_place.iter().map(|(_, own)| results[*own].buffer()).collect();
+        to.push_loop(&body.name, program, trips, (read, written), carried);
     }
     Ok(results.iter().map(|rows| rows.view()).collect())
+}
+
+/// Recurrences that are changed in part, and of which the last value alone is read: pairs of positions among
+/// the inputs and the outputs of the body.
+fn in_place(op: &ScanOp, to: &mut Lowering<'_>) -> Vec<(usize, usize)> {
+    let body = &op.body;
+    let mut pairs = Vec::new();
+    for (input, part) in body.parts().enumerate() {
+        let Part::Tap(recurrence, 1) = part else { continue };
+        if body.lags[recurrence] == [1]
+            && body.closed.changes_parts(input, recurrence)
+            && to.last_rows_read(recurrence).is_some_and(|read| read <= 1)
+        {
+            pairs.push((input, recurrence));
+        }
+    }
+    pairs
+}
+
+/// Memory for the outputs.
+fn results(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, changed: &dyn Fn(usize) -> bool) -> Vec<Rows> {
+    let body = &op.body;
+    let mut results = Vec::with_capacity(node.outputs.len());
+    for (at, &id) in node.outputs.iter().enumerate() {
+        let (dtype, shape) = (to.dtype(id), to.shape(id));
+        let whole = shape.first().copied().unwrap_or_default();
+        let row = shape.get(1..).unwrap_or_default();
+        if changed(at) {
+            results.push(to.last_row(dtype, row, whole));
+            continue;
+        }
+        let kept = match body.lags.get(at) {
+            // As many as an iteration touches, or as are read afterwards.
+            Some(_) => to.last_rows_read(at).map(|read| read.max(body.depth(at) as u64 + 1)),
+            None => to.last_rows_read(at).map(|read| read.max(1)),
+        };
+        results.push(to.rows(dtype, row, whole, kept.unwrap_or(whole)));
+    }
+    results
 }

@@ -12,7 +12,8 @@ use workalike::ops::Ix;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    let mut all = vec![carried(), taps(), results(), layouts(), bodies(), nested()];
+    let mut all =
+        vec![carried(), taps(), results(), layouts(), bodies(), nested(), in_place(), parts_of_parts()];
     all.extend(gradients::groups());
     all.extend(until::groups());
     all
@@ -249,5 +250,81 @@ fn nested() -> Result<Group> {
     group.unrolled("histories", histories, &stack(&each, 0));
     let three = fori(2i64, &h0, |_, h| fori(2i64, &h, |_, h| fori(3i64, &h, |_, h| (h * 0.9).sin())));
     group.unrolled("three", three, &unrolled(12, &h0, |_, h| (h * 0.9).sin())[11]);
+    Ok(group)
+}
+
+/// Carried arrays that are changed in part, which stay where they are.
+fn in_place() -> Result<Group> {
+    let mut group = Group::new("loops_in_place");
+    let (x, y) = (reals(&mut group, &[7], 81)?, reals(&mut group, &[7], 82)?);
+    let set = fori(5, &x, |i, x| x.set_index(idx![&i + 1i64], x.index(idx![&i]) + y.index(idx![&i])));
+    let sums = concatenate(
+        [x.index(idx![..1]), x.index(idx![0]) + y.index(idx![..5]).cumsum(0), x.index(idx![6..])],
+        0,
+    );
+    group.unrolled("running_sums", set, &sums);
+    let grid = reals(&mut group, &[5, 4], 83)?;
+    let added = fori(5, &grid, |i, grid| grid.inc_index(idx![&i, 1..], y.index(idx![1..4]) * 2.0));
+    let column = concatenate([zeros_like(y.index(idx![..1])), y.index(idx![1..4]) * 2.0], 0);
+    group.unrolled("rows_of_a_grid", added, &(&grid + column));
+    let at = group.input(Value::from(vec![6i64, 0, 3, 3, 5]));
+    let scattered = scan(&at, &x, |at, x| x.inc_index(idx![stack([&at, &at], 0)], 1.0));
+    let ones = scattered.index(idx![-1]) - &x;
+    let counts = group.input(Value::from(vec![2.0f64, 0.0, 0.0, 4.0, 0.0, 2.0, 2.0]));
+    group.unrolled("scattered", ones, &counts);
+    // The old value is read after the write, and the new one is handed out as well.
+    let both = Scan::new().steps(4).recurrent(&x).run(|v| {
+        let next = v[0].set_index(idx![2], v[0].sum(..));
+        vec![next.clone(), &next - &v[0], next]
+    });
+    let (mut value, mut changes, mut values) = (x.clone(), vec![], vec![]);
+    for _ in 0..4 {
+        let next = value.set_index(idx![2], value.sum(..));
+        changes.push(&next - &value);
+        values.push(next.clone());
+        value = next;
+    }
+    group.unrolled("old_and_new", both.last_of(0), &value);
+    group.unrolled("changes", both.result(0), &stack(changes, 0));
+    group.unrolled("values", both.result(1), &stack(values, 0));
+    let swapped = fori(3, (&x, &y), |i, (x, y)| {
+        (x.set_index(idx![&i], y.index(idx![&i])), y.set_index(idx![&i], x.index(idx![&i])))
+    });
+    group.unrolled("swapped", swapped.0, &concatenate([y.index(idx![..3]), x.index(idx![3..])], 0));
+    group.unrolled("swapped_back", swapped.1, &concatenate([x.index(idx![..3]), y.index(idx![3..])], 0));
+    let nested = fori(3, &grid, |i, grid| {
+        fori(4, &grid, |j, grid| grid.set_index(idx![&i, &j], grid.index(idx![&i, &j]) * 2.0))
+    });
+    group.unrolled("nested", nested, &concatenate([grid.index(idx![..3]) * 2.0, grid.index(idx![3..])], 0));
+    let none = fori(0i64, &x, |i, x| x.set_index(idx![&i], 0.0));
+    group.unrolled("no_iteration", none, &x);
+    Ok(group)
+}
+
+/// Parts of a carried array that are computed of other parts.
+fn parts_of_parts() -> Result<Group> {
+    let mut group = Group::new("loops_parts_of_parts");
+    let (x, y) = (reals(&mut group, &[7], 91)?, reals(&mut group, &[7], 92)?);
+    let grid = reals(&mut group, &[5, 4], 93)?;
+    let rows = fori(4, &grid, |i, grid| {
+        grid.set_index(idx![&i + 1i64], grid.index(idx![&i]) * 0.5 + y.index(idx![..4]))
+    });
+    let mut row = grid.index(idx![0]);
+    let mut all = vec![row.clone()];
+    for _ in 0..4 {
+        row = row * 0.5 + y.index(idx![..4]);
+        all.push(row.clone());
+    }
+    group.unrolled("rows_from_rows", rows, &stack(all, 0));
+    let shifted = fori(3, &x, |_, x| x.set_index(idx![1..], x.index(idx![..-1]) * 2.0));
+    let first = x.index(idx![..1]);
+    let tail = concatenate([&first * 2.0, &first * 4.0, &first * 8.0, x.index(idx![1..4]) * 8.0], 0);
+    group.unrolled("shifted", shifted, &concatenate([first, tail], 0));
+    let turned = fori(1, &x, |_, x| x.inc_index(idx![2..], x.index(idx![..5]).flip(0)));
+    group.unrolled(
+        "turned",
+        turned,
+        &concatenate([x.index(idx![..2]), x.index(idx![2..]) + x.index(idx![..5]).flip(0)], 0),
+    );
     Ok(group)
 }
