@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::graph::{Apply, Variable, ancestors, place};
 use crate::ops::batching::{Batch, Batched, repeated};
 use crate::ops::methods::fail;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// `roots` for each of the values of `input` in `batch`, which has one more axis, in front, of extent
@@ -42,7 +42,8 @@ pub(crate) fn batched_by(
     mut stands: HashMap<(usize, usize), Batched>,
     count: &Variable,
 ) -> Result<Vec<Batched>> {
-    for variable in ancestors(roots, |_| false) {
+    let given: HashSet<(usize, usize)> = stands.keys().copied().collect();
+    for variable in ancestors(roots, |v| given.contains(&v.key())) {
         let Some((apply, _)) = variable.owner() else { continue };
         let depends = apply.inputs.iter().any(|i| stands.contains_key(&i.key()));
         if !depends || stands.contains_key(&variable.key()) {
@@ -78,4 +79,27 @@ fn outputs(apply: &Apply, at: &Batch) -> Result<Vec<Batched>> {
             format!("{op} has no rule for many rows at once; specify_shape says an unknown length"),
         )
     })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::prelude::*;
+
+    #[test]
+    fn what_a_given_value_was_made_of_is_not_computed() {
+        let (x, at) = (vector::<f64>("x"), vector::<i64>("at"));
+        let picked = x.index(idx![&at]);
+        let given = picked.exp();
+        let batch = |variable: &Variable| {
+            let all = Variable::input("all", variable.ty().clone()).expand_dims(0);
+            (variable.key(), Batched::each(all))
+        };
+        let count = constant(1i64);
+        let known = |list: &[&Variable]| list.iter().map(|v| batch(v)).collect::<HashMap<_, _>>();
+        let root = [&given * 2.0];
+        assert!(batched_by(&root, known(&[&x, &at]), &count).is_err(), "an index that differs has a rule");
+        assert!(batched_by(&root, known(&[&x, &at, &given]), &count).unwrap()[0].batched);
+    }
 }

@@ -11,6 +11,7 @@ mod random;
 mod arrays;
 mod graphs;
 mod loops;
+mod products;
 mod updates;
 
 use ndarray::{ArrayD, IxDyn};

@@ -53,13 +53,18 @@ impl Group {
 /// Gradients of what a body uses in all forms: sums of products, which are made after the loop, and others.
 fn weights() -> Result<Group> {
     type Cell = fn(&Variable, &Variable, &Variable, &Variable) -> Variable;
-    let cells: [(&str, Cell); 8] = [
+    let cells: [(&str, Cell); 9] = [
         ("twice", |x, h, w, b| (x.dot(w) + h.dot(w) * 0.5 + b).tanh()),
         ("transposed", |x, h, w, b| (x.dot(w.t()) * 0.5 + h + b).tanh()),
         ("two_layers", |x, h, w, b| (h.dot(w).tanh().dot(w) * 0.2 + x * b).tanh()),
         ("joined", |x, h, w, b| (concatenate([x, h], 1).dot(concatenate([w, w], 0)) * 0.3 + b).tanh()),
         ("element_by_element", |x, h, w, b| (x + h * b + w.index(idx![0]) * h).tanh()),
         ("a_part", |x, h, w, b| (x * w.index(idx![1..2, ..]) + h.dot(w.index(idx![.., ..])) + b).tanh()),
+        ("at_positions", |x, h, w, b| {
+            let at = constant(vec![2i64, 0]);
+            (x + b).set_index(idx![.., &at], h.dot(w).index(idx![.., ..2])).tanh()
+                + h.index(idx![.., &at]).sum(..) * 0.1
+        }),
         ("by_the_sum", |x, h, w, b| (x + h.dot(w) * (h.sum(..) * 0.01).cos() + b).tanh()),
         ("loop_within", |x, h, w, b| fori(2, h, |_, h| (x + h.dot(w) * 0.4 + b).tanh())),
     ];
