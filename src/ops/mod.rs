@@ -48,7 +48,7 @@ mod shapes;
 mod softmax;
 mod sort;
 mod special;
-mod specify_shape;
+pub(crate) mod specify_shape;
 mod statistics;
 mod subtensor;
 mod sum_like;

@@ -100,8 +100,8 @@ impl Op for SpecifyShape {
 }
 
 /// The callers that require equal extents.
-pub(super) const CALLERS: [&str; 5] =
-    ["einsum", "categorical_crossentropy", "bincount", "segments", "repeat"];
+pub(super) const CALLERS: [&str; 6] =
+    ["einsum", "categorical_crossentropy", "bincount", "segments", "repeat", "scan"];
 
 /// Its first input, an axis of which must have the extent of an axis of the second: it does not broadcast.
 /// The second input's values are not read.
@@ -123,7 +123,7 @@ impl EqualExtents {
     }
 
     /// `x`, checked; itself if the types know that it fits.
-    pub(super) fn of(
+    pub(crate) fn of(
         caller: &'static str,
         (x, axis): (&Variable, usize),
         (like, other): (&Variable, usize),

@@ -320,6 +320,56 @@ fn an_error_has_the_kind_of_its_cause() {
 }
 
 #[test]
+fn a_sum_that_leaves_the_loop_keeps_its_shape() {
+    let (xs, h) = (matrix::<f64>("xs"), vector::<f64>("h"));
+    let f = function([&xs, &h]).output(reduce(&xs, &h, |x, h| h + x)).compile().unwrap();
+    let xs = array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]];
+    let longer = text(f.call(args![&xs, vec![1.0]]));
+    says(&longer, &["axis 0 has extent 2, where 1 is expected", "loops.rs"]);
+    let good = f.call(args![&xs, vec![1.0, 1.0]]).unwrap();
+    assert_eq!(good[0].to_vec::<f64>().unwrap(), [10.0, 13.0]);
+    let good = f.call(args![array![[1.0], [2.0]], vec![1.0, 3.0]]).unwrap();
+    assert_eq!(good[0].to_vec::<f64>().unwrap(), [4.0, 6.0]);
+}
+
+#[test]
+fn iterations_by_the_thousand_change_parts_in_place() -> Result<()> {
+    let x = vector::<f64>("x");
+    let counted = fori(6000, &x, |i, x| x.inc_index(idx![i % 7i64], 1.0));
+    // The old value is read after the part was set, so the new one is moved to its place.
+    let moved = fori(6000, &x, |i, x| {
+        let next = x.set_index(idx![&i % 7i64], x.mean(..) * 0.5);
+        next.set_index(idx![(i + 1i64) % 7i64], x.max(..) + 0.125)
+    });
+    let f = function([&x]).output(&counted).output(&moved).compile()?;
+    let want = f.call_reference(args![vec![0.5; 7]])?;
+    for options in [Options::default(), Options { launch_blocking: true, ..Options::default() }] {
+        let mut sim = f.optimize(Host::threads(2).with_options(options))?;
+        let got = sim.call(args![vec![0.5; 7]])?;
+        assert_eq!(got[0], want[0]);
+        for (a, b) in got[1].to_vec::<f64>()?.iter().zip(want[1].to_vec::<f64>()?) {
+            assert!((a - b).abs() <= 1e-12 * b.abs(), "{a} {b}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_failed_call_leaves_an_array_that_changes_in_part() -> Result<()> {
+    let (x, i) = (shared("x", vec![1.0, 2.0, 3.0, 4.0]), scalar::<i64>("i"));
+    let rows = |x: &Variable| x.set_index(idx![1..], x.index(idx![..-1]) + x.index(idx![&i]));
+    let f = function([&i]).update(&x, rows(&x)).compile()?;
+    let mut sim = f.optimize(Host::threads(2))?;
+    sim.call(args![0i64])?;
+    assert_eq!(sim.get(&x)?.to_vec::<f64>()?, [1.0, 2.0, 3.0, 4.0]);
+    assert!(sim.call(args![9i64]).is_err());
+    assert_eq!(sim.get(&x)?.to_vec::<f64>()?, [1.0, 2.0, 3.0, 4.0]);
+    sim.call(args![3i64])?;
+    assert_eq!(sim.get(&x)?.to_vec::<f64>()?, [1.0, 5.0, 6.0, 7.0]);
+    Ok(())
+}
+
+#[test]
 fn a_part_of_a_carried_array_is_changed_in_place() -> Result<()> {
     let (x, grid) = (vector::<f64>("x"), matrix::<f64>("grid"));
     let element = fori(100, &x, |i, x| x.set_index(idx![&i], x.index(idx![&i]) * 2.0));

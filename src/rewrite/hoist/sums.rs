@@ -13,6 +13,7 @@ use crate::kernels::ops as scalar;
 use crate::ops::batching::repeated;
 use crate::ops::contract::{Label, contract};
 use crate::ops::loops::Recurrence;
+use crate::ops::specify_shape::EqualExtents;
 use crate::ops::{DimShuffle, Dot, Elemwise, Ix, Reduce, SumLike, downcast};
 use crate::value::Value;
 use std::slice;
@@ -160,7 +161,12 @@ impl Iterations<'_> {
             Some(count) => Variable::constant(count.saturating_add(1)),
             None => self.count.try_add(1i64)?,
         };
-        repeated(&first.try_add(self.sum(term)?)?, &rows)
+        let mut total = first.try_add(self.sum(term)?)?;
+        // A carried value keeps its shape.
+        for axis in 0..total.ndim() {
+            total = EqualExtents::of("scan", (&total, axis), (&first, axis))?;
+        }
+        repeated(&total, &rows)
     }
 
     /// The sum of a term over all iterations.
