@@ -46,6 +46,7 @@ fn in_place(
             continue;
         }
         if !is_legal(&program, &dependences, old, new) {
+            // Checks come before the steps that are cut, so they keep their positions.
             let Some(cut) = old.and_then(|old| legal_part(&program, &dependences, [old, new])) else {
                 continue;
             };

@@ -158,17 +158,27 @@ fn nesting(graph: &FunctionGraph) -> usize {
     bodies.map(|body| 1 + nesting(body)).max().unwrap_or(0)
 }
 
-/// Elements up to which a value of constants alone is a part of the body that uses it, where rules see it.
+/// Elements, and ops, up to which a value of constants alone is a part of the body that uses it, where rules
+/// see it.
 const SMALL: usize = 16;
 
-/// Whether it is small, and depends on constants alone.
+/// Whether it is small, and made of constants alone by a few ops.
 fn is_fixed(variable: &Variable) -> bool {
     let len = variable.ty().shape.iter().try_fold(1usize, |len, extent| len.checked_mul((*extent)?));
-    let own = || ancestors(std::slice::from_ref(variable), |v| matches!(v.kind(), Kind::Constant(_)));
-    let plain = |v: &Variable| {
-        v.owner().is_some_and(|(apply, _)| !apply.op.has_effect() && apply.op.bodies().is_empty())
-    };
-    len.is_some_and(|len| len <= SMALL) && own().iter().all(plain)
+    let mut open = vec![variable.clone()];
+    let mut left = SMALL;
+    while let Some(variable) = open.pop() {
+        if matches!(variable.kind(), Kind::Constant(_)) {
+            continue;
+        }
+        let Some((apply, _)) = variable.owner().filter(|_| left > 0) else { return false };
+        if apply.op.has_effect() || !apply.op.bodies().is_empty() {
+            return false;
+        }
+        left -= 1;
+        open.extend(apply.inputs.iter().cloned());
+    }
+    len.is_some_and(|len| len <= SMALL)
 }
 
 /// The Variables from outside that `outputs` use, apart from constants: what does not depend on `changing` is

@@ -35,7 +35,7 @@ mod while_op;
 pub use branch::{BranchOp, if_else, switch};
 pub use pack::Pack;
 pub(in crate::ops) use scan::decode;
-pub(crate) use scan::{Bound, LoopParts, Recurrence};
+pub(crate) use scan::{Argument, LoopParts, Recurrence};
 pub use scan::{Scan, ScanOp, Scanned};
 pub use while_loop::{While, while_loop};
 pub use while_op::WhileOp;

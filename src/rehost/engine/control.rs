@@ -11,7 +11,7 @@ use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::{DeviceStep, Segment};
 use crate::error::{Error, Result};
-use crate::lower::program::{Body, Step};
+use crate::lower::program::{Body, LoopStep, Step};
 use std::time::Duration;
 
 /// Commands that are recorded together, or what comes between them.
@@ -62,8 +62,14 @@ fn is_apart(step: &Step) -> bool {
     match step {
         Step::Nest { .. } | Step::Library(_) | Step::Host(_) => false,
         Step::While(_) | Step::Branch(_) => true,
-        Step::Loop(own) => step.launches() > MOST_COMMANDS || own.body.program.steps.iter().any(is_apart),
+        Step::Loop(own) => is_loop_apart(own),
     }
+}
+
+/// Whether a loop is: it has many commands, or something in it decides while it runs.
+pub(super) fn is_loop_apart(step: &LoopStep) -> bool {
+    let commands = step.body.launches().saturating_mul(step.trips);
+    commands > MOST_COMMANDS || step.body.program.steps.iter().any(is_apart)
 }
 
 /// How a Segment is run.

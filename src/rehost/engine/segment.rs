@@ -1,7 +1,7 @@
 //! Segments: device work without returning to the host.
 
 use super::super::device::{Command, Device, Module, Recording, Region, Target};
-use super::long_loop::MOST_COMMANDS;
+use super::control::is_loop_apart;
 use super::planned::Compiled;
 use super::regions::Regions;
 use crate::error::{Error, Result};
@@ -191,9 +191,7 @@ impl DeviceStep<'_> {
         match self {
             DeviceStep::Nest(..) | DeviceStep::Library(_) => false,
             DeviceStep::While(..) | DeviceStep::Branch(..) => true,
-            DeviceStep::Loop(_, body) => {
-                self.count() > MOST_COMMANDS || body.iter().any(DeviceStep::is_apart)
-            }
+            DeviceStep::Loop(step, _) => is_loop_apart(step),
         }
     }
 

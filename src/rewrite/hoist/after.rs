@@ -37,8 +37,8 @@ pub(super) fn take(left: &mut Left<'_>) -> Vec<(usize, Variable)> {
     moved
 }
 
-/// Whether a result is made of products that the loop does not need for `others`. What is summed up is smaller
-/// than what it is made of, and stays.
+/// Whether a result is made of products that the loop does not need for `others`. What is summed up is
+/// smaller than what it is made of, and stays.
 fn leaves(outside: &Outside, result: &Variable, others: &[Variable]) -> bool {
     let made = outside.made_of(result, &[]);
     let products: HashSet<*const Apply> =

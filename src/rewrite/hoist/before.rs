@@ -3,7 +3,7 @@
 use super::outside::{Iterations, Key, Outside, is_cheap, is_product, read, values_read};
 use crate::error::Result;
 use crate::graph::{Apply, Variable, ancestors, rebuild};
-use crate::ops::loops::{Bound, LoopParts};
+use crate::ops::loops::{Argument, LoopParts};
 use crate::ops::op_from_graph::{pairs, stand_ins};
 use crate::ops::{Batched, Dot, downcast};
 use std::collections::HashSet;
@@ -26,12 +26,12 @@ pub(super) fn taken(whole: &LoopParts) -> Result<Option<LoopParts>> {
     let mut parts = whole.clone();
     parts.results = outputs.split_off(parts.recurrences.len());
     parts.recurrences.iter_mut().zip(outputs).for_each(|(own, next)| own.next = next);
-    let sequence = |(within, all): (Variable, Batched)| Bound { within, outside: all.variable };
+    let sequence = |(within, all): (Variable, Batched)| Argument { within, outside: all.variable };
     parts.sequences.extend(slices.into_iter().zip(all).map(sequence));
     Ok(Some(parts))
 }
 
-/// The products that depend on sequences alone, without those that only others of them read.
+/// The products that depend on sequences alone. One that only another of them reads is a part of that one.
 fn products(outputs: &[Variable], parts: &LoopParts) -> Vec<Variable> {
     let outside = Outside::before(parts);
     let takes = |apply: &Apply| is_cheap(apply) || is_product(apply);
@@ -51,7 +51,7 @@ fn products(outputs: &[Variable], parts: &LoopParts) -> Vec<Variable> {
 fn fits(product: &Variable, parts: &LoopParts) -> bool {
     let all: HashSet<Key> =
         ancestors(slice::from_ref(product), |_| false).iter().map(Variable::key).collect();
-    let own: Vec<&Bound> = parts.sequences.iter().filter(|own| all.contains(&own.within.key())).collect();
+    let own: Vec<&Argument> = parts.sequences.iter().filter(|own| all.contains(&own.within.key())).collect();
     own.len() == 1 || own.iter().all(|own| parts.is_as_long(own))
 }
 

@@ -40,7 +40,7 @@ pub fn hoist(graph: &FunctionGraph) -> Result<FunctionGraph> {
 enum Rows {
     /// None but the last.
     Last,
-    /// Some of the last.
+    /// Several of the last, or single ones.
     Few,
     All,
 }
@@ -65,7 +65,8 @@ impl Rows {
     }
 }
 
-/// The outputs of a loop of which these rows are read, with products outside of it; `None` if nothing changes.
+/// The outputs of a loop of which these rows are read, with products outside of it; `None` if nothing
+/// changes.
 fn hoisted(whole: LoopParts, rows: &[Rows]) -> Result<Option<Vec<Variable>>> {
     if whole.recurrences.is_empty() {
         // Iterations that do not depend on each other are there to save memory.
@@ -83,12 +84,12 @@ fn hoisted(whole: LoopParts, rows: &[Rows]) -> Result<Option<Vec<Variable>>> {
     left.completed([traces, results], &whole, &sums, &moved).map(Some)
 }
 
-/// What is left of a loop.
+/// A loop without what was taken out of it.
 struct Left<'a> {
     parts: LoopParts,
-    /// For each recurrence of the whole loop, where it is among those that are left.
+    /// For each recurrence of the whole loop, its position in `parts`.
     recurrences: Vec<Option<usize>>,
-    /// For each result of the whole loop, where it is among those that are left.
+    /// For each result of the whole loop, its position in `parts`.
     results: Vec<Option<usize>>,
     rows: &'a [Rows],
 }
@@ -119,7 +120,7 @@ impl<'a> Left<'a> {
         self.rows.get(self.recurrences.len() + result).is_none_or(|rows| *rows == Rows::All)
     }
 
-    /// All outputs of the whole loop, given those of what is left of it.
+    /// All outputs of the whole loop, given those of this one.
     fn completed(
         &self,
         [traces, results]: [Vec<Variable>; 2],

@@ -31,7 +31,7 @@ impl Outside {
         Outside { at_hand: sequences.collect(), within: taps.collect() }
     }
 
-    /// After the loop: also what it keeps, and of sequences those that are as long.
+    /// After the loop: the sequences that have a slice for each iteration, and what the loop keeps.
     pub(super) fn after(left: &Left<'_>) -> Outside {
         let mut outside = Outside::before(&left.parts);
         for own in left.parts.sequences.iter().filter(|own| !left.parts.is_as_long(own)) {
@@ -76,8 +76,8 @@ impl Outside {
     }
 }
 
-/// What has to be computed for `roots`, each after its dependences: without what gives a shape alone. The walk
-/// stops at Variables for which `stop` holds; these are not listed.
+/// What has to be computed for `roots`, each after its dependences: without what gives a shape alone. The
+/// walk stops at Variables for which `stop` holds; these are not listed.
 pub(super) fn read(roots: &[Variable], stop: impl Fn(&Variable) -> bool) -> Vec<Variable> {
     let all = ancestors(roots, &stop);
     let mut read: HashSet<Key> = roots.iter().map(Variable::key).collect();

@@ -20,7 +20,7 @@ mod stored;
 mod until;
 
 pub use builder::Scan;
-pub(crate) use parts::{Bound, LoopParts, Recurrence};
+pub(crate) use parts::{Argument, LoopParts, Recurrence};
 pub use scanned::Scanned;
 pub(in crate::ops) use stored::decode;
 

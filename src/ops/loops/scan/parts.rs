@@ -10,9 +10,9 @@ use crate::ops::shape::ShapeOf;
 use crate::value::Value;
 use std::sync::Arc;
 
-/// A Variable of an iteration, with the one outside that it is a part of.
+/// What the body is given: a Variable of an iteration, with the one outside that it is a part of.
 #[derive(Clone, Debug)]
-pub(crate) struct Bound {
+pub(crate) struct Argument {
     pub(crate) within: Variable,
     pub(crate) outside: Variable,
 }
@@ -33,10 +33,10 @@ pub(crate) struct Recurrence {
 pub(crate) struct LoopParts {
     op: ScanOp,
     /// Slices, and all of them along the first axis.
-    pub(crate) sequences: Vec<Bound>,
+    pub(crate) sequences: Vec<Argument>,
     pub(crate) recurrences: Vec<Recurrence>,
     /// The same in all iterations.
-    pub(crate) constants: Vec<Bound>,
+    pub(crate) constants: Vec<Argument>,
     /// Results that are not carried.
     pub(crate) results: Vec<Variable>,
     /// The number of iterations.
@@ -51,9 +51,9 @@ impl LoopParts {
     pub(crate) fn of(op: &ScanOp, inputs: &[Variable]) -> Result<LoopParts> {
         let (within, outputs) = op.body.closed.variables()?;
         let parts = || within.iter().zip(op.body.parts());
-        let bound = |kind: fn(Part) -> bool| -> Vec<Bound> {
+        let bound = |kind: fn(Part) -> bool| -> Vec<Argument> {
             let own = parts().filter(|(_, part)| kind(*part));
-            let bind = |(within, part): (&Variable, Part)| Bound {
+            let bind = |(within, part): (&Variable, Part)| Argument {
                 within: within.clone(),
                 outside: inputs[op.source(part)].clone(),
             };
@@ -84,7 +84,7 @@ impl LoopParts {
     }
 
     /// Whether a sequence is known to be as long as there are iterations.
-    pub(crate) fn is_as_long(&self, sequence: &Bound) -> bool {
+    pub(crate) fn is_as_long(&self, sequence: &Argument) -> bool {
         let outside = &sequence.outside;
         let shape = ShapeOf { axis: 0 };
         let measured = self.steps.owner().is_some_and(|(apply, _)| {
@@ -103,8 +103,8 @@ impl LoopParts {
     /// If the parts do not fit each other.
     pub(crate) fn outputs(&self) -> Result<Vec<Variable>> {
         let LoopParts { op, sequences, recurrences, constants, results, steps } = self;
-        let within = |list: &[Bound]| list.iter().map(|bound| bound.within.clone()).collect::<Vec<_>>();
-        let outside = |list: &[Bound]| list.iter().map(|bound| bound.outside.clone()).collect::<Vec<_>>();
+        let within = |list: &[Argument]| list.iter().map(|bound| bound.within.clone()).collect::<Vec<_>>();
+        let outside = |list: &[Argument]| list.iter().map(|bound| bound.outside.clone()).collect::<Vec<_>>();
         let taps = recurrences.iter().flat_map(|own| own.taps.iter().map(|(_, tap)| tap.clone())).collect();
         let lags = recurrences.iter().map(|own| own.taps.iter().map(|(lag, _)| *lag).collect()).collect();
         let inputs = [within(sequences), taps, within(constants)].concat();
