@@ -83,6 +83,30 @@ impl Model {
     }
 }
 
+/// Zeros of the shapes of parameters.
+fn zeros_for(what: &str, parameters: [&SharedVariable; 6]) -> Result<Vec<SharedVariable>> {
+    let zeros = |p: &SharedVariable| {
+        let value = p.get_value()?;
+        let name = format!("{what} {}", p.name().unwrap_or_default());
+        Ok(shared(&name, Value::zeros(value.dtype(), value.shape())?))
+    };
+    parameters.into_iter().map(zeros).collect()
+}
+
+/// Moves parameters along gradients that are kept.
+fn adadelta(parameters: [&SharedVariable; 6], gradients: &[SharedVariable]) -> Result<Function> {
+    let (squares, steps) = (zeros_for("squares of", parameters)?, zeros_for("steps of", parameters)?);
+    let mut updates = Vec::new();
+    for (((p, g), square), step) in parameters.into_iter().zip(gradients).zip(&squares).zip(&steps) {
+        let new_square = square * 0.95 + g.sqr() * 0.05;
+        let change = g * ((step + 1e-4).sqrt() / (&new_square + 1e-4).sqrt());
+        updates.push((p.clone(), p - &change));
+        updates.push((step.clone(), step * 0.95 + change.sqr() * 0.05));
+        updates.push((square.clone(), new_square));
+    }
+    function(()).updates(updates).compile()
+}
+
 pub(crate) fn run(device: &Device) -> Result<String> {
     let model = Model::new()?;
     let (words, mask) =
@@ -91,27 +115,11 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let judged = model.judged(&words, &mask, &noise);
     let cost = -judged.take_along_axis(says.expand_dims(1), 1).mean(..);
     let own = model.parameters();
-    let like = |what: &str| -> Result<Vec<SharedVariable>> {
-        let zeros = |p: &&SharedVariable| {
-            let value = p.get_value()?;
-            let name = format!("{what} {}", p.name().unwrap_or_default());
-            Ok(shared(&name, Value::zeros(value.dtype(), value.shape())?))
-        };
-        own.iter().map(zeros).collect()
-    };
-    let (kept, squares, steps) = (like("gradient of")?, like("squares of")?, like("steps of")?);
+    let kept = zeros_for("gradient of", own)?;
     let gradients = kept.iter().cloned().zip(clip_norm(grad(&cost, own)?, 1.0)?);
     let inputs = [&words, &mask, &says, &noise];
     let gradient = function(inputs).output_named("cost", &cost).updates(gradients).compile()?;
-    let mut updates = Vec::new();
-    for (((p, g), square), step) in own.iter().zip(&kept).zip(&squares).zip(&steps) {
-        let new_square = square * 0.95 + g.sqr() * 0.05;
-        let change = g * ((step + 1e-4).sqrt() / (&new_square + 1e-4).sqrt());
-        updates.push(((*p).clone(), *p - &change));
-        updates.push((step.clone(), step * 0.95 + change.sqr() * 0.05));
-        updates.push((square.clone(), new_square));
-    }
-    let update = function(()).updates(updates).compile()?;
+    let update = adadelta(own, &kept)?;
     let right = judged.argmax(-1).equal(&says).mean(..);
     let test = function(inputs).output(right).compile()?;
     let mut simulator = gradient.optimize(device.clone().strict())?;

@@ -1,6 +1,6 @@
 //! The No-U-Turn sampler (Hoffman and Gelman, 2014), in its iterative form (Phan and others, 2019; Lao and
-//! others, 2020): a loop doubles a trajectory until it turns back, and a loop within goes through the leaves of
-//! the new half, which keeps one point for each subtree of which the current leaf may be the end.
+//! others, 2020): a loop doubles a trajectory until it turns back, and a loop within goes through the leaves
+//! of the new half, which keeps one point for each subtree of which the current leaf may be the end.
 
 use crate::Device;
 use workalike::Result;
@@ -50,8 +50,8 @@ fn ones(n: &Variable) -> Variable {
     (1..DEPTH).fold(bit(0), |sum, at| sum + bit(at))
 }
 
-/// The trajectory of `2^depth` more leaves from an end: its last point, a draw of its points, the logarithm of
-/// their weight, the sum of the momenta, whether it must not be used, and the number of leaves.
+/// The trajectory of `2^depth` more leaves from an end: its last point, a draw of its points, the logarithm
+/// of their weight, the sum of the momenta, whether it must not be used, and the number of leaves.
 fn subtree(
     target: &Target,
     streams: &RandomStreams,

@@ -1,6 +1,6 @@
-//! A recurrent network of restricted Boltzmann machines (`rnnrbm.py` of Theano's deep learning tutorials): the
-//! state of a recurrent network sets the biases of a Boltzmann machine at each time. It learns a sequence of
-//! chords and plays on: a method to train, and one to generate, in which a loop has a Gibbs chain within.
+//! A recurrent network of restricted Boltzmann machines (`rnnrbm.py` of Theano's deep learning tutorials):
+//! the state of a recurrent network sets the biases of a Boltzmann machine at each time. It learns a sequence
+//! of chords and plays on: a method to train, and one to generate, in which a loop has a Gibbs chain within.
 
 use crate::{Device, biases, uniform};
 use workalike::Result;
@@ -71,7 +71,7 @@ impl Model {
     fn train(&self) -> Result<Function> {
         let (v, rate) = (tensor::<f32>("v", [Some(TIME), Some(VISIBLE)]), scalar::<f32>("rate"));
         let before = constant(Value::zeros(DType::F32, &[STATE])?);
-        // All states first: the machines of all times then sample side by side.
+        // With all states known, the machines of all times sample at once.
         let states = scan(&v, &before, |v, state| self.next(&state, &v));
         let earlier = concatenate([before.expand_dims(0), states.index(idx![..-1])], 0);
         let biases = self.biases(&earlier);

@@ -1,5 +1,5 @@
-//! Loops whose random bodies have products, gates and arrays that change in part are the same iterations written
-//! out, with their gradients: what leaves a loop, and what stays in place, changes nothing.
+//! Loops whose random bodies have products, gates and arrays that change in part are the same iterations
+//! written out, with their gradients: what leaves a loop, and what stays in place, changes nothing.
 
 use crate::{distance, failed, random};
 use proptest::prelude::*;
