@@ -10,7 +10,7 @@ mod control;
 mod step;
 
 pub use super::index_check::IndexBound;
-pub use control::{Access, Body, BranchStep, LoopStep, WhileStep};
+pub use control::{Access, Body, BranchStep, LoopStep, WhileStep, nearest};
 pub use step::{Epilogue, HostNode, LibraryStep, Step};
 
 use crate::dtype::DType;

@@ -69,8 +69,14 @@ pub struct BranchStep {
     pub name: String,
     /// The bodies.
     pub bodies: Vec<Body>,
-    /// The position of the body that runs, an int64 in range.
+    /// The position of the body that runs, an int64; one out of range means the [`nearest`].
     pub index: BufferId,
+}
+
+/// The position among `count` items that is nearest to `index`; 0 if there are no items.
+pub fn nearest(index: impl Into<i128>, count: usize) -> usize {
+    let last = count.saturating_sub(1);
+    usize::try_from(index.into().max(0)).unwrap_or(last).min(last)
 }
 
 impl Access {

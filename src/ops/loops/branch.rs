@@ -7,6 +7,7 @@ use crate::error::{Result, shape_text};
 use crate::grad::Grad;
 use crate::graph::shapes::Shapes;
 use crate::graph::{Apply, FunctionGraph, Node, TensorType, Variable, ancestors, evaluate, place, rebuild};
+use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::creation::int_scalar;
 use crate::ops::methods::fail;
@@ -124,16 +125,14 @@ fn branch(name: &str, index: &Variable, arms: Vec<Arm<'_>>) -> Result<Vec<Variab
         bodies.push(Closed::new(inputs, outputs)?.map_err(wrong)?);
     }
     let op = BranchOp::of(name, bodies).map_err(wrong)?;
-    let last = op.bodies.len() as i64 - 1;
-    let index = index.try_clip(0i64, last)?;
-    let given: Vec<Variable> = std::iter::once(index).chain(constants).collect();
+    let given: Vec<Variable> = std::iter::once(index.try_cast(DType::I64)?).chain(constants).collect();
     Variable::apply_at(Arc::new(op), &given, place::here())
 }
 
 /// Of several bodies the one at a position.
 ///
-/// Inputs: the position, a 0-d int64 that is in range; what the bodies read, the same for each. Outputs:
-/// those of the body.
+/// Inputs: the position, a 0-d int64, where one out of range means the nearest; what the bodies read, the same
+/// for each. Outputs: those of the body.
 #[derive(Clone, Debug)]
 pub struct BranchOp {
     name: String,
@@ -323,9 +322,8 @@ impl Op for BranchOp {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let index = inputs.first().and_then(Value::to_scalar).map(|index| index.to_i128());
-        let index = index.and_then(|index| usize::try_from(index).ok());
-        let body = index.and_then(|index| self.bodies.get(index)).ok_or_else(|| broken("such branch"))?;
+        let index = inputs.first().and_then(Value::to_scalar).ok_or_else(|| broken("position"))?;
+        let body = &self.bodies[nearest(index.to_i128(), self.bodies.len())];
         let values = evaluate(&body.graph, &inputs[1..], &[])?;
         let outputs = body.graph.outputs.iter().map(|id| values.get(id).cloned());
         outputs.collect::<Option<_>>().ok_or_else(|| broken("such output"))

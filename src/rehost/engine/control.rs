@@ -11,7 +11,7 @@ use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::{DeviceStep, Segment};
 use crate::error::{Error, Result};
-use crate::lower::program::{Body, LoopStep, Step};
+use crate::lower::program::{Body, LoopStep, Step, nearest};
 use std::time::Duration;
 
 /// Commands that are recorded together, or what comes between them.
@@ -141,9 +141,9 @@ impl Branch {
     fn chosen(&mut self, device: &dyn Device) -> Result<&mut [Piece]> {
         let mut index = [0u8; 8];
         device.download(&self.index, &mut index)?;
-        let index = usize::try_from(i64::from_le_bytes(index)).ok();
-        let chosen = index.and_then(|index| self.bodies.get_mut(index));
-        chosen.map(Vec::as_mut_slice).ok_or_else(|| Error::Internal("a branch that does not exist".into()))
+        let index = nearest(i64::from_le_bytes(index), self.bodies.len());
+        let chosen = self.bodies.get_mut(index);
+        chosen.map(Vec::as_mut_slice).ok_or_else(|| Error::Internal("a branch without bodies".into()))
     }
 }
 
