@@ -19,6 +19,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("branches", branches),
         case("one_branch_is_computed", one_branch_is_computed),
         case("gradients_of_branches", gradients_of_branches),
+        case("jacobians_of_branches", jacobians_of_branches),
         case("in_loops", in_loops),
         case("draws", draws),
         case("swapped", swapped),
@@ -231,6 +232,30 @@ fn gradients_of_branches(stage: &Stage) -> Result<()> {
     let want = Value::from(a.iter().map(|x: &f64| x.cos()).collect::<Vec<_>>());
     near("by x", &got[0], &want, &relative(&want, 1e-12))?;
     equal("by y", &got[1], vec![0.0, 0.0])
+}
+
+/// All rows of a jacobian at once, through a branch alone, and through one in a loop.
+fn jacobians_of_branches(stage: &Stage) -> Result<()> {
+    let (x, y, c) = (vector::<f64>("x"), vector::<f64>("y"), scalar::<bool>("c"));
+    let taken = if_else(&c, || [&x * &x * &y, y.clone()], || [x.sin(), constant(vec![1.0f64, 1.0])]);
+    let looped = fori(3i64, &x, |_, h| if_else(h.sum(..).greater(1.0), || &h * &y, || &h + 0.5));
+    let roots = [&taken[0] + &taken[1], looped];
+    let mut f = function([&x, &y, &c]);
+    for root in &roots {
+        f = f.outputs(&jacobian(root, [&x, &y])?);
+    }
+    let f = f.compile()?;
+    let (a, b) = (vec![0.5f64, 2.0], vec![0.5f64, 0.25]);
+    let diagonal = |d: [f64; 2]| Value::from_vec(&[2, 2], vec![d[0], 0.0, 0.0, d[1]]);
+    let got = run(stage, &f, args![&a, &b, true])?;
+    equal("by x", &got[0], diagonal([0.5, 1.0])?)?;
+    equal("by y", &got[1], diagonal([1.25, 5.0])?)?;
+    // The sums are 2.5, 0.75 and 1.75: (x y + 0.5) y.
+    equal("by x in a loop", &got[2], diagonal([0.25, 0.0625])?)?;
+    equal("by y in a loop", &got[3], diagonal([1.0, 1.5])?)?;
+    let got = run(stage, &f, args![&a, &b, false])?;
+    near("by x", &got[0], &diagonal([a[0].cos(), a[1].cos()])?, &relative(&got[0], 1e-12))?;
+    equal("by y", &got[1], diagonal([0.0, 0.0])?)
 }
 
 /// Conditions in scans, and scans in branches.

@@ -1,5 +1,7 @@
 //! Branches: of several sub-graphs one is computed (Theano's `ifelse`, JAX's `cond` and `switch`).
 
+mod batch;
+
 use super::closed::{Closed, broken};
 use super::pack::Pack;
 use crate::dtype::DType;
@@ -12,7 +14,10 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::ops::creation::int_scalar;
 use crate::ops::methods::fail;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
-use crate::ops::{Attr, AttrGraph, Attributes, Gradient, Known, Op, StoredOp, expect_inputs, zeros_like};
+use crate::ops::{
+    Attr, AttrGraph, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, StoredOp, expect_inputs,
+    zeros_like,
+};
 use crate::value::Value;
 use std::any::Any;
 use std::collections::HashSet;
@@ -319,6 +324,10 @@ impl Op for BranchOp {
             grads[1 + input] = Some(gradient);
         }
         Ok(grads)
+    }
+
+    fn batch(&self, at: &Batch) -> BatchedOutputs {
+        batch::batch(self, at)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
