@@ -7,6 +7,7 @@
 
 mod constant_folding;
 mod hoist;
+mod join_loops;
 mod lift;
 mod merge;
 mod mirror;
@@ -20,6 +21,7 @@ mod terms;
 
 pub use constant_folding::fold_constants;
 pub use hoist::hoist;
+pub use join_loops::join_loops;
 pub use lift::lift;
 pub use merge::merge;
 pub use pass::Pass;
@@ -32,32 +34,59 @@ use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 
 /// Rebuilds a graph node by node, in order. `rule` gets the new graph, a node and its inputs in the new
-/// graph, and may return outputs that replace the node's; otherwise the node is kept. Outputs whose types are
-/// less precise than the node's do not replace it, since a reader may need what its type says. More precise
-/// types are carried on to all readers.
+/// graph, and may return outputs that replace the node's, as for [`Rebuilt::put`].
 pub(crate) fn transform(
     old: &FunctionGraph,
     mut rule: impl FnMut(&mut FunctionGraph, &Node, &[VarId]) -> Result<Option<Vec<VarId>>>,
 ) -> Result<FunctionGraph> {
-    let mut new = FunctionGraph::default();
-    let mut map: Vec<VarId> = vec![VarId::MAX; old.vars.len()];
-    for (id, var) in old.vars.iter().enumerate() {
-        if !matches!(var.def, Def::Output { .. }) {
-            map[id] = new.add_var(var.ty.clone(), var.name.as_deref(), var.def.clone());
-        }
-    }
+    let mut copy = Rebuilt::new(old);
     for node in &old.nodes {
-        let inputs: Vec<VarId> = node.inputs.iter().map(|&i| map[i as usize]).collect();
-        new.place = node.place;
+        let inputs = copy.inputs(node);
+        let replaced = rule(&mut copy.new, node, &inputs)?;
+        copy.put(node, inputs, replaced);
+    }
+    Ok(copy.finish())
+}
+
+/// A graph that is rebuilt.
+struct Rebuilt<'a> {
+    old: &'a FunctionGraph,
+    new: FunctionGraph,
+    /// For each Var its own in the new graph.
+    map: Vec<VarId>,
+}
+
+impl<'a> Rebuilt<'a> {
+    /// A copy without nodes.
+    fn new(old: &'a FunctionGraph) -> Rebuilt<'a> {
+        let mut copy = Rebuilt { old, new: FunctionGraph::default(), map: vec![VarId::MAX; old.vars.len()] };
+        for (id, var) in old.vars.iter().enumerate() {
+            if !matches!(var.def, Def::Output { .. }) {
+                copy.map[id] = copy.new.add_var(var.ty.clone(), var.name.as_deref(), var.def.clone());
+            }
+        }
+        copy
+    }
+
+    /// A node's inputs in the new graph, to which nodes are added at the node's place from now on.
+    fn inputs(&mut self, node: &Node) -> Vec<VarId> {
+        self.new.place = node.place;
+        node.inputs.iter().map(|&input| self.map[input as usize]).collect()
+    }
+
+    /// Copies a node, or has other outputs replace its own. Outputs whose types are less precise than the
+    /// node's do not replace it, since a reader may need what its type says. More precise types are carried
+    /// on to all readers.
+    fn put(&mut self, node: &Node, inputs: Vec<VarId>, replaced: Option<Vec<VarId>>) {
+        let Rebuilt { old, new, map } = self;
         let declared = |at: usize| &old.var(node.outputs[at]).ty;
-        let replaced = rule(&mut new, node, &inputs)?;
         let precise = |outputs: &Vec<VarId>| {
             outputs.iter().enumerate().all(|(at, &to)| declared(at).includes(&new.var(to).ty))
         };
         let outputs = match replaced.filter(precise) {
             Some(outputs) => outputs,
             None => {
-                let types = types(&new, node, &inputs, |at| declared(at).clone());
+                let types = types(new, node, &inputs, |at| declared(at).clone());
                 new.add_node(node.op.clone(), inputs, types)
             }
         };
@@ -69,12 +98,17 @@ pub(crate) fn transform(
             }
         }
     }
-    let find = |id: &VarId| map[*id as usize];
-    new.inputs = old.inputs.iter().map(find).collect();
-    new.shared = old.shared.iter().map(find).collect();
-    new.outputs = old.outputs.iter().map(find).collect();
-    new.updates = old.updates.iter().map(|(s, v)| (*s, find(v))).collect();
-    Ok(new)
+
+    /// The new graph.
+    fn finish(self) -> FunctionGraph {
+        let Rebuilt { old, mut new, map } = self;
+        let find = |id: &VarId| map[*id as usize];
+        new.inputs = old.inputs.iter().map(find).collect();
+        new.shared = old.shared.iter().map(find).collect();
+        new.outputs = old.outputs.iter().map(find).collect();
+        new.updates = old.updates.iter().map(|(s, v)| (*s, find(v))).collect();
+        new
+    }
 }
 
 /// The types of a node's outputs for inputs in a new graph, which may have more precise types than before.

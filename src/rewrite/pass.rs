@@ -65,6 +65,7 @@ impl Pass {
             // What nothing reads needs no place in a loop.
             pass("prune", super::prune),
             pass("hoist", super::hoist),
+            pass("join_loops", super::join_loops),
             pass("fold_constants", super::fold_constants),
             // Rules compare expressions by identity.
             pass("merge", super::merge),

@@ -47,6 +47,7 @@ fn every_rule_has_a_unique_name_and_a_description() {
             "lift",
             "prune",
             "hoist",
+            "join_loops",
             "fold_constants",
             "merge",
             "simplify",

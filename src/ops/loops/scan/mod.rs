@@ -117,8 +117,13 @@ impl ScanOp {
         }
     }
 
+    /// Through how many iterations, the last, its gradient flows; `None`: through all.
+    pub(crate) fn truncated(&self) -> Option<usize> {
+        self.truncated
+    }
+
     /// The number of iterations, if these types of inputs tell.
-    fn known_steps(&self, inputs: &[&TensorType]) -> Option<usize> {
+    pub(crate) fn known_steps(&self, inputs: &[&TensorType]) -> Option<usize> {
         let sequences = inputs.iter().take(self.body.sequences);
         self.steps.or_else(|| sequences.filter_map(|ty| ty.shape.first().copied().flatten()).next())
     }

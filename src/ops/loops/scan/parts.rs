@@ -3,11 +3,14 @@
 use super::body::{Body, Part};
 use super::{Given, ScanOp};
 use crate::error::Result;
-use crate::graph::{Variable, place};
+use crate::graph::{Variable, place, rebuild};
 use crate::kernels::Scalar;
 use crate::ops::Op;
+use crate::ops::op_from_graph::stand_ins;
 use crate::ops::shape::ShapeOf;
 use crate::value::Value;
+use std::collections::HashMap;
+use std::slice;
 use std::sync::Arc;
 
 /// What the body is given: a Variable of an iteration, with the one outside that it is a part of.
@@ -32,6 +35,7 @@ pub(crate) struct Recurrence {
 #[derive(Clone, Debug)]
 pub(crate) struct LoopParts {
     op: ScanOp,
+    name: String,
     /// Slices, and all of them along the first axis.
     pub(crate) sequences: Vec<Argument>,
     pub(crate) recurrences: Vec<Recurrence>,
@@ -74,6 +78,7 @@ impl LoopParts {
             recurrences: next.iter().enumerate().map(recurrence).collect(),
             results: results.to_vec(),
             steps: inputs[op.steps_at()].clone(),
+            name: op.body.name.clone(),
             op: op.clone(),
         })
     }
@@ -96,13 +101,47 @@ impl LoopParts {
         self.op.lockstep || measured || (steps.is_some() && steps == extent.map(|extent| extent as i128))
     }
 
+    /// This loop and another of as many iterations, as one. Its recurrences and its results come before the
+    /// other's. What both get is one argument.
+    ///
+    /// # Errors
+    /// If an op of the other's body refuses its inputs.
+    pub(crate) fn beside(mut self, other: &LoopParts) -> Result<LoopParts> {
+        // Two loops may have been written by one closure: each has Variables of its own here.
+        let mut known: HashMap<(usize, usize), Variable> = HashMap::new();
+        let mut own = |within: &Variable| {
+            let new = stand_ins(slice::from_ref(within)).remove(0);
+            known.insert(within.key(), new.clone());
+            new
+        };
+        let taps: Vec<Vec<(usize, Variable)>> = other
+            .recurrences
+            .iter()
+            .map(|recurrence| recurrence.taps.iter().map(|(lag, tap)| (*lag, own(tap))).collect())
+            .collect();
+        share(&mut self.sequences, &other.sequences, &mut known);
+        share(&mut self.constants, &other.constants, &mut known);
+        let next = other.recurrences.iter().map(|recurrence| &recurrence.next);
+        let outputs: Vec<Variable> = next.chain(&other.results).cloned().collect();
+        let mut outputs = rebuild(&outputs, &mut known, |_, _| Ok(None))?;
+        self.results.extend(outputs.split_off(other.recurrences.len()));
+        for ((recurrence, taps), next) in other.recurrences.iter().zip(taps).zip(outputs) {
+            self.recurrences.push(Recurrence { taps, next, initial: recurrence.initial.clone() });
+        }
+        if self.name != other.name {
+            self.name = format!("{} and {}", self.name, other.name);
+        }
+        self.op.lockstep &= other.op.lockstep;
+        Ok(self)
+    }
+
     /// The outputs of the loop of these parts: for each recurrence its values before the first iteration and
     /// after each, then the results. Without either there is no loop.
     ///
     /// # Errors
     /// If the parts do not fit each other.
     pub(crate) fn outputs(&self) -> Result<Vec<Variable>> {
-        let LoopParts { op, sequences, recurrences, constants, results, steps } = self;
+        let LoopParts { op, name, sequences, recurrences, constants, results, steps } = self;
         let within = |list: &[Argument]| list.iter().map(|bound| bound.within.clone()).collect::<Vec<_>>();
         let outside = |list: &[Argument]| list.iter().map(|bound| bound.outside.clone()).collect::<Vec<_>>();
         let taps = recurrences.iter().flat_map(|own| own.taps.iter().map(|(_, tap)| tap.clone())).collect();
@@ -113,12 +152,27 @@ impl LoopParts {
         if outputs.is_empty() {
             return Ok(outputs);
         }
-        let body = Body::new(&op.body.name, sequences.len(), lags, inputs, outputs)?;
+        let body = Body::new(name, sequences.len(), lags, inputs, outputs)?;
         let op = ScanOp { body: Arc::new(body), states: vec![], ..op.clone() };
         let initial = recurrences.iter().map(|own| own.initial.clone()).collect();
         let (sequences, constants) = (outside(sequences), outside(constants));
         let given = Given { sequences, initial, constants, steps: steps.clone() };
         Variable::apply_at(Arc::new(op), &given.list(), place::here())
+    }
+}
+
+/// Adds arguments to others. `known` gets what stands for them in the body: an argument that is there
+/// already, or a new one.
+fn share(all: &mut Vec<Argument>, more: &[Argument], known: &mut HashMap<(usize, usize), Variable>) {
+    for Argument { within, outside } in more {
+        let same = |own: &&Argument| own.outside.key() == outside.key() && own.within.ty() == within.ty();
+        let there = all.iter().find(same).map(|own| own.within.clone());
+        let stand = there.unwrap_or_else(|| {
+            let new = stand_ins(slice::from_ref(within)).remove(0);
+            all.push(Argument { within: new.clone(), outside: outside.clone() });
+            new
+        });
+        known.insert(within.key(), stand);
     }
 }
 

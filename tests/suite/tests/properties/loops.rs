@@ -20,19 +20,23 @@ struct Case {
     /// Whether it also reads the value of two iterations before.
     two_taps: bool,
     reversed: bool,
+    /// Whether there is a loop of another body beside it.
+    beside: bool,
     steps: Vec<Grow>,
 }
 
 fn case() -> impl Strategy<Value = Case> {
     let columns = prop_oneof![1usize..7, Just(64usize), Just(300)];
     let steps = prop::collection::vec(grow(), 1..14);
-    (1usize..6, columns, 0usize..6, any::<bool>(), any::<bool>(), steps).prop_map(
-        |(rows, columns, trips, two_taps, reversed, steps)| Case {
+    let flags = [any::<bool>(), any::<bool>(), any::<bool>()];
+    (1usize..6, columns, 0usize..6, flags, steps).prop_map(
+        |(rows, columns, trips, [two_taps, reversed, beside], steps)| Case {
             rows,
             columns,
             trips,
             two_taps,
             reversed,
+            beside,
             steps,
         },
     )
@@ -48,6 +52,9 @@ fn iteration(case: &Case, given: &[Variable], constants: &[Variable]) -> [Variab
     let other = &made[made.len() / 2] + newest * 0.0;
     [next, other]
 }
+
+/// Makes a loop, or its iterations, of a sequence, what is before the first iteration, and constants.
+type Make = fn(&Case, &Variable, &Variable, &[Variable]) -> Results;
 
 struct Results {
     history: Variable,
@@ -96,9 +103,17 @@ fn check(case: &Case) -> Result<std::result::Result<(), String>> {
         let numbers = (0..len).map(|i| ((i as f64 + 31.7 * seed as f64) * 1.37).sin() * 2.0).collect();
         args = args.with(Value::from_vec::<f64>(shape, numbers)?);
     }
-    let outputs = |results: &Results| -> Result<Vec<Variable>> {
-        let sums = results.history.sqr().sum(..) + results.other.sin().sum(..);
+    let outputs = |make: Make| -> Result<Vec<Variable>> {
+        let results = make(case, &inputs[0], &inputs[1], &inputs[2..]);
+        let mut sums = results.history.sqr().sum(..) + results.other.sin().sum(..);
         let mut list = vec![results.history.clone(), results.other.clone()];
+        if case.beside {
+            let steps = case.steps.iter().rev().cloned().collect();
+            let second = Case { reversed: !case.reversed, steps, ..case.clone() };
+            let second = make(&second, &inputs[0], &inputs[1], &inputs[2..]);
+            sums = sums + (&second.history * &second.other).sum(..);
+            list.extend([second.history, second.other]);
+        }
         let whole = concatenate([&inputs[1], &results.history], 0);
         list.push(whole.index(idx![-1]));
         // A loop that depends on nothing smoothly has no gradient.
@@ -106,11 +121,9 @@ fn check(case: &Case) -> Result<std::result::Result<(), String>> {
         list.extend(grad(&cost, &inputs)?);
         Ok(list)
     };
-    let compiled =
-        |results: &Results| function(&inputs).outputs(outputs(results)?).allow_unused_inputs().compile();
-    let want =
-        compiled(&written(case, &inputs[0], &inputs[1], &inputs[2..]))?.call_reference(args.clone())?;
-    let f = compiled(&looped(case, &inputs[0], &inputs[1], &inputs[2..]))?;
+    let compiled = |make: Make| function(&inputs).outputs(outputs(make)?).allow_unused_inputs().compile();
+    let want = compiled(written)?.call_reference(args.clone())?;
+    let f = compiled(looped)?;
     let loaded = Bundle::from_bytes(&Bundle::new().with("f", &f).to_bytes()?)?;
     let plain = Options { strict: true, fuse: false, ..Options::default() };
     let ways = [
