@@ -35,6 +35,7 @@ mod rnn_rbm;
 mod scan_tutorial;
 mod sda;
 pub mod service;
+mod slot_filling;
 mod spiking;
 mod transfer;
 
@@ -167,6 +168,11 @@ pub const ALL: &[Example] = &[
         name: "service",
         about: "threads that answer requests while another trains and publishes weights",
         run: |device| service::serve(device, 3, 50),
+    },
+    Example {
+        name: "slot_filling",
+        about: "labels of words, by a recurrent network over windows; methods that share the words' vectors",
+        run: slot_filling::run,
     },
     Example {
         name: "spiking",
