@@ -6,9 +6,12 @@ use super::closed::{Closed, broken};
 use super::pack::Pack;
 use crate::dtype::DType;
 use crate::error::{Result, shape_text};
+use crate::function::default_updates;
 use crate::grad::Grad;
 use crate::graph::shapes::Shapes;
-use crate::graph::{Apply, FunctionGraph, Node, TensorType, Variable, ancestors, evaluate, place, rebuild};
+use crate::graph::{
+    Apply, FunctionGraph, Node, SharedVariable, TensorType, Variable, ancestors, evaluate, place, rebuild,
+};
 use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::creation::int_scalar;
@@ -99,39 +102,73 @@ fn results(index: Result<Variable>, name: &str, arms: Vec<Arm<'_>>) -> Vec<Varia
 /// The outputs of the arm at a position.
 fn branch(name: &str, index: &Variable, arms: Vec<Arm<'_>>) -> Result<Vec<Variable>> {
     let wrong = |message: String| fail(name, message);
-    let mut made: Vec<Vec<Variable>> = Vec::new();
-    let mut constants: Vec<Variable> = Vec::new();
-    let mut seen = HashSet::new();
-    for arm in arms {
+    let mut made = arms.into_iter().map(Made::by).collect::<Result<Vec<Made>>>()?;
+    let Some(count) = made.first().map(|arm| arm.outputs.len()) else {
+        return Err(wrong("there are no branches".into()));
+    };
+    let states = distinct(made.iter().flat_map(|arm| arm.states.iter().map(|(shared, _)| shared)));
+    for arm in &mut made {
+        arm.leave(&states);
+    }
+    let read = distinct(made.iter().flat_map(|arm| &arm.read).chain(&states));
+    let mut bodies = Vec::with_capacity(made.len());
+    for arm in &made {
+        let inputs = stand_ins(&read);
+        let outputs = rebuild(&arm.outputs, &mut pairs(&read, &inputs), |_, _| Ok(None))?;
+        bodies.push(Closed::new(inputs, outputs)?.map_err(wrong)?);
+    }
+    let op = BranchOp { states, ..BranchOp::of(name, bodies).map_err(wrong)? };
+    let given: Vec<Variable> = std::iter::once(index.try_cast(DType::I64)?).chain(read).collect();
+    let mut results = Variable::apply_at(Arc::new(op), &given, place::here())?;
+    results.truncate(count);
+    Ok(results)
+}
+
+/// What a closure made.
+struct Made {
+    outputs: Vec<Variable>,
+    /// What was made before and is read.
+    read: Vec<Variable>,
+    /// The states that move on by themselves, as those of random streams, with their next values.
+    states: Vec<(Variable, Variable)>,
+}
+
+impl Made {
+    fn by(arm: Arm<'_>) -> Result<Made> {
         let then = Apply::now();
         let outputs = {
             let _own = place::leave();
             arm()
         };
         outputs.iter().try_for_each(|output| output.checked().map(drop))?;
-        let outside = |v: &Variable| v.owner().is_none_or(|(apply, _)| !apply.is_since(then));
+        let before = |v: &Variable| v.owner().is_some_and(|(apply, _)| !apply.is_since(then));
+        let states: Vec<(Variable, Variable)> = default_updates(&outputs, &mut HashSet::new(), before)?
+            .into_iter()
+            .map(|(cell, next)| ((*SharedVariable::of(cell)).clone(), next))
+            .collect();
+        let roots: Vec<Variable> =
+            outputs.iter().chain(states.iter().map(|(_, next)| next)).cloned().collect();
         // What was made in the closure counts as changing; all else that it reads is from outside.
-        let inside: Vec<Variable> = ancestors(&outputs, outside);
-        let read = inside.iter().filter_map(Variable::owner).flat_map(|(apply, _)| apply.inputs.iter());
-        for variable in read.chain(&outputs).filter(|v| outside(v) && v.constant_value().is_none()) {
-            if seen.insert(variable.key()) {
-                constants.push(variable.clone());
-            }
+        let outside = |v: &Variable| v.owner().is_none() || before(v);
+        let inside: Vec<Variable> = ancestors(&roots, outside);
+        let inputs = inside.iter().filter_map(Variable::owner).flat_map(|(apply, _)| apply.inputs.iter());
+        let read = inputs.chain(&roots).filter(|v| outside(v) && v.constant_value().is_none());
+        Ok(Made { read: distinct(read), outputs, states })
+    }
+
+    /// Has it give these states too: a state that it does not read stays as it is.
+    fn leave(&mut self, states: &[Variable]) {
+        for state in states {
+            let next = self.states.iter().find(|(shared, _)| shared.key() == state.key());
+            self.outputs.push(next.map_or(state, |(_, next)| next).clone());
         }
-        made.push(outputs);
     }
-    if made.is_empty() {
-        return Err(wrong("there are no branches".into()));
-    }
-    let mut bodies = Vec::with_capacity(made.len());
-    for outputs in &made {
-        let inputs = stand_ins(&constants);
-        let outputs = rebuild(outputs, &mut pairs(&constants, &inputs), |_, _| Ok(None))?;
-        bodies.push(Closed::new(inputs, outputs)?.map_err(wrong)?);
-    }
-    let op = BranchOp::of(name, bodies).map_err(wrong)?;
-    let given: Vec<Variable> = std::iter::once(index.try_cast(DType::I64)?).chain(constants).collect();
-    Variable::apply_at(Arc::new(op), &given, place::here())
+}
+
+/// The Variables of a list, each once.
+fn distinct<'a>(list: impl Iterator<Item = &'a Variable>) -> Vec<Variable> {
+    let mut seen = HashSet::new();
+    list.filter(|variable| seen.insert(variable.key())).cloned().collect()
 }
 
 /// Of several bodies the one at a position.
@@ -142,6 +179,8 @@ fn branch(name: &str, index: &Variable, arms: Vec<Arm<'_>>) -> Result<Vec<Variab
 pub struct BranchOp {
     name: String,
     bodies: Vec<Arc<Closed>>,
+    /// The shared variables whose next values it gives last, where it was written.
+    states: Vec<Variable>,
 }
 
 impl BranchOp {
@@ -166,7 +205,7 @@ impl BranchOp {
                 }
             }
         }
-        Ok(BranchOp { name: name.into(), bodies: bodies.into_iter().map(Arc::new).collect() })
+        Ok(BranchOp { name: name.into(), bodies: bodies.into_iter().map(Arc::new).collect(), states: vec![] })
     }
 
     /// The op that a file describes.
@@ -283,7 +322,12 @@ impl Op for BranchOp {
 
     fn with_bodies(&self, bodies: Vec<Arc<FunctionGraph>>) -> Option<Arc<dyn Op>> {
         let bodies = bodies.into_iter().map(Closed::stored).collect::<Result<_, _>>().ok()?;
-        Some(Arc::new(BranchOp::of(&self.name, bodies).ok()?))
+        Some(Arc::new(BranchOp { states: self.states.clone(), ..BranchOp::of(&self.name, bodies).ok()? }))
+    }
+
+    fn states_after(&self, outputs: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
+        let last = outputs.iter().skip(outputs.len().saturating_sub(self.states.len()));
+        Ok(self.states.iter().cloned().zip(last.cloned()).collect())
     }
 
     fn body_shapes(&self, inputs: &[Known]) -> Result<Vec<Shapes>, String> {

@@ -22,6 +22,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("jacobians_of_branches", jacobians_of_branches),
         case("in_loops", in_loops),
         case("draws", draws),
+        case("draws_in_branches", draws_in_branches),
         case("swapped", swapped),
         case("checkpoints_with_draws", checkpoints_with_draws),
         case("step_by_step", step_by_step),
@@ -317,6 +318,33 @@ fn draws(stage: &Stage) -> Result<()> {
         equal("the number of draws", &got[1], count)?;
         let want = Value::from(sum);
         near("their sum", &got[0], &want, &relative(&want, 1e-12))?;
+    }
+    Ok(())
+}
+
+/// Draws in a loop in a branch go on from one call that takes it to the next; others leave them as they are.
+fn draws_in_branches(stage: &Stage) -> Result<()> {
+    let (streams, c) = (RandomStreams::new(3), scalar::<bool>("c"));
+    let sum =
+        |streams: &RandomStreams| fori(3i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(&[]));
+    let sums = if_else(&c, || sum(&streams), || constant(0f64));
+    let twice = fori(2i64, constant(0f64), |_, all| {
+        all + if_else(&c, || RandomStreams::new(3).uniform::<f64>(&[]), || constant(1f64))
+    });
+    let f = function([&c]).output(&sums).output(twice).compile()?;
+    let plain = RandomStreams::new(3);
+    let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
+    let draws: Vec<f64> = (0..6).map(|_| one.call(args![])?[0].item::<f64>()).collect::<Result<_>>()?;
+    let mut simulator = stage.simulator(&f)?;
+    for (call, taken) in [true, false, false, true].into_iter().enumerate() {
+        let got = simulator.call(args![taken])?;
+        let at = if call == 0 { 0 } else { 3 };
+        let want = if taken { draws[at..at + 3].iter().sum() } else { 0.0 };
+        let want = Value::from(want);
+        near("three draws", &got[0], &want, &relative(&want, 1e-12))?;
+        let at = if call == 0 { 0 } else { 2 };
+        let want = Value::from(if taken { draws[at..at + 2].iter().sum() } else { 2.0 });
+        near("two draws", &got[1], &want, &relative(&want, 1e-12))?;
     }
     Ok(())
 }
