@@ -91,7 +91,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     }),
     ("transfer", 1, |a| Ok(Arc::new(Transfer { to: a.text("to")?.into() }))),
     ("kernel", 1, |a| kernel_op::decode(a, a.kernels)),
-    ("scan", 1, |a| loops::decode(a)),
+    ("scan", 2, |a| loops::decode(a)),
     ("while", 1, |a| WhileOp::decode(a)),
     ("branch", 1, |a| BranchOp::decode(a)),
     ("det", 1, |_| Ok(Arc::new(Det))),

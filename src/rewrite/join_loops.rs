@@ -27,6 +27,7 @@ pub fn join_loops(graph: &FunctionGraph) -> Result<FunctionGraph> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Kind {
     steps: Steps,
+    backwards: bool,
     truncated: Option<usize>,
 }
 
@@ -46,7 +47,7 @@ impl Kind {
             Some(steps) => Steps::Known(steps),
             None => Steps::Value(*node.inputs.last()?),
         };
-        Some(Kind { steps, truncated: scan.truncated() })
+        Some(Kind { steps, backwards: scan.backwards(), truncated: scan.truncated() })
     }
 }
 

@@ -85,6 +85,12 @@ impl Access {
         Access { buffer, first: 0, stride: 0, rows: None }
     }
 
+    /// The same rows in so many iterations, from the last to the first. It is no ring.
+    pub(crate) fn backwards(self, iterations: u64) -> Access {
+        let first = self.at(iterations.saturating_sub(1));
+        Access { first, stride: self.stride.saturating_neg(), ..self }
+    }
+
     /// The first byte in an iteration.
     pub fn at(&self, iteration: u64) -> u64 {
         let stride = self.stride.unsigned_abs();

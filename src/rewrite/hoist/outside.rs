@@ -155,7 +155,10 @@ impl Left<'_> {
         for (own, trace) in self.parts.recurrences.iter().zip(traces) {
             let rows = |lag: usize| {
                 let first = (own.depth() - lag) as i64;
-                trace.try_index([if lag == 0 { Ix::from(first..) } else { Ix::from(first..-(lag as i64)) }])
+                let rows = if lag == 0 { Ix::from(first..) } else { Ix::from(first..-(lag as i64)) };
+                let rows = trace.try_index([rows])?;
+                // In the order of the sequences.
+                if whole.backwards() { rows.try_index([Ix::from(..).step(-1)]) } else { Ok(rows) }
             };
             for (lag, tap) in &own.taps {
                 insert(tap, rows(*lag)?);

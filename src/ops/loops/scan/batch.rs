@@ -91,7 +91,7 @@ impl Whole<'_> {
     /// The loop; `carried` are the recurrences with the batch axis.
     fn scan(&self, carried: &[bool]) -> Result<Scanned> {
         let inward = |variable: &Variable| variable.try_moveaxis(0, 1);
-        let mut scan = Scan::new().named(&self.body.name);
+        let mut scan = Scan::new().named(&self.body.name).backwards(self.op.backwards);
         for at in 0..self.body.sequences {
             let Batched { variable, batched } = self.given(Part::Sequence(at));
             scan = scan.sequence(if *batched { inward(variable)? } else { variable.clone() });

@@ -48,6 +48,7 @@ pub struct Scan {
     truncated: Option<usize>,
     block: Option<usize>,
     lockstep: bool,
+    backwards: bool,
 }
 
 impl Default for Scan {
@@ -68,6 +69,7 @@ impl Scan {
             truncated: None,
             block: None,
             lockstep: false,
+            backwards: false,
         }
     }
 
@@ -148,6 +150,13 @@ impl Scan {
     /// Says that the sequences are known to be as long as there are iterations.
     pub(super) fn lockstep(mut self) -> Scan {
         self.lockstep = true;
+        self
+    }
+
+    /// Takes the sequences from their last slice to the first, and puts the results that are not carried in
+    /// the same places: see [`ScanOp`]. The number of iterations is the sequences'.
+    pub(super) fn backwards(mut self, backwards: bool) -> Scan {
+        self.backwards = backwards;
         self
     }
 
@@ -276,8 +285,9 @@ impl Scan {
             let (sequences, outputs) = (given.sequences.len(), outputs.to_vec());
             let body = Body::new(&self.name, sequences, lags.clone(), inputs.clone(), outputs)?;
             let steps = given.known_steps();
-            let Scan { truncated, lockstep, .. } = self;
-            Ok::<_, Error>(ScanOp { body: Arc::new(body), steps, truncated, lockstep, states: vec![] })
+            let Scan { truncated, lockstep, backwards, .. } = self;
+            let (body, states) = (Arc::new(body), vec![]);
+            Ok::<_, Error>(ScanOp { body, steps, truncated, lockstep, backwards, states })
         };
         if stops {
             let whole = op(&outputs, &given)?;

@@ -2,8 +2,8 @@
 //!
 //! It carries, for each recurrence, the gradient of the values that later iterations read, and for each
 //! constant the sum so far. Its sequences are those of the loop, the values of the recurrences before and
-//! after each iteration, and the gradients of the results, all from the last iteration to the first. Values
-//! within the body are computed again, except its outputs.
+//! after each iteration, and the gradients of the results. They stay in the order of the loop's sequences, which
+//! the two loops take in opposite directions. Values within the body are computed again, except its outputs.
 
 use super::ScanOp;
 use super::body::{Body, Part};
@@ -83,13 +83,13 @@ impl<'a> Backward<'a> {
         self.at.output_grads[output].as_ref().filter(|_| whole)
     }
 
-    /// The slices of the iterations that the gradient flows through.
-    fn last(&self, sequence: &Variable) -> Result<Variable> {
-        match self.op.truncated {
-            None => Ok(sequence.clone()),
-            Some(0) => sequence.try_index([Ix::from(..0i64)]),
-            Some(last) => sequence.try_index([Ix::from(-(last as i64)..)]),
-        }
+    /// Where among the slices of a sequence those of the iterations are that the gradient flows through, if it
+    /// does not flow through all.
+    fn last(&self) -> Option<Ix> {
+        Some(match self.op.truncated? {
+            last if self.op.backwards || last == 0 => Ix::from(..last as i64),
+            last => Ix::from(-(last as i64)..),
+        })
     }
 
     /// What flows to the first iteration and beyond: nothing, if the gradient ends before.
@@ -110,17 +110,18 @@ impl<'a> Backward<'a> {
         parts.filter(|(position, part)| self.slopes[*position].is_some() && kind(*part)).collect()
     }
 
-    /// The rows of a trace that are as many as the iterations, beginning with this one.
+    /// The rows of a trace that are as many as the iterations, beginning with this one, in the order of the
+    /// sequences.
     fn rows(&self, recurrence: usize, of: &Variable, first: usize) -> Variable {
         let last = self.body.depth(recurrence) - first;
-        match last {
+        let rows = match last {
             0 => of.index([Ix::from(first as i64..)]),
             _ => of.index([Ix::from(first as i64..-(last as i64))]),
-        }
+        };
+        if self.op.backwards { rows.index([Ix::from(..).step(-1)]) } else { rows }
     }
 
-    /// Everything that goes into the loop as sequences, from the first iteration to the last: for each input
-    /// of the body that is no constant its values; the values of the body's outputs; the gradients of those
+    /// Everything that goes into the loop as sequences: for each input of the body that is no constant its values; the values of the body's outputs; the gradients of those
     /// that have one.
     fn sequences(&self) -> (Vec<Variable>, usize, usize) {
         let (body, at) = (self.body, self.at);
@@ -150,9 +151,13 @@ impl<'a> Backward<'a> {
         let (sequences, inputs, outputs) = self.sequences();
         let constants = self.sloped(|part| matches!(part, Part::Constant(_)));
         let given = sequences.len();
-        let mut backwards = Scan::new().named(&format!("gradient of {}", body.name)).lockstep().reversed();
+        let name = format!("gradient of {}", body.name);
+        let mut backwards = Scan::new().named(&name).lockstep().backwards(!op.backwards);
         for sequence in sequences {
-            backwards = backwards.sequence(self.last(&sequence)?);
+            backwards = backwards.sequence(match self.last() {
+                None => sequence,
+                Some(last) => sequence.try_index([last])?,
+            });
         }
         for recurrence in self.recurrences() {
             let row = at.inputs[op.first_initial() + recurrence].index([Ix::from(0i64)]);
@@ -262,15 +267,11 @@ impl<'a> Backward<'a> {
             grads[op.source(*part)] = Some(sum);
         }
         let slices = self.sloped(|part| matches!(part, Part::Sequence(_)));
-        for ((_, part), stacked) in slices.iter().zip(scanned.clone().stacked()) {
-            let slices = stacked.try_index([Ix::from(..).step(-1)])?;
+        for ((_, part), slices) in slices.iter().zip(scanned.clone().stacked()) {
             let at = op.source(*part);
-            grads[at] = Some(match op.truncated {
+            grads[at] = Some(match self.last() {
                 None => slices,
-                Some(0) => zeros_like(&self.at.inputs[at]),
-                Some(last) => {
-                    zeros_like(&self.at.inputs[at]).try_set_index([Ix::from(-(last as i64)..)], &slices)?
-                }
+                Some(last) => zeros_like(&self.at.inputs[at]).try_set_index([last], &slices)?,
             });
         }
         Ok(grads)

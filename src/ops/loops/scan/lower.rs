@@ -3,6 +3,7 @@
 use super::ScanOp;
 use super::body::Part;
 use crate::graph::Node;
+use crate::lower::program::Access;
 use crate::lower::{Lowered, Lowering, Rows, View};
 
 pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
@@ -26,18 +27,28 @@ pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[V
             let view = &inputs[op.source(part)];
             read.push(match part {
                 Part::Tap(recurrence, _) if changed(recurrence) => continue,
-                Part::Sequence(_) => to.read_rows(view),
+                Part::Sequence(_) => turned(op, trips, to.read_rows(view)),
                 Part::Tap(recurrence, lag) => results[recurrence].from((body.depth(recurrence) - lag) as u64),
                 Part::Constant(_) => to.read_whole(view),
             });
         }
-        let first = |at: usize| body.lags.get(at).map_or(0, |_| body.depth(at) as u64);
+        let first = |at: usize| body.depth(at) as u64;
         let written = results.iter().enumerate().filter(|(at, _)| !changed(*at));
-        let written = written.map(|(at, rows)| rows.from(first(at))).collect();
+        let stacked = |at: usize| at >= body.lags.len();
+        let written = written.map(|(at, rows)| match stacked(at) {
+            true => turned(op, trips, rows.from(0)),
+            false => rows.from(first(at)),
+        });
+        let written = written.collect();
         let carried = in_place.iter().map(|(_, own)| results[*own].buffer()).collect();
         to.push_loop(&body.name, program, trips, (read, written), carried);
     }
     Ok(results.iter().map(|rows| rows.view()).collect())
+}
+
+/// The rows of the iterations of a loop that goes backwards, if it does.
+fn turned(op: &ScanOp, trips: u64, access: Access) -> Access {
+    if op.backwards { access.backwards(trips) } else { access }
 }
 
 /// Recurrences that are changed in part, and of which the last value alone is read: pairs of positions among
@@ -72,6 +83,8 @@ fn results(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, changed: &dyn Fn(usi
         let kept = match body.lags.get(at) {
             // As many as an iteration touches, or as are read afterwards.
             Some(_) => to.last_rows_read(at).map(|read| read.max(body.depth(at) as u64 + 1)),
+            // The last rows are those of the first iterations.
+            None if op.backwards => None,
             None => to.last_rows_read(at).map(|read| read.max(1)),
         };
         results.push(to.rows(dtype, row, whole, kept.unwrap_or(whole)));

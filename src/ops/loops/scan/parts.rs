@@ -83,6 +83,11 @@ impl LoopParts {
         })
     }
 
+    /// Whether it goes backwards: see [`ScanOp`].
+    pub(crate) fn backwards(&self) -> bool {
+        self.op.backwards
+    }
+
     /// Whether its gradient flows through all iterations.
     pub(crate) fn flows_through(&self) -> bool {
         self.op.truncated.is_none()
@@ -101,7 +106,7 @@ impl LoopParts {
         self.op.lockstep || measured || (steps.is_some() && steps == extent.map(|extent| extent as i128))
     }
 
-    /// This loop and another of as many iterations, as one. Its recurrences and its results come before the
+    /// This loop and another of as many iterations, in the same direction, as one. Its recurrences and its results come before the
     /// other's. What both get is one argument.
     ///
     /// # Errors

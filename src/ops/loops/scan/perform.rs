@@ -20,8 +20,9 @@ pub(super) fn perform(op: &ScanOp, inputs: &[Value]) -> Result<Vec<Value>> {
         *rows = (0..body.depth(recurrence)).map(|at| row(initial, at)).collect::<Result<_>>()?;
     }
     for step in 0..steps {
+        let slice = if op.backwards { steps - 1 - step } else { step };
         let part = |part: Part| match part {
-            Part::Sequence(at) => row(&inputs[at], step),
+            Part::Sequence(at) => row(&inputs[at], slice),
             Part::Tap(recurrence, lag) => {
                 let at = body.depth(recurrence) + step - lag;
                 rows[recurrence].get(at).cloned().ok_or_else(|| broken("value so far back"))
@@ -34,6 +35,9 @@ pub(super) fn perform(op: &ScanOp, inputs: &[Value]) -> Result<Vec<Value>> {
         for (rows, id) in rows.iter_mut().zip(&body.closed.graph.outputs) {
             rows.push(values.get(id).ok_or_else(|| broken("such output"))?.clone());
         }
+    }
+    if op.backwards {
+        rows[body.lags.len()..].iter_mut().for_each(|rows| rows.reverse());
     }
     let dtype = |at: usize| body.closed.output_type(at).dtype;
     rows.iter().zip(&shapes).enumerate().map(|(at, (rows, shape))| stack(dtype(at), shape, rows)).collect()

@@ -5,20 +5,30 @@ use super::body::Body;
 use crate::ops::{Attr, AttrGraph, Attributes, Op, StoredOp};
 use std::sync::Arc;
 
+/// The first version that can say what the op does: only the second has loops that go backwards.
+pub(super) fn version(op: &ScanOp) -> u32 {
+    if op.backwards { 2 } else { 1 }
+}
+
 /// The attributes: `name`; `body`; `sequences`, their number; `lags`, for each recurrence the number of its
 /// taps, then how many iterations each looks back; `steps`, the number of iterations, -1 if it may vary;
-/// `truncated`, the number of iterations that the gradient flows through, -1 if all.
+/// `truncated`, the number of iterations that the gradient flows through, -1 if all; from version 2 on
+/// `backwards`, 1 if it goes backwards.
 pub(super) fn attributes(op: &ScanOp) -> Attributes {
     let body = &op.body;
     let lags = body.lags.iter().flat_map(|lags| std::iter::once(lags.len()).chain(lags.iter().copied()));
-    vec![
+    let mut list = vec![
         ("name".into(), Attr::Text(body.name.clone())),
         ("body".into(), Attr::Graph(AttrGraph(body.closed.graph.clone()))),
         ("sequences".into(), Attr::Int(body.sequences as i64)),
         ("lags".into(), Attr::Ints(lags.map(|n| n as i64).collect())),
         ("steps".into(), Attr::Int(op.steps.map_or(-1, |n| n as i64))),
         ("truncated".into(), Attr::Int(op.truncated.map_or(-1, |n| n as i64))),
-    ]
+    ];
+    if op.backwards {
+        list.push(("backwards".into(), Attr::Int(1)));
+    }
+    list
 }
 
 /// The op.
@@ -40,8 +50,9 @@ pub(in crate::ops) fn decode(op: &StoredOp) -> Result<Arc<dyn Op>, String> {
     let graph = op.graph("body")?.clone();
     let number = |name: &str| Ok::<_, String>(usize::try_from(op.int(name)?).ok());
     let (steps, truncated) = (number("steps")?, number("truncated")?);
-    let body = Body::stored(op.text("name")?, sequences, lags, graph)?;
-    Ok(Arc::new(ScanOp { body: Arc::new(body), steps, truncated, lockstep: false, states: vec![] }))
+    let backwards = op.version() >= 2 && op.int("backwards")? != 0;
+    let body = Arc::new(Body::stored(op.text("name")?, sequences, lags, graph)?);
+    Ok(Arc::new(ScanOp { body, steps, truncated, lockstep: false, backwards, states: vec![] }))
 }
 
 #[cfg(test)]
@@ -62,6 +73,18 @@ mod tests {
 
     fn decoded(attributes: &Attributes) -> Result<Arc<dyn Op>, String> {
         Registry::default().decode(&StoredOp::new("scan", 1, attributes))
+    }
+
+    #[test]
+    fn the_loop_of_a_gradient_goes_backwards_in_files_too() {
+        let (xs, h) = (matrix::<f32>("xs"), vector::<f32>("h"));
+        let slope = grad(&crate::loops::scan(&xs, &h, |x, h| (x * h).sin()).sum(..), [&xs]).unwrap();
+        let all = crate::graph::ancestors(&slope, |_| false);
+        let ops = all.iter().filter_map(|v| Some(&v.owner()?.0.op));
+        let op = ops.filter(|op| op.id() == "scan" && op.version() == 2).next_back().unwrap();
+        let (version, attributes) = (op.version(), op.attributes());
+        let back = Registry::default().decode(&StoredOp::new("scan", version, &attributes)).unwrap();
+        assert_eq!((back.version(), back.attributes()), (version, attributes));
     }
 
     #[test]
