@@ -149,7 +149,7 @@ impl<'a> Lowering<'a> {
         let bytes =
             carried.iter().fold(0u64, |sum, &id| sum.saturating_add(self.program.buffers[id].bytes()));
         let waits = self.abilities.properties().is_wide();
-        let ahead = match waits && program.status.is_none() && !decides && bytes <= MOST_AHEAD {
+        let ahead = match waits && !decides && bytes <= MOST_AHEAD {
             true => AHEAD,
             false => 1,
         };

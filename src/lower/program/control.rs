@@ -58,7 +58,7 @@ pub struct WhileStep {
     /// hand.
     pub most: u64,
     /// How many iterations are enqueued before the flag is read. With more than one, those behind the last
-    /// are computed for nothing, so they must not be able to fail.
+    /// are computed for nothing.
     pub ahead: u64,
 }
 
@@ -112,6 +112,17 @@ impl Body {
     pub fn writes(&self) -> impl Iterator<Item = BufferId> + '_ {
         let outputs = self.outputs.iter().map(|access| access.buffer);
         outputs.chain(self.carried.iter().copied()).chain(self.status).chain([self.scratch])
+    }
+
+    /// What one of its buffers is of an array of the Program around it.
+    pub fn access(&self, buffer: BufferId) -> Option<&Access> {
+        let output = self.program.outputs.iter().position(|&output| output == buffer);
+        output.and_then(|output| self.outputs.get(output)).or_else(|| {
+            match self.program.buffers[buffer].role {
+                super::Role::Input(at) => self.inputs.get(at),
+                _ => None,
+            }
+        })
     }
 
     /// Every mention of a buffer of the Program around it.

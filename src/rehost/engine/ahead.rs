@@ -1,15 +1,16 @@
 //! Loops with a condition, some iterations ahead: a block of iterations is enqueued, then the host reads
 //! after which of them the condition no longer held. Each iteration has memory of its own for what is
-//! carried, so the iterations behind the last change nothing.
+//! carried and of what it reports, so the iterations behind the last change nothing.
 
-use super::super::device::{Command, Device, Region};
+use super::super::device::{Device, Region};
 use super::context::Context;
 use super::control::{Each, Piece, Recorder, run_all};
+use super::iterations::{Carried, Iterations, Next, Row};
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
 use crate::error::Result;
-use crate::lower::program::{BufferId, Role, WhileStep};
+use crate::lower::program::{Access, Body, BufferId, Role, WhileStep};
 
 /// See the [module](self).
 #[derive(Debug)]
@@ -17,18 +18,27 @@ pub(super) struct AheadLoop {
     /// Whether there is a first iteration.
     first: Region,
     pub(super) block: Vec<Piece>,
-    /// Whether there is another iteration after each of a block.
-    flags: Region,
-    /// Bytes from one flag to the next.
-    stride: usize,
-    carried: Vec<Carried>,
+    marks: Marks,
+    /// What is carried; with reports also the status words.
+    carried: Vec<Slots>,
     /// How many blocks there are at most.
     most: u64,
 }
 
-/// A carried value.
+/// What the host reads of the iterations of a block: whether there is another, then what each has reported.
 #[derive(Debug)]
-struct Carried {
+struct Marks {
+    region: Region,
+    iterations: usize,
+    /// Bytes from one flag to the next.
+    flag: usize,
+    /// Bytes from the status words of one iteration to the next; 0 if none can report.
+    status: usize,
+}
+
+/// Where a carried value is.
+#[derive(Debug)]
+struct Slots {
     /// Where it is before and after the loop.
     home: Region,
     /// Where it is before each iteration of a block; the last iteration writes the first.
@@ -44,54 +54,32 @@ impl AheadLoop {
         around: &Regions,
     ) -> Result<AheadLoop> {
         let body = &step.body;
-        let stride = context.device.properties().alignment.max(1);
-        let bytes = stride * step.ahead;
-        let flags = Region { bytes, ..context.allocate(bytes)? };
+        let mut all = Iterations::of(body, around)?;
+        let status = status(body, around)?;
+        let marks = Marks::of(context, step, status.as_ref())?;
         let mut carried = Vec::new();
-        for (at, &id) in body.carried.iter().enumerate() {
-            let home = around.get(id)?.clone();
-            // What no iteration changes has one place.
-            let changes = body.program.updates.iter().any(|&(shared, _)| shared == at);
-            let count = if changes { step.ahead } else { 1 };
-            let slot = |_| {
-                let whole = context.allocate(home.bytes)?;
-                Ok(Region { bytes: home.bytes, ..whole })
-            };
-            let slots = (0..count).map(slot).collect::<Result<Vec<_>>>()?;
-            carried.push(Carried { home, slots });
+        for own in &mut all.carried {
+            let slots = Slots::of(context, step, own)?;
+            (own.slots, own.next) = (slots.slots.clone(), own.next.ahead(step));
+            carried.push(slots);
         }
+        if let Some(status) = status {
+            let home = status.slots[0].clone();
+            let place = |at: usize| Region { bytes: home.bytes, ..marks.status_of(at) };
+            let slots: Vec<Region> = (0..marks.iterations).map(place).collect();
+            all.carried.push(Carried { slots: slots.clone(), ..status });
+            carried.push(Slots { home, slots });
+        }
+        // Each iteration has a flag of its own.
+        let output = |buffer: &BufferId| body.program.outputs.contains(buffer);
+        all.rows.retain(|row| !output(&row.buffer));
+        let access = Access { stride: marks.flag as i64, ..Access::whole(step.flag) };
+        let flag = |&buffer: &BufferId| Row { buffer, array: marks.region.clone(), access };
+        all.rows.extend(body.program.outputs.iter().map(flag));
         let mut recorder = Recorder::new(compiled, context);
-        for iteration in 0..step.ahead as usize {
-            let mut regions = Regions::of_iteration(body, 0, around)?;
-            let slot = |carried: &Carried, at: usize| carried.slots[at % carried.slots.len()].clone();
-            for (at, carried) in carried.iter().enumerate() {
-                regions.put_role(&body.program, &Role::Shared(at), &slot(carried, iteration));
-            }
-            let flag = Region { offset: flags.offset + stride * iteration as u64, bytes: 1, ..flags.clone() };
-            body.program.outputs.iter().for_each(|&output| regions.put(output, flag.clone()));
-            let mut copies = Vec::new();
-            for &(at, buffer) in &body.program.updates {
-                let target = slot(&carried[at], iteration + 1);
-                match is_own(step, buffer) {
-                    true => regions.put(buffer, target),
-                    false => copies.push((buffer, target)),
-                }
-            }
-            recorder.steps(steps, &regions)?;
-            for (buffer, target) in copies.into_iter().filter(|(_, target)| target.bytes > 0) {
-                let source = Region { bytes: target.bytes, ..regions.get(buffer)?.clone() };
-                recorder.commands([Command::Copy { source, target }]);
-            }
-        }
-        let first = around.get(step.flag)?.clone();
-        Ok(AheadLoop {
-            first,
-            block: recorder.finish()?,
-            flags,
-            stride: stride as usize,
-            carried,
-            most: step.most / step.ahead + 1,
-        })
+        recorder.iterations(steps, &all, step.ahead)?;
+        let (first, most) = (around.get(step.flag)?.clone(), step.most / step.ahead + 1);
+        Ok(AheadLoop { first, block: recorder.finish()?, marks, carried, most })
     }
 
     /// Runs it, each Segment by `each`.
@@ -105,23 +93,85 @@ impl AheadLoop {
             0 => Ok(()),
             _ => device.copy(from, to),
         };
-        for Carried { home, slots } in &self.carried {
+        for Slots { home, slots } in &self.carried {
             moved(device, home, &slots[0])?;
         }
-        let mut flags = vec![0u8; self.flags.bytes as usize];
         for block in 0..self.most {
             run_all(&mut self.block, device, each)?;
-            device.download(&self.flags, &mut flags)?;
-            let ended = flags.iter().step_by(self.stride).position(|flag| *flag == 0);
+            let ended = self.marks.read(device)?;
             // Behind the most iterations it ends as it is.
-            let ended = ended.or((block + 1 == self.most).then_some(flags.len() / self.stride - 1));
+            let ended = ended.or((block + 1 == self.most).then_some(self.marks.iterations - 1));
             let Some(last) = ended else { continue };
-            for Carried { home, slots } in &self.carried {
+            for Slots { home, slots } in &self.carried {
                 moved(device, &slots[(last + 1) % slots.len()], home)?;
             }
             break;
         }
         Ok(())
+    }
+}
+
+impl Marks {
+    fn of(context: &Context, step: &WhileStep, status: Option<&Carried>) -> Result<Marks> {
+        let stride = context.device.properties().alignment.max(1);
+        let words = status.map_or(0, |status| status.slots[0].bytes.next_multiple_of(stride));
+        let bytes = (stride + words) * step.ahead;
+        let region = Region { bytes, ..context.allocate(bytes)? };
+        let [flag, status] = [stride, words].map(|bytes| bytes as usize);
+        Ok(Marks { region, iterations: step.ahead as usize, flag, status })
+    }
+
+    /// Where the status words before an iteration begin.
+    fn status_at(&self, iteration: usize) -> usize {
+        self.flag * self.iterations + self.status * iteration
+    }
+
+    /// The status words before an iteration, which are those after the one before.
+    fn status_of(&self, iteration: usize) -> Region {
+        let (offset, bytes) = (self.status_at(iteration) as u64, self.status as u64);
+        Region { offset: self.region.offset + offset, bytes, ..self.region.clone() }
+    }
+
+    /// The last iteration, if the loop has ended: the first that is not followed by another, or has reported
+    /// an error.
+    fn read(&self, device: &dyn Device) -> Result<Option<usize>> {
+        let mut marks = vec![0u8; self.region.bytes as usize];
+        device.download(&self.region, &mut marks)?;
+        let ends = |&at: &usize| {
+            // The last iteration's are the first.
+            let word = self.status_at((at + 1) % self.iterations);
+            marks[at * self.flag] == 0 || (self.status > 0 && marks[word..word + 8] != [0; 8])
+        };
+        Ok((0..self.iterations).find(ends))
+    }
+}
+
+/// The status words of a body that can report, as a carried value.
+fn status(body: &Body, around: &Regions) -> Result<Option<Carried>> {
+    let (Some(home), Some(within)) = (body.status, body.program.status) else { return Ok(None) };
+    let slots = vec![around.get(home)?.clone()];
+    Ok(Some(Carried { buffers: vec![within], slots, next: Next::Changed(within) }))
+}
+
+impl Slots {
+    /// Memory for a carried value before each iteration.
+    fn of(context: &Context, step: &WhileStep, own: &Carried) -> Result<Slots> {
+        let home = own.slots[0].clone();
+        let slot = |_| Ok(Region { bytes: home.bytes, ..context.allocate(home.bytes)? });
+        // What no iteration changes has one place.
+        let count = if own.next == Next::There { 1 } else { step.ahead };
+        let slots = (0..count).map(slot).collect::<Result<Vec<_>>>()?;
+        Ok(Slots { home, slots })
+    }
+}
+
+impl Next {
+    /// What it is where each iteration has memory of its own.
+    fn ahead(self, step: &WhileStep) -> Next {
+        match self {
+            Next::Copied(buffer) if is_own(step, buffer) => Next::Written(buffer),
+            other => other,
+        }
     }
 }
 

@@ -6,8 +6,9 @@
 //! goes through scratch alternates between the canonical region and a twin of it, which saves the copy back.
 //! Blocks have an even number of iterations, so all state ends in its canonical region.
 
-use super::super::device::{Command, Region};
+use super::super::device::Region;
 use super::context::Context;
+use super::iterations::{Carried, Iteration, Iterations, Next, Row, Sample, SampleSource, of_role};
 use super::planned::Compiled;
 use super::ran::Ran;
 use super::recorded::{Bound, Recorded};
@@ -15,11 +16,11 @@ use super::regions::Regions;
 use super::segment::Segment;
 use super::tap::{Source, size};
 use crate::error::{DeviceError, Error, Result};
-use crate::lower::program::Role;
+use crate::lower::program::{Access, BufferId, Role};
 use std::time::Instant;
 
 /// Maximum number of commands of a block: beyond it, the cost of a replay per command is already negligible.
-const COMMANDS: u64 = 512;
+pub(super) const COMMANDS: u64 = 512;
 /// Maximum size of a staging region, in bytes.
 pub(super) const STAGE: u64 = 16 << 20;
 /// Maximum time to record a block, in seconds, estimated from a smaller block.
@@ -76,14 +77,6 @@ pub(super) struct Blocks {
     pub(super) done: u64,
     /// The device had no memory for blocks of this many iterations.
     refused: Option<u64>,
-}
-
-/// An update that alternates between two regions: its shared variable, its scratch buffer, and the twin
-/// region.
-struct Alternating {
-    shared: usize,
-    buffer: usize,
-    twin: Region,
 }
 
 /// A block of a Program, with the context of its replay.
@@ -212,96 +205,81 @@ fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
         let bytes = ran.sampled(source)?.0.bytes;
         samples.push((context.allocate(bytes * (steps / every))?, steps / every));
     }
-    let alternating = alternating(compiled, context)?;
-    let mut taken = vec![0; samples.len()];
+    let iterations = iterations(ran, kind, &stages, &samples)?;
     let mut commands = Vec::new();
     for step in 0..steps {
-        let back = step % 2 == 1;
-        let mut regions = regions_of_step(ran, &alternating, back)?;
-        for ((input, bytes, stride), stage) in kind.sequences.iter().zip(&stages) {
-            let slot = Region { offset: stage.offset + step * stride, bytes: *bytes, ..stage.clone() };
-            regions.put_role(&compiled.program, &Role::Input(*input), &slot);
-        }
-        for own in &own_steps {
-            own.commands(&regions, &mut commands)?;
-        }
-        let copied = |shared| !alternating.iter().any(|a| a.shared == shared);
-        commands.extend(compiled.copies(context, &regions, copied)?);
-        for (tap, &(source, every, phase)) in kind.taps.iter().enumerate() {
-            if (phase + step + 1) % every != 0 {
-                continue;
-            }
-            let source = after_step(ran, source, &regions, &alternating, back)?;
-            let stage = &samples[tap].0;
-            let offset = stage.offset + taken[tap] * source.bytes;
-            taken[tap] += 1;
-            if source.bytes > 0 {
-                let target = Region { offset, bytes: source.bytes, ..stage.clone() };
-                commands.push(Command::Copy { source, target });
-            }
-        }
+        let Iteration { before, regions, after } = iterations.at(step)?;
+        commands.extend(before);
+        own_steps.iter().try_for_each(|own| own.commands(&regions, &mut commands))?;
+        commands.extend(after);
     }
     let segment = Segment::record(context.device.as_ref(), &compiled.module, &commands)?;
     let kind = kind.clone();
     Ok(Some(Block { kind, steps, segment, stages, samples, seconds: start.elapsed().as_secs_f64() }))
 }
 
-/// The updates that can alternate: computed in a scratch buffer that has no other use at the end of an
-/// iteration.
-fn alternating(compiled: &Compiled, context: &Context) -> Result<Vec<Alternating>> {
+/// The iterations of a block: the Program is their body, its shared variables are carried, and the slices of
+/// sequences are rows of the staging regions.
+fn iterations(ran: Ran<'_>, kind: &Kind, stages: &[Region], samples: &[(Region, u64)]) -> Result<Iterations> {
+    let Ran { compiled, context, regions } = ran;
     let program = &compiled.program;
-    let mut alternating = Vec::new();
+    let mut all = Iterations::fixed(regions.clone());
+    for (&(input, _, stride), stage) in kind.sequences.iter().zip(stages) {
+        for buffer in of_role(program, &Role::Input(input)) {
+            let access = Access { stride: stride as i64, ..Access::whole(buffer) };
+            all.rows.push(Row { buffer, array: stage.clone(), access });
+        }
+    }
+    let copied: Vec<(usize, BufferId)> = compiled.copied(context).collect();
     for &(shared, buffer) in &program.updates {
-        let state = &context.states[compiled.definition.states[shared]];
-        let new = &program.buffers[buffer];
-        let once = program.updates.iter().filter(|u| u.1 == buffer).count() == 1;
-        let kept = program.outputs.contains(&buffer);
-        if new.role != Role::Temp || !once || kept || new.bytes() == 0 || new.bytes() != state.bytes() {
-            continue;
-        }
-        match context.allocate(new.bytes()) {
-            Ok(twin) => alternating.push(Alternating { shared, buffer, twin }),
-            // The update then goes through scratch and is copied back.
-            Err(Error::Device(DeviceError::OutOfMemory { .. })) => {}
-            Err(error) => return Err(error),
-        }
+        let twin = twin(compiled, context, (shared, buffer))?;
+        let home = context.states[compiled.definition.states[shared]].region.clone();
+        let next = match &twin {
+            Some(_) => Next::Written(buffer),
+            None if copied.contains(&(shared, buffer)) => Next::Copied(buffer),
+            None => Next::There,
+        };
+        let slots = [home].into_iter().chain(twin).collect();
+        all.carried.push(Carried { buffers: of_role(program, &Role::Shared(shared)), slots, next });
     }
-    Ok(alternating)
+    for (&(source, every, phase), (target, _)) in kind.taps.iter().zip(samples) {
+        let (region, ..) = ran.sampled(source)?;
+        let bytes = region.bytes;
+        let source = match source {
+            Source::Output(output) => SampleSource::Buffer(compiled.result(output)?.0),
+            Source::State(position) => {
+                let updated = |update: &(usize, BufferId)| compiled.definition.states[update.0] == position;
+                program
+                    .updates
+                    .iter()
+                    .position(updated)
+                    .map_or(SampleSource::Fixed(region), SampleSource::Carried)
+            }
+        };
+        all.samples.push(Sample { source, bytes, target: target.clone(), every, phase });
+    }
+    Ok(all)
 }
 
-/// The regions of an iteration that goes from the canonical regions to the twins, or back.
-fn regions_of_step(ran: Ran<'_>, alternating: &[Alternating], back: bool) -> Result<Regions> {
-    let Ran { compiled, context, regions: canonical } = ran;
-    let mut regions = canonical.clone();
-    for Alternating { shared, buffer, twin } in alternating {
-        let state = &context.states[compiled.definition.states[*shared]];
-        let own = Region { bytes: twin.bytes, ..state.region.clone() };
-        let (old, new) = if back { (twin, &own) } else { (&own, twin) };
-        regions.put_role(&compiled.program, &Role::Shared(*shared), old);
-        let bytes = canonical.get(*buffer)?.bytes;
-        regions.put(*buffer, Region { bytes, ..new.clone() });
+/// A second region for a shared variable, if its new value is computed in a scratch buffer that has no other
+/// use at the end of an iteration: the two alternate.
+fn twin(
+    compiled: &Compiled,
+    context: &Context,
+    (shared, buffer): (usize, BufferId),
+) -> Result<Option<Region>> {
+    let program = &compiled.program;
+    let state = &context.states[compiled.definition.states[shared]];
+    let new = &program.buffers[buffer];
+    let once = program.updates.iter().filter(|u| u.1 == buffer).count() == 1;
+    let kept = program.outputs.contains(&buffer);
+    if new.role != Role::Temp || !once || kept || new.bytes() == 0 || new.bytes() != state.bytes() {
+        return Ok(None);
     }
-    Ok(regions)
-}
-
-/// The region of a sample after an iteration of a block.
-fn after_step(
-    ran: Ran<'_>,
-    source: Source,
-    regions: &Regions,
-    alternating: &[Alternating],
-    back: bool,
-) -> Result<Region> {
-    let (canonical, ..) = ran.sampled(source)?;
-    match source {
-        Source::State(position) => {
-            let states = &ran.compiled.definition.states;
-            let moved = alternating.iter().find(|a| states[a.shared] == position && !back);
-            Ok(moved.map_or(canonical.clone(), |a| Region { bytes: canonical.bytes, ..a.twin.clone() }))
-        }
-        Source::Output(output) => {
-            let (buffer, ..) = ran.compiled.result(output)?;
-            Ok(Region { bytes: canonical.bytes, ..regions.get(buffer)?.clone() })
-        }
+    match context.allocate(new.bytes()) {
+        Ok(twin) => Ok(Some(twin)),
+        // The update then goes through scratch and is copied back.
+        Err(Error::Device(DeviceError::OutOfMemory { .. })) => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -6,6 +6,7 @@
 use super::super::device::{Command, Device, Region};
 use super::ahead::AheadLoop;
 use super::context::Context;
+use super::iterations::{Iteration, Iterations};
 use super::long_loop::{LongLoop, MOST_COMMANDS};
 use super::planned::Compiled;
 use super::regions::Regions;
@@ -174,6 +175,22 @@ impl<'a> Recorder<'a> {
         Ok(())
     }
 
+    /// Appends the steps of a body for the first iterations.
+    pub(super) fn iterations(
+        &mut self,
+        steps: &[DeviceStep<'_>],
+        iterations: &Iterations,
+        count: u64,
+    ) -> Result<()> {
+        for iteration in 0..count {
+            let Iteration { before, regions, after } = iterations.at(iteration)?;
+            self.commands(before);
+            self.steps(steps, &regions)?;
+            self.commands(after);
+        }
+        Ok(())
+    }
+
     /// Appends commands.
     pub(super) fn commands(&mut self, commands: impl IntoIterator<Item = Command>) {
         self.commands.extend(commands);
@@ -182,9 +199,7 @@ impl<'a> Recorder<'a> {
     fn apart(&self, step: &DeviceStep<'_>, regions: &Regions) -> Result<Piece> {
         let once = |body, steps: &[DeviceStep<'_>]| {
             let mut recorder = Recorder::new(self.compiled, self.context);
-            let inner = Regions::of_iteration(body, 0, regions)?;
-            recorder.steps(steps, &inner)?;
-            recorder.commands(inner.moves(body, regions)?);
+            recorder.iterations(steps, &Iterations::of(body, regions)?, 1)?;
             recorder.finish()
         };
         Ok(match step {

@@ -5,9 +5,10 @@
 //! for. What has the same address in all iterations, or goes round in a ring, is bound as it is.
 
 use super::super::device::{Device, Region};
-use super::block::{STAGE, lcm};
+use super::block::{COMMANDS, STAGE, lcm};
 use super::context::Context;
 use super::control::{Each, Piece, Recorder, run_all};
+use super::iterations::Iterations;
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
@@ -15,9 +16,8 @@ use crate::error::Result;
 use crate::lower::program::{Access, Body, BufferId, LoopStep};
 use std::collections::BTreeSet;
 
-/// Commands up to which all iterations of a loop are a part of the recording around it; beyond it, the cost
-/// of a replay per command is negligible.
-pub(super) const MOST_COMMANDS: u64 = 4096;
+/// Commands up to which all iterations of a loop are a part of the recording around it.
+pub(super) const MOST_COMMANDS: u64 = 1024;
 
 /// A loop that is recorded in blocks.
 #[derive(Debug)]
@@ -64,8 +64,7 @@ impl LongLoop {
     ) -> Result<LongLoop> {
         let iterations = block_size(step, body);
         let (blocks, last) = (step.trips / iterations, step.trips % iterations);
-        let mut staged = step.body.clone();
-        let mut regions = around.clone();
+        let mut all = Iterations::of(&step.body, around)?;
         let mut windows = Vec::new();
         let accesses = step.body.inputs.iter().chain(&step.body.outputs);
         let arrays: BTreeSet<(BufferId, i64)> =
@@ -73,22 +72,17 @@ impl LongLoop {
         for array in arrays {
             let window = Window::of(&step.body, array, iterations, around, context)?;
             // The staging memory takes the place of the array.
-            let stage = regions.add(window.stage.clone());
-            for access in staged.inputs.iter_mut().chain(&mut staged.outputs) {
-                if moves(access) && (access.buffer, access.stride) == array {
-                    let first = access.first.saturating_add_signed(window.low.saturating_neg());
-                    *access = Access { buffer: stage, first, ..*access };
+            for row in all.rows.iter_mut().filter(|row| moves(&row.access)) {
+                if (row.access.buffer, row.access.stride) == array {
+                    let first = row.access.first.saturating_add_signed(window.low.saturating_neg());
+                    (row.array, row.access.first) = (window.stage.clone(), first);
                 }
             }
             windows.push(window);
         }
         let pieces = |count: u64| {
             let mut recorder = Recorder::new(compiled, context);
-            for iteration in 0..count {
-                let inner = Regions::of_iteration(&staged, iteration, &regions)?;
-                recorder.steps(body, &inner)?;
-                recorder.commands(inner.moves(&staged, &regions)?);
-            }
+            recorder.iterations(body, &all, count)?;
             recorder.finish()
         };
         Ok(LongLoop { iterations, block: pieces(iterations)?, blocks, rest: pieces(last)?, last, windows })
@@ -133,7 +127,7 @@ fn block_size(step: &LoopStep, body: &[DeviceStep<'_>]) -> u64 {
     let bytes = staged.fold(1u64, |sum, access| sum.saturating_add(access.stride.unsigned_abs()));
     let moved = step.body.moved().count() as u64;
     let commands = body.iter().fold(moved, |sum, own| sum.saturating_add(own.count())).max(1);
-    let most = (MOST_COMMANDS / commands).min(STAGE / bytes).min(step.trips);
+    let most = (COMMANDS / commands).min(STAGE / bytes).min(step.trips);
     (most / period).max(1).saturating_mul(period)
 }
 

@@ -43,6 +43,7 @@ mod block;
 mod context;
 pub(crate) mod control;
 mod host_pool;
+mod iterations;
 mod limits;
 mod long_loop;
 mod method;

@@ -1,10 +1,10 @@
 //! The regions of a Program's buffers.
 
-use super::super::device::{Command, Region};
+use super::super::device::Region;
 use super::context::Context;
 use super::planned::Compiled;
 use crate::error::{Error, Result};
-use crate::lower::program::{Access, Body, Buffer, BufferId, Program, Role};
+use crate::lower::program::{Access, Body, Buffer, BufferId, Role};
 
 /// Buffers at other than their planned addresses.
 #[derive(Debug, Default)]
@@ -42,20 +42,18 @@ impl Regions {
         Regions(program.buffers.iter().enumerate().map(place).collect())
     }
 
-    /// The region of each buffer of a body in an iteration, given those of the Program around it.
-    pub(super) fn of_iteration(body: &Body, iteration: u64, around: &Regions) -> Result<Regions> {
+    /// The region of each buffer of a body in the first iteration, given those of the Program around it.
+    pub(super) fn of_body(body: &Body, around: &Regions) -> Result<Regions> {
         let part = |access: &Access, buffer: &Buffer| {
             let whole = around.get(access.buffer)?;
-            let offset = whole.offset + access.at(iteration);
+            let offset = whole.offset + access.at(0);
             Ok(Some(Region { offset, bytes: buffer.bytes(), ..whole.clone() }))
         };
-        let program = &body.program;
         let place = |(id, buffer): (BufferId, &Buffer)| {
-            if let Some(output) = program.outputs.iter().position(|&output| output == id) {
-                return body.outputs.get(output).map_or(Ok(None), |access| part(access, buffer));
+            if let Some(access) = body.access(id) {
+                return part(access, buffer);
             }
             match buffer.role {
-                Role::Input(at) => body.inputs.get(at).map_or(Ok(None), |access| part(access, buffer)),
                 Role::Shared(at) => {
                     body.carried.get(at).map_or(Ok(None), |&id| part(&Access::whole(id), buffer))
                 }
@@ -64,22 +62,10 @@ impl Regions {
                     Some(first) => part(&Access { first, ..Access::whole(body.scratch) }, buffer),
                     None => Ok(None),
                 },
-                Role::Constant(_) => Ok(None),
+                Role::Input(_) | Role::Constant(_) => Ok(None),
             }
         };
-        Ok(Regions(program.buffers.iter().enumerate().map(place).collect::<Result<_>>()?))
-    }
-
-    /// The copies at the end of an iteration: new values of what a body carries, given its regions.
-    pub(super) fn moves(&self, body: &Body, around: &Regions) -> Result<Vec<Command>> {
-        let copy = |(at, buffer): (usize, BufferId)| {
-            let source = self.get(buffer)?.clone();
-            let home = body.carried.get(at).copied();
-            let home = home.ok_or_else(|| Error::Internal("a carried value has no memory".into()))?;
-            let target = Region { bytes: source.bytes, ..around.get(home)?.clone() };
-            Ok(Command::Copy { source, target })
-        };
-        body.moved().map(copy).collect()
+        Ok(Regions(body.program.buffers.iter().enumerate().map(place).collect::<Result<_>>()?))
     }
 
     /// The memory of a buffer that a step touches, or that is an output.
@@ -97,25 +83,10 @@ impl Regions {
         self.0.iter().map(Option::as_ref)
     }
 
-    /// Adds the region of a new buffer, which is returned.
-    pub(super) fn add(&mut self, place: Region) -> BufferId {
-        self.0.push(Some(place));
-        self.0.len() - 1
-    }
-
-    /// Sets the region of a buffer.
-    pub(super) fn put(&mut self, buffer: BufferId, place: Region) {
-        if let Some(region) = self.0.get_mut(buffer) {
-            *region = Some(place);
-        }
-    }
-
-    /// Sets the region of all buffers of a role.
-    pub(super) fn put_role(&mut self, program: &Program, role: &Role, place: &Region) {
-        for (buffer, region) in program.buffers.iter().zip(&mut self.0) {
-            if buffer.role == *role && region.is_some() {
-                *region = Some(Region { bytes: buffer.bytes(), ..place.clone() });
-            }
+    /// Moves a buffer that has memory to the beginning of a region.
+    pub(super) fn place(&mut self, buffer: BufferId, to: &Region) {
+        if let Some(Some(region)) = self.0.get_mut(buffer) {
+            *region = Region { bytes: region.bytes, ..to.clone() };
         }
     }
 }

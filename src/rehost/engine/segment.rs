@@ -2,6 +2,7 @@
 
 use super::super::device::{Command, Device, Module, Recording, Region, Target};
 use super::control::is_loop_apart;
+use super::iterations::{Iteration, Iterations};
 use super::planned::Compiled;
 use super::regions::Regions;
 use crate::error::{Error, Result};
@@ -204,10 +205,12 @@ impl DeviceStep<'_> {
             }
             DeviceStep::Library(step) => library_command(step, regions)?,
             DeviceStep::Loop(step, body) => {
+                let iterations = Iterations::of(&step.body, regions)?;
                 for iteration in 0..step.trips {
-                    let inner = Regions::of_iteration(&step.body, iteration, regions)?;
-                    body.iter().try_for_each(|own| own.commands(&inner, to))?;
-                    to.extend(inner.moves(&step.body, regions)?);
+                    let Iteration { before, regions, after } = iterations.at(iteration)?;
+                    to.extend(before);
+                    body.iter().try_for_each(|own| own.commands(&regions, to))?;
+                    to.extend(after);
                 }
                 return Ok(());
             }

@@ -16,6 +16,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("endless", endless),
         case("an_error_within", an_error_within),
         case("the_iteration_of_an_error", the_iteration_of_an_error),
+        case("nothing_is_wrong_behind_the_end", nothing_is_wrong_behind_the_end),
         case("branches", branches),
         case("one_branch_is_computed", one_branch_is_computed),
         case("gradients_of_branches", gradients_of_branches),
@@ -198,6 +199,29 @@ fn branches(stage: &Stage) -> Result<()> {
         near("the first", &got[0], &first, &relative(&first, 1e-6))?;
         equal("the second", &got[1], second)?;
         equal("the third", &got[2], third)?;
+    }
+    Ok(())
+}
+
+/// A device may compute iterations behind the last, which find an index out of range here: the end of a table is
+/// known by a number in it.
+fn nothing_is_wrong_behind_the_end(stage: &Stage) -> Result<()> {
+    let table = vector::<f64>("table");
+    let value = |i: &Variable| table.index(idx![i]);
+    let state = (constant(0i64), constant(0f64));
+    let (end, sum) =
+        while_loop(state, |(i, _)| value(i).not_equal(0.0), |(i, sum)| (&i + 1i64, sum + value(&i)));
+    let f = function([&table]).output(&end).output(&sum).compile()?;
+    for length in [1usize, 2, 8, 9, 30] {
+        let mut numbers: Vec<f64> = (1..length).map(|at| at as f64).collect();
+        numbers.push(0.0);
+        let mut simulator = stage.simulator(&f)?;
+        let endless = vec![1.5f64; length];
+        let place = format!("in iteration {} of its loop", length - 1);
+        fails("a table without an end", simulator.call(args![&endless]), &["out of range", &place])?;
+        let got = simulator.call(args![&numbers])?;
+        equal("where it ends", &got[0], length as i64 - 1)?;
+        equal("the sum", &got[1], numbers.iter().sum::<f64>())?;
     }
     Ok(())
 }

@@ -1,0 +1,179 @@
+//! Where a body's buffers are, iteration by iteration. The same for all loops: those of a Program, those that
+//! run ahead of their condition, and the iterations of a method, whose Program is the body.
+
+use super::super::device::{Command, Region};
+use super::regions::Regions;
+use crate::error::Result;
+use crate::lower::program::{Access, Body, BufferId, Program, Role};
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Iterations {
+    /// Each buffer in the first iteration.
+    first: Regions,
+    /// Buffers that are elsewhere in each iteration.
+    pub(super) rows: Vec<Row>,
+    pub(super) carried: Vec<Carried>,
+    pub(super) samples: Vec<Sample>,
+}
+
+/// A buffer that is a row of an array.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) buffer: BufferId,
+    pub(super) array: Region,
+    /// Which row; its buffer is that of the array.
+    pub(super) access: Access,
+}
+
+/// A value that an iteration takes from the one before.
+#[derive(Debug)]
+pub(super) struct Carried {
+    /// The buffers with the value before an iteration.
+    pub(super) buffers: Vec<BufferId>,
+    /// Where it is before the first iteration, before the second, and so on, in turns.
+    pub(super) slots: Vec<Region>,
+    pub(super) next: Next,
+}
+
+/// How the value after an iteration gets to the next slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It is there: it was changed in place, or not at all.
+    There,
+    /// The buffer with the new value is there.
+    Written(BufferId),
+    /// It is copied there before the iteration, which then changes it in this buffer.
+    Changed(BufferId),
+    /// It is copied from this buffer.
+    Copied(BufferId),
+}
+
+/// An iteration.
+#[derive(Debug)]
+pub(super) struct Iteration {
+    /// Copies at its beginning.
+    pub(super) before: Vec<Command>,
+    pub(super) regions: Regions,
+    /// Copies at its end.
+    pub(super) after: Vec<Command>,
+}
+
+/// A value that is copied after some iterations.
+#[derive(Debug)]
+pub(super) struct Sample {
+    pub(super) source: SampleSource,
+    pub(super) bytes: u64,
+    /// Where the samples go, one behind the other.
+    pub(super) target: Region,
+    /// Iterations from one sample to the next.
+    pub(super) every: u64,
+    /// Iterations since the last sample before the first iteration.
+    pub(super) phase: u64,
+}
+
+/// What is sampled.
+#[derive(Debug)]
+pub(super) enum SampleSource {
+    Buffer(BufferId),
+    /// A carried value, after the iteration.
+    Carried(usize),
+    /// Memory that no iteration moves.
+    Fixed(Region),
+}
+
+impl Iterations {
+    /// Iterations with each buffer in the same place.
+    pub(super) fn fixed(first: Regions) -> Iterations {
+        Iterations { first, rows: vec![], carried: vec![], samples: vec![] }
+    }
+
+    /// Those of a body, given the regions of the Program around it.
+    pub(super) fn of(body: &Body, around: &Regions) -> Result<Iterations> {
+        let mut all = Iterations::fixed(Regions::of_body(body, around)?);
+        for buffer in 0..body.program.buffers.len() {
+            if let Some(access) = body.access(buffer).filter(|access| access.stride != 0) {
+                all.rows.push(Row { buffer, array: around.get(access.buffer)?.clone(), access: *access });
+            }
+        }
+        for (at, &home) in body.carried.iter().enumerate() {
+            let Some(slot) = around.find(home) else { continue };
+            let moved = body.moved().find(|(own, _)| *own == at);
+            all.carried.push(Carried {
+                buffers: of_role(&body.program, &Role::Shared(at)),
+                slots: vec![slot.clone()],
+                next: moved.map_or(Next::There, |(_, buffer)| Next::Copied(buffer)),
+            });
+        }
+        Ok(all)
+    }
+
+    /// An iteration, counted from 0.
+    pub(super) fn at(&self, iteration: u64) -> Result<Iteration> {
+        let mut regions = self.first.clone();
+        let mut before = Vec::new();
+        for row in &self.rows {
+            regions.place(row.buffer, &row.at(iteration));
+        }
+        for own in self.carried.iter().filter(|own| own.slots.len() > 1) {
+            own.buffers.iter().for_each(|&buffer| regions.place(buffer, own.before(iteration)));
+            let (now, next) = (own.before(iteration), own.before(iteration + 1));
+            if let Next::Written(buffer) | Next::Changed(buffer) = own.next {
+                regions.place(buffer, next);
+            }
+            if let Next::Changed(_) = own.next {
+                before.push(Command::Copy { source: now.clone(), target: next.clone() });
+            }
+        }
+        Ok(Iteration { before, after: self.copies(iteration, &regions)?, regions })
+    }
+
+    /// The copies at the end of an iteration.
+    fn copies(&self, iteration: u64, regions: &Regions) -> Result<Vec<Command>> {
+        let mut copies = Vec::new();
+        for own in &self.carried {
+            if let Next::Copied(buffer) = own.next {
+                let source = regions.get(buffer)?.clone();
+                let target = Region { bytes: source.bytes, ..own.before(iteration + 1).clone() };
+                copies.push(Command::Copy { source, target });
+            }
+        }
+        for sample in self.samples.iter().filter(|sample| sample.bytes > 0) {
+            let Some(target) = sample.slot(iteration) else { continue };
+            let source = match &sample.source {
+                SampleSource::Buffer(buffer) => regions.get(*buffer)?,
+                SampleSource::Carried(at) => self.carried[*at].before(iteration + 1),
+                SampleSource::Fixed(region) => region,
+            };
+            copies.push(Command::Copy { source: Region { bytes: sample.bytes, ..source.clone() }, target });
+        }
+        Ok(copies)
+    }
+}
+
+impl Row {
+    fn at(&self, iteration: u64) -> Region {
+        Region { offset: self.array.offset + self.access.at(iteration), ..self.array.clone() }
+    }
+}
+
+impl Carried {
+    /// Where it is before an iteration.
+    pub(super) fn before(&self, iteration: u64) -> &Region {
+        &self.slots[(iteration % self.slots.len() as u64) as usize]
+    }
+}
+
+impl Sample {
+    /// Where the sample after an iteration goes, if there is one.
+    fn slot(&self, iteration: u64) -> Option<Region> {
+        let passed = self.phase + iteration + 1;
+        let offset = self.target.offset + (passed / self.every).saturating_sub(1) * self.bytes;
+        (passed % self.every == 0).then(|| Region { offset, bytes: self.bytes, ..self.target.clone() })
+    }
+}
+
+/// The buffers of a role.
+pub(super) fn of_role(program: &Program, role: &Role) -> Vec<BufferId> {
+    (0..program.buffers.len()).filter(|&buffer| program.buffers[buffer].role == *role).collect()
+}
