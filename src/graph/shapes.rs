@@ -34,6 +34,9 @@ pub struct Demand {
     pub inputs: Vec<usize>,
     /// Shared variables (positions) whose values are needed.
     pub shared: Vec<usize>,
+    /// Results of nodes with bodies whose values are needed, if these are known otherwise: see
+    /// [`Demand::without_loops`].
+    pub loops: Vec<VarId>,
     /// The one shared variable (position) whose value is needed, if its memory may be read in place: no op
     /// keeps or returns that memory. At most one is lent: two threads that each hold one of two could wait
     /// for each other.
@@ -43,18 +46,24 @@ pub struct Demand {
 impl Demand {
     /// Finds the values that are needed.
     pub fn of(graph: &FunctionGraph) -> Demand {
-        Demand::with(graph, &[])
+        Demand::with(graph, &[], |_| false)
+    }
+
+    /// The same, where the values of the results in [`Demand::loops`] are known: those of nodes with bodies,
+    /// which may take long, and without effects. What they are made of is not needed for them.
+    pub fn without_loops(graph: &FunctionGraph) -> Demand {
+        Demand::with(graph, &[], |node| !node.op.bodies().is_empty() && !node.op.has_effect())
     }
 
     /// The same, where the values of the outputs are needed too: see [`output_values`].
     pub fn of_outputs(graph: &FunctionGraph) -> Demand {
-        Demand::with(graph, &graph.outputs)
+        Demand::with(graph, &graph.outputs, |_| false)
     }
 
-    fn with(graph: &FunctionGraph, wanted: &[VarId]) -> Demand {
+    fn with(graph: &FunctionGraph, wanted: &[VarId], known: impl Fn(&Node) -> bool) -> Demand {
         let mut values = vec![false; graph.vars.len()];
         wanted.iter().for_each(|&id| values[id as usize] = true);
-        let mut deciding = Vec::new();
+        let (mut deciding, mut loops) = (Vec::new(), Vec::new());
         for (position, node) in graph.nodes.iter().enumerate().rev() {
             let deciders = node.op.shape_values();
             for &input in deciders.iter().filter_map(|&d| node.inputs.get(d)) {
@@ -68,7 +77,13 @@ impl Demand {
                 node.inputs.iter().map(|&i| vec![1; graph.var(i).ty.ndim()]).collect();
             let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
             let from_shapes = node.op.values_from_shapes(&shapes).is_some();
-            if !from_shapes && node.outputs.iter().any(|&o| values[o as usize]) {
+            let wanted = || node.outputs.iter().copied().filter(|&o| values[o as usize]);
+            if from_shapes || wanted().next().is_none() {
+                continue;
+            }
+            if known(node) {
+                loops.extend(wanted());
+            } else {
                 node.inputs.iter().for_each(|&i| values[i as usize] = true);
             }
         }
@@ -82,7 +97,7 @@ impl Demand {
             }
             _ => None,
         };
-        Demand { values, deciding, inputs, shared, lent }
+        Demand { values, deciding, inputs, shared, loops, lent }
     }
 
     /// Whether equal shapes of inputs and shared variables always give equal shapes of everything.
@@ -109,7 +124,21 @@ pub struct Given<'a> {
 /// # Errors
 /// If an op refuses the shapes: names op, node and shapes.
 pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Shapes> {
+    infer_knowing(graph, demand, given, HashMap::new())
+}
+
+/// [`infer`], where the values of some Vars are known.
+///
+/// # Errors
+/// As [`infer`].
+pub fn infer_knowing(
+    graph: &FunctionGraph,
+    demand: &Demand,
+    given: &Given,
+    known: HashMap<VarId, Value>,
+) -> Result<Shapes> {
     let mut inference = Inference::new(graph, demand, given);
+    known.into_iter().for_each(|(id, value)| inference.current[id as usize] = Some(value));
     for (position, node) in graph.nodes.iter().enumerate() {
         inference.visit(position, node)?;
     }
@@ -239,7 +268,8 @@ impl<'a> Inference<'a> {
 
     /// The values of a node's outputs, whose shapes are `made`.
     fn values(&self, position: usize, node: &Node, known: &[Known], made: &[Vec<usize>]) -> Result<Outcome> {
-        let wanted = node.outputs.iter().any(|&o| self.demand.values[o as usize]);
+        let unknown = |&&o: &&VarId| self.demand.values[o as usize] && self.current[o as usize].is_none();
+        let wanted = node.outputs.iter().filter(unknown).count() > 0;
         let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
         if let Some(values) = node.op.values_from_shapes(&input_shapes) {
             return Ok(Outcome::Fixed(values));

@@ -26,6 +26,7 @@ pub use lift::lift;
 pub use merge::merge;
 pub use pass::Pass;
 pub use prune::prune;
+pub(crate) use prune::slice;
 pub use rewrites::Rewrites;
 pub use rule::{Rule, argument, uniform};
 pub(crate) use simplify::variables as stabilized;

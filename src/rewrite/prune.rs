@@ -12,12 +12,23 @@ use std::collections::HashMap;
 /// # Errors
 /// Never.
 pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
+    Ok(kept(old, |node| node.op.has_effect()))
+}
+
+/// What some Vars of a graph depend on, as a graph of the same inputs and shared variables, whose outputs
+/// they are. It updates nothing, and has no effects but those of the nodes that they depend on.
+pub(crate) fn slice(graph: &FunctionGraph, outputs: &[VarId]) -> FunctionGraph {
+    let whole = FunctionGraph { outputs: outputs.to_vec(), updates: vec![], ..graph.clone() };
+    kept(&whole, |_| false)
+}
+
+/// A graph without nodes of which nothing is read, unless they stay.
+fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> FunctionGraph {
     let mut used = vec![false; old.vars.len()];
     for id in old.roots() {
         used[id as usize] = true;
     }
-    let needed =
-        |node: &Node, used: &[bool]| node.op.has_effect() || node.outputs.iter().any(|&o| used[o as usize]);
+    let needed = |node: &Node, used: &[bool]| stays(node) || node.outputs.iter().any(|&o| used[o as usize]);
     let mut narrowed: HashMap<usize, Narrowed> = HashMap::new();
     for (position, node) in old.nodes.iter().enumerate().rev() {
         if !needed(node, &used) {
@@ -66,5 +77,5 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
     new.shared = old.shared.iter().map(find).collect();
     new.outputs = old.outputs.iter().map(find).collect();
     new.updates = old.updates.iter().map(|(s, v)| (*s, find(v))).collect();
-    Ok(new)
+    new
 }

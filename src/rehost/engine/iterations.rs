@@ -169,7 +169,7 @@ impl Sample {
     fn slot(&self, iteration: u64) -> Option<Region> {
         let passed = self.phase + iteration + 1;
         let offset = self.target.offset + (passed / self.every).saturating_sub(1) * self.bytes;
-        (passed % self.every == 0).then(|| Region { offset, bytes: self.bytes, ..self.target.clone() })
+        passed.is_multiple_of(self.every).then(|| Region { offset, bytes: self.bytes, ..self.target.clone() })
     }
 }
 

@@ -6,16 +6,19 @@ use super::super::inplace::update_in_place;
 use super::super::memory::{Layout, plan, settle_bodies};
 use super::array::Fed;
 use super::context::Context;
+use super::deciding::Deciding;
 use super::plan_cache::PlanCache;
 use super::state::State;
 use super::status::Status;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::FunctionGraph;
-use crate::graph::shapes::{Demand, Given, Shapes, decided_extents, infer};
+use crate::graph::shapes::{Demand, Given, Shapes, decided_extents, infer_knowing};
+use crate::graph::{FunctionGraph, VarId};
 use crate::lower::index_check::{self, Bounds, Trusted};
 use crate::lower::lower;
 use crate::lower::program::{Program, Role};
 use crate::rehost::Sizes;
+use crate::value::Value;
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// A Function in device form, and its Programs.
@@ -31,6 +34,8 @@ pub(super) struct Definition {
     pub(super) name: String,
     pub(super) graph: Arc<FunctionGraph>,
     pub(super) demand: Demand,
+    /// What computes the values that loops decide shapes with.
+    pub(super) deciding: OnceLock<Deciding>,
     /// For each shared variable of the graph, its position in [`Context::states`].
     pub(super) states: Vec<usize>,
     /// Inputs and shared variables that it uses as indices and does not change.
@@ -90,6 +95,12 @@ impl Method {
     }
 }
 
+/// Whether shapes depend on values of device arrays, for which the host waits. While memory is lent, no
+/// thread may wait for other memory: its holder may wait for this memory.
+fn waits(demand: &Demand, fed: &[Fed]) -> bool {
+    demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(Fed::Device(_))))
+}
+
 impl Definition {
     pub(super) fn new(
         name: &str,
@@ -104,7 +115,8 @@ impl Definition {
         let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
         index_sources.retain(|role| !changes(role));
         let (name, first_sizes) = (name.to_string(), OnceLock::new());
-        Definition { name, graph, demand, states, index_sources, number, first_sizes, status }
+        let deciding = OnceLock::new();
+        Definition { name, graph, demand, deciding, states, index_sources, number, first_sizes, status }
     }
 
     /// Positions of the states that it updates.
@@ -139,23 +151,47 @@ impl Definition {
 
     /// The extents of all variables, for these inputs and the current states.
     pub(super) fn infer(&self, context: &Context, fed: &[Fed]) -> Result<Shapes> {
-        // While memory is lent, no thread may wait for other memory: its holder may wait for this memory.
-        let waits = self.demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(Fed::Device(_))));
-        self.infer_lending(context, fed, !waits)
+        self.infer_by(&self.demand, context, fed, !waits(&self.demand, fed), HashMap::new())
+    }
+
+    /// [`Definition::infer`], where these values that loops decide shapes with are known.
+    pub(super) fn infer_decided(
+        &self,
+        context: &Context,
+        fed: &[Fed],
+        decided: Option<HashMap<VarId, Value>>,
+    ) -> Result<Shapes> {
+        match (self.deciding.get(), decided) {
+            (Some(Deciding { demand, .. }), Some(known)) => {
+                self.infer_by(demand, context, fed, !waits(demand, fed), known)
+            }
+            _ => self.infer(context, fed),
+        }
     }
 
     /// [`Definition::infer`]; `lends` says whether values of states may be read in place.
     pub(super) fn infer_lending(&self, context: &Context, fed: &[Fed], lends: bool) -> Result<Shapes> {
+        self.infer_by(&self.demand, context, fed, lends, HashMap::new())
+    }
+
+    fn infer_by(
+        &self,
+        demand: &Demand,
+        context: &Context,
+        fed: &[Fed],
+        lends: bool,
+        known: HashMap<VarId, Value>,
+    ) -> Result<Shapes> {
         let device = context.device.as_ref();
         let state = |i: usize| &context.states[self.states[i]];
         let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
         let shared: Vec<Vec<usize>> = self.states.iter().map(|&s| context.states[s].shape.clone()).collect();
         let (inputs, shared) = (&inputs[..], &shared[..]);
         let input_values = |i: usize| fed.get(i).and_then(Fed::value);
-        let lent = |i: usize| if lends && self.demand.lent == Some(i) { state(i).lent(device) } else { None };
+        let lent = |i: usize| if lends && demand.lent == Some(i) { state(i).lent(device) } else { None };
         let shared_values = |i: usize| lent(i).or_else(|| state(i).read(device).ok());
         let given = Given { inputs, shared, input_values: &input_values, shared_values: &shared_values };
-        infer(&self.graph, &self.demand, &given)
+        infer_knowing(&self.graph, demand, &given, known)
     }
 
     /// The Program for these shapes and its memory layout; nothing is compiled or allocated for it.

@@ -42,6 +42,7 @@ mod array;
 mod block;
 mod context;
 pub(crate) mod control;
+mod deciding;
 mod host_pool;
 mod iterations;
 mod limits;
@@ -134,14 +135,19 @@ impl Engine {
         graph: Arc<FunctionGraph>,
         states: Vec<usize>,
     ) -> usize {
-        let number = slot.unwrap_or(self.methods.len());
         let status = of.map_or_else(Arc::default, |of| self.methods[of].definition.status.clone());
         let graph = self.context.replaced(graph);
+        let number = slot.unwrap_or(self.methods.len());
         let method = Method::new(Definition::new(name, graph, states, number, status));
+        let mut beside = None;
         match self.methods.get_mut(number) {
-            Some(place) => *place = method,
+            Some(place) => {
+                let before = std::mem::replace(place, method);
+                beside = before.definition.deciding.get().map(|own| own.method);
+            }
             None => self.methods.push(method),
         }
+        self.put_deciding(number, beside);
         number
     }
 

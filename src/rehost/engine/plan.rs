@@ -56,11 +56,12 @@ impl Engine {
 
     /// [`Engine::plan`] where values decide shapes, or bounds of indices may be known.
     fn plan_with_bounds(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
-        let definition = &self.methods[method].definition;
         let mut shapes = None;
         let mut decided = Vec::new();
+        let values = self.decided(method, fed)?;
+        let definition = &self.methods[method].definition;
         if !definition.demand.is_static() {
-            let found = definition.infer(&self.context, fed)?;
+            let found = definition.infer_decided(&self.context, fed, values)?;
             decided = decided_extents(&definition.graph, &definition.demand, &found);
             shapes = Some(found);
         }

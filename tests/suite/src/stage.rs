@@ -71,6 +71,15 @@ pub fn fails<T>(what: &str, result: Result<T>, words: &[&str]) -> Result<()> {
     }
 }
 
+/// The results of a call, which a second, equal call must give too.
+pub fn twice(stage: &Stage, f: &Function, args: Args) -> Result<Vec<Value>> {
+    let mut simulator = stage.simulator(f)?;
+    let first = simulator.call(args.clone())?.into_values();
+    let second = simulator.call(args)?.into_values();
+    ensure(first == second, || "two equal calls differ".into())?;
+    Ok(first)
+}
+
 /// A bound relative to each value: for long chains of iterations that accumulate errors.
 pub fn relative(want: &Value, share: f64) -> Bound {
     let bounds: Vec<f64> = want.to_f64s().iter().map(|v| v.abs() * share + share * 1e-3).collect();

@@ -173,8 +173,8 @@ fn distinct<'a>(list: impl Iterator<Item = &'a Variable>) -> Vec<Variable> {
 
 /// Of several bodies the one at a position.
 ///
-/// Inputs: the position, a 0-d int64, where one out of range means the nearest; what the bodies read, the same
-/// for each. Outputs: those of the body.
+/// Inputs: the position, a 0-d int64, where one out of range means the nearest; what the bodies read, the
+/// same for each. Outputs: those of the body.
 #[derive(Clone, Debug)]
 pub struct BranchOp {
     name: String,

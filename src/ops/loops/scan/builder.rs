@@ -184,9 +184,9 @@ impl Scan {
     /// holds: Theano's `until`. Histories and results have as many rows as there were iterations,
     /// [`Scanned::iterations`]; if the condition never holds, all.
     ///
-    /// The number is known before the loop runs on a device, because extents depend on it: the host runs by
-    /// reference what the condition needs. Where no history is read, [`while_loop`](crate::loops::while_loop)
-    /// leaves that to the device.
+    /// Extents depend on the number, so that it is known before the loop runs: a call first runs a loop of
+    /// what the condition needs, for which it waits. Where no history is read,
+    /// [`while_loop`](crate::loops::while_loop) needs no second loop.
     ///
     /// ```
     /// use workalike::loops::Scan;

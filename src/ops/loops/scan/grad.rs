@@ -2,8 +2,9 @@
 //!
 //! It carries, for each recurrence, the gradient of the values that later iterations read, and for each
 //! constant the sum so far. Its sequences are those of the loop, the values of the recurrences before and
-//! after each iteration, and the gradients of the results. They stay in the order of the loop's sequences, which
-//! the two loops take in opposite directions. Values within the body are computed again, except its outputs.
+//! after each iteration, and the gradients of the results. They stay in the order of the loop's sequences,
+//! which the two loops take in opposite directions. Values within the body are computed again, except its
+//! outputs.
 
 use super::ScanOp;
 use super::body::{Body, Part};
@@ -83,8 +84,8 @@ impl<'a> Backward<'a> {
         self.at.output_grads[output].as_ref().filter(|_| whole)
     }
 
-    /// Where among the slices of a sequence those of the iterations are that the gradient flows through, if it
-    /// does not flow through all.
+    /// Where among the slices of a sequence those of the iterations are that the gradient flows through, if
+    /// it does not flow through all.
     fn last(&self) -> Option<Ix> {
         Some(match self.op.truncated? {
             last if self.op.backwards || last == 0 => Ix::from(..last as i64),
@@ -121,8 +122,8 @@ impl<'a> Backward<'a> {
         if self.op.backwards { rows.index([Ix::from(..).step(-1)]) } else { rows }
     }
 
-    /// Everything that goes into the loop as sequences: for each input of the body that is no constant its values; the values of the body's outputs; the gradients of those
-    /// that have one.
+    /// Everything that goes into the loop as sequences: for each input of the body that is no constant its
+    /// values; the values of the body's outputs; the gradients of those that have one.
     fn sequences(&self) -> (Vec<Variable>, usize, usize) {
         let (body, at) = (self.body, self.at);
         let of_part = |part: Part| match part {

@@ -44,8 +44,8 @@ use std::sync::Arc;
 /// iterations, a 0-d int64.
 ///
 /// Outputs: for each recurrence all its values, those before the first iteration among them; then, stacked,
-/// the body's other results. Those of a loop that goes backwards are where the slices of their iterations are,
-/// the last iteration's first; values of recurrences are in the order of iterations in any case.
+/// the body's other results. Those of a loop that goes backwards are where the slices of their iterations
+/// are, the last iteration's first; values of recurrences are in the order of iterations in any case.
 #[derive(Clone, Debug)]
 pub struct ScanOp {
     pub(super) body: Arc<Body>,
@@ -55,7 +55,8 @@ pub struct ScanOp {
     truncated: Option<usize>,
     /// The sequences are known to be as long as there are iterations.
     lockstep: bool,
-    /// The sequences are taken from their last slice to the first, and so are the results that are not carried.
+    /// The sequences are taken from their last slice to the first, and so are the results that are not
+    /// carried.
     backwards: bool,
     /// The shared variables that it carries in its last recurrences, where it was written.
     pub(super) states: Vec<Variable>,

@@ -106,8 +106,8 @@ impl LoopParts {
         self.op.lockstep || measured || (steps.is_some() && steps == extent.map(|extent| extent as i128))
     }
 
-    /// This loop and another of as many iterations, in the same direction, as one. Its recurrences and its results come before the
-    /// other's. What both get is one argument.
+    /// This loop and another of as many iterations, in the same direction, as one. Its recurrences and its
+    /// results come before the other's. What both get is one argument.
     ///
     /// # Errors
     /// If an op of the other's body refuses its inputs.

@@ -80,8 +80,8 @@ mod tests {
         let (xs, h) = (matrix::<f32>("xs"), vector::<f32>("h"));
         let slope = grad(&crate::loops::scan(&xs, &h, |x, h| (x * h).sin()).sum(..), [&xs]).unwrap();
         let all = crate::graph::ancestors(&slope, |_| false);
-        let ops = all.iter().filter_map(|v| Some(&v.owner()?.0.op));
-        let op = ops.filter(|op| op.id() == "scan" && op.version() == 2).next_back().unwrap();
+        let mut ops = all.iter().filter_map(|v| Some(&v.owner()?.0.op));
+        let op = ops.rfind(|op| op.id() == "scan" && op.version() == 2).unwrap();
         let (version, attributes) = (op.version(), op.attributes());
         let back = Registry::default().decode(&StoredOp::new("scan", version, &attributes)).unwrap();
         assert_eq!((back.version(), back.attributes()), (version, attributes));

@@ -1,9 +1,9 @@
-//! Loops with a condition, and branches.
+//! Loops with a condition.
 
 use crate::data::normal;
-use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
+use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative, twice};
 use workalike::Result;
-use workalike::loops::{Scan, While, fori, if_else, reduce, scan, switch, while_loop};
+use workalike::loops::{Scan, While, fori, if_else, reduce, scan, while_loop};
 use workalike::prelude::*;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -17,13 +17,9 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("an_error_within", an_error_within),
         case("the_iteration_of_an_error", the_iteration_of_an_error),
         case("nothing_is_wrong_behind_the_end", nothing_is_wrong_behind_the_end),
-        case("branches", branches),
-        case("one_branch_is_computed", one_branch_is_computed),
-        case("gradients_of_branches", gradients_of_branches),
-        case("jacobians_of_branches", jacobians_of_branches),
+        case("a_number_that_the_device_finds", a_number_that_the_device_finds),
         case("in_loops", in_loops),
         case("draws", draws),
-        case("draws_in_branches", draws_in_branches),
         case("swapped", swapped),
         case("checkpoints_with_draws", checkpoints_with_draws),
         case("step_by_step", step_by_step),
@@ -31,20 +27,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-fn run(stage: &Stage, f: &Function, args: Args) -> Result<Vec<Value>> {
-    let mut simulator = stage.simulator(f)?;
-    let first = simulator.call(args.clone())?.into_values();
-    let second = simulator.call(args)?.into_values();
-    ensure(first == second, || "two equal calls differ".into())?;
-    Ok(first)
-}
-
 fn newton(stage: &Stage) -> Result<()> {
     let a = vector::<f32>("a");
     let error = |x: &Variable| (x * x / &a - 1.0).abs().max(..);
     let root = while_loop(&a, |x| error(x).greater(1e-6), |x| (&x + &a / &x) * 0.5);
     let f = function([&a]).output(&root).compile()?;
-    let results = run(stage, &f, args![vec![2f32, 9.0, 0.25, 1e4]])?;
+    let results = twice(stage, &f, args![vec![2f32, 9.0, 0.25, 1e4]])?;
     let want = Value::from(vec![2f32.sqrt(), 3.0, 0.5, 100.0]);
     near("roots", &results[0], &want, &relative(&want, 1e-5))
 }
@@ -59,7 +47,7 @@ fn collatz(stage: &Stage) -> Result<()> {
     );
     let f = function([&n]).output(&last).output(&steps).compile()?;
     for (start, count) in [(1i64, 0i64), (2, 1), (6, 8), (27, 111), (97, 118)] {
-        let results = run(stage, &f, args![start])?;
+        let results = twice(stage, &f, args![start])?;
         equal("the last number", &results[0], 1i64)?;
         equal("the number of steps", &results[1], count)?;
     }
@@ -81,7 +69,7 @@ fn states_of_any_size(stage: &Stage) -> Result<()> {
         let weights = weights.iter().map(|w| w / size as f64).collect();
         let weights = Value::from_vec(&[size, size], weights)?;
         let arguments = args![&start, &weights];
-        let got = run(stage, &f, arguments.clone())?;
+        let got = twice(stage, &f, arguments.clone())?;
         let want = f.call_reference(arguments)?.into_values();
         for (got, want) in got.iter().zip(&want) {
             near("a state", got, want, &relative(want, 1e-9))?;
@@ -103,7 +91,7 @@ fn nested(stage: &Stage) -> Result<()> {
     );
     let f = function([&n, &x]).output(&outer.1).compile()?;
     let arguments = args![5i64, vec![0.1, 0.2, 0.3]];
-    let got = run(stage, &f, arguments.clone())?;
+    let got = twice(stage, &f, arguments.clone())?;
     equal("the result", &got[0], f.call_reference(arguments)?[0].clone())
 }
 
@@ -166,45 +154,8 @@ fn the_iteration_of_an_error(stage: &Stage) -> Result<()> {
     equal("the state", &simulator.get(&counter)?, 3i64)
 }
 
-fn branches(stage: &Stage) -> Result<()> {
-    let (x, c, i) = (vector::<f32>("x"), scalar::<bool>("c"), scalar::<i64>("i"));
-    let two = if_else(&c, || [x.exp(), &x + 1.0], || [&x * 2.0, x.clone()]);
-    let arms: Vec<Box<dyn FnOnce() -> Variable>> = vec![
-        Box::new({
-            let x = x.clone();
-            move || x.sum(..)
-        }),
-        Box::new({
-            let x = x.clone();
-            move || x.max(..)
-        }),
-        Box::new({
-            let x = x.clone();
-            move || x.sort(0).index(idx![0])
-        }),
-    ];
-    let one = switch(&i, arms);
-    let f = function([&x, &c, &i]).output(&two[0]).output(&two[1]).output(&one).compile()?;
-    let values = vec![1f32, -2.0, 0.5];
-    let exp: Vec<f32> = values.iter().map(|x| x.exp()).collect();
-    for (c, i, first, second, third) in [
-        (true, 0i64, exp.clone(), vec![2f32, -1.0, 1.5], -0.5f32),
-        (false, 1, vec![2.0, -4.0, 1.0], values.clone(), 1.0),
-        (true, 2, exp, vec![2.0, -1.0, 1.5], -2.0),
-        (false, 7, vec![2.0, -4.0, 1.0], values.clone(), -2.0),
-        (false, -7, vec![2.0, -4.0, 1.0], values.clone(), -0.5),
-    ] {
-        let got = run(stage, &f, args![&values, c, i])?;
-        let first = Value::from(first);
-        near("the first", &got[0], &first, &relative(&first, 1e-6))?;
-        equal("the second", &got[1], second)?;
-        equal("the third", &got[2], third)?;
-    }
-    Ok(())
-}
-
-/// A device may compute iterations behind the last, which find an index out of range here: the end of a table is
-/// known by a number in it.
+/// A device may compute iterations behind the last, which find an index out of range here: the end of a table
+/// is known by a number in it.
 fn nothing_is_wrong_behind_the_end(stage: &Stage) -> Result<()> {
     let table = vector::<f64>("table");
     let value = |i: &Variable| table.index(idx![i]);
@@ -226,61 +177,41 @@ fn nothing_is_wrong_behind_the_end(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// A branch that is not taken is not computed: its assertion would fail.
-fn one_branch_is_computed(stage: &Stage) -> Result<()> {
-    let x = vector::<f64>("x");
-    let safe = |x: &Variable| x.assert(x.greater(0.0), "a root of a negative number").sqrt();
-    let y = if_else(x.min(..).greater(0.0), || safe(&x), || zeros_like(&x));
-    let z = if_else(x.min(..).greater(5.0), || zeros_like(&x), || safe(&x));
-    let f = function([&x]).output(&y).compile()?;
-    let g = function([&x]).output(&z).compile()?;
-    equal("no root", &run(stage, &f, args![vec![-4.0, 9.0]])?[0], vec![0.0, 0.0])?;
-    equal("roots", &run(stage, &f, args![vec![4.0, 9.0]])?[0], vec![2.0, 3.0])?;
-    let mut simulator = stage.simulator(&g)?;
-    fails("the branch is taken", simulator.call(args![vec![-4.0, 9.0]]), &["a root of a negative number"])?;
-    equal("a good call", &simulator.call(args![vec![4.0, 9.0]])?[0], vec![2.0, 3.0])
-}
-
-fn gradients_of_branches(stage: &Stage) -> Result<()> {
-    let (x, y, c) = (vector::<f64>("x"), vector::<f64>("y"), scalar::<bool>("c"));
-    let z = if_else(&c, || (&x * &x * &y).sum(..), || x.sin().sum(..));
-    let slopes = grad(&z, [&x, &y])?;
-    let second = grad(&slopes[0].sqr().sum(..), [&x])?;
-    let f = function([&x, &y, &c]).outputs(&slopes).output(&second[0]).compile()?;
-    let (a, b) = (vec![0.5, 2.0], vec![3.0, -1.0]);
-    let got = run(stage, &f, args![&a, &b, true])?;
-    equal("by x", &got[0], vec![3.0, -4.0])?;
-    equal("by y", &got[1], vec![0.25, 4.0])?;
-    let want = Value::from(vec![2.0 * 3.0 * 6.0, 2.0 * -4.0 * -2.0]);
-    near("again", &got[2], &want, &relative(&want, 1e-12))?;
-    let got = run(stage, &f, args![&a, &b, false])?;
-    let want = Value::from(a.iter().map(|x: &f64| x.cos()).collect::<Vec<_>>());
-    near("by x", &got[0], &want, &relative(&want, 1e-12))?;
-    equal("by y", &got[1], vec![0.0, 0.0])
-}
-
-/// All rows of a jacobian at once, through a branch alone, and through one in a loop.
-fn jacobians_of_branches(stage: &Stage) -> Result<()> {
-    let (x, y, c) = (vector::<f64>("x"), vector::<f64>("y"), scalar::<bool>("c"));
-    let taken = if_else(&c, || [&x * &x * &y, y.clone()], || [x.sin(), constant(vec![1.0f64, 1.0])]);
-    let looped = fori(3i64, &x, |_, h| if_else(h.sum(..).greater(1.0), || &h * &y, || &h + 0.5));
-    let roots = [&taken[0] + &taken[1], looped];
-    let mut f = function([&x, &y, &c]);
-    for root in &roots {
-        f = f.outputs(&jacobian(root, [&x, &y])?);
+/// The number of iterations depends on values of the device: of a state that moves on, and of an input.
+fn a_number_that_the_device_finds(stage: &Stage) -> Result<()> {
+    let (x, table) = (shared("x", vec![1.0, 2.0]), vector::<f64>("table"));
+    let grown = Scan::new().steps(40).recurrent(&x).recurrent(constant(0i64)).run_until(|v| {
+        let next = &v[0] + table.index(idx![&v[1]]);
+        (vec![next.clone(), &v[1] + 1i64], next.sum(..).greater(20.0))
+    });
+    let f = function([&table])
+        .output(grown.history(0).sum(over(1)))
+        .output(grown.iterations())
+        .update(&x, &x + 1.0)
+        .compile()?;
+    let expected = |x: &mut f64, table: &[f64]| {
+        let mut sums = vec![2.0 * *x + 1.0 + 2.0 * table[0]];
+        while sums[sums.len() - 1] <= 20.0 {
+            sums.push(sums[sums.len() - 1] + 2.0 * table[sums.len()]);
+        }
+        *x += 1.0;
+        sums
+    };
+    let (mut simulator, mut first) = (stage.simulator(&f)?, 1.0);
+    for table in [vec![1.0; 30], vec![4.0; 30], vec![0.5, 1.5, 2.5, 3.5, 4.5, 5.5], vec![1.0; 30]] {
+        let want = expected(&mut first, &table);
+        let got = simulator.call(args![&table])?;
+        equal("the iterations", &got[1], want.len() as i64)?;
+        equal("the sums", &got[0], want)?;
     }
-    let f = f.compile()?;
-    let (a, b) = (vec![0.5f64, 2.0], vec![0.5f64, 0.25]);
-    let diagonal = |d: [f64; 2]| Value::from_vec(&[2, 2], vec![d[0], 0.0, 0.0, d[1]]);
-    let got = run(stage, &f, args![&a, &b, true])?;
-    equal("by x", &got[0], diagonal([0.5, 1.0])?)?;
-    equal("by y", &got[1], diagonal([1.25, 5.0])?)?;
-    // The sums are 2.5, 0.75 and 1.75: (x y + 0.5) y.
-    equal("by x in a loop", &got[2], diagonal([0.25, 0.0625])?)?;
-    equal("by y in a loop", &got[3], diagonal([1.0, 1.5])?)?;
-    let got = run(stage, &f, args![&a, &b, false])?;
-    near("by x", &got[0], &diagonal([a[0].cos(), a[1].cos()])?, &relative(&got[0], 1e-12))?;
-    equal("by y", &got[1], diagonal([0.0, 0.0])?)
+    let words = ["an index is out of range", "in iteration 2 of its loop"];
+    fails("a table that is too short", simulator.call(args![vec![1.0, 1.0]]), &words)?;
+    equal("the state", &simulator.get(&x)?, vec![first, first + 1.0])?;
+    let table = vec![0.25; 30];
+    let counts: Vec<i64> = (0..3).map(|_| expected(&mut first, &table).len() as i64).collect();
+    let got = simulator.run_n(3, args![&table])?;
+    equal("the last of three", &got[1], counts[2])?;
+    equal("the state", &simulator.get(&x)?, vec![first, first + 1.0])
 }
 
 /// Conditions in scans, and scans in branches.
@@ -297,7 +228,7 @@ fn in_loops(stage: &Stage) -> Result<()> {
         let xs = Value::from_vec(&[rows, 3], normal(rows * 3, 5).iter().map(|x| x * 4.0).collect())?;
         for start in [vec![0.5, -0.25, 1.0], vec![200.0, 0.0, 0.0]] {
             let arguments = args![&xs, start];
-            let got = run(stage, &f, arguments.clone())?;
+            let got = twice(stage, &f, arguments.clone())?;
             let want = f.call_reference(arguments)?.into_values();
             for (got, want) in got.iter().zip(&want) {
                 near("a state", got, want, &relative(want, 1e-12))?;
@@ -316,7 +247,7 @@ fn in_loops(stage: &Stage) -> Result<()> {
     let slopes = grad(&by_h.history(0).sqr().sum(..), [&xs, &h])?;
     let g = function([&xs, &h]).outputs(&slopes).compile()?;
     let arguments = args![Value::from_vec(&[6, 3], normal(18, 6))?, vec![0.5, -0.25, 0.75]];
-    let got = run(stage, &g, arguments.clone())?;
+    let got = twice(stage, &g, arguments.clone())?;
     for (got, want) in got.iter().zip(g.call_reference(arguments)?.into_values()) {
         near("a gradient", got, &want, &relative(&want, 1e-10))?;
     }
@@ -346,40 +277,13 @@ fn draws(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Draws in a loop in a branch go on from one call that takes it to the next; others leave them as they are.
-fn draws_in_branches(stage: &Stage) -> Result<()> {
-    let (streams, c) = (RandomStreams::new(3), scalar::<bool>("c"));
-    let sum =
-        |streams: &RandomStreams| fori(3i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(&[]));
-    let sums = if_else(&c, || sum(&streams), || constant(0f64));
-    let twice = fori(2i64, constant(0f64), |_, all| {
-        all + if_else(&c, || RandomStreams::new(3).uniform::<f64>(&[]), || constant(1f64))
-    });
-    let f = function([&c]).output(&sums).output(twice).compile()?;
-    let plain = RandomStreams::new(3);
-    let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
-    let draws: Vec<f64> = (0..6).map(|_| one.call(args![])?[0].item::<f64>()).collect::<Result<_>>()?;
-    let mut simulator = stage.simulator(&f)?;
-    for (call, taken) in [true, false, false, true].into_iter().enumerate() {
-        let got = simulator.call(args![taken])?;
-        let at = if call == 0 { 0 } else { 3 };
-        let want = if taken { draws[at..at + 3].iter().sum() } else { 0.0 };
-        let want = Value::from(want);
-        near("three draws", &got[0], &want, &relative(&want, 1e-12))?;
-        let at = if call == 0 { 0 } else { 2 };
-        let want = Value::from(if taken { draws[at..at + 2].iter().sum() } else { 2.0 });
-        near("two draws", &got[1], &want, &relative(&want, 1e-12))?;
-    }
-    Ok(())
-}
-
 /// Carried values that change places, and one that stays.
 fn swapped(stage: &Stage) -> Result<()> {
     let (a, b) = (vector::<f64>("a"), vector::<f64>("b"));
     let state = (&a, &b, constant(0i64), constant(2.5f64));
     let (x, y, _, z) = while_loop(state, |s| s.2.less(3i64), |(a, b, i, z)| (b, a + &z, i + 1i64, z));
     let f = function([&a, &b]).output(&x).output(&y).output(&z).compile()?;
-    let got = run(stage, &f, args![vec![1.0, 2.0], vec![10.0, 20.0]])?;
+    let got = twice(stage, &f, args![vec![1.0, 2.0], vec![10.0, 20.0]])?;
     equal("the first", &got[0], vec![12.5, 22.5])?;
     equal("the second", &got[1], vec![6.0, 7.0])?;
     equal("the third", &got[2], 2.5)

@@ -2,6 +2,7 @@
 
 mod advanced;
 mod assembly;
+mod branches;
 mod cast;
 mod checkpoints;
 mod conditions;
@@ -96,6 +97,7 @@ pub fn scenarios() -> Vec<Scenario> {
         custom_kernels::scenarios,
         kernel_ops::scenarios,
         device_arrays::scenarios,
+        branches::scenarios,
         conditions::scenarios,
         contexts::scenarios,
         debugging::scenarios,
