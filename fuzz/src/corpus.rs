@@ -141,7 +141,18 @@ fn loops() -> Result<Bundle> {
     let chosen = if_else(v.sum(..).greater(0.0), || v.exp(), || fori(3, &v, |_, v| &v + 1.0));
     let decide =
         function([&v, &n]).output(&nested).output(&halved.0).output(&halved.1).output(&chosen).compile()?;
-    Ok(Bundle::new().with("forward", &forward).with("decide", &decide))
+    // Values of a loop decide how long another is.
+    let until = Scan::new().steps(&steps).recurrent(&v).run_until(|given| {
+        let next = &given[0] * 1.5 + x.index(idx![0]);
+        (vec![next.clone()], next.sum(..).greater(4.0))
+    });
+    let slope = grad(&until.history(0).sum(..), [&v])?.remove(0);
+    let until = function([&x, &v, &n])
+        .output(until.history(0))
+        .output(until.iterations())
+        .output(&slope)
+        .compile()?;
+    Ok(Bundle::new().with("forward", &forward).with("decide", &decide).with("until", &until))
 }
 
 /// Ops with kernels, whose attributes are graphs: an elementwise one, and one with launches, scratch memory,

@@ -145,7 +145,7 @@ impl<'a> Lowering<'a> {
         carried: Vec<BufferId>,
         inputs: Vec<Access>,
     ) {
-        let decides = program.steps.iter().any(|step| matches!(step, Step::While(_) | Step::Branch(_)));
+        let decides = program.steps.iter().any(Step::decides);
         let bytes =
             carried.iter().fold(0u64, |sum, &id| sum.saturating_add(self.program.buffers[id].bytes()));
         let waits = self.abilities.properties().is_wide();

@@ -175,6 +175,12 @@ impl Step {
         }
     }
 
+    /// Whether it decides while it runs what it does, or a step of its bodies does.
+    pub(crate) fn decides(&self) -> bool {
+        let within = |body: &Body| body.program.steps.iter().any(Step::decides);
+        self.control().is_some() || self.bound_bodies().iter().any(within)
+    }
+
     /// The buffer that says whether or which body runs.
     pub(super) fn control(&self) -> Option<BufferId> {
         match self {

@@ -156,7 +156,8 @@ impl Window {
         let missing = self.stride.unsigned_abs() * (self.iterations - count);
         let skipped = if self.stride < 0 { missing } else { 0 };
         let low = self.low + self.stride * (block * self.iterations) as i64;
-        let first = low.unsigned_abs() + skipped;
+        // The rows that are missing may lie before the array.
+        let first = low.saturating_add_unsigned(skipped).unsigned_abs();
         // The last row may be shorter than the distance of rows.
         let bytes = (self.bytes - missing).min(self.array.bytes.saturating_sub(first));
         let array = Region { offset: self.array.offset + first, bytes, ..self.array.clone() };

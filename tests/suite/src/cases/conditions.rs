@@ -13,6 +13,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("collatz", collatz),
         case("states_of_any_size", states_of_any_size),
         case("nested", nested),
+        case("nested_in_a_loop", nested_in_a_loop),
         case("endless", endless),
         case("an_error_within", an_error_within),
         case("the_iteration_of_an_error", the_iteration_of_an_error),
@@ -93,6 +94,24 @@ fn nested(stage: &Stage) -> Result<()> {
     let arguments = args![5i64, vec![0.1, 0.2, 0.3]];
     let got = twice(stage, &f, arguments.clone())?;
     equal("the result", &got[0], f.call_reference(arguments)?[0].clone())
+}
+
+/// What decides is not in the body itself, but in a loop in it. Behind the last iteration it would not end.
+fn nested_in_a_loop(stage: &Stage) -> Result<()> {
+    let n = scalar::<i64>("n");
+    let collatz = |m: &Variable| where_(m.remainder(2i64).equal(0i64), m.floor_divide(2i64), m * 3i64 + 1i64);
+    let (left, ones) = while_loop(
+        (&n, constant(0i64)),
+        |(n, _)| n.greater(0i64),
+        |(n, ones)| {
+            let one = fori(3i64, &n, |_, m| while_loop(m, |m| m.not_equal(1i64), |m| collatz(&m)));
+            (n - 1i64, ones + one)
+        },
+    );
+    let f = function([&n]).output(left).output(ones).compile()?;
+    let got = twice(stage, &f, args![3i64])?;
+    equal("what is left", &got[0], 0i64)?;
+    equal("ones", &got[1], 3i64)
 }
 
 fn endless(stage: &Stage) -> Result<()> {
@@ -246,10 +265,12 @@ fn in_loops(stage: &Stage) -> Result<()> {
     });
     let slopes = grad(&by_h.history(0).sqr().sum(..), [&xs, &h])?;
     let g = function([&xs, &h]).outputs(&slopes).compile()?;
-    let arguments = args![Value::from_vec(&[6, 3], normal(18, 6))?, vec![0.5, -0.25, 0.75]];
-    let got = twice(stage, &g, arguments.clone())?;
-    for (got, want) in got.iter().zip(g.call_reference(arguments)?.into_values()) {
-        near("a gradient", got, &want, &relative(&want, 1e-10))?;
+    for rows in [6usize, 7] {
+        let arguments = args![Value::from_vec(&[rows, 3], normal(rows * 3, 6))?, vec![0.5, -0.25, 0.75]];
+        let got = twice(stage, &g, arguments.clone())?;
+        for (got, want) in got.iter().zip(g.call_reference(arguments)?.into_values()) {
+            near("a gradient", got, &want, &relative(&want, 1e-10))?;
+        }
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use workalike::loops::{Scan, fori, reduce, scan};
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![networks(), weights(), taps(), checkpoints(), truncated(), nested()]
+    vec![networks(), weights(), taps(), checkpoints(), truncated(), nested(), long()]
 }
 
 /// A cost of a loop's history.
@@ -48,6 +48,23 @@ impl Group {
             self.unrolled(&format!("{of}_by_{name}"), looped, written);
         }
     }
+}
+
+/// Loops that are recorded in blocks, of which the last is not full.
+fn long() -> Result<Group> {
+    let mut group = Group::new("loops_long_gradients");
+    for steps in [1100usize, 2000] {
+        let xs = reals(&mut group, &[steps, 3], 71)?;
+        let h0 = reals(&mut group, &[3], 72)?;
+        let history = scan(&xs, &h0, |x, h| h * 0.9 + &x * &x);
+        let cost = at(&history, steps - 1).sum(..) + history.sum(..) * 0.001;
+        let left = constant(steps as i64) - arange(steps as i64);
+        let power = constant(0.9f64).pow(left.cast(DType::F64));
+        let slope = &power / 0.9 + (1.0 - power) * 0.01;
+        let by_x = grad(&cost, [&xs])?.remove(0);
+        group.unrolled(&format!("{steps}"), by_x, &(&xs * 2.0 * slope.expand_dims(1)));
+    }
+    Ok(group)
 }
 
 /// Gradients of what a body uses in all forms: sums of products, which are made after the loop, and others.
