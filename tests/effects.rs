@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::sync::{Arc, Mutex};
+use workalike::loops::Scan;
 use workalike::ops::{SubGraph, set_print_hook};
 use workalike::prelude::*;
 
@@ -161,6 +162,20 @@ fn values_are_printed_at_each_call() {
     let h = function([&x]).output(zeros_like(x.print("x"))).compile().unwrap();
     h.call(args![Value::zeros(DType::F32, &[0, 2]).unwrap()]).unwrap();
     assert_eq!(taken(), ["x float32(0, 2)[]"]);
+    // A value that leads to the number of iterations of a loop.
+    let limit = n.print("n");
+    let doubled = Scan::new().steps(20).recurrent(constant(1i64)).run_until(|v| {
+        let next = &v[0] * 2i64;
+        (vec![next.clone()], next.greater(&limit))
+    });
+    let l = function([&n]).output(doubled.history(0)).compile().unwrap();
+    let results =
+        [l.call(args![5i64]).unwrap(), l.optimize(Host::auto()).unwrap().call(args![5i64]).unwrap()];
+    for result in results {
+        assert_eq!(result[0].to_vec::<i64>().unwrap(), [2, 4, 8]);
+    }
+    let printed = taken();
+    assert!(printed.len() <= 2 && printed.iter().all(|line| line == "n int64()[5]"), "{printed:?}");
     set_print_hook(None);
 }
 

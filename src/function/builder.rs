@@ -188,7 +188,11 @@ impl FunctionBuilder {
         let (graph, cells) = FunctionGraph::import(&inputs, &roots, &updates)?;
         let ids = cells.iter().map(|cell| cell.id()).collect();
         let options = self.call_options(states, &cells);
-        let rewrites = self.rewrites;
+        let mut rewrites = self.rewrites;
+        if cells.iter().any(|cell| cell.context().is_some()) {
+            // Loops of different contexts run beside each other.
+            rewrites = Arc::new(rewrites.as_ref().clone().with_loops_apart());
+        }
         let graph = rewrites.run(graph)?;
         let source = Source { inputs, outputs: roots, updates, givens, cells: ids, rewrites };
         verify(&graph)?;

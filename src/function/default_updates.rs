@@ -47,16 +47,32 @@ pub(crate) fn default_updates(
     Ok(updates)
 }
 
-/// The shared variables that loops carry, each with its value after the last iteration.
+/// The shared variables that loops among what `roots` depend on carry, each with its value after the last
+/// iteration; `stop` holds for expressions that are not looked into.
+///
+/// # Errors
+/// If two loops carry one variable.
+pub(crate) fn carried_states(
+    roots: &[Variable],
+    stop: impl Fn(&Variable) -> bool,
+) -> Result<Vec<(Variable, Variable)>> {
+    carried(&ancestors(roots, stop))
+}
+
+/// The shared variables that loops carry, each with its value after the last iteration. A loop that was made
+/// of another's body gets a state from the loop around it, and not the shared variable.
 fn carried(walked: &[Variable]) -> Result<Vec<(Variable, Variable)>> {
     let mut list: Vec<(Variable, Variable)> = Vec::new();
     let mut loops = HashSet::new();
+    let leaves: HashSet<(usize, usize)> =
+        walked.iter().filter(|v| v.owner().is_none()).map(Variable::key).collect();
     for (apply, _) in walked.iter().filter_map(Variable::owner) {
         if !loops.insert(Arc::as_ptr(apply)) {
             continue;
         }
         let outputs: Vec<Variable> = (0..apply.types.len()).map(|at| Variable::output(apply, at)).collect();
-        for (shared, next) in apply.op.states_after(&outputs)? {
+        let states = apply.op.states_after(&outputs)?;
+        for (shared, next) in states.into_iter().filter(|(shared, _)| leaves.contains(&shared.key())) {
             if list.iter().any(|(known, _)| known.key() == shared.key()) {
                 let name = shared.name().unwrap_or("a state").to_string();
                 return Err(Error::Compile(format!(

@@ -27,7 +27,7 @@ pub use bundle::Bundle;
 pub(crate) use callable::CallOptions;
 pub use callable::{Function, InputSpec, StateInput};
 pub use conversion::Conversion;
-pub(crate) use default_updates::default_updates;
+pub(crate) use default_updates::{carried_states, default_updates};
 pub use inputs::{In, IntoList, Iterable, Out};
 pub use load_options::LoadOptions;
 pub use outputs::{OutputKey, Outputs};

@@ -7,7 +7,7 @@ use super::{Rebuilt, merge};
 use crate::error::Result;
 use crate::graph::{FunctionGraph, Node, NodeId, TensorType, VarId, place};
 use crate::ops::loops::LoopParts;
-use crate::ops::{ScanOp, downcast};
+use crate::ops::{ScanOp, Transfer, downcast};
 use std::collections::{BTreeSet, HashMap};
 
 /// The pass.
@@ -16,6 +16,10 @@ use std::collections::{BTreeSet, HashMap};
 /// If the new graph is ill-formed, which is a bug.
 pub fn join_loops(graph: &FunctionGraph) -> Result<FunctionGraph> {
     let mut whole = graph.clone();
+    if graph.nodes.iter().any(|node| downcast::<Transfer>(node.op.as_ref()).is_some()) {
+        // Loops of different contexts run beside each other.
+        return Ok(whole);
+    }
     // Each round leaves fewer loops.
     while let Some(order) = Order::of_groups(&whole) {
         whole = with_groups(&whole, &order)?;
@@ -230,6 +234,19 @@ mod tests {
             // Behind the others is the loop of the gradient.
             vec![double(h), double(&(h + 1.0)), grad(&double(h).sum(..), [h]).unwrap().remove(0)]
         });
+    }
+
+    #[test]
+    fn a_gradient_of_one_does_not_reach_another() {
+        let (xs, h) = (matrix::<f64>("xs"), vector::<f64>("h"));
+        let [sums, roots] = [scan(&xs, &h, |x, h| x + h), scan(&xs, &h, |x, h| (x * h).sqrt())];
+        let f = function([&xs, &h]).output(sums).output(roots).compile().unwrap();
+        let applied = f.apply([&xs, &h]).unwrap();
+        let slope = grad(&applied[0].sum(..), [&xs]).unwrap();
+        let g = function([&xs, &h]).output(&slope[0]).compile().unwrap();
+        // The slope of the root is infinite here.
+        let got = g.call(args![[[0.0, 0.0], [0.0, 0.0]], [1.0, 2.0]]).unwrap();
+        assert_eq!(got[0].to_vec::<f64>().unwrap(), [2.0, 2.0, 1.0, 1.0]);
     }
 
     #[test]

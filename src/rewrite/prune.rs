@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
-use crate::ops::Narrowed;
+use crate::ops::{Narrowed, Print, downcast};
 use std::collections::HashMap;
 
 /// Drops nodes and constants that are not read, and results of nodes that are not read, where the op can
@@ -12,18 +12,27 @@ use std::collections::HashMap;
 /// # Errors
 /// Never.
 pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
-    Ok(kept(old, |node| node.op.has_effect()))
+    Ok(kept(old, |node| node.op.has_effect()).0)
 }
 
 /// What some Vars of a graph depend on, as a graph of the same inputs and shared variables, whose outputs
-/// they are. It updates nothing, and has no effects but those of the nodes that they depend on.
-pub(crate) fn slice(graph: &FunctionGraph, outputs: &[VarId]) -> FunctionGraph {
-    let whole = FunctionGraph { outputs: outputs.to_vec(), updates: vec![], ..graph.clone() };
+/// they are, and the positions of its nodes in the whole. It updates nothing and prints nothing.
+pub(crate) fn slice(graph: &FunctionGraph, outputs: &[VarId]) -> (FunctionGraph, Vec<usize>) {
+    let mut whole = FunctionGraph { outputs: outputs.to_vec(), updates: vec![], ..graph.clone() };
+    let mut printed: HashMap<VarId, VarId> = HashMap::new();
+    let instead = |printed: &HashMap<VarId, VarId>, id: &mut VarId| *id = *printed.get(id).unwrap_or(id);
+    for node in &mut whole.nodes {
+        node.inputs.iter_mut().for_each(|input| instead(&printed, input));
+        if downcast::<Print>(node.op.as_ref()).is_some() {
+            printed.extend(node.outputs.iter().copied().zip(node.inputs.iter().copied()));
+        }
+    }
+    whole.outputs.iter_mut().for_each(|output| instead(&printed, output));
     kept(&whole, |_| false)
 }
 
-/// A graph without nodes of which nothing is read, unless they stay.
-fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> FunctionGraph {
+/// A graph without nodes of which nothing is read, unless they stay, and the positions of those that are left.
+fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, Vec<usize>) {
     let mut used = vec![false; old.vars.len()];
     for id in old.roots() {
         used[id as usize] = true;
@@ -56,7 +65,9 @@ fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> FunctionGraph {
             map[id] = new.add_var(var.ty.clone(), var.name.as_deref(), var.def.clone());
         }
     }
+    let mut positions = Vec::new();
     for (position, node) in old.nodes.iter().enumerate().filter(|(_, node)| needed(node, &used)) {
+        positions.push(position);
         let (op, inputs, outputs) = match narrowed.remove(&position) {
             Some(Narrowed { op, inputs, outputs }) => {
                 let of = |from: &[VarId], list: Vec<usize>| list.into_iter().map(|at| from[at]).collect();
@@ -77,5 +88,5 @@ fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> FunctionGraph {
     new.shared = old.shared.iter().map(find).collect();
     new.outputs = old.outputs.iter().map(find).collect();
     new.updates = old.updates.iter().map(|(s, v)| (*s, find(v))).collect();
-    new
+    (new, positions)
 }

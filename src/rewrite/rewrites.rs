@@ -100,6 +100,12 @@ impl Rewrites {
         Ok(self)
     }
 
+    /// Without the pass that joins loops.
+    pub(crate) fn with_loops_apart(mut self) -> Rewrites {
+        self.passes.retain(|pass| pass.name() != "join_loops");
+        self
+    }
+
     /// The rules, in the order in which they are tried at a node.
     pub fn rules(&self) -> &[Rule] {
         &self.rules

@@ -5,9 +5,11 @@
 
 use super::Engine;
 use super::array::Fed;
+use super::status::renumbered;
 use crate::error::{Error, Result};
-use crate::graph::VarId;
 use crate::graph::shapes::Demand;
+use crate::graph::{Node, VarId};
+use crate::ops::{Assert, downcast};
 use crate::rewrite::slice;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -20,22 +22,32 @@ pub(super) struct Deciding {
     pub(super) method: usize,
     /// The other values that decide shapes.
     pub(super) demand: Demand,
+    /// The nodes of its graph, as positions in the method's.
+    nodes: Vec<usize>,
     /// Set if the method has no device form: in a strict Simulator the host computes what decides shapes, as
     /// it does where there are no loops.
     refused: OnceLock<()>,
 }
 
 impl Engine {
-    /// Adds the method beside a method, or replaces the one at `slot`, if loops decide shapes in it.
+    /// Adds the method beside a method, if loops decide shapes in it, in place of the one at `slot`.
     pub(super) fn put_deciding(&mut self, method: usize, slot: Option<usize>) {
         let definition = self.methods[method].definition.clone();
         let demand = Demand::without_loops(&definition.graph);
-        if demand.loops.is_empty() {
+        let loops = !demand.loops.is_empty();
+        let (part, nodes) = if loops { slice(&definition.graph, &demand.loops) } else { Default::default() };
+        // The reference can compute an op without its effect, a device cannot.
+        let acts = |node: &Node| node.op.has_effect() && downcast::<Assert>(node.op.as_ref()).is_none();
+        if !loops || part.nodes.iter().any(acts) {
+            if let Some(slot) = slot {
+                // What it held is freed.
+                self.put_method(Some(slot), None, "", Arc::default(), vec![]);
+            }
             return;
         }
-        let part = Arc::new(slice(&definition.graph, &demand.loops));
-        let method = self.put_method(slot, None, &definition.name, part, definition.states.clone());
-        definition.deciding.get_or_init(|| Deciding { method, demand, refused: OnceLock::new() });
+        let states = definition.states.clone();
+        let method = self.put_method(slot, None, &definition.name, Arc::new(part), states);
+        definition.deciding.get_or_init(|| Deciding { method, demand, nodes, refused: OnceLock::new() });
     }
 
     /// The values that loops of a method decide shapes with; `None` if the reference has to compute them.
@@ -49,6 +61,9 @@ impl Engine {
             Err(Error::Strict(_)) => {
                 deciding.refused.get_or_init(|| ());
                 Ok(None)
+            }
+            Err(Error::Run { op, node, message }) => {
+                Err(Error::Run { op, node: renumbered(&node, &deciding.nodes), message })
             }
             Err(error) => Err(error),
         }

@@ -82,21 +82,25 @@ impl Origin {
     pub(crate) fn locate(&self, error: Error) -> Error {
         let context = &self.context;
         match error {
-            Error::Run { op, node, message } => {
-                Error::Run { op, node: self.renumbered(&node), message: format!("{message} (on {context})") }
+            Error::Run { op, node, message } => Error::Run {
+                op,
+                node: renumbered(&node, &self.nodes),
+                message: format!("{message} (on {context})"),
+            },
+            Error::Strict(message) => {
+                Error::Strict(format!("{} (on {context})", renumbered(&message, &self.nodes)))
             }
-            Error::Strict(message) => Error::Strict(format!("{} (on {context})", self.renumbered(&message))),
             other => other,
         }
     }
+}
 
-    /// A text with the method's number of the node that it names: `#` and the number among the part's nodes.
-    fn renumbered(&self, text: &str) -> String {
-        let Some((before, after)) = text.split_once('#') else { return text.into() };
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        let known = after[..digits].parse::<usize>().ok().and_then(|number| self.nodes.get(number));
-        known.map_or_else(|| text.into(), |number| format!("{before}#{number}{}", &after[digits..]))
-    }
+/// A text with the method's number of the node that it names: `#` and the number among a part's `nodes`.
+pub(super) fn renumbered(text: &str, nodes: &[usize]) -> String {
+    let Some((before, after)) = text.split_once('#') else { return text.into() };
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+    let known = after[..digits].parse::<usize>().ok().and_then(|number| nodes.get(number));
+    known.map_or_else(|| text.into(), |number| format!("{before}#{number}{}", &after[digits..]))
 }
 
 impl Outcome {

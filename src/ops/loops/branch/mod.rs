@@ -6,12 +6,10 @@ use super::closed::{Closed, broken};
 use super::pack::Pack;
 use crate::dtype::DType;
 use crate::error::{Result, shape_text};
-use crate::function::default_updates;
+use crate::function::carried_states;
 use crate::grad::Grad;
 use crate::graph::shapes::Shapes;
-use crate::graph::{
-    Apply, FunctionGraph, Node, SharedVariable, TensorType, Variable, ancestors, evaluate, place, rebuild,
-};
+use crate::graph::{Apply, FunctionGraph, Node, TensorType, Variable, ancestors, evaluate, place, rebuild};
 use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::creation::int_scalar;
@@ -129,7 +127,7 @@ struct Made {
     outputs: Vec<Variable>,
     /// What was made before and is read.
     read: Vec<Variable>,
-    /// The states that move on by themselves, as those of random streams, with their next values.
+    /// The states that loops carry, as those of random streams, with their values after the last iteration.
     states: Vec<(Variable, Variable)>,
 }
 
@@ -142,10 +140,7 @@ impl Made {
         };
         outputs.iter().try_for_each(|output| output.checked().map(drop))?;
         let before = |v: &Variable| v.owner().is_some_and(|(apply, _)| !apply.is_since(then));
-        let states: Vec<(Variable, Variable)> = default_updates(&outputs, &mut HashSet::new(), before)?
-            .into_iter()
-            .map(|(cell, next)| ((*SharedVariable::of(cell)).clone(), next))
-            .collect();
+        let states = carried_states(&outputs, before)?;
         let roots: Vec<Variable> =
             outputs.iter().chain(states.iter().map(|(_, next)| next)).cloned().collect();
         // What was made in the closure counts as changing; all else that it reads is from outside.

@@ -12,10 +12,11 @@ use super::builder::Scan;
 use super::scanned::Scanned;
 use crate::error::Result;
 use crate::grad::Grad;
-use crate::graph::{Kind, Variable};
+use crate::graph::{Kind, Variable, ancestors};
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
 use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Op, Slot, concatenate, where_, zeros_like};
 use crate::rewrite;
+use std::collections::HashSet;
 
 /// The gradient of each input.
 pub(super) fn grad(op: &ScanOp, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -30,16 +31,42 @@ struct Backward<'a> {
     at: &'a Gradient<'a>,
     inputs: Vec<Variable>,
     outputs: Vec<Variable>,
+    /// Whether a gradient flows through each output of the body.
+    flows: Vec<bool>,
     /// In place of each output of the body, its gradient.
     seeds: Vec<Variable>,
     /// The gradient of each input of the body, in terms of the body's inputs, outputs and `seeds`.
     slopes: Vec<Option<Variable>>,
 }
 
-/// Whether a gradient can flow through an output of the body.
-fn flows(body: &Body, at: &Gradient, output: usize) -> bool {
-    let carried = output < body.lags.len();
-    body.closed.output_type(output).dtype.is_float() && (carried || at.output_grads[output].is_some())
+/// Whether a gradient flows through each output of the body: it has one, or an iteration later something
+/// through which one flows is made of it.
+fn flows(body: &Body, at: &Gradient, inputs: &[Variable], outputs: &[Variable]) -> Vec<bool> {
+    let float = |output: usize| body.closed.output_type(output).dtype.is_float();
+    let mut flows: Vec<bool> =
+        (0..outputs.len()).map(|output| float(output) && at.output_grads[output].is_some()).collect();
+    loop {
+        let through: Vec<Variable> = outputs
+            .iter()
+            .zip(&flows)
+            .filter(|(_, flows)| **flows)
+            .map(|(output, _)| output.clone())
+            .collect();
+        let read: HashSet<(usize, usize)> =
+            ancestors(&through, |_| false).iter().map(Variable::key).collect();
+        let tapped = |recurrence: usize| {
+            let mut parts = inputs.iter().zip(body.parts());
+            parts.any(|(input, part)| {
+                matches!(part, Part::Tap(own, _) if own == recurrence) && read.contains(&input.key())
+            })
+        };
+        let more = |&r: &usize| !flows[r] && float(r) && tapped(r);
+        let more: Vec<usize> = (0..body.lags.len()).filter(more).collect();
+        if more.is_empty() {
+            return flows;
+        }
+        more.into_iter().for_each(|recurrence| flows[recurrence] = true);
+    }
 }
 
 /// What is added to the last row of zeros, if a gradient is no more than that: directly, or in a part of them
@@ -67,10 +94,11 @@ impl<'a> Backward<'a> {
         let body = op.body.as_ref();
         let (inputs, outputs) = body.closed.variables()?;
         let seeds = stand_ins(&outputs);
-        let known = outputs.iter().zip(&seeds).enumerate();
-        let known = known.filter(|(output, _)| flows(body, at, *output)).map(|(_, pair)| pair);
+        let flows = flows(body, at, &inputs, &outputs);
+        let known = outputs.iter().zip(&seeds).zip(&flows);
+        let known = known.filter(|(_, flows)| **flows).map(|(pair, _)| pair);
         let slopes = Grad::known(known).wrt_connected(&inputs)?;
-        Ok(Backward { op, body, at, inputs, outputs, seeds, slopes })
+        Ok(Backward { op, body, at, inputs, outputs, flows, seeds, slopes })
     }
 
     /// The gradient of a recurrence's last value, where nothing else of it has one.
@@ -102,7 +130,7 @@ impl<'a> Backward<'a> {
     }
 
     fn recurrences(&self) -> impl Iterator<Item = usize> + '_ {
-        (0..self.body.lags.len()).filter(|&r| self.body.closed.output_type(r).dtype.is_float())
+        (0..self.body.lags.len()).filter(|&recurrence| self.flows[recurrence])
     }
 
     /// Positions of the body's inputs of a kind that have a gradient.
@@ -140,7 +168,7 @@ impl<'a> Backward<'a> {
         list.extend(at.outputs.iter().enumerate().map(|(output, of)| whole(output, of)));
         let outputs = list.len();
         for output in 0..at.output_grads.len() {
-            if let Some(g) = self.direct(output).filter(|_| flows(body, at, output)) {
+            if let Some(g) = self.direct(output).filter(|_| self.flows[output]) {
                 list.push(whole(output, g));
             }
         }
@@ -201,7 +229,7 @@ impl<'a> Backward<'a> {
             later[recurrence] = carried.by_ref().take(body.depth(recurrence)).cloned().collect();
         }
         for (output, seed) in self.seeds.iter().enumerate() {
-            if !flows(body, self.at, output) {
+            if !self.flows[output] {
                 continue;
             }
             let own = self.direct(output).and_then(|_| direct.next());

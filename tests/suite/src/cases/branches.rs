@@ -2,7 +2,7 @@
 
 use crate::stage::{Scenario, Stage, equal, fails, near, relative, twice};
 use workalike::Result;
-use workalike::loops::{fori, if_else, switch};
+use workalike::loops::{Scan, fori, if_else, switch};
 use workalike::prelude::*;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -13,6 +13,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         case("gradients", gradients),
         case("jacobians", jacobians),
         case("draws", draws),
+        case("draws_in_loops", draws_in_loops),
     ]
 }
 
@@ -110,7 +111,8 @@ fn jacobians(stage: &Stage) -> Result<()> {
     equal("by y", &got[1], diagonal([0.0, 0.0])?)
 }
 
-/// Draws in a loop in a branch go on from one call that takes it to the next; others leave them as they are.
+/// Draws in a loop in a branch go on from one call that takes it to the next; others leave them as they are. A
+/// draw in a branch itself moves on with each call, and with each iteration.
 fn draws(stage: &Stage) -> Result<()> {
     let (streams, c) = (RandomStreams::new(3), scalar::<bool>("c"));
     let sum =
@@ -122,7 +124,7 @@ fn draws(stage: &Stage) -> Result<()> {
     let f = function([&c]).output(&sums).output(twice).compile()?;
     let plain = RandomStreams::new(3);
     let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
-    let draws: Vec<f64> = (0..6).map(|_| one.call(args![])?[0].item::<f64>()).collect::<Result<_>>()?;
+    let draws: Vec<f64> = (0..8).map(|_| one.call(args![])?[0].item::<f64>()).collect::<Result<_>>()?;
     let mut simulator = stage.simulator(&f)?;
     for (call, taken) in [true, false, false, true].into_iter().enumerate() {
         let got = simulator.call(args![taken])?;
@@ -130,9 +132,54 @@ fn draws(stage: &Stage) -> Result<()> {
         let want = if taken { draws[at..at + 3].iter().sum() } else { 0.0 };
         let want = Value::from(want);
         near("three draws", &got[0], &want, &relative(&want, 1e-12))?;
-        let at = if call == 0 { 0 } else { 2 };
+        let at = 2 * call;
         let want = Value::from(if taken { draws[at..at + 2].iter().sum() } else { 2.0 });
         near("two draws", &got[1], &want, &relative(&want, 1e-12))?;
     }
     Ok(())
+}
+
+/// Loops that are made of the body of another, with a loop of draws in a branch in it: the one that finds a
+/// number of iterations, and that of a gradient.
+fn draws_in_loops(stage: &Stage) -> Result<()> {
+    let (streams, x) = (RandomStreams::new(7), scalar::<f64>("x"));
+    let step = |streams: &RandomStreams, h: &Variable| {
+        let drawn = || fori(2i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(&[]));
+        h + if_else(h.less(2.0), drawn, || constant(0.5f64))
+    };
+    let until = Scan::new().steps(20).recurrent(&x).run_until(|v| {
+        let next = step(&streams, &v[0]);
+        (vec![next.clone()], next.greater(3.0))
+    });
+    let f = function([&x]).output(until.history(0)).output(until.iterations()).compile()?;
+    let plain = RandomStreams::new(7);
+    let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
+    let mut simulator = stage.simulator(&f)?;
+    for _ in 0..3 {
+        let mut states = vec![0.25];
+        while states[states.len() - 1] <= 3.0 {
+            let last = states[states.len() - 1];
+            let draw = || one.call(args![])?[0].item::<f64>();
+            states.push(last + if last < 2.0 { draw()? + draw()? } else { 0.5 });
+        }
+        let got = simulator.call(args![0.25])?;
+        equal("the iterations", &got[1], states.len() as i64 - 1)?;
+        let want = Value::from(states.split_off(1));
+        near("the states", &got[0], &want, &relative(&want, 1e-12))?;
+    }
+    let streams = RandomStreams::new(8);
+    let last = fori(4i64, &x, |_, h| (step(&streams, &h) * &h).sin());
+    let g = function([&x]).output(&last).outputs(&grad(&last, [&x])?).compile()?;
+    let mut simulator = stage.simulator(&g)?;
+    let want = g.call_reference(args![0.5])?.into_values();
+    let got = simulator.call(args![0.5])?.into_values();
+    for (got, want) in got.iter().zip(&want) {
+        near("a value or its slope", got, want, &relative(want, 1e-10))?;
+    }
+    let counter = shared("counter", 1.0).with_default_update(|n| n + 1.0);
+    let both = if_else(x.greater(0.0), || &x * &*counter, || x.clone())
+        + if_else(x.greater(1.0), || &x + &*counter, || x.clone());
+    let mut simulator = stage.simulator(&function([&x]).output(both).compile()?)?;
+    equal("the first call", &simulator.call(args![2.0])?[0], 2.0 + 3.0)?;
+    equal("the second call", &simulator.call(args![2.0])?[0], 4.0 + 4.0)
 }
