@@ -104,6 +104,23 @@ fn a_gradient_passes_both() {
     assert!(text(f.call(args![vec![-3.0]])).contains("positive"));
 }
 
+/// A value that leads to the number of iterations of a loop; `taken` is what was printed.
+fn is_printed_once_if_a_loop_decides(taken: &dyn Fn() -> Vec<String>) {
+    let n = scalar::<i64>("n");
+    let limit = n.print("n");
+    let doubled = Scan::new().steps(20).recurrent(constant(1i64)).run_until(|v| {
+        let next = &v[0] * 2i64;
+        (vec![next.clone()], next.greater(&limit))
+    });
+    let l = function([&n]).output(doubled.history(0)).compile().unwrap();
+    let mut simulator = l.optimize(Host::auto()).unwrap();
+    for result in [l.call(args![5i64]).unwrap(), simulator.call(args![5i64]).unwrap()] {
+        assert_eq!(result[0].to_vec::<i64>().unwrap(), [2, 4, 8]);
+    }
+    let printed = taken();
+    assert!(printed.len() <= 2 && printed.iter().all(|line| line == "n int64()[5]"), "{printed:?}");
+}
+
 /// One test, because the hook is global to the process.
 #[test]
 fn values_are_printed_at_each_call() {
@@ -162,20 +179,7 @@ fn values_are_printed_at_each_call() {
     let h = function([&x]).output(zeros_like(x.print("x"))).compile().unwrap();
     h.call(args![Value::zeros(DType::F32, &[0, 2]).unwrap()]).unwrap();
     assert_eq!(taken(), ["x float32(0, 2)[]"]);
-    // A value that leads to the number of iterations of a loop.
-    let limit = n.print("n");
-    let doubled = Scan::new().steps(20).recurrent(constant(1i64)).run_until(|v| {
-        let next = &v[0] * 2i64;
-        (vec![next.clone()], next.greater(&limit))
-    });
-    let l = function([&n]).output(doubled.history(0)).compile().unwrap();
-    let results =
-        [l.call(args![5i64]).unwrap(), l.optimize(Host::auto()).unwrap().call(args![5i64]).unwrap()];
-    for result in results {
-        assert_eq!(result[0].to_vec::<i64>().unwrap(), [2, 4, 8]);
-    }
-    let printed = taken();
-    assert!(printed.len() <= 2 && printed.iter().all(|line| line == "n int64()[5]"), "{printed:?}");
+    is_printed_once_if_a_loop_decides(&taken);
     set_print_hook(None);
 }
 

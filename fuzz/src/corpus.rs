@@ -142,16 +142,13 @@ fn loops() -> Result<Bundle> {
     let decide =
         function([&v, &n]).output(&nested).output(&halved.0).output(&halved.1).output(&chosen).compile()?;
     // Values of a loop decide how long another is.
-    let until = Scan::new().steps(&steps).recurrent(&v).run_until(|given| {
+    let until = Scan::new().steps(6).recurrent(&v).run_until(|given| {
         let next = &given[0] * 1.5 + x.index(idx![0]);
         (vec![next.clone()], next.sum(..).greater(4.0))
     });
     let slope = grad(&until.history(0).sum(..), [&v])?.remove(0);
-    let until = function([&x, &v, &n])
-        .output(until.history(0))
-        .output(until.iterations())
-        .output(&slope)
-        .compile()?;
+    let until =
+        function([&x, &v]).output(until.history(0)).output(until.iterations()).output(&slope).compile()?;
     Ok(Bundle::new().with("forward", &forward).with("decide", &decide).with("until", &until))
 }
 

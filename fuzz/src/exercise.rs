@@ -6,13 +6,15 @@ use crate::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike::graph::shapes::{Demand, Given, Shapes, infer};
-use workalike::graph::{FunctionGraph, Node, debugprint, dot};
+use workalike::graph::{Def, FunctionGraph, Node, debugprint, dot};
 use workalike::ops::{Attr, set_print_hook};
 use workalike::prelude::*;
 use workalike::{Error, Result};
 
 /// A Function with more elements in all its Vars is not called, so that a slow call is a finding.
 const MOST: usize = 100_000;
+/// The most iterations of a loop that decides shapes.
+const TRIPS: usize = 1_000;
 
 /// Counts of outcomes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -264,6 +266,14 @@ fn is_small(function: &Function, args: &[Value]) -> Option<bool> {
     let (of_input, of_shared) = (|i: usize| args.get(i).cloned(), |i: usize| states.get(i).cloned());
     let given =
         Given { inputs: &inputs, shared: &shared, input_values: &of_input, shared_values: &of_shared };
+    // Finding the shapes runs the loops that decide them.
+    let endless = |id: &u32| match graph.var(*id).def {
+        Def::Output { node, .. } => limit(&graph.nodes[node as usize]).is_some_and(|most| most > TRIPS),
+        _ => false,
+    };
+    if Demand::without_loops(graph).loops.iter().any(endless) {
+        return Some(false);
+    }
     let found = infer(graph, &Demand::of(graph), &given).ok()?;
     Some(work(graph, &found).is_some_and(|work| work <= MOST))
 }

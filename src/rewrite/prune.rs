@@ -31,7 +31,8 @@ pub(crate) fn slice(graph: &FunctionGraph, outputs: &[VarId]) -> (FunctionGraph,
     kept(&whole, |_| false)
 }
 
-/// A graph without nodes of which nothing is read, unless they stay, and the positions of those that are left.
+/// A graph without nodes of which nothing is read, unless they stay, and the positions of those that are
+/// left.
 fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, Vec<usize>) {
     let mut used = vec![false; old.vars.len()];
     for id in old.roots() {

@@ -1,5 +1,5 @@
-//! Values that decide shapes, computed on the device: where a loop leads to them, the reference would take long,
-//! and might find another number of iterations than the device does.
+//! Values that decide shapes, computed on the device: where a loop leads to them, the reference would take
+//! long, and might find another number of iterations than the device does.
 //!
 //! A method with such loops has a method beside it, whose outputs are these values. It runs before each call.
 

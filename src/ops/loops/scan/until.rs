@@ -1,5 +1,5 @@
 //! The number of iterations until a condition holds: a loop of its own, which carries no more than the
-//! condition needs. Extents depend on it, so the host runs it before the call, as all that extents depend on.
+//! condition needs. Extents depend on it, so it runs before the call, as all that extents depend on.
 
 use super::super::while_loop::While;
 use super::body::Part;
@@ -55,6 +55,7 @@ fn iterations(op: &ScanOp, given: &Given) -> Result<Variable> {
         Ok(next)
     };
     let name = format!("until of {}", body.name);
-    let counting = While::new().named(&name).at_most(u32::MAX);
+    let most = given.known_steps().and_then(|steps| u32::try_from(steps).ok());
+    let counting = While::new().named(&name).at_most(most.unwrap_or(u32::MAX));
     counting.counted(carried, goes_on, |carried| next(&carried))
 }

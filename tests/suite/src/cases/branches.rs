@@ -111,8 +111,8 @@ fn jacobians(stage: &Stage) -> Result<()> {
     equal("by y", &got[1], diagonal([0.0, 0.0])?)
 }
 
-/// Draws in a loop in a branch go on from one call that takes it to the next; others leave them as they are. A
-/// draw in a branch itself moves on with each call, and with each iteration.
+/// Draws in a loop in a branch go on from one call that takes it to the next; others leave them as they are.
+/// A draw in a branch itself moves on with each call, and with each iteration.
 fn draws(stage: &Stage) -> Result<()> {
     let (streams, c) = (RandomStreams::new(3), scalar::<bool>("c"));
     let sum =
