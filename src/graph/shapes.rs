@@ -124,7 +124,7 @@ pub struct Given<'a> {
 /// # Errors
 /// If an op refuses the shapes: names op, node and shapes.
 pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Shapes> {
-    infer_knowing(graph, demand, given, HashMap::new())
+    infer_knowing(graph, demand, given, &HashMap::new())
 }
 
 /// [`infer`], where the values of some Vars are known.
@@ -135,10 +135,10 @@ pub fn infer_knowing(
     graph: &FunctionGraph,
     demand: &Demand,
     given: &Given,
-    known: HashMap<VarId, Value>,
+    known: &HashMap<VarId, Value>,
 ) -> Result<Shapes> {
     let mut inference = Inference::new(graph, demand, given);
-    known.into_iter().for_each(|(id, value)| inference.current[id as usize] = Some(value));
+    known.iter().for_each(|(&id, value)| inference.current[id as usize] = Some(value.clone()));
     for (position, node) in graph.nodes.iter().enumerate() {
         inference.visit(position, node)?;
     }
@@ -268,8 +268,8 @@ impl<'a> Inference<'a> {
 
     /// The values of a node's outputs, whose shapes are `made`.
     fn values(&self, position: usize, node: &Node, known: &[Known], made: &[Vec<usize>]) -> Result<Outcome> {
-        let unknown = |&&o: &&VarId| self.demand.values[o as usize] && self.current[o as usize].is_none();
-        let wanted = node.outputs.iter().filter(unknown).count() > 0;
+        let unknown = |&o: &VarId| self.demand.values[o as usize] && self.current[o as usize].is_none();
+        let wanted = node.outputs.iter().any(unknown);
         let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
         if let Some(values) = node.op.values_from_shapes(&input_shapes) {
             return Ok(Outcome::Fixed(values));

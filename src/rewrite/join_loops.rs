@@ -55,12 +55,12 @@ impl Kind {
     }
 }
 
-/// The nodes of a graph, with loops of one kind side by side where they can be joined.
+/// An order of a graph's nodes in which loops that can be joined are neighbours.
 struct Order {
     /// All nodes, each after those it depends on.
     nodes: Vec<NodeId>,
-    /// For each loop of the kind the longest chain of such loops that it depends on. Those with equally long
-    /// chains do not depend on each other.
+    /// For each loop of a [`Kind`], how many such loops the longest chain has that it depends on. Where the
+    /// numbers are equal, loops do not depend on each other.
     levels: HashMap<NodeId, usize>,
 }
 

@@ -1,5 +1,6 @@
 //! Prune: drops what is not read, unless it has an effect.
 
+use super::Rebuilt;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::ops::{Narrowed, Print, downcast};
@@ -31,8 +32,8 @@ pub(crate) fn slice(graph: &FunctionGraph, outputs: &[VarId]) -> (FunctionGraph,
     kept(&whole, |_| false)
 }
 
-/// A graph without nodes of which nothing is read, unless they stay, and the positions of those that are
-/// left.
+/// A graph without the nodes of which nothing is read, unless they stay, and the positions of its nodes in
+/// the old one.
 fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, Vec<usize>) {
     let mut used = vec![false; old.vars.len()];
     for id in old.roots() {
@@ -84,10 +85,5 @@ fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, V
             new.vars[to as usize].name.clone_from(&old.var(from).name);
         }
     }
-    let find = |id: &VarId| map[*id as usize];
-    new.inputs = old.inputs.iter().map(find).collect();
-    new.shared = old.shared.iter().map(find).collect();
-    new.outputs = old.outputs.iter().map(find).collect();
-    new.updates = old.updates.iter().map(|(s, v)| (*s, find(v))).collect();
-    (new, positions)
+    (Rebuilt { old, new, map }.finish(), positions)
 }

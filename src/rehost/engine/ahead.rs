@@ -96,9 +96,11 @@ impl AheadLoop {
         for Slots { home, slots } in &self.carried {
             moved(device, home, &slots[0])?;
         }
+        let mut read = vec![0u8; self.marks.region.bytes as usize];
         for block in 0..self.most {
             run_all(&mut self.block, device, each)?;
-            let ended = self.marks.read(device)?;
+            device.download(&self.marks.region, &mut read)?;
+            let ended = self.marks.end(&read);
             // Behind the most iterations it ends as it is.
             let ended = ended.or((block + 1 == self.most).then_some(self.marks.iterations - 1));
             let Some(last) = ended else { continue };
@@ -132,17 +134,15 @@ impl Marks {
         Region { offset: self.region.offset + offset, bytes, ..self.region.clone() }
     }
 
-    /// The last iteration, if the loop has ended: the first that is not followed by another, or has reported
-    /// an error.
-    fn read(&self, device: &dyn Device) -> Result<Option<usize>> {
-        let mut marks = vec![0u8; self.region.bytes as usize];
-        device.download(&self.region, &mut marks)?;
+    /// The last iteration by what was read, if the loop has ended: the first that is not followed by another,
+    /// or has reported an error.
+    fn end(&self, marks: &[u8]) -> Option<usize> {
         let ends = |&at: &usize| {
             // The last iteration's are the first.
             let word = self.status_at((at + 1) % self.iterations);
             marks[at * self.flag] == 0 || (self.status > 0 && marks[word..word + 8] != [0; 8])
         };
-        Ok((0..self.iterations).find(ends))
+        (0..self.iterations).find(ends)
     }
 }
 

@@ -42,9 +42,11 @@ impl Engine {
             if let Some(slot) = slot {
                 // What it held is freed.
                 self.put_method(Some(slot), None, "", Arc::default(), vec![]);
+                self.spare.push(slot);
             }
             return;
         }
+        let slot = slot.or_else(|| self.spare.pop());
         let states = definition.states.clone();
         let method = self.put_method(slot, None, &definition.name, Arc::new(part), states);
         definition.deciding.get_or_init(|| Deciding { method, demand, nodes, refused: OnceLock::new() });

@@ -1,5 +1,5 @@
-//! Where a body's buffers are, iteration by iteration. The same for all loops: those of a Program, those that
-//! run ahead of their condition, and the iterations of a method, whose Program is the body.
+//! Where a body's buffers are in each iteration, for all that repeats: loops of a Program, loops that run
+//! ahead of their condition, and `run_n`, where a method's Program is the body.
 
 use super::super::device::{Command, Region};
 use super::regions::Regions;
@@ -97,11 +97,14 @@ impl Iterations {
             }
         }
         for (at, &home) in body.carried.iter().enumerate() {
-            let Some(slot) = around.find(home) else { continue };
             let moved = body.moved().find(|(own, _)| *own == at);
+            if moved.is_none() && around.find(home).is_none() {
+                // No step touches it.
+                continue;
+            }
             all.carried.push(Carried {
                 buffers: of_role(&body.program, &Role::Shared(at)),
-                slots: vec![slot.clone()],
+                slots: vec![around.get(home)?.clone()],
                 next: moved.map_or(Next::There, |(_, buffer)| Next::Copied(buffer)),
             });
         }

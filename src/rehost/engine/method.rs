@@ -151,7 +151,7 @@ impl Definition {
 
     /// The extents of all variables, for these inputs and the current states.
     pub(super) fn infer(&self, context: &Context, fed: &[Fed]) -> Result<Shapes> {
-        self.infer_by(&self.demand, context, fed, !waits(&self.demand, fed), HashMap::new())
+        self.infer_by(&self.demand, context, fed, !waits(&self.demand, fed), &HashMap::new())
     }
 
     /// [`Definition::infer`], where these values that loops decide shapes with are known.
@@ -159,7 +159,7 @@ impl Definition {
         &self,
         context: &Context,
         fed: &[Fed],
-        decided: Option<HashMap<VarId, Value>>,
+        decided: Option<&HashMap<VarId, Value>>,
     ) -> Result<Shapes> {
         match (self.deciding.get(), decided) {
             (Some(Deciding { demand, .. }), Some(known)) => {
@@ -171,7 +171,7 @@ impl Definition {
 
     /// [`Definition::infer`]; `lends` says whether values of states may be read in place.
     pub(super) fn infer_lending(&self, context: &Context, fed: &[Fed], lends: bool) -> Result<Shapes> {
-        self.infer_by(&self.demand, context, fed, lends, HashMap::new())
+        self.infer_by(&self.demand, context, fed, lends, &HashMap::new())
     }
 
     fn infer_by(
@@ -180,7 +180,7 @@ impl Definition {
         context: &Context,
         fed: &[Fed],
         lends: bool,
-        known: HashMap<VarId, Value>,
+        known: &HashMap<VarId, Value>,
     ) -> Result<Shapes> {
         let device = context.device.as_ref();
         let state = |i: usize| &context.states[self.states[i]];

@@ -95,11 +95,13 @@ pub(crate) struct Engine {
     /// Declared before the context, whose thread then has nothing left to begin when it is dropped.
     methods: Vec<Method>,
     context: Context,
+    /// Positions of methods that compute nothing any more: see `deciding`.
+    spare: Vec<usize>,
 }
 
 impl Engine {
     pub(crate) fn new(device: Arc<dyn Device>, options: Options) -> Engine {
-        Engine { context: Context::new(device, options.with_environment()), methods: vec![] }
+        Engine { context: Context::new(device, options.with_environment()), methods: vec![], spare: vec![] }
     }
 
     /// The state common to all methods.

@@ -61,7 +61,7 @@ impl Engine {
         let values = self.decided(method, fed)?;
         let definition = &self.methods[method].definition;
         if !definition.demand.is_static() {
-            let found = definition.infer_decided(&self.context, fed, values.clone())?;
+            let found = definition.infer_decided(&self.context, fed, values.as_ref())?;
             decided = decided_extents(&definition.graph, &definition.demand, &found);
             shapes = Some(found);
         }
@@ -74,7 +74,7 @@ impl Engine {
                 let definition = &self.methods[method].definition;
                 let shapes = match shapes.take() {
                     Some(shapes) => shapes,
-                    None => definition.infer_decided(&self.context, fed, values.clone())?,
+                    None => definition.infer_decided(&self.context, fed, values.as_ref())?,
                 };
                 let signature = definition.extents(&self.context.states, fed, &decided).copied().collect();
                 self.plan_anew(method, signature, trusted, shapes, fed)?;

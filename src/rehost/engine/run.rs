@@ -34,7 +34,7 @@ impl Engine {
     /// A call whose inputs have the sizes of the last call's; their dtypes and shapes are not checked. `None`
     /// if something else changed. As in [`Engine::call`], memory for the outputs is allocated first.
     pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {
-        let Engine { context, methods } = self;
+        let Engine { context, methods, .. } = self;
         let m = &mut methods[method];
         if !m.definition.demand.is_static() || values.len() != m.definition.graph.inputs.len() {
             return Ok(None);
@@ -60,7 +60,7 @@ impl Engine {
 
     /// The Program for which a method was last planned.
     pub(super) fn current(&mut self, method: usize) -> Result<(&mut Planned, &mut Context)> {
-        let Engine { context, methods } = self;
+        let Engine { context, methods, .. } = self;
         let m = &mut methods[method];
         let planned = m.plans.current_mut().ok_or_else(|| not_run(&m.definition.name))?;
         Ok((planned, context))

@@ -206,7 +206,7 @@ impl<'t> Loop<'t> {
             }
         }
         if method == self.methods.probed {
-            let Engine { context, methods } = &mut *engine;
+            let Engine { context, methods, .. } = &mut *engine;
             self.fit_taps(context, &methods[method].definition, &fed)?;
         }
         let (planned, context) = engine.ready(method, &fed)?;

@@ -150,8 +150,8 @@ impl<'a> Backward<'a> {
         if self.op.backwards { rows.index([Ix::from(..).step(-1)]) } else { rows }
     }
 
-    /// Everything that goes into the loop as sequences: for each input of the body that is no constant its
-    /// values; the values of the body's outputs; the gradients of those that have one.
+    /// Everything that goes into the loop as sequences: the values of the body's inputs, except constants;
+    /// the values of its outputs; the gradients of outputs that have one.
     fn sequences(&self) -> (Vec<Variable>, usize, usize) {
         let (body, at) = (self.body, self.at);
         let of_part = |part: Part| match part {

@@ -1,6 +1,6 @@
 //! Branches.
 
-use crate::stage::{Scenario, Stage, equal, fails, near, relative, twice};
+use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative, twice};
 use workalike::Result;
 use workalike::loops::{Scan, fori, if_else, switch};
 use workalike::prelude::*;
@@ -167,19 +167,40 @@ fn draws_in_loops(stage: &Stage) -> Result<()> {
         let want = Value::from(states.split_off(1));
         near("the states", &got[0], &want, &relative(&want, 1e-12))?;
     }
-    let streams = RandomStreams::new(8);
-    let last = fori(4i64, &x, |_, h| (step(&streams, &h) * &h).sin());
-    let g = function([&x]).output(&last).outputs(&grad(&last, [&x])?).compile()?;
-    let mut simulator = stage.simulator(&g)?;
-    let want = g.call_reference(args![0.5])?.into_values();
-    let got = simulator.call(args![0.5])?.into_values();
-    for (got, want) in got.iter().zip(&want) {
-        near("a value or its slope", got, want, &relative(want, 1e-10))?;
-    }
+    slope_of_draws(stage)?;
     let counter = shared("counter", 1.0).with_default_update(|n| n + 1.0);
     let both = if_else(x.greater(0.0), || &x * &*counter, || x.clone())
         + if_else(x.greater(1.0), || &x + &*counter, || x.clone());
     let mut simulator = stage.simulator(&function([&x]).output(both).compile()?)?;
     equal("the first call", &simulator.call(args![2.0])?[0], 2.0 + 3.0)?;
     equal("the second call", &simulator.call(args![2.0])?[0], 4.0 + 4.0)
+}
+
+/// The gradient of a loop with a loop of draws in a branch: it meets the same draws again.
+fn slope_of_draws(stage: &Stage) -> Result<()> {
+    let (streams, x) = (RandomStreams::new(8), scalar::<f64>("x"));
+    let last = fori(4i64, &x, |_, h| {
+        let drawn = || fori(2i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(&[]));
+        ((&h + if_else(h.less(0.75), drawn, || constant(0.5f64))) * &h).sin()
+    });
+    let g = function([&x]).output(&last).outputs(&grad(&last, [&x])?).compile()?;
+    let one = function(()).output(RandomStreams::new(8).uniform::<f64>(&[])).compile()?;
+    let mut simulator = stage.simulator(&g)?;
+    for _ in 0..3 {
+        let (mut h, mut slope, mut taken) = (0.5f64, 1.0, 0);
+        for _ in 0..4 {
+            let draw = || one.call(args![])?[0].item::<f64>();
+            let more = if h < 0.75 { draw()? + draw()? } else { 0.5 };
+            taken += i32::from(h < 0.75);
+            let inner = (h + more) * h;
+            (h, slope) = (inner.sin(), slope * inner.cos() * (2.0 * h + more));
+        }
+        ensure((1..4).contains(&taken), || format!("{taken} of 4 branches draw"))?;
+        let got = simulator.call(args![0.5])?;
+        for (what, got, want) in [("the value", &got[0], h), ("the slope", &got[1], slope)] {
+            let want = Value::from(want);
+            near(what, got, &want, &relative(&want, 1e-10))?;
+        }
+    }
+    Ok(())
 }
