@@ -1,9 +1,10 @@
 //! Complete programs, as users of this library write them. Each is one file, and checks its results.
 //!
 //! ```text
-//! cargo run --release -p workalike-examples              lists the examples
-//! cargo run --release -p workalike-examples -- sda       runs one on the fastest device
-//! cargo run --release -p workalike-examples -- sda host  on host, opencl[:PLATFORM:DEVICE] or cuda[:N]
+//! cargo run --release -p workalike-examples                lists the examples
+//! cargo run --release -p workalike-examples -- sda         runs one on the fastest device
+//! cargo run --release -p workalike-examples -- sda host    on host, opencl[:PLATFORM:DEVICE] or cuda[:N]
+//! cargo run --release -p workalike-examples -- sda host 4  in four threads at once
 //! ```
 //!
 //! `WORKALIKE_DEVICE` sets another default device. The conformance suite runs all examples on every device.

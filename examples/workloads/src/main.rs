@@ -1,28 +1,26 @@
 //! Runs an example by name; see the documentation of the library.
 
 use std::io::Write;
+use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::thread;
 use workalike::Selector;
 use workalike::rehost::Open;
-use workalike_examples::{ALL, Device};
+use workalike_examples::{ALL, Device, Example};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (name, device) = match words[..] {
-        [name] => (name, Selector::from_env()),
-        [name, device] => (name, device.parse()),
+    let (name, device, threads) = match words[..] {
+        [name] => (name, Selector::from_env(), Ok(1)),
+        [name, device] => (name, device.parse(), Ok(1)),
+        [name, device, threads] => (name, device.parse(), threads.parse()),
         _ => return list(),
     };
-    let Some(example) = ALL.iter().find(|e| e.name == name) else { return list() };
-    let run = |device: Device| {
-        let properties = device.properties();
-        say(&format!("{}: {}", properties.id, properties.name));
-        (example.run)(&device)
-    };
-    match device.and_then(open).and_then(run) {
-        Ok(report) => {
-            say(&report);
+    let (Some(example), Ok(threads)) = (ALL.iter().find(|e| e.name == name), threads) else { return list() };
+    match device.and_then(|device| run(example, &device, threads)) {
+        Ok(reports) => {
+            reports.iter().for_each(|report| say(report));
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -30,6 +28,21 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs an example in several threads at once, each with a device object of its own; returns the reports.
+fn run(example: &Example, device: &Selector, threads: u16) -> workalike::Result<Vec<String>> {
+    // All are open before the first begins.
+    let devices: Vec<Device> = (0..threads).map(|_| open(*device)).collect::<workalike::Result<_>>()?;
+    if let Some(first) = devices.first() {
+        say(&format!("{}: {}", first.properties().id, first.properties().name));
+    }
+    thread::scope(|scope| {
+        let begun: Vec<_> = devices.iter().map(|device| scope.spawn(|| (example.run)(device))).collect();
+        let ended =
+            begun.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        ended.collect()
+    })
 }
 
 /// Opens a device; prints the errors of faster devices that failed.
@@ -40,7 +53,7 @@ fn open(selector: Selector) -> workalike::Result<Device> {
 }
 
 fn list() -> ExitCode {
-    say("usage: workalike-examples NAME [auto|host|opencl[:PLATFORM:DEVICE]|cuda[:N]]\n");
+    say("usage: workalike-examples NAME [auto|host|opencl[:PLATFORM:DEVICE]|cuda[:N] [THREADS]]\n");
     for example in ALL {
         say(&format!("{:<16} {}", example.name, example.about));
     }
