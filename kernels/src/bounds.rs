@@ -9,7 +9,7 @@
 //! number. So each computed index is clamped, unless a range analysis of integers shows it to be in range.
 
 use crate::dtype::DType;
-use crate::nest::{Block, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
+use crate::nest::{BlockWriter, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
 use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, MUL, OR, REMAINDER, ScalarOp, TRUNC_DIVIDE, WHERE};
 use crate::scalar::Scalar;
 use std::borrow::Cow;
@@ -61,8 +61,8 @@ pub fn explicit_bounds(nest: &Nest) -> Cow<'_, Nest> {
 struct Bounding<'a> {
     nest: &'a Nest,
     axes: &'a [u64],
-    block: Block,
-    /// Facts about each value of the new block.
+    writer: BlockWriter,
+    /// Facts about each of its values.
     known: Vec<Known>,
     /// The new number of each old value.
     numbers: Vec<Value>,
@@ -75,48 +75,21 @@ impl Bounding<'_> {
     /// The phase with explicit bounds; `None` if it needs no change.
     fn of(nest: &Nest, phase: &Phase) -> Option<Phase> {
         let axes = if phase.kind == PhaseKind::Point { &nest.axes[..nest.grid] } else { &nest.axes[..] };
-        let (block, known, numbers, reports) = (Block::default(), vec![], vec![], vec![]);
-        let mut new = Bounding { nest, axes, block, known, numbers, reports, changed: false };
+        let (writer, known, numbers) = (BlockWriter::new(phase.kind), vec![], vec![]);
+        let mut new = Bounding { nest, axes, writer, known, numbers, reports: vec![], changed: false };
         for inst in &phase.block.insts {
-            let inst = match inst {
-                Inst::Position { value, extent, mode } => {
-                    let position = new.position(new.number(*value), *extent, *mode);
-                    new.numbers.push(position);
-                    continue;
-                }
-                Inst::Load { operand, index } => {
-                    Inst::Load { operand: *operand, index: new.indices(*operand, index) }
-                }
-                Inst::Cast { to, value } => Inst::Cast { to: *to, value: new.number(*value) },
-                Inst::Op { op, args } => {
-                    let args: Vec<Value> = args.iter().map(|&arg| new.number(arg)).collect();
-                    if let Some(quotient) = new.short_division(*op, &args) {
-                        new.numbers.push(quotient);
-                        continue;
-                    }
-                    Inst::Op { op: *op, args }
-                }
-                Inst::Call { function, args } => Inst::Call {
-                    function: function.clone(),
-                    args: args.iter().map(|&arg| new.number(arg)).collect(),
-                },
-                Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => inst.clone(),
-            };
-            let number = new.push(inst);
+            let number = new.rewritten(inst);
             new.numbers.push(number);
         }
         let mut phase = phase.clone();
         for store in &mut phase.stores {
-            store.index = new.indices(store.operand, &store.index);
-            store.value = new.number(store.value);
-            store.when = store.when.map(|when| new.number(when));
+            let index = new.indices(store.operand, &store.index);
+            store.map_values(|value| new.number(value));
+            store.index = index;
         }
-        for fold in &mut phase.folds {
-            fold.value = new.number(fold.value);
-            fold.index = fold.index.map(|index| new.number(index));
-        }
+        phase.folds.iter_mut().for_each(|fold| fold.map_values(|value| new.number(value)));
         phase.stores.splice(0..0, new.reports);
-        phase.block = new.block;
+        phase.block = new.writer.finish();
         new.changed.then_some(phase)
     }
 
@@ -124,10 +97,32 @@ impl Bounding<'_> {
         self.numbers[old as usize]
     }
 
+    /// The new number of an instruction.
+    fn rewritten(&mut self, inst: &Inst) -> Value {
+        if let Inst::Load { operand, index } = inst {
+            let index = self.indices(*operand, index);
+            return self.push(Inst::Load { operand: *operand, index });
+        }
+        let mut inst = inst.clone();
+        inst.map_values(|value| self.number(value));
+        if let Inst::Position { value, extent, mode } = inst {
+            return self.position(value, extent, mode);
+        }
+        if let Inst::Op { op, args } = &inst
+            && let Some(quotient) = self.short_division(*op, args)
+        {
+            return quotient;
+        }
+        self.push(inst)
+    }
+
     fn push(&mut self, inst: Inst) -> Value {
-        self.known.push(self.know(&inst));
-        self.block.insts.push(inst);
-        (self.block.insts.len() - 1) as Value
+        let known = self.know(&inst);
+        let value = self.writer.push(inst);
+        if value as usize == self.known.len() {
+            self.known.push(known);
+        }
+        value
     }
 
     fn constant(&mut self, number: i64) -> Value {
@@ -138,15 +133,6 @@ impl Bounding<'_> {
         self.push(Inst::Op { op, args: args.to_vec() })
     }
 
-    /// A constant that other positions use too.
-    fn shared(&mut self, number: i64) -> Value {
-        let inst = Inst::Const(Scalar::from_i128(DType::I64, i128::from(number)));
-        match self.block.insts.iter().position(|i| *i == inst) {
-            Some(at) => at as Value,
-            None => self.push(inst),
-        }
-    }
-
     /// [`Mode::position`] and the report as other instructions.
     fn position(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
         self.changed = true;
@@ -154,12 +140,12 @@ impl Bounding<'_> {
         let extent = i64::try_from(extent).unwrap_or(i64::MAX);
         let at = match mode {
             Mode::Wrap => {
-                let extent = self.shared(extent.max(1));
+                let extent = self.constant(extent.max(1));
                 return self.op(REMAINDER, &[value, extent]);
             }
             Mode::Clamp => value,
             Mode::FromEnd | Mode::Report { .. } => {
-                let (zero, n) = (self.shared(0), self.shared(extent));
+                let (zero, n) = (self.constant(0), self.constant(extent));
                 let negative = self.op(LT, &[value, zero]);
                 let moved = self.op(ADD, &[value, n]);
                 self.op(WHERE, &[negative, moved, value])
@@ -168,17 +154,17 @@ impl Bounding<'_> {
         if let Mode::Report { status, node } = mode {
             self.report(at, extent, (status, node));
         }
-        let (low, high) = (self.shared(0), self.shared((extent - 1).max(0)));
+        let (low, high) = (self.constant(0), self.constant((extent - 1).max(0)));
         let above = self.op(MAXIMUM, &[at, low]);
         self.op(MINIMUM, &[above, high])
     }
 
     /// Stores a node's number where an index that counts from the front is out of range.
     fn report(&mut self, at: Value, extent: i64, (status, node): (usize, i64)) {
-        let (zero, n) = (self.shared(0), self.shared(extent));
+        let (zero, n) = (self.constant(0), self.constant(extent));
         let (below, beyond) = (self.op(LT, &[at, zero]), self.op(GE, &[at, n]));
         let outside = self.op(OR, &[below, beyond]);
-        let value = self.shared(node);
+        let value = self.constant(node);
         let when = Some(outside);
         self.reports.push(Store { operand: status, index: vec![], value, when, add: false });
     }
@@ -255,7 +241,7 @@ impl Bounding<'_> {
         let of = |value: Value| self.known[value as usize];
         let long = of(yes).long && of(no).long;
         let (mut if_yes, mut if_no) = (of(yes).range, of(no).range);
-        if let Inst::Op { op: op @ (GE | LT), args } = &self.block.insts[test as usize]
+        if let Inst::Op { op: op @ (GE | LT), args } = &self.writer.insts()[test as usize]
             && let [at, bound] = args[..]
             && of(at).long
             && of(bound).long
@@ -273,7 +259,7 @@ impl Bounding<'_> {
     /// The range of a value if another one is in this range.
     fn range_assuming(&self, value: Value, other: Value, range: Range) -> Range {
         let known = self.known[value as usize].range;
-        let shifted = match &self.block.insts[value as usize] {
+        let shifted = match &self.writer.insts()[value as usize] {
             _ if value == other => Some(range),
             Inst::Op { op: ADD, args } if args[0] == other && self.known[args[1] as usize].long => {
                 let by = self.known[args[1] as usize].range;

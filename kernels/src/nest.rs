@@ -39,8 +39,11 @@
 //! writes a `Position` out in other instructions for devices whose kernels are printed.
 
 mod mode;
+mod rewrite;
+mod writer;
 
 pub use mode::Mode;
+pub use writer::BlockWriter;
 
 use crate::custom::ScalarFunction;
 use crate::dtype::DType;
@@ -287,6 +290,19 @@ impl Index {
             Err(_) => {}
         }
     }
+
+    /// The static part of an index over old axes, over new ones: `coordinates` gives the position of each old
+    /// axis.
+    #[must_use]
+    pub fn over(&self, coordinates: &[Index]) -> Index {
+        let mut result = Index::constant(self.offset);
+        for &(axis, coefficient) in &self.terms {
+            let at = &coordinates[axis];
+            result.offset += coefficient * at.offset;
+            at.terms.iter().for_each(|&(a, c)| result.add_term(a, coefficient * c));
+        }
+        result
+    }
 }
 
 impl Operand {
@@ -316,29 +332,6 @@ impl Nest {
     /// Whether the Nest is one Point phase: an elementwise op, a gather, a copy.
     pub fn is_map(&self) -> bool {
         self.phases.len() == 1 && self.phases[0].kind == PhaseKind::Point
-    }
-}
-
-impl Inst {
-    /// Calls `mark` for each value that it uses.
-    pub fn uses(&self, mut mark: impl FnMut(Value)) {
-        match self {
-            Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic).for_each(mark),
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(*value),
-            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(|&a| mark(a)),
-            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
-        }
-    }
-}
-
-impl Phase {
-    /// The values that stores, folds and the addresses of stores use directly.
-    pub fn results(&self) -> impl Iterator<Item = Value> {
-        let stored = self.stores.iter().flat_map(|store| {
-            let index = store.index.iter().filter_map(|i| i.dynamic);
-            index.chain(store.when).chain([store.value])
-        });
-        stored.chain(self.folds.iter().flat_map(|fold| fold.index.into_iter().chain([fold.value])))
     }
 }
 

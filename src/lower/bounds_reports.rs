@@ -31,19 +31,15 @@ pub(crate) fn axes(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Opti
             if !used[at] && inst.status().is_none() {
                 continue;
             }
+            inst.for_each_value(|value| used[value as usize] = true);
             match inst {
                 Inst::Axis(axis) => asked[*axis] = true,
                 Inst::Load { index, .. } => {
                     index.iter().flat_map(|i| &i.terms).for_each(|(axis, _)| asked[*axis] = true);
-                    index.iter().filter_map(|i| i.dynamic).for_each(|v| used[v as usize] = true);
-                }
-                Inst::Cast { value, .. } | Inst::Position { value, .. } => used[*value as usize] = true,
-                Inst::Op { args, .. } | Inst::Call { args, .. } => {
-                    args.iter().for_each(|&v| used[v as usize] = true)
                 }
                 // A fold has seen all of the inner axes.
                 Inst::Folded { .. } => asked[..nest.grid].fill(true),
-                Inst::Const(_) => {}
+                _ => {}
             }
         }
     }

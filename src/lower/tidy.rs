@@ -34,13 +34,7 @@ pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
     let mut keep = used.iter();
     buffers.retain(|_| *keep.next().unwrap_or(&false));
     for phase in &mut nest.phases {
-        for inst in &mut phase.block.insts {
-            match inst {
-                Inst::Load { operand, .. } => *operand = position[*operand],
-                Inst::Position { mode, .. } => *mode = mode.renumbered(&position),
-                _ => {}
-            }
-        }
+        phase.block.insts.iter_mut().for_each(|inst| inst.renumber_operands(&position));
         phase.stores.iter_mut().for_each(|s| s.operand = position[s.operand]);
     }
     for (at, (&used, &written)) in used.iter().zip(&written).enumerate() {
@@ -56,7 +50,7 @@ fn drop_unused_values(phase: &mut Phase) {
     phase.results().for_each(|value| used[value as usize] = true);
     for at in (0..count).rev() {
         if used[at] {
-            phase.block.insts[at].uses(|value| used[value as usize] = true);
+            phase.block.insts[at].for_each_value(|value| used[value as usize] = true);
         }
     }
     if used.iter().all(|&used| used) {
@@ -68,29 +62,36 @@ fn drop_unused_values(phase: &mut Phase) {
         if !used[at] {
             continue;
         }
-        rename(&mut inst, &values);
+        inst.map_values(|value| values[value as usize]);
         block.insts.push(inst);
         values[at] = block.insts.len() as Value - 1;
     }
     phase.block = block;
-    for store in &mut phase.stores {
-        store.value = values[store.value as usize];
-        store.when = store.when.map(|v| values[v as usize]);
-        store.index.iter_mut().for_each(|i| i.dynamic = i.dynamic.map(|v| values[v as usize]));
-    }
-    for fold in &mut phase.folds {
-        fold.value = values[fold.value as usize];
-        fold.index = fold.index.map(|v| values[v as usize]);
-    }
+    phase.rename(&values);
 }
 
-/// Renames the values that an instruction uses.
-pub(crate) fn rename(inst: &mut Inst, values: &[Value]) {
-    let change = |value: &mut Value| *value = values[*value as usize];
-    match inst {
-        Inst::Load { index, .. } => index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(change),
-        Inst::Cast { value, .. } | Inst::Position { value, .. } => change(value),
-        Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter_mut().for_each(change),
-        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::kernels::nest::{Mode, Operand, PhaseKind};
+
+    #[test]
+    fn what_reports_is_kept() {
+        let words = [false, true].map(|written| Operand::contiguous(DType::I64, &[], written));
+        let insts = vec![
+            Inst::Load { operand: 0, index: vec![] },
+            Inst::Position { value: 0, extent: 4, mode: Mode::FromEnd },
+            Inst::Position { value: 0, extent: 4, mode: Mode::Report { status: 2, node: 3 } },
+        ];
+        let block = Block { insts };
+        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![] }];
+        let operands = vec![words[0].clone(), words[0].clone(), words[1].clone()];
+        let mut nest = Nest { name: "check".into(), axes: vec![], grid: 0, operands, phases };
+        let mut buffers = vec![5, 6, 7];
+        tidy(&mut nest, &mut buffers);
+        assert_eq!((buffers, nest.operands), (vec![5, 7], words.to_vec()));
+        let report = Inst::Position { value: 0, extent: 4, mode: Mode::Report { status: 1, node: 3 } };
+        assert_eq!(nest.phases[0].block.insts[1..], [report]);
     }
 }

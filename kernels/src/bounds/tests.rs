@@ -1,5 +1,5 @@
 use super::*;
-use crate::nest::{Operand, Store};
+use crate::nest::{Block, Operand, Store};
 use crate::verify::verify;
 
 /// `out[i] = table[index]` for `n` points; the block computes value 0 from operand 0 before.

@@ -86,7 +86,7 @@ impl Printer<'_> {
         let mut used = roots(now);
         for (at, inst) in now.block.insts.iter().enumerate().rev() {
             if used[at] && !self.kept.reads[phase].contains_key(&at) {
-                inst.uses(|v| used[v as usize] = true);
+                inst.for_each_value(|v| used[v as usize] = true);
             }
         }
         used

@@ -188,20 +188,17 @@ impl Printer<'_> {
 pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -> Vec<bool> {
     let mut varies: Vec<bool> = Vec::new();
     for inst in &phase.block.insts {
-        let any = |values: &[u32]| values.iter().any(|&v| varies[v as usize]);
-        varies.push(match inst {
-            Inst::Const(_) => false,
+        let own = match inst {
             Inst::Axis(named) => axes.contains(named),
             Inst::Folded { .. } => folded,
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
-            Inst::Op { args, .. } | Inst::Call { args, .. } => any(args),
             Inst::Load { operand, index } => {
                 let address = Address::new(nest, *operand, index);
-                let dynamic = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);
                 // A load from an operand that the Nest writes is never moved.
-                dynamic || axes.iter().any(|&a| address.steps[a] != 0) || nest.operands[*operand].written
+                axes.iter().any(|&a| address.steps[a] != 0) || nest.operands[*operand].written
             }
-        });
+            _ => false,
+        };
+        varies.push(own || inst.uses_any(|value| varies[value as usize]));
     }
     varies
 }

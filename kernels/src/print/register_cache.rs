@@ -10,7 +10,7 @@ use super::access::Walks;
 use super::block::roots;
 use super::cpu_lanes::varies;
 use crate::dtype::DType;
-use crate::nest::{Index, Inst, Nest, PhaseKind, Value};
+use crate::nest::{Inst, Nest, PhaseKind, Value};
 use std::collections::{BTreeMap, HashMap};
 
 /// Minimum flops of an op whose result is kept.
@@ -71,7 +71,7 @@ impl Kept {
                     continue;
                 }
                 first.entry(id).or_insert((at, inst));
-                phase.block.insts[inst].uses(|v| needed[v as usize] = true);
+                phase.block.insts[inst].for_each_value(|v| needed[v as usize] = true);
             }
         }
         let words = |phase: usize| -> u64 {
@@ -97,30 +97,15 @@ impl Expressions {
     fn number(&mut self, nest: &Nest, insts: &[Inst]) -> Vec<usize> {
         let mut ids: Vec<usize> = Vec::with_capacity(insts.len());
         for inst in insts {
-            let of = |v: Value| ids[v as usize] as Value;
-            let key = match inst {
-                Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => inst.clone(),
-                Inst::Load { operand, index } => {
-                    let index =
-                        index.iter().map(|i| Index { dynamic: i.dynamic.map(of), ..i.clone() }).collect();
-                    Inst::Load { operand: *operand, index }
-                }
-                Inst::Cast { to, value } => Inst::Cast { to: *to, value: of(*value) },
-                Inst::Position { value, extent, mode } => {
-                    Inst::Position { value: of(*value), extent: *extent, mode: *mode }
-                }
-                Inst::Op { op, args } => Inst::Op { op: *op, args: args.iter().map(|&a| of(a)).collect() },
-                Inst::Call { function, args } => {
-                    Inst::Call { function: function.clone(), args: args.iter().map(|&a| of(a)).collect() }
-                }
-            };
+            let mut key = inst.clone();
+            key.map_values(|value| ids[value as usize] as Value);
             let mut worth = match inst {
                 Inst::Load { .. } => true,
                 Inst::Op { op, .. } => op.row().flops >= WORTH,
                 Inst::Call { function, .. } => function.flops() >= WORTH,
                 _ => false,
             };
-            inst.uses(|v| worth |= self.worth[ids[v as usize]]);
+            inst.for_each_value(|v| worth |= self.worth[ids[v as usize]]);
             let next = self.worth.len();
             let changes = matches!(inst, Inst::Load { operand, .. } if nest.operands[*operand].written);
             let id = if changes { next } else { *self.numbers.entry(key).or_insert(next) };

@@ -1,10 +1,10 @@
 //! Computes constants that follow a formula instead of loading them: arrays of one repeated value, and ranges
 //! of integers.
 
-use super::edit::{Writer, tidy};
+use super::edit::{replace_loads, tidy};
 use crate::dtype::DType;
 use crate::kernels::Scalar;
-use crate::kernels::nest::{Index, Inst, Nest, Value as Ssa};
+use crate::kernels::nest::{BlockWriter, Index, Inst, Nest, Value as Ssa};
 use crate::kernels::ops;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::value::Value;
@@ -77,45 +77,30 @@ pub(super) fn run(program: &mut Program) {
 }
 
 fn compute(nest: &mut Nest, buffers: &mut Vec<BufferId>, formulas: &HashMap<BufferId, Formula>) {
-    let same: Vec<usize> = (0..nest.operands.len()).collect();
     for at in 0..nest.phases.len() {
-        let phase = nest.phases[at].clone();
-        let mut writer = Writer::new(phase.kind);
-        let mut values: Vec<Ssa> = Vec::with_capacity(phase.block.insts.len());
-        for inst in &phase.block.insts {
-            let formula = match inst {
-                Inst::Load { operand, index } => {
-                    let read = &nest.operands[*operand];
-                    let formula = formulas.get(&buffers[*operand]).map(|f| f.read_as(read.dtype));
-                    formula.map(|f| (f, &read.strides, index))
-                }
-                _ => None,
-            };
-            values.push(match formula {
-                None => writer.copy(inst, None, &same, &values),
-                Some((Formula::Splat(scalar), ..)) => writer.push(Inst::Const(scalar)),
-                Some((Formula::Range { start, step }, strides, index)) => {
-                    let place = address(&mut writer, index, strides, &values);
-                    let scaled = writer.scaled(place, step);
-                    let start = writer.number(start);
-                    writer.push(Inst::Op { op: ops::ADD, args: vec![scaled, start] })
-                }
+        let computed =
+            replace_loads(&nest.phases[at], nest.operands.len(), |writer, operand, index, values| {
+                let read = &nest.operands[operand];
+                let formula = formulas.get(&buffers[operand]).map(|formula| formula.read_as(read.dtype));
+                Some(formula.map(|formula| match formula {
+                    Formula::Splat(scalar) => writer.push(Inst::Const(scalar)),
+                    Formula::Range { start, step } => {
+                        let place = address(writer, index, &read.strides, values);
+                        let (scaled, start) = (writer.scaled(place, step), writer.number(start));
+                        writer.op(ops::ADD, &[scaled, start])
+                    }
+                }))
             });
+        // Every load can be replaced.
+        if let Some(computed) = computed {
+            nest.phases[at] = computed;
         }
-        let stores = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
-        let target = &mut nest.phases[at];
-        for fold in &mut target.folds {
-            fold.value = values[fold.value as usize];
-            fold.index = fold.index.map(|i| values[i as usize]);
-        }
-        target.stores = stores;
-        target.block = writer.block;
     }
     tidy(nest, buffers);
 }
 
 /// The row-major position of an index list, as an i64 value.
-fn address(writer: &mut Writer, index: &[Index], strides: &[i64], values: &[Ssa]) -> Ssa {
+fn address(writer: &mut BlockWriter, index: &[Index], strides: &[i64], values: &[Ssa]) -> Ssa {
     let index = writer.indices(index, None, values);
     let mut whole = Index::default();
     let mut parts = Vec::new();

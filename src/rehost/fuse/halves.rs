@@ -4,7 +4,6 @@
 //! the second. So the arguments of a discontinuous instruction are rounded first, as if each op had stored
 //! its result.
 
-use super::edit::rename;
 use super::{Program, Step};
 use crate::dtype::DType;
 use crate::kernels::nest::{Block, Inst, Nest, Value};
@@ -39,11 +38,7 @@ fn round_arguments(nest: &mut Nest, at: usize) {
         };
         fold.index = fold.index.map(|v| new.values[v as usize]);
     }
-    for store in &mut phase.stores {
-        store.value = new.values[store.value as usize];
-        store.when = store.when.map(|v| new.values[v as usize]);
-        store.index.iter_mut().for_each(|i| i.dynamic = i.dynamic.map(|v| new.values[v as usize]));
-    }
+    phase.stores.iter_mut().for_each(|store| store.map_values(|value| new.values[value as usize]));
     phase.block = new.block;
 }
 
@@ -73,14 +68,8 @@ struct Rounded {
 impl Rounded {
     fn push(&mut self, mut inst: Inst) {
         let exact = matches!(inst, Inst::Const(_) | Inst::Load { .. } | Inst::Cast { .. });
-        match &mut inst {
-            Inst::Op { op, args } if op.row().jumps => {
-                args.iter_mut().for_each(|v| *v = self.rounded(*v));
-            }
-            Inst::Call { args, .. } => args.iter_mut().for_each(|v| *v = self.rounded(*v)),
-            Inst::Cast { to, value } if !to.is_float() => *value = self.rounded(*value),
-            inst => rename(inst, &self.values),
-        }
+        let jumps = jumps(&inst);
+        inst.map_values(|value| if jumps { self.rounded(value) } else { self.values[value as usize] });
         let place = self.append(inst);
         let is_half = self.dtypes[self.values.len()].is_half();
         self.values.push(place);

@@ -1,9 +1,9 @@
 //! Inlining: elementwise producers are computed in their readers.
 
-use super::edit::{self, Writer, adopt, tidy};
+use super::edit::{self, adopt, tidy};
 use super::limits::{Limits, MAX_OPERANDS};
 use super::{Cost, evaluation, evaluations, nothing, size, touches_mutable};
-use crate::kernels::nest::{Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use crate::kernels::nest::{BlockWriter, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -182,7 +182,7 @@ fn loaded_anyway((source, source_buffers): (&Nest, &[BufferId]), at: &[Index], l
 /// An index over axes that are at `at`; `None` if it is computed.
 fn known(index: &Index, at: &[Index]) -> Option<Index> {
     let computed = index.terms.iter().any(|&(axis, _)| at[axis].dynamic.is_some());
-    (index.dynamic.is_none() && !computed).then(|| edit::over(index, at))
+    (index.dynamic.is_none() && !computed).then(|| index.over(at))
 }
 
 /// The positions of the producer's axes for a load of its buffer at `index`, where `seen` are the load's
@@ -242,7 +242,7 @@ fn moved(program: &Program, consumer: Step, producer: Step, store: &Store, buffe
         if !phase.block.insts.iter().any(loads) {
             continue;
         }
-        let mut writer = Writer::new(phase.kind);
+        let mut writer = BlockWriter::new(phase.kind);
         let mut inner: Vec<Value> = Vec::with_capacity(source_phase.block.insts.len());
         let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
         for inst in std::mem::take(&mut phase.block.insts) {
@@ -255,15 +255,11 @@ fn moved(program: &Program, consumer: Step, producer: Step, store: &Store, buffe
             }
             values.push(inner[store.value as usize]);
         }
-        phase.stores = phase.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
+        phase.rename(&values);
         let reports = |s: &&Store| program.buffers[source_buffers[s.operand]].role == Role::Status;
         let reports = source_phase.stores.iter().filter(reports);
         phase.stores.extend(reports.map(|s| writer.store(s, None, &adopted, &inner)));
-        for fold in &mut phase.folds {
-            fold.value = values[fold.value as usize];
-            fold.index = fold.index.map(|i| values[i as usize]);
-        }
-        phase.block = writer.block;
+        phase.block = writer.finish();
         break;
     }
     tidy(&mut nest, &mut buffers);
@@ -331,7 +327,7 @@ impl Replacement<'_> {
         buffer: BufferId,
     ) -> Option<Phase> {
         let mut reports: Vec<Store> = Vec::new();
-        let replace = |writer: &mut Writer, operand: usize, index: &[Index], values: &[Value]| {
+        let replace = |writer: &mut BlockWriter, operand: usize, index: &[Index], values: &[Value]| {
             if buffers[operand] != buffer {
                 return Some(None);
             }
@@ -345,7 +341,7 @@ impl Replacement<'_> {
     }
 
     /// Computes the producer's result with its axes at `axes`, and adds its reports.
-    fn compute(&self, writer: &mut Writer, axes: &[Index], reports: &mut Vec<Store>) -> Value {
+    fn compute(&self, writer: &mut BlockWriter, axes: &[Index], reports: &mut Vec<Store>) -> Value {
         let insts = &self.source.phases[0].block.insts;
         let mut values: Vec<Value> = Vec::with_capacity(insts.len());
         for inst in insts {

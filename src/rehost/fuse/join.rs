@@ -6,10 +6,10 @@
 //! them. So an epilogue joins a reduction, sums over the same rows join each other, a softmax written in
 //! elementary ops becomes one Nest, and the update of a simulation joins the reduction that reads it.
 
-use super::edit::{Writer, adopt, tidy};
+use super::edit::{adopt, tidy};
 use super::limits::{Limits, MAX_OPERANDS};
 use super::size;
-use crate::kernels::nest::{FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use crate::kernels::nest::{BlockWriter, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::program::BufferId;
 use std::collections::HashSet;
 
@@ -211,7 +211,7 @@ impl Joining<'_> {
         let empty = Phase { kind: phase.kind, block: Default::default(), folds: vec![], stores: vec![] };
         let there = std::mem::replace(&mut self.phases[slot], empty);
         // The values of the existing phase keep their numbers.
-        let mut writer = Writer::on(there.block, phase.kind);
+        let mut writer = BlockWriter::on(there.block, phase.kind);
         let mut again: Vec<Option<Vec<Value>>> = vec![None; self.first.phases.len()];
         let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
         for inst in &phase.block.insts {
@@ -248,17 +248,15 @@ impl Joining<'_> {
         }
         self.slots.push((slot, there.folds.len()));
         let mut folds: Vec<FoldOf> = there.folds;
-        folds.extend(phase.folds.iter().map(|fold| FoldOf {
-            fold: fold.fold,
-            value: values[fold.value as usize],
-            index: fold.index.map(|i| values[i as usize]),
-        }));
+        let added = folds.len();
+        folds.extend_from_slice(&phase.folds);
+        folds[added..].iter_mut().for_each(|fold| fold.map_values(|value| values[value as usize]));
         let kind = match (is_inner(phase), folds.is_empty()) {
             (false, _) => PhaseKind::Point,
             (true, true) => PhaseKind::Map,
             (true, false) => PhaseKind::Reduce,
         };
-        self.phases[slot] = Phase { kind, block: writer.block, folds, stores };
+        self.phases[slot] = Phase { kind, block: writer.finish(), folds, stores };
         Some(())
     }
 }

@@ -106,7 +106,7 @@ fn alive_in(phase: &Phase) -> usize {
     // When each value is used last; stored and folded values, after all instructions.
     let mut ends = vec![0; insts.len()];
     for (time, &at) in order.iter().enumerate() {
-        insts[at].uses(|value| ends[value as usize] = time);
+        insts[at].for_each_value(|value| ends[value as usize] = time);
     }
     phase.results().for_each(|value| ends[value as usize] = order.len());
     let mut dying: Vec<usize> = vec![0; order.len() + 1];

@@ -15,7 +15,7 @@
 mod assembly;
 mod load;
 
-use super::edit::{Writer, replace_loads, tidy};
+use super::edit::{replace_loads, tidy};
 use super::limits::{Limits, MAX_NARROW_INSTS};
 use super::{Cost, evaluation, evaluations, nothing};
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};

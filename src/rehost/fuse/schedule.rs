@@ -2,7 +2,6 @@
 //! alive at once. A joined Nest has all instructions of the earlier Nest before those of the later, so that
 //! every value that the later one reads would stay alive until then.
 
-use super::edit::rename;
 use crate::kernels::nest::{Inst, Nest, Phase, Value};
 
 /// Orders the instructions of every phase.
@@ -18,8 +17,8 @@ fn order(phase: &mut Phase) {
     order.iter().enumerate().for_each(|(new, &old)| place[old] = new as Value);
     let mut insts: Vec<Option<Inst>> = std::mem::take(&mut phase.block.insts).into_iter().map(Some).collect();
     phase.block.insts = order.into_iter().filter_map(|at| insts[at].take()).collect();
-    phase.block.insts.iter_mut().for_each(|inst| rename(inst, &place));
-    rename_results(phase, &place);
+    phase.block.insts.iter_mut().for_each(|inst| inst.map_values(|value| place[value as usize]));
+    phase.rename(&place);
 }
 
 /// The instructions that a phase needs, in the order in which a walk from its results finds them, depth
@@ -28,7 +27,9 @@ pub(super) fn order_of(phase: &Phase) -> Vec<usize> {
     let insts = &phase.block.insts;
     let reports = (0..insts.len()).filter(|&at| insts[at].status().is_some());
     let results = phase.results().map(|value| value as usize).chain(reports);
-    depth_first(insts.len(), results, |at, visit| insts[at].uses(|argument| visit(argument as usize)))
+    depth_first(insts.len(), results, |at, visit| {
+        insts[at].for_each_value(|argument| visit(argument as usize))
+    })
 }
 
 /// The nodes of a graph that are found from `results`, each behind its arguments. `arguments` visits those of
@@ -65,19 +66,6 @@ enum Visit {
     /// Its arguments come first.
     Enter(usize),
     Leave(usize),
-}
-
-fn rename_results(phase: &mut Phase, place: &[Value]) {
-    let rename = |value: &mut Value| *value = place[*value as usize];
-    for store in &mut phase.stores {
-        store.index.iter_mut().filter_map(|i| i.dynamic.as_mut()).for_each(rename);
-        store.when.iter_mut().for_each(rename);
-        rename(&mut store.value);
-    }
-    for fold in &mut phase.folds {
-        fold.index.iter_mut().for_each(rename);
-        rename(&mut fold.value);
-    }
 }
 
 #[cfg(test)]

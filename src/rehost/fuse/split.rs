@@ -4,7 +4,9 @@
 use super::super::device::Properties;
 use crate::dtype::DType;
 use crate::kernels::Scalar;
-use crate::kernels::nest::{Block, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
+use crate::kernels::nest::{
+    Block, BlockWriter, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value,
+};
 use crate::kernels::ops;
 use crate::kernels::verify::dtypes;
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -127,12 +129,10 @@ fn partial_folds(
     let shape: Vec<u64> = axes[..=part].to_vec();
     let mut partial = Nest { axes, grid: part + 1, name: format!("{}_parts", nest.name), ..nest.clone() };
     let mut partial_buffers = buffers.to_vec();
-    let mut block = shifted(&reduce.block, cut, part, nest.axes[cut.axis]);
+    let mut block = Shifted::of(nest, cut);
     let (mut folds, mut stores): (Vec<FoldOf>, Vec<Store>) = (vec![], vec![]);
     for (position, (fold, &(buffer, dtype))) in reduce.folds.iter().zip(results).enumerate() {
-        let identity = Inst::Const(fold.fold.identity(types[fold.value as usize]));
-        let value = block.values[fold.value as usize];
-        let value = block.guarded(value, identity);
+        let value = block.guarded(fold.value, fold.fold.identity(types[fold.value as usize]));
         folds.push(FoldOf { fold: fold.fold, value, index: None });
         partial.operands.push(Operand::contiguous(dtype, &shape, true));
         partial_buffers.push(buffer);
@@ -145,13 +145,10 @@ fn partial_folds(
             add: false,
         });
     }
-    let mut inner_stores: Vec<Store> = Vec::with_capacity(reduce.stores.len());
-    for store in &reduce.stores {
-        inner_stores.push(shifted_store(&mut block, store, cut, part));
-    }
+    let inner_stores = reduce.stores.iter().map(|store| block.store(store)).collect();
     let folded = (0..folds.len()).map(|fold| Inst::Folded { phase: 0, fold }).collect();
     partial.phases = vec![
-        Phase { kind: PhaseKind::Reduce, block: Block { insts: block.insts }, folds, stores: inner_stores },
+        Phase { kind: PhaseKind::Reduce, block: block.writer.finish(), folds, stores: inner_stores },
         Phase { kind: PhaseKind::Point, block: Block { insts: folded }, folds: vec![], stores },
     ];
     super::edit::tidy(&mut partial, &mut partial_buffers);
@@ -175,132 +172,61 @@ fn final_folds(nest: &Nest, buffers: &[BufferId], shape: &[u64], results: &[(Buf
     Step::Nest { nest: last, buffers: last_buffers }
 }
 
-/// A block over the axes of the partial Nest.
+/// The block of the Reduce phase over the axes of the partial Nest, where the position along the axis that is
+/// cut is `part * len + axis`, kept in range where the last part is short.
 struct Shifted {
-    insts: Vec<Inst>,
+    writer: BlockWriter,
+    operands: Vec<usize>,
+    /// The position of each old axis.
+    coordinates: Vec<Index>,
     /// The new number of each old value.
     values: Vec<Value>,
-    /// The position along the axis that is cut, if an instruction needs it.
-    position: Option<Value>,
     /// Whether the point exists, where the last part is short.
     exists: Option<Value>,
 }
 
 impl Shifted {
-    fn push(&mut self, inst: Inst) -> Value {
-        self.insts.push(inst);
-        self.insts.len() as Value - 1
+    fn of(nest: &Nest, cut: &Cut) -> Shifted {
+        let part = nest.grid;
+        let renamed = |axis: usize| Index::axis(if axis >= part { axis + 1 } else { axis });
+        let mut coordinates: Vec<Index> = (0..nest.axes.len()).map(renamed).collect();
+        let mut writer = BlockWriter::new(PhaseKind::Reduce);
+        let mut exists = None;
+        coordinates[cut.axis].add_term(part, cut.len as i64);
+        let extent = nest.axes[cut.axis] as i64;
+        if cut.count * cut.len != nest.axes[cut.axis] {
+            let at = writer.materialize(&coordinates[cut.axis]);
+            let (end, last) = (writer.number(extent), writer.number(extent - 1));
+            exists = Some(writer.op(ops::LT, &[at, end]));
+            let at = writer.op(ops::MINIMUM, &[at, last]);
+            coordinates[cut.axis] = Index { dynamic: Some(at), ..Index::default() };
+        }
+        let operands: Vec<usize> = (0..nest.operands.len()).collect();
+        let mut values: Vec<Value> = Vec::new();
+        for inst in &nest.phases[0].block.insts {
+            values.push(writer.copy(inst, Some(&coordinates), &operands, &values));
+        }
+        Shifted { writer, operands, coordinates, values, exists }
     }
 
-    fn number(&mut self, n: i128) -> Value {
-        self.push(Inst::Const(Scalar::from_i128(DType::I64, n)))
-    }
-
-    /// The value where the point exists, else the fold's identity.
-    fn guarded(&mut self, value: Value, identity: Inst) -> Value {
+    /// An old value where the point exists, else the fold's identity.
+    fn guarded(&mut self, value: Value, identity: Scalar) -> Value {
+        let value = self.values[value as usize];
         let Some(exists) = self.exists else { return value };
-        let identity = self.push(identity);
-        self.push(Inst::Op { op: ops::WHERE, args: vec![exists, value, identity] })
+        let identity = self.writer.push(Inst::Const(identity));
+        self.writer.op(ops::WHERE, &[exists, value, identity])
     }
-}
 
-/// The old block, with the position along the cut axis at `part * len + axis`, kept in range where the last
-/// part is short.
-fn shifted(block: &Block, cut: &Cut, part: usize, extent: u64) -> Shifted {
-    let mut new = Shifted { insts: vec![], values: vec![], position: None, exists: None };
-    let short = cut.count * cut.len != extent;
-    let renamed = |axis: usize| if axis >= part { axis + 1 } else { axis };
-    let mut position = None;
-    if short || block.insts.contains(&Inst::Axis(cut.axis)) {
-        let (p, a, len) =
-            (new.push(Inst::Axis(part)), new.push(Inst::Axis(cut.axis + 1)), new.number(cut.len as i128));
-        let start = new.push(Inst::Op { op: ops::MUL, args: vec![p, len] });
-        let mut at = new.push(Inst::Op { op: ops::ADD, args: vec![start, a] });
-        if short {
-            let (end, last) = (new.number(extent as i128), new.number(extent as i128 - 1));
-            new.exists = Some(new.push(Inst::Op { op: ops::LT, args: vec![at, end] }));
-            at = new.push(Inst::Op { op: ops::MINIMUM, args: vec![at, last] });
-        }
-        position = Some(at);
-    }
-    new.position = position;
-    for inst in &block.insts {
-        let value = match inst {
-            Inst::Axis(axis) if *axis == cut.axis => {
-                // `position` was made because this instruction is there.
-                let Some(at) = position else { continue };
-                new.values.push(at);
-                continue;
-            }
-            Inst::Axis(axis) => Inst::Axis(renamed(*axis)),
-            Inst::Load { operand, index } => {
-                let index =
-                    index.iter().map(|i| shifted_index(&mut new, i, cut, part, short, position)).collect();
-                Inst::Load { operand: *operand, index }
-            }
-            Inst::Cast { to, value } => Inst::Cast { to: *to, value: new.values[*value as usize] },
-            Inst::Op { op, args } => {
-                Inst::Op { op: *op, args: args.iter().map(|&a| new.values[a as usize]).collect() }
-            }
-            Inst::Call { function, args } => Inst::Call {
-                function: function.clone(),
-                args: args.iter().map(|&a| new.values[a as usize]).collect(),
-            },
-            Inst::Position { value, extent, mode } => {
-                Inst::Position { value: new.values[*value as usize], extent: *extent, mode: *mode }
-            }
-            Inst::Const(_) | Inst::Folded { .. } => inst.clone(),
+    /// A store of the old phase, where the point exists.
+    fn store(&mut self, store: &Store) -> Store {
+        let coordinates = Some(&self.coordinates[..]);
+        let mut store = self.writer.store(store, coordinates, &self.operands, &self.values);
+        store.when = match (store.when, self.exists) {
+            (Some(a), Some(b)) => Some(self.writer.op(ops::AND, &[a, b])),
+            (a, b) => a.or(b),
         };
-        let value = new.push(value);
-        new.values.push(value);
+        store
     }
-    new
-}
-
-/// A store of the old Reduce phase, at the shifted position, where the point exists.
-fn shifted_store(block: &mut Shifted, store: &Store, cut: &Cut, part: usize) -> Store {
-    let (short, position) = (block.exists.is_some(), block.position);
-    let index = store.index.iter().map(|i| shifted_index(block, i, cut, part, short, position)).collect();
-    let when = store.when.map(|w| block.values[w as usize]);
-    let when = match (when, block.exists) {
-        (Some(a), Some(b)) => Some(block.push(Inst::Op { op: ops::AND, args: vec![a, b] })),
-        (a, b) => a.or(b),
-    };
-    let value = block.values[store.value as usize];
-    Store { index, value, when, ..*store }
-}
-
-fn shifted_index(
-    new: &mut Shifted,
-    old: &Index,
-    cut: &Cut,
-    part: usize,
-    short: bool,
-    position: Option<Value>,
-) -> Index {
-    let mut index = Index { offset: old.offset, ..Index::default() };
-    index.dynamic = old.dynamic.map(|v| new.values[v as usize]);
-    for &(axis, coefficient) in &old.terms {
-        if axis != cut.axis {
-            index.add_term(if axis >= part { axis + 1 } else { axis }, coefficient);
-            continue;
-        }
-        match position.filter(|_| short) {
-            None => {
-                index.add_term(part, coefficient * cut.len as i64);
-                index.add_term(axis + 1, coefficient);
-            }
-            Some(at) => {
-                let factor = new.number(coefficient as i128);
-                let mut value = new.push(Inst::Op { op: ops::MUL, args: vec![at, factor] });
-                if let Some(before) = index.dynamic {
-                    value = new.push(Inst::Op { op: ops::ADD, args: vec![before, value] });
-                }
-                index.dynamic = Some(value);
-            }
-        }
-    }
-    index
 }
 
 #[cfg(test)]

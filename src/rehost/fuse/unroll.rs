@@ -1,8 +1,8 @@
 //! Unrolls short loops: reductions over a few points become elementwise steps, which fuse with their
 //! neighbours, and a few grid points that share most of their work become one, with a fold for each.
 
-use super::edit::{Writer, tidy};
-use crate::kernels::nest::{Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use super::edit::tidy;
+use crate::kernels::nest::{BlockWriter, Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops;
 use crate::kernels::verify::dtypes;
 use crate::lower::program::{Program, Step};
@@ -77,7 +77,7 @@ fn without_inner(nest: &Nest) -> Option<Nest> {
     }
     let types = dtypes(nest, 0).ok()?;
     let same: Vec<usize> = (0..nest.operands.len()).collect();
-    let mut writer = Writer::new(PhaseKind::Point);
+    let mut writer = BlockWriter::new(PhaseKind::Point);
     let mut folded: Vec<Option<Value>> = reduce
         .folds
         .iter()
@@ -102,7 +102,7 @@ fn without_inner(nest: &Nest) -> Option<Nest> {
     let folded: Vec<Value> = folded.into_iter().collect::<Option<_>>()?;
     let values = copy_block(&mut writer, point, None, &same, &folded);
     let stores = point.stores.iter().map(|s| writer.store(s, None, &same, &values)).collect();
-    let phase = Phase { kind: PhaseKind::Point, block: writer.block, folds: vec![], stores };
+    let phase = Phase { kind: PhaseKind::Point, block: writer.finish(), folds: vec![], stores };
     Some(Nest { axes: nest.axes[..nest.grid].to_vec(), phases: vec![phase], ..nest.clone() })
 }
 
@@ -113,7 +113,8 @@ fn without_grid(nest: &Nest) -> Option<Nest> {
         return None;
     }
     let same: Vec<usize> = (0..nest.operands.len()).collect();
-    let (mut reducing, mut pointing) = (Writer::new(PhaseKind::Reduce), Writer::new(PhaseKind::Point));
+    let (mut reducing, mut pointing) =
+        (BlockWriter::new(PhaseKind::Reduce), BlockWriter::new(PhaseKind::Point));
     let (mut folds, mut stores): (Vec<FoldOf>, Vec<Store>) = (vec![], vec![]);
     for position in positions(&nest.axes[..nest.grid]) {
         let inner = (nest.grid..nest.axes.len()).map(|a| Index::axis(a - nest.grid));
@@ -128,15 +129,15 @@ fn without_grid(nest: &Nest) -> Option<Nest> {
         stores.extend(point.stores.iter().map(|s| pointing.store(s, Some(&at), &same, &values)));
     }
     let phases = vec![
-        Phase { kind: PhaseKind::Reduce, block: reducing.block, folds, stores: vec![] },
-        Phase { kind: PhaseKind::Point, block: pointing.block, folds: vec![], stores },
+        Phase { kind: PhaseKind::Reduce, block: reducing.finish(), folds, stores: vec![] },
+        Phase { kind: PhaseKind::Point, block: pointing.finish(), folds: vec![], stores },
     ];
     Some(Nest { axes: nest.axes[nest.grid..].to_vec(), grid: 0, phases, ..nest.clone() })
 }
 
 /// Copies a phase's block; `folded` replaces the results of folds.
 fn copy_block(
-    writer: &mut Writer,
+    writer: &mut BlockWriter,
     phase: &Phase,
     at: Option<&[Index]>,
     same: &[usize],

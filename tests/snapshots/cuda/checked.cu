@@ -49,8 +49,8 @@ void k1_sqr_scatter(const f32* b0, f32* b1, const i64* b2, const i64* b3) {
             const f32 v11 = b1[a0 + (i32)v9 * 16];
             const f32 v12 = v11 + v10;
             const i64 v13 = b3[0];
-            const bool v15 = v13 == 0LL;
-            if (v15) b1[a0 + (i32)v9 * 16] = v12;
+            const bool v14 = v13 == 0LL;
+            if (v14) b1[a0 + (i32)v9 * 16] = v12;
         }
     }
 }

@@ -32,12 +32,10 @@ void k0_join(__global f32* b0, const u64 byte0, __global const f32* b1, const u6
         const u32 v3 = (u32)3L;
         const u32 v4 = trunc_divide_u32(v2, v3);
         const i64 v5 = (i64)v4;
-        const u32 v6 = (u32)(i64)a0;
-        const u32 v7 = (u32)3L;
-        const u32 v8 = remainder_u32(v6, v7);
-        const i64 v9 = (i64)v8;
-        const f32 v10 = b1[a1 * 64 + a2 + (i32)v5 * 64 + (i32)v9];
-        b0[a0 * 3844 + a1 * 62 + a2] = v10;
+        const u32 v6 = remainder_u32(v2, v3);
+        const i64 v7 = (i64)v6;
+        const f32 v8 = b1[a1 * 64 + a2 + (i32)v5 * 64 + (i32)v7];
+        b0[a0 * 3844 + a1 * 62 + a2] = v8;
     }
 }
 
@@ -66,12 +64,12 @@ void k1_multiply_add_tanh_add(__global const f32* b0, const u64 byte0, __global 
         const bool v21 = (i64)a0 < 5L;
         const bool v22 = v6 && v21;
         const i64 v23 = v22 ? v19 : (i64)a0;
-        const i64 v26 = (v23 > 0L || v23 != v23) ? v23 : 0L;
-        const i64 v27 = (v26 < 63L || v26 != v26) ? v26 : 63L;
-        const f32 v28 = b0[a1 + (i32)v27 * 64];
-        const f32 v29 = tanh(v28);
-        const f32 v30 = v0 + v29;
+        const i64 v24 = (v23 > 0L || v23 != v23) ? v23 : 0L;
+        const i64 v25 = (v24 < 63L || v24 != v24) ? v24 : 63L;
+        const f32 v26 = b0[a1 + (i32)v25 * 64];
+        const f32 v27 = tanh(v26);
+        const f32 v28 = v0 + v27;
         b1[a0 * 64 + a1] = v18;
-        b2[a0 * 64 + a1] = v30;
+        b2[a0 * 64 + a1] = v28;
     }
 }

@@ -59,13 +59,13 @@ void k1_sqr_scatter(__global const f32* b0, const u64 byte0, __global f32* b1, c
             const i64 v8 = (v6 > 0L || v6 != v6) ? v6 : 0L;
             const i64 v9 = (v8 < 999L || v8 != v8) ? v8 : 999L;
             const i64 v13 = b3[0];
-            const bool v15 = v13 == 0L;
+            const bool v14 = v13 == 0L;
             for (i32 l = 0; l < 16; ++l) {
                 const i32 a0 = c0 + l;
                 const f32 v10 = b0[a0 + a1 * 16];
                 const f32 v11 = b1[a0 + (i32)v9 * 16];
                 const f32 v12 = v11 + v10;
-                if (v15) b1[a0 + (i32)v9 * 16] = v12;
+                if (v14) b1[a0 + (i32)v9 * 16] = v12;
             }
         }
     }

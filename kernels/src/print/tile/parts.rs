@@ -11,19 +11,17 @@ use std::collections::BTreeSet;
 pub(super) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
     let mut depends: Vec<u64> = Vec::new();
     for inst in &phase.block.insts {
-        let any = |values: &[Value]| values.iter().fold(0, |bits, &v| bits | depends[v as usize]);
-        depends.push(match inst {
-            Inst::Const(_) | Inst::Folded { .. } => 0,
+        let mut bits = match inst {
             Inst::Axis(axis) => 1 << axis,
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => any(&[*value]),
-            Inst::Op { args, .. } | Inst::Call { args, .. } => any(args),
             Inst::Load { operand, index } => {
                 let address = Address::new(nest, *operand, index);
                 let moves = (0..nest.axes.len()).filter(|&axis| address.steps[axis] != 0);
-                let dynamic: Vec<Value> = address.dynamic.iter().map(|d| d.0).collect();
-                moves.fold(any(&dynamic), |bits, axis| bits | 1 << axis)
+                moves.fold(0, |bits, axis| bits | 1 << axis)
             }
-        });
+            _ => 0,
+        };
+        inst.for_each_value(|value| bits |= depends[value as usize]);
+        depends.push(bits);
     }
     depends
 }
@@ -111,15 +109,8 @@ pub(super) fn needs(phase: &Phase, value: Value) -> Vec<bool> {
     let mut needed = vec![false; phase.block.insts.len()];
     needed[value as usize] = true;
     for (at, inst) in phase.block.insts.iter().enumerate().rev() {
-        if !needed[at] {
-            continue;
-        }
-        let mut mark = |value: &Value| needed[*value as usize] = true;
-        match inst {
-            Inst::Load { index, .. } => index.iter().filter_map(|i| i.dynamic.as_ref()).for_each(&mut mark),
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => mark(value),
-            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().for_each(&mut mark),
-            Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+        if needed[at] {
+            inst.for_each_value(|value| needed[value as usize] = true);
         }
     }
     needed

@@ -111,28 +111,17 @@ impl Numbers {
             let mut inst = inst.clone();
             let mut stored = false;
             let mut cost = 0u32;
-            match &mut inst {
-                Inst::Load { operand, index } => {
-                    stored = nest.operands[*operand].written;
-                    let dynamic = index.iter_mut().filter_map(|i| i.dynamic.as_mut());
-                    dynamic.for_each(|value| *value = numbers[*value as usize]);
-                }
-                Inst::Cast { value, .. } => {
-                    *value = numbers[*value as usize];
-                    cost = self.costs[*value as usize].saturating_add(1);
-                }
-                Inst::Op { op, args } => {
-                    args.iter_mut().for_each(|a| *a = numbers[*a as usize]);
-                    let all = args.iter().map(|a| self.costs[*a as usize]);
-                    cost = all.fold(op.row().flops.max(1), u32::saturating_add);
-                }
-                // No loop computes it: see `facts`.
-                Inst::Call { args, .. } => args.iter_mut().for_each(|a| *a = numbers[*a as usize]),
-                Inst::Position { value, mode, .. } => {
-                    *value = numbers[*value as usize];
-                    cost = self.costs[*value as usize].saturating_add(position_flops(*mode));
-                }
-                Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+            inst.map_values(|value| numbers[value as usize]);
+            match &inst {
+                Inst::Load { operand, .. } => stored = nest.operands[*operand].written,
+                Inst::Op { op, .. } => cost = op.row().flops.max(1),
+                Inst::Cast { .. } => cost = 1,
+                Inst::Position { mode, .. } => cost = position_flops(*mode),
+                // No loop computes a call: see `facts`.
+                _ => {}
+            }
+            if cost > 0 {
+                inst.for_each_value(|value| cost = cost.saturating_add(self.costs[value as usize]));
             }
             let next = self.costs.len() as u32;
             // A load from a written operand may be another value each time.

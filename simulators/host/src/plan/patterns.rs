@@ -99,15 +99,11 @@ pub(crate) fn ends(phase: &Phase, facts: &Facts) -> Vec<usize> {
 
 /// Calls `then` with the root of every value that instruction `i` uses.
 pub(crate) fn each_used(insts: &[Inst], facts: &Facts, i: usize, mut then: impl FnMut(usize)) {
-    match &insts[i] {
-        Inst::Cast { value, .. } | Inst::Position { value, .. } => then(facts.roots[*value as usize]),
-        Inst::Op { args, .. } | Inst::Call { args, .. } => {
-            args.iter().for_each(|a| then(facts.roots[*a as usize]))
-        }
-        Inst::Load { .. } => {
-            let dynamic = facts.loads[i].iter().flat_map(|t| &t.dynamic);
-            dynamic.for_each(|d| then(facts.roots[d.value as usize]));
-        }
-        Inst::Const(_) | Inst::Axis(_) | Inst::Folded { .. } => {}
+    if let Inst::Load { .. } = insts[i] {
+        // Addresses do not depend on all of its values: a dimension may have one position.
+        let dynamic = facts.loads[i].iter().flat_map(|touch| &touch.dynamic);
+        dynamic.for_each(|d| then(facts.roots[d.value as usize]));
+    } else {
+        insts[i].for_each_value(|value| then(facts.roots[value as usize]));
     }
 }

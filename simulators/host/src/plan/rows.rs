@@ -65,18 +65,17 @@ pub(crate) fn differing(nest: &Nest, block: &Block, facts: &Facts, along: &[usiz
     let moves = |affine: &Affine| along.iter().any(|&a| affine.coefficients[a] != 0);
     let mut differs: Vec<bool> = Vec::new();
     for (i, inst) in block.insts.iter().enumerate() {
-        differs.push(match inst {
-            Inst::Const(_) => false,
+        let own = match inst {
             Inst::Axis(a) => along.contains(a),
+            Inst::Folded { .. } => along.iter().any(|a| *a < nest.grid),
             Inst::Load { operand, .. } => facts.loads[i].as_ref().is_none_or(|t| {
                 facts.stores.iter().any(|s| s.operand == *operand)
                     || moves(&t.affine)
-                    || t.dynamic.iter().any(|d| moves(&d.affine) || differs[d.value as usize])
+                    || t.dynamic.iter().any(|d| moves(&d.affine))
             }),
-            Inst::Cast { value, .. } | Inst::Position { value, .. } => differs[*value as usize],
-            Inst::Op { args, .. } | Inst::Call { args, .. } => args.iter().any(|a| differs[*a as usize]),
-            Inst::Folded { .. } => along.iter().any(|a| *a < nest.grid),
-        });
+            _ => false,
+        };
+        differs.push(own || inst.uses_any(|value| differs[value as usize]));
     }
     differs
 }

@@ -1,9 +1,9 @@
 //! Members of a [`Cluster`] that follow each other, as one Nest.
 
 use super::{Cluster, Member};
-use crate::kernels::nest::{Block, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
+use crate::kernels::nest::{Block, BlockWriter, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::lower::program::{BufferId, Role, Step};
-use crate::rehost::fuse::edit::{Writer, tidy};
+use crate::rehost::fuse::edit::tidy;
 use crate::rehost::fuse::join::add_name;
 use crate::rehost::fuse::limits::{Limits, Size};
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ pub(super) struct Segment<'c, 'p> {
     positions: HashMap<BufferId, Vec<usize>>,
     /// What was stored to each buffer.
     values: HashMap<BufferId, Value>,
-    writer: Writer,
+    writer: BlockWriter,
     stores: Vec<Store>,
     ends: Vec<End>,
     /// Operands that are loaded; the status word counts too.
@@ -67,7 +67,7 @@ impl<'c, 'p> Segment<'c, 'p> {
             buffers: vec![],
             positions: HashMap::new(),
             values: HashMap::new(),
-            writer: Writer::new(PhaseKind::Point),
+            writer: BlockWriter::new(PhaseKind::Point),
             stores: vec![],
             ends: vec![],
             loaded: 0,
@@ -102,7 +102,7 @@ impl<'c, 'p> Segment<'c, 'p> {
         Size {
             operands: self.loaded + self.needed,
             fixed: self.loaded + self.given_out,
-            insts: self.writer.block.insts.len(),
+            insts: self.writer.insts().len(),
             alive: self.peak,
         }
     }
@@ -126,7 +126,7 @@ impl<'c, 'p> Segment<'c, 'p> {
             }
         }
         self.ends.push(End {
-            insts: self.writer.block.insts.len(),
+            insts: self.writer.insts().len(),
             stores: self.stores.len(),
             operands: self.operands.len(),
         });
@@ -185,7 +185,7 @@ impl<'c, 'p> Segment<'c, 'p> {
     /// The first members as one step, if they fit.
     fn first(&self, length: usize, limits: Limits) -> Option<Step> {
         let &End { insts, stores, operands } = &self.ends[length - 1];
-        let block = Block { insts: self.writer.block.insts[..insts].to_vec() };
+        let block = Block { insts: self.writer.insts()[..insts].to_vec() };
         let is_kept = |store: &&Store| {
             let id = self.buffers[store.operand];
             let is_status = self.cluster.program.buffers[id].role == Role::Status;

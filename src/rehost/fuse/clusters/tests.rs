@@ -1,7 +1,7 @@
 //! The work of fusion is in proportion to a graph, and joined clusters compute what the reference does.
 
+use crate::kernels::nest::BlockWriter;
 use crate::prelude::*;
-use crate::rehost::fuse::edit::APPENDED;
 
 /// `n` ops on `y`, half of them sines of multiples.
 fn iterate(mut y: Variable, n: usize, mut visit: impl FnMut(&Variable)) -> Variable {
@@ -56,9 +56,9 @@ fn branches(n: usize) -> Function {
 /// Instructions that fusion appends for vectors of `extent` elements, and launches of a call.
 fn work(f: &Function, extent: usize) -> (usize, u64) {
     let mut sim = f.optimize(Host::threads(1).strict()).unwrap();
-    let before = APPENDED.get();
+    let before = BlockWriter::work_of_thread();
     let launches = sim.plan(Args::new().with(of_shape::<f32>(&[extent]).unwrap())).unwrap().total.launches;
-    (APPENDED.get() - before, launches)
+    (BlockWriter::work_of_thread() - before, launches)
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A load of an assembled array as a choice among its parts.
 
 use super::assembly::{Assembly, Part};
-use super::{Cost, Index, Inst, Writer, evaluation};
-use crate::kernels::nest::{Mode, Value};
+use super::{Cost, Index, Inst, evaluation};
+use crate::kernels::nest::{BlockWriter, Mode, Value};
 use crate::kernels::ops::{AND, GE, LT, REMAINDER, TRUNC_DIVIDE, WHERE};
 
 /// Instructions that a comparison and the choice after it take.
@@ -115,7 +115,7 @@ impl<'c> Choice<'c> {
     pub(super) fn compute(
         &self,
         assembly: &Assembly<'_>,
-        writer: &mut Writer,
+        writer: &mut BlockWriter,
         operands: &[Vec<usize>],
     ) -> Option<Value> {
         if self.candidates.len() > 1
@@ -152,7 +152,7 @@ impl<'c> Choice<'c> {
     fn load_at_choice(
         &self,
         assembly: &Assembly<'_>,
-        writer: &mut Writer,
+        writer: &mut BlockWriter,
         operands: &[Vec<usize>],
         copies: &[(usize, &[Index])],
     ) -> Option<Value> {
@@ -189,7 +189,7 @@ impl<'c> Choice<'c> {
     fn regular_index(
         &self,
         assembly: &Assembly<'_>,
-        writer: &mut Writer,
+        writer: &mut BlockWriter,
         d: usize,
         indices: &[Vec<Index>],
     ) -> Option<Index> {
@@ -224,7 +224,14 @@ impl<'c> Choice<'c> {
 
     /// The position along one axis of a part, of which there are `extent`: kept within the part if some
     /// positions of the load are not.
-    fn place(&self, writer: &mut Writer, candidate: &Candidate, d: usize, low: i64, extent: u64) -> Index {
+    fn place(
+        &self,
+        writer: &mut BlockWriter,
+        candidate: &Candidate,
+        d: usize,
+        low: i64,
+        extent: u64,
+    ) -> Index {
         let exact = shifted(&self.at[d], low);
         if !candidate.before.contains(&d) && !candidate.after.contains(&d) {
             return exact;
@@ -238,7 +245,7 @@ impl<'c> Choice<'c> {
     fn choose(
         &self,
         assembly: &Assembly<'_>,
-        writer: &mut Writer,
+        writer: &mut BlockWriter,
         candidate: &Candidate,
         value: Value,
         before: Value,
