@@ -280,12 +280,7 @@ impl Bounding<'_> {
         let Some(value) = index.dynamic else { return index.clone() };
         let value = self.number(value);
         let last = i128::from(extent) - 1;
-        let (mut low, mut high) = (i128::from(index.offset), i128::from(index.offset));
-        for &(axis, coefficient) in &index.terms {
-            let far = i128::from(coefficient) * i128::from(self.axes[axis].saturating_sub(1));
-            low += far.min(0);
-            high += far.max(0);
-        }
+        let (low, high) = index.range(self.axes);
         // The range of the computed part for which the sum is in range at every point.
         let (least, greatest) = (-low, last - high);
         let (from, to) = self.known[value as usize].range;

@@ -197,17 +197,12 @@ fn apply(op: ScalarOp, args: &[Scalar]) -> Result<Scalar, Problem> {
 
 /// All values of a grid point, folded.
 fn fold(fold: &FoldOf, dtype: DType, values: Vec<(Scalar, i64)>) -> Result<Scalar, Problem> {
-    let op = match fold.fold {
-        Fold::Sum => ops::ADD,
-        Fold::Product => ops::MUL,
-        Fold::Max => ops::MAXIMUM,
-        Fold::Min => ops::MINIMUM,
-        Fold::ArgMax | Fold::ArgMin => {
-            let first =
-                values.into_iter().reduce(|best, new| if wins(fold.fold, new, best) { new } else { best });
-            return Ok(Scalar::from_i128(DType::I64, first.map_or(i64::MAX, |(_, index)| index).into()));
-        }
-    };
+    if fold.fold.has_index() {
+        let first =
+            values.into_iter().reduce(|best, new| if wins(fold.fold, new, best) { new } else { best });
+        return Ok(Scalar::from_i128(DType::I64, first.map_or(i64::MAX, |(_, index)| index).into()));
+    }
+    let op = fold.fold.combine();
     let mut level: Vec<Scalar> = values.iter().map(|(value, _)| value.cast(dtype.register())).collect();
     while level.len() > 1 {
         let pair = |pair: &[Scalar]| if pair.len() == 2 { apply(op, pair) } else { Ok(pair[0]) };

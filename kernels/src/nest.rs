@@ -38,16 +38,18 @@
 //! visits, whether or not anything uses it. [`Mode::position`] is the definition; [`bounds`](crate::bounds)
 //! writes a `Position` out in other instructions for devices whose kernels are printed.
 
+mod affine;
 mod mode;
 mod rewrite;
 mod writer;
 
+pub use affine::Affine;
 pub use mode::Mode;
 pub use writer::BlockWriter;
 
 use crate::custom::ScalarFunction;
 use crate::dtype::DType;
-use crate::ops::ScalarOp;
+use crate::ops::{self, ScalarOp};
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
@@ -241,6 +243,17 @@ impl Fold {
         matches!(self, Fold::ArgMax | Fold::ArgMin)
     }
 
+    /// The op that folds two values: for bool its row has "or" and "and". For ArgMax and ArgMin, that of the
+    /// values beside the indices.
+    pub fn combine(self) -> ScalarOp {
+        match self {
+            Fold::Sum => ops::ADD,
+            Fold::Product => ops::MUL,
+            Fold::Max | Fold::ArgMax => ops::MAXIMUM,
+            Fold::Min | Fold::ArgMin => ops::MINIMUM,
+        }
+    }
+
     /// The result of an empty fold, and the initial value of every partial fold. For ArgMax and ArgMin, the
     /// identity of the value; the index starts from `i64::MAX`, so that the first real point wins ties.
     pub fn identity(self, dtype: DType) -> Scalar {
@@ -319,6 +332,28 @@ impl Operand {
 }
 
 impl Nest {
+    /// A copy of a whole array, operand 0, to another one, operand 1.
+    pub fn copy(dtype: DType, shape: &[u64]) -> Nest {
+        let here = || (0..shape.len()).map(Index::axis).collect();
+        let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
+        let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
+        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
+        let operands = [false, true].map(|written| Operand::contiguous(dtype, shape, written)).to_vec();
+        Nest { name: "copy".into(), axes: shape.to_vec(), grid: shape.len(), operands, phases }
+    }
+
+    /// Whether it computes with f64, or moves it as such.
+    pub fn uses_f64(&self) -> bool {
+        let mut insts = self.phases.iter().flat_map(|phase| &phase.block.insts);
+        self.operands.iter().any(|operand| operand.dtype == DType::F64)
+            || insts.any(|inst| match inst {
+                Inst::Const(scalar) => scalar.dtype() == DType::F64,
+                Inst::Cast { to, .. } => *to == DType::F64,
+                Inst::Call { function, .. } => function.uses_f64(),
+                _ => false,
+            })
+    }
+
     /// Number of grid points; 0 if any grid axis is empty.
     pub fn grid_points(&self) -> u64 {
         self.axes[..self.grid].iter().product()

@@ -4,7 +4,7 @@ use super::program::{BufferId, LibraryStep, Program, Role, Step};
 use super::{Abilities, At, Lowering, NestBuilder, View, bounds_reports, view, wide};
 use crate::dtype::DType;
 use crate::graph::VarId;
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use crate::kernels::nest::PhaseKind;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
@@ -156,14 +156,4 @@ impl Lowering<'_> {
         self.program.steps.push(Step::Library(step));
         Some(())
     }
-}
-
-/// A Nest that copies so many elements from its first operand to its second.
-pub(crate) fn copy_nest(name: &str, dtype: DType, len: u64) -> Nest {
-    let here = || vec![Index::axis(0)];
-    let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
-    let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
-    let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-    let operands = vec![Operand::contiguous(dtype, &[len], false), Operand::contiguous(dtype, &[len], true)];
-    Nest { name: name.into(), axes: vec![len], grid: 1, operands, phases }
 }

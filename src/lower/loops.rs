@@ -6,11 +6,11 @@
 //! that is given is copied first.
 
 use super::program::{Access, Body, BranchStep, BufferId, LoopStep, Program, Role, Step, WhileStep};
-use super::{At, Lowering, NestBuilder, Refusal, View, copy_nest};
+use super::{At, Lowering, NestBuilder, Refusal, View};
 use crate::dtype::DType;
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId};
-use crate::kernels::nest::PhaseKind;
+use crate::kernels::nest::{Affine, Nest, PhaseKind};
 use crate::lower::index_check::Trusted;
 use crate::ops::AxisRead;
 
@@ -239,14 +239,10 @@ impl<'a> Lowering<'a> {
     }
 
     fn aligned_rows(&self, view: &View) -> Option<Access> {
-        let (offset, strides) = view.linear()?;
+        let Affine { offset, coefficients: strides } = view.linear()?;
         let (stride, within) = strides.split_first()?;
-        let mut step = 1i64;
-        let contiguous = view.shape[1..].iter().zip(within).rev().all(|(&extent, &stride)| {
-            let fits = extent == 1 || stride == step;
-            step = step.saturating_mul(extent as i64);
-            fits
-        });
+        let within = Affine { offset: 0, coefficients: within.to_vec() };
+        let contiguous = within.is_row_major(&view.shape[1..]);
         let size = self.program.buffers[view.buffer].dtype.size() as i64;
         let alignment = self.abilities.properties().alignment.max(1) as i64;
         let (first, stride) = (offset.checked_mul(size)?, stride.checked_mul(size)?);
@@ -303,7 +299,7 @@ fn copied(program: &mut Program, from: BufferId, f64: bool) -> BufferId {
     }
     // A move of float64 needs no float64 arithmetic, which the device may lack.
     let moved = if dtype == DType::F64 && !f64 { DType::I64 } else { dtype };
-    let nest = copy_nest("copy", moved, len);
+    let nest = Nest::copy(moved, &[len]);
     program.steps.push(Step::Nest { nest, buffers: vec![from, to] });
     to
 }

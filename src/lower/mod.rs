@@ -90,14 +90,12 @@ mod verify;
 mod view;
 
 pub use abilities::Abilities;
-pub(crate) use append::copy_nest;
 pub use build::{At, NestBuilder, PhaseBuilder};
 pub(crate) use loops::Rows;
 pub use program::{Buffer, BufferId, Role};
 pub use view::View;
 pub use workalike_device::LibraryOp;
 
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::graph::{Def, FunctionGraph, Node, Numbers, VarId};
@@ -328,7 +326,7 @@ impl Lowering<'_> {
                 && let Some(op) = nests().find_map(host_only)
             {
                 Err(format!("only the host computes {op:?}"))
-            } else if !self.abilities.properties().f64 && nests().any(uses_f64) {
+            } else if !self.abilities.properties().f64 && nests().any(Nest::uses_f64) {
                 Err("the device has no float64".into())
             } else {
                 Ok(views)
@@ -376,13 +374,4 @@ fn host_only(nest: &Nest) -> Option<ScalarOp> {
         Inst::Op { op, .. } if op.is_host_only() => Some(*op),
         _ => None,
     })
-}
-
-/// Whether a Nest computes with float64. For a library op the device has said which dtypes it supports.
-fn uses_f64(nest: &Nest) -> bool {
-    let insts = || nest.phases.iter().flat_map(|p| &p.block.insts);
-    nest.operands.iter().any(|o| o.dtype == DType::F64)
-        || insts().any(|i| matches!(i, Inst::Cast { to: DType::F64, .. }))
-        || insts().any(|i| matches!(i, Inst::Call { function, .. } if function.uses_f64()))
-        || insts().any(|i| matches!(i, Inst::Const(s) if s.dtype() == DType::F64))
 }

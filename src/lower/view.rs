@@ -4,7 +4,7 @@
 use super::Refusal;
 use super::program::{Buffer, BufferId, Program};
 use crate::dtype::DType;
-use crate::kernels::nest::Index;
+use crate::kernels::nest::{Affine, Index};
 
 /// A Var's elements as a part of a buffer, with extents and an order of their own.
 ///
@@ -113,33 +113,24 @@ impl View {
 
     /// Whether it is all of the buffer, in order: the view's row-major position is the buffer's.
     pub fn is_whole(&self) -> bool {
-        let Some((offset, strides)) = self.linear() else { return false };
-        let mut step = 1i64;
-        let contiguous = self.shape.iter().zip(&strides).rev().all(|(&extent, &stride)| {
-            let fits = extent == 1 || stride == step;
-            step = step.saturating_mul(extent as i64);
-            fits
-        });
+        let in_order = self.linear().is_some_and(|address| address.is_row_major(&self.shape));
         let size = count(&self.base);
-        offset == 0 && contiguous && size.is_some() && count(&self.shape) == size
+        in_order && size.is_some() && count(&self.shape) == size
     }
 
-    /// Offset and stride per axis in elements, if no part is dynamic and they fit in 64 bits.
-    pub fn linear(&self) -> Option<(i64, Vec<i64>)> {
+    /// The address of its elements in the buffer, by its own axes, if no part is dynamic and it fits in 64
+    /// bits.
+    pub fn linear(&self) -> Option<Affine> {
         if self.mistake.is_some() || self.dynamic.iter().any(|d| !d.is_empty()) {
             return None;
         }
-        let mut offset = 0i64;
-        let mut strides = vec![0i64; self.shape.len()];
+        let mut address = Affine::zero(self.shape.len());
         let mut step = 1i64;
         for (index, &extent) in self.index.iter().zip(&self.base).rev() {
-            offset = offset.checked_add(index.offset.checked_mul(step)?)?;
-            for &(axis, coefficient) in &index.terms {
-                strides[axis] = strides[axis].checked_add(coefficient.checked_mul(step)?)?;
-            }
+            address.add(index, step)?;
             step = step.saturating_mul(extent.max(1) as i64);
         }
-        Some((offset, strides))
+        Some(address)
     }
 
     /// Axes renamed: `order[new]` is the old axis, or `None` for a new one of extent 1. Old axes not named

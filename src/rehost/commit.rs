@@ -19,7 +19,6 @@ use crate::dtype::DType;
 use crate::kernels::Scalar;
 use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::kernels::ops as scalar;
-use crate::lower::copy_nest;
 use crate::lower::program::{BufferId, LOOP_LEVELS, Program, Role, STATUS_WORDS, Step};
 use std::collections::BTreeSet;
 
@@ -96,7 +95,7 @@ fn commit(
     let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));
     // A move of float64 needs no float64 arithmetic, which the device may lack.
     let moved = if dtype == DType::F64 { DType::I64 } else { dtype };
-    let mut nest = copy_nest("commit", moved, len);
+    let mut nest = Nest { name: "commit".into(), ..Nest::copy(moved, &[len]) };
     let mut buffers = vec![new, target];
     make_conditional(&mut nest, &mut buffers, status, &[target]);
     program.steps.push(Step::Nest { nest, buffers });

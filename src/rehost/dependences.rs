@@ -153,17 +153,10 @@ impl Order {
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+    use crate::kernels::nest::Nest;
 
     fn copy(from: BufferId, to: BufferId) -> Step {
-        let here = || vec![Index::axis(0)];
-        let block = Block { insts: vec![Inst::Load { operand: 0, index: here() }] };
-        let stores = vec![Store { operand: 1, index: here(), value: 0, when: None, add: false }];
-        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-        let operands =
-            vec![Operand::contiguous(DType::F32, &[8], false), Operand::contiguous(DType::F32, &[8], true)];
-        let nest = Nest { name: "copy".into(), axes: vec![8], grid: 1, operands, phases };
-        Step::Nest { nest, buffers: vec![from, to] }
+        Step::Nest { nest: Nest::copy(DType::F32, &[8]), buffers: vec![from, to] }
     }
 
     /// A chain `a -> b -> c`, and `a -> d` between the two; `c` is the output.

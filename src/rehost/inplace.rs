@@ -196,20 +196,14 @@ fn same_layout(a: &Operand, b: &Operand) -> bool {
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::kernels::nest::{Block, Index, Phase, Store};
 
     /// `to[i, j] = from[i, j]`, from an input of these strides to a float32 matrix.
     fn copied(dtype: DType, strides: [i64; 2]) -> (Program, BufferId, BufferId) {
         let mut program = Program::default();
         let from = program.buffer(dtype, &[8, 8], Role::Input(0));
         let to = program.buffer(DType::F32, &[8, 8], Role::Temp);
-        let index = || vec![Index::axis(0), Index::axis(1)];
-        let block = Block { insts: vec![Inst::Load { operand: 0, index: index() }] };
-        let stores = vec![Store { operand: 1, index: index(), value: 0, when: None, add: false }];
-        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-        let read = Operand { strides: strides.to_vec(), ..Operand::contiguous(dtype, &[8, 8], false) };
-        let operands = vec![read, Operand::contiguous(DType::F32, &[8, 8], true)];
-        let nest = Nest { name: "copy".into(), axes: vec![8, 8], grid: 2, operands, phases };
+        let mut nest = Nest::copy(DType::F32, &[8, 8]);
+        (nest.operands[0].dtype, nest.operands[0].strides) = (dtype, strides.to_vec());
         program.steps = vec![Step::Nest { nest, buffers: vec![from, to] }];
         (program, from, to)
     }

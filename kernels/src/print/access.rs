@@ -3,7 +3,7 @@
 //! An elementwise Nest over contiguous operands of any rank becomes one loop over one axis here, without a
 //! division.
 
-use crate::nest::{Index, Inst, Nest, Phase, Value};
+use crate::nest::{Affine, Index, Inst, Nest, Phase, Value};
 
 /// The linear index of a load or store: `base + sum(steps[axis] * axis) + sum(step * value)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,17 +19,15 @@ pub(super) struct Address {
 impl Address {
     /// The address of one element of an operand.
     pub(super) fn new(nest: &Nest, operand: usize, index: &[Index]) -> Address {
-        let mut address = Address { base: 0, steps: vec![0; nest.axes.len()], dynamic: Vec::new() };
-        for (index, &stride) in index.iter().zip(&nest.operands[operand].strides) {
-            address.base += index.offset * stride;
-            for &(axis, coefficient) in &index.terms {
-                address.steps[axis] += coefficient * stride;
-            }
-            if let (Some(value), true) = (index.dynamic, stride != 0) {
-                address.dynamic.push((value, stride));
-            }
+        let strides = &nest.operands[operand].strides;
+        let mut affine = Affine::zero(nest.axes.len());
+        for (index, &stride) in index.iter().zip(strides) {
+            // `verify` has bounded the addresses of operands.
+            let _ = affine.add(index, stride);
         }
-        address
+        let computed = index.iter().zip(strides).filter(|(_, stride)| **stride != 0);
+        let dynamic = computed.filter_map(|(index, &stride)| Some((index.dynamic?, stride))).collect();
+        Address { base: affine.offset, steps: affine.coefficients, dynamic }
     }
 
     /// A bound on the magnitude of every partial sum of the address.

@@ -5,7 +5,6 @@ use super::expr;
 use super::kernel::Printer;
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Inst, Nest, Value};
-use crate::ops;
 use std::collections::BTreeMap;
 
 /// A float sum of more terms is a sum of partial sums of this many terms, on up to three levels: its error
@@ -39,16 +38,6 @@ pub(super) fn group_bytes(nest: &Nest, dtypes: &[Vec<DType>]) -> u64 {
 
 pub(super) fn array_type(dtype: DType) -> &'static str {
     if dtype == DType::Bool { "u8" } else { dtype.register().short() }
-}
-
-/// The op that folds two registers.
-fn fold_op(fold: Fold) -> ops::ScalarOp {
-    match fold {
-        Fold::Sum => ops::ADD,
-        Fold::Product => ops::MUL,
-        Fold::Max | Fold::ArgMax => ops::MAXIMUM,
-        Fold::Min | Fold::ArgMin => ops::MINIMUM,
-    }
 }
 
 impl Printer<'_> {
@@ -234,7 +223,7 @@ impl Printer<'_> {
         index: Option<&str>,
     ) {
         let Some(index) = index else {
-            let text = expr::op(self.dialect, fold_op(fold.fold), dtype, dtype, &[target, value]);
+            let text = expr::op(self.dialect, fold.fold.combine(), dtype, dtype, &[target, value]);
             self.line(&format!("{target} = {text};"));
             return;
         };

@@ -38,7 +38,6 @@ mod tile;
 mod transpose_tile;
 mod vectorize;
 
-use crate::dtype::DType;
 use crate::nest::{Fold, Inst, Nest};
 use crate::scalar::Scalar;
 use crate::verify::Verified;
@@ -145,7 +144,7 @@ pub fn print(nests: &[Verified], target: &Target) -> Source {
         });
         entries.push(entry);
     }
-    let f64 = nests.iter().any(|nest| uses_f64(nest));
+    let f64 = nests.iter().any(|nest| nest.uses_f64());
     kernels.insert_str(0, &functions(nests, target.dialect));
     let text = target.dialect.head(f64, target.fast)
         + &vectorize::types(target.dialect, &kernels)
@@ -179,15 +178,4 @@ fn kernel_name(at: usize, name: &str) -> String {
         text += &word[..word.len().min(room)];
     }
     text
-}
-
-/// Whether the Nest uses f64.
-fn uses_f64(nest: &Nest) -> bool {
-    nest.operands.iter().any(|o| o.dtype == DType::F64)
-        || nest.phases.iter().flat_map(|p| &p.block.insts).any(|inst| match inst {
-            Inst::Const(scalar) => scalar.dtype() == DType::F64,
-            Inst::Cast { to, .. } => *to == DType::F64,
-            Inst::Call { function, .. } => function.uses_f64(),
-            _ => false,
-        })
 }

@@ -1,46 +1,7 @@
-//! Index maps: affine functions of the axes, split into a part that varies over the lanes of a tile and a
+//! Affine functions of the axes, split into a part that varies over the lanes of a tile and a
 //! part that is the same for all of them.
 
-use std::ops::Range;
-use workalike_kernels::nest::Index;
-
-/// `offset + sum(coefficient * axis)`, with a coefficient for every axis of the Nest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Affine {
-    pub(super) offset: i64,
-    pub(super) coefficients: Vec<i64>,
-}
-
-impl Affine {
-    pub(super) fn zero(axes: usize) -> Affine {
-        Affine { offset: 0, coefficients: vec![0; axes] }
-    }
-
-    /// Adds `index * stride` without its dynamic part. `None` on overflow or an axis that does not exist.
-    pub(super) fn add(&mut self, index: &Index, stride: i64) -> Option<()> {
-        self.offset = self.offset.checked_add(index.offset.checked_mul(stride)?)?;
-        for &(axis, coefficient) in &index.terms {
-            let all = self.coefficients.get_mut(axis)?;
-            *all = all.checked_add(coefficient.checked_mul(stride)?)?;
-        }
-        Some(())
-    }
-
-    /// Least and greatest value over non-empty extents.
-    pub(super) fn range(&self, extents: &[u64]) -> (i128, i128) {
-        let (mut low, mut high) = (self.offset as i128, self.offset as i128);
-        for (&coefficient, &extent) in self.coefficients.iter().zip(extents) {
-            let reach = (coefficient as i128).saturating_mul(extent.saturating_sub(1) as i128);
-            if reach < 0 { low = low.saturating_add(reach) } else { high = high.saturating_add(reach) }
-        }
-        (low, high)
-    }
-
-    /// Whether it varies along any of these axes.
-    pub(super) fn varies(&self, axes: Range<usize>, extents: &[u64]) -> bool {
-        axes.into_iter().any(|a| self.coefficients[a] != 0 && extents[a] > 1)
-    }
-}
+use workalike_kernels::nest::Affine;
 
 /// Whether all sums of steps, each taken fewer times than its extent, are certainly different. Sufficient,
 /// not necessary.

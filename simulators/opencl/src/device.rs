@@ -19,7 +19,7 @@ use workalike_device::{
 };
 use workalike_kernels::DType;
 use workalike_kernels::library::{Scatter, Sorting};
-use workalike_kernels::nest::{Inst, Nest, Store};
+use workalike_kernels::nest::Store;
 use workalike_kernels::print::{Dialect, ForSizes, Target, library, print};
 use workalike_kernels::verify::Verified;
 
@@ -117,7 +117,7 @@ impl OpenClDevice {
 
     /// Prints and builds Nests.
     fn module(&self, nests: &[Verified], numerics: Numerics, sizes: ForSizes) -> DeviceResult<OpenClModule> {
-        if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && uses_f64(nest)) {
+        if let Some(nest) = nests.iter().find(|nest| !self.properties.f64 && nest.uses_f64()) {
             let what = format!("float64, which the kernel {} needs,", nest.name);
             return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
         }
@@ -254,14 +254,4 @@ impl Drop for OpenClDevice {
         // Enqueued work runs without a later wait. An error cannot be reported here.
         let _ = self.queues.flush();
     }
-}
-
-fn uses_f64(nest: &Nest) -> bool {
-    let insts = nest.phases.iter().flat_map(|phase| &phase.block.insts);
-    nest.operands.iter().any(|operand| operand.dtype == DType::F64)
-        || insts.into_iter().any(|inst| match inst {
-            Inst::Const(value) => value.dtype() == DType::F64,
-            Inst::Cast { to, .. } => *to == DType::F64,
-            _ => false,
-        })
 }

@@ -213,11 +213,9 @@ impl Lowering<'_> {
         const MIN_POINTS: u64 = 32;
         let fold = match row {
             None => None,
-            Some(scalar::ADD) => Some(Fold::Sum),
-            Some(scalar::MUL) => Some(Fold::Product),
-            Some(scalar::MAXIMUM) => Some(Fold::Max),
-            Some(scalar::MINIMUM) => Some(Fold::Min),
-            Some(_) => return None,
+            Some(op) => Some(
+                [Fold::Sum, Fold::Product, Fold::Max, Fold::Min].into_iter().find(|f| f.combine() == op)?,
+            ),
         };
         let (lines, rest) = x.shape.split_at(indexed);
         let (over, along) = y.shape.split_at(points.len());

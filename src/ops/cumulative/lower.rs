@@ -3,7 +3,7 @@
 use crate::dtype::DType;
 use crate::graph::Node;
 use crate::kernels::library::Cumulate;
-use crate::kernels::nest::{Fold, PhaseKind};
+use crate::kernels::nest::PhaseKind;
 use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::CumOp;
@@ -44,14 +44,10 @@ pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[Vi
     let value = phase.load(x, &at(At::Value(here)));
     let value = phase.convert(value, acc);
     let old = phase.load(&View::whole(target, &shape), &at(At::Value(before)));
-    let fold = match op.fold {
-        Fold::Sum => scalar::ADD,
-        Fold::Product => scalar::MUL,
-        Fold::Max => scalar::MAXIMUM,
-        Fold::Min => scalar::MINIMUM,
-        other => return Err(format!("{other:?} is no running fold")),
-    };
-    let both = phase.apply(fold, &[old, value]);
+    if op.fold.has_index() {
+        return Err(format!("{:?} is no running fold", op.fold));
+    }
+    let both = phase.apply(op.fold.combine(), &[old, value]);
     let first = phase.apply(scalar::EQ, &[step, zero]);
     let value = phase.apply(scalar::WHERE, &[first, value, both]);
     phase.store(target, &shape, &at(At::Value(here)), value, None);

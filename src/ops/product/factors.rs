@@ -1,6 +1,7 @@
 //! The layout of a product's factors: whether a library can read them, as batches of rows and columns with
 //! constant strides.
 
+use crate::kernels::nest::Affine;
 use crate::lower::View;
 
 /// Steps from one product, row and column to the next.
@@ -67,7 +68,7 @@ impl Axes {
             return [a.clone(), b.clone()];
         }
         let by_steps = |view: &View, start: usize| {
-            let (_, strides) = view.linear()?;
+            let strides = view.linear()?.coefficients;
             let mut order = given.clone();
             order.sort_by_key(|&i| std::cmp::Reverse(strides[start + i].abs()));
             Some(order)
@@ -76,7 +77,8 @@ impl Axes {
         let fits = |views: &[View; 2]| {
             views.iter().zip(first).all(|(view, start)| {
                 let sums = start..start + self.contracted;
-                view.linear().is_some_and(|(_, s)| step(&view.shape[sums.clone()], &s[sums]).is_some())
+                let steps = view.linear().map(|address| address.coefficients);
+                steps.is_some_and(|steps| step(&view.shape[sums.clone()], &steps[sums]).is_some())
             })
         };
         let mut found = orders.into_iter().flatten().map(|order| ordered(&order));
@@ -153,7 +155,7 @@ impl Axes {
 /// First element and steps of a factor, whose axes are divided at two places, if a library can read it in
 /// place.
 fn lies(view: &View, [rows_from, columns_from]: [usize; 2], rows: u64, columns: u64) -> Option<(u64, Steps)> {
-    let (offset, strides) = view.linear()?;
+    let Affine { offset, coefficients: strides } = view.linear()?;
     let group = |range: std::ops::Range<usize>| step(&view.shape[range.clone()], &strides[range]);
     let batch = group(0..rows_from)?;
     let steps = [group(rows_from..columns_from)?, group(columns_from..view.shape.len())?];

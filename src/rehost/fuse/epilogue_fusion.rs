@@ -6,11 +6,10 @@
 
 use super::{is_nothing, nothing, touches_mutable};
 use crate::dtype::DType;
-use crate::kernels::nest::{Index, Inst, Nest, Operand};
+use crate::kernels::nest::{Index, Inst, Nest};
 use crate::kernels::verify::Verified;
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
-use std::collections::HashMap;
 use workalike_device::LibraryOp;
 
 /// The bytes of scratch memory that an op needs with this Nest as its epilogue, where the operand at this
@@ -93,7 +92,8 @@ fn result_operand(nest: &Nest, buffers: &[BufferId], result: BufferId, elements:
     }
     let own = phase.block.insts.iter().all(|inst| match inst {
         Inst::Load { operand: of, index } if *of == operand => {
-            is_row_major(&nest.operands[operand], index, &nest.axes)
+            let address = nest.operands[operand].affine(index, nest.axes.len());
+            address.is_some_and(|address| address.is_row_major(&nest.axes))
         }
         _ => true,
     });
@@ -102,30 +102,10 @@ fn result_operand(nest: &Nest, buffers: &[BufferId], result: BufferId, elements:
     (own && stores).then_some(operand)
 }
 
-/// Whether each point reads the element of its own row-major position.
-fn is_row_major(operand: &Operand, index: &[Index], axes: &[u64]) -> bool {
-    let mut steps: HashMap<usize, i64> = HashMap::new();
-    let mut first = 0i64;
-    for (index, stride) in index.iter().zip(&operand.strides) {
-        if index.dynamic.is_some() {
-            return false;
-        }
-        first = first.saturating_add(index.offset.saturating_mul(*stride));
-        for &(axis, coefficient) in &index.terms {
-            let step = steps.entry(axis).or_default();
-            *step = step.saturating_add(coefficient.saturating_mul(*stride));
-        }
-    }
-    let wanted = Operand::contiguous(operand.dtype, axes, false).strides;
-    let mut axes = axes.iter().zip(wanted).enumerate();
-    first == 0
-        && axes.all(|(axis, (extent, step))| *extent == 1 || steps.get(&axis).copied().unwrap_or(0) == step)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::nest::{Block, Phase, PhaseKind, Store};
+    use crate::kernels::nest::{Block, Operand, Phase, PhaseKind, Store};
     use crate::kernels::ops;
     use crate::rehost::device::Matmul;
     use std::sync::Arc;

@@ -84,7 +84,8 @@ fn strided_reads(nest: &Nest) -> Option<Vec<Read>> {
         for inst in &phase.block.insts {
             let Inst::Load { operand, index } = inst else { continue };
             let read = (*operand, index.clone());
-            if matches!(stride(nest, &read, lanes)?, 0 | 1) || reads.contains(&read) {
+            let address = nest.operands[*operand].affine(index, nest.axes.len())?;
+            if matches!(address.coefficients[lanes], 0 | 1) || reads.contains(&read) {
                 continue;
             }
             if !pays(nest, &read) {
@@ -94,15 +95,6 @@ fn strided_reads(nest: &Nest) -> Option<Vec<Read>> {
         }
     }
     (!reads.is_empty()).then_some(reads)
-}
-
-/// Elements from one point to the next along an axis; `None` if the index is computed.
-fn stride(nest: &Nest, (operand, index): &Read, axis: usize) -> Option<i64> {
-    let strides = &nest.operands[*operand].strides;
-    index.iter().zip(strides).try_fold(0i64, |sum, (index, stride)| {
-        let along = index.terms.iter().find(|term| term.0 == axis).map_or(0, |term| term.1);
-        if index.dynamic.is_some() { None } else { Some(sum.wrapping_add(along.wrapping_mul(*stride))) }
-    })
 }
 
 /// Whether each element is read often, and the copy is no larger than what it copies.

@@ -18,7 +18,7 @@ mod load;
 use super::edit::{replace_loads, tidy};
 use super::limits::{Limits, MAX_NARROW_INSTS};
 use super::{Cost, evaluation, evaluations, nothing};
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use crate::kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use crate::rehost::inplace::is_legal;
@@ -114,12 +114,7 @@ fn stored_at_once(
     if at_once > assembly.stored(cost) {
         return None;
     }
-    let operands = [false, true].map(|w| Operand::contiguous(assembly.dtype, &assembly.shape, w)).to_vec();
-    let block = Block { insts: vec![Inst::Load { operand: 0, index: index.clone() }] };
-    let stores = vec![Store { operand: 1, index, value: 0, when: None, add: false }];
-    let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-    let axes = assembly.shape.clone();
-    let copy = Nest { name: assembly.name().into(), grid: axes.len(), axes, operands, phases };
+    let copy = Nest { name: assembly.name().into(), ..Nest::copy(assembly.dtype, &assembly.shape) };
     let step = substituted(&assembly, copy, vec![buffer, buffer], limits)?;
     let mut steps: Vec<(usize, Step)> = writers.iter().map(|&at| (at, nothing())).collect();
     steps.push((last, step));

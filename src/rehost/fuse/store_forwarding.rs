@@ -101,11 +101,7 @@ fn whole(operand: &Operand, shape: &[u64]) -> bool {
 /// Whether an index is always outside a part.
 fn is_beside(index: &[Index], axes: &[u64], part: &[(i64, i64)]) -> bool {
     index.iter().zip(part).any(|(index, (low, high))| {
-        let (mut least, mut most) = (i128::from(index.offset), i128::from(index.offset));
-        for &(axis, step) in &index.terms {
-            let span = (i128::from(axes[axis]) - 1) * i128::from(step);
-            if span < 0 { least += span } else { most += span }
-        }
+        let (least, most) = index.range(axes);
         index.dynamic.is_none() && (most < i128::from(*low) || least > i128::from(*high))
     })
 }
@@ -218,23 +214,17 @@ impl Copy {
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::kernels::nest::{Block, Phase, PhaseKind};
 
     const COST: Cost = Cost { launch: 1e4, flop: 0.1, gather: 8.0 };
 
     /// Copies all of `from` to a part of `to`, from these positions on.
     fn copy(program: &Program, from: BufferId, to: BufferId, at: [i64; 2]) -> Step {
         let shape = |b: BufferId| program.buffers[b].shape.clone();
-        let axes = || vec![Index::axis(0), Index::axis(1)];
-        let index = (0..2).map(|d| Index { offset: at[d], ..Index::axis(d) }).collect();
-        let insts = vec![Inst::Load { operand: 0, index: axes() }];
-        let stores = vec![Store { operand: 1, index, value: 0, when: None, add: false }];
-        let operands = vec![
-            Operand::contiguous(DType::F32, &shape(from), false),
-            Operand::contiguous(DType::F32, &shape(to), true),
-        ];
-        let phases = vec![Phase { kind: PhaseKind::Point, block: Block { insts }, folds: vec![], stores }];
-        let nest = Nest { name: "copy".into(), axes: shape(from), grid: 2, operands, phases };
+        let mut nest = Nest::copy(DType::F32, &shape(from));
+        nest.operands[1] = Operand::contiguous(DType::F32, &shape(to), true);
+        for (index, first) in nest.phases[0].stores[0].index.iter_mut().zip(at) {
+            index.offset = first;
+        }
         Step::Nest { nest, buffers: vec![from, to] }
     }
 

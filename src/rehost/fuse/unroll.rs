@@ -3,7 +3,6 @@
 
 use super::edit::tidy;
 use crate::kernels::nest::{BlockWriter, Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
-use crate::kernels::ops;
 use crate::kernels::verify::dtypes;
 use crate::lower::program::{Program, Step};
 
@@ -95,7 +94,7 @@ fn without_inner(nest: &Nest) -> Option<Nest> {
             let value = values[fold.value as usize];
             *folded = Some(match *folded {
                 None => value,
-                Some(before) => writer.push(Inst::Op { op: fold_op(fold.fold)?, args: vec![before, value] }),
+                Some(before) => writer.op(fold.fold.combine(), &[before, value]),
             });
         }
     }
@@ -163,14 +162,4 @@ fn shares_loads(nest: &Nest, reduce: &Phase) -> bool {
         }
         _ => false,
     })
-}
-
-fn fold_op(fold: Fold) -> Option<ops::ScalarOp> {
-    match fold {
-        Fold::Sum => Some(ops::ADD),
-        Fold::Product => Some(ops::MUL),
-        Fold::Max => Some(ops::MAXIMUM),
-        Fold::Min => Some(ops::MINIMUM),
-        Fold::ArgMax | Fold::ArgMin => None,
-    }
 }

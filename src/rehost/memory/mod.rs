@@ -75,18 +75,11 @@ pub fn lifetimes(program: &Program) -> Vec<Option<(usize, usize)>> {
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+    use crate::kernels::nest::Nest;
     use crate::lower::program::Step;
 
     fn copy(from: BufferId, to: BufferId) -> Step {
-        let block = Block { insts: vec![Inst::Load { operand: 0, index: vec![Index::axis(0)] }] };
-        let stores =
-            vec![Store { operand: 1, index: vec![Index::axis(0)], value: 0, when: None, add: false }];
-        let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores }];
-        let operands =
-            vec![Operand::contiguous(DType::F32, &[64], false), Operand::contiguous(DType::F32, &[64], true)];
-        let nest = Nest { name: "copy".into(), axes: vec![64], grid: 1, operands, phases };
-        Step::Nest { nest, buffers: vec![from, to] }
+        Step::Nest { nest: Nest::copy(DType::F32, &[64]), buffers: vec![from, to] }
     }
 
     #[test]

@@ -86,26 +86,16 @@ impl Images {
 
     /// Which element of an operand each point reads; `None` if cuDNN has no such pattern.
     fn reach(&self, operand: &Operand, index: &[Index], axes: &[u64]) -> Option<Reach> {
-        let mut steps = vec![0i64; axes.len()];
-        let mut first = 0i64;
-        for (index, stride) in index.iter().zip(&operand.strides) {
-            if index.dynamic.is_some() {
-                return None;
-            }
-            first = first.checked_add(index.offset.checked_mul(*stride)?)?;
-            for &(axis, coefficient) in &index.terms {
-                let step = steps.get_mut(axis)?;
-                *step = step.checked_add(coefficient.checked_mul(*stride)?)?;
-            }
-        }
-        if first != 0 {
+        let address = operand.affine(index, axes.len())?;
+        if address.offset != 0 {
             return None;
         }
-        let (mut whole, mut by_filter, mut position) = (true, true, 1u64);
-        for (&extent, &step) in axes.iter().zip(&steps).rev().filter(|(extent, _)| **extent != 1) {
+        let whole = address.is_row_major(axes);
+        let (mut by_filter, mut position) = (true, 1u64);
+        let steps = axes.iter().zip(&address.coefficients).rev();
+        for (&extent, &step) in steps.filter(|(extent, _)| **extent != 1) {
             let step = u64::try_from(step).ok()?;
             let past = position.checked_mul(extent)?;
-            whole &= step == position;
             by_filter &= self.filter_step(position, past) == Some(step);
             position = past;
         }

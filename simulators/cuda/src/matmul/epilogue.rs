@@ -82,25 +82,17 @@ enum Reach {
 }
 
 fn reach(operand: &Operand, index: &[Index], axes: &[u64], columns: u64) -> Option<Reach> {
-    let mut steps = vec![0i64; axes.len()];
-    let mut first = 0i64;
-    for (index, stride) in index.iter().zip(&operand.strides) {
-        if index.dynamic.is_some() {
-            return None;
-        }
-        first = first.checked_add(index.offset.checked_mul(*stride)?)?;
-        for &(axis, coefficient) in &index.terms {
-            let step = steps.get_mut(axis)?;
-            *step = step.checked_add(coefficient.checked_mul(*stride)?)?;
-        }
-    }
-    if first != 0 {
+    let address = operand.affine(index, axes.len())?;
+    if address.offset != 0 {
         return None;
     }
-    let (mut own, mut by_columns, mut position) = (true, true, 1u64);
-    for (&extent, &step) in axes.iter().zip(&steps).rev().filter(|(extent, _)| **extent != 1) {
+    if address.is_row_major(axes) {
+        return Some(Reach::Whole);
+    }
+    let (mut by_columns, mut position) = (true, 1u64);
+    let steps = axes.iter().zip(&address.coefficients).rev();
+    for (&extent, &step) in steps.filter(|(extent, _)| **extent != 1) {
         let past = position.checked_mul(extent)?;
-        own &= u64::try_from(step) == Ok(position);
         // Axes within the columns step along them; axes beyond have step 0.
         by_columns &= match position < columns {
             true => past <= columns && u64::try_from(step) == Ok(position),
@@ -108,11 +100,7 @@ fn reach(operand: &Operand, index: &[Index], axes: &[u64], columns: u64) -> Opti
         };
         position = past;
     }
-    match (own, by_columns) {
-        (true, _) => Some(Reach::Whole),
-        (false, true) => Some(Reach::Columns),
-        _ => None,
-    }
+    by_columns.then_some(Reach::Columns)
 }
 
 /// A sum of numbers.

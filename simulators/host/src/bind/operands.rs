@@ -117,8 +117,8 @@ impl<'a> Operands<'a> {
             let touch = &access.touch;
             let store = plan.phases[access.phase].stores.iter().find(|s| s.access as usize == at)?;
             let Slot::Const(constant) = store.value.slot else { return None };
-            let fixed =
-                touch.dynamic.is_empty() && !touch.affine.varies(0..plan.extents.len(), &plan.extents);
+            let (low, high) = touch.affine.range(&plan.extents);
+            let fixed = touch.dynamic.is_empty() && low == high;
             (store.when.is_some() && fixed && touch.dtype == DType::I64)
                 .then(|| plan.consts[constant as usize][0] as i64)
         };

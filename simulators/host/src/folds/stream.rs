@@ -4,7 +4,7 @@
 //! Where lanes are grid points, an accumulator as wide as a tile takes several rows at once. Either way a row
 //! is contiguous.
 
-use super::super::affine::{Affine, Lanes};
+use super::super::affine::Lanes;
 use super::super::exec::{Frame, Run, view_mut, words};
 use super::super::plan::facts::Touch;
 use super::super::plan::{Access, Arg, FoldPlan, Side, Slot};
@@ -16,7 +16,7 @@ use super::strided_reduce::{GROUP, Operands, Rows, StridedLoops, strided_loops};
 use super::tiles::{ANY, Cascade};
 use std::ops::Range;
 use workalike_kernels::DType;
-use workalike_kernels::nest::Fold;
+use workalike_kernels::nest::{Affine, Fold};
 use workalike_kernels::ops::lanes;
 
 /// The logarithm of the number of groups of rows that are folded in sequence before the tree takes over. More

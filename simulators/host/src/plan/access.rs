@@ -1,12 +1,13 @@
 //! The loads and stores of a phase: index maps over its lanes, rows that are copied as a whole, and loads
 //! that go to the memory of a store.
 
-use super::super::affine::{Affine, Lanes, Map, Strides};
+use super::super::affine::{Lanes, Map, Strides};
 use super::super::plan::{Access, Dynamic, Side};
 use super::super::rows::Runs;
 use super::compile::{Compiler, Scope};
 use super::facts::{DynamicIndex, Planned, Touch};
 use super::rows::{Through, differing};
+use workalike_kernels::nest::Affine;
 
 /// Elements of a row from which it is copied as a whole.
 const RUN: u64 = 8;

@@ -1,6 +1,5 @@
 //! Emits the instructions of a phase: where their arguments are, and the registers of their results.
 
-use super::super::affine::Affine;
 use super::super::chain;
 use super::super::plan::{Arg, ChainPlan, MAX_ARITY, Out, Side, Slot, Work};
 use super::compile::{Compiler, Scope, dtype_size};
@@ -8,7 +7,7 @@ use super::facts::Planned;
 use super::patterns::each_used;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
-use workalike_kernels::nest::{Inst, Value};
+use workalike_kernels::nest::{Affine, Inst, Value};
 
 impl Compiler<'_> {
     /// Emits one instruction.

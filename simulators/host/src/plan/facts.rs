@@ -2,11 +2,11 @@
 //!
 //! The Nest was verified, or rewritten from one that was. What the host needs beyond that is checked here.
 
-use super::super::affine::{Affine, injective};
+use super::super::affine::injective;
 use super::super::cast::cast;
 use super::rows::differing;
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Index, Inst, Mode, Nest, Operand, PhaseKind, Value};
+use workalike_kernels::nest::{Affine, Index, Inst, Mode, Nest, Operand, PhaseKind, Value};
 use workalike_kernels::ops::{self, TileFn};
 use workalike_kernels::verify::dtypes;
 

@@ -1,10 +1,10 @@
 //! Uses of the values of a phase, products that a fold multiplies, indices of extremes.
 
-use super::super::affine::{Affine, Lanes};
+use super::super::affine::Lanes;
 use super::super::folds::tiles;
 use super::facts::Facts;
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Fold, FoldOf, Inst, Phase, Value};
+use workalike_kernels::nest::{Affine, Fold, FoldOf, Inst, Phase, Value};
 use workalike_kernels::ops;
 
 /// Of a phase that only finds the position of an element in a load: the index of the first inner point and

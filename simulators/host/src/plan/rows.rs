@@ -1,9 +1,9 @@
 //! Values of a Point phase that are uniform in a row of lanes: they are computed once per row, and the
 //! elements that they address are copied a row at a time.
 
-use super::super::affine::{Affine, Strides};
+use super::super::affine::Strides;
 use super::facts::{Facts, Touch};
-use workalike_kernels::nest::{Block, Inst, Nest};
+use workalike_kernels::nest::{Affine, Block, Inst, Nest};
 
 /// Lanes of a row from which this is done.
 pub(crate) const ROW: u64 = 8;

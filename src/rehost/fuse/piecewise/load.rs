@@ -36,15 +36,11 @@ impl Candidate {
 
 /// The least and greatest position of a load along a dimension of this extent, over these axes.
 fn range(index: &Index, extent: u64, axes: &[u64]) -> (i64, i64) {
-    if index.dynamic.is_some() {
-        return (0, extent as i64 - 1);
+    let (low, high) = index.range(axes);
+    match (index.dynamic, i64::try_from(low), i64::try_from(high)) {
+        (None, Ok(low), Ok(high)) => (low, high),
+        _ => (0, extent as i64 - 1),
     }
-    let (mut low, mut high) = (index.offset, index.offset);
-    for &(axis, step) in &index.terms {
-        let span = (axes[axis] as i64 - 1).max(0) * step;
-        if span < 0 { low += span } else { high += span }
-    }
-    (low, high)
 }
 
 impl<'c> Choice<'c> {
