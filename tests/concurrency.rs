@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::any::Any;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Barrier, Mutex};
 use workalike::graph::TensorType;
@@ -206,9 +205,6 @@ impl Op for Does {
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         (self.0)(&inputs[0])?;
         Ok(vec![inputs[0].clone()])
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -5,7 +5,6 @@
 mod common;
 
 use common::Bench;
-use std::any::Any;
 use std::sync::Arc;
 use workalike::ops::{Gradient, Known, Op};
 use workalike::prelude::*;
@@ -101,10 +100,6 @@ impl Op for Own {
 
     fn perform(&self, inputs: &[Value]) -> workalike::Result<Vec<Value>> {
         Ok(inputs.to_vec())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -321,7 +321,7 @@ pub(super) struct Bound(Vec<(DeviceArray, bool)>);
 /// Whether two arrays are the same memory.
 pub(super) fn same(a: &DeviceArray, b: &DeviceArray) -> bool {
     let (one, other) = (a.region(), b.region());
-    let place = |region: &Region| (std::ptr::from_ref(region.memory.as_any()).cast::<()>(), region.offset);
+    let place = |region: &Region| (std::ptr::from_ref(region.memory.own()).cast::<()>(), region.offset);
     place(one) == place(other) && one.bytes == other.bytes && a.dtype() == b.dtype()
 }
 

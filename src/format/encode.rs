@@ -19,6 +19,7 @@ use crate::function::{Bundle, Function};
 use crate::graph::{Cell, CellSet, Def, FunctionGraph, TensorType};
 use crate::ops::{Attr, AttrGraph, Attributes, Op, Registry, StoredOp, UnknownOp};
 use crate::value::Value;
+use std::any::Any;
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -209,7 +210,7 @@ impl Writer<'_> {
         let (id, version) = unknown.map_or((op.id(), op.version()), |u| (u.id.as_str(), u.version));
         put_op(&mut row, (id, version, &attributes), |graph| self.graph(graph, op.id()))
             .map_err(|e| e.to_string())?;
-        let own = op.as_any().type_id();
+        let own = (op as &dyn Any).type_id();
         let of_another_type = || Err(format!("the id {id} belongs to another op: choose an id of its own"));
         match self.known_ops.get(&row.0) {
             Some((known, ty)) if *ty == own => return Ok(*known),
@@ -218,7 +219,7 @@ impl Writer<'_> {
         }
         if unknown.is_none() {
             let back = self.registry.decode(&StoredOp::new(id, version, &attributes))?;
-            if back.as_any().type_id() != own {
+            if (&*back as &dyn Any).type_id() != own {
                 return of_another_type();
             }
             if (back.version(), back.attributes()) != (version, attributes) {

@@ -107,8 +107,7 @@ pub(crate) fn evaluate(
         let given: Option<Vec<Value>> = given.collect();
         let given = given
             .ok_or_else(|| Error::Internal(format!("node #{position} reads a value that is not there")))?;
-        let known: Vec<_> =
-            given.iter().map(|v| crate::ops::Known { shape: v.shape(), value: Some(v) }).collect();
+        let known: Vec<_> = given.iter().map(crate::ops::Known::of).collect();
         let expected = node.op.shapes(&known).map_err(|message| node.failed(position, &message))?;
         let shapes = expected.iter().map(Vec::as_slice);
         let results = perform(graph, position, shapes, |op| op.perform(&given))?;

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Def, FunctionGraph, Node, VarId, perform};
-use crate::ops::{IncSubtensor, Known, downcast, written_part};
+use crate::ops::{IncSubtensor, Known, written_part};
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;
 
@@ -218,6 +218,7 @@ impl<'a> Inference<'a> {
     fn visit(&mut self, position: usize, node: &Node) -> Result<()> {
         let fail = |message: String| node.failed(position, &message);
         let known = |&i: &VarId| Known {
+            dtype: self.graph.var(i).ty.dtype,
             shape: &self.shapes[i as usize],
             value: self.fixed[i as usize].as_ref().or(self.current[i as usize].as_ref()),
         };
@@ -230,7 +231,7 @@ impl<'a> Inference<'a> {
                 node.outputs.len()
             )));
         }
-        let part = match downcast::<IncSubtensor>(node.op.as_ref()) {
+        let part = match node.op.downcast::<IncSubtensor>() {
             Some(op) => Some(op.part(&known).map_err(fail)?),
             None => None,
         };

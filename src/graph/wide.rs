@@ -3,7 +3,7 @@
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::error::Place;
-use crate::ops::{Cast, DimShuffle, downcast};
+use crate::ops::{Cast, DimShuffle};
 
 /// A text that names the node that introduced the dtype of `value`, and its operands: the last node up the
 /// graph none of whose arguments is computed in that dtype. Empty if `value` is not computed.
@@ -30,7 +30,8 @@ fn as_written(argument: &Variable, place: Place) -> &Variable {
     let mut v = argument;
     while let Kind::Output { apply, .. } = v.kind() {
         let op = apply.op.as_ref();
-        if apply.place != place || (downcast::<Cast>(op).is_none() && downcast::<DimShuffle>(op).is_none()) {
+        if apply.place != place || (op.downcast::<Cast>().is_none() && op.downcast::<DimShuffle>().is_none())
+        {
             break;
         }
         v = &apply.inputs[0];

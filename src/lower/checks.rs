@@ -88,6 +88,7 @@ impl Lowering<'_> {
         let Def::Output { node, index: 0 } = self.graph.var(origin(self.graph, id)).def else { return false };
         let node = &self.graph.nodes[node as usize];
         let known = node.inputs.iter().map(|&id| Known {
+            dtype: self.graph.var(id).ty.dtype,
             shape: &self.shapes.shapes[id as usize],
             value: self.shapes.fixed[id as usize].as_ref(),
         });

@@ -25,7 +25,7 @@ impl Lowering<'_> {
                 _ => None,
             };
             let value = self.shapes.fixed[id as usize].as_ref().or_else(constant);
-            Known { shape: &self.shapes.shapes[id as usize], value }
+            Known { dtype: self.graph.var(id).ty.dtype, shape: &self.shapes.shapes[id as usize], value }
         };
         node.inputs.iter().map(known).collect()
     }

@@ -9,16 +9,15 @@ use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
 use super::{
     ARange, AdvancedFold, Attr, Attributes, DimShuffle, Extent, Gradient, Known, Op, Reshape, ShapeOf,
-    arange, downcast, full, where_, zeros_like,
+    arange, full, where_, zeros_like,
 };
 use crate::dtype::DType;
-use crate::error::{Error, Result, shape_text};
+use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
-use std::any::Any;
 
 /// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`. The
 /// result has their shape, then the remaining axes of `x`. Negative indices count from the end; out of range
@@ -45,8 +44,13 @@ pub(super) fn check(x: &TensorType, indices: &[&TensorType]) -> Result<TensorTyp
     Ok(TensorType::new(x.dtype, shape.collect::<Vec<_>>()))
 }
 
-pub(super) fn gathered_shape(x: &[usize], indices: &[Known]) -> Result<Vec<usize>, String> {
-    let mut shape = broadcast_shapes(indices)?;
+/// The shape of what is taken from `x` at indices of these shapes.
+pub(super) fn gathered_shape<'s>(
+    x: &[usize],
+    indices: impl Iterator<Item = &'s [usize]>,
+) -> Result<Vec<usize>, String> {
+    let indices: Vec<&[usize]> = indices.collect();
+    let mut shape = broadcast_shapes(&indices)?;
     shape.extend(
         x.get(indices.len()..).ok_or_else(|| format!("{} indices of {} axes", indices.len(), x.len()))?,
     );
@@ -66,8 +70,8 @@ pub(super) fn fits_part(x: &TensorType, y: &TensorType, part: &TensorType) -> Re
 /// For each index point in row-major order, the position of the first element taken from `x`.
 pub(super) fn places(x: &[usize], indices: &[Value]) -> Result<Vec<usize>> {
     let fail = |message: String| Error::mismatch("advanced index", "indices in bounds", message);
-    let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-    let shape = broadcast_shapes(&known).map_err(fail)?;
+    let shapes: Vec<&[usize]> = indices.iter().map(Value::shape).collect();
+    let shape = broadcast_shapes(&shapes).map_err(fail)?;
     let count = checked_len(&shape, DType::U64)?;
     let mut places = Vec::new();
     let room = places.try_reserve_exact(count);
@@ -99,8 +103,12 @@ pub(super) fn check_bounds(x: &[usize], indices: &[Value]) -> Result<()> {
 
 /// The extents of what an op writes at positions; none if it is no such op.
 pub(crate) fn written_part(op: &dyn Op, inputs: &[Known]) -> Option<Vec<usize>> {
-    let writes = downcast::<AdvancedIncSubtensor>(op).is_some() || downcast::<AdvancedFold>(op).is_some();
-    if writes { gathered_shape(inputs.first()?.shape, inputs.get(2..)?).ok() } else { None }
+    let writes = op.downcast::<AdvancedIncSubtensor>().is_some() || op.downcast::<AdvancedFold>().is_some();
+    if writes {
+        gathered_shape(inputs.first()?.shape, inputs.get(2..)?.iter().map(|known| known.shape)).ok()
+    } else {
+        None
+    }
 }
 
 /// If an index array varies along this axis alone and counts up along it from 0 or above: its extent, where
@@ -111,12 +119,12 @@ fn counts(index: &Variable, axis: usize) -> Option<Option<usize>> {
     }
     let mut from = index.clone();
     while let Some((apply, _)) = from.clone().owner() {
-        if downcast::<DimShuffle>(apply.op.as_ref()).is_some() {
+        if apply.op.downcast::<DimShuffle>().is_some() {
             from = apply.inputs[0].clone();
             continue;
         }
         // Narrower elements may wrap.
-        downcast::<ARange>(apply.op.as_ref()).filter(|range| range.dtype == DType::I64)?;
+        apply.op.downcast::<ARange>().filter(|range| range.dtype == DType::I64)?;
         let number = |i: usize| apply.inputs[i].constant_value()?.to_scalar().map(Scalar::to_i128);
         let (start, step) = (number(0)?, number(2)?);
         let extent = |stop: i128| usize::try_from((stop - start + step - 1).max(0) / step).ok();
@@ -176,10 +184,6 @@ impl Op for AdvancedSubtensor {
         Ok(vec![check(x, indices)?])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![gathered_shape(inputs[0].shape, &inputs[1..])?])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let mut grads = vec![None; at.inputs.len()];
         if let Some(g) = &at.output_grads[0] {
@@ -201,8 +205,7 @@ impl Op for AdvancedSubtensor {
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let x = inputs[0].contiguous()?;
         let indices = &inputs[1..];
-        let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-        let shape = gathered_shape(x.shape(), &known)
+        let shape = gathered_shape(x.shape(), indices.iter().map(Value::shape))
             .map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
         if shape.contains(&0) {
             check_bounds(x.shape(), indices)?;
@@ -235,10 +238,6 @@ impl Op for AdvancedSubtensor {
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::gather(self, to, node, inputs)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl Op for AdvancedIncSubtensor {
@@ -259,14 +258,6 @@ impl Op for AdvancedIncSubtensor {
         let part = check(x, indices)?;
         fits_part(x, y, &part)?;
         Ok(vec![(*x).clone()])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let (y, part) = (inputs[1].shape, gathered_shape(inputs[0].shape, &inputs[2..])?);
-        if y.len() != part.len() || y.iter().zip(&part).any(|(y, p)| y != p && *y != 1) {
-            return Err(format!("{} does not broadcast to the part {}", shape_text(y), shape_text(&part)));
-        }
-        Ok(vec![inputs[0].shape.to_vec()])
     }
 
     fn changes_part(&self) -> bool {
@@ -318,10 +309,6 @@ impl Op for AdvancedIncSubtensor {
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.scatter((!self.set).then_some(crate::kernels::ops::ADD), node, inputs)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// The reference of the scatters: the elements of `x` at the indices are combined with those of `y`, in
@@ -333,9 +320,8 @@ pub(super) fn written(
 ) -> Result<Vec<Value>> {
     let x = inputs[0].contiguous()?;
     let indices = &inputs[2..];
-    let known: Vec<Known> = indices.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-    let shape =
-        gathered_shape(x.shape(), &known).map_err(|m| Error::mismatch(op.label(), "shapes that fit", m))?;
+    let shape = gathered_shape(x.shape(), indices.iter().map(Value::shape))
+        .map_err(|m| Error::mismatch(op.label(), "shapes that fit", m))?;
     if shape.contains(&0) {
         check_bounds(x.shape(), indices)?;
         return Ok(vec![x]);

@@ -3,7 +3,7 @@
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written};
 use super::reduce::{fold_name, fold_named, others};
 use super::sum_like::sum_to;
-use super::{Attr, Attributes, Gradient, Known, Op, full_like, where_};
+use super::{Attr, Attributes, Gradient, Op, full_like, where_};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
@@ -12,7 +12,6 @@ use crate::kernels::nest::Fold;
 use crate::kernels::ops::{self as scalar, ScalarOp};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// `x` with `x[i0, i1, ..]` folded with a second input of that shape, in row-major order: NumPy's
 /// `multiply.at`, `maximum.at` and `minimum.at`.
@@ -124,10 +123,6 @@ impl Op for AdvancedFold {
         }
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        AdvancedIncSubtensor { set: true }.shapes(inputs)
-    }
-
     fn changes_part(&self) -> bool {
         true
     }
@@ -160,9 +155,5 @@ impl Op for AdvancedFold {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         to.scatter(Some(self.row()), node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

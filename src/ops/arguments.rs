@@ -1,17 +1,32 @@
 //! What the methods of [`Op`] take and give.
 
 use super::Op;
-use crate::graph::Variable;
+use crate::dtype::DType;
+use crate::graph::{TensorType, Variable};
 use crate::value::Value;
 use std::sync::Arc;
 
 /// What shape inference knows of an input.
 #[derive(Clone, Copy)]
 pub struct Known<'a> {
+    /// Its dtype.
+    pub dtype: DType,
     /// Its extents.
     pub shape: &'a [usize],
     /// Its value, if the op needs it for its shapes (see [`Op::shape_values`]).
     pub value: Option<&'a Value>,
+}
+
+impl<'a> Known<'a> {
+    /// What a value tells.
+    pub fn of(value: &'a Value) -> Known<'a> {
+        Known { dtype: value.dtype(), shape: value.shape(), value: Some(value) }
+    }
+
+    /// The type, whose extents are all known.
+    pub fn ty(&self) -> TensorType {
+        TensorType::fixed(self.dtype, self.shape)
+    }
 }
 
 /// What an op reads along an axis of an input: what [`Op::axis_read`] says.

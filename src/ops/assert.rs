@@ -4,14 +4,13 @@
 pub(crate) mod lower;
 
 use super::methods::{fail, methods};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// Its first input, if every element of the second, of bools, is true; else an error with this message.
 ///
@@ -61,10 +60,6 @@ impl Op for Assert {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn has_effect(&self) -> bool {
         true
     }
@@ -86,10 +81,6 @@ impl Op for Assert {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

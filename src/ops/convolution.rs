@@ -5,13 +5,12 @@ mod lower;
 mod perform;
 
 use super::windows::{effective_extent, may_be_equal, static_shape_text, window_count};
-use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
+use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs, ints};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// Which of the three operands of a convolution is computed from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -246,12 +245,6 @@ impl Op for Convolution {
         Ok(vec![TensorType::new(dtype, result)])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let given: Vec<&[usize]> = inputs.iter().map(|k| k.shape).collect();
-        let [_, _, result] = self.role.arrange(self.concrete(&given)?);
-        Ok(vec![result])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         use ConvolutionRole::{FilterGradient, Forward, InputGradient};
         let [a, b] = [&at.inputs[0], &at.inputs[1]];
@@ -305,9 +298,5 @@ impl Op for Convolution {
             (ConvolutionRole::Forward, _) => vec![],
             (_, axis) => vec![(2, axis)],
         }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -14,7 +14,6 @@ use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 use std::ops::Range;
 
 /// `arange(start, stop, step)` over three 0-d int64 inputs.
@@ -71,7 +70,7 @@ impl Op for ARange {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+        let known: Vec<Known> = inputs.iter().map(Known::of).collect();
         let fail = |message: String| crate::Error::mismatch("arange", "bounds", message);
         let len = ARange::len(&known).map_err(fail)?;
         let number = |v: &Value| v.to_scalar().map_or(0, Scalar::to_i128);
@@ -110,10 +109,6 @@ impl Op for ARange {
         }
         let last = start.checked_add(step.checked_mul(steps)?)?;
         Some(start.min(last)..start.max(last).checked_add(1)?)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -7,8 +7,8 @@ use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::reduce::fold_name;
 use super::{
-    AdvancedIncSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, Reduce,
-    ShapeOf, arange, expect_inputs, where_, zeros_like,
+    AdvancedIncSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Op, Reduce, ShapeOf,
+    arange, expect_inputs, where_, zeros_like,
 };
 use crate::dtype::DType;
 use crate::error::Result;
@@ -18,7 +18,6 @@ use crate::kernels::Scalar;
 use crate::kernels::nest::Fold;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// The running sum, product, maximum or minimum along an axis, in the dtype of what is folded; halves
 /// accumulate in float32.
@@ -175,10 +174,6 @@ impl Op for CumOp {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let (x, y, Some(g)) = (&at.inputs[0], &at.outputs[0], &at.output_grads[0]) else {
             return Ok(vec![None]);
@@ -225,10 +220,6 @@ impl Op for CumOp {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -7,7 +7,7 @@ pub(crate) mod lower;
 use self::build::{Eager, Symbolic};
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
-use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
@@ -15,7 +15,6 @@ use crate::graph::{Operand, TensorType, Variable, place};
 use crate::kernels::ops::{Build, Ex, ScalarOp, Slope};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
 /// [`ScalarOp::signature`]; axes of extent 1 broadcast.
@@ -67,14 +66,14 @@ pub(crate) fn broadcast_types(inputs: &[&TensorType]) -> Result<Vec<Option<usize
 }
 
 /// The concrete shape that elementwise inputs broadcast to.
-pub(crate) fn broadcast_shapes(inputs: &[Known]) -> Result<Vec<usize>, String> {
-    let mut shape = inputs.first().map_or(vec![], |k| k.shape.to_vec());
-    for input in inputs {
-        for (axis, (have, &extent)) in shape.iter_mut().zip(input.shape).enumerate() {
+pub(crate) fn broadcast_shapes(shapes: &[&[usize]]) -> Result<Vec<usize>, String> {
+    let mut shape = shapes.first().map_or(vec![], |shape| shape.to_vec());
+    for &input in shapes {
+        for (axis, (have, &extent)) in shape.iter_mut().zip(input).enumerate() {
             if *have == 1 {
                 *have = extent;
             } else if extent != 1 && extent != *have {
-                let all: Vec<String> = inputs.iter().map(|k| shape_text(k.shape)).collect();
+                let all: Vec<String> = shapes.iter().map(|shape| shape_text(shape)).collect();
                 return Err(format!("axis {axis} does not broadcast: {}", all.join(", ")));
             }
         }
@@ -101,10 +100,6 @@ impl Op for Elemwise {
         let signature = self.op.signature(&given).filter(|s| s.args == given);
         let signature = signature.ok_or_else(|| format!("dtypes {given:?} are not accepted"))?;
         Ok(vec![TensorType::new(signature.result, broadcast_types(inputs)?)])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![broadcast_shapes(inputs)?])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -147,8 +142,8 @@ impl Op for Elemwise {
         let given: Vec<DType> = inputs.iter().map(Value::dtype).collect();
         let refuse = |message: String| Error::mismatch(self.label(), "inputs it accepts", message);
         let signature = self.op.signature(&given).ok_or_else(|| refuse(format!("{given:?}")))?;
-        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
-        let shape = broadcast_shapes(&known).map_err(refuse)?;
+        let shapes: Vec<&[usize]> = inputs.iter().map(Value::shape).collect();
+        let shape = broadcast_shapes(&shapes).map_err(refuse)?;
         let mut eager = Eager { values: Vec::new(), error: None };
         for (value, dtype) in inputs.iter().zip(&signature.args) {
             eager.values.push(value.cast(dtype.register())?.broadcast_to(&shape)?.contiguous()?);
@@ -173,10 +168,6 @@ impl Op for Elemwise {
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::elemwise(self, to, node, inputs)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl Op for Cast {
@@ -195,10 +186,6 @@ impl Op for Cast {
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         expect_inputs(inputs.len(), 1)?;
         Ok(vec![inputs[0].with_dtype(self.dtype)])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -226,10 +213,6 @@ impl Op for Cast {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::cast(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

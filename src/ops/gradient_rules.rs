@@ -1,12 +1,11 @@
 //! Ops that change a gradient and nothing else: each returns its input.
 
-use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// How the gradient passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,10 +78,6 @@ impl Op for WithGradient {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None]) };
         Ok(vec![match self.passes {
@@ -107,10 +102,6 @@ impl Op for WithGradient {
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].clone()])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

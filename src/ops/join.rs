@@ -9,12 +9,11 @@ use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
 use super::{Attr, Attributes, Gradient, Ix, Known, Op, normalize_axis};
 use crate::dtype::DType;
-use crate::error::{Error, Result, shape_text};
+use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// Its inputs concatenated along an axis; their other extents and their dtypes are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +48,10 @@ impl Op for Join {
             for axis in 0..ty.ndim() {
                 let (have, new) = (ty.shape[axis], other.shape[axis]);
                 ty.shape[axis] = match (have, new) {
-                    (have, new) if axis == self.axis => have.zip(new).and_then(|(a, b)| a.checked_add(b)),
+                    (Some(a), Some(b)) if axis == self.axis => {
+                        Some(a.checked_add(b).ok_or("more elements than there can be")?)
+                    }
+                    (..) if axis == self.axis => None,
                     (Some(a), Some(b)) if a != b => {
                         return Err(format!(
                             "input {at} is {other}, and the first {first}: they differ along axis {axis}"
@@ -60,24 +62,6 @@ impl Op for Join {
             }
         }
         Ok(vec![ty])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let Some(first) = inputs.first() else { return Err("nothing to join".into()) };
-        let mut shape = first.shape.to_vec();
-        for (at, other) in inputs.iter().enumerate().skip(1) {
-            let fits = |axis: &usize| *axis == self.axis || other.shape[*axis] == shape[*axis];
-            if let Some(axis) = (0..shape.len()).find(|a| !fits(a)) {
-                return Err(format!(
-                    "input {at} has shape {}, the first {}: they differ along axis {axis}",
-                    shape_text(other.shape),
-                    shape_text(first.shape)
-                ));
-            }
-            let total = shape[self.axis].checked_add(other.shape[self.axis]);
-            shape[self.axis] = total.ok_or("more elements than there can be")?;
-        }
-        Ok(vec![shape])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -105,7 +89,7 @@ impl Op for Join {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: None }).collect();
+        let known: Vec<Known> = inputs.iter().map(Known::of).collect();
         let shapes = self.shapes(&known).map_err(|m| Error::mismatch(self.label(), "shapes that fit", m))?;
         let shape = &shapes[0];
         let dtype = inputs[0].dtype();
@@ -131,10 +115,6 @@ impl Op for Join {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

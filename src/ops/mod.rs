@@ -143,11 +143,18 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// What was expected and what was given.
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String>;
 
-    /// The concrete shapes of the outputs.
+    /// The concrete shapes of the outputs. The default are those of [`Op::types`] for inputs of types whose
+    /// extents are all known; an op needs its own where values decide extents.
     ///
     /// # Errors
     /// What does not fit, with the shapes.
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String>;
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let types: Vec<TensorType> = inputs.iter().map(Known::ty).collect();
+        let results = self.types(&types.iter().collect::<Vec<_>>())?.into_iter();
+        let shapes = results.map(|ty| ty.shape.into_iter().collect::<Option<Vec<usize>>>());
+        let unknown = || "its types do not give the extents of its results, so it needs `Op::shapes`".into();
+        shapes.collect::<Option<_>>().ok_or_else(unknown)
+    }
 
     /// The inputs whose values (small integers) decide output shapes.
     fn shape_values(&self) -> Vec<usize> {
@@ -329,9 +336,13 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         let _ = device;
         None
     }
+}
 
-    /// For lowering and rewriting to find the struct again.
-    fn as_any(&self) -> &dyn Any;
+impl dyn Op {
+    /// The op as a `T`, if it is one.
+    pub fn downcast<T: Op>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
 }
 
 /// The methods of Variables, by family.
@@ -355,11 +366,6 @@ pub fn methods() -> [(&'static str, &'static [Method]); 17] {
         ("while it runs", print::METHODS),
         ("contexts", transfer::METHODS),
     ]
-}
-
-/// The op as a `T`, if it is one.
-pub(crate) fn downcast<T: Op>(op: &dyn Op) -> Option<&T> {
-    op.as_any().downcast_ref::<T>()
 }
 
 /// Checks the number of inputs.

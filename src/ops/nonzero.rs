@@ -13,7 +13,6 @@ use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// The row-major positions at which its input is not zero, in order, as int64. A second input is an array
 /// whose axes from `axis` on must have the first one's extents; nothing else of it is looked at.
@@ -138,7 +137,7 @@ impl Op for NonZero {
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+        let known: Vec<Known> = inputs.iter().map(Known::of).collect();
         self.shapes(&known).map_err(|m| Error::mismatch("nonzero", "shapes that fit", m))?;
         let positions = NonZero::positions(&inputs[0])?;
         Ok(vec![Value::from_vec(&[positions.len()], positions)?])
@@ -150,10 +149,6 @@ impl Op for NonZero {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -6,13 +6,12 @@
 
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
-use super::{Attr, Attributes, Gradient, Known, Op, downcast, expect_inputs, zeros_like};
+use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, zeros_like};
 use crate::error::{Error, Result};
 use crate::grad::Grad;
 use crate::graph::shapes::{Demand, Given, infer};
 use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, place, rebuild};
 use crate::value::Value;
-use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -256,7 +255,7 @@ pub(super) fn replaced(list: &[Option<Variable>], known: &mut ByKey) -> Result<V
 impl SubGraph {
     /// The body, if an op has one.
     pub(crate) fn body_of(op: &dyn Op) -> Option<&FunctionGraph> {
-        downcast::<SubGraph>(op).map(|call| &call.body.graph)
+        op.downcast::<SubGraph>().map(|call| &call.body.graph)
     }
 }
 
@@ -336,9 +335,5 @@ impl Op for SubGraph {
         outputs
             .collect::<Option<_>>()
             .ok_or_else(|| Error::Internal("an output of a sub-graph has no value".into()))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -8,7 +8,7 @@ use super::elemwise::cast;
 use super::index_expression::Ix;
 use super::indexing::{missing, number};
 use super::methods::{fail, methods};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, normalize_axis, where_};
+use super::{Attr, Attributes, Gradient, Op, expect_inputs, normalize_axis, where_};
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -16,7 +16,6 @@ use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// The treatment of a position that is out of range: NumPy's modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,10 +93,6 @@ impl Op for CheckIndex {
         Ok(vec![inputs[0].with_dtype(DType::I64)])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn trouble(&self) -> String {
         self.caller.1.into()
     }
@@ -137,10 +132,6 @@ impl Op for CheckIndex {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

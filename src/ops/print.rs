@@ -3,14 +3,13 @@
 pub(crate) mod lower;
 
 use super::methods::methods;
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::printable::printable;
 use crate::value::Value;
-use std::any::Any;
 use std::io::Write;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -74,10 +73,6 @@ impl Op for Print {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn has_effect(&self) -> bool {
         true
     }
@@ -103,10 +98,6 @@ impl Op for Print {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -9,7 +9,7 @@ use super::elemwise::{broadcast_shapes, broadcast_types, cast, elemwise};
 use super::methods::fail;
 use super::shape::DimShuffle;
 use super::sum_like::sum_to;
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
@@ -19,7 +19,6 @@ use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// `(batch.., left.., contracted..) @ (batch.., contracted.., right..) -> (batch.., left.., right..)`, both
 /// of one dtype. Batch axes of extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is
@@ -72,7 +71,7 @@ impl Dot {
         if *sums != b[self.batch..self.batch + self.contracted] {
             return Err(refuse());
         }
-        let batches = [a, b].map(|shape| Known { shape: &shape[..self.batch], value: None });
+        let batches = [a, b].map(|shape| &shape[..self.batch]);
         let mut shape = broadcast_shapes(&batches).map_err(|_| refuse())?;
         shape.extend(&a[self.batch..own]);
         shape.extend(&b[self.batch + self.contracted..]);
@@ -118,10 +117,6 @@ impl Op for Dot {
         shape.extend(&a.shape[self.batch..own]);
         shape.extend(right);
         Ok(vec![TensorType::new(a.dtype, shape)])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![self.result(inputs[0].shape, inputs[1].shape)?.0])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -217,10 +212,6 @@ impl Op for Dot {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod lower;
 use super::shape::{BroadcastLike, DimShuffle};
 use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, elemwise, expect_inputs, ints};
 use crate::dtype::DType;
-use crate::error::{Error, Result, shape_text};
+use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
@@ -14,7 +14,6 @@ use crate::kernels::nest::Fold;
 use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
-use std::any::Any;
 use std::ops::Range;
 
 /// Sum, product, maximum or minimum over axes, which disappear.
@@ -43,6 +42,14 @@ pub struct ArgReduce {
 
 fn without(shape: &[usize], axes: &[usize]) -> Vec<usize> {
     (0..shape.len()).filter(|a| !axes.contains(a)).map(|a| shape[a]).collect()
+}
+
+/// Refuses a fold without a result of nothing over an axis that is known to be empty.
+fn check_not_empty(fold: Fold, input: &TensorType, axes: &[usize]) -> Result<(), String> {
+    match axes.iter().any(|&axis| input.shape.get(axis) == Some(&Some(0))) {
+        true => Err(format!("{} over an empty axis of {input}", fold_name(fold))),
+        false => Ok(()),
+    }
 }
 
 fn reduced_type(input: &TensorType, axes: &[usize], dtype: DType) -> Result<TensorType, String> {
@@ -241,23 +248,10 @@ impl Op for Reduce {
         if self.acc_dtype.is_half() {
             return Err(format!("cannot accumulate in {}", self.acc_dtype));
         }
-        let empty = self.axes.iter().any(|&a| inputs[0].shape.get(a) == Some(&Some(0)));
-        if empty && self.has_no_identity() {
-            return Err(format!("{} over an empty axis of {}", fold_name(self.fold), inputs[0]));
+        if self.has_no_identity() {
+            check_not_empty(self.fold, inputs[0], &self.axes)?;
         }
         Ok(vec![reduced_type(inputs[0], &self.axes, self.dtype)?])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let shape = inputs[0].shape;
-        if self.has_no_identity() && self.axes.iter().any(|&a| shape[a] == 0) {
-            return Err(format!(
-                "{} over an empty axis of shape {}",
-                fold_name(self.fold),
-                shape_text(shape)
-            ));
-        }
-        Ok(vec![without(shape, &self.axes)])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -304,10 +298,6 @@ impl Op for Reduce {
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::reduce(self, to, node, inputs)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl Op for ArgReduce {
@@ -328,19 +318,8 @@ impl Op for ArgReduce {
         if !self.fold.has_index() {
             return Err(format!("{} gives no index", fold_name(self.fold)));
         }
+        check_not_empty(self.fold, inputs[0], &self.axes)?;
         Ok(vec![reduced_type(inputs[0], &self.axes, DType::I64)?])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let shape = inputs[0].shape;
-        if self.axes.iter().any(|&a| shape[a] == 0) {
-            return Err(format!(
-                "{} over an empty axis of shape {}",
-                fold_name(self.fold),
-                shape_text(shape)
-            ));
-        }
-        Ok(vec![without(shape, &self.axes)])
     }
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -386,9 +365,5 @@ impl Op for ArgReduce {
         let extents = self.axes.iter().map(|&axis| shape.get(axis));
         let count = extents.into_iter().try_fold(1i128, |n, extent| n.checked_mul(*extent? as i128))?;
         Some(0..count)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -110,8 +110,8 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 /// Registry knows the ops of this library and the ops that a program registers:
 ///
 /// ```
-/// use std::{any::Any, sync::Arc};
-/// use workalike::ops::{Attr, Attributes, Gradient, Known, Op, Registry};
+/// use std::sync::Arc;
+/// use workalike::ops::{Attr, Attributes, Gradient, Op, Registry};
 /// use workalike::prelude::*;
 ///
 /// #[derive(Debug)]
@@ -123,15 +123,11 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 ///     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
 ///         Ok(vec![inputs[0].clone()])
 ///     }
-///     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-///         Ok(vec![inputs[0].shape.to_vec()])
-///     }
 ///     fn grad(&self, _: &Gradient) -> workalike::Result<Vec<Option<Variable>>> { Ok(vec![None]) }
 ///     fn perform(&self, inputs: &[Value]) -> workalike::Result<Vec<Value>> {
 ///         let scaled = inputs[0].to_vec::<i64>()?.iter().map(|x| x * self.0).collect();
 ///         Ok(vec![Value::from_vec(inputs[0].shape(), scaled)?])
 ///     }
-///     fn as_any(&self) -> &dyn Any { self }
 /// }
 ///
 /// let registry = Registry::default().with("example.scale", 1, |op| Ok(Arc::new(Scale(op.int("by")?))))?;

@@ -4,7 +4,7 @@ pub(crate) mod lower;
 
 use super::elemwise::cast;
 use super::methods::{fail, methods};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Node;
@@ -12,7 +12,6 @@ use crate::graph::{IntoOperand, Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// The position of a number among equal elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,10 +60,6 @@ impl Op for SearchSorted {
         Ok(vec![inputs[1].with_dtype(DType::I64)])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[1].shape.to_vec()])
-    }
-
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None, None])
     }
@@ -79,10 +74,6 @@ impl Op for SearchSorted {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -15,7 +15,6 @@ use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// An extent given to [`Reshape`] or [`BroadcastTo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -221,10 +220,6 @@ impl Op for Reshape {
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::reshape(self, to, node, inputs)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// The extents of `x` for a reshape or broadcast: fixed where its type knows them, inputs where not.
@@ -245,7 +240,7 @@ fn extents_of(x: &Variable) -> Result<(Vec<Extent>, Vec<Variable>)> {
 
 /// The output shape of an op whose further inputs are extents, from the inputs' values.
 fn concrete(op: &dyn Op, inputs: &[Value]) -> Result<Vec<usize>> {
-    let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+    let known: Vec<Known> = inputs.iter().map(Known::of).collect();
     let shapes =
         op.shapes(&known).map_err(|message| Error::mismatch(op.label(), "extents that fit", message))?;
     shapes.into_iter().next().ok_or_else(|| Error::Internal("an op without output".into()))
@@ -290,10 +285,6 @@ impl Op for ShapeOf {
         Ok(vec![TensorType::of_rank(DType::I64, 0)])
     }
 
-    fn shapes(&self, _: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![vec![]])
-    }
-
     fn values_from_shapes(&self, inputs: &[&[usize]]) -> Option<Vec<Value>> {
         inputs.first()?.get(self.axis).map(|&n| vec![Value::from(n as i64)])
     }
@@ -309,9 +300,5 @@ impl Op for ShapeOf {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok(vec![Value::from(inputs[0].shape()[self.axis] as i64)])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod lower;
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
 use super::{
-    Attr, Attributes, Batch, BatchedOutputs, DimShuffle, EqualExtents, Gradient, Known, Op, Reduce, arange,
+    Attr, Attributes, Batch, BatchedOutputs, DimShuffle, EqualExtents, Gradient, Op, Reduce, arange,
     expect_inputs, normalize_axis,
 };
 use crate::dtype::DType;
@@ -16,7 +16,6 @@ use crate::kernels::Scalar;
 use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// `exp(x - max) / sum(exp(x - max))` along an axis, or its logarithm `x - max - log(sum(exp(x - max)))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,10 +45,6 @@ impl Op for Softmax {
             return Err(format!("expected floats with an axis {}, got {}", self.axis, inputs[0]));
         }
         Ok(vec![inputs[0].clone()])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -101,10 +96,6 @@ impl Op for Softmax {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

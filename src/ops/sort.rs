@@ -8,7 +8,7 @@ use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::{
     AdvancedIncSubtensor, AdvancedSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Extent,
-    Gradient, Known, Op, Reduce, Reshape, ShapeOf, concatenate, expect_inputs, full, normalize_axis, where_,
+    Gradient, Op, Reduce, Reshape, ShapeOf, concatenate, expect_inputs, full, normalize_axis, where_,
     zeros_like,
 };
 use crate::dtype::DType;
@@ -19,7 +19,6 @@ use crate::graph::{TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 use std::cmp::Ordering;
 
 /// What a [`Sort`] gives.
@@ -142,12 +141,6 @@ impl Op for Sort {
         Ok(values.into_iter().chain(indices).collect())
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let mut shape = inputs[0].shape.to_vec();
-        shape[self.axis] = self.kept(shape[self.axis])?;
-        Ok(vec![shape; if self.gives == Sorted::Both { 2 } else { 1 }])
-    }
-
     /// Elements move, and so do their gradients: back to where they were.
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let x = &at.inputs[0];
@@ -211,10 +204,6 @@ impl Op for Sort {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -1,12 +1,11 @@
 //! Extents that a user asserts.
 
-use super::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// Its input, whose extents are the given ones; another extent is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +63,6 @@ impl Op for SpecifyShape {
         Ok(vec![ty])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        self.check(inputs[0].shape)?;
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone()])
     }
@@ -92,10 +86,6 @@ impl Op for SpecifyShape {
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].clone()])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -171,11 +161,6 @@ impl Op for EqualExtents {
         Ok(vec![ty])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let (have, want) = (inputs[0].shape[self.axis], inputs[1].shape[self.other]);
-        if have == want { Ok(vec![inputs[0].shape.to_vec()]) } else { Err(self.refuse(have, want)) }
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone(), None])
     }
@@ -206,9 +191,5 @@ impl Op for EqualExtents {
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].clone()])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

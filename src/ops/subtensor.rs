@@ -16,7 +16,6 @@ use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use slots::{Taken, known_bound, single_indices, taken_shape};
-use std::any::Any;
 
 /// `x[slots]`; axes beyond the slots are taken whole. Further inputs are the bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ fn taken_view(x: &Value, taken: &[Taken]) -> Result<Value> {
 }
 
 fn values_known(inputs: &[Value]) -> Vec<Known<'_>> {
-    inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect()
+    inputs.iter().map(Known::of).collect()
 }
 
 /// The same slots, behind one that takes all of the batch axis.
@@ -133,10 +132,6 @@ impl Op for Subtensor {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::subtensor(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -255,10 +250,6 @@ impl Op for IncSubtensor {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         write::inc_subtensor(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

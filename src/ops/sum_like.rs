@@ -2,14 +2,13 @@
 //! built or only when it runs.
 
 use super::batching::{Batch, BatchedOutputs, only};
-use super::{BroadcastLike, DimShuffle, Gradient, Known, Op, Reduce, expect_inputs};
-use crate::error::{Error, Result, shape_text};
+use super::{BroadcastLike, DimShuffle, Gradient, Op, Reduce, expect_inputs};
+use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::kernels::nest::Fold;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// Its first input, floats, summed over the axes along which the second has extent 1 and the first has not;
 /// these stay, with extent 1. The second input's values are not read. Where extents are equal, as they mostly
@@ -44,14 +43,6 @@ impl Op for SumLike {
         Ok(vec![TensorType::new(value.dtype, shape.collect::<Vec<_>>())])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let (value, like) = (inputs[0].shape, inputs[1].shape);
-        if value.iter().zip(like).any(|(v, l)| l != v && *l != 1) {
-            return Err(format!("cannot sum {} to the shape {}", shape_text(value), shape_text(like)));
-        }
-        Ok(vec![like.to_vec()])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let grad = at.output_grads[0].as_ref().map(|g| BroadcastLike::of(g, &at.inputs[0]));
         Ok(vec![grad.transpose()?, None])
@@ -79,10 +70,6 @@ impl Op for SumLike {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         super::reduce::lower::sum_like(self, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -1,12 +1,11 @@
 //! Hints on the context that computes: Theano's `transfer`.
 
 use super::methods::methods;
-use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
-use std::any::Any;
 
 /// Its input, in the memory of a context: see [`transfer`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,10 +58,6 @@ impl Op for Transfer {
         Ok(vec![inputs[0].clone()])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
         true
     }
@@ -85,9 +80,5 @@ impl Op for Transfer {
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].clone()])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

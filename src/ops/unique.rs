@@ -10,7 +10,6 @@ use crate::fallible;
 use crate::graph::{TensorType, Variable, place};
 use crate::kernels::Scalar;
 use crate::value::Value;
-use std::any::Any;
 use std::cmp::Ordering;
 
 /// For the distinct elements of an array in order: the first position of each in row-major order; for each
@@ -103,10 +102,6 @@ impl Op for UniqueOp {
         let [index, inverse, counts] = found(&inputs[0])?;
         let list = |numbers: Vec<i64>| Value::from_vec(&[numbers.len()], numbers);
         Ok(vec![list(index)?, Value::from_vec(inputs[0].shape(), inverse)?, list(counts)?])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -1,10 +1,9 @@
 //! Ops of a file that this program cannot decode: kept, so that the file can be saved again, but never run.
 
-use super::{Attributes, Gradient, Known, Op, downcast};
+use super::{Attributes, Gradient, Op};
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, TensorType, Variable};
 use crate::value::Value;
-use std::any::Any;
 
 /// A file's description of an op, and why it could not be decoded.
 #[derive(Clone, Debug)]
@@ -23,7 +22,7 @@ impl UnknownOp {
 
     /// The op as one that could not be decoded, if it is one.
     pub(crate) fn of(op: &dyn Op) -> Option<&UnknownOp> {
-        downcast(op)
+        op.downcast()
     }
 }
 
@@ -40,19 +39,11 @@ impl Op for UnknownOp {
         Err(self.why.clone())
     }
 
-    fn shapes(&self, _: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Err(self.why.clone())
-    }
-
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
         Err(Error::Compile(self.why.clone()))
     }
 
     fn perform(&self, _: &[Value]) -> Result<Vec<Value>> {
         Err(Error::Compile(self.why.clone()))
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -13,7 +13,6 @@ use crate::graph::{Operand, TensorType, Variable};
 use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
-use std::any::Any;
 
 /// The windows over the last axes of its input, as NumPy's `sliding_window_view` with strides and dilations:
 /// `(.., H, W)` becomes `(.., OH, OW, KH, KW)`, whose element `(.., o, k)` is element `o * stride + k *
@@ -168,10 +167,6 @@ impl Op for Windows {
         Ok(vec![TensorType::new(inputs[0].dtype, self.result(&inputs[0].shape)?)])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![self.concrete(inputs[0].shape)?])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None]) };
         let sum = WindowSum { windows: self.clone() };
@@ -196,10 +191,6 @@ impl Op for Windows {
 
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
         if axis + self.window.len() < inputs[0].ndim() { vec![(0, axis)] } else { vec![] }
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -234,17 +225,6 @@ impl Op for WindowSum {
         Ok(vec![TensorType::new(value.dtype, shape)])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let (value, like) = (inputs[0].shape, inputs[1].shape);
-        let want = self.windows.concrete(like)?;
-        if value != want {
-            return Err(format!(
-                "expected windows of shape {want:?} for an array of shape {like:?}, got {value:?}"
-            ));
-        }
-        Ok(vec![like.to_vec()])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None, None]) };
         Ok(vec![Some(Variable::apply1(self.windows.clone(), std::slice::from_ref(g))?), None])
@@ -256,8 +236,8 @@ impl Op for WindowSum {
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let (value, like) = (&inputs[0], inputs[1].shape());
-        let known = [value.shape(), like].map(|shape| Known { shape, value: None });
-        self.shapes(&known).map_err(|m| Error::mismatch(self.label(), "windows that fit", m))?;
+        self.shapes(&[Known::of(value), Known::of(&inputs[1])])
+            .map_err(|m| Error::mismatch(self.label(), "windows that fit", m))?;
         let dtype = value.dtype();
         // The position of each element: the windows of an array of positions.
         let len = checked_len(like, DType::U64)?;
@@ -284,10 +264,6 @@ impl Op for WindowSum {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(1, axis)]
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

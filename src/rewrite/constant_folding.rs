@@ -55,7 +55,7 @@ pub fn fold_constants(graph: &FunctionGraph) -> Result<FunctionGraph> {
 }
 
 fn folded(op: &dyn crate::ops::Op, inputs: &[Value]) -> Option<Vec<Value>> {
-    let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+    let known: Vec<Known> = inputs.iter().map(Known::of).collect();
     let given: usize = inputs.iter().map(Value::byte_len).sum();
     let sizes = op.shapes(&known).ok()?;
     // Folding an empty result saves nothing, and may take long.

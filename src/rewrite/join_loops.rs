@@ -7,7 +7,7 @@ use super::{Rebuilt, merge};
 use crate::error::Result;
 use crate::graph::{FunctionGraph, Node, NodeId, TensorType, VarId, place};
 use crate::ops::loops::LoopParts;
-use crate::ops::{ScanOp, Transfer, downcast};
+use crate::ops::{ScanOp, Transfer};
 use std::collections::{BTreeSet, HashMap};
 
 /// The pass.
@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 /// If the new graph is ill-formed, which is a bug.
 pub fn join_loops(graph: &FunctionGraph) -> Result<FunctionGraph> {
     let mut whole = graph.clone();
-    if graph.nodes.iter().any(|node| downcast::<Transfer>(node.op.as_ref()).is_some()) {
+    if graph.nodes.iter().any(|node| node.op.downcast::<Transfer>().is_some()) {
         // Loops of different contexts run beside each other.
         return Ok(whole);
     }
@@ -45,7 +45,7 @@ enum Steps {
 impl Kind {
     /// That of a node; `None` if it is no loop, or one with effects, whose order would change.
     fn of(graph: &FunctionGraph, node: &Node) -> Option<Kind> {
-        let scan = downcast::<ScanOp>(node.op.as_ref()).filter(|_| !node.op.has_effect())?;
+        let scan = node.op.downcast::<ScanOp>().filter(|_| !node.op.has_effect())?;
         let given: Vec<&TensorType> = node.inputs.iter().map(|&input| &graph.var(input).ty).collect();
         let steps = match scan.known_steps(&given) {
             Some(steps) => Steps::Known(steps),
@@ -143,7 +143,7 @@ fn one_loop(copy: &mut Rebuilt<'_>, mirror: &mut Mirror, nodes: &[&Node]) -> Res
     // How many recurrences and results each has.
     let mut counts = Vec::with_capacity(nodes.len());
     for node in nodes {
-        let Some(scan) = downcast::<ScanOp>(node.op.as_ref()) else { continue };
+        let Some(scan) = node.op.downcast::<ScanOp>() else { continue };
         let inputs = copy.inputs(node);
         let parts = LoopParts::of(scan, &mirror.variables(&copy.new, &inputs)?)?;
         counts.push([parts.recurrences.len(), parts.results.len()]);

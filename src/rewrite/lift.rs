@@ -6,7 +6,7 @@ use super::terms::{Terms, WHOLE};
 use super::transform;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::ops::{Bound, Cast, DimShuffle, Dot, Elemwise, Op, Slot, Subtensor, downcast};
+use crate::ops::{Bound, Cast, DimShuffle, Dot, Elemwise, Op, Slot, Subtensor};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub fn lift(graph: &FunctionGraph) -> Result<FunctionGraph> {
             let [a, b] = [product.inputs[0], product.inputs[1]].map(|id| became[&id]);
             return through_product(new, &product.op, node.op.as_ref(), [a, b], &inputs[1..]);
         }
-        let Some(read) = downcast::<Subtensor>(node.op.as_ref()) else { return Ok(None) };
+        let Some(read) = node.op.downcast::<Subtensor>() else { return Ok(None) };
         let above = above(graph, &uses, node.inputs[0], &read.slots);
         let Some(&last) = above.last() else { return Ok(None) };
         let mut parts: HashMap<VarId, VarId> = HashMap::new();
@@ -61,8 +61,7 @@ fn above<'g>(graph: &'g FunctionGraph, uses: &[u32], id: VarId, slots: &[Slot]) 
     while let Some(id) = open.pop() {
         let Def::Output { node, .. } = graph.var(id).def else { continue };
         let at = &graph.nodes[node as usize];
-        let by_element =
-            downcast::<Elemwise>(at.op.as_ref()).is_some() || downcast::<Cast>(at.op.as_ref()).is_some();
+        let by_element = at.op.downcast::<Elemwise>().is_some() || at.op.downcast::<Cast>().is_some();
         if !by_element || uses[id as usize] != 1 {
             continue;
         }
@@ -86,7 +85,7 @@ fn product_above<'g>(graph: &'g FunctionGraph, uses: &[u32], node: &Node) -> Opt
     let id = *node.inputs.first().filter(|&&id| uses[id as usize] == 1)?;
     let Def::Output { node, .. } = graph.var(id).def else { return None };
     let product = &graph.nodes[node as usize];
-    let dot = downcast::<Dot>(product.op.as_ref())?;
+    let dot = product.op.downcast::<Dot>()?;
     let matrices = product.inputs.iter().all(|&id| graph.var(id).ty.ndim() == 2);
     (matrices && (dot.batch, dot.contracted) == (0, 1)).then_some(product)
 }
@@ -98,13 +97,13 @@ fn through_product(
     [a, b]: [VarId; 2],
     bounds: &[VarId],
 ) -> Result<Option<Vec<VarId>>> {
-    let operands = if let Some(read) = downcast::<Subtensor>(view) {
+    let operands = if let Some(read) = view.downcast::<Subtensor>() {
         if read.slots.iter().any(|slot| matches!(slot, Slot::Index(_))) {
             return Ok(None);
         }
         let of = |axis: usize| read.slots.get(axis).copied().unwrap_or(WHOLE);
         vec![taken(new, a, &[of(0)], bounds)?, taken(new, b, &[WHOLE, of(1)], bounds)?]
-    } else if downcast::<DimShuffle>(view).is_some_and(|v| v.order == [Some(1), Some(0)]) {
+    } else if view.downcast::<DimShuffle>().is_some_and(|v| v.order == [Some(1), Some(0)]) {
         let mut turned =
             |v: VarId| new.apply(Arc::new(DimShuffle { order: vec![Some(1), Some(0)] }), vec![v]);
         vec![turned(b)?, turned(a)?]

@@ -3,7 +3,7 @@
 use super::Rebuilt;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
-use crate::ops::{Narrowed, Print, downcast};
+use crate::ops::{Narrowed, Print};
 use std::collections::HashMap;
 
 /// Drops nodes and constants that are not read, and results of nodes that are not read, where the op can
@@ -24,7 +24,7 @@ pub(crate) fn slice(graph: &FunctionGraph, outputs: &[VarId]) -> (FunctionGraph,
     let instead = |printed: &HashMap<VarId, VarId>, id: &mut VarId| *id = *printed.get(id).unwrap_or(id);
     for node in &mut whole.nodes {
         node.inputs.iter_mut().for_each(|input| instead(&printed, input));
-        if downcast::<Print>(node.op.as_ref()).is_some() {
+        if node.op.downcast::<Print>().is_some() {
             printed.extend(node.outputs.iter().copied().zip(node.inputs.iter().copied()));
         }
     }

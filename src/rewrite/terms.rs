@@ -6,9 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
 use crate::kernels::Scalar;
 use crate::kernels::ops::ScalarOp;
-use crate::ops::{
-    Bound, BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, Slot, Subtensor, downcast,
-};
+use crate::ops::{Bound, BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,21 +25,21 @@ fn origin<T: Terms + ?Sized>(terms: &T, v: &T::V, axis: usize, steps: &mut usize
     let here = || (v.clone(), axis);
     let Some((op, inputs)) = terms.owner(v).filter(|_| *steps > 0) else { return here() };
     *steps -= 1;
-    if let Some(shuffle) = downcast::<DimShuffle>(op.as_ref()) {
+    if let Some(shuffle) = op.downcast::<DimShuffle>() {
         return match shuffle.order.get(axis).copied().flatten() {
             Some(from) => origin(terms, &inputs[0], from, steps),
             None => here(),
         };
     }
-    if downcast::<BroadcastLike>(op.as_ref()).is_some() {
+    if op.downcast::<BroadcastLike>().is_some() {
         return origin(terms, &inputs[1], axis, steps);
     }
-    if let Some(read) = downcast::<Subtensor>(op.as_ref()) {
+    if let Some(read) = op.downcast::<Subtensor>() {
         let whole = read.slots.iter().all(|slot| matches!(slot, Slot::Slice { .. }))
             && read.slots.get(axis).is_none_or(|slot| *slot == WHOLE);
         return if whole { origin(terms, &inputs[0], axis, steps) } else { here() };
     }
-    if downcast::<Cast>(op.as_ref()).is_none() && downcast::<Elemwise>(op.as_ref()).is_none() {
+    if op.downcast::<Cast>().is_none() && op.downcast::<Elemwise>().is_none() {
         return here();
     }
     // The extent of every input that does not broadcast.
@@ -57,9 +55,9 @@ fn origin<T: Terms + ?Sized>(terms: &T, v: &T::V, axis: usize, steps: &mut usize
 
 /// Whether the elements of an op's output are all those of its first input, moved or repeated.
 fn is_view_of_all(op: &dyn Op) -> bool {
-    downcast::<DimShuffle>(op).is_some()
-        || downcast::<BroadcastTo>(op).is_some()
-        || downcast::<BroadcastLike>(op).is_some()
+    op.downcast::<DimShuffle>().is_some()
+        || op.downcast::<BroadcastTo>().is_some()
+        || op.downcast::<BroadcastLike>().is_some()
 }
 
 /// Expressions that can be inspected and built.
@@ -81,7 +79,7 @@ pub(super) trait Terms {
     /// The elementwise op that made it, and its arguments.
     fn elemwise(&self, v: &Self::V) -> Option<(ScalarOp, Vec<Self::V>)> {
         let (op, inputs) = self.owner(v)?;
-        downcast::<Elemwise>(op.as_ref()).map(|e| (e.op, inputs))
+        op.downcast::<Elemwise>().map(|e| (e.op, inputs))
     }
 
     /// The argument of `op`, if it has one argument and made this.
@@ -102,7 +100,7 @@ pub(super) trait Terms {
             }
             let (op, inputs) = self.owner(&v)?;
             let op = op.as_ref();
-            if let Some(cast) = downcast::<Cast>(op).filter(|c| c.dtype.is_float()) {
+            if let Some(cast) = op.downcast::<Cast>().filter(|c| c.dtype.is_float()) {
                 casts.push(cast.dtype);
             } else if !is_view_of_all(op) {
                 return None;

@@ -1,7 +1,6 @@
 //! The host device with a memory budget that counts allocations, for tests.
 #![allow(dead_code)] // each test binary uses what it needs
 
-use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
@@ -83,8 +82,8 @@ impl Memory for Counted {
     fn bytes(&self) -> u64 {
         self.memory.bytes()
     }
-    fn as_any(&self) -> &dyn Any {
-        self.memory.as_any()
+    fn wrapped(&self) -> Option<&dyn Memory> {
+        Some(&*self.memory)
     }
 }
 

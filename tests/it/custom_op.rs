@@ -4,7 +4,6 @@ mod batched;
 mod readers;
 mod refused;
 
-use std::any::Any;
 use std::sync::Arc;
 use workalike::graph::Node;
 use workalike::kernels::library::{Definition, DefinitionError, LibraryError};
@@ -104,10 +103,6 @@ impl Op for SparseDot {
         point.finish();
         to.push(nest);
         Ok(vec![View::whole(target, &[rows])])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -238,10 +233,6 @@ impl Op for Polynomial {
         point.finish();
         to.push(nest);
         Ok(vec![View::whole(target, &[points])])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

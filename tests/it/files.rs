@@ -1,6 +1,5 @@
 //! Every file that is saved can be loaded; otherwise saving fails with a reason.
 
-use std::any::Any;
 use std::sync::Arc;
 use workalike::ops::{Attr, Attributes, Gradient, Known, Op};
 use workalike::prelude::*;
@@ -82,10 +81,6 @@ impl Op for Own {
     fn perform(&self, inputs: &[Value]) -> workalike::Result<Vec<Value>> {
         let doubled = inputs[0].to_vec::<f32>()?.iter().map(|x| 2.0 * x).collect();
         Ok(vec![Value::from_vec(inputs[0].shape(), doubled)?])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

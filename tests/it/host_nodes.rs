@@ -1,7 +1,6 @@
 //! An op without a device form: it runs on the host between two Segments, `explain` lists it, and strict mode
 //! refuses it.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 use workalike::graph::TensorType;
@@ -36,9 +35,6 @@ impl Op for Sort {
         }
         elements.sort_by(f32::total_cmp);
         Ok(vec![Value::from_vec(inputs[0].shape(), elements)?])
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -118,9 +114,6 @@ impl Op for Keeps {
         self.0.lock().unwrap().push(inputs[0].clone());
         Ok(vec![inputs[0].clone()])
     }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 #[test]
@@ -168,9 +161,6 @@ impl Op for Lies {
     }
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok((self.gives)(&inputs[0]))
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use std::any::Any;
 use std::sync::Arc;
 use workalike::Error;
 use workalike::graph::TensorType;
@@ -213,9 +212,6 @@ impl Op for Mirror {
         }
         elements.chunks_mut(inputs[0].shape()[inputs[0].ndim() - 1]).for_each(<[f32]>::reverse);
         Ok(vec![Value::from_vec(inputs[0].shape(), elements)?])
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -41,7 +41,7 @@ fn as_written(graph: &FunctionGraph, inputs: &[Value]) -> Result<Value, Refused>
     }
     for node in &graph.nodes {
         let given: Vec<Value> = node.inputs.iter().map(|&i| values[i as usize].clone().unwrap()).collect();
-        let known: Vec<Known> = given.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+        let known: Vec<Known> = given.iter().map(Known::of).collect();
         let asserts = node.op.id() == "specify_shape";
         node.op.shapes(&known).map_err(|_| if asserts { Refused::Values } else { Refused::Shapes })?;
         let made = node.op.perform(&given).map_err(|_| Refused::Values)?;

@@ -255,7 +255,7 @@ impl Device for CudaDevice {
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        let nests = module.as_any().downcast_ref::<CudaModule>().map(|module| &module.nests[..]);
+        let nests = module.downcast::<CudaModule>().map(|module| &module.nests[..]);
         check_commands(self, nests.unwrap_or(&[]), commands)?;
         self.queue.context.enter()?;
         Ok(Box::new(recording::record(

@@ -7,7 +7,6 @@
 use crate::context::{OrDriver, Queue};
 use cudarc::driver::sys::{self, CUcontext, CUdeviceptr, CUpointer_attribute, CUresult};
 use cudarc::driver::{CudaModule, DevicePtr, DriverError, result};
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, Memory, Owner, Region};
@@ -173,15 +172,12 @@ impl Memory for CudaMemory {
     fn bytes(&self) -> u64 {
         self.bytes
     }
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// The address of a region; an error if it is not memory of this queue, or reaches beyond it.
 pub(crate) fn address(queue: &Arc<Queue>, region: &Region, what: &str) -> DeviceResult<CUdeviceptr> {
     let refuse = |message: String| Err(DeviceError::driver(queue.id(), what, message));
-    let Some(memory) = region.memory.as_any().downcast_ref::<CudaMemory>() else {
+    let Some(memory) = region.memory.downcast::<CudaMemory>() else {
         return refuse("the memory belongs to another kind of device".into());
     };
     if !Arc::ptr_eq(&memory.queue, queue) {

@@ -3,7 +3,6 @@
 use crate::context::Context;
 use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUfunction};
-use std::any::Any;
 use workalike_device::{DeviceError, DeviceResult, Module};
 use workalike_kernels::Scalar;
 use workalike_kernels::verify::Verified;
@@ -63,9 +62,6 @@ impl CudaModule {
 }
 
 impl Module for CudaModule {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
     fn source(&self) -> &str {
         &self.source
     }

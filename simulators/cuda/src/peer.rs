@@ -49,7 +49,7 @@ impl Drop for Event<'_> {
 /// Enqueues a copy from memory of another stream: after that stream's work so far, and before its next, so
 /// that the memory may be freed or written again there. False if it is not CUDA's memory.
 pub(crate) fn copy(queue: &Arc<Queue>, source: &Region, target: &Region) -> DeviceResult<bool> {
-    let Some(memory) = source.memory.as_any().downcast_ref::<CudaMemory>() else { return Ok(false) };
+    let Some(memory) = source.memory.downcast::<CudaMemory>() else { return Ok(false) };
     let from = memory.queue();
     let (at, to) = (address(from, source, "copy_from_peer")?, address(queue, target, "copy_from_peer")?);
     if source.bytes == 0 {

@@ -64,7 +64,7 @@ pub(crate) fn record(
     target: &print::Target,
     commands: &[Command],
 ) -> DeviceResult<CudaRecording> {
-    let Some(module) = module.as_any().downcast_ref::<CudaModule>() else {
+    let Some(module) = module.downcast::<CudaModule>() else {
         return Err(DeviceError::driver(
             queue.id(),
             "record",

@@ -359,7 +359,7 @@ pub fn operand_bytes(operand: &Operand) -> u64 {
 
 /// Whether two regions share a byte. Wrappers of one memory count as that memory.
 fn overlap(one: &Region, other: &Region) -> bool {
-    let memory = |region: &Region| std::ptr::from_ref(region.memory.as_any()).cast::<()>();
+    let memory = |region: &Region| std::ptr::from_ref(region.memory.own()).cast::<()>();
     let ends_after = |a: &Region, b: &Region| a.offset.saturating_add(a.bytes) > b.offset;
     let bytes = one.bytes > 0 && other.bytes > 0;
     bytes && memory(one) == memory(other) && ends_after(one, other) && ends_after(other, one)

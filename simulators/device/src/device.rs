@@ -86,8 +86,22 @@ impl Properties {
 pub trait Memory: Any + Send + Sync + Debug {
     /// Size in bytes.
     fn bytes(&self) -> u64;
-    /// For the device that made it to find its own type again.
-    fn as_any(&self) -> &dyn Any;
+    /// The memory that it stands for, if it only says when that is used.
+    fn wrapped(&self) -> Option<&dyn Memory> {
+        None
+    }
+}
+
+impl dyn Memory {
+    /// The device's own memory.
+    pub fn own(&self) -> &dyn Memory {
+        self.wrapped().map_or(self, |inner| inner.own())
+    }
+
+    /// The device's own memory as a `T`, if it is of that type.
+    pub fn downcast<T: Memory>(&self) -> Option<&T> {
+        (self.own() as &dyn Any).downcast_ref()
+    }
 }
 
 /// The exactness of floating-point arithmetic.
@@ -100,11 +114,16 @@ pub struct Numerics {
 
 /// Compiled Nests.
 pub trait Module: Any + Send + Sync + Debug {
-    /// For the device that made it to find its own type again.
-    fn as_any(&self) -> &dyn Any;
     /// The generated source, for inspection; empty if there is none.
     fn source(&self) -> &str {
         ""
+    }
+}
+
+impl dyn Module {
+    /// The module as a `T`, if it is of that type.
+    pub fn downcast<T: Module>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
     }
 }
 

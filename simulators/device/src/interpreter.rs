@@ -12,7 +12,6 @@ use crate::device::{
 use crate::error::DeviceError;
 use crate::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use crate::open::Open;
-use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use workalike_kernels::interpret::interpret_verified;
@@ -97,7 +96,7 @@ impl Device for InterpreterDevice {
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        let Some(Nests(nests)) = module.as_any().downcast_ref() else {
+        let Some(Nests(nests)) = module.downcast() else {
             return Err(DeviceError::driver(ID, "record", "the module belongs to another device"));
         };
         check_commands(self, nests, commands)?;
@@ -121,11 +120,7 @@ impl Device for InterpreterDevice {
 #[derive(Debug)]
 struct Nests(Vec<Verified>);
 
-impl Module for Nests {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl Module for Nests {}
 
 #[derive(Debug)]
 struct Interpreted {

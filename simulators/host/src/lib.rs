@@ -45,7 +45,6 @@ mod vector;
 use plan::{Plan, plan};
 use pool::Pool;
 use record::HostRecording;
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests};
@@ -205,7 +204,7 @@ impl Device for HostDevice {
     }
 
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        let Some(module) = module.as_any().downcast_ref::<HostModule>() else {
+        let Some(module) = module.downcast::<HostModule>() else {
             return Err(DeviceError::driver("host", "record", "the module belongs to another device"));
         };
         check_commands(self, &module.nests, commands)?;
@@ -237,11 +236,7 @@ struct HostModule {
     nests: Vec<Verified>,
 }
 
-impl Module for HostModule {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
+impl Module for HostModule {}
 
 impl fmt::Debug for HostModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -79,7 +79,7 @@ impl Binder<'_> {
     }
 
     fn launch(&mut self, nest: usize, args: &[Region]) -> DeviceResult<Option<Step>> {
-        let module = self.module.and_then(|m| m.as_any().downcast_ref::<OpenClModule>());
+        let module = self.module.and_then(|m| m.downcast::<OpenClModule>());
         let Some(module) = module.filter(|m| m.is_of(self.context)) else {
             return Err(self.refuse("record", "the module was compiled by another device"));
         };

@@ -205,7 +205,7 @@ impl Device for OpenClDevice {
         Ok(Some(Arc::new(self.module(nests, numerics, sizes)?)))
     }
     fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
-        let nests = module.as_any().downcast_ref::<OpenClModule>().map(|module| &module.nests[..]);
+        let nests = module.downcast::<OpenClModule>().map(|module| &module.nests[..]);
         check_commands(self, nests.unwrap_or(&[]), commands)?;
         self.record_unchecked(module, commands)
     }

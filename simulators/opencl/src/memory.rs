@@ -5,7 +5,6 @@ use crate::cl::{self, Buffer, Handle};
 use crate::context::Context;
 use crate::queues::Queues;
 use ocl::ffi::{self, cl_int};
-use std::any::Any;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
@@ -45,10 +44,6 @@ impl fmt::Debug for Shared {
 impl Memory for OpenClMemory {
     fn bytes(&self) -> u64 {
         self.bytes
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -109,7 +104,7 @@ impl<'a> Span<'a> {
     /// Checks a region; `call` is the call that the error names.
     pub(crate) fn of(region: &'a Region, context: &Arc<Context>, call: &str) -> DeviceResult<Span<'a>> {
         let refuse = |message: String| Err(DeviceError::driver(&context.id, call, message));
-        let Some(memory) = region.memory.as_any().downcast_ref::<OpenClMemory>() else {
+        let Some(memory) = region.memory.downcast::<OpenClMemory>() else {
             return refuse(format!("the memory {:?} is not of an OpenCL device", region.memory));
         };
         if !Arc::ptr_eq(&memory.context, context) {

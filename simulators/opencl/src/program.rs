@@ -5,7 +5,6 @@ use crate::binary;
 use crate::cl::{self, Handle, Kernel, Program};
 use crate::context::{Context, Side};
 use ocl::ffi::{self, cl_int};
-use std::any::Any;
 use std::ffi::{CStr, CString};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -57,10 +56,6 @@ pub(crate) struct OpenClModule {
 }
 
 impl Module for OpenClModule {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn source(&self) -> &str {
         &self.source.text
     }

@@ -104,7 +104,7 @@ impl OpenClRecording {
         commands: &[Command],
     ) -> DeviceResult<OpenClRecording> {
         // Kernels run on the side for which they were compiled; copies without kernels go to the last side.
-        let compiled = module.and_then(|m| m.as_any().downcast_ref::<OpenClModule>());
+        let compiled = module.and_then(|m| m.downcast::<OpenClModule>());
         let side = match compiled {
             Some(module) if module.program.is_some() => module.side(),
             Some(_) => queues.side_for_bytes(commands.iter().flat_map(Command::regions).map(bytes).sum()),

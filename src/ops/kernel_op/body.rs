@@ -57,7 +57,7 @@ pub(super) fn check_reference(reference: &FunctionGraph) -> Result<(), String> {
         if node.op.has_effect() {
             return Err(format!("its reference has {}, which has an effect", node.op.label()));
         }
-        if node.op.as_any().is::<Kernel>() {
+        if node.op.id() == Kernel::ID {
             let label = node.op.label();
             return Err(format!(
                 "its reference has {label}, which has kernels; a reference is of public ops"
@@ -210,7 +210,7 @@ impl Given {
 
 /// A graph of extents or sizes has no kernels: shape inference walks it, and those within it.
 pub(super) fn check_no_kernels(graph: &FunctionGraph) -> Result<(), String> {
-    match graph.nodes.iter().any(|node| node.op.as_any().is::<Kernel>()) {
+    match graph.nodes.iter().any(|node| node.op.id() == Kernel::ID) {
         true => Err("an extent or a size has an op with kernels; they are of public ops".into()),
         false => Ok(()),
     }

@@ -10,7 +10,6 @@ use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
 use crate::ops::sum_like::{may_repeat, sum_to};
 use crate::ops::{Attributes, Gradient, Known, Op, expect_inputs, zeros_like};
 use crate::value::Value;
-use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,6 +20,9 @@ pub struct Kernel {
 }
 
 impl Kernel {
+    /// [`Op::id`].
+    pub(super) const ID: &str = "kernel";
+
     /// Whether its kernels may run: it was written here, or loaded from a file that is trusted.
     pub fn is_allowed(&self) -> bool {
         self.body.allowed
@@ -67,7 +69,7 @@ impl Kernel {
 
 impl Op for Kernel {
     fn id(&self) -> &'static str {
-        "kernel"
+        Kernel::ID
     }
 
     fn attributes(&self) -> Attributes {
@@ -119,9 +121,5 @@ impl Op for Kernel {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(&self.body, to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

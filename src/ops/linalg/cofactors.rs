@@ -7,9 +7,8 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, Solve, expect_inputs};
+use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Op, Solve, expect_inputs};
 use crate::value::{Element, Value};
-use std::any::Any;
 
 /// The cofactors of square matrices: for each element, the determinant of the matrix without its row and
 /// column, with the sign of its place. They are finite at singular matrices too.
@@ -40,11 +39,6 @@ impl Op for Cofactors {
         let mut ty = inputs[0].clone();
         ty.shape.iter_mut().rev().take(2).for_each(|extent| *extent = n);
         Ok(vec![ty])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        order(inputs[0].shape)?;
-        Ok(vec![inputs[0].shape.to_vec()])
     }
 
     fn results_are_new(&self) -> bool {
@@ -82,9 +76,5 @@ impl Op for Cofactors {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

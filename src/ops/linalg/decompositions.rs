@@ -7,11 +7,8 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{
-    Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, SolveTriangular, expect_inputs,
-};
+use crate::ops::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, SolveTriangular, expect_inputs};
 use crate::value::{Element, Value};
-use std::any::Any;
 
 /// The lower factor `l` of symmetric positive definite matrices `l l^T`, of which only the lower triangle is
 /// read, or the upper factor `u` of `u^T u`, of which only the upper triangle is read.
@@ -66,11 +63,6 @@ impl Op for Cholesky {
         Ok(vec![ty])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        order(inputs[0].shape)?;
-        Ok(vec![inputs[0].shape.to_vec()])
-    }
-
     fn results_are_new(&self) -> bool {
         true
     }
@@ -118,9 +110,5 @@ impl Op for Cholesky {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

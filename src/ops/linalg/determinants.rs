@@ -7,9 +7,8 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, Solve, expect_inputs};
+use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Op, Solve, expect_inputs};
 use crate::value::{Element, Value};
-use std::any::Any;
 
 /// The determinants of square matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,10 +114,6 @@ impl Op for Det {
         Ok(vec![number_of_each(inputs)?])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![order(inputs[0].shape)?.1.to_vec()])
-    }
-
     fn results_are_new(&self) -> bool {
         true
     }
@@ -145,10 +140,6 @@ impl Op for Det {
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl Op for SlogDet {
@@ -159,11 +150,6 @@ impl Op for SlogDet {
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         let ty = number_of_each(inputs)?;
         Ok(vec![ty.clone(), ty])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        let batch = order(inputs[0].shape)?.1.to_vec();
-        Ok(vec![batch.clone(), batch])
     }
 
     fn results_are_new(&self) -> bool {
@@ -190,10 +176,6 @@ impl Op for SlogDet {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

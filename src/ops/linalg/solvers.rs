@@ -1,19 +1,18 @@
 //! Systems of linear equations.
 
 use super::factor::{self, Lu, Real, Triangle};
-use super::{elements, matrix_in, order, own_position, square_floats, transposed, which};
+use super::{elements, matrix_in, own_position, square_floats, transposed, which};
 use crate::dtype::DType;
-use crate::error::{Error, Result, shape_text};
+use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::elemwise::{broadcast_shapes, broadcast_types};
+use crate::ops::elemwise::broadcast_types;
 use crate::ops::methods::unary;
 use crate::ops::sum_like::sum_to;
 use crate::ops::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::{Element, Value};
-use std::any::Any;
 
 /// `x` with `a x = b`, from square matrices `a` and matrices `b` of equal dtype and rank. Batch axes of
 /// extent 1 broadcast.
@@ -136,28 +135,14 @@ fn solution_type(inputs: &[&TensorType]) -> Result<TensorType, String> {
     Ok(TensorType::new(a.dtype, shape))
 }
 
-/// The shape of the solutions of systems.
-fn solution_shape(a: &[usize], b: &[usize]) -> Result<Vec<usize>, String> {
-    let (n, batch) = order(a)?;
-    let (other, [rows, columns]) = split(b);
-    let refuse = || format!("cannot solve systems of shape {} for shape {}", shape_text(a), shape_text(b));
-    if a.len() != b.len() || rows != n {
-        return Err(refuse());
-    }
-    let batches = [batch, other].map(|shape| Known { shape, value: None });
-    let mut shape = broadcast_shapes(&batches).map_err(|_| refuse())?;
-    shape.extend([n, columns]);
-    Ok(shape)
-}
-
 /// The solutions, by the solver for their dtype, unless they have no elements.
 fn solutions(
     op: &dyn Op,
     [a, b]: [&Value; 2],
     solver: impl FnOnce(DType, &[usize]) -> Result<Value>,
 ) -> Result<Vec<Value>> {
-    let shape = solution_shape(a.shape(), b.shape())
-        .map_err(|message| Error::mismatch(op.label(), "systems that fit", message))?;
+    let refuse = |message| Error::mismatch(op.label(), "systems that fit", message);
+    let shape = op.shapes(&[Known::of(a), Known::of(b)]).map_err(refuse)?.swap_remove(0);
     let none = shape.contains(&0);
     Ok(vec![if none { Value::zeros(a.dtype(), &shape)? } else { solver(a.dtype(), &shape)? }])
 }
@@ -195,10 +180,6 @@ impl Op for Solve {
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         Ok(vec![solution_type(inputs)?])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![solution_shape(inputs[0].shape, inputs[1].shape)?])
     }
 
     fn results_are_new(&self) -> bool {
@@ -241,10 +222,6 @@ impl Op for Solve {
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
         solution_axis(axis, inputs)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl Op for SolveTriangular {
@@ -270,10 +247,6 @@ impl Op for SolveTriangular {
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         Ok(vec![solution_type(inputs)?])
-    }
-
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![solution_shape(inputs[0].shape, inputs[1].shape)?])
     }
 
     fn results_are_new(&self) -> bool {
@@ -317,9 +290,5 @@ impl Op for SolveTriangular {
 
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
         solution_axis(axis, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -11,7 +11,6 @@ use crate::lower::{Lowered, Lowering, NestBuilder, View};
 use crate::ops::methods::fail;
 use crate::ops::{Attr, AttrGraph, Attributes, Gradient, Known, Op, StoredOp, expect_inputs};
 use crate::value::Value;
-use std::any::Any;
 use std::sync::Arc;
 
 /// A body that runs while a condition holds.
@@ -204,10 +203,6 @@ impl Op for WhileOp {
         to.push_while(&self.name, program, (flag.buffer(), self.most as u64), homes, constants);
         report_endless(to, &carried[0]);
         Ok(carried)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

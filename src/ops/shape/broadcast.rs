@@ -8,7 +8,6 @@ use crate::ops::batching::{Batch, BatchedOutputs, only};
 use crate::ops::sum_like::{may_repeat, sum_to};
 use crate::ops::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
-use std::any::Any;
 
 /// Repeats axes of extent 1 to the given extents (NumPy's `broadcast_to`, at equal rank).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +100,6 @@ impl Op for BroadcastTo {
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].broadcast(&to.shape(node.outputs[0]))])
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 /// Repeats axes of extent 1 of the first input to the extents of the second, whose values are not read.
@@ -139,11 +134,6 @@ impl Op for BroadcastLike {
         Ok(vec![TensorType::new(inputs[0].dtype, shape)])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        check_broadcast(inputs[0].shape, inputs[1].shape)?;
-        Ok(vec![inputs[1].shape.to_vec()])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let repeated = |axis: usize| may_repeat(&at.inputs[0], &at.inputs[1], axis);
         let grad = at.output_grads[0].as_ref().map(|g| sum_to(g, &at.inputs[0], repeated));
@@ -172,9 +162,5 @@ impl Op for BroadcastLike {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].broadcast(&to.shape(node.outputs[0]))])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

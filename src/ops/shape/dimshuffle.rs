@@ -6,7 +6,6 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::ops::batching::{Batch, BatchedOutputs, only};
 use crate::ops::{Attr, Attributes, AxisRead, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
-use std::any::Any;
 
 /// Permutes axes, inserts axes of extent 1 (`None`), and drops the axes that are not named, of static extent
 /// 1.
@@ -83,10 +82,6 @@ impl Op for DimShuffle {
         Ok(vec![TensorType::new(inputs[0].dtype, self.apply_to(&inputs[0].shape, Some(1)))])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        Ok(vec![self.apply_to(inputs[0].shape, 1)])
-    }
-
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None]) };
         let back =
@@ -120,9 +115,5 @@ impl Op for DimShuffle {
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].dimshuffle(&self.order)])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

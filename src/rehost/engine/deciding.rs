@@ -9,7 +9,7 @@ use super::status::renumbered;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Demand;
 use crate::graph::{Node, VarId};
-use crate::ops::{Assert, downcast};
+use crate::ops::Assert;
 use crate::rewrite::slice;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ impl Engine {
         let loops = !demand.loops.is_empty();
         let (part, nodes) = if loops { slice(&definition.graph, &demand.loops) } else { Default::default() };
         // The reference can compute an op without its effect, a device cannot.
-        let acts = |node: &Node| node.op.has_effect() && downcast::<Assert>(node.op.as_ref()).is_none();
+        let acts = |node: &Node| node.op.has_effect() && node.op.downcast::<Assert>().is_none();
         if !loops || part.nodes.iter().any(acts) {
             if let Some(slot) = slot {
                 // What it held is freed.

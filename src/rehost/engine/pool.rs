@@ -6,7 +6,6 @@
 
 use super::super::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -75,8 +74,8 @@ impl Memory for Lent {
         self.memory.bytes()
     }
 
-    fn as_any(&self) -> &dyn Any {
-        self.memory.as_any()
+    fn wrapped(&self) -> Option<&dyn Memory> {
+        Some(&*self.memory)
     }
 }
 

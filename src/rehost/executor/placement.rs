@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Cell, Def, FunctionGraph, VarId};
-use crate::ops::{Transfer, downcast};
+use crate::ops::Transfer;
 use std::sync::Arc;
 
 /// Devices, as positions in the list of contexts.
@@ -56,7 +56,7 @@ pub(super) fn homes(cells: &[Arc<Cell>], names: &[&str], known: &[Option<usize>]
 pub(super) fn place(graph: &FunctionGraph, names: &[&str], shared: &[Option<usize>]) -> Result<Placement> {
     let mut nodes: Vec<Option<usize>> = Vec::with_capacity(graph.nodes.len());
     for (position, node) in graph.nodes.iter().enumerate() {
-        nodes.push(match downcast::<Transfer>(node.op.as_ref()) {
+        nodes.push(match node.op.downcast::<Transfer>() {
             Some(transfer) => {
                 let of = format!("the context of a transfer (node #{position}){}", node.written_at());
                 Some(find(names, &transfer.to, of)?)

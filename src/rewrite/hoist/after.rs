@@ -3,7 +3,7 @@
 use super::Left;
 use super::outside::{Outside, is_cheap, is_product, read};
 use crate::graph::{Apply, Variable};
-use crate::ops::{Reduce, downcast};
+use crate::ops::Reduce;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ fn leaves(outside: &Outside, result: &Variable, others: &[Variable]) -> bool {
     let made = outside.made_of(result, &[]);
     let products: HashSet<*const Apply> =
         made.iter().filter(|apply| is_product(apply)).map(Arc::as_ptr).collect();
-    let is_reduction = |apply: &Apply| downcast::<Reduce>(apply.op.as_ref()).is_some();
+    let is_reduction = |apply: &Apply| apply.op.downcast::<Reduce>().is_some();
     let takes = |apply: &Apply| is_product(apply) || (is_cheap(apply) && !is_reduction(apply));
     if products.is_empty() || !outside.has(result, &[], takes) {
         return false;

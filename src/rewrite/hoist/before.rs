@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::graph::{Apply, Variable, ancestors, rebuild};
 use crate::ops::loops::{Argument, LoopParts};
 use crate::ops::op_from_graph::{pairs, stand_ins};
-use crate::ops::{Batched, Dot, downcast};
+use crate::ops::{Batched, Dot};
 use std::collections::HashSet;
 use std::slice;
 
@@ -58,7 +58,7 @@ fn fits(product: &Variable, parts: &LoopParts) -> bool {
 /// Whether a product is not much larger than a factor of it that differs from iteration to iteration, as far
 /// as extents are known.
 fn is_small(product: &Apply, outside: &Outside) -> bool {
-    let (Some(dot), [a, b]) = (downcast::<Dot>(product.op.as_ref()), &product.inputs[..]) else {
+    let (Some(dot), [a, b]) = (product.op.downcast::<Dot>(), &product.inputs[..]) else {
         return false;
     };
     let count = |extents: &[Option<usize>]| {

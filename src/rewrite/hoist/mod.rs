@@ -17,7 +17,7 @@ use super::transform;
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, Node, VarId, Variable, place};
 use crate::ops::loops::{LoopParts, Recurrence};
-use crate::ops::{Bound, ScanOp, Slot, Subtensor, downcast};
+use crate::ops::{Bound, ScanOp, Slot, Subtensor};
 
 /// The pass.
 ///
@@ -26,7 +26,7 @@ use crate::ops::{Bound, ScanOp, Slot, Subtensor, downcast};
 pub fn hoist(graph: &FunctionGraph) -> Result<FunctionGraph> {
     let mut mirror = Mirror::default();
     transform(graph, |new, node, inputs| {
-        let Some(scan) = downcast::<ScanOp>(node.op.as_ref()) else { return Ok(None) };
+        let Some(scan) = node.op.downcast::<ScanOp>() else { return Ok(None) };
         let _scope = node.place.map(place::enter_at);
         let whole = LoopParts::of(scan, &mirror.variables(new, inputs)?)?;
         let rows: Vec<Rows> = node.outputs.iter().map(|&output| Rows::read(graph, output)).collect();
@@ -52,7 +52,7 @@ impl Rows {
         }
         let readers = graph.nodes.iter().filter(|reader| reader.inputs.contains(&output));
         let rows = readers.map(|reader: &Node| {
-            let read = downcast::<Subtensor>(reader.op.as_ref()).and_then(|read| read.slots.first());
+            let read = reader.op.downcast::<Subtensor>().and_then(|read| read.slots.first());
             match read {
                 Some(Slot::Index(Bound::At(-1)) | Slot::Slice { start: Bound::At(-1), step: 1, .. }) => {
                     Rows::Last

@@ -6,7 +6,7 @@ use crate::grad::batched_by;
 use crate::graph::{Apply, Variable, ancestors};
 use crate::ops::batching::repeated;
 use crate::ops::loops::LoopParts;
-use crate::ops::{Batched, Cast, DimShuffle, Dot, Elemwise, Ix, Join, Reduce, Subtensor, SumLike, downcast};
+use crate::ops::{Batched, Cast, DimShuffle, Dot, Elemwise, Ix, Join, Reduce, Subtensor, SumLike};
 use std::collections::{HashMap, HashSet};
 use std::slice;
 use std::sync::Arc;
@@ -97,16 +97,16 @@ pub(super) fn values_read(apply: &Apply) -> &[Variable] {
 /// Whether an op takes no more time and memory for all iterations at once than in each.
 pub(super) fn is_cheap(apply: &Apply) -> bool {
     let op = apply.op.as_ref();
-    let by_element = downcast::<Elemwise>(op).is_some() || downcast::<Cast>(op).is_some();
-    let view = downcast::<DimShuffle>(op).is_some() || downcast::<SumLike>(op).is_some();
+    let by_element = op.downcast::<Elemwise>().is_some() || op.downcast::<Cast>().is_some();
+    let view = op.downcast::<DimShuffle>().is_some() || op.downcast::<SumLike>().is_some();
     // A slice of fixed bounds.
-    let slice = downcast::<Subtensor>(op).is_some() && apply.inputs.len() == 1;
-    let moved = slice || downcast::<Join>(op).is_some() || downcast::<Reduce>(op).is_some();
+    let slice = op.downcast::<Subtensor>().is_some() && apply.inputs.len() == 1;
+    let moved = slice || op.downcast::<Join>().is_some() || op.downcast::<Reduce>().is_some();
     by_element || view || moved
 }
 
 pub(super) fn is_product(apply: &Apply) -> bool {
-    downcast::<Dot>(apply.op.as_ref()).is_some()
+    apply.op.downcast::<Dot>().is_some()
 }
 
 /// The values of all iterations.

@@ -14,7 +14,7 @@ use crate::ops::batching::repeated;
 use crate::ops::contract::{Label, contract};
 use crate::ops::loops::Recurrence;
 use crate::ops::specify_shape::EqualExtents;
-use crate::ops::{DimShuffle, Dot, Elemwise, Ix, Reduce, SumLike, downcast};
+use crate::ops::{DimShuffle, Dot, Elemwise, Ix, Reduce, SumLike};
 use crate::value::Value;
 use std::slice;
 
@@ -55,7 +55,7 @@ fn term(left: &Left<'_>, at: usize) -> Option<Variable> {
     let own = left.parts.recurrences.get(at).filter(|_| left.reads_last(at))?;
     let [(1, tap)] = &own.taps[..] else { return None };
     let (apply, _) = own.next.owner()?;
-    let is_sum = downcast::<Elemwise>(apply.op.as_ref())?.op == scalar::ADD;
+    let is_sum = apply.op.downcast::<Elemwise>()?.op == scalar::ADD;
     let [a, b] = &apply.inputs[..] else { return None };
     let term = if a.key() == tap.key() { b } else { a };
     let others =
@@ -120,11 +120,13 @@ impl<'a> Form<'a> {
     fn of(term: &'a Variable) -> Form<'a> {
         let Some((apply, _)) = term.owner() else { return Form::Other };
         let op = apply.op.as_ref();
-        match (&apply.inputs[..], downcast::<Elemwise>(op).map(|elemwise| elemwise.op)) {
+        match (&apply.inputs[..], op.downcast::<Elemwise>().map(|elemwise| elemwise.op)) {
             ([a, b], Some(op)) if op == scalar::ADD && a.ty() == b.ty() => Form::Sum([a, b]),
             ([a, b], Some(op)) if op == scalar::MUL && is_outer(a, b) => Form::Outer([a, b]),
-            ([a, b], None) if downcast::<Dot>(op).is_some() => Form::Product([a, b]),
-            ([x, ..], None) if downcast::<DimShuffle>(op).is_some() || downcast::<SumLike>(op).is_some() => {
+            ([a, b], None) if op.downcast::<Dot>().is_some() => Form::Product([a, b]),
+            ([x, ..], None)
+                if op.downcast::<DimShuffle>().is_some() || op.downcast::<SumLike>().is_some() =>
+            {
                 Form::View(apply, x)
             }
             _ => Form::Other,
@@ -183,7 +185,7 @@ impl Iterations<'_> {
                 outputs.pop().ok_or_else(|| Error::Internal("a view has no output".into()))
             }
             Form::Product([a, b]) => {
-                let dot = term.owner().and_then(|(apply, _)| downcast::<Dot>(apply.op.as_ref()));
+                let dot = term.owner().and_then(|(apply, _)| apply.op.downcast::<Dot>());
                 let dot = dot.ok_or_else(|| Error::Internal("a product is none".into()))?;
                 self.contracted([a, b], dot.labels(a.ndim(), b.ndim()))
             }

@@ -4,7 +4,7 @@ use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::dtype::DType;
-use crate::ops::{Cast, Op, downcast};
+use crate::ops::{Cast, Op};
 use std::sync::Arc;
 
 rules! {
@@ -13,15 +13,15 @@ rules! {
 }
 
 fn cast_itself<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let (Some(cast), [x]) = (downcast::<Cast>(op), inputs) else { return Ok(None) };
+    let (Some(cast), [x]) = (op.downcast::<Cast>(), inputs) else { return Ok(None) };
     Ok((t.ty(x).dtype == cast.dtype).then(|| x.clone()))
 }
 
 fn cast_cast<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let (Some(outer), [x]) = (downcast::<Cast>(op), inputs) else { return Ok(None) };
+    let (Some(outer), [x]) = (op.downcast::<Cast>(), inputs) else { return Ok(None) };
     let (to, from) = (outer.dtype, t.ty(x).dtype);
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
-    let Some(_) = downcast::<Cast>(op.as_ref()) else { return Ok(None) };
+    let Some(_) = op.downcast::<Cast>() else { return Ok(None) };
     let first = t.ty(&args[0]).dtype;
     // A conversion to an integer that is out of range takes the nearest from a float, and wraps from an
     // integer.

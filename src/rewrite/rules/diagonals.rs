@@ -8,7 +8,7 @@ use super::{Found, rules};
 use crate::error::Result;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::MUL;
-use crate::ops::{AdvancedSubtensor, Cast, DimShuffle, Dot, Elemwise, Known, Op, Reduce, downcast};
+use crate::ops::{AdvancedSubtensor, Cast, DimShuffle, Dot, Elemwise, Known, Op, Reduce};
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -35,7 +35,9 @@ fn counts<T: Terms>(t: &T, i: &T::V) -> bool {
         return false;
     }
     let values: Vec<Option<Value>> = args.iter().map(|arg| t.value(arg)).collect();
-    let known: Vec<Known> = values.iter().map(|value| Known { shape: &[], value: value.as_ref() }).collect();
+    let known = args.iter().zip(&values);
+    let known = known.map(|(arg, value)| Known { dtype: t.ty(arg).dtype, shape: &[], value: value.as_ref() });
+    let known: Vec<Known> = known.collect();
     op.range(&known) == Some([0, 1])
 }
 
@@ -59,7 +61,7 @@ fn gathered<T: Terms>(t: &mut T, x: T::V, i: &T::V) -> Result<T::V> {
 /// The matrix that this is the transpose of.
 fn untransposed<T: Terms>(t: &T, x: &T::V) -> Option<T::V> {
     let (op, args) = t.owner(x)?;
-    let turned = downcast::<DimShuffle>(op.as_ref())?.order == [Some(1), Some(0)];
+    let turned = op.downcast::<DimShuffle>()?.order == [Some(1), Some(0)];
     args.into_iter().next().filter(|x| turned && t.ty(x).ndim() == 2)
 }
 
@@ -81,7 +83,7 @@ fn gather_transposed<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<
 fn diagonal_of_product<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((x, i)) = diagonal(t, inputs) else { return Ok(None) };
     let Some((op, factors)) = t.owner(x) else { return Ok(None) };
-    let (Some(&Dot::PLAIN), [a, b]) = (downcast::<Dot>(op.as_ref()), &factors[..]) else { return Ok(None) };
+    let (Some(&Dot::PLAIN), [a, b]) = (op.downcast::<Dot>(), &factors[..]) else { return Ok(None) };
     let (left, right) = (t.ty(a), t.ty(b));
     let (&[_, summed], &[same, _]) = (&left.shape[..], &right.shape[..]) else { return Ok(None) };
     let dtype = left.dtype;
@@ -105,7 +107,7 @@ fn diagonal_of_product<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Foun
 fn diagonal_of_elementwise<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((x, i)) = diagonal(t, inputs) else { return Ok(None) };
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
-    let by_element = downcast::<Elemwise>(op.as_ref()).is_some() || downcast::<Cast>(op.as_ref()).is_some();
+    let by_element = op.downcast::<Elemwise>().is_some() || op.downcast::<Cast>().is_some();
     if !by_element || !t.is_read_once(x) {
         return Ok(None);
     }

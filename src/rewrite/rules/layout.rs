@@ -4,7 +4,7 @@ use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
-use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Op, Reshape, ShapeOf, downcast};
+use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Op, Reshape, ShapeOf};
 use std::sync::Arc;
 
 rules! {
@@ -36,7 +36,7 @@ fn is_known(ty: &TensorType) -> bool {
 
 /// An extent that is given at run time may not fit.
 fn broadcast_to_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(to) = downcast::<BroadcastTo>(op) else { return Ok(None) };
+    let Some(to) = op.downcast::<BroadcastTo>() else { return Ok(None) };
     Ok((is_fixed(to) && keeps_type(t, op, inputs)).then(|| inputs[0].clone()))
 }
 
@@ -52,13 +52,13 @@ fn sum_like_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> 
 /// The filled argument must have extent 1 or that of the other argument: otherwise the fill might be an
 /// error, or might have extent 1 itself.
 fn fill_beside<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(elemwise) = downcast::<Elemwise>(op) else { return Ok(None) };
+    let Some(elemwise) = op.downcast::<Elemwise>() else { return Ok(None) };
     let mut args = inputs.to_vec();
     for at in 0..args.len() {
         let Some((op, of)) = t.owner(&args[at]) else { continue };
         // An extent that is given at run time may not fit.
-        let to = downcast::<BroadcastTo>(op.as_ref()).filter(|to| is_fixed(to));
-        let like = downcast::<BroadcastLike>(op.as_ref()).and(of.get(1));
+        let to = op.downcast::<BroadcastTo>().filter(|to| is_fixed(to));
+        let like = op.downcast::<BroadcastLike>().and(of.get(1));
         let (filled, ty) = (&of[0], t.ty(&args[at]));
         if (to.is_none() && like.is_none()) || t.ty(filled).ndim() != ty.ndim() {
             continue;
@@ -81,14 +81,14 @@ fn is_identity(order: &[Option<usize>], rank: usize) -> bool {
 }
 
 fn dimshuffle_identity<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let (Some(shuffle), [x]) = (downcast::<DimShuffle>(op), inputs) else { return Ok(None) };
+    let (Some(shuffle), [x]) = (op.downcast::<DimShuffle>(), inputs) else { return Ok(None) };
     Ok(is_identity(&shuffle.order, t.ty(x).ndim()).then(|| x.clone()))
 }
 
 fn dimshuffle_dimshuffle<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let (Some(outer), [x]) = (downcast::<DimShuffle>(op), inputs) else { return Ok(None) };
+    let (Some(outer), [x]) = (op.downcast::<DimShuffle>(), inputs) else { return Ok(None) };
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
-    let Some(inner) = downcast::<DimShuffle>(op.as_ref()) else { return Ok(None) };
+    let Some(inner) = op.downcast::<DimShuffle>() else { return Ok(None) };
     let order: Vec<Option<usize>> =
         outer.order.iter().map(|o| o.and_then(|axis| inner.order[axis])).collect();
     if is_identity(&order, t.ty(&args[0]).ndim()) {
@@ -98,7 +98,7 @@ fn dimshuffle_dimshuffle<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> F
 }
 
 fn reshape_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(reshape) = downcast::<Reshape>(op) else { return Ok(None) };
+    let Some(reshape) = op.downcast::<Reshape>() else { return Ok(None) };
     let types: Vec<TensorType> = inputs.iter().map(|v| t.ty(v)).collect();
     let result = reshape.types(&types.iter().collect::<Vec<_>>());
     let ty = &types[0];
@@ -107,7 +107,7 @@ fn reshape_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let unknown = ty.shape.iter().filter(|e| e.is_none()).count();
     let own = |(axis, extent): (usize, &Extent)| match extent {
         Extent::Input(i) => t.owner(&inputs[i + 1]).is_some_and(|(op, of)| {
-            downcast::<ShapeOf>(op.as_ref()).is_some_and(|shape| shape.axis == axis) && of[0] == inputs[0]
+            op.downcast::<ShapeOf>().is_some_and(|shape| shape.axis == axis) && of[0] == inputs[0]
         }),
         _ => true,
     };
@@ -119,9 +119,9 @@ fn reshape_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
 }
 
 fn reshape_reshape<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(reshape) = downcast::<Reshape>(op) else { return Ok(None) };
+    let Some(reshape) = op.downcast::<Reshape>() else { return Ok(None) };
     let Some((op, args)) = t.owner(&inputs[0]) else { return Ok(None) };
-    let Some(before) = downcast::<Reshape>(op.as_ref()) else { return Ok(None) };
+    let Some(before) = op.downcast::<Reshape>() else { return Ok(None) };
     // The error of the first reshape must be kept: it always fits, or whenever the second does.
     let flat = before.extents == [Extent::Infer];
     let fixed = |extents: &[Extent]| extents.iter().all(|e| matches!(e, Extent::Fixed(_)));

@@ -30,7 +30,7 @@ use super::terms::{Counted, Dag, Same, Terms};
 use crate::error::Result;
 use crate::graph::VarId;
 use crate::kernels::ops::ScalarOp;
-use crate::ops::{Elemwise, Op, downcast};
+use crate::ops::{Elemwise, Op};
 
 /// The result of a rule: the replacement, if it applies.
 pub(super) type Found<T> = Result<Option<<T as Terms>::V>>;
@@ -86,7 +86,7 @@ pub(super) static FAMILIES: &[&[BuiltIn]] = &[
 
 /// The row of an elementwise op.
 pub(super) fn scalar_op(op: &dyn Op) -> Option<ScalarOp> {
-    downcast::<Elemwise>(op).map(|elemwise| elemwise.op)
+    op.downcast::<Elemwise>().map(|elemwise| elemwise.op)
 }
 
 /// Declares the rules of a family, each a function of its name: `name on root => "what it does";`.

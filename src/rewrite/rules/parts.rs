@@ -6,7 +6,7 @@ use super::Root::{Elementwise, Op as Of};
 use super::{Found, rules};
 use crate::graph::TensorType;
 use crate::kernels::ops::ADD;
-use crate::ops::{Bound, IncSubtensor, Join, Op, Slot, downcast};
+use crate::ops::{Bound, IncSubtensor, Join, Op, Slot};
 use std::sync::Arc;
 
 rules! {
@@ -25,7 +25,7 @@ impl<V: Clone + PartialEq> Parts<V> {
     fn of<T: Terms<V = V>>(t: &T, whole: &V) -> Option<Parts<V>> {
         let (mut rest, mut added) = (whole.clone(), Vec::new());
         while let Some((op, args)) = t.owner(&rest)
-            && downcast::<IncSubtensor>(op.as_ref()).is_some_and(|write| !write.set)
+            && op.downcast::<IncSubtensor>().is_some_and(|write| !write.set)
         {
             let (first, others) = args.split_first()?;
             added.push((op, others.to_vec()));
@@ -52,13 +52,11 @@ fn add_parts<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 }
 
 fn join_parts<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(last) = downcast::<IncSubtensor>(op).filter(|write| !write.set) else { return Ok(None) };
+    let Some(last) = op.downcast::<IncSubtensor>().filter(|write| !write.set) else { return Ok(None) };
     let Some(before) = inputs.first().and_then(|whole| Parts::of(t, whole)) else { return Ok(None) };
     let ty = t.ty(&before.zeros);
     let mut slots: Vec<&[Slot]> = vec![&last.slots];
-    slots.extend(
-        before.added.iter().filter_map(|(op, _)| Some(&downcast::<IncSubtensor>(op.as_ref())?.slots[..])),
-    );
+    slots.extend(before.added.iter().filter_map(|(op, _)| Some(&op.downcast::<IncSubtensor>()?.slots[..])));
     let parts = inputs[1..2].iter().chain(before.added.iter().filter_map(|(_, others)| others.first()));
     let Some(axis) = slots[0].iter().position(|slot| *slot != WHOLE) else { return Ok(None) };
     let mut ranges = Vec::new();

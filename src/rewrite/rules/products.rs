@@ -9,7 +9,7 @@ use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::MUL;
-use crate::ops::{BroadcastTo, DimShuffle, Dot, Extent, Op, Reduce, ShapeOf, downcast};
+use crate::ops::{BroadcastTo, DimShuffle, Dot, Extent, Op, Reduce, ShapeOf};
 use std::sync::Arc;
 
 rules! {
@@ -25,7 +25,7 @@ rules! {
 /// A sum of products of two factors, in one dtype: halves are rounded in between, and dtypes other than the
 /// result's wrap or are wider.
 fn sum_of_products<'o, T: Terms>(t: &T, op: &'o dyn Op, inputs: &[T::V]) -> Option<(&'o Reduce, [T::V; 2])> {
-    let sum = downcast::<Reduce>(op)?;
+    let sum = op.downcast::<Reduce>()?;
     let dtype = t.ty(&inputs[0]).dtype;
     let plain = sum.fold == Fold::Sum && dtype == sum.dtype && sum.acc_dtype == sum.dtype;
     if !plain || dtype.is_half() {
@@ -60,7 +60,7 @@ fn sum_outer_product<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found
 
 /// Where the extents that are summed over may differ, the product is kept with its error.
 fn dot_zeros<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let (Some(dot), [a, b]) = (downcast::<Dot>(op), inputs) else { return Ok(None) };
+    let (Some(dot), [a, b]) = (op.downcast::<Dot>(), inputs) else { return Ok(None) };
     if dot.batch != 0 || !(t.is(a, 0.0) || t.is(b, 0.0)) {
         return Ok(None);
     }

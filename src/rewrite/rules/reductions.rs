@@ -5,7 +5,7 @@ use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::{NEG, SUB};
-use crate::ops::{Op, Reduce, downcast};
+use crate::ops::{Op, Reduce};
 use std::sync::Arc;
 
 rules! {
@@ -16,19 +16,19 @@ rules! {
 
 /// The sum that an op computes, and its input, if both have one dtype.
 fn plain_sum<'a, T: Terms>(t: &T, op: &'a dyn Op, inputs: &'a [T::V]) -> Option<(&'a Reduce, &'a T::V)> {
-    let (sum, x) = (downcast::<Reduce>(op)?, inputs.first()?);
+    let (sum, x) = (op.downcast::<Reduce>()?, inputs.first()?);
     (sum.fold == Fold::Sum && t.ty(x).dtype == sum.dtype).then_some((sum, x))
 }
 
 fn reduce_no_axes<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let (Some(reduce), [x]) = (downcast::<Reduce>(op), inputs) else { return Ok(None) };
+    let (Some(reduce), [x]) = (op.downcast::<Reduce>(), inputs) else { return Ok(None) };
     Ok((reduce.axes.is_empty() && t.ty(x).dtype == reduce.dtype).then(|| x.clone()))
 }
 
 fn sum_sum<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((outer, x)) = plain_sum(t, op, inputs) else { return Ok(None) };
     let Some((op, args)) = t.owner(x) else { return Ok(None) };
-    let Some(inner) = downcast::<Reduce>(op.as_ref()) else { return Ok(None) };
+    let Some(inner) = op.downcast::<Reduce>() else { return Ok(None) };
     let alike = inner.fold == Fold::Sum && inner.dtype == outer.dtype && inner.acc_dtype == outer.acc_dtype;
     // If the inner sum is kept for other readers, reading it is cheaper than reading its input.
     if !alike || !outer.dtype.is_float() || outer.dtype.is_half() || !t.is_read_once(x) {

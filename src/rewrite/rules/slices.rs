@@ -6,7 +6,7 @@ use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
 use crate::kernels::ops::ADD;
-use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Op, Slot, Subtensor, downcast};
+use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Op, Slot, Subtensor};
 use std::sync::Arc;
 
 rules! {
@@ -20,14 +20,14 @@ rules! {
 }
 
 fn read_whole<T: Terms>(_: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    let Some(read) = op.downcast::<Subtensor>() else { return Ok(None) };
     Ok(read.slots.iter().all(|slot| *slot == WHOLE).then(|| inputs[0].clone()))
 }
 
 fn read_read<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    let Some(read) = op.downcast::<Subtensor>() else { return Ok(None) };
     let Some((op, args)) = t.owner(&inputs[0]) else { return Ok(None) };
-    let Some(inner) = downcast::<Subtensor>(op.as_ref()) else { return Ok(None) };
+    let Some(inner) = op.downcast::<Subtensor>() else { return Ok(None) };
     let known = args.len() - 1;
     let Some(slots) = merged(&inner.slots, &read.slots, &t.ty(&args[0]), known) else { return Ok(None) };
     let list = args.iter().chain(&inputs[1..]).cloned().collect();
@@ -37,13 +37,13 @@ fn read_read<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
 /// If a part is read that was just set (`set`) or increased: the written value, and the array before.
 fn just_written<T: Terms>(t: &T, read: &Subtensor, inputs: &[T::V], set: bool) -> Option<[T::V; 2]> {
     let (op, args) = t.owner(&inputs[0])?;
-    let write = downcast::<IncSubtensor>(op.as_ref())?;
+    let write = op.downcast::<IncSubtensor>()?;
     let same = write.set == set && write.slots == read.slots && args[2..] == inputs[1..];
     same.then(|| [args[1].clone(), args[0].clone()])
 }
 
 fn read_set<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    let Some(read) = op.downcast::<Subtensor>() else { return Ok(None) };
     let Some([written, x]) = just_written(t, read, inputs, true) else { return Ok(None) };
     let (from, whole) = (t.ty(&written), t.ty(&x));
     let Some(to) = part_type(t, read, &x, &inputs[1..]) else { return Ok(None) };
@@ -64,7 +64,7 @@ fn read_set<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
 /// The read is kept, and with it the error of an index that is out of range. The increment must broadcast to
 /// the part, and not the reverse.
 fn read_increment<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(read) = downcast::<Subtensor>(op) else { return Ok(None) };
+    let Some(read) = op.downcast::<Subtensor>() else { return Ok(None) };
     let Some([added, x]) = just_written(t, read, inputs, false) else { return Ok(None) };
     let from = t.ty(&added);
     let Some(to) = part_type(t, read, &x, &inputs[1..]) else { return Ok(None) };
@@ -79,15 +79,15 @@ fn read_increment<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T>
 }
 
 fn set_read<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let Some(write) = downcast::<IncSubtensor>(op) else { return Ok(None) };
+    let Some(write) = op.downcast::<IncSubtensor>() else { return Ok(None) };
     let Some((op, args)) = t.owner(&inputs[1]) else { return Ok(None) };
-    let Some(read) = downcast::<Subtensor>(op.as_ref()) else { return Ok(None) };
+    let Some(read) = op.downcast::<Subtensor>() else { return Ok(None) };
     let same = write.set && read.slots == write.slots && args[0] == inputs[0] && args[1..] == inputs[2..];
     Ok((same && is_in_range(&write.slots, &t.ty(&inputs[0]))).then(|| inputs[0].clone()))
 }
 
 fn assert_known<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
-    let (Some(_), [x, condition]) = (downcast::<Assert>(op), inputs) else { return Ok(None) };
+    let (Some(_), [x, condition]) = (op.downcast::<Assert>(), inputs) else { return Ok(None) };
     let holds = t.value(condition).is_some_and(|v| v.scalars().all(|s| s.to_i128() != 0));
     Ok(holds.then(|| x.clone()))
 }

@@ -6,7 +6,7 @@ use super::{Found, rules};
 use crate::error::Result;
 use crate::kernels::nest::Fold;
 use crate::kernels::ops::*;
-use crate::ops::{DimShuffle, Op, Passes, Reduce, Softmax, WithGradient, downcast};
+use crate::ops::{DimShuffle, Op, Passes, Reduce, Softmax, WithGradient};
 use std::sync::Arc;
 
 rules! {
@@ -54,7 +54,7 @@ fn negative<T: Terms>(t: &mut T, x: &T::V) -> Result<T::V> {
 
 fn log_softmax<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((owner, args)) = t.owner(&inputs[0]) else { return Ok(None) };
-    match downcast::<Softmax>(owner.as_ref()) {
+    match owner.downcast::<Softmax>() {
         Some(softmax) if !softmax.log => t.apply(Arc::new(Softmax { log: true, ..*softmax }), args).map(Some),
         _ => Ok(None),
     }
@@ -62,7 +62,7 @@ fn log_softmax<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 
 fn log_sum_exp<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some((owner, args)) = t.owner(&inputs[0]) else { return Ok(None) };
-    let Some(sum) = downcast::<Reduce>(owner.as_ref()) else { return Ok(None) };
+    let Some(sum) = owner.downcast::<Reduce>() else { return Ok(None) };
     let Some(x) = t.argument(&args[0], EXP) else { return Ok(None) };
     if sum.fold != Fold::Sum || t.ty(&x).dtype != sum.dtype || is_shifted(t, &x) {
         return Ok(None);
@@ -110,7 +110,7 @@ fn is_shifted<T: Terms>(t: &T, x: &T::V) -> bool {
     let mut shift = args[1].clone();
     while let Some((op, inputs)) = t.owner(&shift) {
         let op = op.as_ref();
-        if downcast::<Reduce>(op).is_some_and(|r| r.fold == Fold::Max) {
+        if op.downcast::<Reduce>().is_some_and(|r| r.fold == Fold::Max) {
             return true;
         }
         // The shift is the second argument of a choice, and the first of an op that only changes its layout.

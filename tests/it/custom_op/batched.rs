@@ -1,7 +1,6 @@
 //! [`Op::batch`]: an op of a program's own in the backward pass of a Jacobian.
 
 use super::{Checked, assert_close};
-use std::any::Any;
 use workalike::Result;
 use workalike::ops::{Batch, BatchedOutputs, Gradient, Known, Op};
 use workalike::prelude::*;
@@ -42,10 +41,6 @@ impl Op for Mirror {
         let rows = inputs[0].to_vec::<f32>()?;
         let mirrored = rows.chunks_exact(length).flat_map(|row| row.iter().rev().copied()).collect();
         Ok(vec![Value::from_vec(shape, mirrored)?])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

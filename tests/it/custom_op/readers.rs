@@ -1,7 +1,6 @@
 //! What an op of a program's own says of its inputs: `sort` and `nonzero` compute less for it, as for ours.
 
 use super::Checked;
-use std::any::Any;
 use workalike::Result;
 use workalike::graph::Node;
 use workalike::kernels::nest::PhaseKind;
@@ -40,10 +39,6 @@ impl Op for Second {
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
         Ok(vec![inputs[0].slice(0, 1, 1, None, None)])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 
@@ -103,10 +98,6 @@ impl Op for Pick {
         point.finish();
         to.push(nest);
         Ok(vec![View::whole(target, &shape)])
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

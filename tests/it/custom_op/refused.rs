@@ -1,7 +1,6 @@
 //! Invalid results of [`Op::lower`] are refused, and the op runs on the host.
 
 use super::{Checked, Horner};
-use std::any::Any;
 use workalike::graph::Node;
 use workalike::kernels::nest::{Fold, PhaseKind};
 use workalike::kernels::ops as scalar;
@@ -41,10 +40,6 @@ impl Op for Wrong {
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         (self.0)(to, node, inputs)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -6,7 +6,6 @@
 mod fusion;
 mod works;
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike::Result;
@@ -74,20 +73,12 @@ impl Memory for Nothing {
     fn bytes(&self) -> u64 {
         self.0
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 #[derive(Debug)]
 struct Printed(String);
 
 impl Module for Printed {
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
     fn source(&self) -> &str {
         &self.0
     }

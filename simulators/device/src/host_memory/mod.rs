@@ -12,7 +12,6 @@ use crate::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
 use block::{Block, Lent};
 use bytemuck::NoUninit;
-use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -62,7 +61,7 @@ impl HostMemory {
 
     /// Another handle to a device's memory that is main memory; `None` if it is not.
     pub fn of(memory: &dyn Memory) -> Option<HostMemory> {
-        memory.as_any().downcast_ref::<HostMemory>().cloned()
+        memory.downcast::<HostMemory>().cloned()
     }
 
     /// The main memory of a region, after a check that the region lies within it.
@@ -70,7 +69,7 @@ impl HostMemory {
     /// # Errors
     /// If the memory is another device's, or the region reaches beyond it; the error names `call`.
     pub fn of_region<'a>(region: &'a Region, call: &str) -> DeviceResult<&'a HostMemory> {
-        let Some(memory) = region.memory.as_any().downcast_ref::<HostMemory>() else {
+        let Some(memory) = region.memory.downcast::<HostMemory>() else {
             return Err(DeviceError::driver("host", call, "the memory belongs to another device"));
         };
         memory.block.part(region.offset, region.bytes, call)?;
@@ -127,10 +126,6 @@ impl HostMemory {
 impl Memory for HostMemory {
     fn bytes(&self) -> u64 {
         self.block.bytes as u64
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -20,7 +20,6 @@ use crate::ops::{
     zeros_like,
 };
 use crate::value::Value;
-use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -387,9 +386,5 @@ impl Op for BranchOp {
         let results: Vec<View> = node.outputs.iter().map(|&id| to.result(id)).collect();
         to.push_branch(&self.name, programs, index, &read, &results);
         Ok(results)
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }

@@ -34,7 +34,6 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{Attributes, Batch, BatchedOutputs, Gradient, Ix, Known, Narrowed, Op, expect_inputs};
 use crate::value::Value;
 use body::{Body, Part};
-use std::any::Any;
 use std::sync::Arc;
 
 /// A body that runs a number of times (Theano's and PyTensor's `Scan`).
@@ -369,16 +368,12 @@ impl Op for ScanOp {
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::lower(self, to, node, inputs)
     }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
 }
 
 impl ScanOp {
     /// The shapes within the body and of the outputs for these values.
     fn shapes_of(&self, inputs: &[Value]) -> Result<(usize, Vec<Vec<usize>>)> {
-        let known: Vec<Known> = inputs.iter().map(|v| Known { shape: v.shape(), value: Some(v) }).collect();
+        let known: Vec<Known> = inputs.iter().map(Known::of).collect();
         let steps = self.trips(&known).map_err(|message| broken(&message))?;
         let shapes = self.shapes(&known).map_err(|message| broken(&message))?;
         Ok((steps, shapes))

@@ -3,7 +3,6 @@
 
 use super::{Story, family};
 use crate::stage::{Scenario, Stage, ensure, fails, wrong};
-use std::any::Any;
 use std::sync::Arc;
 use workalike::graph::TensorType;
 use workalike::ops::{Attributes, Gradient, Known, Op};
@@ -51,9 +50,6 @@ impl Op for Picky {
             return Err(Error::mismatch("picky", "a positive number", number.to_string()));
         }
         Ok(inputs.to_vec())
-    }
-    fn as_any(&self) -> &dyn Any {
-        self
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn hosted(output: &Variable) -> Hosted {
     while let Some(variable) = left.pop() {
         let Some((apply, _)) = variable.owner() else { continue };
         if seen.insert(Arc::as_ptr(apply)) {
-            let elemwise = apply.op.as_any().downcast_ref::<Elemwise>();
+            let elemwise = apply.op.downcast::<Elemwise>();
             hosted.without_libraries |= BY_LIBRARIES.contains(&apply.op.id());
             hosted.on_other_devices |= elemwise.is_some_and(|e| e.op.is_host_only());
             left.extend(apply.inputs.iter().cloned());
