@@ -20,7 +20,6 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{Device, HostBytes, NativeDevice, NativeMemory};
@@ -28,6 +27,7 @@ use crate::value::Value;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// `DLDevice`: a kind of device, and its number.
 #[repr(C)]

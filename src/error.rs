@@ -1,10 +1,10 @@
 //! Every error of the library. Each names what failed, what was expected and given, where, and what to do.
 
-use crate::dtype::DType;
-use crate::kernels::custom::SourceError;
+use workalike_kernels::DType;
+use workalike_kernels::custom::SourceError;
 // Messages hold names, which come from files.
+use crate::memory_report::MemoryReport;
 use crate::printable::printable_lines as shown;
-use crate::rehost::memory::MemoryReport;
 use std::io;
 use std::panic::Location;
 use std::path::{Path, PathBuf};

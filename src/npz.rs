@@ -17,7 +17,6 @@
 //! An archive is not trusted: memory is allocated for what its bytes can decompress to, never for what it
 //! claims, and checksums are compared.
 
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::npy::{self, Problem};
 use crate::value::Value;
@@ -31,6 +30,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use workalike_device::atomic_file;
+use workalike_kernels::DType;
 
 /// Bytes that one byte of deflated data can become, at most.
 const MOST_INFLATED: u64 = 1032;

@@ -18,11 +18,11 @@
 //! which are saved with the Function. They have the parameter's dtype and shape, float32 for halves, and
 //! begin at 0.
 
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place, shared, shared_dynamic};
 use crate::value::Value;
 use std::borrow::Borrow;
+use workalike_kernels::DType;
 
 /// The argument of [`updates`](crate::function::FunctionBuilder::updates).
 pub type Updates = Vec<(SharedVariable, Variable)>;

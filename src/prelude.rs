@@ -12,9 +12,9 @@ pub use crate::graph::{get_values, set_values};
 #[cfg(feature = "host")]
 pub use crate::host::Host;
 pub use crate::initializers::{glorot_normal, glorot_uniform, he_normal, he_uniform, orthogonal};
-pub use crate::loops::{fori, if_else, scan, while_loop};
 #[cfg(feature = "opencl")]
 pub use crate::opencl::OpenCl;
+pub use crate::ops::loops::{fori, if_else, scan, while_loop};
 pub use crate::ops::{Conv, Padding, Pool};
 pub use crate::ops::{ELLIPSIS, NEWAXIS, Pad, RandomStreams, over};
 pub use crate::ops::{OpFromGraph, Registry, einsum, linalg, multi_dot};

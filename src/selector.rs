@@ -1,16 +1,16 @@
 //! Devices by name: the fastest of this machine, or one that is named.
 
-#[cfg(feature = "cuda-any")]
-use crate::cuda::Cuda;
 use crate::error::{DeviceError, Error, Result};
-#[cfg(feature = "host")]
-use crate::host::Host;
-#[cfg(feature = "opencl")]
-use crate::opencl::{DeviceKind, OpenCl};
 use crate::rehost::Open;
 use std::str::FromStr;
 use std::sync::Arc;
+#[cfg(feature = "cuda-any")]
+use workalike_cuda::Cuda;
 use workalike_device::{Device, DeviceResult};
+#[cfg(feature = "host")]
+use workalike_host::Host;
+#[cfg(feature = "opencl")]
+use workalike_opencl::{DeviceKind, OpenCl};
 
 /// The environment variable that [`Selector::from_env`] reads.
 pub const DEVICE_VARIABLE: &str = "WORKALIKE_DEVICE";

@@ -8,11 +8,11 @@ mod from;
 #[cfg(test)]
 mod tests;
 
-use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
-use crate::kernels::Scalar;
 use std::fmt;
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 pub use elements::Element;
 pub use workalike_device::HostBytes;

@@ -3,10 +3,10 @@
 use super::args::Argument;
 use super::module::{Module, RawKernel, filled, same};
 use crate::error::{Error, Result};
-use crate::kernels::custom::Source;
 use crate::ops::Grid;
 use crate::rehost::device::Device;
 use std::sync::Arc;
+use workalike_kernels::custom::Source;
 
 /// A kernel that runs a statement in C for each index `i` of its arrays.
 ///

@@ -35,7 +35,6 @@ mod module;
 mod reduction;
 mod scan;
 
-pub use crate::kernels::custom::{Language, Param, ParamKind, Signature, Source};
 pub use crate::ops::{Grid, KernelOp, LaunchInput, Local};
 pub use args::{Argument, In, InOut, Out};
 pub use elementwise::ElementwiseKernel;
@@ -43,6 +42,7 @@ pub use math::DeviceMath;
 pub use module::{Launch, Module, RawKernel};
 pub use reduction::ReductionKernel;
 pub use scan::ScanKernel;
+pub use workalike_kernels::custom::{Language, Param, ParamKind, Signature, Source};
 
 /// The arguments of a kernel, each converted to an [`Argument`].
 ///

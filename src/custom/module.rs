@@ -1,13 +1,7 @@
 //! Compiled sources, their kernels, and launches.
 
 use super::args::{Argument, HostArray, Store};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::custom::{
-    CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source, fitted, is_identifier,
-};
-use crate::kernels::library::{LibraryError, LibraryOp};
-use crate::kernels::nest::Operand;
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{
@@ -17,6 +11,12 @@ use crate::value::checked_len;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use workalike_kernels::DType;
+use workalike_kernels::custom::{
+    CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source, fitted, is_identifier,
+};
+use workalike_kernels::library::{LibraryError, LibraryOp};
+use workalike_kernels::nest::Operand;
 
 /// A source that was compiled for a device.
 #[derive(Clone, Debug)]

@@ -3,13 +3,13 @@
 use super::args::Argument;
 use super::elementwise::common_count;
 use super::module::{Bound, Launch, Module, Moved, RawKernel, filled};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
-use crate::kernels::custom::{Language, Source};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{Device, Properties};
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::custom::{Language, Source};
 
 /// Reduces a value of each index to one.
 ///

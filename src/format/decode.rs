@@ -9,7 +9,6 @@ mod tensors;
 use super::bad;
 use super::codec::{Budget, Decoder};
 use super::common_state::in_common;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::fallible;
 use crate::function::{Bundle, Function, InputSpec};
@@ -19,6 +18,7 @@ use crate::value::{MAX_RANK, Value, checked_len};
 use ops::{OpRow, op_row, set_ops};
 use std::sync::Arc;
 use tensors::{Tensors, tensor_row};
+use workalike_kernels::DType;
 
 /// Bytes of a shared variable besides its name and value.
 const PER_SHARED: usize = 768;

@@ -1,12 +1,12 @@
 //! `Serialize` and `Deserialize` for Value: dtype, shape, and the elements' bytes.
 
-use crate::dtype::DType;
 use crate::value::Value;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
+use workalike_kernels::DType;
 
 /// The serialized form: the dtype's NumPy name, the extents, and the elements in row-major order,
 /// little-endian.

@@ -1,9 +1,9 @@
 //! Functions in expressions: a Function's graph, loaded or compiled here, as Variables again.
 
 use super::callable::{Function, InputSpec};
-use super::inputs::IntoList;
 use crate::error::{Error, Result};
 use crate::graph::{SharedVariable, VarId, Variable, place};
+use crate::list::IntoList;
 use crate::ops::{Cast, SpecifyShape};
 use std::ops::Index;
 use std::sync::Arc;

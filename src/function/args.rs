@@ -1,10 +1,10 @@
 //! Arguments of a call: positional and by name, host values, device arrays, sequences.
 
 use super::callable::Function;
-use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::rehost::{BorrowedArray, DeviceArray};
 use crate::value::{Element, Value};
+use workalike_kernels::DType;
 
 /// One argument, which may be borrowed from another Simulator's last call.
 #[derive(Clone, Debug)]

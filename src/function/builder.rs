@@ -3,12 +3,14 @@
 use super::callable::{CallOptions, Function, InputSpec, StateInput};
 use super::conversion::Conversion;
 use super::givens;
-use super::inputs::{In, IntoList, Out, check_inputs, states};
+use super::inputs::{In, Out, check_inputs, states};
 use super::source::Source;
 use crate::error::{Error, Result};
 use crate::graph::{
-    Cell, FunctionGraph, SharedVariable, TensorType, Variable, ancestors, dtype_origin, rebuild, verify,
+    Cell, FunctionGraph, SharedVariable, TensorType, Variable, ancestors, default_updates, dtype_origin,
+    rebuild, verify,
 };
+use crate::list::IntoList;
 use crate::rehost::Backend;
 use crate::rewrite::Rewrites;
 use std::collections::{HashMap, HashSet};
@@ -300,7 +302,7 @@ fn add_default_updates(
     let mut seen: HashSet<(usize, usize)> = ancestors(without, |_| false).iter().map(Variable::key).collect();
     seen.extend(updates.iter().map(|(cell, _)| (Arc::as_ptr(cell) as usize, 0)));
     let reading: Vec<Variable> = roots.iter().cloned().chain(updates.iter().map(|u| u.1.clone())).collect();
-    for (cell, next) in super::default_updates(&reading, &mut seen, |_| false)? {
+    for (cell, next) in default_updates(&reading, &mut seen, |_| false)? {
         check_update(&cell, &next)?;
         updates.push((cell, next));
     }

@@ -1,8 +1,8 @@
 //! The dtypes that an input accepts besides its own.
 
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// The dtypes that an input accepts besides its own. Arrays on a device are never converted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

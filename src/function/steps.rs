@@ -2,9 +2,9 @@
 
 use super::args::{ArgIn, ArgsIn, bind, slice_stand_in, state_args};
 use super::callable::{Function, with_states};
-use super::inputs::IntoList;
 use super::outputs::{OutputKey, Outputs};
 use crate::error::{Error, Result};
+use crate::list::IntoList;
 use crate::rehost::{Engine, Fed, Loop, Twins};
 use std::sync::{Mutex, PoisonError};
 

@@ -4,9 +4,9 @@ use super::{Disconnected, Grad};
 use crate::error::{Error, Result};
 use crate::function::{Args, In, function};
 use crate::graph::{TensorType, Variable};
-use crate::kernels::DType;
 use crate::ops::arange;
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// Compares the gradient of an expression with central differences, at a point, in float64, by the ops' plain
 /// `perform`.

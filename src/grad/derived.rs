@@ -1,12 +1,13 @@
 //! Derivatives composed of reverse mode: products with the Jacobian from either side, the Jacobian itself,
 //! second derivatives.
 
-use super::batch::batched;
 use super::{Disconnected, Grad};
 use crate::error::Result;
 use crate::graph::{Variable, place};
+use crate::ops::batching::{Batched, batched_by, repeated};
 use crate::ops::methods::fail;
 use crate::ops::{Ix, arange, full_like, stack, zeros_like};
+use std::collections::HashMap;
 
 /// Maximum number of rows of a Jacobian that are computed one by one, each as a gradient of its own.
 const ROWS: usize = 4096;
@@ -180,4 +181,23 @@ pub fn hvp(
     let slopes = Grad::of(cost).disconnected(Disconnected::Zero).wrt(&wrt)?;
     // The Hessian is symmetric: a product from the left is one from the right.
     Grad::known(slopes.into_iter().zip(tangents)).disconnected(Disconnected::Zero).wrt(&wrt)
+}
+
+/// `roots` for each of the values of `input` in `batch`, which has one more axis, in front, of extent
+/// `count`; so have the results.
+///
+/// # Errors
+/// If an op between has no rule: names it.
+fn batched(
+    roots: &[Variable],
+    input: &Variable,
+    batch: &Variable,
+    count: &Variable,
+) -> Result<Vec<Variable>> {
+    let stands = HashMap::from([(input.key(), Batched::each(batch.clone()))]);
+    let whole = |root: Batched| match root {
+        Batched { variable, batched: true } => Ok(variable),
+        Batched { variable, .. } => repeated(&variable, count),
+    };
+    batched_by(roots, stands, count)?.into_iter().map(whole).collect()
 }

@@ -1,27 +1,19 @@
 //! Differentiation: reverse mode over the ops' own rules ([`grad`], [`Grad`]), and derivatives composed of it
 //! ([`jvp`], [`jacobian`], [`hessian`], [`hvp`]). [`verify_grad`] compares with differences.
 
-mod batch;
 mod check;
 mod derived;
 
-pub(crate) use batch::batched_by;
 pub use check::verify_grad;
 pub use derived::{hessian, hvp, jacobian, jvp, vjp};
 
 use crate::error::Result;
-use crate::graph::{Apply, Operand, Variable, ancestors, place, rebuild};
-use crate::kernels::ops as scalar;
-use crate::ops::elemwise::elemwise;
+use crate::graph::{Apply, Variable, place, rebuild};
+use crate::ops::backpropagate::{ByKey, backpropagate};
 use crate::ops::methods::fail;
-use crate::ops::{Gradient, zeros_like};
+use crate::ops::zeros_like;
 use crate::rewrite;
 use crate::value::Value;
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
-/// A gradient or a replacement for each Variable, by the Variable's key.
-type ByKey = HashMap<(usize, usize), Variable>;
 
 /// The gradient of `cost`, a 0-d float, with respect to each of `wrt`; each has the type of its Variable.
 ///
@@ -157,18 +149,8 @@ impl Grad {
             let one = Variable::constant(Value::from(1.0f64).cast(cost.dtype())?);
             seeds.push((self.stabilized(cost, wrt)?, one));
         }
-        for (expression, gradient) in &self.known {
-            let fits = expression.dtype() == gradient.dtype() && expression.ndim() == gradient.ndim();
-            if !fits || !expression.dtype().is_float() {
-                let (want, got) = (expression.ty(), gradient.ty());
-                return Err(fail(
-                    "grad",
-                    format!("expected a gradient of the type of its expression, {want}, got {got}"),
-                ));
-            }
-            seeds.push((expression.clone(), gradient.clone()));
-        }
-        let grads = self.backpropagate(seeds, wrt)?;
+        seeds.extend(self.known.iter().cloned());
+        let grads = backpropagate(seeds, wrt, &self.constant)?;
         Ok(wrt.iter().map(|variable| grads.get(&variable.key()).cloned()).collect())
     }
 
@@ -187,67 +169,4 @@ impl Grad {
         let roots = [cost.clone()];
         Ok(rebuild(&roots, &mut known, rule)?.swap_remove(0))
     }
-
-    /// Gradients of everything between `wrt` and the seeds, by key, given the gradients of the seeds.
-    fn backpropagate(&self, seeds: Vec<(Variable, Variable)>, wrt: &[Variable]) -> Result<ByKey> {
-        let roots: Vec<Variable> = seeds.iter().map(|s| s.0.clone()).collect();
-        let order = ancestors(&roots, |_| false);
-        let constant: HashSet<(usize, usize)> = self.constant.iter().map(Variable::key).collect();
-        let mut reaches: HashSet<(usize, usize)> = wrt.iter().map(Variable::key).collect();
-        for variable in order.iter().filter(|v| !constant.contains(&v.key())) {
-            let depends = variable
-                .owner()
-                .is_some_and(|(apply, _)| apply.inputs.iter().any(|i| reaches.contains(&i.key())));
-            if depends {
-                reaches.insert(variable.key());
-            }
-        }
-        reaches.retain(|key| !constant.contains(key));
-        let mut grads = ByKey::new();
-        for (variable, gradient) in seeds {
-            add(&mut grads, &variable, gradient)?;
-        }
-        // In reverse order every output comes after its users, so at the last of a node's outputs all its
-        // gradients are complete.
-        let mut outputs_left: HashMap<*const Apply, usize> = HashMap::new();
-        for (apply, _) in order.iter().filter_map(Variable::owner) {
-            *outputs_left.entry(Arc::as_ptr(apply)).or_default() += 1;
-        }
-        for variable in order.iter().rev() {
-            let Some((apply, _)) = variable.owner() else { continue };
-            let left = outputs_left.entry(Arc::as_ptr(apply)).or_default();
-            *left = left.saturating_sub(1);
-            if *left > 0 {
-                continue;
-            }
-            let outputs: Vec<Variable> = (0..apply.types.len()).map(|i| Variable::output(apply, i)).collect();
-            let through = outputs.iter().map(|o| grads.get(&o.key()).filter(|_| reaches.contains(&o.key())));
-            let output_grads: Vec<Option<Variable>> = through.map(|g| g.cloned()).collect();
-            if output_grads.iter().all(Option::is_none) {
-                continue;
-            }
-            // A gradient is attributed to the line of the node that it differentiates.
-            let _scope = place::enter_at(apply.place);
-            let at = Gradient { inputs: &apply.inputs, outputs: &outputs, output_grads: &output_grads };
-            for (input, contribution) in apply.inputs.iter().zip(apply.op.grad(&at)?) {
-                if let Some(contribution) = contribution.filter(|_| reaches.contains(&input.key())) {
-                    contribution.checked()?;
-                    add(&mut grads, input, contribution)?;
-                }
-            }
-        }
-        Ok(grads)
-    }
-}
-
-/// Adds to the gradient of a Variable.
-fn add(grads: &mut ByKey, variable: &Variable, contribution: Variable) -> Result<()> {
-    let total = match grads.remove(&variable.key()) {
-        Some(before) => {
-            elemwise(scalar::ADD, vec![Operand::Variable(before), Operand::Variable(contribution)])?
-        }
-        None => contribution,
-    };
-    grads.insert(variable.key(), total);
-    Ok(())
 }

@@ -8,6 +8,7 @@
 //!   this.
 
 mod cell_set;
+mod default_updates;
 mod evaluate;
 mod expressions;
 mod function_graph;
@@ -26,6 +27,7 @@ mod wide;
 
 pub(crate) use cell_set::{CellSet, LockedCells, NewValue};
 pub use cell_set::{get_values, set_values};
+pub(crate) use default_updates::{carried_states, default_updates};
 pub(crate) use evaluate::{evaluate, perform};
 pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
 pub(crate) use lock::{Endless, Lock};

@@ -3,13 +3,13 @@
 use super::place;
 use super::shared::SharedVariable;
 use super::variable::Variable;
-use crate::dtype::DType;
 use crate::error::Error;
-use crate::kernels::Scalar;
 use crate::ops::elemwise;
 use crate::value::Value;
 use half::{bf16, f16};
 use std::fmt;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// One side of an operator: a Variable, or a Rust number, which is weak: see [`Variable`].
 #[derive(Clone, Debug)]

@@ -4,7 +4,6 @@ use super::cell_set::{CellSet, NewValue, check_value, nested};
 use super::lock::{Lock, Locked};
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::value::Value;
 use std::collections::hash_map::RandomState;
@@ -14,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workalike_device::HostMemory;
+use workalike_kernels::DType;
 
 /// The expression that advances a shared variable at each call, unless the user gives another.
 pub(crate) type DefaultUpdate = Arc<dyn Fn(&Variable) -> Variable + Send + Sync>;

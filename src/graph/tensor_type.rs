@@ -1,7 +1,7 @@
 //! dtype and static shape.
 
-use crate::dtype::DType;
 use std::fmt;
+use workalike_kernels::DType;
 
 /// The type of a Variable: element type and, per axis, the extent where it is known when the graph is built.
 ///

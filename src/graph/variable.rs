@@ -3,13 +3,13 @@
 use super::place;
 use super::shared::{Cell, SharedVariable};
 use super::tensor_type::TensorType;
-use crate::dtype::DType;
 use crate::error::{Error, Place, Result};
 use crate::ops::Op;
 use crate::value::{Element, Value};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use workalike_kernels::DType;
 
 /// A symbolic tensor: a cheap handle, cloned and shared at will.
 ///

@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_cast_is_named_where_it_alone_widens() {
         let x = vector::<f32>("x");
-        let text = dtype_origin(&x.cast(crate::DType::F64).exp());
+        let text = dtype_origin(&x.cast(workalike_kernels::DType::F64).exp());
         assert!(text.contains("came in at cast_float64 of x float32(?,)"), "{text}");
     }
 }

@@ -1,9 +1,9 @@
 //! The abilities of a device, as lowering sees them.
 
-use crate::dtype::DType;
-use crate::kernels::custom::{CustomLaunch, Source};
 use std::sync::Arc;
 use workalike_device::{Device, LibraryOp, Properties};
+use workalike_kernels::DType;
+use workalike_kernels::custom::{CustomLaunch, Source};
 
 /// The abilities of a device, as far as the options of a Simulator allow them.
 #[derive(Debug)]

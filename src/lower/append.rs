@@ -2,12 +2,12 @@
 
 use super::program::{BufferId, LibraryStep, Program, Role, Step};
 use super::{Abilities, At, Lowering, NestBuilder, View, bounds_reports, view, wide};
-use crate::dtype::DType;
 use crate::graph::VarId;
-use crate::kernels::nest::PhaseKind;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
+use workalike_kernels::DType;
+use workalike_kernels::nest::PhaseKind;
 
 impl Lowering<'_> {
     /// The number that the current node stores in the status word to report an error.
@@ -65,7 +65,7 @@ impl Lowering<'_> {
             vec![(nest, buffers)]
         };
         for (nest, buffers) in nests {
-            if let Err(why) = crate::kernels::verify::verify(&nest) {
+            if let Err(why) = workalike_kernels::verify::verify(&nest) {
                 return self.refuse(why.to_string());
             }
             let step = Step::Nest { nest, buffers };

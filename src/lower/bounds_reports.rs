@@ -1,5 +1,5 @@
 //! Reports at the points of a Nest that computes something else: indices out of range
-//! ([`Mode::Report`](crate::kernels::nest::Mode::Report)), and conditions that fail (conditional stores to
+//! ([`Mode::Report`](workalike_kernels::nest::Mode::Report)), and conditions that fail (conditional stores to
 //! the status word).
 //!
 //! The result may be needed at some points only, or have no elements at all; an index out of range is an
@@ -7,7 +7,7 @@
 
 use super::program::{BufferId, Program, Role};
 use super::tidy::tidy;
-use crate::kernels::nest::{Index, Inst, Nest, Phase, Store};
+use workalike_kernels::nest::{Index, Inst, Nest, Phase, Store};
 
 fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {
     program.buffers[buffers[store.operand]].role == Role::Status
@@ -114,8 +114,8 @@ pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::kernels::nest::{Block, Mode, Operand, PhaseKind};
+    use workalike_kernels::DType;
+    use workalike_kernels::nest::{Block, Mode, Operand, PhaseKind};
 
     fn index(offset: i64, terms: &[(usize, i64)]) -> Index {
         Index { offset, terms: terms.to_vec(), dynamic: None }

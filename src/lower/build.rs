@@ -1,16 +1,16 @@
 //! Building Nests: phases with typed SSA, loads through views, compositions expanded.
 
-use crate::dtype::DType;
-use crate::kernels::Scalar;
-use crate::kernels::custom::ScalarFunction;
-use crate::kernels::nest::{
-    Block, Fold, FoldOf, Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Store, Value,
-};
-use crate::kernels::ops::{self, Body, Build, Ex, ScalarOp};
 use crate::lower::program::{BufferId, Program};
 use crate::lower::{Refusal, View};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::custom::ScalarFunction;
+use workalike_kernels::nest::{
+    Block, Fold, FoldOf, Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Store, Value,
+};
+use workalike_kernels::ops::{self, Body, Build, Ex, ScalarOp};
 
 /// Instructions of a phase, at most.
 const INSTRUCTIONS: u32 = 1 << 20;

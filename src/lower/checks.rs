@@ -4,17 +4,17 @@
 //! - One that comes from an input or shared variable whose elements the host knows is an assumption of the
 //!   Program ([`crate::lower::index_check`]), tested before each call.
 //! - In a Program without updates, the Nest that uses an index reports it
-//!   ([`Mode::Report`](crate::kernels::nest::Mode::Report)).
+//!   ([`Mode::Report`](workalike_kernels::nest::Mode::Report)).
 //! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is
 //!   stored ([`crate::rehost::commit`]).
 
-use crate::dtype::DType;
 use crate::graph::{Def, VarId};
-use crate::kernels::nest::PhaseKind;
 use crate::lower::index_check::{Bounds, IndexBound, origin, source};
 use crate::lower::program::{BufferId, Role, STATUS_WORDS};
 use crate::lower::{At, Lowering, NestBuilder, View};
 use crate::ops::Known;
+use workalike_kernels::DType;
+use workalike_kernels::nest::PhaseKind;
 
 /// Maximum number of elements of a constant index array that are checked while lowering.
 const MAX_CHECKED: usize = 1 << 16;

@@ -7,9 +7,9 @@
 //! call runs the Program that checks on the device, which names the node.
 
 use super::program::Role;
-use crate::dtype::DType;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// The minimum and maximum of an integer array. Elements beyond int64 count as its maximum; of an empty
 /// array, the minimum is above the maximum.

@@ -7,12 +7,12 @@
 
 use super::program::{Access, Body, BranchStep, BufferId, LoopStep, Program, Role, Step, WhileStep};
 use super::{At, Lowering, NestBuilder, Refusal, View};
-use crate::dtype::DType;
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId};
-use crate::kernels::nest::{Affine, Nest, PhaseKind};
 use crate::lower::index_check::Trusted;
 use crate::ops::AxisRead;
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Affine, Nest, PhaseKind};
 
 /// Iterations that a device far from the host computes before the host reads whether there is another:
 /// reading takes about as long as a few small kernels.

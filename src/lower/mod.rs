@@ -8,7 +8,7 @@
 //! part of an input, or a buffer of its own ([`Lowering::temp`]), of which every element must have been
 //! stored.
 //!
-//! **Nests.** A [`NestBuilder`] makes a loop nest in phases (see [`kernels::nest`](crate::kernels::nest)), a
+//! **Nests.** A [`NestBuilder`] makes a loop nest in phases (see [`kernels::nest`](workalike_kernels::nest)), a
 //! [`PhaseBuilder`] the scalar code of one phase: it loads through views, computes with any elementwise op,
 //! folds and stores. [`Lowering::push`] appends the Nest. Fusion joins it with the Nests of neighbouring ops.
 //!
@@ -18,7 +18,7 @@
 //! **Refusals.** An `Err` says why the device has no form for the op. The op then runs on the host, by
 //! [`Op::perform`](crate::ops::Op::perform), and its steps are dropped; strict mode reports the text, and
 //! [`Simulator::explain`](crate::rehost::Simulator::explain) shows it. Mistakes refuse the op as well: a view
-//! with too few axes, a value of another phase, a Nest that [`verify`](crate::kernels::verify::verify)
+//! with too few axes, a value of another phase, a Nest that [`verify`](workalike_kernels::verify::verify)
 //! refuses, a buffer that another op made. The builders record the first mistake instead of returning a
 //! `Result`.
 //!
@@ -99,13 +99,13 @@ pub use workalike_device::LibraryOp;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::graph::{Def, FunctionGraph, Node, Numbers, VarId};
-use crate::kernels::nest::{Inst, Nest};
-use crate::kernels::ops::ScalarOp;
 use crate::value::Value;
 use index_check::Trusted;
 use program::{HostNode, Program, Step};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use workalike_kernels::nest::{Inst, Nest};
+use workalike_kernels::ops::ScalarOp;
 
 /// Why an op has no device form.
 pub type Refusal = String;

@@ -4,10 +4,10 @@
 //! `n` nodes also reports its number plus `n` times 1, 2, ... for the first part, the second, and so on.
 
 use super::{Lowering, NestBuilder, PhaseBuilder};
-use crate::dtype::DType;
-use crate::kernels::Scalar;
-use crate::kernels::nest::{Fold, Inst, Mode, PhaseKind, Value};
-use crate::kernels::ops::{self as scalar, ScalarOp};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{Fold, Inst, Mode, PhaseKind, Value};
+use workalike_kernels::ops::{self as scalar, ScalarOp};
 
 /// Bits of a report that say node and part.
 pub(crate) const NODE_BITS: u32 = 40;

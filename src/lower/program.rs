@@ -13,11 +13,11 @@ pub use super::index_check::IndexBound;
 pub use control::{Access, Body, BranchStep, LoopStep, WhileStep, nearest};
 pub use step::{Epilogue, HostNode, LibraryStep, Step};
 
-use crate::dtype::DType;
-use crate::kernels::nest::Nest;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::fmt::Write;
+use workalike_kernels::DType;
+use workalike_kernels::nest::Nest;
 
 /// Position of a buffer in [`Program::buffers`].
 pub type BufferId = usize;

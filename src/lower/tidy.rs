@@ -1,7 +1,7 @@
 //! Removes unused operands and values from Nests.
 
 use super::program::BufferId;
-use crate::kernels::nest::{Block, Inst, Nest, Phase, Value};
+use workalike_kernels::nest::{Block, Inst, Nest, Phase, Value};
 
 /// Drops unused operands and values, and sets `written` of the remaining operands.
 pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
@@ -73,8 +73,8 @@ fn drop_unused_values(phase: &mut Phase) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::kernels::nest::{Mode, Operand, PhaseKind};
+    use workalike_kernels::DType;
+    use workalike_kernels::nest::{Mode, Operand, PhaseKind};
 
     #[test]
     fn what_reports_is_kept() {

@@ -4,10 +4,10 @@
 use super::program::{Buffer, BufferId, Role};
 use super::view::count;
 use super::{Lowering, Refusal, View};
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::{Inst, Mode, Nest, Operand, Phase, PhaseKind, Store};
 use workalike_device::LibraryOp;
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Inst, Mode, Nest, Operand, Phase, PhaseKind, Store};
 
 impl Lowering<'_> {
     /// Records a mistake of the current node's op: the op is refused for the first one.
@@ -44,7 +44,7 @@ impl Lowering<'_> {
     }
 
     /// Checks that a Nest is made of buffers of this Program, and may be computed in parallel as far as its
-    /// indices show. Its own form is checked by [`verify`](crate::kernels::verify::verify).
+    /// indices show. Its own form is checked by [`verify`](workalike_kernels::verify::verify).
     pub(super) fn check_nest(&self, nest: &Nest, buffers: &[BufferId]) -> Result<(), Refusal> {
         if nest.phases.is_empty() {
             return Err(format!("Nest `{}` has no phases", nest.name));

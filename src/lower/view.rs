@@ -3,8 +3,8 @@
 
 use super::Refusal;
 use super::program::{Buffer, BufferId, Program};
-use crate::dtype::DType;
-use crate::kernels::nest::{Affine, Index};
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Affine, Index};
 
 /// A Var's elements as a part of a buffer, with extents and an order of their own.
 ///

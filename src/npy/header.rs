@@ -1,9 +1,9 @@
 //! The header of a `.npy` file: a Python dict in text, parsed and written.
 
 use super::Problem;
-use crate::dtype::DType;
 use crate::error::shape_text;
 use std::io::{ErrorKind, Read};
+use workalike_kernels::DType;
 
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// NumPy itself refuses headers above 10,000 bytes.

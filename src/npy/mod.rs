@@ -19,7 +19,6 @@
 
 mod header;
 
-use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::value::{Value, checked_len, row_major};
 use header::Header;
@@ -28,6 +27,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use workalike_device::atomic_file;
+use workalike_kernels::DType;
 
 /// Reads a `.npy` file. NumPy's `np.load`.
 ///

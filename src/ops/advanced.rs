@@ -11,13 +11,13 @@ use super::{
     ARange, AdvancedFold, Attr, Attributes, DimShuffle, Extent, Gradient, Known, Op, Reshape, ShapeOf,
     arange, full, where_, zeros_like,
 };
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
-use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`. The
 /// result has their shape, then the remaining axes of `x`. Negative indices count from the end; out of range
@@ -307,7 +307,7 @@ impl Op for AdvancedIncSubtensor {
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        to.scatter((!self.set).then_some(crate::kernels::ops::ADD), node, inputs)
+        to.scatter((!self.set).then_some(workalike_kernels::ops::ADD), node, inputs)
     }
 }
 

@@ -7,11 +7,11 @@ use super::{Attr, Attributes, Gradient, Op, full_like, where_};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
-use crate::kernels::Scalar;
-use crate::kernels::nest::Fold;
-use crate::kernels::ops::{self as scalar, ScalarOp};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::Fold;
+use workalike_kernels::ops::{self as scalar, ScalarOp};
 
 /// `x` with `x[i0, i1, ..]` folded with a second input of that shape, in row-major order: NumPy's
 /// `multiply.at`, `maximum.at` and `minimum.at`.

@@ -1,10 +1,10 @@
 //! What the methods of [`Op`] take and give.
 
 use super::Op;
-use crate::dtype::DType;
 use crate::graph::{TensorType, Variable};
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// What shape inference knows of an input.
 #[derive(Clone, Copy)]

@@ -5,12 +5,12 @@ pub(crate) mod lower;
 
 use super::methods::{fail, methods};
 use super::{Attr, Attributes, Gradient, Op, expect_inputs};
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// Its first input, if every element of the second, of bools, is true; else an error with this message.
 ///

@@ -1,10 +1,10 @@
 //! The attributes of ops.
 
-use crate::dtype::DType;
 use crate::graph::FunctionGraph;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// The attributes of an op, tagged by name: what files hold besides its id and version.
 pub type Attributes = Vec<(String, Attr)>;

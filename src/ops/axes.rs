@@ -1,7 +1,7 @@
 //! The axes of a reduction, and its options.
 
 use super::normalize_axis;
-use crate::dtype::DType;
+use workalike_kernels::DType;
 
 /// Which axes a reduction takes: one, several, or all (`..`), as `isize`, `usize`, `i32` or `i64`. Negative
 /// ones count from the end.

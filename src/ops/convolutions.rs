@@ -7,8 +7,8 @@ use super::shape::{BroadcastTo, Extent};
 use super::windows::{affine_extent, effective_extent};
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
-use crate::kernels::Scalar;
 use crate::value::Value;
+use workalike_kernels::Scalar;
 
 /// Zeros before and after the input of a convolution, along each spatial axis.
 ///

@@ -7,14 +7,14 @@ use super::indexing::number;
 use super::methods::fail;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
 use super::{Attr, Attributes, CheckIndex, Gradient, Known, Op, expect_inputs};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
-use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::ops::Range;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// `arange(start, stop, step)` over three 0-d int64 inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

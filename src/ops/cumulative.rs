@@ -10,14 +10,14 @@ use super::{
     AdvancedIncSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Op, Reduce, ShapeOf,
     arange, expect_inputs, where_, zeros_like,
 };
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
-use crate::kernels::Scalar;
-use crate::kernels::nest::Fold;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::Fold;
 
 /// The running sum, product, maximum or minimum along an axis, in the dtype of what is folded; halves
 /// accumulate in float32.

@@ -43,7 +43,7 @@ pub fn try_einsum(
     for operand in &operands {
         ranks.push(operand.checked()?.ndim());
     }
-    let Some(dtype) = operands.iter().map(Variable::dtype).reduce(crate::DType::promote) else {
+    let Some(dtype) = operands.iter().map(Variable::dtype).reduce(workalike_kernels::DType::promote) else {
         return Err(fail("einsum", "there are no operands".into()));
     };
     let (inputs, output) =

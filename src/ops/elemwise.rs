@@ -8,13 +8,13 @@ use self::build::{Eager, Symbolic};
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Op, expect_inputs};
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
-use crate::kernels::ops::{Build, Ex, ScalarOp, Slope};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::ops::{Build, Ex, ScalarOp, Slope};
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
 /// [`ScalarOp::signature`]; axes of extent 1 broadcast.
@@ -24,7 +24,7 @@ pub struct Elemwise {
     pub op: ScalarOp,
 }
 
-/// Conversion to another dtype, each element as [`Scalar::cast`](crate::kernels::Scalar::cast).
+/// Conversion to another dtype, each element as [`Scalar::cast`](workalike_kernels::Scalar::cast).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cast {
     /// The new dtype.
@@ -228,7 +228,7 @@ pub(crate) fn cast(value: &Variable, dtype: DType) -> Result<Variable> {
 #[track_caller]
 pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable> {
     let _scope = place::enter();
-    use crate::kernels::ops::{EQ, GE, GT, LE, LT, NE, WHERE};
+    use workalike_kernels::ops::{EQ, GE, GT, LE, LT, NE, WHERE};
     // The condition does not take part in promotion.
     let condition = if op == WHERE && operands.len() == 3 { 1 } else { 0 };
     let chosen = operands[condition..].to_vec();

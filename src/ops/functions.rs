@@ -3,10 +3,10 @@
 
 use super::elemwise::{cast, elemwise};
 use super::methods::{binary, methods, unary};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
-use crate::kernels::ops::{self as scalar, ScalarOp};
+use workalike_kernels::DType;
+use workalike_kernels::ops::{self as scalar, ScalarOp};
 
 methods! {
     /// `e` to the power of each element.

@@ -2,10 +2,10 @@
 
 use super::creation::int_scalar;
 use super::subtensor::{Bound, Slot};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// One entry of an index expression, collected by [`crate::idx!`].
 #[derive(Clone, Debug)]

@@ -10,12 +10,12 @@ use super::shape::DimShuffle;
 use super::specify_shape::SpecifyShape;
 use super::subtensor::{IncSubtensor, Subtensor};
 use super::{NonZero, where_};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Operand, TensorType, Variable};
-use crate::kernels::nest::Fold;
-use crate::kernels::ops::{self as scalar, ScalarOp};
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::nest::Fold;
+use workalike_kernels::ops::{self as scalar, ScalarOp};
 
 /// How an element is changed by a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

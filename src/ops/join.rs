@@ -8,12 +8,12 @@ use super::index_expression::range;
 use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
 use super::{Attr, Attributes, Gradient, Ix, Known, Op, normalize_axis};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// Its inputs concatenated along an axis; their other extents and their dtypes are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

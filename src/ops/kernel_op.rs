@@ -19,13 +19,13 @@ pub use launches::{LaunchInput, Local};
 use super::methods::fail;
 use super::op_from_graph::stand_ins;
 use crate::error::Result;
-use crate::function::IntoList;
 use crate::graph::{FunctionGraph, Kind, Variable, place};
-use crate::kernels::custom::Source;
+use crate::list::IntoList;
 use body::{Body, Code, Given, Rule};
 use launches::{Arrays, Builder};
 use std::sync::Arc;
 pub(super) use stored::decode;
+use workalike_kernels::custom::Source;
 
 /// An op with kernels in C, or in C++ for CUDA, and a reference of public ops: Theano's `GpuKernelBase` with
 /// its CPU op.

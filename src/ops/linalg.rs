@@ -34,10 +34,10 @@ use super::elemwise::cast;
 use super::methods::fail;
 use super::shape::DimShuffle;
 use super::{SpecifyShape, zeros_like};
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable, place};
 use crate::value::{Element, Value};
+use workalike_kernels::DType;
 
 /// Declares a function of matrices, and perhaps another argument, and its `try_` form from one definition.
 macro_rules! functions {

@@ -3,7 +3,7 @@
 use super::elemwise::elemwise;
 use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, Variable, place};
-use crate::kernels::ops::ScalarOp;
+use workalike_kernels::ops::ScalarOp;
 
 /// A method of Variables, as it is declared and documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

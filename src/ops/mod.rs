@@ -12,6 +12,7 @@ mod arguments;
 mod assert;
 mod attributes;
 mod axes;
+pub(crate) mod backpropagate;
 pub(crate) mod batching;
 pub(crate) mod contract;
 mod convolution;

@@ -6,13 +6,13 @@ use super::indexing::number;
 use super::methods::fail;
 use super::shape::ShapeOf;
 use super::{Attr, Attributes, Gradient, Known, Op};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// The row-major positions at which its input is not zero, in order, as int64. A second input is an array
 /// whose axes from `axis` on must have the first one's extents; nothing else of it is looked at.
@@ -117,7 +117,7 @@ impl Op for NonZero {
             .ok_or("its values are not known on the host, and they decide the shape of the result")?;
         // The bytes alone tell; only what is not contiguous is looked at one by one.
         let count = match value.contiguous_bytes() {
-            Some(bytes) => crate::kernels::nonzero::count(value.dtype(), bytes),
+            Some(bytes) => workalike_kernels::nonzero::count(value.dtype(), bytes),
             None => NonZero::positions(value).map_err(|e| e.to_string())?.len(),
         };
         Ok(vec![vec![count]])

@@ -8,9 +8,9 @@ use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, zeros_like};
 use crate::error::{Error, Result};
-use crate::grad::Grad;
 use crate::graph::shapes::{Demand, Given, infer};
 use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, place, rebuild};
+use crate::ops::backpropagate::slopes;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -326,7 +326,7 @@ impl Op for SubGraph {
                 seeds.push((output, stand_in));
             }
         }
-        replaced(&Grad::known(seeds).wrt_connected(&inner)?, &mut known)
+        replaced(&slopes(seeds, &inner)?, &mut known)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -2,7 +2,7 @@
 
 use super::elemwise::elemwise;
 use crate::graph::{IntoOperand, SharedVariable, Variable};
-use crate::kernels::ops as scalar;
+use workalike_kernels::ops as scalar;
 
 macro_rules! operators {
     ($($trait:ident $method:ident $op:ident; $($number:ty),*);*) => { $(

@@ -11,9 +11,9 @@ use super::positions::CheckIndex;
 use super::shape::{BroadcastTo, DimShuffle, Extent};
 use super::shapes::{along, extent};
 use super::where_;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
+use workalike_kernels::DType;
 
 /// What is put around an array by [`Variable::pad`]: NumPy's modes.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,12 +6,12 @@ use super::methods::{fail, methods};
 use super::pad::Pad;
 use super::shape::{BroadcastTo, DimShuffle, Extent};
 use super::windows::{Windows, affine_extent, effective_extent};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Variable;
-use crate::kernels::Scalar;
-use crate::kernels::nest::Fold;
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::Fold;
 
 /// The options of [`Variable::max_pool`] and the other pools. Windows slide over the last axes, one for each
 /// extent.

@@ -9,13 +9,13 @@ use super::index_expression::Ix;
 use super::indexing::{missing, number};
 use super::methods::{fail, methods};
 use super::{Attr, Attributes, Gradient, Op, expect_inputs, normalize_axis, where_};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// The treatment of a position that is out of range: NumPy's modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

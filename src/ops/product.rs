@@ -10,15 +10,15 @@ use super::methods::fail;
 use super::shape::DimShuffle;
 use super::sum_like::sum_to;
 use super::{Attr, Attributes, Gradient, Op, expect_inputs};
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
-use crate::kernels::Scalar;
-use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::ops as scalar;
 
 /// `(batch.., left.., contracted..) @ (batch.., contracted.., right..) -> (batch.., left.., right..)`, both
 /// of one dtype. Batch axes of extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is

@@ -9,15 +9,14 @@ use super::creation::arange_between;
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
 use super::{Extent, IncSubtensor, Reshape, Slot, Subtensor, subtensor::Bound};
-use crate::dtype::DType;
-use crate::error::{Error, Result};
-use crate::function::{Args, function};
+use crate::error::Result;
 use crate::graph::{Operand, SharedVariable, Variable, place};
-use crate::kernels::Scalar;
-use crate::kernels::ops as scalar;
-use crate::kernels::ops::{ScalarOp, philox4x32_10};
 use crate::value::{Element, Value, checked_len};
 use std::sync::atomic::{AtomicU64, Ordering};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::ops as scalar;
+use workalike_kernels::ops::{ScalarOp, philox4x32_10};
 
 /// A seed from which any number of independent streams is made, one for each draw that is written.
 ///
@@ -78,44 +77,6 @@ impl RandomStreams {
         self.draw(shape, |bits| bits(0)).unwrap_or_else(Variable::poison)
     }
 
-    /// A host array of [`RandomStreams::uniform`] draws, for initial values. It takes the next stream, as
-    /// writing a draw does.
-    ///
-    /// ```
-    /// use workalike::prelude::*;
-    /// let streams = RandomStreams::new(42);
-    /// let w = shared("w", streams.draw_uniform::<f32>(&[784, 10])? /* in [0, 1) */);
-    /// let b = shared("b", streams.draw_normal::<f32>(&[10])?);
-    /// # let _ = (w, b);
-    /// # Ok::<(), workalike::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If the dtype is no float, or there is no memory.
-    #[track_caller]
-    pub fn draw_uniform<T: Element>(&self, shape: &[usize]) -> Result<Value> {
-        drawn(&self.uniform::<T>(shape))
-    }
-
-    /// A host array of [`RandomStreams::normal`] draws, for initial values. It takes the next stream, as
-    /// writing a draw does.
-    ///
-    /// # Errors
-    /// If the dtype is no float, or there is no memory.
-    #[track_caller]
-    pub fn draw_normal<T: Element>(&self, shape: &[usize]) -> Result<Value> {
-        drawn(&self.normal::<T>(shape))
-    }
-
-    /// A host array of [`RandomStreams::bits`], as uint64. It takes the next stream, as writing a draw does.
-    ///
-    /// # Errors
-    /// If there is no memory.
-    #[track_caller]
-    pub fn draw_bits(&self, shape: &[usize]) -> Result<Value> {
-        drawn(&self.bits(shape))
-    }
-
     /// A new stream, and what `sample` makes of its bits; `bits(lane)` gives u64s in `shape`, one counter
     /// each.
     fn draw(
@@ -161,14 +122,6 @@ impl RandomStreams {
         let value = Value::from(vec![key, 0u64]);
         SharedVariable::build(&format!("rng{number}"), value, &[], Some(std::sync::Arc::new(advance)))
     }
-}
-
-/// The value of a draw.
-fn drawn(draw: &Variable) -> Result<Value> {
-    let none: [&Variable; 0] = [];
-    let f = function(none).output(draw).compile()?;
-    let value = f.call(Args::new())?.into_values().pop();
-    value.ok_or_else(|| Error::Internal("a draw without a value".into()))
 }
 
 fn part(state: &Variable, at: i64) -> Result<Variable> {

@@ -4,17 +4,17 @@ pub(crate) mod lower;
 
 use super::shape::{BroadcastLike, DimShuffle};
 use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, elemwise, expect_inputs, ints};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
-use crate::kernels::Scalar;
-use crate::kernels::nest::Fold;
-use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
 use std::ops::Range;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::Fold;
+use workalike_kernels::ops as scalar;
 
 /// Sum, product, maximum or minimum over axes, which disappear.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,11 +2,11 @@
 
 use super::reduce::fold_named;
 use super::*;
-use crate::dtype::DType;
 use crate::error::Error;
-use crate::kernels::ops::ScalarOp;
 use std::collections::HashMap;
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::ops::ScalarOp;
 
 type Decode = fn(&StoredOp) -> Result<Arc<dyn Op>, String>;
 
@@ -355,7 +355,7 @@ impl<'a> StoredOp<'a> {
         Ok(Windows { window, stride, dilation: self.axes("dilation")? })
     }
 
-    fn fold(&self) -> Result<crate::kernels::nest::Fold, String> {
+    fn fold(&self) -> Result<workalike_kernels::nest::Fold, String> {
         let name = self.text("fold")?;
         fold_named(name).ok_or_else(|| format!("unknown fold {name}"))
     }

@@ -5,13 +5,13 @@ pub(crate) mod lower;
 use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::{Attr, Attributes, Gradient, Op, expect_inputs};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable};
-use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// The position of a number among equal elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

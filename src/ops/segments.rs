@@ -9,11 +9,11 @@ use super::methods::{fail, methods};
 use super::positions::CheckIndex;
 use super::shape::{DimShuffle, ShapeOf};
 use super::specify_shape::EqualExtents;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
-use crate::kernels::nest::Fold;
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::nest::Fold;
 
 /// The length of the result of [`Variable::bincount`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,12 +9,12 @@ pub use dimshuffle::DimShuffle;
 
 use super::batching::{Batch, Batched, BatchedOutputs, only};
 use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// An extent given to [`Reshape`] or [`BroadcastTo`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

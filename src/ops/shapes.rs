@@ -12,11 +12,11 @@ use super::search::Side;
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
 use super::specify_shape::{EqualExtents, SpecifyShape};
 use super::{normalize_axis, where_};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
-use crate::kernels::Scalar;
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// An entry for each axis: `entry` for one of them, everything of the others.
 pub(super) fn along(axis: usize, entry: Ix) -> Vec<Ix> {

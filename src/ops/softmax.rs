@@ -8,14 +8,14 @@ use super::{
     Attr, Attributes, Batch, BatchedOutputs, DimShuffle, EqualExtents, Gradient, Op, Reduce, arange,
     expect_inputs, normalize_axis,
 };
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
-use crate::kernels::Scalar;
-use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::ops as scalar;
 
 /// `exp(x - max) / sum(exp(x - max))` along an axis, or its logarithm `x - max - log(sum(exp(x - max)))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,15 +11,15 @@ use super::{
     Gradient, Op, Reduce, Reshape, ShapeOf, concatenate, expect_inputs, full, normalize_axis, where_,
     zeros_like,
 };
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
-use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use std::cmp::Ordering;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// What a [`Sort`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@
 
 use super::elemwise::elemwise;
 use crate::graph::{IntoOperand, Variable};
-use crate::kernels::ops as scalar;
+use workalike_kernels::ops as scalar;
 
 macro_rules! functions {
     ($($(#[doc = $doc:literal])* $name:ident($($arg:ident),+) = $op:ident;)*) => { $(

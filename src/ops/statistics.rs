@@ -7,12 +7,12 @@ use super::methods::{fail, methods};
 use super::reduce::{ArgReduce, Reduce};
 use super::shape::{DimShuffle, ShapeOf};
 use super::where_;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::Variable;
-use crate::kernels::Scalar;
-use crate::kernels::nest::Fold;
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::Fold;
 
 /// Axes and options, checked.
 struct Chosen {

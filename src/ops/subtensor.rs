@@ -8,14 +8,14 @@ pub use slots::{Bound, Slot};
 
 use super::batching::{Batch, BatchedOutputs, only};
 use super::{Attr, Attributes, AxisRead, Gradient, Known, Op, zeros_like};
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
-use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
 use slots::{Taken, known_bound, single_indices, taken_shape};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// `x[slots]`; axes beyond the slots are taken whole. Further inputs are the bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use super::{BroadcastLike, DimShuffle, Gradient, Op, Reduce, expect_inputs};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
-use crate::kernels::nest::Fold;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::Value;
+use workalike_kernels::nest::Fold;
 
 /// Its first input, floats, summed over the axes along which the second has extent 1 and the first has not;
 /// these stay, with extent 1. The second input's values are not read. Where extents are equal, as they mostly
@@ -18,7 +18,7 @@ pub struct SumLike;
 
 impl SumLike {
     /// The [`Reduce`] that it equals at these extents; none if there is nothing to sum over.
-    pub(crate) fn sum(value: &[usize], like: &[usize], dtype: crate::DType) -> Option<Reduce> {
+    pub(crate) fn sum(value: &[usize], like: &[usize], dtype: workalike_kernels::DType) -> Option<Reduce> {
         let axes: Vec<usize> = (0..value.len()).filter(|&a| like[a] == 1 && value[a] != 1).collect();
         let acc_dtype = dtype.register();
         (!axes.is_empty()).then_some(Reduce { fold: Fold::Sum, axes, acc_dtype, dtype, over_nothing: false })

@@ -5,10 +5,10 @@ use super::index_expression::Ix;
 use super::indexing::{self, Combine};
 use super::methods::{fail, methods};
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
-use crate::kernels::nest::Fold;
+use workalike_kernels::DType;
+use workalike_kernels::nest::Fold;
 
 methods! {
     /// Converted to another dtype.

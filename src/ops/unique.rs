@@ -4,13 +4,13 @@ use super::index_expression::Ix;
 use super::indexing::missing;
 use super::shape::Reshape;
 use super::{Attributes, Extent, Gradient, Known, Op, expect_inputs};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::fallible;
 use crate::graph::{TensorType, Variable, place};
-use crate::kernels::Scalar;
 use crate::value::Value;
 use std::cmp::Ordering;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// For the distinct elements of an array in order: the first position of each in row-major order; for each
 /// element of the array, the number of its value; the count of each. All int64. NaN comes last, once.

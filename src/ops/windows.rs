@@ -5,14 +5,14 @@ pub(crate) mod lower;
 use super::batching::{Batch, BatchedOutputs, only};
 use super::shape::ShapeOf;
 use super::{Attributes, Gradient, Known, Op, expect_inputs, ints};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
-use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::value::{Value, checked_len};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// The windows over the last axes of its input, as NumPy's `sliding_window_view` with strides and dilations:
 /// `(.., H, W)` becomes `(.., OH, OW, KH, KW)`, whose element `(.., o, k)` is element `o * stride + k *

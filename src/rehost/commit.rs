@@ -15,12 +15,12 @@
 //! Once a step has failed, the steps that were enqueued behind it change nothing.
 
 use super::dependences::{Dependences, needed_for};
-use crate::dtype::DType;
-use crate::kernels::Scalar;
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
-use crate::kernels::ops as scalar;
 use crate::lower::program::{BufferId, LOOP_LEVELS, Program, Role, STATUS_WORDS, Step};
 use std::collections::BTreeSet;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
+use workalike_kernels::ops as scalar;
 
 /// Words of the status buffer.
 const TROUBLE: i64 = 0;

@@ -1,13 +1,13 @@
 //! The cost of a Program, predicted from the Program alone: launches, flops, bytes.
 //!
-//! The cost of a Nest is that of [`crate::kernels::cost`]; bytes are of distinct elements, each counted once.
+//! The cost of a Nest is that of [`workalike_kernels::cost`]; bytes are of distinct elements, each counted once.
 
-use crate::kernels::cost::Way;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Sum;
 use std::ops::Add;
+use workalike_kernels::cost::Way;
 
 /// The work of a step, or of a whole Program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]

@@ -152,8 +152,8 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::kernels::nest::Nest;
+    use workalike_kernels::DType;
+    use workalike_kernels::nest::Nest;
 
     fn copy(from: BufferId, to: BufferId) -> Step {
         Step::Nest { nest: Nest::copy(DType::F32, &[8]), buffers: vec![from, to] }

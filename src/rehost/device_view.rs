@@ -4,7 +4,6 @@ mod store;
 
 use super::device::{Device, Region};
 use super::engine::DeviceArray;
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::npy;
 use crate::value::{Value, checked_len, row_major};
@@ -12,6 +11,7 @@ use ndarray::SliceInfoElem;
 use std::path::Path;
 use std::sync::Arc;
 use store::Source;
+use workalike_kernels::DType;
 
 /// A part of a [`DeviceArray`], or its elements in another order: extents and strides over the same memory.
 ///

@@ -4,9 +4,9 @@ mod part;
 
 use super::commit::Checks;
 use super::dependences::Dependences;
-use crate::kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use std::collections::HashMap;
+use workalike_kernels::nest::{Inst, Nest, Operand, PhaseKind};
 
 /// Replaces the scratch buffer of an update by the shared variable's own, where the semantics of old values
 /// are kept. `state_bytes` is the size of each shared variable before the call.
@@ -195,7 +195,7 @@ fn same_layout(a: &Operand, b: &Operand) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
+    use workalike_kernels::DType;
 
     /// `to[i, j] = from[i, j]`, from an input of these strides to a float32 matrix.
     fn copied(dtype: DType, strides: [i64; 2]) -> (Program, BufferId, BufferId) {

@@ -9,14 +9,14 @@ use super::inplace::update_in_place;
 use super::memory::plan;
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Demand, Given, infer};
-use crate::kernels::print::{Dialect, Target, print};
-use crate::kernels::verify::Verified;
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Step;
 use crate::lower::{Abilities, lower};
 use crate::prelude::*;
 use crate::rewrite::Rewrites;
 use std::time::{Duration, Instant};
+use workalike_kernels::print::{Dialect, Target, print};
+use workalike_kernels::verify::Verified;
 
 /// Nodes of a graph, its gradient included: about three for each op of the expression.
 const NODES: usize = 100_000;

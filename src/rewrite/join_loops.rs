@@ -174,7 +174,7 @@ fn one_loop(copy: &mut Rebuilt<'_>, mirror: &mut Mirror, nodes: &[&Node]) -> Res
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::loops::{Scan, scan};
+    use crate::ops::loops::{Scan, scan};
     use crate::prelude::*;
 
     /// Whether a Function of a matrix and a vector has so many loops, and each output is what it is alone.

@@ -1,12 +1,12 @@
 //! Merge: equal ops on equal inputs are computed once; equal constants are kept once.
 
 use super::{transform, types};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, VarId};
 use crate::ops::Attributes;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use workalike_kernels::DType;
 
 /// Constants larger than this are not compared.
 const COMPARED_BYTES: usize = 1024;

@@ -4,11 +4,11 @@ use super::rules::{BuiltIn, FAMILIES, scalar_op};
 use super::terms::{Dag, Same, Terms};
 use crate::error::Result;
 use crate::graph::Variable;
-use crate::kernels::ops::ScalarOp;
 use crate::ops::Op;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
+use workalike_kernels::ops::ScalarOp;
 
 /// A rule on Variables.
 type Replace = dyn Fn(&dyn Op, &[Variable]) -> Result<Option<Variable>> + Send + Sync;

@@ -1,15 +1,15 @@
 //! The view of an expression that a local rule has. It is the same for the DAG of Variables that `grad`
 //! differentiates and for the FunctionGraph that `compile` rewrites, so that each rule is written once.
 
-use crate::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
-use crate::kernels::Scalar;
-use crate::kernels::ops::ScalarOp;
 use crate::ops::{Bound, BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::ops::ScalarOp;
 
 /// An op and its inputs.
 pub(super) type Owner<V> = (Arc<dyn Op>, Vec<V>);

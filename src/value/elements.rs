@@ -1,14 +1,14 @@
 //! The elements of a Value, as Rust types, `ndarray` views and scalars, and their conversion to other dtypes.
 
 use super::{Value, shrunk};
-use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::fallible;
-use crate::kernels::Scalar;
 use bytemuck::{CheckedBitPattern, NoUninit};
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
 use std::fmt;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// A Rust type that is a dtype.
 pub trait Element:

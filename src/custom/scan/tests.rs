@@ -4,11 +4,11 @@ use super::{Passes, ScanKernel, ScanText, Sizes};
 use crate::custom::elementwise::ElementwiseKernel;
 use crate::custom::kernel_args;
 use crate::custom::reduction::ReductionKernel;
-use crate::kernels::print::{Dialect, Target};
 use crate::prelude::*;
 use crate::rehost::device::{Device, Open};
 use std::path::Path;
 use std::sync::Arc;
+use workalike_kernels::print::{Dialect, Target};
 
 fn text(dtype: DType, scan: &str, output: &str) -> ScanText {
     let [params, neutral] = match dtype {

@@ -1,13 +1,13 @@
 //! The table of ops.
 
 use super::{Graph, GraphDraft};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::fallible;
 use crate::format::bad;
 use crate::format::codec::{Budget, Decoder};
 use crate::ops::{Attr, AttrGraph, Attributes, Op, Registry, StoredOp, UnknownOp};
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// Bytes of memory for an op besides its text and numbers: the op, its row, and the error if it is unknown.
 const PER_OP: usize = 512;

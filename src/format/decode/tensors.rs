@@ -1,12 +1,12 @@
 //! The tensors of a file. Their rows are checked at once, their elements are copied on first use.
 
 use super::{Contents, dtype, shape};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::fallible;
 use crate::format::bad;
 use crate::format::codec::{Budget, Decoder};
 use crate::value::{Value, checked_len};
+use workalike_kernels::DType;
 
 /// Bytes of a constant besides its shape and elements.
 const PER_TENSOR: usize = 256;

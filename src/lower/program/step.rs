@@ -1,12 +1,12 @@
 //! Steps of a Program, and what passes, plans and listings ask of a step.
 
 use super::{BranchStep, BufferId, LoopStep, Program, WhileStep};
-use crate::kernels::cost::{self, Way};
-use crate::kernels::nest::{Inst, Nest};
-use crate::kernels::verify::Verified;
 use crate::ops::Op;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
+use workalike_kernels::cost::{self, Way};
+use workalike_kernels::nest::{Inst, Nest};
+use workalike_kernels::verify::Verified;
 
 /// One step.
 #[derive(Clone, Debug)]

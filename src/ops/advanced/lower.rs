@@ -1,10 +1,10 @@
 //! Gathers: reads at computed indices.
 
 use crate::graph::Node;
-use crate::kernels::nest::{PhaseKind, Value};
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::AdvancedSubtensor;
+use workalike_kernels::nest::{PhaseKind, Value};
 
 pub(crate) fn gather(_: &AdvancedSubtensor, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     if let [_, positions] = node.inputs[..]

@@ -1,16 +1,16 @@
 //! Scatters: writes at computed indices.
 
 use super::lower::{has_positions, positions};
-use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
-use crate::kernels::library::Scatter;
-use crate::kernels::nest::{Fold, PhaseKind};
-use crate::kernels::ops as scalar;
-use crate::kernels::ops::ScalarOp;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::AxisRead;
 use crate::value::Value;
+use workalike_kernels::DType;
+use workalike_kernels::library::Scatter;
+use workalike_kernels::nest::{Fold, PhaseKind};
+use workalike_kernels::ops as scalar;
+use workalike_kernels::ops::ScalarOp;
 
 /// Estimated cost of a contended atomic addition on a CPU, in plain additions. PoCL measured several.
 const CONTENDED_ADD: u64 = 8;

@@ -1,11 +1,11 @@
 //! Ops that return their input and have an effect: they check a condition, or print a value.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Assert;
+use workalike_kernels::DType;
+use workalike_kernels::nest::PhaseKind;
+use workalike_kernels::ops as scalar;
 
 /// A Nest that only reports a condition that fails.
 pub(crate) fn lower(_: &Assert, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

@@ -1,12 +1,12 @@
 //! Convolutions as contractions of windows: the device's library where it has one, else a product over views.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::library;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::product::factors::Axes;
 use crate::ops::windows::lower::Spread;
 use crate::ops::{Convolution, ConvolutionRole};
+use workalike_kernels::DType;
+use workalike_kernels::library;
 
 /// Windows are written out only if they take at most this fraction (one part in N) of the device's memory.
 const LARGEST_PART: u64 = 8;

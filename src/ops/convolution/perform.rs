@@ -3,9 +3,9 @@
 use super::Convolution;
 use crate::error::Result;
 use crate::fallible;
-use crate::kernels::Scalar;
 use crate::ops::windows::from_integers;
 use crate::value::{Value, checked_len};
+use workalike_kernels::Scalar;
 
 /// The position along each axis of an element of an array, by its place in row-major order.
 fn unraveled(mut place: usize, shape: &[usize]) -> Vec<usize> {

@@ -1,9 +1,9 @@
 //! A range: its start and a multiple of its step at each place.
 
 use crate::graph::Node;
-use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::ARange;
+use workalike_kernels::ops as scalar;
 
 pub(crate) fn lower(_: &ARange, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     to.map("arange", node, |point, _| {

@@ -1,13 +1,13 @@
 //! Running folds: a library op of the device, or an Ordered phase a row.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::library::Cumulate;
-use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::CumOp;
 use crate::ops::sort::lower::about;
+use workalike_kernels::DType;
+use workalike_kernels::library::Cumulate;
+use workalike_kernels::nest::PhaseKind;
+use workalike_kernels::ops as scalar;
 
 pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let (x, dtype) = (&inputs[0], to.dtype(node.outputs[0]));

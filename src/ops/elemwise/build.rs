@@ -1,12 +1,12 @@
 //! Compositions and derivatives of rows of the table: as Variables, and as values for the reference.
 
 use super::{cast, elemwise};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Operand, Variable};
-use crate::kernels::Scalar;
-use crate::kernels::ops::{Body, Build, Ex, ScalarOp};
 use crate::value::{Value, shrunk};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::ops::{Body, Build, Ex, ScalarOp};
 
 /// Builds derivatives (and compositions) as Variables.
 pub(super) struct Symbolic {
@@ -99,7 +99,7 @@ impl Build for Eager {
 }
 
 /// One primitive over contiguous arrays of one shape and of register dtypes.
-fn run_tile(tile: crate::kernels::ops::TileFn, inputs: &[Value], result: DType) -> Result<Value> {
+fn run_tile(tile: workalike_kernels::ops::TileFn, inputs: &[Value], result: DType) -> Result<Value> {
     const LANES: usize = 512;
     let shape = inputs.first().map_or(&[][..], Value::shape);
     let is_whole = |v: &Value| v.contiguous_bytes().is_some_and(|bytes| bytes.len() == v.byte_len());

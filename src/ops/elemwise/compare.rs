@@ -1,10 +1,10 @@
 //! Comparisons of signed integers with uint64, which have no common integer dtype: exact, as in NumPy 2.
 
 use super::{cast, elemwise};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
-use crate::kernels::ops::{EQ, GE, GT, LE, LT, NE, ScalarOp};
+use workalike_kernels::DType;
+use workalike_kernels::ops::{EQ, GE, GT, LE, LT, NE, ScalarOp};
 
 /// The comparison that says of `b` and `a` what this one says of `a` and `b`; `None` if it is no comparison.
 fn mirrored(op: ScalarOp) -> Option<ScalarOp> {

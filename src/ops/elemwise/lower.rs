@@ -1,9 +1,9 @@
 //! Elementwise ops, conversions and ranges: one Point phase over the output's elements.
 
 use crate::graph::Node;
-use crate::kernels::nest::{PhaseKind, Value};
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::{Cast, Elemwise};
+use workalike_kernels::nest::{PhaseKind, Value};
 
 pub(crate) fn elemwise(op: &Elemwise, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     to.map(op.op.row().name, node, |point, shape| {

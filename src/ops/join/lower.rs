@@ -1,9 +1,9 @@
 //! Joins: each input is written to its place in the result.
 
 use crate::graph::Node;
-use crate::kernels::nest::PhaseKind;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Join;
+use workalike_kernels::nest::PhaseKind;
 
 pub(crate) fn lower(op: &Join, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let shape = to.shape(node.outputs[0]);

@@ -1,14 +1,14 @@
 //! What an op with kernels consists of.
 
 use super::launches::Launches;
-use crate::dtype::DType;
 use crate::graph::shapes::{self, Demand, infer, output_values};
 use crate::graph::{FunctionGraph, TensorType};
-use crate::kernels::custom::ScalarFunction;
 use crate::lower::Abilities;
 use crate::ops::{Kernel, Known};
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::custom::ScalarFunction;
 
 /// An op with kernels. It names no device.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use super::body::{Body, Given};
 use super::{lower, stored};
 use crate::error::{Error, Result};
-use crate::grad::Grad;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
 use crate::lower::{Abilities, Lowered, Lowering, View};
+use crate::ops::backpropagate::slopes;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
 use crate::ops::sum_like::{may_repeat, sum_to};
 use crate::ops::{Attributes, Gradient, Known, Op, expect_inputs, zeros_like};
@@ -63,7 +63,7 @@ impl Kernel {
                 pairs.push((output, seed));
             }
         }
-        replaced(&Grad::known(pairs).wrt_connected(&inputs)?, &mut known)
+        replaced(&slopes(pairs, &inputs)?, &mut known)
     }
 }
 

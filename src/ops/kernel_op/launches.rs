@@ -3,19 +3,19 @@
 use super::body::check_no_kernels;
 use super::grid::Grid;
 use super::imported;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::shapes::{Demand, Given, output_values};
 use crate::graph::{FunctionGraph, IntoOperand, Operand, Variable, rebuild};
-use crate::kernels::Scalar;
-use crate::kernels::custom::{
-    CustomLaunch, KernelArg, KernelCall, Language, Param, ParamKind, Source, fitted,
-};
-use crate::kernels::nest::Operand as Array;
 use crate::lower::Abilities;
 use crate::ops::op_from_graph::{pairs, stand_ins};
 use std::sync::Arc;
 use workalike_device::Properties;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::custom::{
+    CustomLaunch, KernelArg, KernelCall, Language, Param, ParamKind, Source, fitted,
+};
+use workalike_kernels::nest::Operand as Array;
 
 /// An argument of a launch, or an extent.
 #[derive(Clone, Debug)]

@@ -3,10 +3,10 @@
 use super::body::{Body, Code};
 use super::launches::{Extents, Launches};
 use crate::graph::Node;
-use crate::kernels::custom::ScalarFunction;
-use crate::kernels::nest::{Operand, PhaseKind};
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use std::sync::Arc;
+use workalike_kernels::custom::ScalarFunction;
+use workalike_kernels::nest::{Operand, PhaseKind};
 
 pub(super) fn lower(body: &Body, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     if let Some(why) = body.refusal(to.abilities()) {

@@ -3,11 +3,11 @@
 use super::body::{Body, Code, Given, Rule, check_inputs, check_reference, functions};
 use super::grid::Grid;
 use super::launches::{self, Arg, Call, Launches, Scratch};
-use crate::dtype::DType;
-use crate::kernels::Scalar;
-use crate::kernels::custom::{Language, Source};
 use crate::ops::{Attr, AttrGraph, Attributes, Kernel, Op, StoredOp};
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::custom::{Language, Source};
 
 const LANGUAGES: [(&str, Language); 3] =
     [("dialect", Language::Dialect), ("opencl", Language::OpenClC), ("cuda", Language::CudaCpp)];

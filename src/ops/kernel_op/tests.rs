@@ -10,8 +10,12 @@ fn op() -> KernelOp {
     let (y, z) = (&x * 2.0, x.sum(0) + &k);
     let text = "KERNEL void first(GLOBAL_MEM const f32 *x, GLOBAL_MEM type_p *part, LOCAL_MEM_ARG f32 *t, u32 n) {}
                 KERNEL void second(GLOBAL_MEM const f32 *part, GLOBAL_MEM f32 *y, GLOBAL_MEM f64 *z, f32 by) {}";
-    let source =
-        Source::new(crate::kernels::custom::Language::Dialect, text, &[("p", crate::DType::F32)]).unwrap();
+    let source = Source::new(
+        workalike_kernels::custom::Language::Dialect,
+        text,
+        &[("p", workalike_kernels::DType::F32)],
+    )
+    .unwrap();
     let source = source.constant("table", &[0.1f32, -0.0]).unwrap().constant("odd", &[i64::MIN]).unwrap();
     let n = x.extent(0);
     KernelOp::new("all", source, [&x, &k], [&y, &z])

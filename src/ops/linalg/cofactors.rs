@@ -2,13 +2,13 @@
 
 use super::factor::{self, Real};
 use super::{identity_like, order, square_floats, transposed};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Op, Solve, expect_inputs};
 use crate::value::{Element, Value};
+use workalike_kernels::DType;
 
 /// The cofactors of square matrices: for each element, the determinant of the matrix without its row and
 /// column, with the sign of its place. They are finite at singular matrices too.

@@ -2,13 +2,13 @@
 
 use super::factor::{Llt, Real};
 use super::{matrix_in, order, square_floats, transposed, which};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, SolveTriangular, expect_inputs};
 use crate::value::{Element, Value};
+use workalike_kernels::DType;
 
 /// The lower factor `l` of symmetric positive definite matrices `l l^T`, of which only the lower triangle is
 /// read, or the upper factor `u` of `u^T u`, of which only the upper triangle is read.

@@ -1,13 +1,13 @@
 //! The library ops of linear algebra in main memory, by [`factor`](super::factor).
 
 use super::factor::{self, Cofactors, Llt, Lu, Real, Refused, Triangle, filled, nan};
-use crate::dtype::DType;
-use crate::kernels::library::{Definition, DefinitionError, LibraryOp, LinearAlgebra, Problem};
 use bytemuck::Pod;
 use std::slice::{ChunksExact, ChunksExactMut};
 use std::sync::{Mutex, PoisonError};
+use workalike_kernels::DType;
+use workalike_kernels::library::{Definition, DefinitionError, LibraryOp, LinearAlgebra, Problem};
 
-/// For [`InMemory`](crate::kernels::library::InMemory).
+/// For [`InMemory`](workalike_kernels::library::InMemory).
 ///
 /// # Errors
 /// If the system refuses memory for a matrix and its factors.

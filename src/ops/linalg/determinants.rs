@@ -2,13 +2,13 @@
 
 use super::factor::{Lu, Real};
 use super::{Cofactors, identity_like, order, square_floats, transposed};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Op, Solve, expect_inputs};
 use crate::value::{Element, Value};
+use workalike_kernels::DType;
 
 /// The determinants of square matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

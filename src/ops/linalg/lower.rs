@@ -3,12 +3,12 @@
 
 use super::definition::define;
 use super::{Cholesky, SolveTriangular};
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::library::{InMemory, LinearAlgebra, Problem};
-use crate::kernels::nest::{Fold, PhaseKind, Value};
-use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, Refusal, View};
+use workalike_kernels::DType;
+use workalike_kernels::library::{InMemory, LinearAlgebra, Problem};
+use workalike_kernels::nest::{Fold, PhaseKind, Value};
+use workalike_kernels::ops as scalar;
 
 /// Sums of magnitudes of logarithms up to which no product of some of the pivots leaves the range of float64,
 /// whatever the order: `exp(700)` is 1e304.

@@ -2,17 +2,17 @@
 
 use super::factor::{self, Lu, Real, Triangle};
 use super::{elements, matrix_in, own_position, square_floats, transposed, which};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
-use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::elemwise::broadcast_types;
 use crate::ops::methods::unary;
 use crate::ops::sum_like::sum_to;
 use crate::ops::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::{Element, Value};
+use workalike_kernels::DType;
+use workalike_kernels::ops as scalar;
 
 /// `x` with `a x = b`, from square matrices `a` and matrices `b` of equal dtype and rank. Batch axes of
 /// extent 1 broadcast.

@@ -4,11 +4,11 @@ use super::closed::{Closed, broken, captured, closed};
 use super::pack::Pack;
 use super::states::States;
 use super::while_op::WhileOp;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::graph::{Apply, Kind, Variable, place};
 use crate::ops::methods::fail;
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// Iterations of a loop without a limit of its own.
 const MOST: i64 = 1 << 20;

@@ -1,17 +1,17 @@
 //! The op of a loop with a condition.
 
 use super::closed::{Closed, broken};
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
-use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
 use crate::ops::methods::fail;
 use crate::ops::{Attr, AttrGraph, Attributes, Gradient, Known, Op, StoredOp, expect_inputs};
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::nest::PhaseKind;
+use workalike_kernels::ops as scalar;
 
 /// A body that runs while a condition holds.
 ///
@@ -230,8 +230,8 @@ fn is_flag(ty: &TensorType) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::loops::if_else;
     use crate::ops::Registry;
+    use crate::ops::loops::if_else;
     use crate::prelude::*;
 
     fn decoded(op: &dyn Op, attributes: &Attributes) -> Result<Arc<dyn Op>, String> {

@@ -2,13 +2,13 @@
 //! device has it, else in parallel by counts of blocks, where each block's positions begin, and the
 //! positions.
 
-use crate::dtype::DType;
 use crate::graph::{Def, Node, VarId};
-use crate::kernels::library::{Cumulate, NonZero};
-use crate::kernels::nest::{Fold, PhaseKind, Value};
-use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View, is_done};
+use workalike_kernels::DType;
+use workalike_kernels::library::{Cumulate, NonZero};
+use workalike_kernels::nest::{Fold, PhaseKind, Value};
+use workalike_kernels::ops as scalar;
 
 /// The host worked out how many there are; that the device finds as many is checked.
 pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

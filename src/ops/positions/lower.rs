@@ -1,11 +1,11 @@
 //! Integers that are checked against a bound.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::CheckIndex;
+use workalike_kernels::DType;
+use workalike_kernels::nest::PhaseKind;
+use workalike_kernels::ops as scalar;
 
 /// Converts integers to int64, and reports any that reach a bound.
 pub(crate) fn lower(_: &CheckIndex, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

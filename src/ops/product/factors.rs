@@ -1,8 +1,8 @@
 //! The layout of a product's factors: whether a library can read them, as batches of rows and columns with
 //! constant strides.
 
-use crate::kernels::nest::Affine;
 use crate::lower::View;
+use workalike_kernels::nest::Affine;
 
 /// Steps from one product, row and column to the next.
 type Steps = [i64; 3];

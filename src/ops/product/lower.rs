@@ -1,14 +1,14 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
 use super::factors::{Axes, Call};
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::{Fold, PhaseKind};
-use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Dot;
 use workalike_device::Matmul;
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Fold, PhaseKind};
+use workalike_kernels::ops as scalar;
 
 /// Rows and columns of the tile that a library gives a group in a product with few tiles.
 const TILE: u64 = 64;

@@ -1,11 +1,11 @@
 //! Reductions: folds over inner axes.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::{ArgReduce, Reduce, SumLike};
+use workalike_kernels::DType;
+use workalike_kernels::nest::PhaseKind;
+use workalike_kernels::ops as scalar;
 
 /// The axes of a view as a Nest sees them: kept ones first, then the reduced ones.
 pub(crate) struct Split {

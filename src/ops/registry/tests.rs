@@ -2,7 +2,7 @@
 
 use super::positions::CALLERS;
 use super::*;
-use crate::kernels::nest::Fold;
+use workalike_kernels::nest::Fold;
 
 fn decode(id: &str, version: u32, attributes: &Attributes) -> Result<Arc<dyn Op>, String> {
     Registry::default().decode(&StoredOp::new(id, version, attributes))
@@ -14,7 +14,7 @@ fn every_family_comes_back_from_its_attributes() {
         vec![Slot::Index(Bound::Input(0)), Slot::Slice { start: Bound::At(-3), stop: Bound::Open, step: -2 }];
     let windows = Windows { window: vec![3, 2], stride: vec![1, 2], dilation: vec![2, 1] };
     let ops: Vec<Arc<dyn Op>> = vec![
-        Arc::new(Elemwise { op: crate::kernels::ops::TANH }),
+        Arc::new(Elemwise { op: workalike_kernels::ops::TANH }),
         Arc::new(Cast { dtype: DType::BF16 }),
         Arc::new(Assert { message: "positive".into() }),
         Arc::new(Print { label: "x".into() }),

@@ -1,13 +1,13 @@
 //! Binary search: a library op if the device has it; else log2(length) steps and at most three more, each a
 //! load and a choice.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::library::Search;
-use crate::kernels::nest::{PhaseKind, Value};
-use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::SearchSorted;
+use workalike_kernels::DType;
+use workalike_kernels::library::Search;
+use workalike_kernels::nest::{PhaseKind, Value};
+use workalike_kernels::ops as scalar;
 
 pub(crate) fn lower(op: &SearchSorted, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     if let Some(places) = to.search_by_library(*op, node, inputs) {

@@ -1,11 +1,11 @@
 //! Softmax: folds along a row, then a map over it.
 
 use crate::graph::Node;
-use crate::kernels::nest::{Fold, PhaseKind};
-use crate::kernels::ops as scalar;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
 use crate::ops::Softmax;
 use crate::ops::reduce::lower::Split;
+use workalike_kernels::nest::{Fold, PhaseKind};
+use workalike_kernels::ops as scalar;
 
 /// Three phases over each row: its maximum; the sum of `exp(x - max)`; the results.
 pub(crate) fn lower(op: &Softmax, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -1,14 +1,14 @@
 //! Sorts: a library op, where the device has it, or else Nests.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::library::Sorting;
-use crate::kernels::nest::{Fold, PhaseKind};
-use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View, is_done};
 use crate::ops::{AxisRead, Sort, Sorted};
 use std::collections::BTreeSet;
+use workalike_kernels::DType;
+use workalike_kernels::library::Sorting;
+use workalike_kernels::nest::{Fold, PhaseKind};
+use workalike_kernels::ops as scalar;
 
 /// Up to so many elements a row is sorted by counting, for each, how many come before it.
 const COUNTED: u64 = 1 << 14;

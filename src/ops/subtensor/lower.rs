@@ -1,13 +1,13 @@
 //! Reshape and basic indexing: views wherever possible.
 
-use crate::dtype::DType;
 use crate::graph::{Node, VarId};
-use crate::kernels::Scalar;
-use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
 use crate::ops::{Bound, Slot, Subtensor};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::PhaseKind;
+use workalike_kernels::ops as scalar;
 
 /// A bound of a slice once shapes are known.
 pub(crate) enum Start {

@@ -1,10 +1,10 @@
 //! Slots: what an index expression takes along each axis, in static types and in numbers.
 
-use crate::dtype::DType;
 use crate::error::{Result, shape_text};
 use crate::graph::TensorType;
 use crate::ops::{Attr, Known};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// A bound of a slice, or an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,12 +2,12 @@
 
 use super::lower::Start;
 use crate::graph::Node;
-use crate::kernels::nest::PhaseKind;
-use crate::kernels::ops as scalar;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::IncSubtensor;
 use crate::ops::elemwise::lower::aligned;
+use workalike_kernels::nest::PhaseKind;
+use workalike_kernels::ops as scalar;
 
 pub(crate) fn inc_subtensor(
     op: &IncSubtensor,

@@ -1,11 +1,11 @@
 //! Windows are views. Their sums, padding and spreading are gathers.
 
-use crate::dtype::DType;
 use crate::graph::Node;
-use crate::kernels::nest::{Fold, PhaseKind, Value};
-use crate::kernels::ops as scalar;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::windows::{WindowSum, Windows};
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Fold, PhaseKind, Value};
+use workalike_kernels::ops as scalar;
 
 /// How positions of windows map to elements along one axis: element `position * stride + offset * dilation`.
 #[derive(Clone, Copy)]

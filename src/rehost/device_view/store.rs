@@ -1,12 +1,12 @@
 //! The Nests that store to views.
 
 use super::DeviceView;
-use crate::dtype::DType;
 use crate::error::Result;
-use crate::kernels::Scalar;
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
-use crate::kernels::verify::Verified;
 use crate::rehost::device::{Command, DeviceError, Numerics, Region};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use workalike_kernels::verify::Verified;
 
 /// What is stored.
 pub(super) enum Source<'a> {

@@ -3,12 +3,12 @@
 use super::super::device::{Command, Device, Memory, NativeMemory, Numerics, Region};
 use super::pool::Lent;
 use super::status::{Origin, Outcome};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use workalike_kernels::DType;
 
 /// A tensor that stays on its device.
 #[derive(Clone, Debug)]

@@ -9,7 +9,6 @@ use super::pool::{Pool, within};
 use super::specialise::Specialist;
 use super::state::State;
 use super::status;
-use crate::dtype::DType;
 use crate::error::{DeviceError, Result};
 use crate::graph::FunctionGraph;
 use crate::lower::Abilities;
@@ -18,6 +17,7 @@ use crate::lower::replace::with_replacements;
 use crate::rehost::Options;
 use crate::value::Value;
 use std::sync::{Arc, OnceLock};
+use workalike_kernels::DType;
 
 /// See the [module](self).
 #[derive(Debug)]

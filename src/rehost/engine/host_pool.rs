@@ -3,12 +3,12 @@
 //! system has already mapped.
 
 use super::super::device::{Device, HostBlock, Region};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::value::{HostBytes, Value, checked_len};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use workalike_kernels::DType;
 
 /// Results of fewer bytes do not use the pool: the allocator has warm memory for them.
 const SMALL: usize = 16 << 10;

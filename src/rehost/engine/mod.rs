@@ -70,11 +70,11 @@ mod thrash;
 mod trial;
 mod variants;
 
+pub use crate::memory_report::PoolReport;
 pub use array::DeviceArray;
 pub(crate) use array::Fed;
 pub(crate) use context::Context;
 pub(crate) use planned::Compiled;
-pub use pool::PoolReport;
 pub(crate) use profile::Work;
 pub(crate) use state::{State, StateBinding};
 pub(crate) use status::{Origin, Ticket};

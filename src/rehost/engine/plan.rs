@@ -7,8 +7,6 @@ use super::planned::{Compiled, Planned};
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Shapes, decided_extents};
-use crate::kernels::nest::Nest;
-use crate::kernels::verify::{Verified, VerifyError};
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Program;
 use crate::rehost::Sizes;
@@ -17,6 +15,8 @@ use crate::value::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
+use workalike_kernels::nest::Nest;
+use workalike_kernels::verify::{Verified, VerifyError};
 
 /// Programs are evicted when the constants of a method's Programs take more than this fraction (one part in
 /// `CONSTANTS_SHARE`) of the device's memory.

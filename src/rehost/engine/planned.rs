@@ -9,12 +9,12 @@ use super::recorded::{Bound, Recorded};
 use super::regions::Elsewhere;
 use super::specialise::Kernels;
 use super::variants::{VariantId, Variants};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::lower::index_check::{Bounds, Trusted};
 use crate::lower::program::{BufferId, Program, Role};
 use std::sync::{Arc, OnceLock};
+use workalike_kernels::DType;
 
 /// A Program compiled for one signature. Only its constants have addresses.
 #[derive(Debug)]

@@ -6,6 +6,7 @@
 
 use super::super::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
+use crate::memory_report::PoolReport;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -40,19 +41,6 @@ struct Shelf {
     lent_bytes: u64,
     /// Allocations made so far.
     made: u64,
-}
-
-/// Statistics of a pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PoolReport {
-    /// Bytes of results that are still held.
-    pub lent: u64,
-    /// Idle bytes, for later results.
-    pub idle: u64,
-    /// Maximum number of idle bytes; memory that is returned beyond it is freed.
-    pub limit: u64,
-    /// The number of allocations from the device.
-    pub allocations: u64,
 }
 
 /// Memory from a [`Pool`]. Devices treat it as the memory it holds.

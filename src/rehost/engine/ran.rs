@@ -7,11 +7,11 @@ use super::host_pool::ResultBlock;
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::tap::{Source, size};
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::lower::program::{BufferId, Role};
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// A Program after its last run.
 #[derive(Clone, Copy)]

@@ -6,10 +6,10 @@ use super::context::Context;
 use super::planned::Planned;
 use super::ran::Ran;
 use super::{Engine, Source, Ticket};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
+use workalike_kernels::DType;
 
 impl Engine {
     /// One call with outputs on the host. Their memory is allocated before anything runs, so that a call that

@@ -245,10 +245,10 @@ fn library_command(step: &LibraryStep, regions: &Regions) -> Result<Command> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::kernels::nest::Nest;
-    use crate::kernels::ops;
     use crate::lower::program::Role;
+    use workalike_kernels::DType;
+    use workalike_kernels::nest::Nest;
+    use workalike_kernels::ops;
 
     /// A Nest over a new buffer.
     fn add_nest(program: &mut Program) {

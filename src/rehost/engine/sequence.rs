@@ -4,9 +4,9 @@
 use super::super::device::Region;
 use super::array::DeviceArray;
 use super::context::Context;
-use crate::dtype::DType;
 use crate::error::Result;
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// Maximum size of a sequence's chunk on the device, in bytes; a single larger slice makes a larger chunk.
 const CHUNK: u64 = 64 << 20;

@@ -11,14 +11,14 @@ use super::planned::Planned;
 use crate::error::Result;
 use crate::graph::VarId;
 use crate::graph::shapes::Shapes;
-use crate::kernels::print::ForSizes;
-use crate::kernels::verify::Verified;
 use crate::rehost::device::{Device, Module, Numerics};
 use crate::rehost::{Options, Sizes};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
+use workalike_kernels::print::ForSizes;
+use workalike_kernels::verify::Verified;
 
 /// What a thread compiled; `None` if it failed.
 type Outcome = Arc<OnceLock<Option<Arc<dyn Module>>>>;

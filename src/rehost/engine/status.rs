@@ -9,7 +9,6 @@ use super::context::Context;
 use super::host_pool::HostPool;
 use super::method::Definition;
 use super::planned::Compiled;
-use crate::dtype::DType;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::FunctionGraph;
 use crate::graph::numbers::{self, Numbered};
@@ -19,6 +18,7 @@ use crate::lower::program::STATUS_WORDS;
 use crate::rehost::device::{Device, Region};
 use crate::value::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use workalike_kernels::DType;
 
 pub(super) const BYTES: usize = 8 * STATUS_WORDS as usize;
 

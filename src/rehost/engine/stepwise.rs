@@ -7,17 +7,17 @@ use super::control::{Piece, Recorder, run_all};
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
-use crate::dtype::DType;
 use crate::error::{Error, Result, array_text};
 use crate::graph::Node;
-use crate::kernels::Scalar;
-use crate::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
-use crate::kernels::ops::{ABS, EQ, NE, WHERE};
-use crate::kernels::verify::Verified;
 use crate::lower::program::{BufferId, HostNode, Role, Step};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
+use workalike_kernels::ops::{ABS, EQ, NE, WHERE};
+use workalike_kernels::verify::Verified;
 
 /// A step that is launched and waited for by itself.
 #[derive(Debug)]

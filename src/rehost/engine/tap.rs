@@ -3,9 +3,9 @@
 
 use super::super::device::{Device, Region};
 use super::context::Context;
-use crate::dtype::DType;
 use crate::error::{DeviceError, Error, Result, array_text};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// Default size of a ring, in bytes; larger only if a single sample is larger.
 const RING: u64 = 64 << 20;

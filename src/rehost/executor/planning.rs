@@ -3,13 +3,13 @@
 use super::staged::{Staged, StagedPart};
 use super::stages::{Stage, StageInput};
 use super::{Executor, Form, Method, Part};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::VarId;
 use crate::graph::shapes::{Demand, Given, Shapes, infer};
 use crate::rehost::engine::{Compiled, Fed};
 use crate::rehost::memory::MemoryReport;
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// A method of an engine that a method consists of: the whole of it, or a stage.
 #[derive(Clone, Copy, Debug)]

@@ -7,10 +7,10 @@
 use super::join::joined;
 use super::limits::{Limits, MAX_OPERANDS};
 use super::{is_private, nothing, size, touches_mutable};
-use crate::kernels::nest::Nest;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use std::collections::HashSet;
+use workalike_kernels::nest::Nest;
 
 /// Maps of a chain; shorter ones are left to `merge`.
 const SHORTEST: usize = 3;

@@ -12,11 +12,11 @@ mod tests;
 use super::limits::Limits;
 use super::schedule::depth_first;
 use super::{is_private, touches_mutable};
-use crate::kernels::nest::{Index, Inst, Nest, Operand};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use segment::Segment;
 use std::collections::{HashMap, HashSet};
+use workalike_kernels::nest::{Index, Inst, Nest, Operand};
 
 /// Maps of a cluster; smaller ones are left to the passes over pairs, whose results are better: they may
 /// compute a value twice rather than store it. They copy each instruction about as often as this.

@@ -2,13 +2,13 @@
 //! of integers.
 
 use super::edit::{replace_loads, tidy};
-use crate::dtype::DType;
-use crate::kernels::Scalar;
-use crate::kernels::nest::{BlockWriter, Index, Inst, Nest, Value as Ssa};
-use crate::kernels::ops;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::value::Value;
 use std::collections::HashMap;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Value as Ssa};
+use workalike_kernels::ops;
 
 /// A formula for the element at row-major position `i` of a constant.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
 //! Editing Nests: loads replaced, operands shared, stores dropped.
 
 use super::is_nothing;
-use crate::kernels::nest::{BlockWriter, Index, Inst, Nest, Operand, Phase, Value};
 use crate::lower::program::{BufferId, Program, Role, Step};
 pub(super) use crate::lower::tidy::tidy;
 use crate::rehost::dependences::Dependences;
+use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Operand, Phase, Value};
 
 /// A phase with each load replaced by the value that `replace` computes, unless that is `None`; an outer
 /// `None` if one cannot be replaced. `replace` is given the writer, the operand and index of the load, and

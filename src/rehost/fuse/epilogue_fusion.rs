@@ -5,12 +5,12 @@
 //! single elementwise Nest reads, each point its own element. The device says which epilogues it supports.
 
 use super::{is_nothing, nothing, touches_mutable};
-use crate::dtype::DType;
-use crate::kernels::nest::{Index, Inst, Nest};
-use crate::kernels::verify::Verified;
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use workalike_device::LibraryOp;
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Index, Inst, Nest};
+use workalike_kernels::verify::Verified;
 
 /// The bytes of scratch memory that an op needs with this Nest as its epilogue, where the operand at this
 /// position is the op's result; `None` if the device does not support it.
@@ -105,10 +105,10 @@ fn result_operand(nest: &Nest, buffers: &[BufferId], result: BufferId, elements:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::nest::{Block, Operand, Phase, PhaseKind, Store};
-    use crate::kernels::ops;
     use crate::rehost::device::Matmul;
     use std::sync::Arc;
+    use workalike_kernels::nest::{Block, Operand, Phase, PhaseKind, Store};
+    use workalike_kernels::ops;
 
     const SHAPE: [u64; 2] = [6, 4];
 

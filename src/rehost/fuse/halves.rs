@@ -5,9 +5,9 @@
 //! its result.
 
 use super::{Program, Step};
-use crate::dtype::DType;
-use crate::kernels::nest::{Block, Inst, Nest, Value};
-use crate::kernels::verify;
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Block, Inst, Nest, Value};
+use workalike_kernels::verify;
 
 /// Inserts the roundings into all Nests of a Program.
 pub(super) fn run(program: &mut Program) {

@@ -13,13 +13,13 @@ use super::join::join;
 use super::limits::Limits;
 use super::merge::is_worth_it;
 use super::{Cost, nothing, touches_mutable};
-use crate::kernels::nest::Nest;
 use crate::lower::program::{Program, Step};
 use crate::rehost::cost;
 use crate::rehost::dependences::Order;
 use crate::rehost::device::Properties;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use workalike_kernels::nest::Nest;
 
 /// The relative increase of the time for the bytes of several Nests when they are joined: a work item uses
 /// more registers, and there are fewer work items.

@@ -3,10 +3,10 @@
 use super::edit::{self, adopt, tidy};
 use super::limits::{Limits, MAX_OPERANDS};
 use super::{Cost, evaluation, evaluations, nothing, size, touches_mutable};
-use crate::kernels::nest::{BlockWriter, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
+use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 
 /// Tries every step as a producer, in order, so that chains collapse.
 pub(super) fn run(program: &mut Program, cost: Cost, limits: Limits) {

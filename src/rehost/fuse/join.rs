@@ -9,9 +9,9 @@
 use super::edit::{adopt, tidy};
 use super::limits::{Limits, MAX_OPERANDS};
 use super::size;
-use crate::kernels::nest::{BlockWriter, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::lower::program::BufferId;
 use std::collections::HashSet;
+use workalike_kernels::nest::{BlockWriter, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 
 /// A Nest and the buffers of its operands.
 pub(super) type Bound<'a> = (&'a Nest, &'a [BufferId]);

@@ -2,8 +2,8 @@
 
 use super::schedule::{order_of, schedule};
 use super::size;
-use crate::kernels::nest::{Inst, Nest, Phase};
 use crate::rehost::device::Properties;
+use workalike_kernels::nest::{Inst, Nest, Phase};
 
 /// Maximum number of operands of a Nest: pointers that every device accepts.
 pub(super) const MAX_OPERANDS: usize = 28;

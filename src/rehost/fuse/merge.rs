@@ -3,11 +3,11 @@
 use super::join::join;
 use super::limits::Limits;
 use super::{Cost, is_private, nothing, size, touches_mutable};
-use crate::kernels::nest::{Nest, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use crate::rehost::device::Properties;
 use std::collections::BTreeSet;
+use workalike_kernels::nest::{Nest, PhaseKind};
 
 /// The number of earlier steps that are tried for each step.
 const CANDIDATES: usize = 16;

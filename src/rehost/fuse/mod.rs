@@ -46,13 +46,13 @@ mod unroll;
 
 use super::dependences::Dependences;
 use super::device::{LibraryOp, Properties};
-use crate::kernels::cost::position_flops;
-use crate::kernels::nest::{Inst, Nest, PhaseKind};
-use crate::kernels::verify::Verified;
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use edit::drop_unread_stores;
 use limits::Limits;
+use workalike_kernels::cost::position_flops;
+use workalike_kernels::nest::{Inst, Nest, PhaseKind};
+use workalike_kernels::verify::Verified;
 
 /// The costs that fusion compares, in bytes of memory traffic.
 #[derive(Clone, Copy, Debug)]

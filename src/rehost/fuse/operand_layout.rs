@@ -7,8 +7,8 @@
 //! rows in registers or caches.
 
 use super::super::device::Properties;
-use crate::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
+use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 
 /// The copy is made if each element is read at least this many times. A transposed element costs about four
 /// times as much as one that is read with a stride.

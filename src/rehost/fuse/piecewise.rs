@@ -18,12 +18,12 @@ mod load;
 use super::edit::{replace_loads, tidy};
 use super::limits::{Limits, MAX_NARROW_INSTS};
 use super::{Cost, evaluation, evaluations, nothing};
-use crate::kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use crate::rehost::inplace::is_legal;
 use assembly::Assembly;
 use load::Choice;
+use workalike_kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind};
 
 /// Instructions of all loads of an array by parts, counted before equal ones become one: more are not tried.
 const MOST_INSTS: usize = 4 * MAX_NARROW_INSTS;

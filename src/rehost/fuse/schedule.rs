@@ -2,7 +2,7 @@
 //! alive at once. A joined Nest has all instructions of the earlier Nest before those of the later, so that
 //! every value that the later one reads would stay alive until then.
 
-use crate::kernels::nest::{Inst, Nest, Phase, Value};
+use workalike_kernels::nest::{Inst, Nest, Phase, Value};
 
 /// Orders the instructions of every phase.
 pub(super) fn schedule(nest: &mut Nest) {
@@ -71,10 +71,10 @@ enum Visit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::kernels::Scalar;
-    use crate::kernels::nest::{Block, Index, PhaseKind, Store};
-    use crate::kernels::ops::{ADD, MUL};
+    use workalike_kernels::DType;
+    use workalike_kernels::Scalar;
+    use workalike_kernels::nest::{Block, Index, PhaseKind, Store};
+    use workalike_kernels::ops::{ADD, MUL};
 
     #[test]
     fn values_are_computed_where_they_are_needed() {

@@ -2,14 +2,14 @@
 //! inner points, then a fold of the partial results.
 
 use super::super::device::Properties;
-use crate::dtype::DType;
-use crate::kernels::Scalar;
-use crate::kernels::nest::{
+use crate::lower::program::{BufferId, Program, Role, Step};
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::nest::{
     Block, BlockWriter, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value,
 };
-use crate::kernels::ops;
-use crate::kernels::verify::dtypes;
-use crate::lower::program::{BufferId, Program, Role, Step};
+use workalike_kernels::ops;
+use workalike_kernels::verify::dtypes;
 
 /// Work items that fold together.
 const GROUP: u64 = 256;
@@ -232,9 +232,9 @@ impl Shifted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::interpret::interpret;
-    use crate::kernels::nest::Fold;
-    use crate::kernels::verify::verify;
+    use workalike_kernels::interpret::interpret;
+    use workalike_kernels::nest::Fold;
+    use workalike_kernels::verify::verify;
 
     fn sum_nest(axes: &[u64], grid: usize, fold: Fold) -> Nest {
         let all = (0..axes.len()).map(Index::axis).collect();

@@ -5,9 +5,9 @@
 //! is written directly to its final position.
 
 use super::{Cost, nothing};
-use crate::kernels::nest::{Index, Inst, Nest, Operand, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
+use workalike_kernels::nest::{Index, Inst, Nest, Operand, Store};
 
 /// Readers other than the copy may read one part in this many of the inner array: they then read it from the
 /// larger array, which is slower.
@@ -213,7 +213,7 @@ impl Copy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
+    use workalike_kernels::DType;
 
     const COST: Cost = Cost { launch: 1e4, flop: 0.1, gather: 8.0 };
 

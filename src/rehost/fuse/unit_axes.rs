@@ -1,7 +1,7 @@
 //! Removes axes and dimensions of extent 1 from Nests, so that Nests over the same points look the same.
 
-use crate::kernels::nest::{Index, Inst, Nest};
 use crate::lower::program::{Program, Step};
+use workalike_kernels::nest::{Index, Inst, Nest};
 
 pub(super) fn run(program: &mut Program) {
     for step in &mut program.steps {
@@ -34,7 +34,8 @@ pub(super) fn squeeze(nest: &mut Nest) {
                 Inst::Load { operand, index: list } => index(*operand, list),
                 Inst::Axis(axis) if axes[*axis] => *axis = position[*axis],
                 Inst::Axis(_) => {
-                    *inst = Inst::Const(crate::kernels::Scalar::from_i128(crate::DType::I64, 0));
+                    *inst =
+                        Inst::Const(workalike_kernels::Scalar::from_i128(workalike_kernels::DType::I64, 0));
                 }
                 _ => {}
             }

@@ -2,9 +2,9 @@
 //! neighbours, and a few grid points that share most of their work become one, with a fold for each.
 
 use super::edit::tidy;
-use crate::kernels::nest::{BlockWriter, Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
-use crate::kernels::verify::dtypes;
 use crate::lower::program::{Program, Step};
+use workalike_kernels::nest::{BlockWriter, Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
+use workalike_kernels::verify::dtypes;
 
 /// Maximum number of points of a loop that is unrolled.
 const FEW: u64 = 4;

@@ -1,9 +1,9 @@
 //! Updates of a part that read other parts of the old value. If what is written is computed first, nothing is
 //! read after it was changed, and no copy of the whole is needed.
 
-use crate::kernels::nest::{Index, Inst, Nest, Operand, PhaseKind, Store};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::lower::tidy::tidy;
+use workalike_kernels::nest::{Index, Inst, Nest, Operand, PhaseKind, Store};
 
 /// Cuts the step at this position, which writes a part of `new`, into one that computes what is written and
 /// one that writes it, and that does not read `old`. Returns whether it did.

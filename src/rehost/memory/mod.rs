@@ -3,14 +3,14 @@
 //! - here: lifetimes, and the [`Layout`];
 //! - `bodies`: the memory of bodies;
 //! - `place`: packing lifetimes into the arena;
-//! - `report`: the plan as text.
+//! - `report`: what the plan needs.
 
 mod bodies;
 mod place;
 mod report;
 
+pub use crate::memory_report::{BufferUse, MemoryReport};
 pub(crate) use bodies::settle_bodies;
-pub use report::{BufferUse, MemoryReport};
 
 use super::dependences::Dependences;
 use crate::lower::program::{Buffer, BufferId, Program, Role};
@@ -74,9 +74,9 @@ pub fn lifetimes(program: &Program) -> Vec<Option<(usize, usize)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::kernels::nest::Nest;
     use crate::lower::program::Step;
+    use workalike_kernels::DType;
+    use workalike_kernels::nest::Nest;
 
     fn copy(from: BufferId, to: BufferId) -> Step {
         Step::Nest { nest: Nest::copy(DType::F32, &[64]), buffers: vec![from, to] }

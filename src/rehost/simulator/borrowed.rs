@@ -1,12 +1,12 @@
 //! Outputs that are read in place, until the Simulator is used again.
 
 use super::Simulator;
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{ArgsIn, Function, Outputs};
 use crate::rehost::engine::DeviceArray;
 use crate::value::Value;
 use std::marker::PhantomData;
+use workalike_kernels::DType;
 
 /// The outputs of a call in the Simulator's own scratch memory; made by [`Simulator::call_borrowed`].
 #[derive(Debug)]

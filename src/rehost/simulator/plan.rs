@@ -9,13 +9,13 @@ pub use bodies::BodyPlan;
 use super::{Method, Simulator};
 use crate::error::Result;
 use crate::function::ArgsIn;
-use crate::kernels::nest::{Inst, Nest};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
 use crate::rehost::engine::{Compiled, control};
 use crate::rehost::executor::{Piece, StageInput};
 use serde::Serialize;
+use workalike_kernels::nest::{Inst, Nest};
 
 /// The plan of a method at one signature, before or after it has run. It prints as a table.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -309,7 +309,7 @@ fn nest_operands(nest: &Nest, buffers: &[BufferId]) -> Vec<OperandPlan> {
         }
     }
     let operands = nest.operands.iter().zip(buffers).zip(read);
-    let plan = |((operand, &buffer), read): ((&crate::kernels::nest::Operand, _), _)| OperandPlan {
+    let plan = |((operand, &buffer), read): ((&workalike_kernels::nest::Operand, _), _)| OperandPlan {
         buffer,
         dtype: operand.dtype.name(),
         shape: operand.shape.clone(),
@@ -322,7 +322,7 @@ fn nest_operands(nest: &Nest, buffers: &[BufferId]) -> Vec<OperandPlan> {
 
 fn whole_operand(program: &Program, buffer: BufferId, written: bool) -> OperandPlan {
     let whole = &program.buffers[buffer];
-    let operand = crate::kernels::nest::Operand::contiguous(whole.dtype, &whole.shape, written);
+    let operand = workalike_kernels::nest::Operand::contiguous(whole.dtype, &whole.shape, written);
     OperandPlan {
         buffer,
         dtype: whole.dtype.name(),

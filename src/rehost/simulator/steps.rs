@@ -1,12 +1,12 @@
 //! Many iterations at once.
 
 use super::Simulator;
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{ArgsIn, Outputs, state_args};
 use crate::rehost::engine::Tap;
 use crate::rehost::executor::{Iterations, PlacedTap};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 impl Simulator {
     /// Runs the first method `n` times without returning to the host. Inputs are the same in all iterations,

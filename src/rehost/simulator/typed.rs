@@ -2,7 +2,6 @@
 //! own.
 
 use super::Simulator;
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::function::{ArgsIn, Function};
 use crate::graph::TensorType;
@@ -10,6 +9,7 @@ use crate::rehost::engine::Fed;
 use crate::value::{Element, Value};
 use ndarray::{Array, Dimension};
 use std::marker::PhantomData;
+use workalike_kernels::DType;
 
 /// A Rust type that is a tensor: an [`Element`], an `ndarray` array, a `Vec`.
 pub trait TypedArray: Sized {

@@ -1,10 +1,10 @@
 //! Two arrays, element by element.
 
 use super::type_text;
-use crate::dtype::DType;
-use crate::kernels::Scalar;
 use crate::value::Value;
 use std::fmt;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// The worst of the elements that exceed the tolerance.
 #[derive(Clone, Debug, PartialEq, Eq)]

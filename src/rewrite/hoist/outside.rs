@@ -2,8 +2,8 @@
 
 use super::Left;
 use crate::error::Result;
-use crate::grad::batched_by;
 use crate::graph::{Apply, Variable, ancestors};
+use crate::ops::batching::batched_by;
 use crate::ops::batching::repeated;
 use crate::ops::loops::LoopParts;
 use crate::ops::{Batched, Cast, DimShuffle, Dot, Elemwise, Ix, Join, Reduce, Subtensor, SumLike};

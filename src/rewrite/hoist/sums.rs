@@ -9,7 +9,6 @@ use super::Left;
 use super::outside::{Iterations, Outside, is_cheap, is_product};
 use crate::error::{Error, Result};
 use crate::graph::{Apply, Variable, ancestors};
-use crate::kernels::ops as scalar;
 use crate::ops::batching::repeated;
 use crate::ops::contract::{Label, contract};
 use crate::ops::loops::Recurrence;
@@ -17,6 +16,7 @@ use crate::ops::specify_shape::EqualExtents;
 use crate::ops::{DimShuffle, Dot, Elemwise, Ix, Reduce, SumLike};
 use crate::value::Value;
 use std::slice;
+use workalike_kernels::ops as scalar;
 
 /// Takes such sums out of a loop, which gets their factors as results; returns the positions of their
 /// recurrences in the whole loop, and the terms.

@@ -3,8 +3,8 @@
 use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::{Found, rules, scalar_op};
-use crate::kernels::ops::*;
 use crate::ops::Op;
+use workalike_kernels::ops::*;
 
 rules! {
     negate_negate on Elementwise(&[NEG]) => "-(-x) is x";

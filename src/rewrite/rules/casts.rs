@@ -3,9 +3,9 @@
 use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
-use crate::dtype::DType;
 use crate::ops::{Cast, Op};
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 rules! {
     cast_itself on Of("cast") => "a conversion to the own dtype is its input";

@@ -3,9 +3,9 @@
 use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::{Found, rules};
-use crate::dtype::DType;
-use crate::kernels::ops::*;
 use crate::ops::Op;
+use workalike_kernels::DType;
+use workalike_kernels::ops::*;
 
 rules! {
     extremum_itself on Elementwise(&[MAXIMUM, MINIMUM, FMAX, FMIN]) =>

@@ -6,11 +6,11 @@ use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::error::Result;
-use crate::kernels::nest::Fold;
-use crate::kernels::ops::MUL;
 use crate::ops::{AdvancedSubtensor, Cast, DimShuffle, Dot, Elemwise, Known, Op, Reduce};
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_kernels::nest::Fold;
+use workalike_kernels::ops::MUL;
 
 rules! {
     gather_all on Of("advanced_subtensor") => "x[[0, 1, .. n - 1]] is x, where its first axis has n elements";

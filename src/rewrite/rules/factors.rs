@@ -5,10 +5,10 @@ use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::casts::digits;
 use super::{Found, rules, scalar_op};
-use crate::dtype::DType;
-use crate::kernels::Scalar;
-use crate::kernels::ops::*;
 use crate::ops::Op;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
+use workalike_kernels::ops::*;
 
 rules! {
     multiply_one on Elementwise(&[MUL, DIV]) => "x * 1, 1 * x and x / 1 are x";

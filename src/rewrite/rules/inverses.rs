@@ -4,8 +4,8 @@
 use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::{Found, rules};
-use crate::kernels::ops::*;
 use crate::ops::Op;
+use workalike_kernels::ops::*;
 
 rules! {
     exp_log on Elementwise(&[EXP]) => "exp(log(x)) is |x| where x >= 0, else NaN; of -0.0 it is 0.0";

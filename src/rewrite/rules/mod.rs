@@ -29,8 +29,8 @@ pub(super) mod stability;
 use super::terms::{Counted, Dag, Same, Terms};
 use crate::error::Result;
 use crate::graph::VarId;
-use crate::kernels::ops::ScalarOp;
 use crate::ops::{Elemwise, Op};
+use workalike_kernels::ops::ScalarOp;
 
 /// The result of a rule: the replacement, if it applies.
 pub(super) type Found<T> = Result<Option<<T as Terms>::V>>;

@@ -5,9 +5,9 @@ use super::super::terms::{Terms, WHOLE};
 use super::Root::{Elementwise, Op as Of};
 use super::{Found, rules};
 use crate::graph::TensorType;
-use crate::kernels::ops::ADD;
 use crate::ops::{Bound, IncSubtensor, Join, Op, Slot};
 use std::sync::Arc;
+use workalike_kernels::ops::ADD;
 
 rules! {
     add_parts on Elementwise(&[ADD]) => "zeros with parts, added up, are the same zeros with all of these parts";

@@ -4,8 +4,8 @@ use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::{Found, rules};
 use crate::error::Result;
-use crate::kernels::ops::*;
 use crate::ops::Op;
+use workalike_kernels::ops::*;
 
 rules! {
     power_number on Elementwise(&[POW]) =>

@@ -7,10 +7,10 @@
 use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
-use crate::kernels::nest::Fold;
-use crate::kernels::ops::MUL;
 use crate::ops::{BroadcastTo, DimShuffle, Dot, Extent, Op, Reduce, ShapeOf};
 use std::sync::Arc;
+use workalike_kernels::nest::Fold;
+use workalike_kernels::ops::MUL;
 
 rules! {
     sum_multiple on Of("reduce") =>

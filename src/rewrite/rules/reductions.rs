@@ -3,10 +3,10 @@
 use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
-use crate::kernels::nest::Fold;
-use crate::kernels::ops::{NEG, SUB};
 use crate::ops::{Op, Reduce};
 use std::sync::Arc;
+use workalike_kernels::nest::Fold;
+use workalike_kernels::ops::{NEG, SUB};
 
 rules! {
     reduce_no_axes on Of("reduce") => "a reduction over no axes, to the own dtype, is its input";

@@ -5,9 +5,9 @@ use super::super::terms::{Terms, WHOLE};
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
-use crate::kernels::ops::ADD;
 use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Op, Slot, Subtensor};
 use std::sync::Arc;
+use workalike_kernels::ops::ADD;
 
 rules! {
     read_whole on Of("subtensor") => "x[..] is x";

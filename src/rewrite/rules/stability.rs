@@ -4,10 +4,10 @@ use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::{Found, rules};
 use crate::error::Result;
-use crate::kernels::nest::Fold;
-use crate::kernels::ops::*;
 use crate::ops::{DimShuffle, Op, Passes, Reduce, Softmax, WithGradient};
 use std::sync::Arc;
+use workalike_kernels::nest::Fold;
+use workalike_kernels::ops::*;
 
 rules! {
     log_softmax on Elementwise(&[LOG]) => "log(softmax(x)) is log_softmax(x)";

@@ -2,8 +2,8 @@
 
 use super::BranchOp;
 use crate::error::Result;
-use crate::grad::batched_by;
 use crate::graph::{Variable, place, rebuild};
+use crate::ops::batching::batched_by;
 use crate::ops::batching::repeated;
 use crate::ops::loops::closed::Closed;
 use crate::ops::methods::fail;
@@ -60,7 +60,7 @@ fn arm(body: &Closed, read: &[Batched], instead: &[Variable]) -> Result<Vec<Batc
 #[allow(clippy::unwrap_used)]
 mod tests {
     use crate::graph::ancestors;
-    use crate::loops::if_else;
+    use crate::ops::loops::if_else;
     use crate::prelude::*;
 
     #[test]

@@ -4,14 +4,13 @@ mod batch;
 
 use super::closed::{Closed, broken};
 use super::pack::Pack;
-use crate::dtype::DType;
 use crate::error::{Result, shape_text};
-use crate::function::carried_states;
-use crate::grad::Grad;
+use crate::graph::carried_states;
 use crate::graph::shapes::Shapes;
 use crate::graph::{Apply, FunctionGraph, Node, TensorType, Variable, ancestors, evaluate, place, rebuild};
 use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
+use crate::ops::backpropagate::slopes;
 use crate::ops::creation::int_scalar;
 use crate::ops::methods::fail;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
@@ -22,6 +21,7 @@ use crate::ops::{
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// A branch under construction.
 type Arm<'a> = Box<dyn FnOnce() -> Vec<Variable> + 'a>;
@@ -229,7 +229,7 @@ impl BranchOp {
             let seeds = stand_ins(&outputs);
             let given = outputs.iter().zip(&seeds).zip(at.output_grads);
             let known = given.clone().filter(|((output, _), g)| g.is_some() && output.dtype().is_float());
-            let slopes = Grad::known(known.map(|(pair, _)| pair)).wrt_connected(&inputs)?;
+            let slopes = slopes(known.map(|(pair, _)| pair), &inputs)?;
             let mut terms = pairs(&inputs, constants);
             for ((_, seed), g) in given {
                 terms.extend(g.as_ref().map(|g| (seed.key(), g.clone())));

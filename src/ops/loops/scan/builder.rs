@@ -7,7 +7,6 @@ use super::checkpoint::checkpointed;
 use super::scanned::Scanned;
 use super::until;
 use super::{Given, ScanOp};
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
 use crate::ops::creation::int_scalar;
@@ -15,10 +14,11 @@ use crate::ops::methods::fail;
 use crate::ops::shape::{DimShuffle, ShapeOf};
 use crate::ops::{Ix, range};
 use std::sync::Arc;
+use workalike_kernels::DType;
 
 /// A loop under construction: Theano's `scan` with all its arguments. For common cases
-/// [`scan`](crate::loops::scan), [`map`](crate::loops::map), [`reduce`](crate::loops::reduce) and
-/// [`fori`](crate::loops::fori) are shorter.
+/// [`scan`](crate::ops::loops::scan), [`map`](crate::ops::loops::map), [`reduce`](crate::ops::loops::reduce) and
+/// [`fori`](crate::ops::loops::fori) are shorter.
 ///
 /// The body gets, in this order, a slice of each sequence for each of its taps, then each recurrence's values
 /// for each of its taps. It returns the new value of each recurrence, in the order in which they were added,
@@ -186,7 +186,7 @@ impl Scan {
     ///
     /// Extents depend on the number, so that it is known before the loop runs: a call first runs a loop of
     /// what the condition needs, for which it waits. Where no history is read,
-    /// [`while_loop`](crate::loops::while_loop) needs no second loop.
+    /// [`while_loop`](crate::ops::loops::while_loop) needs no second loop.
     ///
     /// ```
     /// use workalike::loops::Scan;

@@ -11,8 +11,8 @@ use super::body::{Body, Part};
 use super::builder::Scan;
 use super::scanned::Scanned;
 use crate::error::Result;
-use crate::grad::Grad;
 use crate::graph::{Kind, Variable, ancestors};
+use crate::ops::backpropagate::slopes;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
 use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Op, Slot, concatenate, where_, zeros_like};
 use crate::rewrite;
@@ -97,7 +97,7 @@ impl<'a> Backward<'a> {
         let flows = flows(body, at, &inputs, &outputs);
         let known = outputs.iter().zip(&seeds).zip(&flows);
         let known = known.filter(|(_, flows)| **flows).map(|(pair, _)| pair);
-        let slopes = Grad::known(known).wrt_connected(&inputs)?;
+        let slopes = slopes(known, &inputs)?;
         Ok(Backward { op, body, at, inputs, outputs, flows, seeds, slopes })
     }
 

@@ -25,16 +25,16 @@ pub use scanned::Scanned;
 pub(in crate::ops) use stored::decode;
 
 use super::closed::broken;
-use crate::dtype::DType;
 use crate::error::{Result, shape_text};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, place};
-use crate::kernels::Scalar;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::{Attributes, Batch, BatchedOutputs, Gradient, Ix, Known, Narrowed, Op, expect_inputs};
 use crate::value::Value;
 use body::{Body, Part};
 use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::Scalar;
 
 /// A body that runs a number of times (Theano's and PyTensor's `Scan`).
 ///

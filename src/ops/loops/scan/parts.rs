@@ -4,7 +4,6 @@ use super::body::{Body, Part};
 use super::{Given, ScanOp};
 use crate::error::Result;
 use crate::graph::{Variable, place, rebuild};
-use crate::kernels::Scalar;
 use crate::ops::Op;
 use crate::ops::op_from_graph::stand_ins;
 use crate::ops::shape::ShapeOf;
@@ -12,6 +11,7 @@ use crate::value::Value;
 use std::collections::HashMap;
 use std::slice;
 use std::sync::Arc;
+use workalike_kernels::Scalar;
 
 /// What the body is given: a Variable of an iteration, with the one outside that it is a part of.
 #[derive(Clone, Debug)]

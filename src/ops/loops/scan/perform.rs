@@ -3,10 +3,10 @@
 use super::super::closed::broken;
 use super::ScanOp;
 use super::body::Part;
-use crate::dtype::DType;
 use crate::error::{Error, Result};
 use crate::graph::evaluate;
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// The outputs for these inputs.
 pub(super) fn perform(op: &ScanOp, inputs: &[Value]) -> Result<Vec<Value>> {

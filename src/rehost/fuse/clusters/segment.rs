@@ -1,12 +1,12 @@
 //! Members of a [`Cluster`] that follow each other, as one Nest.
 
 use super::{Cluster, Member};
-use crate::kernels::nest::{Block, BlockWriter, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use crate::lower::program::{BufferId, Role, Step};
 use crate::rehost::fuse::edit::tidy;
 use crate::rehost::fuse::join::add_name;
 use crate::rehost::fuse::limits::{Limits, Size};
 use std::collections::HashMap;
+use workalike_kernels::nest::{Block, BlockWriter, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 
 /// A Nest that grows member by member.
 pub(super) struct Segment<'c, 'p> {

@@ -1,7 +1,7 @@
 //! The work of fusion is in proportion to a graph, and joined clusters compute what the reference does.
 
-use crate::kernels::nest::BlockWriter;
 use crate::prelude::*;
+use workalike_kernels::nest::BlockWriter;
 
 /// `n` ops on `y`, half of them sines of multiples.
 fn iterate(mut y: Variable, n: usize, mut visit: impl FnMut(&Variable)) -> Variable {

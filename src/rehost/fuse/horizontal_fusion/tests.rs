@@ -1,11 +1,11 @@
 //! What is joined, and every reason not to.
 
 use super::*;
-use crate::dtype::DType;
-use crate::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind, Store};
-use crate::kernels::ops;
-use crate::kernels::verify::verify;
 use crate::lower::program::{BufferId, Role};
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind, Store};
+use workalike_kernels::ops;
+use workalike_kernels::verify::verify;
 
 /// A processor, a processor that interprets, a GPU.
 fn device(lanes: u64, interprets: bool) -> Properties {

@@ -5,9 +5,9 @@ use super::super::touches_mutable;
 use super::{
     BufferId, Cost, Dependences, Index, Inst, Nest, Operand, Phase, Program, Role, Step, evaluation,
 };
-use crate::dtype::DType;
-use crate::kernels::nest::{Mode, Value};
-use crate::kernels::ops::WHERE;
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Mode, Value};
+use workalike_kernels::ops::WHERE;
 
 /// More parts than this are not compared with each other.
 const MAX_PARTS: usize = 256;

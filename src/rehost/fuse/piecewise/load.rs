@@ -2,8 +2,8 @@
 
 use super::assembly::{Assembly, Part};
 use super::{Cost, Index, Inst, evaluation};
-use crate::kernels::nest::{BlockWriter, Mode, Value};
-use crate::kernels::ops::{AND, GE, LT, REMAINDER, TRUNC_DIVIDE, WHERE};
+use workalike_kernels::nest::{BlockWriter, Mode, Value};
+use workalike_kernels::ops::{AND, GE, LT, REMAINDER, TRUNC_DIVIDE, WHERE};
 
 /// Instructions that a comparison and the choice after it take.
 const CHOICE_FLOPS: f64 = 3.0;
