@@ -17,15 +17,22 @@ pub enum Way {
     Write,
 }
 
+impl Inst {
+    /// Its flops. What only moves or converts a value has none.
+    pub fn flops(&self) -> u32 {
+        match self {
+            Inst::Op { op, .. } => op.row().flops,
+            Inst::Call { function, .. } => function.flops(),
+            Inst::Position { mode, .. } => position_flops(*mode),
+            _ => 0,
+        }
+    }
+}
+
 /// Flops of a Nest, all points.
 pub fn flops(nest: &Nest) -> f64 {
     let phase_flops = nest.phases.iter().map(|phase| {
-        let ops = phase.block.insts.iter().map(|inst| match inst {
-            Inst::Op { op, .. } => f64::from(op.row().flops),
-            Inst::Call { function, .. } => f64::from(function.flops()),
-            Inst::Position { mode, .. } => f64::from(position_flops(*mode)),
-            _ => 0.0,
-        });
+        let ops = phase.block.insts.iter().map(|inst| f64::from(inst.flops()));
         (ops.sum::<f64>() + phase.folds.len() as f64) * points(nest, phase.kind) as f64
     });
     phase_flops.sum()

@@ -99,12 +99,7 @@ impl Expressions {
         for inst in insts {
             let mut key = inst.clone();
             key.map_values(|value| ids[value as usize] as Value);
-            let mut worth = match inst {
-                Inst::Load { .. } => true,
-                Inst::Op { op, .. } => op.row().flops >= WORTH,
-                Inst::Call { function, .. } => function.flops() >= WORTH,
-                _ => false,
-            };
+            let mut worth = matches!(inst, Inst::Load { .. }) || inst.flops() >= WORTH;
             inst.for_each_value(|v| worth |= self.worth[ids[v as usize]]);
             let next = self.worth.len();
             let changes = matches!(inst, Inst::Load { operand, .. } if nest.operands[*operand].written);

@@ -50,7 +50,6 @@ use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use edit::drop_unread_stores;
 use limits::Limits;
-use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind};
 use workalike_kernels::verify::Verified;
 
@@ -150,11 +149,9 @@ pub(super) fn is_private(
 pub(super) fn evaluation(nest: &Nest) -> (f64, f64) {
     let (mut flops, mut bytes) = (0.0, 0.0);
     for inst in nest.phases.iter().flat_map(|p| &p.block.insts) {
+        flops += f64::from(inst.flops());
         match inst {
-            Inst::Op { op, .. } => flops += f64::from(op.row().flops),
-            Inst::Call { function, .. } => flops += f64::from(function.flops()),
             Inst::Cast { .. } => flops += 1.0,
-            Inst::Position { mode, .. } => flops += f64::from(position_flops(*mode)),
             Inst::Load { operand, index } => {
                 let varies = index.iter().any(|i| !i.terms.is_empty() || i.dynamic.is_some());
                 if varies {

@@ -152,15 +152,7 @@ fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u
 /// Flops per inner point, in the phase that has most.
 fn inner_flops(nest: &Nest) -> u32 {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point);
-    let flops = inner.map(|phase| {
-        let ops = phase.block.insts.iter();
-        let flops = ops.map(|inst| match inst {
-            Inst::Op { op, .. } => op.row().flops,
-            Inst::Call { function, .. } => function.flops(),
-            _ => 0,
-        });
-        flops.fold(0, u32::saturating_add)
-    });
+    let flops = inner.map(|phase| phase.block.insts.iter().map(Inst::flops).fold(0, u32::saturating_add));
     flops.max().unwrap_or(0)
 }
 

@@ -190,7 +190,7 @@ impl Form {
                 }
                 _ => None,
             },
-            Inst::Axis(_) | Inst::Call { .. } | Inst::Folded { .. } | Inst::Position { .. } => None,
+            _ => None,
         }
     }
 

@@ -43,7 +43,7 @@ impl Compiler<'_> {
                     work.push(Work::Broadcast { fold, out: out.reg, size: out.size });
                 }
             }
-            inst @ (Inst::Op { .. } | Inst::Call { .. } | Inst::Cast { .. } | Inst::Position { .. }) => {
+            inst => {
                 let tile = facts.tiles[i].ok_or("an instruction without a loop")?;
                 let mut given = Vec::new();
                 each_used(&phase.block.insts, facts, i, |root| given.push(scope.arg(root as Value)));
