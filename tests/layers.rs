@@ -10,7 +10,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("lower", &["rehost", "host", "selector", "function", "format"]),
     ("graph", &["rehost", "host", "selector", "function", "format"]),
     ("grad", &["rehost", "host", "selector", "format"]),
-    ("ops", &["rehost", "host", "selector", "function", "format", "grad"]),
+    ("ops", &["rehost", "host", "selector", "function", "format", "grad", "rewrite"]),
     ("rewrite", &["rehost", "host", "selector", "function", "format"]),
     ("format", &["rehost", "host", "selector"]),
 ];

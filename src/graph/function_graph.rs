@@ -92,6 +92,16 @@ impl Node {
 }
 
 impl FunctionGraph {
+    /// Makes this a copy of another graph as seen from outside: inputs, shared variables, outputs and updates
+    /// are those of the other, for whose Vars `map` has the Vars here.
+    pub(crate) fn take_roots(&mut self, old: &FunctionGraph, map: &[VarId]) {
+        let find = |id: &VarId| map[*id as usize];
+        self.inputs = old.inputs.iter().map(find).collect();
+        self.shared = old.shared.iter().map(find).collect();
+        self.outputs = old.outputs.iter().map(find).collect();
+        self.updates = old.updates.iter().map(|(shared, value)| (*shared, find(value))).collect();
+    }
+
     /// Imports what `outputs` and `updates` reach. `inputs` become the graph's inputs, in order.
     ///
     /// Returns the graph and the cells of its shared variables: variables with updates first, then variables

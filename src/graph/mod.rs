@@ -17,6 +17,7 @@ pub(crate) mod numbers;
 mod operand;
 pub(crate) mod place;
 mod print;
+pub(crate) mod prune;
 mod rebuild;
 pub mod shapes;
 mod shared;

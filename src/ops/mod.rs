@@ -55,6 +55,7 @@ mod subtensor;
 mod sum_like;
 mod tensor_methods;
 mod transfer;
+pub(crate) mod uniform;
 mod unique;
 mod unknown;
 mod windows;

@@ -12,7 +12,6 @@ mod lift;
 mod merge;
 mod mirror;
 mod pass;
-mod prune;
 mod rewrites;
 mod rule;
 mod rules;
@@ -25,11 +24,13 @@ pub use join_loops::join_loops;
 pub use lift::lift;
 pub use merge::merge;
 pub use pass::Pass;
-pub use prune::prune;
-pub(crate) use prune::slice;
 pub use rewrites::Rewrites;
-pub use rule::{Rule, argument, uniform};
+pub use rule::{Rule, argument};
 pub(crate) use simplify::variables as stabilized;
+
+pub use crate::graph::prune::prune;
+pub(crate) use crate::graph::prune::slice;
+pub use crate::ops::uniform::uniform;
 
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
@@ -103,11 +104,7 @@ impl<'a> Rebuilt<'a> {
     /// The new graph.
     fn finish(self) -> FunctionGraph {
         let Rebuilt { old, mut new, map } = self;
-        let find = |id: &VarId| map[*id as usize];
-        new.inputs = old.inputs.iter().map(find).collect();
-        new.shared = old.shared.iter().map(find).collect();
-        new.outputs = old.outputs.iter().map(find).collect();
-        new.updates = old.updates.iter().map(|(s, v)| (*s, find(v))).collect();
+        new.take_roots(old, &map);
         new
     }
 }

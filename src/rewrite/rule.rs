@@ -19,8 +19,8 @@ type Replace = dyn Fn(&dyn Op, &[Variable]) -> Result<Option<Variable>> + Send +
 /// [`Rewrites`](super::Rewrites) holds this library's rules and added ones. An added rule sees the graph as
 /// Variables, whether the graph was compiled or loaded:
 ///
-/// - [`Variable::owner`] returns the op that made an input, and its inputs; [`argument`] and [`uniform`] look
-///   for common patterns.
+/// - [`Variable::owner`] returns the op that made an input, and its inputs; [`argument`] and
+///   [`uniform`](super::uniform()) look for common patterns.
 /// - The inputs of an elementwise op have one rank, and the dtypes that the op takes: new axes are a
 ///   `dimshuffle` op, conversions a `cast` op. Equal expressions are one: compare them with
 ///   [`Variable::is_same`].
@@ -127,9 +127,4 @@ impl fmt::Debug for Rule {
 /// The argument of `op`, an elementwise op of one argument, if it made `v`.
 pub fn argument(v: &Variable, op: ScalarOp) -> Option<Variable> {
     Terms::argument(&Dag { closed: &HashSet::new() }, &Same(v.clone()), op).map(|same| same.0)
-}
-
-/// The value of all elements of `v`, if it is known: through broadcasts, new axes and conversions to floats.
-pub fn uniform(v: &Variable) -> Option<f64> {
-    Terms::uniform(&Dag { closed: &HashSet::new() }, &Same(v.clone()))
 }

@@ -3,7 +3,8 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
-use crate::ops::{Bound, BroadcastLike, BroadcastTo, Cast, DimShuffle, Elemwise, Op, Slot, Subtensor};
+use crate::ops::uniform::uniform_by;
+use crate::ops::{Bound, BroadcastLike, Cast, DimShuffle, Elemwise, Op, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -53,13 +54,6 @@ fn origin<T: Terms + ?Sized>(terms: &T, v: &T::V, axis: usize, steps: &mut usize
     }
 }
 
-/// Whether the elements of an op's output are all those of its first input, moved or repeated.
-fn is_view_of_all(op: &dyn Op) -> bool {
-    op.downcast::<DimShuffle>().is_some()
-        || op.downcast::<BroadcastTo>().is_some()
-        || op.downcast::<BroadcastLike>().is_some()
-}
-
 /// Expressions that can be inspected and built.
 pub(super) trait Terms {
     /// A tensor.
@@ -90,23 +84,7 @@ pub(super) trait Terms {
 
     /// The value of all its elements, if it is known.
     fn uniform(&self, v: &Self::V) -> Option<f64> {
-        let mut v = v.clone();
-        let mut casts = vec![];
-        loop {
-            if let Some(value) = self.value(&v) {
-                let number = value.reshaped(&[]).ok()?.to_scalar()?.to_f64();
-                let rounded = |x: f64, dtype: &DType| Scalar::from_f64(*dtype, x).to_f64();
-                return Some(casts.iter().rev().fold(number, rounded));
-            }
-            let (op, inputs) = self.owner(&v)?;
-            let op = op.as_ref();
-            if let Some(cast) = op.downcast::<Cast>().filter(|c| c.dtype.is_float()) {
-                casts.push(cast.dtype);
-            } else if !is_view_of_all(op) {
-                return None;
-            }
-            v = inputs.first()?.clone();
-        }
+        uniform_by(v.clone(), |v| self.value(v), |v| self.owner(v))
     }
 
     /// Whether the extents of `a` and `b` along an axis are known to be equal: by their types, or because

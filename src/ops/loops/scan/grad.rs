@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::graph::{Kind, Variable, ancestors};
 use crate::ops::backpropagate::slopes;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
+use crate::ops::uniform::uniform;
 use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Op, Slot, concatenate, where_, zeros_like};
-use crate::rewrite;
 use std::collections::HashSet;
 
 /// The gradient of each input.
@@ -79,7 +79,7 @@ fn last_alone(gradient: &Variable, depth: usize) -> Option<Variable> {
         let op = IncSubtensor { slots: vec![slot], set: false };
         apply.op.id() == op.id() && apply.op.attributes() == op.attributes()
     };
-    if rewrite::uniform(zeros) != Some(0.0) {
+    if uniform(zeros) != Some(0.0) {
         return None;
     }
     if adds(Slot::Index(Bound::At(-1))) {

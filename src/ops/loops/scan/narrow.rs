@@ -2,9 +2,9 @@
 
 use super::ScanOp;
 use super::body::{Body, Part};
+use crate::graph::prune::prune;
 use crate::graph::{Def, FunctionGraph, TensorType, VarId};
 use crate::ops::Narrowed;
-use crate::rewrite::prune;
 use std::sync::Arc;
 
 /// The loop that computes only these outputs; `None` if nothing is left out.

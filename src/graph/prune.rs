@@ -1,8 +1,7 @@
 //! Prune: drops what is not read, unless it has an effect.
 
-use super::Rebuilt;
+use super::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::error::Result;
-use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::ops::{Narrowed, Print};
 use std::collections::HashMap;
 
@@ -85,5 +84,6 @@ fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, V
             new.vars[to as usize].name.clone_from(&old.var(from).name);
         }
     }
-    (Rebuilt { old, new, map }.finish(), positions)
+    new.take_roots(old, &map);
+    (new, positions)
 }
