@@ -8,7 +8,7 @@
 //! part of an input, or a buffer of its own ([`Lowering::temp`]), of which every element must have been
 //! stored.
 //!
-//! **Nests.** A [`NestBuilder`] makes a loop nest in phases (see [`kernels::nest`](workalike_kernels::nest)), a
+//! **Nests.** A [`NestBuilder`] makes a loop nest in phases (see [`workalike_kernels::nest`]), a
 //! [`PhaseBuilder`] the scalar code of one phase: it loads through views, computes with any elementwise op,
 //! folds and stores. [`Lowering::push`] appends the Nest. Fusion joins it with the Nests of neighbouring ops.
 //!

@@ -7,7 +7,7 @@ pub(crate) mod lower;
 use self::build::{Eager, Symbolic};
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
-use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Op, expect_inputs};
+use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
@@ -100,6 +100,13 @@ impl Op for Elemwise {
         let signature = self.op.signature(&given).filter(|s| s.args == given);
         let signature = signature.ok_or_else(|| format!("dtypes {given:?} are not accepted"))?;
         Ok(vec![TensorType::new(signature.result, broadcast_types(inputs)?)])
+    }
+
+    // Not by way of types, which takes twice as long: most nodes are elementwise, and where values decide
+    // extents, each call infers shapes.
+    fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
+        let shapes: Vec<&[usize]> = inputs.iter().map(|known| known.shape).collect();
+        Ok(vec![broadcast_shapes(&shapes)?])
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

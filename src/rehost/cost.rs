@@ -1,6 +1,7 @@
 //! The cost of a Program, predicted from the Program alone: launches, flops, bytes.
 //!
-//! The cost of a Nest is that of [`workalike_kernels::cost`]; bytes are of distinct elements, each counted once.
+//! The cost of a Nest is that of [`workalike_kernels::cost`]; bytes are of distinct elements, each counted
+//! once.
 
 use crate::lower::program::{BufferId, Program, Role, Step};
 use serde::Serialize;

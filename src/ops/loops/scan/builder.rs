@@ -17,8 +17,8 @@ use std::sync::Arc;
 use workalike_kernels::DType;
 
 /// A loop under construction: Theano's `scan` with all its arguments. For common cases
-/// [`scan`](crate::ops::loops::scan), [`map`](crate::ops::loops::map), [`reduce`](crate::ops::loops::reduce) and
-/// [`fori`](crate::ops::loops::fori) are shorter.
+/// [`scan`](crate::ops::loops::scan), [`map`](crate::ops::loops::map),
+/// [`reduce`](crate::ops::loops::reduce) and [`fori`](crate::ops::loops::fori) are shorter.
 ///
 /// The body gets, in this order, a slice of each sequence for each of its taps, then each recurrence's values
 /// for each of its taps. It returns the new value of each recurrence, in the order in which they were added,
