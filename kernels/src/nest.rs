@@ -39,11 +39,13 @@
 //! writes a `Position` out in other instructions for devices whose kernels are printed.
 
 mod affine;
+mod linear;
 mod mode;
 mod rewrite;
 mod writer;
 
 pub use affine::Affine;
+pub use linear::{Channels, LinearForm};
 pub use mode::Mode;
 pub use writer::BlockWriter;
 

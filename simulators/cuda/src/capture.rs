@@ -6,11 +6,9 @@
 //! waits at its start until the kernels before it are done.
 
 use crate::context::{OrDriver, Queue};
-use crate::convolution::{self, Cudnn};
-use crate::linalg::{self, Linalg};
-use crate::matmul::{At, Plan, Products};
 use crate::order::{Access, dependencies};
 use crate::timing::Events;
+use crate::vendor::{Streams, VendorStep};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode};
 use std::ffi::c_void;
@@ -29,9 +27,7 @@ pub(crate) struct Step {
 /// The work of a step.
 pub(crate) enum Work {
     Launch(Launch),
-    Matmul { plan: Plan, at: At },
-    Convolution { cudnn: Arc<Cudnn>, plan: Arc<convolution::Plan>, at: convolution::At },
-    LinearAlgebra { linalg: Arc<Linalg>, plan: Arc<linalg::Plan>, at: linalg::At },
+    Vendor(Arc<dyn VendorStep>),
     Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
     Clear { target: CUdeviceptr, bytes: usize },
 }
@@ -39,7 +35,7 @@ pub(crate) enum Work {
 impl Work {
     /// Whether it is a kernel of a vendor's library.
     fn is_vendors(&self) -> bool {
-        matches!(self, Work::Matmul { .. } | Work::Convolution { .. } | Work::LinearAlgebra { .. })
+        matches!(self, Work::Vendor(_))
     }
 }
 
@@ -63,28 +59,17 @@ impl Launch {
     }
 }
 
-/// Captures the steps on the recorder's stream, and makes the graph ready on the device's.
-pub(crate) fn capture(
-    queue: &Queue,
-    recorder: &Queue,
-    products: Option<&Products>,
-    steps: &[Step],
-) -> DeviceResult<CUgraphExec> {
-    instantiate(queue, recorder, |stream| enqueue_all(queue, stream, products, steps))
+/// Captures the steps on the stream that captures, and makes the graph ready on the device's.
+pub(crate) fn capture(streams: &Streams, steps: &[Step]) -> DeviceResult<CUgraphExec> {
+    instantiate(&streams.queue, &streams.capture, |stream| enqueue_all(&streams.queue, stream, steps))
 }
 
 /// As [`capture`], but with the steps in sequence and an event between any two of them.
-pub(crate) fn capture_timed(
-    queue: &Queue,
-    recorder: &Queue,
-    products: Option<&Products>,
-    steps: &[Step],
-    events: &Events,
-) -> DeviceResult<CUgraphExec> {
-    instantiate(queue, recorder, |stream| {
+pub(crate) fn capture_timed(streams: &Streams, steps: &[Step], events: &Events) -> DeviceResult<CUgraphExec> {
+    instantiate(&streams.queue, &streams.capture, |stream| {
         for (position, step) in steps.iter().enumerate() {
             events.capture(position, stream)?;
-            enqueue(queue.id(), stream, products, &step.work, false)?;
+            enqueue(streams.queue.id(), stream, &step.work, false)?;
         }
         events.capture(steps.len(), stream)
     })
@@ -140,12 +125,7 @@ pub(crate) fn instantiate(
 }
 
 /// Captures the steps in order, each with its dependencies.
-fn enqueue_all(
-    queue: &Queue,
-    stream: sys::CUstream,
-    products: Option<&Products>,
-    steps: &[Step],
-) -> DeviceResult<()> {
+fn enqueue_all(queue: &Queue, stream: sys::CUstream, steps: &[Step]) -> DeviceResult<()> {
     let id = queue.id();
     let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
     let waits = dependencies(&accesses);
@@ -170,7 +150,7 @@ fn enqueue_all(
         let launches = waits.iter().all(|&w| matches!(steps[w].work, Work::Launch(_)));
         let waiting = matches!(&step.work, Work::Launch(launch) if launch.waits);
         let dependent = waiting && launches && !waits.is_empty() && dependents;
-        enqueue(id, stream, products, &step.work, dependent)?;
+        enqueue(id, stream, &step.work, dependent)?;
         nodes.push(captured_last(id, stream)?);
     }
     Ok(())
@@ -203,21 +183,10 @@ fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNod
 }
 
 /// Enqueues the work of a step; a kernel as a programmatic dependent if `dependent`.
-pub(crate) fn enqueue(
-    id: &str,
-    stream: sys::CUstream,
-    products: Option<&Products>,
-    work: &Work,
-    dependent: bool,
-) -> DeviceResult<()> {
+pub(crate) fn enqueue(id: &str, stream: sys::CUstream, work: &Work, dependent: bool) -> DeviceResult<()> {
     match work {
         Work::Launch(launch) => enqueue_launch(id, stream, launch, dependent),
-        Work::Matmul { plan, at } => match products {
-            Some(products) => products.enqueue(stream, plan, *at),
-            None => Err(DeviceError::driver(id, "record", "a matrix product without a library")),
-        },
-        Work::Convolution { cudnn, plan, at } => cudnn.enqueue(plan, *at, stream),
-        Work::LinearAlgebra { linalg, plan, at } => linalg.enqueue(plan, at, stream),
+        Work::Vendor(step) => step.enqueue(stream),
         Work::Copy { source, target, bytes } => {
             // SAFETY: both regions were checked to lie in memory of the queue.
             unsafe { sys::cuMemcpyDtoDAsync_v2(*target, *source, *bytes, stream) }

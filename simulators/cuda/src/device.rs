@@ -1,25 +1,21 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
-use crate::context::{self, Context, OrDriver, Queue, lock};
-use crate::convolution::{self, Cudnn};
-use crate::handle::LazyProducts;
-use crate::linalg::Linalg;
-use crate::matmul::{self, Products};
+use crate::context::{self, Context, OrDriver, Queue};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::module::{CudaModule, Kernel, finish_loading};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
+use crate::vendor::{self, Library, Streams};
 use crate::{nvrtc, peer, preflight, recording};
 
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
-    Command, Device, DeviceError, DeviceResult, HostBlock, LibraryOp, Matmul, Memory, Module, NativeDevice,
+    Command, Device, DeviceError, DeviceResult, HostBlock, LibraryOp, Memory, Module, NativeDevice,
     NativeMemory, Numerics, Owner, Properties, Recording, Region,
 };
 use workalike_kernels::DType;
-use workalike_kernels::library::{Convolution, LinearAlgebra};
 use workalike_kernels::nest::Store;
 use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
@@ -36,27 +32,8 @@ pub(crate) struct CudaDevice {
     queue: Arc<Queue>,
     staging: Staging,
     pins: Arc<Pins>,
-    recorder: Arc<Mutex<Recorder>>,
-    products: Arc<LazyProducts>,
-    cudnn: Arc<Cudnn>,
-    linalg: Arc<Linalg>,
-}
-
-/// The objects that recording needs, used by one thread at a time.
-#[derive(Debug)]
-pub(crate) struct Recorder {
-    /// The stream that captures.
-    pub(crate) capture: Arc<Queue>,
-    products: Arc<LazyProducts>,
-    pub(crate) cudnn: Arc<Cudnn>,
-    pub(crate) linalg: Arc<Linalg>,
-}
-
-impl Recorder {
-    /// The libraries for products. The context must be current.
-    pub(crate) fn products(&self) -> DeviceResult<Arc<Products>> {
-        self.products.get()
-    }
+    streams: Streams,
+    libraries: Vec<Box<dyn Library>>,
 }
 
 impl CudaDevice {
@@ -79,24 +56,14 @@ impl CudaDevice {
         let context = queue.context.clone();
         context.enter()?;
         let properties = properties(&context)?;
-        let capture = Queue::new(context)?;
-        let products = LazyProducts::new(&queue, &capture);
-        let cudnn = Cudnn::new(&queue, &capture);
-        let linalg = Linalg::new(&queue, &capture);
+        let streams = Streams::new(queue.clone())?;
         Ok(CudaDevice {
             properties,
             staging: Staging::new(queue.clone()),
             pins: Arc::default(),
             queue,
-            recorder: Arc::new(Mutex::new(Recorder {
-                capture,
-                products: products.clone(),
-                cudnn: cudnn.clone(),
-                linalg: linalg.clone(),
-            })),
-            products,
-            cudnn,
-            linalg,
+            libraries: vendor::all(&streams),
+            streams,
         })
     }
 
@@ -259,8 +226,8 @@ impl Device for CudaDevice {
         check_commands(self, nests.unwrap_or(&[]), commands)?;
         self.queue.context.enter()?;
         Ok(Box::new(recording::record(
-            &self.queue,
-            &self.recorder,
+            &self.streams,
+            &self.libraries,
             module,
             &self.target(Numerics::default()),
             commands,
@@ -314,54 +281,9 @@ impl Device for CudaDevice {
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         op.verify().ok()?;
-        if let Some(call) = op.downcast::<Convolution>() {
-            let form = match epilogue {
-                None => None,
-                Some((nest, operand)) => Some(convolution::epilogue(call, nest, operand)?.form()),
-            };
-            let known = self.cudnn.known(call, form);
-            // A new convolution is tried on the recorder's stream.
-            let plan = known.unwrap_or_else(|| lock(&self.recorder).cudnn.plan(call, form));
-            return plan.map(|plan| plan.workspace);
-        }
-        if let Some(call) = op.downcast::<LinearAlgebra>() {
-            if epilogue.is_some() {
-                return None;
-            }
-            let known = self.linalg.known(call);
-            let plan = known.unwrap_or_else(|| lock(&self.recorder).linalg.plan(call));
-            return plan.map(|plan| plan.scratch());
-        }
-        match (op.downcast::<Matmul>(), epilogue) {
-            (Some(product), None) => self.has_product(product).then_some(0),
-            (Some(product), Some((nest, operand))) => has_epilogue(product, nest, operand).then_some(0),
-            (None, None) => op.routine_scratch(&self.target(Numerics::default())),
-            (None, Some(_)) => None,
-        }
+        let form = epilogue.map(|(nest, operand)| (&**nest, operand));
+        let scratch = self.libraries.iter().find_map(|library| library.scratch(op, form));
+        // Routines have no epilogues.
+        scratch.or_else(|| op.routine_scratch(&self.target(Numerics::default())).filter(|_| form.is_none()))
     }
-}
-
-impl CudaDevice {
-    /// A product of no elements, or a sum over nothing, needs no library.
-    fn has_product(&self, product: &Matmul) -> bool {
-        if [product.batch, product.m, product.n, product.k].contains(&0) {
-            return product.dtype.is_float();
-        }
-        let plan = matmul::plan(product).filter(|_| preflight::products().is_ok());
-        let has = plan.is_some();
-        if let Some(plan) = plan {
-            // The handles are needed when the Program is recorded, after its kernels were compiled.
-            self.products.begin(plan);
-        }
-        has
-    }
-}
-
-/// Whether NVIDIA's libraries have this epilogue. Only cuBLASLt adds a bias.
-fn has_epilogue(product: &Matmul, nest: &Verified, operand: usize) -> bool {
-    let linear = matmul::plan(product).and_then(|_| matmul::linear(product, nest, operand));
-    linear.is_some_and(|linear| match linear.bias {
-        Some(_) => preflight::cublas_lt().is_ok(),
-        None => preflight::products().is_ok(),
-    })
 }

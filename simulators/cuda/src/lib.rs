@@ -23,12 +23,8 @@
 //! | `pinned` | host memory for results, which the device copies to directly |
 //! | `module` | compiled Nests, loaded |
 //! | `nvrtc` | generated source to loaded kernels, cached on disk |
-//! | `handle` | the handles for products, made while kernels compile |
-//! | `matmul` | matrix products by cuBLASLt, with the fastest algorithm cached on disk; else by cuBLAS |
-//! | `convolution` | convolutions by cuDNN |
-//! | `linalg` | linear algebra by cuSOLVER and cuBLAS |
+//! | `vendor` | matrix products, convolutions, linear algebra and Fourier transforms by NVIDIA's libraries |
 //! | `routine` | other library ops, as generated kernels |
-//! | `product` | a product's command, with its epilogue, resolved to addresses |
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
 //! | `timing` | the same graph with events between its commands |
 //!
@@ -44,13 +40,7 @@
 
 mod capture;
 mod context;
-mod convolution;
-mod cudnn;
-mod cusolver;
 mod device;
-mod handle;
-mod linalg;
-mod matmul;
 mod memory;
 mod module;
 mod nvrtc;
@@ -58,11 +48,11 @@ mod order;
 mod peer;
 mod pinned;
 mod preflight;
-mod product;
 mod recording;
 mod routine;
 mod staging;
 mod timing;
+mod vendor;
 
 use cudarc::driver::result;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;

@@ -11,25 +11,15 @@
 mod search;
 mod symbols;
 
-use crate::cudnn::Api;
-use crate::cusolver;
 use cudarc::driver::{result, sys};
 use cudarc::{cublas, cublaslt, nvrtc as rtc};
-use search::{MAJORS, check_symbols, find, folders, load, preload};
+pub(crate) use search::{MAJORS, folders, load, preload};
+use search::{check_symbols, find};
 use std::sync::OnceLock;
 use symbols::{CUBLAS_LT_SYMBOLS, CUBLAS_SYMBOLS, DRIVER_SYMBOLS, NVRTC_SYMBOLS};
 
 /// The oldest driver whose graphs and stream-ordered memory this crate can use: CUDA 12.3, driver 545.
 const OLDEST_DRIVER: i32 = 12030;
-
-/// Major versions of cuDNN that have the functions used here, best first.
-const CUDNN_MAJORS: [u32; 2] = [9, 8];
-
-/// Major versions of cuSOLVER of CUDA 13 and 12.
-const CUSOLVER_MAJORS: [u32; 2] = [12, 11];
-
-/// The libraries that cuSOLVER depends on beside cuBLAS, of CUDA 13 and 12.
-const CUSOLVER_NEEDS: [(&str, u32); 3] = [("nvJitLink", 13), ("nvJitLink", 12), ("cusparse", 12)];
 
 /// What is missing, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +29,7 @@ pub(crate) struct Absent {
 }
 
 impl Absent {
-    fn new(why: impl Into<String>, help: impl Into<String>) -> Absent {
+    pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Absent {
         Absent { why: why.into(), help: help.into() }
     }
 }
@@ -157,35 +147,12 @@ pub(crate) fn cublas() -> Result<(), Absent> {
         .clone()
 }
 
-/// cuDNN, loaded, with every function used here.
-pub(crate) fn cudnn() -> Result<&'static Api, Absent> {
-    static ANSWER: OnceLock<Result<Api, Absent>> = OnceLock::new();
-    let answer = ANSWER.get_or_init(|| {
-        let library = load("cuDNN", "cudnn", &CUDNN_MAJORS)?;
-        Api::new(library)
-            .map_err(|name| Absent::new(format!("the cuDNN found here has no {name}"), "Install cuDNN 9"))
-    });
-    answer.as_ref().map_err(Clone::clone)
-}
-
-/// cuSOLVER and cuBLAS, loaded, with every function used for linear algebra.
-pub(crate) fn linear_algebra() -> Result<&'static cusolver::Api, Absent> {
-    static ANSWER: OnceLock<Result<cusolver::Api, Absent>> = OnceLock::new();
-    let answer = ANSWER.get_or_init(|| {
-        cublas()?;
-        let blas = load("cuBLAS", "cublas", &MAJORS)?;
-        let solver = load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS).or_else(|_| {
-            // Python wheels have the dependencies of cuSOLVER in other folders. cuSPARSE depends on
-            // nvJitLink.
-            for (stem, major) in CUSOLVER_NEEDS {
-                folders().iter().for_each(|folder| preload(folder, stem, major));
-            }
-            load("cuSOLVER", "cusolver", &CUSOLVER_MAJORS)
-        })?;
-        let lacks = |name| format!("the cuSOLVER or cuBLAS found here has no {name}");
-        cusolver::Api::new(solver, blas).map_err(|name| Absent::new(lacks(name), "Install a newer CUDA"))
-    });
-    answer.as_ref().map_err(Clone::clone)
+/// A library's functions, looked up once per process by `open`, which fails with what is missing.
+pub(crate) fn library<T>(
+    cached: &'static OnceLock<Result<T, Absent>>,
+    open: impl FnOnce() -> Result<T, Absent>,
+) -> Result<&'static T, Absent> {
+    cached.get_or_init(open).as_ref().map_err(Clone::clone)
 }
 
 #[cfg(test)]

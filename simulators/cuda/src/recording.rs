@@ -7,25 +7,18 @@
 
 use crate::capture::{Launch, Step, Work, capture, capture_timed, enqueue};
 use crate::context::{OrDriver, Queue, lock};
-use crate::convolution;
-use crate::device::Recorder;
-use crate::linalg::{self, Linalg};
-use crate::matmul::Products;
 use crate::memory::address;
 use crate::module::CudaModule;
 use crate::order::{Access, Range};
-use crate::product;
 use crate::routine;
 use crate::timing::{Events, Timer};
+use crate::vendor::{Library, Request, Streams};
 use cudarc::driver::sys::CUgraphExec;
 use cudarc::driver::{CudaFunction, result};
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
-use workalike_device::{
-    Command, DeviceError, DeviceResult, Matmul, Memory, Module, Recording, Region, Target,
-};
-use workalike_kernels::library::{Convolution, LibraryOp, LinearAlgebra};
+use workalike_device::{Command, DeviceError, DeviceResult, Memory, Module, Recording, Region};
 use workalike_kernels::print;
 
 /// What a replay does.
@@ -38,17 +31,15 @@ enum Ready {
 
 /// A captured Segment.
 pub(crate) struct CudaRecording {
-    queue: Arc<Queue>,
+    streams: Streams,
     ready: Ready,
     /// The captured steps; [`Recording::timed`] captures them again with events.
     steps: Vec<Step>,
     commands: usize,
-    recorder: Arc<Mutex<Recorder>>,
     /// Made at the first use.
     timer: Option<Timer>,
     _memory: Vec<Arc<dyn Memory>>,
     _functions: Vec<CudaFunction>,
-    products: Option<Arc<Products>>,
 }
 
 // SAFETY: executable graphs and functions may be used from any thread, by one at a time; every method that
@@ -58,12 +49,13 @@ unsafe impl Send for CudaRecording {}
 /// Records commands that [`check_commands`](workalike_device::command_check::check_commands) accepts; the
 /// context must be current.
 pub(crate) fn record(
-    queue: &Arc<Queue>,
-    recorder: &Arc<Mutex<Recorder>>,
+    streams: &Streams,
+    libraries: &[Box<dyn Library>],
     module: &Arc<dyn Module>,
     target: &print::Target,
     commands: &[Command],
 ) -> DeviceResult<CudaRecording> {
+    let queue = &streams.queue;
     let Some(module) = module.downcast::<CudaModule>() else {
         return Err(DeviceError::driver(
             queue.id(),
@@ -74,26 +66,24 @@ pub(crate) fn record(
     let mut steps = Vec::with_capacity(commands.len());
     let mut functions: Vec<CudaFunction> = module.functions().cloned().collect();
     for (position, command) in commands.iter().enumerate() {
-        for (work, access, function) in works(queue, recorder, module, target, command)? {
+        for (work, access, function) in works(queue, libraries, module, target, command)? {
             steps.push(Step { command: position, work, access });
             functions.extend(function);
         }
     }
     let mut recording = CudaRecording {
-        queue: queue.clone(),
+        streams: streams.clone(),
         ready: Ready::Nothing,
         steps,
         commands: commands.len(),
-        recorder: recorder.clone(),
         timer: None,
         _memory: distinct_memory(commands),
         _functions: functions,
-        products: None,
     };
     recording.ready = match &recording.steps[..] {
         [] => Ready::Nothing,
         steps if are_few(steps) => Ready::Each,
-        _ => Ready::Graph(recording.capture(&lock(recorder))?),
+        _ => Ready::Graph(recording.capture()?),
     };
     Ok(recording)
 }
@@ -116,64 +106,26 @@ type Resolved = (Work, Access, Option<CudaFunction>);
 /// A command as steps; empty if there is nothing to do.
 fn works(
     queue: &Arc<Queue>,
-    recorder: &Mutex<Recorder>,
+    libraries: &[Box<dyn Library>],
     module: &CudaModule,
-    target: &print::Target,
+    printed_for: &print::Target,
     command: &Command,
 ) -> DeviceResult<Vec<Resolved>> {
-    if let Command::Library { op, inputs, target, scratch } = command
-        && let Some(call) = op.downcast::<Convolution>()
-    {
-        // A new convolution is tried on the recorder's stream.
-        let recorder = lock(recorder);
-        let into = (target, scratch.as_ref());
-        let (work, access) = convolution::resolve(queue, &recorder.cudnn, call, inputs, into)?;
-        return Ok(vec![(work, access, None)]);
-    }
-    if let Command::Library { op, inputs, target: Target::Memory(results), scratch } = command
-        && let Some(call) = op.downcast::<LinearAlgebra>()
-    {
-        let regions: Vec<&Region> = inputs.iter().chain(results).chain(scratch).collect();
-        let recorder = lock(recorder);
-        let (work, access) = linear_algebra(queue, &recorder.linalg, call, &regions)?;
-        return Ok(vec![(work, access, None)]);
-    }
-    if let Command::Library { op, .. } = command
-        && op.downcast::<Matmul>().is_none()
-    {
-        let launches = routine::launches(queue, target, &**op, &command.regions())?;
-        let launches = launches.into_iter().map(|(work, access, function)| (work, access, Some(function)));
-        return Ok(launches.collect());
-    }
-    let resolved = resolve(queue, module, command)?;
-    Ok(resolved.map(|(work, access)| (work, access, None)).into_iter().collect())
-}
-
-/// Linear algebra on its operands and its scratch memory. The device's recorder must be locked.
-fn linear_algebra(
-    queue: &Arc<Queue>,
-    linalg: &Arc<Linalg>,
-    call: &LinearAlgebra,
-    regions: &[&Region],
-) -> DeviceResult<(Work, Access)> {
-    let refuse = |message: String| DeviceError::driver(queue.id(), "record", message);
-    let plan = linalg.plan(call).ok_or_else(|| refuse(format!("cuSOLVER does not do {call:?}")))?;
-    let ranges = regions.iter().map(|region| range(queue, region)).collect::<DeviceResult<Vec<_>>>()?;
-    let given = call.operands();
-    let Some((operands, rest)) = ranges.split_at_checked(given.len()) else {
-        return Err(refuse(format!("{} operands of {call:?}", regions.len())));
+    let Command::Library { op, inputs, target, scratch } = command else {
+        let resolved = resolve(queue, module, command)?;
+        return Ok(resolved.map(|(work, access)| (work, access, None)).into_iter().collect());
     };
-    let (scratch, bytes) = rest.first().map_or((0, 0), |range| (range.start, range.bytes));
-    if bytes < plan.scratch() {
-        let least = plan.scratch();
-        return Err(refuse(format!("{call:?} needs scratch memory of {least} bytes, got {bytes}")));
+    if op.outputs().iter().all(|output| output.shape.contains(&0)) {
+        return Ok(Vec::new());
     }
-    let at = linalg::At { operands: operands.iter().map(|range| range.start).collect(), scratch };
-    let written = given.iter().map(|operand| operand.written).chain(rest.iter().map(|_| true));
-    // Steps share the memory of the handles, so they must not run concurrently.
-    let shared = linalg.shared().map(|range| (range, true));
-    let access = accesses(ranges.iter().copied().zip(written).chain(shared));
-    Ok((Work::LinearAlgebra { linalg: linalg.clone(), plan, at }, access))
+    let request = Request { op: &**op, inputs, target, scratch: scratch.as_ref() };
+    for library in libraries {
+        if let Some((step, access)) = library.bind(&request)? {
+            return Ok(vec![(Work::Vendor(step), access, None)]);
+        }
+    }
+    let launches = routine::launches(queue, printed_for, &**op, &command.regions())?;
+    Ok(launches.into_iter().map(|(work, access, function)| (work, access, Some(function))).collect())
 }
 
 /// The memories that commands use, each once: many commands share a few memories.
@@ -225,10 +177,8 @@ fn resolve(
                 (Work::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
             })
         }
-        Command::Library { op, inputs, target, .. } => match (op.downcast::<Matmul>(), &inputs[..]) {
-            (Some(product), [a, b]) => product::resolve(queue, product, [a, b], target)?,
-            _ => return refuse(format!("{} of {} operands", op.name(), inputs.len())),
-        },
+        // Never: [`works`] resolves these.
+        Command::Library { op, .. } => return refuse(format!("{} as one command", op.name())),
         Command::Copy { source, target } => {
             let bytes = bytes_of(source)?;
             let (source, target) = (range(queue, source)?, range(queue, target)?);
@@ -247,51 +197,32 @@ fn resolve(
 
 impl CudaRecording {
     /// Loads what the steps use, and captures them. The context must be current.
-    fn capture(&mut self, recorder: &Recorder) -> DeviceResult<CUgraphExec> {
+    fn capture(&self) -> DeviceResult<CUgraphExec> {
+        let _recorder = lock(&self.streams.recorder);
         // An error of earlier work is reported as such, not as a failed capture.
-        self.queue.synchronize()?;
+        self.streams.queue.synchronize()?;
         for step in &self.steps {
-            if let Work::Convolution { cudnn, plan, at } = &step.work {
-                cudnn.prepare(plan, *at)?;
+            if let Work::Vendor(step) = &step.work {
+                step.prepare()?;
             }
         }
-        if self.steps.iter().any(|step| matches!(step.work, Work::Matmul { .. })) {
-            let products = recorder.products()?;
-            // All products share one workspace.
-            let workspace = products.workspace();
-            for step in &mut self.steps {
-                if let Work::Matmul { plan, at } = &step.work {
-                    products.prepare(plan, *at)?;
-                    step.access.writes.push(workspace);
-                }
-            }
-            self.products = Some(products);
-        }
-        let products = self.ready_products()?;
-        capture(&self.queue, &recorder.capture, products, &self.steps)
-    }
-
-    /// The libraries for products, set to the stream that captures; `None` without products.
-    fn ready_products(&self) -> DeviceResult<Option<&Products>> {
-        let products = self.products.as_deref();
-        products.map_or(Ok(()), Products::to_capture)?;
-        Ok(products)
+        capture(&self.streams, &self.steps)
     }
 }
 
 impl Recording for CudaRecording {
     fn replay(&mut self) -> DeviceResult<()> {
-        let (id, stream) = (self.queue.id(), self.queue.stream.cu_stream());
+        let (id, stream) = (self.streams.queue.id(), self.streams.queue.stream.cu_stream());
         match &self.ready {
             Ready::Nothing => Ok(()),
             Ready::Graph(graph) => {
-                self.queue.context.enter()?;
+                self.streams.queue.context.enter()?;
                 // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
                 unsafe { result::graph::launch(*graph, stream) }.or_driver(id, "cuGraphLaunch")
             }
             Ready::Each => {
-                self.queue.context.enter()?;
-                self.steps.iter().try_for_each(|step| enqueue(id, stream, None, &step.work, false))
+                self.streams.queue.context.enter()?;
+                self.steps.iter().try_for_each(|step| enqueue(id, stream, &step.work, false))
             }
         }
     }
@@ -301,13 +232,12 @@ impl Recording for CudaRecording {
         if matches!(self.ready, Ready::Nothing) {
             return Ok(took);
         }
-        self.queue.context.enter()?;
+        self.streams.queue.context.enter()?;
         if self.timer.is_none() {
-            let recorder = lock(&self.recorder);
-            self.queue.synchronize()?;
-            let events = Events::new(&self.queue, self.steps.len())?;
-            let products = self.ready_products()?;
-            let graph = capture_timed(&self.queue, &recorder.capture, products, &self.steps, &events)?;
+            let _recorder = lock(&self.streams.recorder);
+            self.streams.queue.synchronize()?;
+            let events = Events::new(&self.streams.queue, self.steps.len())?;
+            let graph = capture_timed(&self.streams, &self.steps, &events)?;
             self.timer = Some(Timer::new(graph, events));
         }
         if let Some(timer) = &mut self.timer {
@@ -323,13 +253,13 @@ impl Drop for CudaRecording {
         // Only `nvrtc` unloads kernels, which waits for them, and memory is freed in the order
         // of the stream: what was enqueued one by one may still run.
         let Ready::Graph(graph) = self.ready else { return };
-        let context = &self.queue.context;
+        let context = &self.streams.queue.context;
         if !context.enter_drop() {
             return;
         }
         // The next call finds an error of the graph.
         // SAFETY: the stream is alive.
-        let _ = unsafe { result::stream::synchronize(self.queue.stream.cu_stream()) };
+        let _ = unsafe { result::stream::synchronize(self.streams.queue.stream.cu_stream()) };
         // SAFETY: instantiated once, destroyed once.
         context.park(unsafe { result::graph::exec_destroy(graph) });
     }
@@ -337,6 +267,6 @@ impl Drop for CudaRecording {
 
 impl fmt::Debug for CudaRecording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "CudaRecording({}, {} steps)", self.queue.id(), self.steps.len())
+        write!(f, "CudaRecording({}, {} steps)", self.streams.queue.id(), self.steps.len())
     }
 }

@@ -4,10 +4,10 @@ use super::Absent;
 use std::path::{Path, PathBuf};
 
 /// Major versions of NVRTC, cuBLASLt and cuBLAS that are searched for in folders, best first.
-pub(super) const MAJORS: [u32; 2] = [13, 12];
+pub(crate) const MAJORS: [u32; 2] = [13, 12];
 
 /// Loads a library by its file name: from the loader's path, else from the [`folders`].
-pub(super) fn load(what: &str, stem: &str, majors: &[u32]) -> Result<libloading::Library, Absent> {
+pub(crate) fn load(what: &str, stem: &str, majors: &[u32]) -> Result<libloading::Library, Absent> {
     let folders = folders();
     for major in majors {
         let name = format!("lib{stem}.so.{major}");
@@ -64,7 +64,7 @@ pub(super) fn find(what: &str, stem: &str, stems: &[&str], present: impl Fn() ->
 }
 
 /// The folders to search after the loader's path.
-pub(super) fn folders() -> Vec<PathBuf> {
+pub(crate) fn folders() -> Vec<PathBuf> {
     let mut folders = Vec::new();
     if let Some(root) = std::env::var_os("CUDA_PATH") {
         folders.push(PathBuf::from(root).join("lib64"));
@@ -78,7 +78,7 @@ pub(super) fn folders() -> Vec<PathBuf> {
 
 /// Loads `lib<stem>.so.<major>*` of a folder for the life of the process, with local symbols (`RTLD_LOCAL`).
 /// A library that cannot be loaded is skipped: the caller checks afterwards what is present.
-pub(super) fn preload(folder: &Path, stem: &str, major: u32) {
+pub(crate) fn preload(folder: &Path, stem: &str, major: u32) {
     let exact = format!("lib{stem}.so.{major}");
     let longer = format!("{exact}.");
     let mut names: Vec<String> = std::fs::read_dir(folder)

@@ -15,24 +15,28 @@
 //! - Contiguous right-hand sides are the columns of a column-major matrix.
 
 mod calls;
+mod cusolver;
 
-use crate::capture::instantiate;
-use crate::context::{OrDriver, Queue, lock};
-use crate::cusolver::{Api, Raw, Status};
+use super::bind::At;
+use super::lazy::Lazy;
+use super::streams::Streams;
+use super::{VendorLibrary, settled};
+use crate::context::{OrDriver, Queue};
 use crate::memory::CudaMemory;
 use crate::module::finish_loading;
+use crate::nvrtc;
 use crate::order::Range;
-use crate::{nvrtc, preflight};
-use cudarc::driver::sys::{self, CUdeviceptr, CUstream};
-use cudarc::driver::{CudaFunction, result};
-use std::collections::HashMap;
+use crate::preflight::Absent;
+use cudarc::driver::CudaFunction;
+use cudarc::driver::sys::{CUdeviceptr, CUstream};
+use cusolver::{Api, Raw, Status};
 use std::ffi::c_int;
-use std::fmt;
 use std::ptr;
-use std::sync::{Arc, Mutex};
-use workalike_device::{DeviceError, DeviceResult, Numerics};
+use std::sync::Arc;
+use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics};
 use workalike_kernels::DType;
-use workalike_kernels::library::{LibraryOp, LinearAlgebra, Problem};
+use workalike_kernels::library::{LinearAlgebra, Problem};
+use workalike_kernels::nest::LinearForm;
 
 /// The largest order: the libraries count the elements of a matrix in 32 bits.
 const LARGEST_ORDER: u64 = 46_340;
@@ -43,8 +47,6 @@ const MOST_ONE_BY_ONE: u64 = 64;
 const WORKSPACE: u64 = 4 << 20;
 /// Alignment of the parts of scratch memory in bytes.
 const ALIGNMENT: u64 = 256;
-/// Number of cached plans at which plans without a recording are dropped.
-const MOST_PLANS: usize = 1024;
 /// Threads of a block of [`ADDRESSES`].
 const GROUP: u32 = 128;
 /// A kernel that writes a list of the addresses of the matrices of a batch.
@@ -54,20 +56,15 @@ const ADDRESSES: &str = r#"extern "C" __global__ void addresses(unsigned long lo
 }
 "#;
 
-/// The libraries on one device object: handles, and the plans made so far. The order of locks is that of
-/// [`Cudnn`](crate::convolution::Cudnn).
-pub(crate) struct Linalg {
-    /// Made with the first plan. The lock is held while the libraries are called. Dropped before the streams
-    /// that the handles were set to.
-    handles: Mutex<Option<Handles>>,
-    plans: Mutex<HashMap<LinearAlgebra, Option<Arc<Plan>>>>,
-    queue: Arc<Queue>,
-    /// The recorder's stream, on which trials are captured.
-    capture: Arc<Queue>,
+/// cuSOLVER and cuBLAS on one device object.
+pub(super) struct Linalg {
+    handles: Handles,
+    /// Dropped after the handles, which are set to them.
+    streams: Streams,
 }
 
 /// The calls that compute an op.
-pub(crate) struct Plan {
+pub(super) struct Plan {
     call: LinearAlgebra,
     batched: bool,
     /// Elements of workspace of cuSOLVER.
@@ -94,76 +91,49 @@ struct Scratch {
     bytes: u64,
 }
 
-/// Addresses of the operands and the scratch memory of an op.
-#[derive(Clone, Debug)]
-pub(crate) struct At {
-    /// Operands that are read, then operands that are written.
-    pub(crate) operands: Vec<CUdeviceptr>,
-    pub(crate) scratch: CUdeviceptr,
+impl VendorLibrary for Linalg {
+    type Call = LinearAlgebra;
+    type Plan = Plan;
+
+    fn installed() -> Result<(), Absent> {
+        cusolver::api().map(drop)
+    }
+
+    fn call(op: &dyn LibraryOp, _: Option<&LinearForm>) -> Option<LinearAlgebra> {
+        op.downcast().copied()
+    }
+
+    fn open(streams: &Streams) -> DeviceResult<Linalg> {
+        let missing = |absent: Absent| DeviceError::Missing {
+            device: streams.queue.id().into(),
+            why: absent.why,
+            help: absent.help,
+        };
+        let handles = Handles::new(cusolver::api().map_err(missing)?, &streams.queue)?;
+        Ok(Linalg { handles, streams: streams.clone() })
+    }
+
+    fn plan(library: &Lazy<Linalg>, call: &LinearAlgebra) -> DeviceResult<Option<Plan>> {
+        settled(library.with(|linalg| linalg.choose(call))?)
+    }
+
+    fn scratch(plan: &Plan) -> u64 {
+        plan.scratch.bytes
+    }
+
+    /// The workspace of cuBLAS. cuSOLVER's handle has internal memory too, whose address is not known.
+    fn shared(&self) -> Option<Range> {
+        Some(Range { start: self.handles.workspace.pointer(), bytes: WORKSPACE })
+    }
+
+    fn enqueue(&mut self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+        self.handles.run(plan, at, stream)
+    }
 }
 
 impl Linalg {
-    /// For a device's stream, and the stream on which its recorder captures.
-    pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<Linalg> {
-        let (queue, capture) = (queue.clone(), capture.clone());
-        Arc::new(Linalg { handles: Mutex::new(None), plans: Mutex::default(), queue, capture })
-    }
-
-    /// The result of [`Linalg::plan`] if it is cached; runs no trial.
-    pub(crate) fn known(&self, call: &LinearAlgebra) -> Option<Option<Arc<Plan>>> {
-        if preflight::linear_algebra().is_err() {
-            return Some(None);
-        }
-        lock(&self.plans).get(call).cloned()
-    }
-
-    /// The plan of a verified op; `None` if the libraries are not installed or cannot compute it. The
-    /// device's recorder must be locked: trials are captured on its stream.
-    pub(crate) fn plan(&self, call: &LinearAlgebra) -> Option<Arc<Plan>> {
-        if let Some(known) = self.known(call) {
-            return known;
-        }
-        let api = preflight::linear_algebra().ok()?;
-        // A parked error stays for a call that can report it.
-        if !self.queue.context.enter_drop() {
-            return None;
-        }
-        // To have no handle says nothing about the op.
-        let Ok(chosen) = self.with(api, |handles| Ok(self.choose(handles, call))) else { return None };
-        let plan = match chosen {
-            Ok(plan) => plan.map(Arc::new),
-            // Not cached: there may be enough memory later.
-            Err(DeviceError::OutOfMemory { .. }) => return None,
-            // After any other error the op is computed in another way.
-            Err(_) => None,
-        };
-        let mut plans = lock(&self.plans);
-        if plans.len() >= MOST_PLANS {
-            plans.retain(|_, plan| plan.as_ref().is_some_and(|plan| Arc::strong_count(plan) > 1));
-        }
-        plans.entry(*call).or_insert(plan).clone()
-    }
-
-    /// Enqueues an op with a plan made by this object. The addresses must be of memory of the queue, as long
-    /// as the operands. The device's recorder must be locked.
-    pub(crate) fn enqueue(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
-        let made = lock(&self.handles);
-        // The handles were made with the plan. Making them here would deadlock inside a capture.
-        let Some(handles) = &*made else {
-            return Err(DeviceError::driver(self.queue.id(), "record", "linear algebra without handles"));
-        };
-        handles.run(plan, at, stream)
-    }
-
-    /// The memory that all steps share: the workspace of cuBLAS. cuSOLVER's handle has internal memory too,
-    /// whose address is not known.
-    pub(crate) fn shared(&self) -> Option<Range> {
-        let handles = lock(&self.handles);
-        handles.as_ref().map(|handles| Range { start: handles.workspace.pointer(), bytes: WORKSPACE })
-    }
-
     /// The first plan that passes its trial; `None` if none does.
-    fn choose(&self, handles: &Handles, call: &LinearAlgebra) -> DeviceResult<Option<Plan>> {
+    fn choose(&self, call: &LinearAlgebra) -> DeviceResult<Option<Plan>> {
         let sizes = [call.batch, call.n, call.columns(), call.n.saturating_mul(call.columns())];
         let operands = call.operands();
         let empty = operands.iter().any(|operand| operand.shape.contains(&0));
@@ -181,8 +151,8 @@ impl Linalg {
             _ => &[true],
         };
         for &batched in ways {
-            let plan = handles.lay_out(call, batched).and_then(|plan| {
-                self.try_out(handles, &plan)?;
+            let plan = self.handles.lay_out(call, batched).and_then(|plan| {
+                self.try_out(&plan)?;
                 Ok(plan)
             });
             match plan {
@@ -197,44 +167,20 @@ impl Linalg {
     }
 
     /// Runs and captures a plan once, on new memory filled with zeros.
-    fn try_out(&self, handles: &Handles, plan: &Plan) -> DeviceResult<()> {
+    fn try_out(&self, plan: &Plan) -> DeviceResult<()> {
         let operands = plan.call.operands();
         let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64);
-        let memory = bytes.chain([plan.scratch.bytes]).map(|bytes| self.zeros(bytes));
+        let memory = bytes.chain([plan.scratch.bytes]).map(|bytes| self.streams.zeros(bytes));
         let memory = memory.collect::<DeviceResult<Vec<Arc<CudaMemory>>>>()?;
         let mut addresses: Vec<CUdeviceptr> = memory.iter().map(|memory| memory.pointer()).collect();
         let scratch = addresses.pop().unwrap_or(0);
-        let at = At { operands: addresses, scratch };
-        let ran = handles.run(plan, &at, self.queue.stream.cu_stream());
-        self.queue.synchronize()?;
-        ran?;
-        let graph = instantiate(&self.queue, &self.capture, |stream| handles.run(plan, &at, stream))?;
-        // SAFETY: the graph is ours, was never launched, and is not used again.
-        unsafe { result::graph::exec_destroy(graph) }.or_driver(self.queue.id(), "cuGraphExecDestroy")
-    }
-
-    fn zeros(&self, bytes: u64) -> DeviceResult<Arc<CudaMemory>> {
-        let (id, call) = (self.queue.id(), "cuMemsetD8Async");
-        let memory = CudaMemory::new(&self.queue, bytes)?;
-        let length = usize::try_from(bytes).map_err(|e| DeviceError::driver(id, call, e))?;
-        // SAFETY: the memory has `length` bytes, and was allocated on this stream.
-        unsafe { sys::cuMemsetD8Async(memory.pointer(), 0, length, self.queue.stream.cu_stream()) }
-            .or_driver(id, call)?;
-        Ok(memory)
-    }
-
-    fn with<T>(&self, api: &'static Api, then: impl FnOnce(&Handles) -> DeviceResult<T>) -> DeviceResult<T> {
-        let mut made = lock(&self.handles);
-        if let Some(handles) = &*made {
-            return then(handles);
+        let at = At::plain(addresses, scratch);
+        let run = |stream| self.handles.run(plan, &at, stream);
+        if self.streams.runs(run)? && self.streams.captures(run)? {
+            return Ok(());
         }
-        then(&*made.insert(Handles::new(api, &self.queue)?))
-    }
-}
-
-impl fmt::Debug for Linalg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Linalg({})", self.queue.id())
+        let message = format!("{:?} does not run in a graph", plan.call);
+        Err(DeviceError::driver(self.streams.queue.id(), "trial", message))
     }
 }
 
@@ -249,7 +195,7 @@ struct Handles {
     addresses: CudaFunction,
 }
 
-// SAFETY: handles may be used from any thread, by one at a time, which the mutex around them ensures.
+// SAFETY: handles may be used from any thread, by one at a time, which the lock around their library ensures.
 unsafe impl Send for Handles {}
 
 impl Handles {
@@ -357,13 +303,6 @@ impl Drop for Handles {
                 }
             }
         }
-    }
-}
-
-impl Plan {
-    /// Bytes of scratch memory.
-    pub(crate) fn scratch(&self) -> u64 {
-        self.scratch.bytes
     }
 }
 

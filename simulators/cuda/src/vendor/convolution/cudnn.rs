@@ -3,30 +3,29 @@
 //! Enumerations are plain integers: a newer library may return values that this crate does not know.
 //! Source: NVIDIA, "cuDNN API reference", functions for convolution.
 
-use libloading::Library;
 use std::ffi::{c_int, c_void};
 
 /// A handle or a descriptor.
-pub(crate) type Raw = *mut c_void;
+pub(super) type Raw = *mut c_void;
 /// `cudnnStatus_t`; 0 is success.
-pub(crate) type Status = c_int;
+pub(super) type Status = c_int;
 
 /// Properties of an algorithm: `cudnnConvolution{Fwd,BwdData,BwdFilter}AlgoPerf_t`, which have one layout.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Perf {
-    pub(crate) algorithm: c_int,
-    pub(crate) status: Status,
-    pub(crate) time: f32,
-    pub(crate) memory: usize,
-    pub(crate) deterministic: c_int,
-    pub(crate) math: c_int,
+pub(super) struct Perf {
+    pub(super) algorithm: c_int,
+    pub(super) status: Status,
+    pub(super) time: f32,
+    pub(super) memory: usize,
+    pub(super) deterministic: c_int,
+    pub(super) math: c_int,
     reserved: [c_int; 3],
 }
 
 /// `cudnnConvolutionForward` and the gradients: handle, alpha, two operands, convolution, algorithm,
 /// workspace, beta, result.
-pub(crate) type Run = unsafe extern "C" fn(
+pub(super) type Run = unsafe extern "C" fn(
     Raw,
     *const c_void,
     Raw,
@@ -44,7 +43,7 @@ pub(crate) type Run = unsafe extern "C" fn(
 
 /// `cudnnConvolutionBiasActivationForward`: handle, alpha, two operands, convolution, algorithm, workspace,
 /// the factor of the addend, the addend, bias, activation, result.
-pub(crate) type RunWithEpilogue = unsafe extern "C" fn(
+pub(super) type RunWithEpilogue = unsafe extern "C" fn(
     Raw,
     *const c_void,
     Raw,
@@ -67,39 +66,15 @@ pub(crate) type RunWithEpilogue = unsafe extern "C" fn(
 
 /// `cudnnGetConvolutionForwardAlgorithm_v7` and the gradients': handle, descriptors of two operands, of the
 /// convolution and of the result, number of algorithms requested, number returned, algorithms.
-pub(crate) type Algorithms =
+pub(super) type Algorithms =
     unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut c_int, *mut Perf) -> Status;
 
 /// `cudnnGetConvolutionForwardWorkspaceSize` and the gradients'.
-pub(crate) type Workspace = unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut usize) -> Status;
+pub(super) type Workspace = unsafe extern "C" fn(Raw, Raw, Raw, Raw, Raw, c_int, *mut usize) -> Status;
 
-macro_rules! api {
-    ($($name:ident = $symbol:literal: $of:ty;)*) => {
-        /// The functions of the library.
-        pub(crate) struct Api {
-            $(pub(crate) $name: $of,)*
-            /// Keeps the functions loaded.
-            _library: Library,
-        }
-
-        impl Api {
-            /// Looks all functions up; the name of the first that is missing.
-            pub(crate) fn new(library: Library) -> Result<Api, &'static str> {
-                Ok(Api {
-                    $($name: {
-                        // SAFETY: the types are those of the header of cuDNN 8 and 9, which keep the
-                        // interface.
-                        let found = unsafe { library.get::<$of>($symbol.as_bytes()) };
-                        *found.map_err(|_| $symbol)?
-                    },)*
-                    _library: library,
-                })
-            }
-        }
-    };
-}
-
-api! {
+functions! {
+    /// The functions of cuDNN. The types are those of the headers of cuDNN 8 and 9, which keep the interface.
+    Api of "cuDNN";
     version = "cudnnGetVersion": unsafe extern "C" fn() -> usize;
     create = "cudnnCreate": unsafe extern "C" fn(*mut Raw) -> Status;
     destroy = "cudnnDestroy": unsafe extern "C" fn(Raw) -> Status;
@@ -131,36 +106,36 @@ api! {
 }
 
 /// `cudnnDataType_t`.
-pub(crate) const FLOAT: c_int = 0;
+pub(super) const FLOAT: c_int = 0;
 /// `cudnnDataType_t`.
-pub(crate) const DOUBLE: c_int = 1;
+pub(super) const DOUBLE: c_int = 1;
 /// `cudnnDataType_t`.
-pub(crate) const HALF: c_int = 2;
+pub(super) const HALF: c_int = 2;
 /// `cudnnDataType_t`.
-pub(crate) const BFLOAT16: c_int = 9;
+pub(super) const BFLOAT16: c_int = 9;
 /// `cudnnTensorFormat_t`: batch, channels, space.
-pub(crate) const NCHW: c_int = 0;
+pub(super) const NCHW: c_int = 0;
 /// `cudnnConvolutionMode_t`.
-pub(crate) const CROSS_CORRELATION: c_int = 1;
+pub(super) const CROSS_CORRELATION: c_int = 1;
 /// `cudnnMathType_t`: float32 may be rounded to TF32.
-pub(crate) const DEFAULT_MATH: c_int = 0;
+pub(super) const DEFAULT_MATH: c_int = 0;
 /// `cudnnMathType_t`: tensor cores for halves.
-pub(crate) const TENSOR_OP_MATH: c_int = 1;
+pub(super) const TENSOR_OP_MATH: c_int = 1;
 /// `cudnnMathType_t`: no tensor cores.
-pub(crate) const FMA_MATH: c_int = 3;
+pub(super) const FMA_MATH: c_int = 3;
 /// `cudnnConvolutionFwdAlgo_t`: `FFT`, `FFT_TILING`, `WINOGRAD`, `WINOGRAD_NONFUSED`.
-pub(crate) const FORWARD_TRANSFORMS: [c_int; 4] = [4, 5, 6, 7];
+pub(super) const FORWARD_TRANSFORMS: [c_int; 4] = [4, 5, 6, 7];
 /// `cudnnConvolutionBwdDataAlgo_t`, the same.
-pub(crate) const INPUT_TRANSFORMS: [c_int; 4] = [2, 3, 4, 5];
+pub(super) const INPUT_TRANSFORMS: [c_int; 4] = [2, 3, 4, 5];
 /// `cudnnConvolutionBwdFilterAlgo_t`, the same.
-pub(crate) const FILTER_TRANSFORMS: [c_int; 4] = [2, 4, 5, 6];
+pub(super) const FILTER_TRANSFORMS: [c_int; 4] = [2, 4, 5, 6];
 /// `cudnnDeterminism_t`.
-pub(crate) const DETERMINISTIC: c_int = 1;
+pub(super) const DETERMINISTIC: c_int = 1;
 /// `cudnnActivationMode_t`.
-pub(crate) const RELU: c_int = 1;
+pub(super) const RELU: c_int = 1;
 /// `cudnnActivationMode_t`.
-pub(crate) const IDENTITY: c_int = 5;
+pub(super) const IDENTITY: c_int = 5;
 /// `cudnnNanPropagation_t`.
-pub(crate) const PROPAGATE_NAN: c_int = 1;
+pub(super) const PROPAGATE_NAN: c_int = 1;
 /// `cudnnConvolutionFwdAlgo_t`: the one that has an epilogue without ReLU.
-pub(crate) const IMPLICIT_PRECOMP_GEMM: c_int = 1;
+pub(super) const IMPLICIT_PRECOMP_GEMM: c_int = 1;

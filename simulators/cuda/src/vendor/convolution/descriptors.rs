@@ -1,7 +1,7 @@
 //! A convolution as cuDNN's objects: descriptors of its operands and of the convolution.
 
 use super::Form;
-use crate::cudnn::{self, Api, Raw, Status};
+use super::cudnn::{self, Api, Raw, Status};
 use std::ffi::c_int;
 use std::ptr;
 use workalike_kernels::DType;

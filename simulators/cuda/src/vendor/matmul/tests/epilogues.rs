@@ -3,7 +3,8 @@
 mod layouts;
 
 use super::*;
-use workalike_kernels::nest::{Block, Phase, PhaseKind, Store};
+use workalike_kernels::nest::{Block, Index, Inst, Operand, Phase, PhaseKind, Store};
+use workalike_kernels::ops;
 use workalike_kernels::ops::{ADD, DIV, MAXIMUM, MUL, NEG, SUB, TANH};
 
 const M: u64 = 6;
@@ -77,14 +78,14 @@ impl Writer {
 }
 
 /// The epilogue that a block of instructions is recognized as.
-fn read(dtype: DType, write: impl FnOnce(&mut Writer)) -> Option<Linear> {
+fn read(dtype: DType, write: impl FnOnce(&mut Writer)) -> Option<LinearForm> {
     let mut writer = Writer::new(dtype);
     write(&mut writer);
-    linear(&product(dtype), &writer.nest(), P)
+    epilogue(&product(dtype), &writer.nest(), P)
 }
 
-fn sum(alpha: f64, beta: f64, added: Option<usize>, bias: Option<usize>) -> Option<Linear> {
-    Some(Linear { alpha, beta, added, bias, result: OUT })
+fn sum(alpha: f64, beta: f64, added: Option<usize>, bias: Option<usize>) -> Option<LinearForm> {
+    Some(LinearForm { alpha, beta, added, bias, relu: false, result: OUT })
 }
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
@@ -147,7 +148,7 @@ fn what_is_stored_may_be_what_is_added() {
     let mut writer = Writer::new(DType::F32);
     let (p, old) = (writer.load(P), writer.load(OUT));
     writer.op(SUB, &[old, p]);
-    assert_eq!(linear(&product(DType::F32), &writer.nest(), P), sum(-1.0, 1.0, Some(OUT), None));
+    assert_eq!(epilogue(&product(DType::F32), &writer.nest(), P), sum(-1.0, 1.0, Some(OUT), None));
 }
 
 #[test]
@@ -294,7 +295,7 @@ fn plus(dtype: DType) -> Nest {
 #[test]
 fn one_store_of_every_element_and_nothing_else() {
     let (dtype, p) = (DType::F32, product(DType::F32));
-    assert_eq!(linear(&p, &plus(dtype), P), sum(1.0, 1.0, Some(C), None));
+    assert_eq!(epilogue(&p, &plus(dtype), P), sum(1.0, 1.0, Some(C), None));
     type Change = fn(&mut Nest);
     let changes: [(&str, Change); 11] = [
         ("adds", |n| n.phases[0].stores[0].add = true),
@@ -316,13 +317,13 @@ fn one_store_of_every_element_and_nothing_else() {
     for (what, change) in changes {
         let mut nest = plus(dtype);
         change(&mut nest);
-        assert_eq!(linear(&p, &nest, P), None, "{what}");
+        assert_eq!(epilogue(&p, &nest, P), None, "{what}");
     }
     // An operand that is not the product, and one that does not exist.
-    assert_eq!(linear(&p, &plus(dtype), C2), None);
-    assert_eq!(linear(&p, &plus(dtype), 99), None);
-    assert_eq!(linear(&Matmul { m: M + 1, ..p.clone() }, &plus(dtype), P), None);
-    assert_eq!(linear(&Matmul { m: 0, ..p }, &plus(dtype), P), None);
+    assert_eq!(epilogue(&p, &plus(dtype), C2), None);
+    assert_eq!(epilogue(&p, &plus(dtype), 99), None);
+    assert_eq!(epilogue(&Matmul { m: M + 1, ..p.clone() }, &plus(dtype), P), None);
+    assert_eq!(epilogue(&Matmul { m: 0, ..p }, &plus(dtype), P), None);
     let whole_numbers = Matmul { dtype: DType::I32, ..product(DType::F32) };
-    assert_eq!(linear(&whole_numbers, &plus(DType::I32), P), None);
+    assert_eq!(epilogue(&whole_numbers, &plus(DType::I32), P), None);
 }

@@ -1,8 +1,11 @@
 //! Products by both libraries: the same results, with every scale, addend and bias.
 
+mod epilogues;
+
 use super::*;
 use crate::capture::instantiate;
-use crate::context;
+use crate::context::{self, Queue};
+use workalike_device::command_check::operand_bytes;
 
 /// Small integers, so that every sum is exact in any order.
 fn small(count: u64, seed: u64) -> Vec<f32> {
@@ -21,24 +24,32 @@ struct Then {
 
 const PLAIN: Then = Then { alpha: 1.0, beta: 0.0, in_place: false, bias: false };
 
+/// Bytes of the factors and of the result.
+fn bytes(product: &Matmul) -> [u64; 3] {
+    let bytes: Vec<u64> = product.operands().iter().map(operand_bytes).collect();
+    bytes.try_into().unwrap()
+}
+
 /// The result of a product, captured and replayed once with new handles.
-fn by(queue: &Arc<Queue>, capture: &Arc<Queue>, product: &Matmul, then: Then, cublas_lt: bool) -> Vec<f32> {
-    let products = Products::with(queue, capture, cublas_lt).unwrap();
+fn by(streams: &Streams, product: &Matmul, then: Then, cublas_lt: bool) -> Vec<f32> {
+    let queue = &streams.queue;
+    let mut products = Products::with(streams, cublas_lt).unwrap();
     let plan = plan(product).unwrap();
-    let [a, b, c] = plan.bytes();
+    let [a, b, c] = bytes(product);
     // Factors, result, addend, bias.
     let bytes = [a, b, c, c, 4 * product.n];
     let memory = bytes.map(|bytes| CudaMemory::new(queue, bytes).unwrap());
     let addresses = [0, 1, 2, 3, 4].map(|at| memory[at].pointer());
     let [a, b, result, apart, bias] = addresses;
     let added = if then.in_place { result } else { apart };
-    let at = At {
+    let at = bind::At {
         added: (then.beta != 0.0).then_some(added),
         bias: then.bias.then_some(bias),
         alpha: then.alpha,
         beta: then.beta,
-        ..At::plain([a, b, result])
+        ..bind::At::plain(vec![a, b, result], 0)
     };
+    let plan = Product::Calls(plan);
     queue.synchronize().unwrap();
     let contents = [0, 1, 2, 3, 4].map(|at| small(bytes[at] / 4, at as u64));
     for (address, values) in addresses.iter().zip(&contents) {
@@ -51,13 +62,12 @@ fn by(queue: &Arc<Queue>, capture: &Arc<Queue>, product: &Matmul, then: Then, cu
         unsafe { result::memcpy_dtoh_sync(&mut got, addresses[at]) }.unwrap();
         got
     };
-    products.prepare(&plan, at).unwrap();
+    products.prepare(&plan, &at).unwrap();
     assert_eq!(products.cublas_lt.is_some(), cublas_lt);
     for (at, values) in contents.iter().enumerate() {
         assert_eq!(read(at), *values, "preparing {product:?}, {then:?} changed memory {at}");
     }
-    products.to_capture().unwrap();
-    let graph = instantiate(queue, capture, |stream| products.enqueue(stream, &plan, at)).unwrap();
+    let graph = instantiate(queue, &streams.capture, |stream| products.enqueue(&plan, &at, stream)).unwrap();
     // SAFETY: graph, stream and memory are alive; the graph is destroyed once, when it has run.
     unsafe {
         result::graph::launch(graph, queue.stream.cu_stream()).unwrap();
@@ -72,15 +82,14 @@ fn by(queue: &Arc<Queue>, capture: &Arc<Queue>, product: &Matmul, then: Then, cu
 
 /// The two streams of a device. Tests that call this are marked as ignored, because the harness cannot tell
 /// whether there is a device.
-fn queues() -> (Arc<Queue>, Arc<Queue>) {
-    let context = context::of_device(0).unwrap();
-    (Queue::new(context.clone()).unwrap(), Queue::new(context).unwrap())
+fn streams() -> Streams {
+    Streams::new(Queue::new(context::of_device(0).unwrap()).unwrap()).unwrap()
 }
 
 #[test]
 #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
 fn both_libraries_compute_the_same() {
-    let (queue, capture) = queues();
+    let streams = streams();
     let dtype = DType::F32;
     for product in [
         Matmul { dtype, batch: 1, m: 300, n: 200, k: 500, a: [0, 500, 1], b: [0, 200, 1], fast: false },
@@ -88,7 +97,7 @@ fn both_libraries_compute_the_same() {
         Matmul { dtype, batch: 3, m: 30, n: 20, k: 50, a: [1500, 50, 1], b: [0, 1, 50], fast: false },
         Matmul { dtype, batch: 70_000, m: 2, n: 3, k: 2, a: [4, 2, 1], b: [0, 3, 1], fast: false },
     ] {
-        let [with, without] = [true, false].map(|cublas_lt| by(&queue, &capture, &product, PLAIN, cublas_lt));
+        let [with, without] = [true, false].map(|cublas_lt| by(&streams, &product, PLAIN, cublas_lt));
         assert_eq!(with, without, "{product:?}");
         assert!(with.iter().any(|v| *v != 0.0), "{product:?}");
     }
@@ -99,7 +108,7 @@ fn both_libraries_compute_the_same() {
 #[test]
 #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
 fn both_libraries_scale_and_add() {
-    let (queue, capture) = queues();
+    let streams = streams();
     let dtype = DType::F32;
     for product in [
         Matmul { dtype, batch: 1, m: 300, n: 200, k: 50, a: [0, 50, 1], b: [0, 200, 1], fast: false },
@@ -109,7 +118,7 @@ fn both_libraries_scale_and_add() {
         Matmul { dtype, batch: 3, m: 30, n: 20, k: 50, a: [1500, 50, 1], b: [0, 1, 50], fast: false },
         Matmul { dtype, batch: 70_000, m: 2, n: 3, k: 2, a: [4, 2, 1], b: [0, 3, 1], fast: false },
     ] {
-        let plain = by(&queue, &capture, &product, PLAIN, true);
+        let plain = by(&streams, &product, PLAIN, true);
         let count = plain.len() as u64;
         // The initial contents of memories 2, 3 and 4.
         let (result, apart, bias) = (small(count, 2), small(count, 3), small(product.n, 4));
@@ -133,7 +142,7 @@ fn both_libraries_scale_and_add() {
                 })
                 .collect();
             for cublas_lt in [true, false] {
-                let got = by(&queue, &capture, &product, then, cublas_lt);
+                let got = by(&streams, &product, then, cublas_lt);
                 assert_eq!(got, want, "{product:?}, {then:?}, cublas_lt {cublas_lt}");
             }
         }
@@ -144,20 +153,21 @@ fn both_libraries_scale_and_add() {
 #[test]
 #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
 fn the_library_adds_a_bias_itself() {
-    let (queue, capture) = queues();
-    let products = Products::with(&queue, &capture, true).unwrap();
+    let streams = streams();
+    let mut products = Products::with(&streams, true).unwrap();
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let (a, b) = ([0, 160, 1], [0, 264, 1]);
-        let plan = plan(&Matmul { dtype, batch: 1, m: 256, n: 264, k: 160, a, b, fast: false }).unwrap();
-        let [a, b, c] = plan.bytes();
-        let memory = [a, b, c, c, 4 * 264].map(|bytes| CudaMemory::new(&queue, bytes).unwrap());
+        let product = Matmul { dtype, batch: 1, m: 256, n: 264, k: 160, a, b, fast: false };
+        let plan = plan(&product).unwrap();
+        let [a, b, c] = bytes(&product);
+        let memory = [a, b, c, c, 4 * 264].map(|bytes| streams.memory(bytes).unwrap());
         let [a, b, result, apart, bias] = [0, 1, 2, 3, 4].map(|at| memory[at].pointer());
         for added in [None, Some(result), Some(apart)] {
             let beta = added.map_or(0.0, |_| 0.5);
             let at = At { added, bias: Some(bias), beta, ..At::plain([a, b, result]) };
-            products.prepare(&plan, at).unwrap();
-            let (call, _) = plan.calls(at).next().unwrap();
-            let implementation = lock(&products.implementations).get(&call).copied();
+            let (call, at) = plan.calls(at).next().unwrap();
+            products.prepare_call(&call, at).unwrap();
+            let implementation = products.implementations.get(&call).copied();
             let fused = matches!(implementation, Some(Implementation::CublasLt(_)));
             assert!(fused, "{call:?}: {implementation:?}");
         }

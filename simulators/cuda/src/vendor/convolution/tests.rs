@@ -2,7 +2,8 @@
 
 use super::*;
 use workalike_kernels::Scalar;
-use workalike_kernels::nest::{Block, Phase, PhaseKind, Store};
+use workalike_kernels::nest::{Block, Index, Inst, Operand, Phase, PhaseKind, Store};
+use workalike_kernels::ops;
 use workalike_kernels::ops::{ADD, MAXIMUM, MUL, SUB, TANH};
 
 const BATCH: u64 = 2;
@@ -92,12 +93,13 @@ fn written(dtype: DType, write: impl FnOnce(&mut Writer)) -> Nest {
 }
 
 /// The epilogue that a block of instructions is recognized as.
-fn read(dtype: DType, write: impl FnOnce(&mut Writer)) -> Option<Epilogue> {
+fn read(dtype: DType, write: impl FnOnce(&mut Writer)) -> Option<LinearForm> {
     epilogue(&usual(dtype), &written(dtype, write), Y)
 }
 
-fn of(added: Option<usize>, bias: usize, relu: bool) -> Option<Epilogue> {
-    Some(Epilogue { added, bias, relu, result: OUT })
+fn of(added: Option<usize>, bias: usize, relu: bool) -> Option<LinearForm> {
+    let beta = if added.is_some() { 1.0 } else { 0.0 };
+    Some(LinearForm { alpha: 1.0, beta, added, bias: Some(bias), relu, result: OUT })
 }
 
 /// `y + bias`.
@@ -264,11 +266,13 @@ fn over(axes: &[u64], steps: &[i64]) -> Nest {
 
 #[test]
 fn axes_may_be_cut_and_joined() {
-    let of_these = |extents: [u64; 2], output: &[u64], axes: &[u64], steps: &[i64]| {
-        let found = epilogue(&call(DType::F32, extents, output), &over(axes, steps), 0);
-        assert!(found.is_none_or(|e| e == Epilogue { added: None, bias: 1, relu: false, result: 2 }));
-        found.is_some()
-    };
+    let of_these =
+        |extents: [u64; 2], output: &[u64], axes: &[u64], steps: &[i64]| {
+            let found = epilogue(&call(DType::F32, extents, output), &over(axes, steps), 0);
+            assert!(found.is_none_or(|e| e
+                == LinearForm { alpha: 1.0, beta: 0.0, added: None, bias: Some(1), relu: false, result: 2 }));
+            found.is_some()
+        };
     for (axes, steps, want) in [
         (&[2, 6, 5, 4][..], &[0, 1, 0, 0][..], true),
         (&[2, 6, 20], &[0, 1, 0], true),

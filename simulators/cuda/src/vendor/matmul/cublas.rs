@@ -42,7 +42,7 @@ pub(super) struct Cublas {
     workspace: Arc<CudaMemory>,
 }
 
-// SAFETY: a handle may be used from any thread, by one at a time: its owner only uses it under a lock.
+// SAFETY: a handle may be used from any thread, by one at a time, which the lock around its library ensures.
 unsafe impl Send for Cublas {}
 
 impl Cublas {
@@ -59,10 +59,23 @@ impl Cublas {
         Ok(cublas)
     }
 
-    /// Sets the stream on which products are enqueued from now on.
-    pub(super) fn set_queue(&self, queue: &Queue) -> DeviceResult<()> {
+    /// Enqueues products without a bias. The addresses must be of memory of the stream's device, as long as
+    /// the call reaches.
+    pub(super) fn run(&self, call: &Call, at: At, stream: CUstream) -> DeviceResult<()> {
+        self.set_stream(stream)?;
+        if let Some(added) = at.added.filter(|added| *added != at.result) {
+            // cuBLAS only adds in place.
+            let bytes = call.result_bytes() as usize;
+            // SAFETY: both are memory of the queue, `bytes` long, and do not overlap.
+            unsafe { cuMemcpyDtoDAsync_v2(at.result, added, bytes, stream) }
+                .or_driver(self.queue.id(), "cuMemcpyDtoDAsync")?;
+        }
+        if call.count == 1 { self.gemm(call, at) } else { self.gemm_batched(call, at) }
+    }
+
+    fn set_stream(&self, stream: CUstream) -> DeviceResult<()> {
         // SAFETY: handle and stream are alive; the driver's and cuBLAS's stream types are the same.
-        let set = unsafe { sys::cublasSetStream_v2(self.handle, queue.stream.cu_stream().cast()) };
+        let set = unsafe { sys::cublasSetStream_v2(self.handle, stream.cast()) };
         self.check("cublasSetStream", set)?;
         // Setting the stream resets the workspace.
         let bytes = self.workspace.bytes() as usize;
@@ -72,19 +85,6 @@ impl Cublas {
             sys::cublasSetWorkspace_v2(self.handle, self.workspace.pointer() as *mut c_void, bytes)
         };
         self.check("cublasSetWorkspace", set)
-    }
-
-    /// Enqueues products without a bias on `stream`, which must be that of the queue set last. The addresses
-    /// must be of memory of the queue, as long as the call reaches.
-    pub(super) fn run(&self, call: &Call, at: At, stream: CUstream) -> DeviceResult<()> {
-        if let Some(added) = at.added.filter(|added| *added != at.result) {
-            // cuBLAS only adds in place.
-            let bytes = call.result_bytes() as usize;
-            // SAFETY: both are memory of the queue, `bytes` long, and do not overlap.
-            unsafe { cuMemcpyDtoDAsync_v2(at.result, added, bytes, stream) }
-                .or_driver(self.queue.id(), "cuMemcpyDtoDAsync")?;
-        }
-        if call.count == 1 { self.gemm(call, at) } else { self.gemm_batched(call, at) }
     }
 
     fn gemm(&self, call: &Call, at: At) -> DeviceResult<()> {

@@ -15,16 +15,16 @@ const BATCH: u64 = 65_535;
 
 /// One factor as a column-major matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Factor {
-    pub(crate) transposed: bool,
-    pub(crate) leading: i32,
+pub(super) struct Factor {
+    pub(super) transposed: bool,
+    pub(super) leading: i32,
     /// Elements from the factor of one product to that of the next.
-    pub(crate) step: i64,
+    pub(super) step: i64,
 }
 
 /// A product in column-major form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(in crate::vendor) struct Plan {
     dtype: DType,
     batch: u64,
     m: i32,
@@ -34,12 +34,10 @@ pub(crate) struct Plan {
     b: Factor,
     /// Factors of f32 may be rounded to TF32.
     fast: bool,
-    /// Elements from the first to one past the last, of a and b.
-    spans: [u64; 2],
 }
 
 /// How a product is computed; `None` if the libraries cannot, or if the product is empty.
-pub(crate) fn plan(product: &Matmul) -> Option<Plan> {
+pub(super) fn plan(product: &Matmul) -> Option<Plan> {
     let Matmul { dtype, batch, m, n, k, a, b, fast } = product;
     let extent = |e: u64| i32::try_from(e).ok().filter(|e| *e > 0);
     if !dtype.is_float() || extent(*batch).is_none() {
@@ -47,19 +45,18 @@ pub(crate) fn plan(product: &Matmul) -> Option<Plan> {
     }
     let [rows, columns, inner] = [extent(*m)?, extent(*n)?, extent(*k)?];
     // The transposes, by columns: a is (k, m), b is (n, k).
-    let (a, a_span) = factor(*batch, [*k, *m], [a[0], a[2], a[1]])?;
-    let (b, b_span) = factor(*batch, [*n, *k], [b[0], b[2], b[1]])?;
-    let spans = [a_span, b_span];
-    Some(Plan { dtype: *dtype, batch: *batch, m: rows, n: columns, k: inner, a, b, fast: *fast, spans })
+    let a = factor(*batch, [*k, *m], [a[0], a[2], a[1]])?;
+    let b = factor(*batch, [*n, *k], [b[0], b[2], b[1]])?;
+    Some(Plan { dtype: *dtype, batch: *batch, m: rows, n: columns, k: inner, a, b, fast: *fast })
 }
 
-/// A `rows x columns` factor in column-major form, and its span in elements; the steps are those along batch,
-/// rows and columns.
+/// A `rows x columns` factor in column-major form; the steps are those along batch, rows and columns. `None`
+/// for factors whose addresses decrease or overflow.
 fn factor(
     batch: u64,
     [rows, columns]: [u64; 2],
     [batch_step, row_step, column_step]: [i64; 3],
-) -> Option<(Factor, u64)> {
+) -> Option<Factor> {
     // The step of an axis of extent 1 is not used; any leading dimension that is long enough will do.
     let leading = |fast: u64, slow: u64, fast_step: i64, slow_step: i64| {
         if fast != 1 && fast_step != 1 {
@@ -74,28 +71,21 @@ fn factor(
     };
     let batch_step = if batch == 1 { 0 } else { batch_step };
     let steps = [(batch, batch_step), (rows, row_step), (columns, column_step)];
-    let span = steps.iter().try_fold(1u64, |span, (extent, step)| {
+    steps.iter().try_fold(1u64, |span, (extent, step)| {
         let step = if *extent == 1 { 0 } else { u64::try_from(*step).ok()? };
         span.checked_add((extent - 1).checked_mul(step)?)
     })?;
-    Some((Factor { transposed, leading, step: batch_step }, span))
+    Some(Factor { transposed, leading, step: batch_step })
 }
 
 impl Plan {
-    /// Minimum sizes of the regions of a, b and c in bytes.
-    pub(crate) fn bytes(&self) -> [u64; 3] {
-        let size = self.dtype.size() as u64;
-        let c = self.batch.saturating_mul(self.m as u64 * self.n as u64);
-        [self.spans[0], self.spans[1], c].map(|elements| elements.saturating_mul(size))
-    }
-
     /// The calls that compute the product, each with its addresses. The addresses in `start` must be of
-    /// memory as long as [`Plan::bytes`] says; the addend is as long as the result, the bias as long as one
+    /// memory as long as the operands; the addend is as long as the result, the bias as long as one
     /// of its rows.
-    pub(crate) fn calls(&self, start: At) -> impl Iterator<Item = (Call, At)> {
+    pub(super) fn calls(&self, start: At) -> impl Iterator<Item = (Call, At)> {
         let size = self.dtype.size() as u64;
         (0..self.batch).step_by(BATCH as usize).map(move |first| {
-            // No overflow: the spans were compared with the sizes of real memory.
+            // No overflow: the operands lie in real memory.
             let moved = |from: u64, step: i64| from + first * step as u64 * size;
             let result_step = i64::from(self.m) * i64::from(self.n);
             let at = At {
@@ -128,22 +118,22 @@ impl Plan {
 
 /// Addresses and scales of a product: `result = alpha * a b + beta * added + bias`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct At {
-    pub(crate) a: u64,
-    pub(crate) b: u64,
-    pub(crate) result: u64,
+pub(super) struct At {
+    pub(super) a: u64,
+    pub(super) b: u64,
+    pub(super) result: u64,
     /// Has the layout of the result. Equal to `result`, or does not overlap it.
-    pub(crate) added: Option<u64>,
+    pub(super) added: Option<u64>,
     /// One element for each column of the result.
-    pub(crate) bias: Option<u64>,
+    pub(super) bias: Option<u64>,
     /// A number of the computing type, as `beta` is.
-    pub(crate) alpha: f64,
-    pub(crate) beta: f64,
+    pub(super) alpha: f64,
+    pub(super) beta: f64,
 }
 
 impl At {
     /// A product without epilogue.
-    pub(crate) fn plain([a, b, result]: [u64; 3]) -> At {
+    pub(super) fn plain([a, b, result]: [u64; 3]) -> At {
         At { a, b, result, added: None, bias: None, alpha: 1.0, beta: 0.0 }
     }
 
@@ -158,7 +148,7 @@ impl At {
 
     /// The same with the result in `scratch`. An addend in place then lies in `scratch` too, so that the real
     /// result is not touched.
-    pub(crate) fn into(self, scratch: u64) -> At {
+    pub(super) fn into(self, scratch: u64) -> At {
         let moved = |added| if added == self.result { scratch } else { added };
         At { result: scratch, added: self.added.map(moved), ..self }
     }
@@ -191,28 +181,28 @@ fn alignment(address: u64) -> u32 {
 
 /// One call of a library, with all that may decide which algorithm is chosen for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Call {
-    pub(crate) dtype: DType,
+pub(super) struct Call {
+    pub(super) dtype: DType,
     /// Number of products.
-    pub(crate) count: i32,
-    pub(crate) m: i32,
-    pub(crate) n: i32,
-    pub(crate) k: i32,
-    pub(crate) a: Factor,
-    pub(crate) b: Factor,
+    pub(super) count: i32,
+    pub(super) m: i32,
+    pub(super) n: i32,
+    pub(super) k: i32,
+    pub(super) a: Factor,
+    pub(super) b: Factor,
     /// Factors of f32 may be rounded to TF32.
-    pub(crate) fast: bool,
+    pub(super) fast: bool,
     /// Alignments of a, b and the result in bytes.
-    pub(crate) alignment: [u32; 3],
+    pub(super) alignment: [u32; 3],
     /// The addend, which `beta` scales.
-    pub(crate) added: Option<Added>,
+    pub(super) added: Option<Added>,
     /// Alignment of the bias in bytes.
-    pub(crate) bias: Option<u32>,
+    pub(super) bias: Option<u32>,
 }
 
 /// Where the addend of a call lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Added {
+pub(super) enum Added {
     /// Where the result is stored.
     InPlace,
     /// Elsewhere, at an address that is a multiple of this.
@@ -221,17 +211,17 @@ pub(crate) enum Added {
 
 /// One matrix of a call in memory, column-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
-    pub(crate) rows: u64,
-    pub(crate) columns: u64,
-    pub(crate) leading: i64,
+pub(super) struct Layout {
+    pub(super) rows: u64,
+    pub(super) columns: u64,
+    pub(super) leading: i64,
     /// Elements from the matrix of one product to that of the next.
-    pub(crate) step: i64,
+    pub(super) step: i64,
 }
 
 impl Call {
     /// The library's first and second factor, and the result.
-    pub(crate) fn layouts(&self) -> [Layout; 3] {
+    pub(super) fn layouts(&self) -> [Layout; 3] {
         let [m, n, k] = [self.m, self.n, self.k].map(|e| u64::from(e.unsigned_abs()));
         let factor = |f: Factor, rows, columns| {
             let (rows, columns) = if f.transposed { (columns, rows) } else { (rows, columns) };
@@ -247,14 +237,14 @@ impl Call {
     }
 
     /// Bytes of the result.
-    pub(crate) fn result_bytes(&self) -> u64 {
+    pub(super) fn result_bytes(&self) -> u64 {
         [self.count, self.m, self.n].iter().fold(self.dtype.size() as u64, |product, extent| {
             product.saturating_mul(u64::from(extent.unsigned_abs()))
         })
     }
 
     /// Multiplications and additions.
-    pub(crate) fn flops(&self) -> f64 {
+    pub(super) fn flops(&self) -> f64 {
         2.0 * [self.count, self.m, self.n, self.k].map(f64::from).iter().product::<f64>()
     }
 }

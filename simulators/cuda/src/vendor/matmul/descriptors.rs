@@ -195,7 +195,7 @@ fn failed(device: &str, call: &str, error: result::CublasError) -> DeviceError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matmul::plan::{At, plan};
+    use crate::vendor::matmul::plan::{At, plan};
     use workalike_device::Matmul;
 
     fn call(dtype: DType, at: At) -> Call {

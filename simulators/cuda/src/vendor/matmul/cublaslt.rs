@@ -34,11 +34,8 @@ pub(super) struct CublasLt {
     workspace: Arc<CudaMemory>,
 }
 
-// SAFETY: a handle may be used from any thread, by one at a time: its owner, `Products`, is used by one
-// thread at a time.
+// SAFETY: a handle may be used from any thread, by one at a time, which the lock around its library ensures.
 unsafe impl Send for CublasLt {}
-// SAFETY: several threads may hold references, but `Products` is used by one thread at a time, under a lock.
-unsafe impl Sync for CublasLt {}
 
 impl CublasLt {
     /// A new handle, for memory of a queue. cuBLASLt must be present and the context current.
@@ -53,6 +50,11 @@ impl CublasLt {
     pub(super) fn version(&self) -> usize {
         // SAFETY: cuBLASLt is present; no preconditions.
         unsafe { sys::cublasLtGetVersion() }
+    }
+
+    /// Maximum bytes of workspace of an algorithm.
+    pub(super) fn workspace_bytes(&self) -> u64 {
+        self.workspace.bytes()
     }
 
     /// Algorithms for a call within the workspace, in the order of the library's heuristics, fastest first.

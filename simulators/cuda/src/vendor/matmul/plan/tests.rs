@@ -1,6 +1,8 @@
 //! Layouts, batches and addresses of plans.
 
 use super::*;
+use workalike_device::LibraryOp;
+use workalike_device::command_check::operand_bytes;
 
 /// Compares `(batch, m, k) @ (batch, k, n)` by definition with a column-major product by the plan, on small
 /// integers.
@@ -8,7 +10,9 @@ fn check(product: Matmul) {
     let plan = plan(&product).unwrap_or_else(|| panic!("no plan for {product:?}"));
     let (m, n, k) = (product.m as i64, product.n as i64, product.k as i64);
     let fill = |seed: i64, span: u64| (0..span as i64).map(|i| (i * 7 + seed) % 11 - 5).collect::<Vec<i64>>();
-    let (a, b) = (fill(1, plan.spans[0]), fill(2, plan.spans[1]));
+    let bytes: Vec<u64> = product.operands().iter().map(operand_bytes).collect();
+    let size = product.dtype.size() as u64;
+    let (a, b) = (fill(1, bytes[0] / size), fill(2, bytes[1] / size));
     let (call, _) = plan.calls(At::plain([0; 3])).next().unwrap();
     let [first, second, result] = call.layouts();
     // Element (row, column) of a column-major matrix, or of its transpose.

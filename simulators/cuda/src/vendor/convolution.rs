@@ -6,28 +6,26 @@
 //! chosen and stored on disk, so that every run of a program computes the same bits; without a cache it is
 //! the first by cuDNN's heuristics. The workspace is scratch memory of the step, planned by the engine.
 
-mod autotune;
-mod bind;
+mod algorithm;
+mod cudnn;
 mod descriptors;
-mod epilogue;
 
-pub(crate) use bind::resolve;
-pub(crate) use epilogue::{Form, epilogue};
-
-use crate::context::{Queue, lock};
-use crate::cudnn::{self, Algorithms, Api, Perf, Raw, Run, Status, Workspace};
-use crate::memory::CudaMemory;
-use crate::preflight;
+use super::bind::At;
+use super::lazy::Lazy;
+use super::streams::Streams;
+use super::{VendorLibrary, settled};
+use crate::context::Queue;
+use crate::preflight::{self, Absent};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
+use cudnn::{Algorithms, Api, Perf, Raw, Run, Status, Workspace};
 use descriptors::{Descriptors, EpilogueDescriptors};
-use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
-use std::fmt;
 use std::ptr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, OnceLock};
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 use workalike_kernels::library::{Convolution, LibraryOp, Role};
+use workalike_kernels::nest::{Channels, LinearForm, Nest};
 
 /// Maximum number of algorithms requested from cuDNN.
 const CANDIDATES: usize = 8;
@@ -37,176 +35,137 @@ const LARGEST_WORKSPACE: u64 = 1 << 30;
 /// the number of its terms. Measured errors of Winograd's method were 25 eps of the magnitude of a sum of 12
 /// terms, which a bound of 64 eps covers.
 const TRANSFORMED_TERMS: u64 = 64;
-/// Number of cached plans at which plans without a recording are dropped.
-const MOST_PLANS: usize = 1024;
+/// Required alignment of an epilogue's operands in bytes: cuDNN's kernels load several elements at once.
+const ALIGNMENT: u64 = 16;
+/// Major versions of cuDNN that have the functions used here, best first.
+const MAJORS: [u32; 2] = [9, 8];
 
-/// cuDNN on one device object: a handle, and the plans made so far.
-///
-/// Locks are taken in this order: the device's recorder, then the handle, then [`Context::capture`]. A
-/// capture of a recording takes the last two in the opposite order. That is no deadlock, because both hold
-/// the lock of the recorder.
-///
-/// [`Context::capture`]: crate::context::Context::capture
-pub(crate) struct Cudnn {
-    /// Made with the first plan. The lock is held while cuDNN is called. Dropped before the streams that the
-    /// handle was set to.
-    handle: Mutex<Option<Handle>>,
-    plans: Mutex<Plans>,
-    queue: Arc<Queue>,
-    /// The recorder's stream, on which candidates are captured.
-    capture: Arc<Queue>,
+/// A handle of cuDNN.
+pub(super) struct Cudnn {
+    handle: Handle,
+    /// Dropped after the handle, which is set to them.
+    streams: Streams,
 }
 
-/// The plans by convolution and epilogue; `None` where cuDNN cannot compute it.
-type Plans = HashMap<(Convolution, Option<Form>), Option<Arc<Plan>>>;
+/// The properties of an epilogue on which the choice of an algorithm depends. It has a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Form {
+    /// Whether there is an addend as long as the result.
+    added: bool,
+    relu: bool,
+}
 
 /// The algorithm and the descriptors of a convolution.
-pub(crate) struct Plan {
+pub(super) struct Plan {
     call: Convolution,
     /// The form of its epilogue.
     form: Option<Form>,
-    candidates: Vec<Candidate>,
     descriptors: Descriptors,
     algorithm: c_int,
     /// Bytes of workspace.
-    pub(crate) workspace: u64,
-    /// Whether its kernels are loaded.
-    ready: Mutex<bool>,
+    workspace: u64,
 }
 
 /// An algorithm, and the bytes of its workspace.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Candidate {
     algorithm: c_int,
     workspace: u64,
 }
 
-/// Addresses of the operands and the workspace of a convolution and its epilogue; 0 for operands that it does
-/// not have.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct At {
-    pub(crate) inputs: [CUdeviceptr; 2],
-    pub(crate) result: CUdeviceptr,
-    pub(crate) workspace: CUdeviceptr,
-    pub(crate) bias: CUdeviceptr,
-    pub(crate) added: CUdeviceptr,
+/// The Nest as an epilogue of a convolution, which is its operand `own`: `convolution + added + bias`,
+/// perhaps with ReLU. `None` if cuDNN has no such epilogue: it scales nothing, and has none without a bias.
+fn epilogue(call: &Convolution, nest: &Nest, own: usize) -> Option<LinearForm> {
+    let plane = call.output.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))?;
+    let elements = call.batch.checked_mul(call.filters.checked_mul(plane)?)?;
+    let filters = Channels { channels: call.filters, plane, elements };
+    let form = LinearForm::of(nest, own, call.dtype, filters)?;
+    let plain = form.alpha == 1.0 && (form.added.is_none() || form.beta == 1.0);
+    (call.role == Role::Forward && plain && form.bias.is_some()).then_some(form)
 }
 
-impl Cudnn {
-    /// For a device's stream, and the stream on which its recorder captures.
-    pub(crate) fn new(queue: &Arc<Queue>, capture: &Arc<Queue>) -> Arc<Cudnn> {
-        let (queue, capture) = (queue.clone(), capture.clone());
-        Arc::new(Cudnn { handle: Mutex::new(None), plans: Mutex::default(), queue, capture })
+impl VendorLibrary for Cudnn {
+    type Call = (Convolution, Option<Form>);
+    type Plan = Plan;
+
+    fn installed() -> Result<(), Absent> {
+        api().map(drop)
     }
 
-    /// The result of [`Cudnn::plan`] if it is cached; runs no trial.
-    pub(crate) fn known(&self, call: &Convolution, form: Option<Form>) -> Option<Option<Arc<Plan>>> {
-        if preflight::cudnn().is_err() {
-            return Some(None);
-        }
-        lock(&self.plans).get(&(call.clone(), form)).cloned()
+    fn epilogue(op: &dyn LibraryOp, nest: &Nest, own: usize) -> Option<LinearForm> {
+        epilogue(op.downcast()?, nest, own)
     }
 
-    /// The plan of a verified convolution with an epilogue of this form; `None` if cuDNN is not installed or
-    /// cannot compute it. The device's recorder must be locked: candidates are captured on its stream.
-    pub(crate) fn plan(&self, call: &Convolution, form: Option<Form>) -> Option<Arc<Plan>> {
-        if let Some(known) = self.known(call, form) {
-            return known;
-        }
-        let api = preflight::cudnn().ok()?;
-        // A parked error stays for a call that can report it.
-        if !self.queue.context.enter_drop() {
-            return None;
-        }
-        // To have no handle says nothing about the op.
-        let Ok(chosen) = self.with(api, |handle| Ok(self.choose(api, handle, call, form))) else {
-            return None;
-        };
-        let plan = match chosen {
-            Ok(plan) => plan.map(Arc::new),
-            // Not cached: there may be enough memory later.
-            Err(DeviceError::OutOfMemory { .. }) => return None,
-            // After any other error the convolution is computed in another way.
-            Err(_) => None,
-        };
-        let mut plans = lock(&self.plans);
-        if plans.len() >= MOST_PLANS {
-            plans.retain(|_, plan| plan.as_ref().is_some_and(|plan| Arc::strong_count(plan) > 1));
-        }
-        plans.entry((call.clone(), form)).or_insert(plan).clone()
+    fn call(op: &dyn LibraryOp, epilogue: Option<&LinearForm>) -> Option<Self::Call> {
+        let form = epilogue.map(|form| Form { added: form.added.is_some(), relu: form.relu });
+        Some((op.downcast::<Convolution>()?.clone(), form))
     }
 
-    /// Loads the kernels of a convolution, which a capture may not do: runs the convolution on the device's
-    /// stream, into scratch memory. The operands are only read. The context must be current.
-    pub(crate) fn prepare(&self, plan: &Plan, at: At) -> DeviceResult<()> {
-        let mut ready = lock(&plan.ready);
-        if *ready {
-            return Ok(());
-        }
-        match CudaMemory::new(&self.queue, result_bytes(&plan.call)) {
-            Ok(scratch) => {
-                let at = At { result: scratch.pointer(), ..at };
-                self.enqueue(plan, at, self.queue.stream.cu_stream())?;
-                self.queue.synchronize()?;
-                *ready = true;
-                Ok(())
-            }
-            // Without scratch memory the kernels are loaded in the capture, which fails if they cannot be.
-            Err(DeviceError::OutOfMemory { .. }) => Ok(()),
-            Err(e) => Err(e),
-        }
-    }
-
-    /// Enqueues a convolution with a plan made by this object. The addresses must be of memory of the queue,
-    /// as long as the operands. The device's recorder must be locked.
-    pub(crate) fn enqueue(&self, plan: &Plan, at: At, stream: CUstream) -> DeviceResult<()> {
-        let made = lock(&self.handle);
-        // The handle was made with the plan. Making one here would deadlock inside a capture.
-        let Some(handle) = &*made else {
-            return Err(DeviceError::driver(
-                self.queue.id(),
-                "record",
-                "a convolution without a handle of cuDNN",
-            ));
-        };
-        self.run(handle.api, handle.raw, plan, at, stream)
-    }
-
-    /// Enqueues a plan with its current algorithm.
-    fn run(&self, api: &'static Api, handle: Raw, plan: &Plan, at: At, stream: CUstream) -> DeviceResult<()> {
-        // SAFETY: handle and stream are alive.
-        self.check("cudnnSetStream", unsafe { (api.set_stream)(handle, stream.cast()) })?;
-        self.check("cudnnConvolution", plan.run(api, handle, at))
-    }
-
-    fn with<T>(&self, api: &'static Api, then: impl FnOnce(Raw) -> DeviceResult<T>) -> DeviceResult<T> {
-        let mut made = lock(&self.handle);
-        if let Some(handle) = &*made {
-            return then(handle.raw);
-        }
+    fn open(streams: &Streams) -> DeviceResult<Cudnn> {
+        let queue = &streams.queue;
+        let api = api().map_err(|absent| DeviceError::Missing {
+            device: queue.id().into(),
+            why: absent.why,
+            help: absent.help,
+        })?;
         let mut raw = ptr::null_mut();
         let status = {
             // Creating waits for the whole context.
-            let _apart = self.queue.context.capture();
+            let _apart = queue.context.capture();
             // SAFETY: cuDNN writes a handle to `raw`.
             unsafe { (api.create)(&mut raw) }
         };
-        self.check("cudnnCreate", status)?;
-        then(made.insert(Handle { raw, api, queue: self.queue.clone() }).raw)
+        check(queue, "cudnnCreate", status)?;
+        Ok(Cudnn { handle: Handle { raw, api, queue: queue.clone() }, streams: streams.clone() })
     }
 
-    fn check(&self, call: &str, status: Status) -> DeviceResult<()> {
-        if status == 0 {
-            return Ok(());
+    fn plan(library: &Lazy<Cudnn>, (call, form): &Self::Call) -> DeviceResult<Option<Plan>> {
+        settled(library.with(|cudnn| cudnn.choose(call, *form))?)
+    }
+
+    fn scratch(plan: &Plan) -> u64 {
+        plan.workspace
+    }
+
+    fn enqueue(&mut self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+        if plan.form.is_some() {
+            let operands = at.operands.iter().chain(&at.added).chain(&at.bias);
+            if let Some(start) = operands.copied().find(|start| !start.is_multiple_of(ALIGNMENT)) {
+                let call = &plan.call;
+                let message =
+                    format!("{call:?} needs operands at multiples of {ALIGNMENT} bytes, got {start}");
+                return Err(DeviceError::driver(self.streams.queue.id(), "record", message));
+            }
         }
-        Err(DeviceError::driver(self.queue.id(), call, format!("status {status}")))
+        self.run(plan, at, stream)
     }
 }
 
-impl fmt::Debug for Cudnn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cudnn({})", self.queue.id())
+impl Cudnn {
+    /// Enqueues a plan with its current algorithm.
+    fn run(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+        let Handle { raw, api, queue } = &self.handle;
+        let &[first, second, result] = &at.operands[..] else {
+            let message = format!("{} operands of {:?}", at.operands.len(), plan.call);
+            return Err(DeviceError::driver(queue.id(), "record", message));
+        };
+        // SAFETY: handle and stream are alive.
+        check(queue, "cudnnSetStream", unsafe { (api.set_stream)(*raw, stream.cast()) })?;
+        check(queue, "cudnnConvolution", plan.run(api, *raw, at, [first, second, result]))
     }
+}
+
+fn check(queue: &Queue, call: &str, status: Status) -> DeviceResult<()> {
+    if status == 0 {
+        return Ok(());
+    }
+    Err(DeviceError::driver(queue.id(), call, format!("status {status}")))
+}
+
+/// cuDNN, loaded, with every function used here.
+fn api() -> Result<&'static Api, Absent> {
+    static API: OnceLock<Result<Api, Absent>> = OnceLock::new();
+    preflight::library(&API, || Api::new(preflight::load("cuDNN", "cudnn", &MAJORS)?))
 }
 
 struct Handle {
@@ -215,7 +174,7 @@ struct Handle {
     queue: Arc<Queue>,
 }
 
-// SAFETY: a handle may be used from any thread, by one at a time, which the mutex around it ensures.
+// SAFETY: a handle may be used from any thread, by one at a time, which the lock around its library ensures.
 unsafe impl Send for Handle {}
 
 impl Drop for Handle {
@@ -240,13 +199,13 @@ impl Plan {
         self.workspace = candidate.workspace;
     }
 
-    fn run(&self, api: &'static Api, handle: Raw, at: At) -> Status {
+    fn run(&self, api: &'static Api, handle: Raw, at: &At, operands: [CUdeviceptr; 3]) -> Status {
         if let Some(epilogue) = &self.descriptors.epilogue {
-            return self.run_with(epilogue, api, handle, at);
+            return self.run_with(epilogue, api, handle, (at, operands));
         }
         let functions = Functions::of(api, self.call.role);
         let [first, second, result] = self.descriptors.in_order(self.call.role);
-        let mut inputs = at.inputs;
+        let [mut inputs @ .., target] = operands;
         if self.call.role == Role::InputGradient {
             // cuDNN takes the filters first.
             inputs.reverse();
@@ -263,20 +222,26 @@ impl Plan {
                 pointer(inputs[1]),
                 self.descriptors.convolution.raw,
                 self.algorithm,
-                pointer(at.workspace),
+                pointer(at.scratch),
                 self.workspace as usize,
                 factor(self.call.dtype, false),
                 result,
-                pointer(at.result),
+                pointer(target),
             )
         }
     }
 
-    fn run_with(&self, epilogue: &EpilogueDescriptors, api: &Api, handle: Raw, at: At) -> Status {
+    fn run_with(
+        &self,
+        epilogue: &EpilogueDescriptors,
+        api: &Api,
+        handle: Raw,
+        (at, [first, second, target]): (&At, [CUdeviceptr; 3]),
+    ) -> Status {
         let [input, filters, result] = self.descriptors.in_order(Role::Forward);
         let adds = self.form.is_some_and(|form| form.added);
         // cuDNN does not read an addend whose factor is zero.
-        let added = if adds { at.added } else { at.result };
+        let added = at.added.filter(|_| adds).unwrap_or(target);
         // SAFETY: the descriptors say how long the operands are, and the caller guarantees that their memory
         // is as long; the workspace is as large as cuDNN requires; both factors live as long as the program.
         unsafe {
@@ -284,21 +249,21 @@ impl Plan {
                 handle,
                 factor(self.call.dtype, true),
                 input,
-                pointer(at.inputs[0]),
+                pointer(first),
                 filters,
-                pointer(at.inputs[1]),
+                pointer(second),
                 self.descriptors.convolution.raw,
                 self.algorithm,
-                pointer(at.workspace),
+                pointer(at.scratch),
                 self.workspace as usize,
                 factor(self.call.dtype, adds),
                 result,
                 pointer(added),
                 epilogue.bias.raw,
-                pointer(at.bias),
+                pointer(at.bias.unwrap_or(0)),
                 epilogue.activation.raw,
                 result,
-                pointer(at.result),
+                pointer(target),
             )
         }
     }
@@ -314,13 +279,6 @@ fn factor(dtype: DType, one: bool) -> *const c_void {
 
 fn pointer(address: CUdeviceptr) -> *mut c_void {
     ptr::without_provenance_mut(address as usize)
-}
-
-/// Bytes of the result of a convolution.
-fn result_bytes(call: &Convolution) -> u64 {
-    call.operands()
-        .last()
-        .map_or(0, |result| result.shape.iter().product::<u64>().saturating_mul(result.dtype.size() as u64))
 }
 
 /// The algorithms for a convolution, in the order of cuDNN's heuristics. The query may load kernels, so no
@@ -381,3 +339,6 @@ impl Functions {
         Functions { algorithms, workspace, run }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,7 @@ fn operands_lie_as_the_result_or_along_its_columns() {
         nest.operands[C].strides = strides.to_vec();
         let Inst::Load { index: old, .. } = &mut nest.phases[0].block.insts[1] else { panic!("a load") };
         *old = index;
-        linear(&p, &nest, P)
+        epilogue(&p, &nest, P)
     };
     let (i, j) = (Index::axis(0), Index::axis(1));
     let n = N as i64;
@@ -55,7 +55,8 @@ fn over(axes: &[u64], steps: &[i64]) -> Nest {
 #[test]
 fn axes_may_be_cut_and_joined() {
     let p = product(DType::F32);
-    let both = Some(Linear { alpha: 1.0, beta: 1.0, added: Some(1), bias: Some(2), result: 3 });
+    let both =
+        Some(LinearForm { alpha: 1.0, beta: 1.0, added: Some(1), bias: Some(2), relu: false, result: 3 });
     for (axes, steps, want) in [
         (&[6, 4][..], &[0, 1][..], both),
         (&[2, 3, 4], &[0, 0, 1], both),
@@ -69,7 +70,7 @@ fn axes_may_be_cut_and_joined() {
         (&[4, 6], &[0, 1], None),
         (&[24], &[0], None),
     ] {
-        assert_eq!(linear(&p, &over(axes, steps), 0), want, "{axes:?} {steps:?}");
+        assert_eq!(epilogue(&p, &over(axes, steps), 0), want, "{axes:?} {steps:?}");
     }
 }
 
@@ -77,12 +78,12 @@ fn axes_may_be_cut_and_joined() {
 fn a_single_row_is_added_not_a_bias() {
     // An addend may be in place, a bias may not. With one row an operand could be either.
     let p = Matmul { m: 1, ..product(DType::F32) };
-    assert_eq!(linear(&p, &over(&[N], &[1]), 0), None, "two to be added");
+    assert_eq!(epilogue(&p, &over(&[N], &[1]), 0), None, "two to be added");
     let mut nest = over(&[1, N], &[0, 1]);
     nest.phases[0].stores[0].value = 3;
     assert_eq!(
-        linear(&p, &nest, 0),
-        Some(Linear { alpha: 1.0, beta: 1.0, added: Some(1), bias: None, result: 3 })
+        epilogue(&p, &nest, 0),
+        Some(LinearForm { alpha: 1.0, beta: 1.0, added: Some(1), bias: None, relu: false, result: 3 })
     );
 }
 
@@ -90,11 +91,11 @@ fn a_single_row_is_added_not_a_bias() {
 fn of_a_batch_everything_is_added_and_there_is_no_bias() {
     let p = Matmul { batch: 3, a: [30, 5, 1], b: [20, N as i64, 1], ..product(DType::F32) };
     let axes = [3, M, N];
-    assert_eq!(linear(&p, &over(&axes, &[0, 0, 1]), 0), None);
+    assert_eq!(epilogue(&p, &over(&axes, &[0, 0, 1]), 0), None);
     // An operand that is the same for each product of the batch is not contiguous.
     let mut nest = over(&axes, &[0, N as i64, 1]);
-    assert_eq!(linear(&p, &nest, 0), None);
+    assert_eq!(epilogue(&p, &nest, 0), None);
     nest.phases[0].stores[0].value = 3;
-    let added = Linear { alpha: 1.0, beta: 1.0, added: Some(1), bias: None, result: 3 };
-    assert_eq!(linear(&p, &nest, 0), Some(added));
+    let added = LinearForm { alpha: 1.0, beta: 1.0, added: Some(1), bias: None, relu: false, result: 3 };
+    assert_eq!(epilogue(&p, &nest, 0), Some(added));
 }

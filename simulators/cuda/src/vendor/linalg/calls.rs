@@ -1,9 +1,9 @@
 //! The calls of a plan, with LAPACK's names. See the [parent module](super) for triangles and transpositions.
 
+use super::cusolver::{AS_IT_IS, LEFT, LOWER, NON_UNIT, Raw, TRANSPOSED, UNIT, UPPER};
 use super::{At, GROUP, Handles, Plan, int, precision};
 use crate::capture::{Launch, enqueue_launch};
 use crate::context::OrDriver;
-use crate::cusolver::{AS_IT_IS, LEFT, LOWER, NON_UNIT, Raw, TRANSPOSED, UNIT, UPPER};
 use cudarc::driver::sys::{self, CUdeviceptr, CUstream};
 use std::ffi::{c_int, c_void};
 use std::ptr;

@@ -4,18 +4,20 @@
 //! only in the pointed-to type. Source: NVIDIA, "cuSOLVER API Reference", dense LAPACK functions, and
 //! "cuBLAS".
 
+use crate::preflight::{self, Absent};
 use libloading::Library;
 use std::ffi::{c_int, c_void};
+use std::sync::OnceLock;
 
 /// A handle, a stream or an address.
-pub(crate) type Raw = *mut c_void;
+pub(super) type Raw = *mut c_void;
 /// `cusolverStatus_t` or `cublasStatus_t`; 0 is success.
-pub(crate) type Status = c_int;
+pub(super) type Status = c_int;
 
 /// `cusolverDnCreate`, `cublasCreate_v2`.
-pub(crate) type Create = unsafe extern "C" fn(*mut Raw) -> Status;
+pub(super) type Create = unsafe extern "C" fn(*mut Raw) -> Status;
 /// `cusolverDnDestroy`, `cublasDestroy_v2`.
-pub(crate) type Destroy = unsafe extern "C" fn(Raw) -> Status;
+pub(super) type Destroy = unsafe extern "C" fn(Raw) -> Status;
 type SetStream = unsafe extern "C" fn(Raw, Raw) -> Status;
 type SetWorkspace = unsafe extern "C" fn(Raw, Raw, usize) -> Status;
 /// Handle, triangle, order, matrix, stride, elements of workspace.
@@ -69,32 +71,57 @@ type TrsmBatched = unsafe extern "C" fn(
     c_int,
 ) -> Status;
 
+/// Major versions of cuSOLVER of CUDA 13 and 12.
+const MAJORS: [u32; 2] = [12, 11];
+
+/// The libraries that cuSOLVER depends on beside cuBLAS, of CUDA 13 and 12.
+const NEEDS: [(&str, u32); 3] = [("nvJitLink", 13), ("nvJitLink", 12), ("cusparse", 12)];
+
+/// cuSOLVER and cuBLAS, loaded, with every function used here.
+pub(super) fn api() -> Result<&'static Api, Absent> {
+    static API: OnceLock<Result<Api, Absent>> = OnceLock::new();
+    preflight::library(&API, || {
+        preflight::cublas()?;
+        let blas = preflight::load("cuBLAS", "cublas", &preflight::MAJORS)?;
+        let solver = preflight::load("cuSOLVER", "cusolver", &MAJORS).or_else(|_| {
+            // Python wheels have the dependencies of cuSOLVER in other folders. cuSPARSE depends on
+            // nvJitLink.
+            for (stem, major) in NEEDS {
+                preflight::folders().iter().for_each(|folder| preflight::preload(folder, stem, major));
+            }
+            preflight::load("cuSOLVER", "cusolver", &MAJORS)
+        })?;
+        let lacks = |name| format!("the cuSOLVER or cuBLAS found here has no {name}");
+        Api::new(solver, blas).map_err(|name| Absent::new(lacks(name), "Install a newer CUDA"))
+    })
+}
+
 /// The functions of both libraries.
-pub(crate) struct Api {
-    pub(crate) create_solver: Create,
-    pub(crate) destroy_solver: Destroy,
-    pub(crate) set_solver_stream: SetStream,
-    pub(crate) potrf_size: [PotrfSize; 2],
-    pub(crate) potrf: [Potrf; 2],
-    pub(crate) potrf_batched: [PotrfBatched; 2],
-    pub(crate) getrf_size: [GetrfSize; 2],
-    pub(crate) getrf: [Getrf; 2],
-    pub(crate) getrs: [Getrs; 2],
-    pub(crate) create_blas: Create,
-    pub(crate) destroy_blas: Destroy,
-    pub(crate) set_blas_stream: SetStream,
-    pub(crate) set_workspace: SetWorkspace,
-    pub(crate) getrf_batched: [GetrfBatched; 2],
-    pub(crate) getrs_batched: [GetrsBatched; 2],
-    pub(crate) trsm: [Trsm; 2],
-    pub(crate) trsm_batched: [TrsmBatched; 2],
+pub(super) struct Api {
+    pub(super) create_solver: Create,
+    pub(super) destroy_solver: Destroy,
+    pub(super) set_solver_stream: SetStream,
+    pub(super) potrf_size: [PotrfSize; 2],
+    pub(super) potrf: [Potrf; 2],
+    pub(super) potrf_batched: [PotrfBatched; 2],
+    pub(super) getrf_size: [GetrfSize; 2],
+    pub(super) getrf: [Getrf; 2],
+    pub(super) getrs: [Getrs; 2],
+    pub(super) create_blas: Create,
+    pub(super) destroy_blas: Destroy,
+    pub(super) set_blas_stream: SetStream,
+    pub(super) set_workspace: SetWorkspace,
+    pub(super) getrf_batched: [GetrfBatched; 2],
+    pub(super) getrs_batched: [GetrsBatched; 2],
+    pub(super) trsm: [Trsm; 2],
+    pub(super) trsm_batched: [TrsmBatched; 2],
     /// Keeps the functions loaded.
     _libraries: [Library; 2],
 }
 
 impl Api {
     /// Looks all functions up in cuSOLVER and cuBLAS; the name of the first that is missing.
-    pub(crate) fn new(solver: Library, blas: Library) -> Result<Api, &'static str> {
+    fn new(solver: Library, blas: Library) -> Result<Api, &'static str> {
         // SAFETY: the types of all functions are those of the headers of CUDA 12 and 13.
         unsafe {
             Ok(Api {
@@ -138,16 +165,16 @@ unsafe fn pair<T: Copy>(library: &Library, names: [&'static str; 2]) -> Result<[
 }
 
 /// `cublasFillMode_t`.
-pub(crate) const LOWER: c_int = 0;
+pub(super) const LOWER: c_int = 0;
 /// `cublasFillMode_t`.
-pub(crate) const UPPER: c_int = 1;
+pub(super) const UPPER: c_int = 1;
 /// `cublasOperation_t`.
-pub(crate) const AS_IT_IS: c_int = 0;
+pub(super) const AS_IT_IS: c_int = 0;
 /// `cublasOperation_t`.
-pub(crate) const TRANSPOSED: c_int = 1;
+pub(super) const TRANSPOSED: c_int = 1;
 /// `cublasSideMode_t`: the triangle is the left factor.
-pub(crate) const LEFT: c_int = 0;
+pub(super) const LEFT: c_int = 0;
 /// `cublasDiagType_t`.
-pub(crate) const NON_UNIT: c_int = 0;
+pub(super) const NON_UNIT: c_int = 0;
 /// `cublasDiagType_t`.
-pub(crate) const UNIT: c_int = 1;
+pub(super) const UNIT: c_int = 1;
