@@ -24,7 +24,7 @@ GROUPS = [
     ["trivial", "exp_ladder", "fused_elemwise"],
     ["softmax", "reduce", "gemm"],
     ["logreg", "mlp", "lenet", "conv"],
-    ["lif", "rnn"],
+    ["lif", "rnn", "heat"],
     ["scan_rnn", "gru", "lstm", "scan_gradient", "lstm_training", "hmc", "while"],
     ["middle_sum", "transpose_add", "take", "scatter_add"],
     ["cumsum", "sort", "argmax"],
@@ -37,7 +37,7 @@ LOOPS = {"scan_rnn", "gru", "lstm", "scan_gradient", "lstm_training", "hmc", "wh
 WITHOUT = {
     "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"} | LOOPS,
     "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn", "kernels"} | LOOPS,
-    "pytensor": {"lenet", "conv", "middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax",
+    "pytensor": {"lenet", "conv", "heat", "middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax",
                  "kernels"} | LOOPS,
     "jax": {"kernels"},
 }

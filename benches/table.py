@@ -32,6 +32,7 @@ TARGETS = {
         (r"lif n=1\d{3}$", 0.5),
         ("lif", 0.8),
         ("rnn", 0.6),
+        ("heat", 1.0),
         ("(gru|lstm|scan_gradient|hmc)", 0.6),
         ("while", 0.8),
         ("(middle_sum|transpose_add|take|scatter_add|cumsum|sort|argmax) ", 1.1),
@@ -47,6 +48,7 @@ TARGETS = {
         ("mlp", 0.95),
         ("lif", 0.9),
         ("rnn", 0.8),
+        ("heat", 1.0),
     ],
 }
 # Odd sizes may exceed the target of round sizes by this much.

@@ -31,6 +31,7 @@ class Sizes:
         roles = ["forward", "forward_bias_relu", "input_gradient", "filter_gradient"]
         self.conv = both([(role, *plain, 1, (1, 1)) for role in roles], [("forward", *uneven, 2, (2, 1))])
         self.lif = both(pick([1000, 1000000], [1000, 100000]), [1237, pick(999983, 99991)])
+        self.heat = both(pick([256, 4096], [64, 1024]), [pick(4000, 1000)])
         self.rnn = both([(100, 32, 256)], [(97, 31, 250)])
         self.loop = both([1024], [1000])
         self.chains = both([(1024, 64)], [(1000, 50)])
@@ -63,6 +64,11 @@ class Bench:
 
     def normal(self, *shape, scale=1.0):
         return self.random.standard_normal(shape, dtype=np.float32) * np.float32(scale)
+
+    def heat_decay(self, n):
+        """What a step of the heat equation multiplies the Fourier transform of an n x n torus by."""
+        square = np.fft.fftfreq(n)[:, None] ** 2 + np.fft.rfftfreq(n) ** 2
+        return np.exp(-4.0 * square).astype("f4")
 
     def dense(self, forms):
         """Data movement and order. `forms(name, variant, arrays, at)` times the functions of a library for `name`: the arrays are random-normal,

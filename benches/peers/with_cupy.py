@@ -41,6 +41,14 @@ def run(b):
             del xs
             cp.get_default_memory_pool().free_all_blocks()
 
+    if b.wants("heat"):
+        for n in s.heat:
+            decay, u = cp.asarray(b.heat_decay(n)), [cp.asarray(b.normal(n, n))]
+
+            def heat():
+                u[0] = cp.fft.irfft2(cp.fft.rfft2(u[0]) * decay, s=(n, n))
+
+            b.time("heat", f"n={n}", "eager", lambda: heat, sync)
     if b.wants("kernels"):
         kernels(b, sync)
 

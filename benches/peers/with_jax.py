@@ -152,6 +152,11 @@ def run(b):
                 return (v, ref, x + (dt / tau_syn) * (dec @ spikes - x)), ()
 
             stepped("lif", f"n={n}", step, (jnp.zeros(n), jnp.zeros(n), jnp.zeros(2)), 1000)
+    if b.wants("heat"):
+        for n in s.heat:
+            decay = jnp.asarray(b.heat_decay(n))
+            step = lambda u: (jnp.fft.irfft2(jnp.fft.rfft2(u) * decay, s=(n, n)), ())
+            stepped("heat", f"n={n}", step, jnp.asarray(b.normal(n, n)), 100)
     if b.wants("rnn"):
         for T, B, H in s.rnn:
             Wx, Wh = (jnp.asarray(b.normal(H, H, scale=0.05)) for _ in range(2))

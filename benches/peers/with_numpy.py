@@ -35,6 +35,14 @@ def run(b):
         for n in s.gemm:
             x, y = b.normal(n, n), b.normal(n, n)
             b.time("gemm", f"n={n} float32", "matmul", lambda: lambda: x @ y)
+    if b.wants("heat"):
+        for n in s.heat:
+            decay, u = b.heat_decay(n), [b.normal(n, n)]
+
+            def heat():
+                u[0] = np.fft.irfft2(np.fft.rfft2(u[0]) * decay, s=(n, n))
+
+            b.time("heat", f"n={n}", "rfft2", lambda: heat)
 
     def dense(name, variant, arrays, at):
         x, *more = arrays

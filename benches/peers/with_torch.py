@@ -194,6 +194,14 @@ def run(b):
                 x.add_((dt / tau_syn) * (torch.mv(dec, spikes) - x))
 
             forms("lif", f"n={n}", step, True)
+    if b.wants("heat"):
+        for n in s.heat:
+            decay, u = on(b.heat_decay(n)), on(b.normal(n, n))
+
+            def heat():
+                u.copy_(torch.fft.irfft2(torch.fft.rfft2(u) * decay, s=(n, n)))
+
+            forms("heat", f"n={n}", heat, True)
     if b.wants("rnn"):
         for T, B, H in s.rnn:
             Wx, Wh, X = on(b.normal(H, H, scale=0.05)), on(b.normal(H, H, scale=0.05)), on(b.normal(T, B, H))

@@ -21,6 +21,7 @@ mod creation;
 mod cumulative;
 mod einsum;
 pub mod elemwise;
+pub mod fft;
 mod functions;
 mod gradient_rules;
 mod index_expression;
@@ -75,6 +76,7 @@ pub use creation::{ARange, arange, arange_between, full, full_like, linspace, on
 pub use cumulative::CumOp;
 pub use einsum::{einsum, try_einsum};
 pub use elemwise::{Cast, Elemwise};
+pub use fft::{FourierOp, Transform};
 pub use functions::{elementwise, where_};
 pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, grad_scale, zero_grad};
 pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};

@@ -72,6 +72,10 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("cumulative", 1, |a| {
         Ok(Arc::new(CumOp { fold: a.fold()?, axis: a.index("axis")?, reverse: a.int("reverse")? != 0 }))
     }),
+    ("fourier", 1, |a| {
+        let length = if a.find("length").is_ok() { a.int("length")? } else { 0 };
+        Ok(Arc::new(FourierOp::decode(a.text("transform")?, a.index("axes")?, length)?))
+    }),
     ("windows", 1, |a| Ok(Arc::new(a.windows()?))),
     ("window_sum", 1, |a| Ok(Arc::new(WindowSum { windows: a.windows()? }))),
     ("convolution", 1, |a| {

@@ -60,7 +60,7 @@ impl Extent {
         format!("({}{comma})", list.join(", "))
     }
 
-    fn code(self) -> i64 {
+    pub(super) fn code(self) -> i64 {
         match self {
             Extent::Fixed(n) => n as i64,
             Extent::Infer => -1,
@@ -80,7 +80,7 @@ impl Extent {
         codes.iter().map(|&c| Extent::from_code(c)).collect()
     }
 
-    fn types(extents: &[Extent], inputs: &[&TensorType]) -> Result<(), String> {
+    pub(super) fn types(extents: &[Extent], inputs: &[&TensorType]) -> Result<(), String> {
         let further = extents.iter().filter(|e| matches!(e, Extent::Input(_))).count();
         expect_inputs(inputs.len(), 1 + further)?;
         if extents.iter().filter(|e| **e == Extent::Infer).count() > 1 {
@@ -96,7 +96,7 @@ impl Extent {
     }
 
     /// Concrete extents; `Infer` stays `None`.
-    fn values(extents: &[Extent], inputs: &[Known]) -> Result<Vec<Option<usize>>, String> {
+    pub(super) fn values(extents: &[Extent], inputs: &[Known]) -> Result<Vec<Option<usize>>, String> {
         extents
             .iter()
             .map(|extent| match extent {

@@ -16,6 +16,7 @@ mod custom_op;
 mod debugging;
 mod differentiation;
 mod errors;
+mod fft;
 mod files;
 mod functions;
 mod host_nodes;

@@ -9,6 +9,7 @@ mod elementwise;
 mod linear;
 mod loops;
 mod recurrent;
+mod spectral;
 
 use crate::report::{Failure, Result};
 use workalike::prelude::*;
@@ -77,6 +78,7 @@ pub(crate) const ALL: &[Workload] = &[
     convolution::CONV,
     recurrent::LIF,
     recurrent::RNN,
+    spectral::HEAT,
     loops::SCAN_RNN,
     loops::GRU,
     loops::LSTM,

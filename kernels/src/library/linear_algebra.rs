@@ -1,10 +1,8 @@
 //! Factorizations of square matrices, and systems of linear equations.
 
-use super::{Check, Definition, DefinitionError, LibraryError, LibraryOp, read, written};
+use super::{Check, Definition, DefinitionError, InMemory, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
-use std::fmt;
-use std::hash::{Hash, Hasher};
 
 /// The computation for each matrix of a batch. See [`LinearAlgebra`] for the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,34 +55,7 @@ pub struct LinearAlgebra {
     /// The computation.
     pub problem: Problem,
     /// The implementation in main memory.
-    pub in_memory: InMemory,
-}
-
-/// The implementation of a [`LinearAlgebra`] in main memory, given by the code that makes the op: neither
-/// this crate nor its dependencies have factorizations. The implementation is not part of the op's identity,
-/// so all implementations compare equal.
-#[derive(Clone, Copy, Default)]
-pub struct InMemory(pub Option<Define>);
-
-/// Makes the definition of an op, and allocates its work memory.
-pub type Define = fn(&LinearAlgebra) -> Result<Definition, DefinitionError>;
-
-impl PartialEq for InMemory {
-    fn eq(&self, _: &InMemory) -> bool {
-        true
-    }
-}
-
-impl Eq for InMemory {}
-
-impl Hash for InMemory {
-    fn hash<H: Hasher>(&self, _: &mut H) {}
-}
-
-impl fmt::Debug for InMemory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "defined" } else { "undefined" })
-    }
+    pub in_memory: InMemory<LinearAlgebra>,
 }
 
 impl LinearAlgebra {

@@ -10,6 +10,8 @@
 
 mod convolution;
 mod cumulate;
+mod fourier;
+mod in_memory;
 mod linear_algebra;
 mod matmul;
 mod nonzero;
@@ -19,7 +21,9 @@ mod sort;
 
 pub use convolution::{Convolution, Role};
 pub use cumulate::Cumulate;
-pub use linear_algebra::{Define, InMemory, LinearAlgebra, Problem};
+pub use fourier::{Fourier, Transform};
+pub use in_memory::{Define, InMemory};
+pub use linear_algebra::{LinearAlgebra, Problem};
 pub use matmul::Matmul;
 pub use nonzero::NonZero;
 pub use scatter::Scatter;

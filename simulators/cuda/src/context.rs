@@ -39,11 +39,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The context of a device; `Missing` where there is no such device.
 pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
     let id = format!("cuda:{ordinal}");
-    let missing = |absent: preflight::Absent| DeviceError::Missing {
-        device: id.clone(),
-        why: absent.why,
-        help: absent.help,
-    };
+    let missing = |absent: preflight::Absent| absent.on(&id);
     let driver = preflight::driver().map_err(missing)?;
     if ordinal >= driver.devices {
         return Err(DeviceError::Missing {
@@ -78,11 +74,7 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
 pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<Context>> {
     static FOREIGN: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
     const ID: &str = "cuda";
-    let missing = |absent: preflight::Absent| DeviceError::Missing {
-        device: ID.into(),
-        why: absent.why,
-        help: absent.help,
-    };
+    let missing = |absent: preflight::Absent| absent.on(ID);
     preflight::driver().map_err(missing)?;
     let raw = handle as CUcontext;
     if raw.is_null() {

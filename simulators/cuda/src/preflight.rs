@@ -17,6 +17,7 @@ pub(crate) use search::{MAJORS, folders, load, preload};
 use search::{check_symbols, find};
 use std::sync::OnceLock;
 use symbols::{CUBLAS_LT_SYMBOLS, CUBLAS_SYMBOLS, DRIVER_SYMBOLS, NVRTC_SYMBOLS};
+use workalike_device::DeviceError;
 
 /// The oldest driver whose graphs and stream-ordered memory this crate can use: CUDA 12.3, driver 545.
 const OLDEST_DRIVER: i32 = 12030;
@@ -31,6 +32,11 @@ pub(crate) struct Absent {
 impl Absent {
     pub(crate) fn new(why: impl Into<String>, help: impl Into<String>) -> Absent {
         Absent { why: why.into(), help: help.into() }
+    }
+
+    /// The error of a device that needs what is missing.
+    pub(crate) fn on(self, device: &str) -> DeviceError {
+        DeviceError::Missing { device: device.into(), why: self.why, help: self.help }
     }
 }
 

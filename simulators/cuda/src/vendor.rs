@@ -16,6 +16,7 @@ mod functions;
 mod bind;
 mod choice;
 mod convolution;
+mod fft;
 mod lazy;
 mod linalg;
 mod matmul;
@@ -42,6 +43,7 @@ pub(crate) fn all(streams: &Streams) -> Vec<Box<dyn Library>> {
         Vendor::<matmul::Products>::on(streams),
         Vendor::<convolution::Cudnn>::on(streams),
         Vendor::<linalg::Linalg>::on(streams),
+        Vendor::<fft::CuFft>::on(streams),
     ]
 }
 

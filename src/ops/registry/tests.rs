@@ -58,6 +58,7 @@ fn every_family_comes_back_from_its_attributes() {
             dilation: vec![1, 3],
             groups: 4,
         }),
+        Arc::new(FourierOp { transform: Transform::RealInverse(Extent::Fixed(5)), axes: 1 }),
         Arc::new(Sort { axis: 1, descending: true, first: Some(3), gives: Sorted::Both }),
         Arc::new(Cholesky { upper: true }),
         Arc::new(Solve),

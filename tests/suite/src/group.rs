@@ -13,8 +13,8 @@ mod host_nodes;
 
 use crate::devices::{Kind, Tested};
 use crate::tolerance::{Tier, compare};
-pub use host_nodes::WITHOUT_CUSOLVER;
-use host_nodes::{Hosted, expected_host_nodes, has_linear_algebra, hosted};
+pub use host_nodes::WITHOUT_LIBRARIES;
+use host_nodes::{Hosted, expected_host_nodes, has_libraries, hosted};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -141,8 +141,7 @@ impl Group {
     /// Whether a case has host nodes on a device.
     pub fn has_host_node(&self, case: usize, device: &Tested) -> bool {
         let hosted = self.cases[case].hosted;
-        (hosted.on_other_devices && !device.is_host())
-            || (hosted.without_libraries && !has_linear_algebra(device))
+        (hosted.on_other_devices && !device.is_host()) || (hosted.without_libraries && !has_libraries(device))
     }
 
     /// Inputs renamed by position: adopted Variables may share a name.

@@ -103,11 +103,7 @@ impl VendorLibrary for Cudnn {
 
     fn open(streams: &Streams) -> DeviceResult<Cudnn> {
         let queue = &streams.queue;
-        let api = api().map_err(|absent| DeviceError::Missing {
-            device: queue.id().into(),
-            why: absent.why,
-            help: absent.help,
-        })?;
+        let api = api().map_err(|absent| absent.on(queue.id()))?;
         let mut raw = ptr::null_mut();
         let status = {
             // Creating waits for the whole context.

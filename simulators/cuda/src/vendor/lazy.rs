@@ -36,17 +36,19 @@ impl<L: VendorLibrary> Lazy<L> {
         then(library)
     }
 
-    /// Opens the library and calls `then` with it on another thread, at the first of such calls. Opening
-    /// takes as long as compiling a few kernels, which go on meanwhile. Returns at once; [`Lazy::with`] waits
-    /// for that thread, meets an error again and returns it.
+    /// Opens the library and calls `then` with it on another thread, at the first of such calls, unless it is
+    /// open then. Opening takes as long as compiling a few kernels, which go on meanwhile. Returns at once;
+    /// [`Lazy::with`] waits for that thread, meets an error again and returns it.
     pub(super) fn begin(&self, then: impl FnOnce(&mut L) + Send + 'static) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {
             let (streams, library) = (self.streams.clone(), self.library.clone());
-            // A parked error stays for a call that can report it.
             let open = move || {
-                if streams.queue.context.enter_drop() {
-                    drop(opened(&streams, &mut lock(&library), then));
+                let mut library = lock(&library);
+                // A capture may be waiting for a library that is open, so the locks that opening and `then`
+                // take may not be taken. A parked error stays for a call that can report it.
+                if library.is_none() && streams.queue.context.enter_drop() {
+                    drop(opened(&streams, &mut library, then));
                 }
             };
             *thread = std::thread::Builder::new().name("workalike-library".into()).spawn(open).ok();
@@ -62,11 +64,7 @@ fn opened<L: VendorLibrary, T>(
     if let Some(library) = library {
         return Ok(then(library));
     }
-    L::installed().map_err(|absent| DeviceError::Missing {
-        device: streams.queue.id().into(),
-        why: absent.why,
-        help: absent.help,
-    })?;
+    L::installed().map_err(|absent| absent.on(streams.queue.id()))?;
     Ok(then(library.insert(L::open(streams)?)))
 }
 

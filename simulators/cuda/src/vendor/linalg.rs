@@ -104,11 +104,7 @@ impl VendorLibrary for Linalg {
     }
 
     fn open(streams: &Streams) -> DeviceResult<Linalg> {
-        let missing = |absent: Absent| DeviceError::Missing {
-            device: streams.queue.id().into(),
-            why: absent.why,
-            help: absent.help,
-        };
+        let missing = |absent: Absent| absent.on(streams.queue.id());
         let handles = Handles::new(cusolver::api().map_err(missing)?, &streams.queue)?;
         Ok(Linalg { handles, streams: streams.clone() })
     }

@@ -262,11 +262,7 @@ impl Products {
     /// cuBLAS, made if it was not made yet.
     fn cublas(&mut self) -> DeviceResult<&Cublas> {
         if self.cublas.is_none() {
-            preflight::cublas().map_err(|absent| DeviceError::Missing {
-                device: self.streams.queue.id().into(),
-                why: absent.why,
-                help: absent.help,
-            })?;
+            preflight::cublas().map_err(|absent| absent.on(self.streams.queue.id()))?;
         }
         Ok(match &mut self.cublas {
             Some(cublas) => cublas,

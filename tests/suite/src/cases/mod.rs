@@ -19,6 +19,7 @@ mod elementwise;
 mod epilogues;
 mod errors;
 mod failures;
+mod fft;
 mod full;
 mod gradients;
 mod indexing;
@@ -71,6 +72,7 @@ pub fn groups() -> Vec<Result<Group>> {
         convolution::groups,
         pooling::groups,
         linalg::groups,
+        fft::groups,
         shape::groups,
         subtensor::groups,
         advanced::groups,
@@ -104,6 +106,7 @@ pub fn scenarios() -> Vec<Scenario> {
         effects::scenarios,
         errors::scenarios,
         failures::scenarios,
+        fft::scenarios,
         gradients::scenarios,
         linalg::scenarios,
         options::scenarios,

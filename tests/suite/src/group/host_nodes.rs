@@ -7,20 +7,21 @@ use workalike::kernels::ops::ScalarOp;
 use workalike::ops::Elemwise;
 use workalike::prelude::*;
 
-/// If set, CUDA is expected to have no cuSOLVER or cuBLAS: linear algebra is then a host node there.
-pub const WITHOUT_CUSOLVER: &str = "WORKALIKE_SUITE_WITHOUT_CUSOLVER";
+/// If set, CUDA is expected to have neither cuSOLVER and cuBLAS nor cuFFT: linear algebra and Fourier
+/// transforms are then host nodes there.
+pub const WITHOUT_LIBRARIES: &str = "WORKALIKE_SUITE_WITHOUT_LIBRARIES";
 
 /// On which devices an expression has host nodes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hosted {
     /// On all devices but the host: the expression has a scalar op that only the host computes.
     pub(super) on_other_devices: bool,
-    /// On devices without a library for linear algebra.
+    /// On devices without libraries.
     pub(super) without_libraries: bool,
 }
 
 /// Families of ops that devices compute by libraries only.
-const BY_LIBRARIES: [&str; 5] = ["cholesky", "solve", "solve_triangular", "det", "slogdet"];
+const BY_LIBRARIES: [&str; 6] = ["cholesky", "solve", "solve_triangular", "det", "slogdet", "fourier"];
 
 /// On which devices an expression has host nodes.
 pub(super) fn hosted(output: &Variable) -> Hosted {
@@ -38,10 +39,10 @@ pub(super) fn hosted(output: &Variable) -> Hosted {
     hosted
 }
 
-/// Whether a device must have steps for linear algebra: the host by the definitions, CUDA by libraries,
-/// unless [`WITHOUT_CUSOLVER`] is set.
-pub(super) fn has_linear_algebra(device: &Tested) -> bool {
-    let installed = std::env::var_os(WITHOUT_CUSOLVER).is_none();
+/// Whether a device must have steps for [`BY_LIBRARIES`]: the host by the definitions, CUDA by libraries,
+/// unless [`WITHOUT_LIBRARIES`] is set.
+pub(super) fn has_libraries(device: &Tested) -> bool {
+    let installed = std::env::var_os(WITHOUT_LIBRARIES).is_none();
     device.is_host() || (matches!(device.kind, Kind::Cuda(..)) && installed)
 }
 
