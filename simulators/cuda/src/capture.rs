@@ -1,7 +1,8 @@
 //! Steps with addresses, captured as a CUDA graph.
 //!
 //! The dependencies of each step on earlier steps (see [`crate::order`]) are set before it is captured, so
-//! that the graph only has the edges that the data require. Our own kernels are launched as programmatic
+//! that the graph only has the edges that the data require; where many device objects share the GPU, graphs are
+//! chains ([`Branching`](crate::context::Branching)). Our own kernels are launched as programmatic
 //! dependents where the device supports it: the next kernel is set up while the last one still runs, and
 //! waits at its start until the kernels before it are done.
 
@@ -61,7 +62,7 @@ impl Launch {
 
 /// Captures the steps on the stream that captures, and makes the graph ready on the device's.
 pub(crate) fn capture(streams: &Streams, steps: &[Step]) -> DeviceResult<CUgraphExec> {
-    instantiate(&streams.queue, &streams.capture, |stream| enqueue_all(&streams.queue, stream, steps))
+    instantiate(&streams.queue, &streams.capture, |stream| enqueue_all(streams, stream, steps))
 }
 
 /// As [`capture`], but with the steps in sequence and an event between any two of them.
@@ -125,10 +126,14 @@ pub(crate) fn instantiate(
 }
 
 /// Captures the steps in order, each with its dependencies.
-fn enqueue_all(queue: &Queue, stream: sys::CUstream, steps: &[Step]) -> DeviceResult<()> {
-    let id = queue.id();
-    let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
-    let waits = dependencies(&accesses);
+fn enqueue_all(streams: &Streams, stream: sys::CUstream, steps: &[Step]) -> DeviceResult<()> {
+    let (queue, id) = (&streams.queue, streams.queue.id());
+    let waits = if streams.has_branches() {
+        let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
+        dependencies(&accesses)
+    } else {
+        (0..steps.len()).map(|at| at.checked_sub(1).into_iter().collect()).collect()
+    };
     // The kernels of libraries are no programmatic dependents. Beside them programmatic dependents are slower
     // than ordinary launches.
     let dependents = queue.context.dependents && !steps.iter().any(|s| s.work.is_vendors());

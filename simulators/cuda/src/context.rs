@@ -10,6 +10,7 @@ use cudarc::driver::sys::{self, CUcontext, CUresult, CUstream};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use workalike_device::{DeviceError, DeviceResult};
 
@@ -27,6 +28,35 @@ pub(crate) struct Context {
     /// Held while a stream of this context captures, and around calls that wait for the whole context, which
     /// would invalidate a capture: creating and destroying handles of libraries.
     capture: Mutex<()>,
+    /// Device objects whose graphs have branches: see [`Branching`].
+    pub(crate) branching: Arc<AtomicUsize>,
+}
+
+/// At most this many device objects of a context have graphs with branches at a time.
+///
+/// Where 16 start at once on driver 580.159 (H100, H200), in one of four starts a graph never completes, or fails
+/// with `CUDA_ERROR_LAUNCH_FAILED` or `CUDA_ERROR_ILLEGAL_ADDRESS`, and all later calls with it. That was not
+/// seen with four, nor with graphs that are chains, which are also faster where many share a GPU. It is none of
+/// the memory pool, programmatic dependents, the loading of code or the stack's growth; see docs/STATUS.md.
+const MOST_BRANCHING: usize = 4;
+
+/// The right of a device object to graphs with branches, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Branching(Arc<AtomicUsize>);
+
+impl Branching {
+    /// `None` if [`MOST_BRANCHING`] others have it.
+    pub(crate) fn of(holders: &Arc<AtomicUsize>) -> Option<Branching> {
+        let more = |count: usize| (count < MOST_BRANCHING).then_some(count + 1);
+        let counted = holders.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
+        counted.is_ok().then(|| Branching(holders.clone()))
+    }
+}
+
+impl Drop for Branching {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 static CONTEXTS: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
@@ -64,6 +94,7 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
         capability: major * 10 + minor,
         dependents: major >= 9,
         capture: Mutex::new(()),
+        branching: Arc::default(),
     });
     contexts.insert(ordinal, context.clone());
     Ok(context)
@@ -113,6 +144,7 @@ pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<Context>> {
         capability: primary.capability,
         dependents: primary.dependents,
         capture: Mutex::new(()),
+        branching: Arc::default(),
     });
     foreign.insert(handle, context.clone());
     Ok(context)
@@ -215,5 +247,22 @@ impl<T> OrDriver<T> for Result<T, DriverError> {
 impl OrDriver<()> for CUresult {
     fn or_driver(self, device: &str, call: &str) -> DeviceResult<()> {
         self.result().or_driver(device, call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_device_objects_at_a_time_have_branches() {
+        let holders = Arc::default();
+        let mut held: Vec<Branching> = (0..MOST_BRANCHING).filter_map(|_| Branching::of(&holders)).collect();
+        assert_eq!(held.len(), MOST_BRANCHING);
+        assert!(Branching::of(&holders).is_none());
+        held.pop();
+        assert!(Branching::of(&holders).is_some(), "one was given back");
+        drop(held);
+        assert_eq!(holders.load(Ordering::Relaxed), 0);
     }
 }

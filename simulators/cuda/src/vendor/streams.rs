@@ -1,7 +1,7 @@
 //! The streams of a device object, and trials of libraries on them.
 
 use crate::capture::instantiate;
-use crate::context::{OrDriver, Queue};
+use crate::context::{Branching, OrDriver, Queue};
 use crate::memory::CudaMemory;
 use crate::timing::{Events, Timer};
 use cudarc::driver::result;
@@ -19,13 +19,21 @@ pub(crate) struct Streams {
     pub(crate) capture: Arc<Queue>,
     /// Held by recordings, and by trials of the libraries' algorithms.
     pub(crate) recorder: Arc<Mutex<()>>,
+    /// Whether graphs may have branches.
+    branching: Option<Arc<Branching>>,
 }
 
 impl Streams {
     /// For a device's stream, with a new one that captures.
     pub(crate) fn new(queue: Arc<Queue>) -> DeviceResult<Streams> {
         let capture = Queue::new(queue.context.clone())?;
-        Ok(Streams { queue, capture, recorder: Arc::default() })
+        let branching = Branching::of(&queue.context.branching).map(Arc::new);
+        Ok(Streams { queue, capture, recorder: Arc::default(), branching })
+    }
+
+    /// Whether steps that do not depend on each other are branches of a graph; otherwise it is a chain.
+    pub(crate) fn has_branches(&self) -> bool {
+        self.branching.is_some()
     }
 
     /// Runs what `enqueue` enqueues on the device's stream, which loads its kernels, and waits. Returns
