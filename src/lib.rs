@@ -36,6 +36,7 @@ pub mod lower;
 mod memory_report;
 pub mod npy;
 pub mod npz;
+mod op;
 pub mod ops;
 pub mod optimizers;
 pub mod prelude;

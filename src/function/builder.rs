@@ -5,10 +5,10 @@ use super::conversion::Conversion;
 use super::givens;
 use super::inputs::{In, Out, check_inputs, states};
 use super::source::Source;
+use super::wide::dtype_origin;
 use crate::error::{Error, Result};
 use crate::graph::{
-    Cell, FunctionGraph, SharedVariable, TensorType, Variable, ancestors, default_updates, dtype_origin,
-    rebuild, verify,
+    Cell, FunctionGraph, SharedVariable, TensorType, Variable, ancestors, default_updates, rebuild, verify,
 };
 use crate::list::IntoList;
 use crate::rehost::Backend;

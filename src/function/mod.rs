@@ -18,6 +18,7 @@ mod load_options;
 mod outputs;
 mod source;
 mod steps;
+mod wide;
 
 pub use crate::list::{IntoList, Iterable};
 pub use apply::{Applied, Given};

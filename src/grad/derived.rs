@@ -4,7 +4,8 @@
 use super::{Disconnected, Grad};
 use crate::error::Result;
 use crate::graph::{Variable, place};
-use crate::ops::batching::{Batched, batched_by, repeated};
+use crate::op::Batched;
+use crate::ops::batching::{batched_by, repeated};
 use crate::ops::methods::fail;
 use crate::ops::{Ix, arange, full_like, stack, zeros_like};
 use std::collections::HashMap;

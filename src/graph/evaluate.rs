@@ -2,7 +2,7 @@
 
 use super::function_graph::{Def, FunctionGraph, Node, VarId};
 use crate::error::{Error, Result, array_text};
-use crate::ops::Op;
+use crate::op::Op;
 use crate::value::Value;
 use std::any::Any;
 use std::collections::HashMap;
@@ -107,7 +107,7 @@ pub(crate) fn evaluate(
         let given: Option<Vec<Value>> = given.collect();
         let given = given
             .ok_or_else(|| Error::Internal(format!("node #{position} reads a value that is not there")))?;
-        let known: Vec<_> = given.iter().map(crate::ops::Known::of).collect();
+        let known: Vec<_> = given.iter().map(crate::op::Known::of).collect();
         let expected = node.op.shapes(&known).map_err(|message| node.failed(position, &message))?;
         let shapes = expected.iter().map(Vec::as_slice);
         let results = perform(graph, position, shapes, |op| op.perform(&given))?;

@@ -5,7 +5,7 @@ use super::shared::Cell;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::error::{Error, Place, Result, array_text};
-use crate::ops::{Op, SubGraph};
+use crate::op::Op;
 use crate::printable::printable;
 use crate::value::{MAX_RANK, Value};
 use std::collections::HashMap;
@@ -142,7 +142,7 @@ impl FunctionGraph {
             let node_inputs =
                 node_inputs.ok_or_else(|| Error::Internal("an ancestor came after its user".into()))?;
             graph.place = Some(apply.place);
-            let outputs = match SubGraph::body_of(apply.op.as_ref()) {
+            let outputs = match apply.op.expansion() {
                 Some(body) => graph.insert(body, &node_inputs)?,
                 None => graph.add_node(apply.op.clone(), node_inputs, apply.types.clone()),
             };

@@ -24,7 +24,6 @@ mod shared;
 mod tensor_type;
 mod variable;
 mod verify;
-mod wide;
 
 pub(crate) use cell_set::{CellSet, LockedCells, NewValue};
 pub use cell_set::{get_values, set_values};
@@ -42,4 +41,3 @@ pub use tensor_type::TensorType;
 pub use variable::{Apply, Constant, Kind, Variable};
 pub use variable::{constant, matrix, scalar, tensor, tensor3, vector};
 pub use verify::verify;
-pub(crate) use wide::dtype_origin;

@@ -2,7 +2,7 @@
 
 use super::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::error::Result;
-use crate::ops::{Narrowed, Print};
+use crate::op::Narrowed;
 use std::collections::HashMap;
 
 /// Drops nodes and constants that are not read, and results of nodes that are not read, where the op can
@@ -15,25 +15,9 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
     Ok(kept(old, |node| node.op.has_effect()).0)
 }
 
-/// What some Vars of a graph depend on, as a graph of the same inputs and shared variables, whose outputs
-/// they are, and the positions of its nodes in the whole. It updates nothing and prints nothing.
-pub(crate) fn slice(graph: &FunctionGraph, outputs: &[VarId]) -> (FunctionGraph, Vec<usize>) {
-    let mut whole = FunctionGraph { outputs: outputs.to_vec(), updates: vec![], ..graph.clone() };
-    let mut printed: HashMap<VarId, VarId> = HashMap::new();
-    let instead = |printed: &HashMap<VarId, VarId>, id: &mut VarId| *id = *printed.get(id).unwrap_or(id);
-    for node in &mut whole.nodes {
-        node.inputs.iter_mut().for_each(|input| instead(&printed, input));
-        if node.op.downcast::<Print>().is_some() {
-            printed.extend(node.outputs.iter().copied().zip(node.inputs.iter().copied()));
-        }
-    }
-    whole.outputs.iter_mut().for_each(|output| instead(&printed, output));
-    kept(&whole, |_| false)
-}
-
 /// A graph without the nodes of which nothing is read, unless they stay, and the positions of its nodes in
 /// the old one.
-fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, Vec<usize>) {
+pub(crate) fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, Vec<usize>) {
     let mut used = vec![false; old.vars.len()];
     for id in old.roots() {
         used[id as usize] = true;

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Def, FunctionGraph, Node, VarId, perform};
-use crate::ops::{IncSubtensor, Known, written_part};
+use crate::op::Known;
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;
 
@@ -231,10 +231,7 @@ impl<'a> Inference<'a> {
                 node.outputs.len()
             )));
         }
-        let part = match node.op.downcast::<IncSubtensor>() {
-            Some(op) => Some(op.part(&known).map_err(fail)?),
-            None => None,
-        };
+        let part = node.op.written_part(&known).map_err(fail)?;
         for (&output, shape) in node.outputs.iter().zip(&made) {
             let ty = &self.graph.var(output).ty;
             checked_len(shape, ty.dtype).map_err(|e| fail(e.to_string()))?;
@@ -297,7 +294,7 @@ impl<'a> Inference<'a> {
     /// constant: it runs at each call. Nor is a loop, which may take long.
     fn is_constant(&self, node: &Node, known: &[Known], made: &[Vec<usize>]) -> bool {
         let mut inputs = node.inputs.iter().map(|&i| self.fixed[i as usize].as_ref());
-        let part = written_part(node.op.as_ref(), known);
+        let part = node.op.written_part(known).ok().flatten();
         let count = |shape: &Vec<usize>| shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
         !node.op.has_effect()
             && node.op.bodies().is_empty()

@@ -4,7 +4,7 @@ use super::place;
 use super::shared::{Cell, SharedVariable};
 use super::tensor_type::TensorType;
 use crate::error::{Error, Place, Result};
-use crate::ops::Op;
+use crate::op::Op;
 use crate::value::{Element, Value};
 use std::fmt;
 use std::sync::Arc;
@@ -139,7 +139,7 @@ impl Variable {
     }
 
     /// Whether it is made of Rust numbers alone.
-    pub(super) fn is_weak(&self) -> bool {
+    pub(crate) fn is_weak(&self) -> bool {
         self.0.weak
     }
 

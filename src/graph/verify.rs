@@ -3,7 +3,7 @@
 use super::function_graph::{Def, FunctionGraph, Node, VarId};
 use crate::error::{Error, Result};
 use crate::fallible;
-use crate::ops::UnknownOp;
+use crate::op::UnknownOp;
 use crate::value::MAX_RANK;
 
 /// Checks a graph, e.g. one that was read from a file or came out of a pass.

@@ -12,7 +12,7 @@ use crate::graph::{Def, VarId};
 use crate::lower::index_check::{Bounds, IndexBound, origin, source};
 use crate::lower::program::{BufferId, Role, STATUS_WORDS};
 use crate::lower::{At, Lowering, NestBuilder, View};
-use crate::ops::Known;
+use crate::op::Known;
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 

@@ -10,7 +10,7 @@ use super::{At, Lowering, NestBuilder, Refusal, View};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId};
 use crate::lower::index_check::Trusted;
-use crate::ops::AxisRead;
+use crate::op::AxisRead;
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Affine, Nest, PhaseKind};
 

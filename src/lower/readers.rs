@@ -3,7 +3,7 @@
 use super::Lowering;
 use super::program::BufferId;
 use crate::graph::{Def, Node, VarId};
-use crate::ops::Known;
+use crate::op::Known;
 
 impl Lowering<'_> {
     /// For each Var, the nodes that read it.

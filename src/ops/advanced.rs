@@ -3,18 +3,16 @@
 pub(crate) mod lower;
 mod scatter;
 
-use super::batching::{Batch, BatchedOutputs, first_behind, only};
+use super::batching::{first_behind, only};
 use super::elemwise::{broadcast_shapes, broadcast_types};
 use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
-use super::{
-    ARange, AdvancedFold, Attr, Attributes, DimShuffle, Extent, Gradient, Known, Op, Reshape, ShapeOf,
-    arange, full, where_, zeros_like,
-};
+use super::{ARange, DimShuffle, Extent, Reshape, ShapeOf, arange, full, where_, zeros_like};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::{Value, checked_len};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -101,14 +99,10 @@ pub(super) fn check_bounds(x: &[usize], indices: &[Value]) -> Result<()> {
         .try_for_each(|(index, &extent)| places(&[extent], std::slice::from_ref(index)).map(drop))
 }
 
-/// The extents of what an op writes at positions; none if it is no such op.
-pub(crate) fn written_part(op: &dyn Op, inputs: &[Known]) -> Option<Vec<usize>> {
-    let writes = op.downcast::<AdvancedIncSubtensor>().is_some() || op.downcast::<AdvancedFold>().is_some();
-    if writes {
-        gathered_shape(inputs.first()?.shape, inputs.get(2..)?.iter().map(|known| known.shape)).ok()
-    } else {
-        None
-    }
+/// The extents of what is written at positions: [`Op::written_part`] of ops with further inputs for these.
+pub(super) fn written_part(inputs: &[Known]) -> Result<Option<Vec<usize>>, String> {
+    let positions = inputs.iter().skip(2).map(|known| known.shape);
+    inputs.first().map(|x| gathered_shape(x.shape, positions)).transpose()
 }
 
 /// If an index array varies along this axis alone and counts up along it from 0 or above: its extent, where
@@ -262,6 +256,10 @@ impl Op for AdvancedIncSubtensor {
 
     fn changes_part(&self) -> bool {
         true
+    }
+
+    fn written_part(&self, inputs: &[Known]) -> Result<Option<Vec<usize>>, String> {
+        written_part(inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

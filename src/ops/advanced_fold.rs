@@ -1,13 +1,14 @@
 //! Folds into parts named by integer arrays: products, maxima and minima of the elements at one position.
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written};
+use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written, written_part};
 use super::reduce::{fold_name, fold_named, others};
 use super::sum_like::sum_to;
-use super::{Attr, Attributes, Gradient, Op, full_like, where_};
+use super::{full_like, where_};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Gradient, Known, Op};
 use crate::value::Value;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::Fold;
@@ -125,6 +126,10 @@ impl Op for AdvancedFold {
 
     fn changes_part(&self) -> bool {
         true
+    }
+
+    fn written_part(&self, inputs: &[Known]) -> Result<Option<Vec<usize>>, String> {
+        written_part(inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -4,11 +4,11 @@
 pub(crate) mod lower;
 
 use super::methods::{fail, methods};
-use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 

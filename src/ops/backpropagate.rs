@@ -1,11 +1,11 @@
 //! Reverse accumulation over the ops' own rules, for [`Grad`](crate::grad::Grad) and for ops with graphs of
 //! their own.
 
-use super::Gradient;
 use super::elemwise::elemwise;
 use super::methods::fail;
 use crate::error::Result;
 use crate::graph::{Apply, Operand, Variable, ancestors, place};
+use crate::op::Gradient;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use workalike_kernels::ops as scalar;

@@ -4,45 +4,14 @@
 //! more axis then, in front: the batch axis. [`Op::batch`] says how an op computes with it.
 
 use super::methods::fail;
-use super::{BroadcastTo, DimShuffle, Extent, Op, ShapeOf};
+use super::{BroadcastTo, DimShuffle, Extent, ShapeOf};
 use crate::error::Result;
 use crate::graph::{Apply, Operand, Variable, ancestors, place};
+use crate::op::Op;
+use crate::op::{Batch, Batched, BatchedOutputs};
 use crate::value::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-
-/// An input or output of a node, for a whole batch.
-#[derive(Clone, Debug)]
-pub struct Batched {
-    /// With the batch axis in front, if `batched`.
-    pub variable: Variable,
-    /// Whether there is one for each of the batch; else the same one is for all.
-    pub batched: bool,
-}
-
-impl Batched {
-    /// With the batch axis in front.
-    pub fn each(variable: Variable) -> Batched {
-        Batched { variable, batched: true }
-    }
-
-    /// The same for all of the batch.
-    pub fn shared(variable: Variable) -> Batched {
-        Batched { variable, batched: false }
-    }
-}
-
-/// What [`Op::batch`] gives: the outputs for the whole batch, or `None` if there is no rule.
-pub type BatchedOutputs = Result<Option<Vec<Batched>>>;
-
-/// What [`Op::batch`] may use: a node's inputs for a whole batch. At least one of them has the batch axis.
-#[derive(Clone, Copy, Debug)]
-pub struct Batch<'a> {
-    /// The node's inputs.
-    pub inputs: &'a [Batched],
-    /// The extent of the batch axis, a 0-d int64.
-    pub count: &'a Variable,
-}
 
 impl Batch<'_> {
     fn input(&self, at: usize) -> Result<&Batched> {

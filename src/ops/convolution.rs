@@ -5,11 +5,11 @@ mod lower;
 mod perform;
 
 use super::windows::{effective_extent, may_be_equal, static_shape_text, window_count};
-use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs, ints};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs, ints};
 use crate::value::Value;
 
 /// Which of the three operands of a convolution is computed from the others.

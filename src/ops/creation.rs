@@ -2,15 +2,16 @@
 
 pub(crate) mod lower;
 
+use super::CheckIndex;
 use super::elemwise::cast;
 use super::indexing::number;
 use super::methods::fail;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
-use super::{Attr, Attributes, CheckIndex, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::ops::Range;
 use workalike_kernels::DType;

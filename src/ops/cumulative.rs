@@ -6,14 +6,12 @@ use super::axes::Axes;
 use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::reduce::fold_name;
-use super::{
-    AdvancedIncSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Op, Reduce, ShapeOf,
-    arange, expect_inputs, where_, zeros_like,
-};
+use super::{AdvancedIncSubtensor, DimShuffle, Reduce, ShapeOf, arange, where_, zeros_like};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

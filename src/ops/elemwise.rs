@@ -5,13 +5,14 @@ mod compare;
 pub(crate) mod lower;
 
 use self::build::{Eager, Symbolic};
+use super::DimShuffle;
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
-use super::{Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Gradient, Known, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::ops::{Build, Ex, ScalarOp, Slope};

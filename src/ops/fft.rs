@@ -6,8 +6,8 @@
 //! compute with them. Numbers are of float32 or float64; integers and bools become float64, and halves are
 //! refused.
 //!
-//! The functions are along the last axis, those that end in `n` along all axes. [`over`] chooses axes, lengths
-//! and the [`Norm`]:
+//! The functions are along the last axis, those that end in `n` along all axes. [`over`] chooses axes,
+//! lengths and the [`Norm`]:
 //!
 //! ```
 //! use workalike::ops::fft::{self, Norm};
@@ -27,7 +27,8 @@
 //! Gradients are those of real functions of real and imaginary parts. (JAX gives the conjugate of that
 //! gradient.)
 //!
-//! **Devices.** cuFFT on CUDA, realfft and rustfft on the host; on OpenCL a transform is computed on the host.
+//! **Devices.** cuFFT on CUDA, realfft and rustfft on the host; on OpenCL a transform is computed on the
+//! host.
 
 mod lower;
 mod op;
@@ -39,10 +40,9 @@ pub use options::{Fft, Norm, over};
 
 use super::elemwise::cast;
 use super::methods::fail;
-use super::{ELLIPSIS, arange, stack, zeros_like};
+use super::{ELLIPSIS, Ix, arange, stack, zeros_like};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Variable, place};
-use crate::idx;
 use workalike_kernels::DType;
 
 /// Declares functions, and their `try_` forms, from one definition.
@@ -182,5 +182,5 @@ fn pairs(op: &str, z: &Variable) -> Result<Variable> {
 
 /// One part of complex numbers.
 fn part(op: &str, z: &Variable, at: i64) -> Result<Variable> {
-    pairs(op, z)?.try_index(idx![ELLIPSIS, at])
+    pairs(op, z)?.try_index([ELLIPSIS, Ix::from(at)])
 }

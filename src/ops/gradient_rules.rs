@@ -1,10 +1,10 @@
 //! Ops that change a gradient and nothing else: each returns its input.
 
-use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 
 /// How the gradient passes.

@@ -2,16 +2,17 @@
 
 pub(crate) mod lower;
 
-use super::batching::{Batch, BatchedOutputs, only};
+use super::batching::only;
 use super::elemwise::cast;
 use super::index_expression::range;
 use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
-use super::{Attr, Attributes, Gradient, Ix, Known, Op, normalize_axis};
+use super::{Ix, normalize_axis};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
 

@@ -5,12 +5,12 @@ pub(crate) mod lower;
 use super::indexing::number;
 use super::methods::fail;
 use super::shape::ShapeOf;
-use super::{Attr, Attributes, Gradient, Known, Op};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Gradient, Known, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
 

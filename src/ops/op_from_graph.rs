@@ -6,10 +6,11 @@
 
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs, zeros_like};
+use super::zeros_like;
 use crate::error::{Error, Result};
 use crate::graph::shapes::{Demand, Given, infer};
 use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, place, rebuild};
+use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::ops::backpropagate::slopes;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -252,16 +253,13 @@ pub(super) fn replaced(list: &[Option<Variable>], known: &mut ByKey) -> Result<V
     Ok(list.iter().map(|v| v.as_ref().and_then(|_| new.next())).collect())
 }
 
-impl SubGraph {
-    /// The body, if an op has one.
-    pub(crate) fn body_of(op: &dyn Op) -> Option<&FunctionGraph> {
-        op.downcast::<SubGraph>().map(|call| &call.body.graph)
-    }
-}
-
 impl Op for SubGraph {
     fn id(&self) -> &'static str {
         "op_from_graph"
+    }
+
+    fn expansion(&self) -> Option<&FunctionGraph> {
+        Some(&self.body.graph)
     }
 
     fn attributes(&self) -> Attributes {

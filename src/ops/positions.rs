@@ -8,12 +8,13 @@ use super::elemwise::cast;
 use super::index_expression::Ix;
 use super::indexing::{missing, number};
 use super::methods::{fail, methods};
-use super::{Attr, Attributes, Gradient, Op, expect_inputs, normalize_axis, where_};
+use super::{normalize_axis, where_};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 

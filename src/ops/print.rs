@@ -3,11 +3,11 @@
 pub(crate) mod lower;
 
 use super::methods::methods;
-use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::printable::printable;
 use crate::value::Value;
 use std::io::Write;

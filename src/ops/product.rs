@@ -3,18 +3,18 @@
 pub(crate) mod factors;
 pub(crate) mod lower;
 
-use super::batching::{Batch, BatchedOutputs, first_behind, only};
+use super::batching::{first_behind, only};
 use super::contract::{Label, contract, without};
 use super::elemwise::{broadcast_shapes, broadcast_types, cast, elemwise};
 use super::methods::fail;
 use super::shape::DimShuffle;
 use super::sum_like::sum_to;
-use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

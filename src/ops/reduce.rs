@@ -2,13 +2,14 @@
 
 pub(crate) mod lower;
 
+use super::elemwise;
 use super::shape::{BroadcastLike, DimShuffle};
-use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, elemwise, expect_inputs, ints};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
 use crate::value::{Value, checked_len};
 use std::ops::Range;
 use workalike_kernels::DType;

@@ -4,11 +4,11 @@ pub(crate) mod lower;
 
 use super::elemwise::cast;
 use super::methods::{fail, methods};
-use super::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

@@ -7,12 +7,12 @@ pub(crate) mod lower;
 pub use broadcast::{BroadcastLike, BroadcastTo};
 pub use dimshuffle::DimShuffle;
 
-use super::batching::{Batch, Batched, BatchedOutputs, only};
-use super::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use super::batching::only;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 

@@ -4,14 +4,12 @@ pub(crate) mod lower;
 
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
-use super::{
-    Attr, Attributes, Batch, BatchedOutputs, DimShuffle, EqualExtents, Gradient, Op, Reduce, arange,
-    expect_inputs, normalize_axis,
-};
+use super::{DimShuffle, EqualExtents, Reduce, arange, normalize_axis};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

@@ -7,15 +7,15 @@ use super::cumulative::{about, positions};
 use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::{
-    AdvancedIncSubtensor, AdvancedSubtensor, Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Extent,
-    Gradient, Op, Reduce, Reshape, ShapeOf, concatenate, expect_inputs, full, normalize_axis, where_,
-    zeros_like,
+    AdvancedIncSubtensor, AdvancedSubtensor, DimShuffle, Extent, Reduce, Reshape, ShapeOf, concatenate, full,
+    normalize_axis, where_, zeros_like,
 };
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
 use workalike_kernels::DType;

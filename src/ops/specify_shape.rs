@@ -1,10 +1,10 @@
 //! Extents that a user asserts.
 
-use super::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 
 /// Its input, whose extents are the given ones; another extent is an error.

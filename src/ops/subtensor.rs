@@ -6,12 +6,13 @@ mod write;
 
 pub use slots::{Bound, Slot};
 
-use super::batching::{Batch, BatchedOutputs, only};
-use super::{Attr, Attributes, AxisRead, Gradient, Known, Op, zeros_like};
+use super::batching::only;
+use super::zeros_like;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::Value;
 use slots::{Taken, known_bound, single_indices, taken_shape};
 use workalike_kernels::DType;
@@ -135,13 +136,6 @@ impl Op for Subtensor {
     }
 }
 
-impl IncSubtensor {
-    /// The shape of the part that is written.
-    pub(crate) fn part(&self, inputs: &[Known]) -> Result<Vec<usize>, String> {
-        taken_shape(&self.slots, inputs[0].shape, known_bound(inputs, 2))
-    }
-}
-
 impl Op for IncSubtensor {
     fn id(&self) -> &'static str {
         "inc_subtensor"
@@ -175,7 +169,7 @@ impl Op for IncSubtensor {
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
         let (x, y) = (inputs[0].shape, inputs[1].shape);
-        let part = self.part(inputs)?;
+        let part = taken_shape(&self.slots, inputs[0].shape, known_bound(inputs, 2))?;
         if y.len() != part.len() || y.iter().zip(&part).any(|(y, p)| y != p && *y != 1) {
             return Err(format!("{} does not broadcast to the part {}", shape_text(y), shape_text(&part)));
         }
@@ -184,6 +178,10 @@ impl Op for IncSubtensor {
 
     fn changes_part(&self) -> bool {
         true
+    }
+
+    fn written_part(&self, inputs: &[Known]) -> Result<Option<Vec<usize>>, String> {
+        taken_shape(&self.slots, inputs[0].shape, known_bound(inputs, 2)).map(Some)
     }
 
     fn shape_values(&self) -> Vec<usize> {

@@ -1,12 +1,13 @@
 //! The adjoint of a broadcast: sums over the axes along which something was repeated, known when the graph is
 //! built or only when it runs.
 
-use super::batching::{Batch, BatchedOutputs, only};
-use super::{BroadcastLike, DimShuffle, Gradient, Op, Reduce, expect_inputs};
+use super::batching::only;
+use super::{BroadcastLike, DimShuffle, Reduce};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::nest::Fold;
 

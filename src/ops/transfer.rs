@@ -1,10 +1,10 @@
 //! Hints on the context that computes: Theano's `transfer`.
 
 use super::methods::methods;
-use super::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
 
 /// Its input, in the memory of a context: see [`transfer`].

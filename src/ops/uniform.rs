@@ -1,7 +1,8 @@
 //! Expressions of which all elements have one known value.
 
-use super::{BroadcastLike, BroadcastTo, Cast, DimShuffle, Op};
+use super::{BroadcastLike, BroadcastTo, Cast, DimShuffle};
 use crate::graph::Variable;
+use crate::op::Op;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_kernels::{DType, Scalar};

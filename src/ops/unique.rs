@@ -1,12 +1,13 @@
 //! The distinct elements of an array.
 
+use super::Extent;
 use super::index_expression::Ix;
 use super::indexing::missing;
 use super::shape::Reshape;
-use super::{Attributes, Extent, Gradient, Known, Op, expect_inputs};
 use crate::error::Result;
 use crate::fallible;
 use crate::graph::{TensorType, Variable, place};
+use crate::op::{Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
 use workalike_kernels::DType;

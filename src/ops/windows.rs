@@ -2,14 +2,14 @@
 
 pub(crate) mod lower;
 
-use super::batching::{Batch, BatchedOutputs, only};
+use super::batching::only;
 use super::shape::ShapeOf;
-use super::{Attributes, Gradient, Known, Op, expect_inputs, ints};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
 use crate::value::{Value, checked_len};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

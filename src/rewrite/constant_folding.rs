@@ -3,7 +3,7 @@
 use super::transform;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, TensorType, VarId};
-use crate::ops::{Known, written_part};
+use crate::op::Known;
 use crate::value::Value;
 
 /// A folded result may have this many bytes, or as many as its inputs: files must not grow by a
@@ -65,7 +65,7 @@ fn folded(op: &dyn crate::ops::Op, inputs: &[Value]) -> Option<Vec<Value>> {
     // No dtype takes more than eight bytes per element.
     let made = sizes
         .iter()
-        .chain(&written_part(op, &known))
+        .chain(&op.written_part(&known).ok().flatten())
         .map(|s| s.iter().try_fold(8usize, |n, &e| n.checked_mul(e)))
         .collect::<Option<Vec<_>>>()?;
     if made.iter().any(|&bytes| bytes > SMALL_BYTES.max(given)) {

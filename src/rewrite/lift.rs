@@ -6,7 +6,8 @@ use super::terms::{Terms, WHOLE};
 use super::transform;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
-use crate::ops::{Bound, Cast, DimShuffle, Dot, Elemwise, Op, Slot, Subtensor};
+use crate::op::Op;
+use crate::ops::{Bound, Cast, DimShuffle, Dot, Elemwise, Slot, Subtensor};
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use super::{transform, types};
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, VarId};
-use crate::ops::Attributes;
+use crate::op::Attributes;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use workalike_kernels::DType;

@@ -3,7 +3,6 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Apply, Def, FunctionGraph, Kind, VarId, Variable, ancestors, place};
-use crate::ops::SubGraph;
 use std::collections::HashMap;
 use std::slice;
 use std::sync::Arc;
@@ -95,7 +94,7 @@ impl Mirror {
             self.ids.get(&v.key()).copied().ok_or_else(missing)
         };
         let inputs: Vec<VarId> = apply.inputs.iter().map(find).collect::<Result<_>>()?;
-        let outputs = match SubGraph::body_of(apply.op.as_ref()) {
+        let outputs = match apply.op.expansion() {
             Some(body) => graph.insert(body, &inputs)?,
             None => graph.add_node(apply.op.clone(), inputs, apply.types.clone()),
         };

@@ -16,6 +16,7 @@ mod rewrites;
 mod rule;
 mod rules;
 mod simplify;
+mod slice;
 mod terms;
 
 pub use constant_folding::fold_constants;
@@ -27,9 +28,9 @@ pub use pass::Pass;
 pub use rewrites::Rewrites;
 pub use rule::{Rule, argument};
 pub(crate) use simplify::variables as stabilized;
+pub(crate) use slice::slice;
 
 pub use crate::graph::prune::prune;
-pub(crate) use crate::graph::prune::slice;
 pub use crate::ops::uniform::uniform;
 
 use crate::error::Result;

@@ -4,7 +4,7 @@ use super::rules::{BuiltIn, FAMILIES, scalar_op};
 use super::terms::{Dag, Same, Terms};
 use crate::error::Result;
 use crate::graph::Variable;
-use crate::ops::Op;
+use crate::op::Op;
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;

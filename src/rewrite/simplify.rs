@@ -7,7 +7,7 @@ use super::terms::{Counted, Dag, Reads, Same, Terms};
 use super::transform;
 use crate::error::{Error, Result};
 use crate::graph::{Apply, FunctionGraph, Node, TensorType, VarId, Variable, place};
-use crate::ops::Op;
+use crate::op::Op;
 use std::collections::HashSet;
 use std::sync::Arc;
 

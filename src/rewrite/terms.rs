@@ -3,8 +3,9 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
+use crate::op::Op;
 use crate::ops::uniform::uniform_by;
-use crate::ops::{Bound, BroadcastLike, Cast, DimShuffle, Elemwise, Op, Slot, Subtensor};
+use crate::ops::{Bound, BroadcastLike, Cast, DimShuffle, Elemwise, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;

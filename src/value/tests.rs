@@ -97,7 +97,8 @@ impl HostBytes for Shrinking {
 
 #[test]
 fn memory_that_shrinks_is_an_error() {
-    use crate::ops::{Elemwise, Op, Sort, Sorted};
+    use crate::op::Op;
+    use crate::ops::{Elemwise, Sort, Sorted};
     let mut refused = 0;
     for looks in 1..8 {
         let lying = || {

@@ -34,10 +34,11 @@ pub(crate) struct Context {
 
 /// At most this many device objects of a context have graphs with branches at a time.
 ///
-/// Where 16 start at once on driver 580.159 (H100, H200), in one of four starts a graph never completes, or fails
-/// with `CUDA_ERROR_LAUNCH_FAILED` or `CUDA_ERROR_ILLEGAL_ADDRESS`, and all later calls with it. That was not
-/// seen with four, nor with graphs that are chains, which are also faster where many share a GPU. It is none of
-/// the memory pool, programmatic dependents, the loading of code or the stack's growth; see docs/STATUS.md.
+/// Where 16 start at once on driver 580.159 (H100, H200), in one of four starts a graph never completes, or
+/// fails with `CUDA_ERROR_LAUNCH_FAILED` or `CUDA_ERROR_ILLEGAL_ADDRESS`, and all later calls with it. That
+/// was not seen with four, nor with graphs that are chains, which are also faster where many share a GPU. The
+/// memory pool, programmatic dependents, the loading of code and the growth of the stack are not the cause;
+/// see docs/STATUS.md.
 const MOST_BRANCHING: usize = 4;
 
 /// The right of a device object to graphs with branches, until it is dropped.

@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::fallible;
 use crate::format::bad;
 use crate::format::codec::{Budget, Decoder};
-use crate::ops::{Attr, AttrGraph, Attributes, Op, Registry, StoredOp, UnknownOp};
+use crate::op::{Attr, AttrGraph, Attributes, Op, UnknownOp};
+use crate::ops::{Registry, StoredOp};
 use std::sync::Arc;
 use workalike_kernels::DType;
 

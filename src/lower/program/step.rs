@@ -1,7 +1,7 @@
 //! Steps of a Program, and what passes, plans and listings ask of a step.
 
 use super::{BranchStep, BufferId, LoopStep, Program, WhileStep};
-use crate::ops::Op;
+use crate::op::Op;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
 use workalike_kernels::cost::{self, Way};

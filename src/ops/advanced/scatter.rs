@@ -4,7 +4,7 @@ use super::lower::{has_positions, positions};
 use crate::graph::{Def, Node, VarId};
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::AxisRead;
+use crate::op::AxisRead;
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::library::Scatter;

@@ -1,12 +1,13 @@
 //! Convolutions for a batch of one factor: the batch axis is folded into an axis that this factor shares with
 //! the result alone.
 
-use super::super::batching::{Batch, BatchedOutputs, first_behind, only};
+use super::super::batching::{first_behind, only};
 use super::super::methods::fail;
 use super::super::windows::affine_extent;
 use super::{Convolution, ConvolutionRole};
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
+use crate::op::{Batch, BatchedOutputs};
 
 /// All extents: numbers where the type knows them.
 fn extents(x: &Variable) -> Result<Vec<Operand>> {

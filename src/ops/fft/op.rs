@@ -7,12 +7,11 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::ops::batching::only;
 use crate::ops::creation::arange;
 use crate::ops::shapes::extent;
-use crate::ops::{
-    Attr, Attributes, Batch, BatchedOutputs, DimShuffle, Extent, Gradient, Known, Op, expect_inputs, where_,
-};
+use crate::ops::{DimShuffle, Extent, where_};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::library::{self, DefinitionError, Fourier, InMemory};
@@ -45,8 +44,8 @@ impl Transform {
     }
 }
 
-/// A Fourier transform along the last axes of real numbers, or along the last axes before the pairs of complex
-/// ones, of float32 or float64. The other axes are a batch.
+/// A Fourier transform along the last axes of real numbers, or along the last axes before the pairs of
+/// complex ones, of float32 or float64. The other axes are a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FourierOp {
     /// Which transform.
@@ -153,8 +152,8 @@ impl FourierOp {
     }
 }
 
-/// Complex numbers that belong to `points` real ones, those that stand for two times `inner`, the others times
-/// `ends`.
+/// Complex numbers that belong to `points` real ones, those that stand for two times `inner`, the others
+/// times `ends`.
 fn weighted(z: &Variable, points: &Variable, [ends, inner]: [f64; 2]) -> Result<Variable> {
     let axis = z.ndim() - 2;
     let position = arange(extent(z, axis)?);

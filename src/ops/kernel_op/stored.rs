@@ -3,7 +3,8 @@
 use super::body::{Body, Code, Given, Rule, check_inputs, check_reference, functions};
 use super::grid::Grid;
 use super::launches::{self, Arg, Call, Launches, Scratch};
-use crate::ops::{Attr, AttrGraph, Attributes, Kernel, Op, StoredOp};
+use crate::op::{Attr, AttrGraph, Attributes, Op};
+use crate::ops::{Kernel, StoredOp};
 use std::sync::Arc;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::graph::{scalar, vector};
-use crate::ops::{Attr, AttrGraph, Attributes, Op, Registry, StoredOp};
+use crate::op::{Attr, AttrGraph, Attributes, Op};
+use crate::ops::{Registry, StoredOp};
 
 /// An op with everything that attributes hold.
 fn op() -> KernelOp {

@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, SolveTriangular, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::ops::SolveTriangular;
 use crate::value::{Element, Value};
 use workalike_kernels::DType;
 

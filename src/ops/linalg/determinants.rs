@@ -6,7 +6,8 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::{Batch, BatchedOutputs, DimShuffle, Gradient, Op, Solve, expect_inputs};
+use crate::op::{Batch, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::ops::{DimShuffle, Solve};
 use crate::value::{Element, Value};
 use workalike_kernels::DType;
 

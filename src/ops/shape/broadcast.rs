@@ -4,9 +4,9 @@ use super::{DimShuffle, Extent, concrete};
 use crate::error::{Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::batching::{Batch, BatchedOutputs, only};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::ops::batching::only;
 use crate::ops::sum_like::{may_repeat, sum_to};
-use crate::ops::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 
 /// Repeats axes of extent 1 to the given extents (NumPy's `broadcast_to`, at equal rank).

@@ -3,8 +3,8 @@
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::batching::{Batch, BatchedOutputs, only};
-use crate::ops::{Attr, Attributes, AxisRead, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::ops::batching::only;
 use crate::value::Value;
 
 /// Permutes axes, inserts axes of extent 1 (`None`), and drops the axes that are not named, of static extent

@@ -3,7 +3,8 @@
 use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View, is_done};
-use crate::ops::{AxisRead, Sort, Sorted};
+use crate::op::AxisRead;
+use crate::ops::{Sort, Sorted};
 use std::collections::BTreeSet;
 use workalike_kernels::DType;
 use workalike_kernels::library::Sorting;

@@ -2,7 +2,7 @@
 
 use crate::error::{Result, shape_text};
 use crate::graph::TensorType;
-use crate::ops::{Attr, Known};
+use crate::op::{Attr, Known};
 use crate::value::Value;
 use workalike_kernels::DType;
 

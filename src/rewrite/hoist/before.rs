@@ -3,9 +3,10 @@
 use super::outside::{Iterations, Key, Outside, is_cheap, is_product, read, values_read};
 use crate::error::Result;
 use crate::graph::{Apply, Variable, ancestors, rebuild};
+use crate::op::Batched;
+use crate::ops::Dot;
 use crate::ops::loops::{Argument, LoopParts};
 use crate::ops::op_from_graph::{pairs, stand_ins};
-use crate::ops::{Batched, Dot};
 use std::collections::HashSet;
 use std::slice;
 

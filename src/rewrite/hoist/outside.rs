@@ -3,10 +3,11 @@
 use super::Left;
 use crate::error::Result;
 use crate::graph::{Apply, Variable, ancestors};
+use crate::op::Batched;
 use crate::ops::batching::batched_by;
 use crate::ops::batching::repeated;
 use crate::ops::loops::LoopParts;
-use crate::ops::{Batched, Cast, DimShuffle, Dot, Elemwise, Ix, Join, Reduce, Subtensor, SumLike};
+use crate::ops::{Cast, DimShuffle, Dot, Elemwise, Ix, Join, Reduce, Subtensor, SumLike};
 use std::collections::{HashMap, HashSet};
 use std::slice;
 use std::sync::Arc;

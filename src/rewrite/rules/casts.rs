@@ -3,7 +3,8 @@
 use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
-use crate::ops::{Cast, Op};
+use crate::op::Op;
+use crate::ops::Cast;
 use std::sync::Arc;
 use workalike_kernels::DType;
 

@@ -3,7 +3,7 @@
 use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::{Found, rules};
-use crate::ops::Op;
+use crate::op::Op;
 use workalike_kernels::DType;
 use workalike_kernels::ops::*;
 

@@ -5,7 +5,7 @@ use super::super::terms::Terms;
 use super::Root::Elementwise;
 use super::casts::digits;
 use super::{Found, rules, scalar_op};
-use crate::ops::Op;
+use crate::op::Op;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::ops::*;

@@ -4,7 +4,8 @@ use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
-use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Op, Reshape, ShapeOf};
+use crate::op::Op;
+use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Reshape, ShapeOf};
 use std::sync::Arc;
 
 rules! {

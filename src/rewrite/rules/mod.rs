@@ -29,7 +29,8 @@ pub(super) mod stability;
 use super::terms::{Counted, Dag, Same, Terms};
 use crate::error::Result;
 use crate::graph::VarId;
-use crate::ops::{Elemwise, Op};
+use crate::op::Op;
+use crate::ops::Elemwise;
 use workalike_kernels::ops::ScalarOp;
 
 /// The result of a rule: the replacement, if it applies.

@@ -5,7 +5,8 @@ use super::super::terms::{Terms, WHOLE};
 use super::Root::{Elementwise, Op as Of};
 use super::{Found, rules};
 use crate::graph::TensorType;
-use crate::ops::{Bound, IncSubtensor, Join, Op, Slot};
+use crate::op::Op;
+use crate::ops::{Bound, IncSubtensor, Join, Slot};
 use std::sync::Arc;
 use workalike_kernels::ops::ADD;
 

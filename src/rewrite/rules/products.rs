@@ -7,7 +7,8 @@
 use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
-use crate::ops::{BroadcastTo, DimShuffle, Dot, Extent, Op, Reduce, ShapeOf};
+use crate::op::Op;
+use crate::ops::{BroadcastTo, DimShuffle, Dot, Extent, Reduce, ShapeOf};
 use std::sync::Arc;
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::MUL;

@@ -3,7 +3,8 @@
 use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
-use crate::ops::{Op, Reduce};
+use crate::op::Op;
+use crate::ops::Reduce;
 use std::sync::Arc;
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{NEG, SUB};

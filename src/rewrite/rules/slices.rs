@@ -5,7 +5,8 @@ use super::super::terms::{Terms, WHOLE};
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
-use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Op, Slot, Subtensor};
+use crate::op::Op;
+use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Slot, Subtensor};
 use std::sync::Arc;
 use workalike_kernels::ops::ADD;
 

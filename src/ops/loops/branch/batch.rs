@@ -3,12 +3,12 @@
 use super::BranchOp;
 use crate::error::Result;
 use crate::graph::{Variable, place, rebuild};
+use crate::op::{Batch, Batched, BatchedOutputs};
 use crate::ops::batching::batched_by;
 use crate::ops::batching::repeated;
 use crate::ops::loops::closed::Closed;
 use crate::ops::methods::fail;
 use crate::ops::op_from_graph::{pairs, stand_ins};
-use crate::ops::{Batch, Batched, BatchedOutputs};
 use std::sync::Arc;
 
 /// The outputs for the whole batch.

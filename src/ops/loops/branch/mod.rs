@@ -10,14 +10,12 @@ use crate::graph::shapes::Shapes;
 use crate::graph::{Apply, FunctionGraph, Node, TensorType, Variable, ancestors, evaluate, place, rebuild};
 use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
+use crate::op::{Attr, AttrGraph, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::ops::backpropagate::slopes;
 use crate::ops::creation::int_scalar;
 use crate::ops::methods::fail;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
-use crate::ops::{
-    Attr, AttrGraph, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, StoredOp, expect_inputs,
-    zeros_like,
-};
+use crate::ops::{StoredOp, zeros_like};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;

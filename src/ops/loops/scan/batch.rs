@@ -6,9 +6,9 @@ use super::builder::Scan;
 use super::scanned::Scanned;
 use crate::error::Result;
 use crate::graph::{Kind, Variable};
+use crate::op::{Batch, Batched, BatchedOutputs};
 use crate::ops::batching::batched_by;
 use crate::ops::batching::repeated;
-use crate::ops::{Batch, Batched, BatchedOutputs};
 use std::collections::HashMap;
 
 /// The outputs for the whole batch.

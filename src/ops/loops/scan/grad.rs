@@ -12,10 +12,11 @@ use super::builder::Scan;
 use super::scanned::Scanned;
 use crate::error::Result;
 use crate::graph::{Kind, Variable, ancestors};
+use crate::op::{Gradient, Op};
 use crate::ops::backpropagate::slopes;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
 use crate::ops::uniform::uniform;
-use crate::ops::{Bound, Gradient, IncSubtensor, Ix, Op, Slot, concatenate, where_, zeros_like};
+use crate::ops::{Bound, IncSubtensor, Ix, Slot, concatenate, where_, zeros_like};
 use std::collections::HashSet;
 
 /// The gradient of each input.

@@ -4,7 +4,7 @@ use super::ScanOp;
 use super::body::{Body, Part};
 use crate::graph::prune::prune;
 use crate::graph::{Def, FunctionGraph, TensorType, VarId};
-use crate::ops::Narrowed;
+use crate::op::Narrowed;
 use std::sync::Arc;
 
 /// The loop that computes only these outputs; `None` if nothing is left out.

@@ -4,7 +4,7 @@ use super::body::{Body, Part};
 use super::{Given, ScanOp};
 use crate::error::Result;
 use crate::graph::{Variable, place, rebuild};
-use crate::ops::Op;
+use crate::op::Op;
 use crate::ops::op_from_graph::stand_ins;
 use crate::ops::shape::ShapeOf;
 use crate::value::Value;

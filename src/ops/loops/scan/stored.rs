@@ -2,7 +2,8 @@
 
 use super::ScanOp;
 use super::body::Body;
-use crate::ops::{Attr, AttrGraph, Attributes, Op, StoredOp};
+use crate::op::{Attr, AttrGraph, Attributes, Op};
+use crate::ops::StoredOp;
 use std::sync::Arc;
 
 /// The first version that can say what the op does: only the second has loops that go backwards.

@@ -1,13 +1,12 @@
 //! Finds where an expression was promoted to a dtype that its author did not mean.
 
-use super::tensor_type::TensorType;
-use super::variable::{Kind, Variable};
 use crate::error::Place;
+use crate::graph::{Kind, TensorType, Variable};
 use crate::ops::{Cast, DimShuffle};
 
 /// A text that names the node that introduced the dtype of `value`, and its operands: the last node up the
 /// graph none of whose arguments is computed in that dtype. Empty if `value` is not computed.
-pub(crate) fn dtype_origin(value: &Variable) -> String {
+pub(super) fn dtype_origin(value: &Variable) -> String {
     let dtype = value.dtype();
     let mut node = value.clone();
     loop {
