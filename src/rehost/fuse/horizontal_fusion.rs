@@ -14,22 +14,11 @@ use super::limits::Limits;
 use super::merge::is_worth_it;
 use super::{Cost, nothing, touches_mutable};
 use crate::lower::program::{Program, Step};
-use crate::rehost::cost;
+use crate::rehost::cost::step as work_of;
 use crate::rehost::dependences::Order;
-use crate::rehost::device::Properties;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use workalike_kernels::nest::Nest;
-
-/// The relative increase of the time for the bytes of several Nests when they are joined: a work item uses
-/// more registers, and there are fewer work items.
-const JOINED_SLOWDOWN: f64 = 0.125;
-/// The fraction of a launch that a wide device does not hide by running independent steps concurrently.
-const EXPOSED_LAUNCH: f64 = 0.5;
-
-/// The cost of dispatching a step on a device that interprets, which has no launches, in bytes that could be
-/// moved meanwhile.
-const DISPATCH: f64 = 3e3;
 
 /// The measure by which steps are grouped.
 #[derive(Clone, Copy)]
@@ -39,7 +28,7 @@ enum Rank {
 }
 
 /// Joins steps if it saves time.
-pub(super) fn run(program: &mut Program, properties: &Properties) {
+pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) {
     for rank in [Rank::Height, Rank::Depth] {
         let steps = std::mem::take(&mut program.steps);
         let mut done = Vec::with_capacity(steps.len());
@@ -49,10 +38,10 @@ pub(super) fn run(program: &mut Program, properties: &Properties) {
                 between_hosts.push(step);
                 continue;
             }
-            done.extend(joined(program, std::mem::take(&mut between_hosts), properties, rank));
+            done.extend(joined(program, std::mem::take(&mut between_hosts), (cost, limits), rank));
             done.push(step);
         }
-        done.extend(joined(program, between_hosts, properties, rank));
+        done.extend(joined(program, between_hosts, (cost, limits), rank));
         program.steps = done;
     }
 }
@@ -107,17 +96,10 @@ struct Unit {
     tail: f64,
 }
 
-/// The costs that decide.
-struct JoinCosts {
-    launch: f64,
-    /// Whether the device runs independent steps concurrently.
-    concurrent: bool,
-}
-
-impl JoinCosts {
+impl Cost {
     /// Two units as one, unless that costs more than it saves. On a device that runs independent steps
-    /// concurrently, joining them saves only a part of a launch, and must not make one wait so long for the
-    /// other that the whole takes longer than `limit`.
+    /// concurrently, joining them must not make one wait so long for the other that the whole takes longer
+    /// than `limit`.
     fn joined(&self, a: &Unit, b: &Unit, limit: f64) -> Option<Unit> {
         let both = Unit {
             count: a.count + b.count,
@@ -127,37 +109,33 @@ impl JoinCosts {
             start: a.start.max(b.start),
             tail: a.tail.max(b.tail),
         };
-        let saved =
-            (both.count - 1) as f64 * self.launch * if self.concurrent { EXPOSED_LAUNCH } else { 1.0 };
-        let waits = self.concurrent && both.start + self.launch + both.longest + both.tail > limit;
-        (both.work * JOINED_SLOWDOWN <= saved && !waits).then_some(both)
+        let saved = (both.count - 1) as f64 * self.saved_by_joining();
+        let waits = self.concurrent && both.start + self.step + both.longest + both.tail > limit;
+        (both.work * Cost::JOINED_SLOWDOWN <= saved && !waits).then_some(both)
     }
 }
 
 /// A list of steps without host nodes, some of them joined.
-fn joined(program: &Program, steps: Vec<Step>, properties: &Properties, rank: Rank) -> Vec<Step> {
-    let costs = Cost::of(properties);
+fn joined(program: &Program, steps: Vec<Step>, (cost, limits): (&Cost, Limits), rank: Rank) -> Vec<Step> {
     let work: Vec<f64> = steps
         .iter()
         .map(|step| {
-            let work = cost::step(program, step);
-            work.bytes() as f64 + work.flops * costs.flop
+            let work = work_of(program, step);
+            work.bytes() as f64 + work.flops * cost.flop
         })
         .collect();
-    let launch = if properties.interprets { DISPATCH } else { costs.launch };
-    let costs = JoinCosts { launch, concurrent: properties.is_wide() };
-    let is_small = |at: usize| work[at] <= costs.launch && can_join(program, &steps[at], properties);
+    let is_small = |at: usize| work[at] <= cost.step && can_join(program, &steps[at], cost);
     let small: Vec<bool> = (0..steps.len()).map(is_small).collect();
     if small.iter().filter(|small| **small).count() < 2 {
         return steps;
     }
     let order = Order::of(program, &steps);
     let levels = order.levels(rank);
-    let times: Vec<f64> = work.iter().map(|work| work + costs.launch).collect();
+    let times: Vec<f64> = work.iter().map(|work| work + cost.step).collect();
     let tails = order.tails(&times);
     let whole = times.iter().zip(&tails).map(|(time, tail)| time + tail).fold(0.0, f64::max);
     // However many are joined, the whole may become longer by the saving of the first join.
-    let limit = whole + costs.launch * EXPOSED_LAUNCH;
+    let limit = whole + cost.step * (1.0 - Cost::HIDDEN);
     let mut sorted: Vec<usize> = (0..steps.len()).collect();
     sorted.sort_by_key(|&at| levels[at]);
     let mut steps = steps;
@@ -170,12 +148,12 @@ fn joined(program: &Program, steps: Vec<Step>, properties: &Properties, rank: Ra
     let mut open: HashMap<(usize, Vec<u64>, usize), usize> = HashMap::new();
     for at in sorted {
         let ends = order.before[at].iter().map(|&b| &units[first[b]]);
-        units[at].start = ends.map(|u| u.start + costs.launch + u.longest).fold(0.0, f64::max);
+        units[at].start = ends.map(|u| u.start + cost.step + u.longest).fold(0.0, f64::max);
         let (true, Step::Nest { nest, .. }) = (small[at], &steps[at]) else { continue };
         let key = (levels[at], nest.axes.clone(), nest.grid);
         if let Some(&unit) = open.get(&key)
-            && let Some(both) = costs.joined(&units[unit], &units[at], limit)
-            && let Some(step) = as_one(&steps[unit], &steps[at], properties)
+            && let Some(both) = cost.joined(&units[unit], &units[at], limit)
+            && let Some(step) = as_one(&steps[unit], &steps[at], (cost, limits))
         {
             steps[unit] = step;
             steps[at] = nothing();
@@ -189,22 +167,21 @@ fn joined(program: &Program, steps: Vec<Step>, properties: &Properties, rank: Ra
 }
 
 /// Whether a step may be joined with others at all.
-fn can_join(program: &Program, step: &Step, properties: &Properties) -> bool {
+fn can_join(program: &Program, step: &Step, cost: &Cost) -> bool {
     let Step::Nest { nest, .. } = step else { return false };
     // If instructions are dispatched for each row, folding two rows at once saves nothing.
-    let suits = nest.is_map() || !properties.interprets;
+    let suits = nest.is_map() || !cost.interprets();
     suits && nest.grid_points() > 0 && !touches_mutable(program, step)
 }
 
-fn as_one(earlier: &Step, later: &Step, properties: &Properties) -> Option<Step> {
+fn as_one(earlier: &Step, later: &Step, (cost, limits): (&Cost, Limits)) -> Option<Step> {
     let (Step::Nest { nest: a, buffers: a_buffers }, Step::Nest { nest: b, buffers: b_buffers }) =
         (earlier, later)
     else {
         return None;
     };
-    let limits = Limits::of(properties);
     let (nest, buffers): (Nest, _) = join((a, a_buffers), (b, b_buffers), &|_| false, limits)?;
-    is_worth_it(&nest, properties).then_some(Step::Nest { nest, buffers })
+    is_worth_it(&nest, cost).then_some(Step::Nest { nest, buffers })
 }
 
 /// The remaining steps, sorted by their dependences, then by the position of their last part.

@@ -9,7 +9,7 @@ use crate::rehost::dependences::Dependences;
 use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 
 /// Tries every step as a producer, in order, so that chains collapse.
-pub(super) fn run(program: &mut Program, cost: Cost, limits: Limits) {
+pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) {
     let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
         try_inline(program, &mut uses, position, (cost, limits));
@@ -35,7 +35,7 @@ fn try_inline(
     program: &mut Program,
     uses: &mut Dependences,
     position: usize,
-    (cost, limits): (Cost, Limits),
+    (cost, limits): (&Cost, Limits),
 ) {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return };
     let Some(store) = producer(program, nest, buffers) else { return };
@@ -116,7 +116,7 @@ fn is_worth_it(
     (nest, source_buffers): (&Nest, &[BufferId]),
     buffer: BufferId,
     readers: &[usize],
-    cost: Cost,
+    cost: &Cost,
 ) -> bool {
     let (flops, in_bytes) = evaluation(nest);
     let out_bytes = program.buffers[buffer].dtype.size() as f64;

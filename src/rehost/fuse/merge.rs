@@ -5,19 +5,11 @@ use super::limits::Limits;
 use super::{Cost, is_private, nothing, size, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
-use crate::rehost::device::Properties;
 use std::collections::BTreeSet;
 use workalike_kernels::nest::{Nest, PhaseKind};
 
 /// The number of earlier steps that are tried for each step.
 const CANDIDATES: usize = 16;
-/// Frames of fewer points are joined whatever their form: a launch costs more than idle lanes.
-const SMALL: u64 = 1 << 14;
-/// Grid points that keep the threads of most processors busy.
-const GROUPS: u64 = 16;
-/// The cost of dispatching an instruction on an interpreter, in bytes that could be moved meanwhile.
-const DISPATCH: f64 = 200.0;
-
 /// Which pairs are joined.
 #[derive(Clone, Copy, PartialEq)]
 enum Pairs {
@@ -32,26 +24,26 @@ enum Pairs {
 
 /// Joins epilogues to the Nests that fold and whose results they read. Runs before maps are inlined: work
 /// done once on the result of a fold need not be repeated by each reader.
-pub(super) fn epilogues(program: &mut Program, properties: &Properties) {
-    merge_all(program, properties, Pairs::Epilogues);
+pub(super) fn epilogues(program: &mut Program, cost: &Cost, limits: Limits) {
+    merge_all(program, (cost, limits), Pairs::Epilogues);
 }
 
 /// Joins maps over the same grid, to each other and to the steps that fold.
-pub(super) fn maps(program: &mut Program, properties: &Properties) {
-    merge_all(program, properties, Pairs::Maps);
+pub(super) fn maps(program: &mut Program, cost: &Cost, limits: Limits) {
+    merge_all(program, (cost, limits), Pairs::Maps);
 }
 
 /// Joins all Nests that visit the same points.
-pub(super) fn frames(program: &mut Program, properties: &Properties) {
-    merge_all(program, properties, Pairs::Any);
+pub(super) fn frames(program: &mut Program, cost: &Cost, limits: Limits) {
+    merge_all(program, (cost, limits), Pairs::Any);
 }
 
 /// Tries every step as the later of a pair, against the steps that write or read what it reads.
-fn merge_all(program: &mut Program, properties: &Properties, pairs: Pairs) {
+fn merge_all(program: &mut Program, model: (&Cost, Limits), pairs: Pairs) {
     let mut uses = Dependences::of(program);
     for later in 0..program.steps.len() {
         // A merge may enable another one with the same step, which is still at `later`.
-        while let Some((earlier, at, step)) = find(program, &uses, later, properties, pairs) {
+        while let Some((earlier, at, step)) = find(program, &uses, later, model, pairs) {
             let gone = if at == later { earlier } else { later };
             uses.replace(program, gone, nothing());
             uses.replace(program, at, step);
@@ -67,7 +59,7 @@ fn find(
     program: &Program,
     uses: &Dependences,
     later: usize,
-    properties: &Properties,
+    (cost, limits): (&Cost, Limits),
     pairs: Pairs,
 ) -> Option<(usize, usize, Step)> {
     let Step::Nest { nest, buffers } = &program.steps[later] else { return None };
@@ -100,14 +92,13 @@ fn find(
             return None;
         }
         let at = place(program, uses, earlier, later)?;
-        let launch = Cost::of(properties).launch;
-        if properties.interprets && !saves_more_than_dispatch_costs(program, earlier, later, launch) {
+        if cost.dispatch.is_some_and(|each| !saves_more_than_dispatch(program, earlier, later, (cost, each)))
+        {
             return None;
         }
         let private = |id: BufferId| is_private(program, uses, id, |step| *step == earlier || *step == later);
-        let (nest, buffers) =
-            join((first, first_buffers), (nest, buffers), &private, Limits::of(properties))?;
-        is_worth_it(&nest, properties).then_some((earlier, at, Step::Nest { nest, buffers }))
+        let (nest, buffers) = join((first, first_buffers), (nest, buffers), &private, limits)?;
+        is_worth_it(&nest, cost).then_some((earlier, at, Step::Nest { nest, buffers }))
     })
 }
 
@@ -128,7 +119,12 @@ fn place(program: &Program, uses: &Dependences, earlier: usize, later: usize) ->
 /// On a device that interprets: an instruction that joins a Nest with a fold is dispatched at each grid
 /// point, where a separate step dispatches it once for many. The saving is the step, and the memory traffic
 /// between the two.
-fn saves_more_than_dispatch_costs(program: &Program, earlier: usize, later: usize, launch: f64) -> bool {
+fn saves_more_than_dispatch(
+    program: &Program,
+    earlier: usize,
+    later: usize,
+    (cost, each): (&Cost, f64),
+) -> bool {
     let (Step::Nest { nest: first, .. }, Step::Nest { nest: second, .. }) =
         (&program.steps[earlier], &program.steps[later])
     else {
@@ -149,23 +145,13 @@ fn saves_more_than_dispatch_costs(program: &Program, earlier: usize, later: usiz
         .filter(|r| reads.contains(r))
         .map(|&r| program.buffers[r].bytes())
         .sum();
-    visits * DISPATCH <= launch + 2.0 * between as f64 + shared as f64
+    visits * each <= cost.launch + 2.0 * between as f64 + shared as f64
 }
 
 /// Whether the joined Nest keeps the device busy. A Nest that folds and then visits its inner points again
 /// runs as one group per grid point; a Nest that only folds can still be split.
-pub(super) fn is_worth_it(nest: &Nest, properties: &Properties) -> bool {
+pub(super) fn is_worth_it(nest: &Nest, cost: &Cost) -> bool {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
     let (grid, points) = (nest.grid_points(), nest.inner_points());
-    if inner <= 1 || grid.saturating_mul(points) <= SMALL {
-        return true;
-    }
-    if properties.is_wide() {
-        grid.saturating_mul(points.min(1024)) >= properties.lanes / 4
-    } else if properties.interprets {
-        // How sums are split depends on the content of a Nest, and must not depend on the number of threads.
-        grid >= GROUPS
-    } else {
-        grid >= 4 * u64::from(properties.units)
-    }
+    inner <= 1 || grid.saturating_mul(points) <= Cost::SMALL || cost.keeps_busy(grid, points)
 }

@@ -1,5 +1,5 @@
-//! Fusion: a pure function from Program to Program, given the properties of the device. It reads Nests, never
-//! ops.
+//! Fusion: a pure function from Program to Program, given the [cost model](cost) of the device. It reads
+//! Nests, never ops.
 //!
 //! The passes, in this order:
 //! - [`constants`]: constants that follow a formula are computed rather than loaded;
@@ -28,6 +28,7 @@
 mod chains;
 mod clusters;
 mod constants;
+mod cost;
 mod edit;
 mod epilogue_fusion;
 mod halves;
@@ -48,34 +49,11 @@ use super::dependences::Dependences;
 use super::device::{LibraryOp, Properties};
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
+use cost::Cost;
 use edit::drop_unread_stores;
 use limits::Limits;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind};
 use workalike_kernels::verify::Verified;
-
-/// The costs that fusion compares, in bytes of memory traffic.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Cost {
-    /// The cost of a launch.
-    pub(super) launch: f64,
-    /// The cost of a flop.
-    pub(super) flop: f64,
-    /// The cost of loading an element at a computed index, beyond its bytes.
-    pub(super) gather: f64,
-}
-
-impl Cost {
-    /// Estimated from the device's width: a launch takes as long as moving megabytes on a GPU, and some
-    /// kilobytes on a CPU; a flop takes as long as moving a fraction of a byte, by the usual ratio of compute
-    /// to bandwidth. A processor loads neighbours as vectors, but not at computed indices.
-    fn of(properties: &Properties) -> Cost {
-        if properties.is_wide() {
-            Cost { launch: 4e6, flop: 0.1, gather: 0.0 }
-        } else {
-            Cost { launch: 3e4, flop: 0.3, gather: 32.0 }
-        }
-    }
-}
 
 /// Fuses a Program, after the bodies of its steps. It queries only abilities of the device that do not
 /// change. `varying` are extents that differ in other Programs, which should have the same kernels.
@@ -90,29 +68,33 @@ pub(crate) fn fuse(
     }
     let (cost, limits) = (Cost::of(properties), Limits::of(properties));
     constants::run(&mut program);
-    store_forwarding::run(&mut program, cost);
+    store_forwarding::run(&mut program, &cost);
     unit_axes::run(&mut program);
     unroll::reductions(&mut program, varying);
     clusters::run(&mut program, limits);
-    merge::epilogues(&mut program, properties);
-    inline::run(&mut program, cost, limits);
-    if piecewise::run(&mut program, cost, limits) {
-        inline::run(&mut program, cost, limits);
+    merge::epilogues(&mut program, &cost, limits);
+    inline::run(&mut program, &cost, limits);
+    if piecewise::run(&mut program, &cost, limits) {
+        inline::run(&mut program, &cost, limits);
     }
     chains::run(&mut program, limits);
-    merge::maps(&mut program, properties);
+    merge::maps(&mut program, &cost, limits);
     drop_unread_stores(&mut program);
     unroll::grids(&mut program, varying);
-    merge::frames(&mut program, properties);
+    merge::frames(&mut program, &cost, limits);
     // Merging leaves stores that are no longer read; dropping them may leave Nests without stores.
     drop_unread_stores(&mut program);
     halves::run(&mut program);
     let takes =
         |op: &dyn LibraryOp, nest: &Verified, operand| abilities.device.library(op, Some((nest, operand)));
     epilogue_fusion::run(&mut program, &takes);
-    horizontal_fusion::run(&mut program, properties);
-    operand_layout::run(&mut program, properties);
-    split::run(&mut program, properties);
+    horizontal_fusion::run(&mut program, &cost, limits);
+    if cost.interprets() {
+        operand_layout::run(&mut program);
+    }
+    if let Some(cut) = cost.cut {
+        split::run(&mut program, cut);
+    }
     program
 }
 

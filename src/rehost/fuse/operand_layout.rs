@@ -6,23 +6,17 @@
 //! transposed copy of `y` costs little. Only for devices that interpret tiles: on others, threads keep their
 //! rows in registers or caches.
 
-use super::super::device::Properties;
+use super::Cost;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 
-/// The copy is made if each element is read at least this many times. A transposed element costs about four
-/// times as much as one that is read with a stride.
-const REUSE: u64 = 16;
 /// Inner points from which on they are the lanes of tiles themselves (the host's `Side::Inner`).
 const LONG: u64 = 512;
 /// The fewest lanes that pay for tiles of grid points.
 const LANES: u64 = 64;
 
 /// Inserts the copies.
-pub(super) fn run(program: &mut Program, properties: &Properties) {
-    if !properties.interprets {
-        return;
-    }
+pub(super) fn run(program: &mut Program) {
     for step in std::mem::take(&mut program.steps) {
         match step {
             Step::Nest { mut nest, mut buffers } => {
@@ -106,7 +100,7 @@ fn pays(nest: &Nest, read: &Read) -> bool {
     // Dimensions of stride 0 repeat elements.
     let own = operand.shape.iter().zip(&operand.strides).filter(|(_, stride)| **stride != 0);
     let elements = own.fold(1u64, |n, (&extent, _)| n.saturating_mul(extent));
-    copied <= elements && points / REUSE >= copied
+    copied <= elements && points / Cost::REUSE >= copied
 }
 
 /// The axes along which a read varies: inner axes, then grid axes, the axis of the lanes last.

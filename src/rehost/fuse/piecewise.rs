@@ -30,7 +30,7 @@ const MOST_INSTS: usize = 4 * MAX_NARROW_INSTS;
 
 /// Tries every array that is assembled, in the order in which they are complete. Returns whether it changed
 /// anything.
-pub(super) fn run(program: &mut Program, cost: Cost, limits: Limits) -> bool {
+pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) -> bool {
     if !program.buffers.iter().any(|b| b.mutable && b.role == Role::Temp) {
         return false;
     }
@@ -59,7 +59,7 @@ fn loads_by_parts(
     program: &Program,
     uses: &Dependences,
     buffer: BufferId,
-    (cost, limits): (Cost, Limits),
+    (cost, limits): (&Cost, Limits),
 ) -> Option<Vec<(usize, Step)>> {
     let writers = &uses.writers[buffer];
     let readers: Vec<usize> = uses.readers[buffer].difference(writers).copied().collect();
@@ -95,7 +95,7 @@ fn stored_at_once(
     program: &Program,
     uses: &Dependences,
     buffer: BufferId,
-    (cost, limits): (Cost, Limits),
+    (cost, limits): (&Cost, Limits),
 ) -> Option<Vec<(usize, Step)>> {
     let writers = &uses.writers[buffer];
     let last = *writers.last()?;

@@ -1,7 +1,7 @@
 //! Reductions to few results are split into two steps that fill the device: partial folds over parts of the
 //! inner points, then a fold of the partial results.
 
-use super::super::device::Properties;
+use super::cost::Cut;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -11,40 +11,8 @@ use workalike_kernels::nest::{
 use workalike_kernels::ops;
 use workalike_kernels::verify::dtypes;
 
-/// Work items that fold together.
-const GROUP: u64 = 256;
-
-/// The thresholds for a device.
-#[derive(Clone, Copy)]
-struct Thresholds {
-    /// More grid points than this keep the device busy.
-    busy: u64,
-    /// The number of partial folds that fills the device.
-    parts: u64,
-    /// Fewer inner points than this are folded in one step.
-    small: u64,
-}
-
-impl Thresholds {
-    /// `None`: the device divides the work of a Nest by itself.
-    fn of(properties: &Properties) -> Option<Thresholds> {
-        if properties.is_wide() {
-            let groups = properties.lanes / GROUP;
-            return Some(Thresholds { busy: groups / 4, parts: 2 * groups, small: 8192 });
-        }
-        // A processor's cores; waking them takes time.
-        let cores = u64::from(properties.units);
-        (cores > 1 && !properties.interprets).then_some(Thresholds {
-            busy: cores - 1,
-            parts: 4 * cores,
-            small: 1 << 15,
-        })
-    }
-}
-
 /// Splits every reduction that would leave most of the device idle.
-pub(super) fn run(program: &mut Program, properties: &Properties) {
-    let Some(thresholds) = Thresholds::of(properties) else { return };
+pub(super) fn run(program: &mut Program, thresholds: Cut) {
     for step in std::mem::take(&mut program.steps) {
         let parts = match &step {
             Step::Nest { nest, buffers } => split(program, nest, buffers, thresholds),
@@ -57,19 +25,19 @@ pub(super) fn run(program: &mut Program, properties: &Properties) {
     }
 }
 
-/// How one inner axis is cut: into `count` parts of `len` points; the last may be short.
-struct Cut {
+/// An inner axis in `count` parts of `len` points; the last may be short.
+struct Parts {
     axis: usize,
     count: u64,
     len: u64,
 }
 
-fn cut(nest: &Nest, thresholds: Thresholds) -> Option<Cut> {
+fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
     if grid == 0 || inner < thresholds.small || grid > thresholds.busy {
         return None;
     }
-    let want = (thresholds.parts / grid).min(inner / GROUP).max(2);
+    let want = (thresholds.parts / grid).min(inner / thresholds.group).max(2);
     // The outermost axis with enough points: its parts are long contiguous runs. A part of the innermost axis
     // would be a few neighbours from each of many rows.
     let axes = || (nest.grid..).zip(&nest.axes[nest.grid..]);
@@ -80,15 +48,10 @@ fn cut(nest: &Nest, thresholds: Thresholds) -> Option<Cut> {
         .filter(|&c| c >= 2 && extent.is_multiple_of(c))
         .min_by_key(|c| c.abs_diff(count));
     let len = extent.div_ceil(divisor.unwrap_or(count));
-    Some(Cut { axis, count: extent.div_ceil(len), len })
+    Some(Parts { axis, count: extent.div_ceil(len), len })
 }
 
-fn split(
-    program: &mut Program,
-    nest: &Nest,
-    buffers: &[BufferId],
-    thresholds: Thresholds,
-) -> Option<[Step; 2]> {
+fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: Cut) -> Option<[Step; 2]> {
     let [reduce, point] = nest.phases.as_slice() else { return None };
     let plain = reduce.kind == PhaseKind::Reduce && point.kind == PhaseKind::Point;
     // Only the second step does the Point phase, so the phase may not read stores of the first.
@@ -115,7 +78,7 @@ fn split(
 fn partial_folds(
     nest: &Nest,
     buffers: &[BufferId],
-    cut: &Cut,
+    cut: &Parts,
     types: &[DType],
     results: &[(BufferId, DType)],
 ) -> Step {
@@ -186,7 +149,7 @@ struct Shifted {
 }
 
 impl Shifted {
-    fn of(nest: &Nest, cut: &Cut) -> Shifted {
+    fn of(nest: &Nest, cut: &Parts) -> Shifted {
         let part = nest.grid;
         let renamed = |axis: usize| Index::axis(if axis >= part { axis + 1 } else { axis });
         let mut coordinates: Vec<Index> = (0..nest.axes.len()).map(renamed).collect();
@@ -280,7 +243,7 @@ mod tests {
                 let mut whole = vec![bytes(&x), bytes(&vec![0; results])];
                 interpret(&nest, &mut whole).unwrap();
                 let mut program = Program::default();
-                let thresholds = Thresholds { busy: 264, parts: 2112, small: 8192 };
+                let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256 };
                 let buffers = [
                     program.buffer(DType::I64, &axes, Role::Input(0)),
                     program.buffer(DType::I64, &axes[..grid], Role::Temp),

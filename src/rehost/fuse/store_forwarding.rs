@@ -9,13 +9,9 @@ use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use workalike_kernels::nest::{Index, Inst, Nest, Operand, Store};
 
-/// Readers other than the copy may read one part in this many of the inner array: they then read it from the
-/// larger array, which is slower.
-const FEW: u64 = 8;
-
 /// Tries every step as such a copy, in order, so that chains of them collapse. Where loads at computed
 /// indices are slow, the inner array may have other readers.
-pub(super) fn run(program: &mut Program, cost: Cost) {
+pub(super) fn run(program: &mut Program, cost: &Cost) {
     if program.buffers.iter().filter(|b| b.mutable && b.role == Role::Temp).count() < 2 {
         return;
     }
@@ -37,7 +33,7 @@ struct Copy {
 }
 
 /// The replacements for a step that is such a copy, and for the steps that write and read its source.
-fn placed(program: &Program, uses: &Dependences, position: usize, cost: Cost) -> Option<Vec<(usize, Step)>> {
+fn placed(program: &Program, uses: &Dependences, position: usize, cost: &Cost) -> Option<Vec<(usize, Step)>> {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return None };
     let copy = Copy::of(program, nest, buffers)?;
     let (from, to) = (&program.buffers[copy.from], &program.buffers[copy.to]);
@@ -82,7 +78,7 @@ fn placed(program: &Program, uses: &Dependences, position: usize, cost: Cost) ->
         changed.push((at, copy.moved(program, nest, buffers)?));
     }
     // Else all its readers may load it by parts.
-    let may_have_others = cost.gather > 0.0 && others.saturating_mul(FEW) <= from.len();
+    let may_have_others = cost.gather > 0.0 && others.saturating_mul(Cost::ELSEWHERE) <= from.len();
     (others == 0 || may_have_others).then_some(changed)
 }
 
@@ -212,10 +208,20 @@ impl Copy {
 
 #[cfg(test)]
 mod tests {
+    use super::super::cost::Busy;
     use super::*;
     use workalike_kernels::DType;
 
-    const COST: Cost = Cost { launch: 1e4, flop: 0.1, gather: 8.0 };
+    const COST: Cost = Cost {
+        launch: 1e4,
+        step: 1e4,
+        concurrent: false,
+        dispatch: None,
+        flop: 0.1,
+        gather: 8.0,
+        busy: Busy { points: 1, inner: 1 },
+        cut: None,
+    };
 
     /// Copies all of `from` to a part of `to`, from these positions on.
     fn copy(program: &Program, from: BufferId, to: BufferId, at: [i64; 2]) -> Step {
@@ -252,7 +258,7 @@ mod tests {
     #[test]
     fn parts_go_where_the_whole_is() {
         let mut program = joined(3);
-        run(&mut program, COST);
+        run(&mut program, &COST);
         let left: Vec<_> = program.steps.iter().filter(|s| !super::super::is_nothing(s)).collect();
         assert_eq!(left.len(), 3);
         let outer = program.outputs[0];
@@ -262,11 +268,11 @@ mod tests {
     #[test]
     fn what_is_overwritten_or_given_out_stays() {
         let mut program = joined(2);
-        run(&mut program, COST);
+        run(&mut program, &COST);
         assert!(!program.steps.iter().any(super::super::is_nothing));
         let mut program = joined(3);
         program.outputs.push(3);
-        run(&mut program, COST);
+        run(&mut program, &COST);
         assert!(!program.steps.iter().any(super::super::is_nothing));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lower::program::{BufferId, Role};
+use crate::rehost::device::Properties;
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind, Store};
 use workalike_kernels::ops;
@@ -84,7 +85,7 @@ impl Draft {
 
     /// Runs the pass, checks the order of the remaining steps, and returns their number.
     fn joined(&mut self, properties: &Properties) -> usize {
-        run(&mut self.program, properties);
+        run(&mut self.program, &Cost::of(properties), Limits::of(properties));
         let mut written = vec![false; self.program.buffers.len()];
         for step in &self.program.steps {
             for read in step.reads() {

@@ -107,7 +107,7 @@ impl<'p> Assembly<'p> {
     }
 
     /// The cost of the steps that store it.
-    pub(super) fn stored(&self, cost: Cost) -> f64 {
+    pub(super) fn stored(&self, cost: &Cost) -> f64 {
         let part = |part: &Part<'_>| {
             let (flops, bytes) = evaluation(part.nest);
             let bytes = bytes + self.dtype.size() as f64;

@@ -5,11 +5,6 @@ use super::{Cost, Index, Inst, evaluation};
 use workalike_kernels::nest::{BlockWriter, Mode, Value};
 use workalike_kernels::ops::{AND, GE, LT, REMAINDER, TRUNC_DIVIDE, WHERE};
 
-/// Instructions that a comparison and the choice after it take.
-const CHOICE_FLOPS: f64 = 3.0;
-/// Instructions that keep a position within a part.
-const CLAMP_FLOPS: f64 = 3.0;
-
 /// The parts that the positions of a load lie in.
 pub(super) struct Choice<'c> {
     /// Where the load's position is along each dimension of the array.
@@ -68,19 +63,19 @@ impl<'c> Choice<'c> {
     }
 
     /// The cost of one such load, in bytes of traffic.
-    pub(super) fn cost(&self, assembly: &Assembly<'_>, cost: Cost) -> f64 {
+    pub(super) fn cost(&self, assembly: &Assembly<'_>, cost: &Cost) -> f64 {
         let chosen = self.candidates.len() > 1;
         let gathers = if chosen { cost.gather } else { 0.0 };
         if self.one_source(assembly).is_some() {
             // A choice among many is mostly one along an outer axis, and made once for many elements.
             let tests = (self.candidates.len() - 1).min(4) as f64;
-            return assembly.dtype.size() as f64 + 2.0 * tests * CHOICE_FLOPS * cost.flop + gathers;
+            return assembly.dtype.size() as f64 + 2.0 * tests * Cost::CHOICE_FLOPS * cost.flop + gathers;
         }
         let of = |candidate: &Candidate| {
             let part = &assembly.parts[candidate.part];
             let (flops, bytes) = evaluation(part.nest);
             let tests = (candidate.before.len() + candidate.after.len()) as f64;
-            let flops = flops + tests * (CHOICE_FLOPS + CLAMP_FLOPS);
+            let flops = flops + tests * (Cost::CHOICE_FLOPS + Cost::CLAMP_FLOPS);
             // Outside the part, its elements at the edge are loaded again and again.
             let share = if chosen { part.points() as f64 / assembly.points() as f64 } else { 1.0 };
             let gathers = if bytes > 0.0 { gathers } else { 0.0 };

@@ -1,0 +1,122 @@
+//! The model of a device by which fusion decides.
+//!
+//! Costs are in bytes of memory traffic that could be moved meanwhile, so that the model needs no clock. All
+//! that is known of a device is in [`Cost::of`]; passes compare costs, and ask no device.
+
+use crate::rehost::device::Properties;
+
+/// Work items that fold together on a wide device.
+const GROUP: u64 = 256;
+
+/// What a device costs, and what keeps it busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cost {
+    /// A launch of a kernel.
+    pub(super) launch: f64,
+    /// A step of a Segment: a launch, or the dispatch of a step by a device that interprets.
+    pub(super) step: f64,
+    /// Whether independent steps run concurrently, which hides a part of their [`Cost::step`].
+    pub(super) concurrent: bool,
+    /// The dispatch of an instruction at a grid point, by a device that interprets.
+    pub(super) dispatch: Option<f64>,
+    /// A flop.
+    pub(super) flop: f64,
+    /// Loading an element at a computed index, beyond its bytes.
+    pub(super) gather: f64,
+    /// The number of points that keep the device busy.
+    pub(super) busy: Busy,
+    /// How a reduction to few results is cut; `None` if the device divides the work of a Nest by itself.
+    pub(super) cut: Option<Cut>,
+}
+
+/// The number of points that keep a device busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Busy {
+    /// The fewest points that run at once.
+    pub(super) points: u64,
+    /// The most inner points of a grid point that run at once.
+    pub(super) inner: u64,
+}
+
+/// How a reduction to few results is cut into partial folds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cut {
+    /// More grid points than this keep the device busy.
+    pub(super) busy: u64,
+    /// The number of partial folds that fills the device.
+    pub(super) parts: u64,
+    /// Fewer inner points than this are folded in one step.
+    pub(super) small: u64,
+    /// The fewest inner points of a part.
+    pub(super) group: u64,
+}
+
+impl Cost {
+    /// The fraction of a step that a device hides if it runs independent steps concurrently.
+    pub(super) const HIDDEN: f64 = 0.5;
+    /// The relative increase of the time for the bytes of several Nests when they are joined: a work item
+    /// uses more registers, and there are fewer work items.
+    pub(super) const JOINED_SLOWDOWN: f64 = 0.125;
+    /// Nests of fewer points are joined whatever their form: a launch costs more than idle lanes.
+    pub(super) const SMALL: u64 = 1 << 14;
+    /// Flops of the choice of one of two values, and of the comparison that decides it.
+    pub(super) const CHOICE_FLOPS: f64 = 3.0;
+    /// Flops of keeping an index within bounds.
+    pub(super) const CLAMP_FLOPS: f64 = 3.0;
+    /// A copy that makes an operand contiguous pays if each element is read at least this many times: a
+    /// transposed element costs about four times as much as one that is read with a stride.
+    pub(super) const REUSE: u64 = 16;
+    /// One part in this many of an array may be read from a larger array that holds it, which is slower.
+    pub(super) const ELSEWHERE: u64 = 8;
+
+    /// Estimated from the device's width: a launch takes as long as moving megabytes on a GPU, and some
+    /// kilobytes on a CPU; a flop takes as long as moving a fraction of a byte, by the usual ratio of compute
+    /// to bandwidth. A processor loads neighbours as vectors, but not at computed indices; waking its cores
+    /// takes time.
+    pub(super) fn of(properties: &Properties) -> Cost {
+        let units = u64::from(properties.units);
+        let groups = properties.lanes / GROUP;
+        let cost = if properties.is_wide() {
+            Cost {
+                launch: 4e6,
+                step: 4e6,
+                concurrent: true,
+                dispatch: None,
+                flop: 0.1,
+                gather: 0.0,
+                busy: Busy { points: properties.lanes / 4, inner: 1024 },
+                cut: Some(Cut { busy: groups / 4, parts: 2 * groups, small: 8192, group: GROUP }),
+            }
+        } else {
+            let cores = Cut { busy: units.saturating_sub(1), parts: 4 * units, small: 1 << 15, group: GROUP };
+            Cost {
+                launch: 3e4,
+                step: 3e4,
+                concurrent: false,
+                dispatch: None,
+                flop: 0.3,
+                gather: 32.0,
+                // How an interpreter splits sums depends on the content of a Nest, and must not depend on the
+                // number of threads.
+                busy: Busy { points: if properties.interprets { 16 } else { 4 * units }, inner: 1 },
+                cut: (units > 1 && !properties.interprets).then_some(cores),
+            }
+        };
+        if properties.interprets { Cost { step: 3e3, dispatch: Some(200.0), ..cost } } else { cost }
+    }
+
+    /// Whether a device of this kind executes instructions one at a time, for many points each.
+    pub(super) fn interprets(&self) -> bool {
+        self.dispatch.is_some()
+    }
+
+    /// Whether a grid with so many inner points at each of its points keeps the device busy.
+    pub(super) fn keeps_busy(&self, grid: u64, inner: u64) -> bool {
+        grid.saturating_mul(inner.min(self.busy.inner)) >= self.busy.points
+    }
+
+    /// The part of a step's cost that joining independent steps saves.
+    pub(super) fn saved_by_joining(&self) -> f64 {
+        if self.concurrent { self.step * (1.0 - Cost::HIDDEN) } else { self.step }
+    }
+}
