@@ -1,6 +1,10 @@
-//! Joins large clusters of maps over the same points, such as an unrolled recurrence and its gradient, before
-//! any other pass looks at pairs of Nests. A pass over pairs copies a Nest each time something joins it, so
-//! with Nests of thousands of instructions it would copy each instruction thousands of times.
+//! Joins clusters of maps over the same points, such as an unrolled recurrence and its gradient, in one go.
+//!
+//! Large ones are joined before any other pass looks at pairs of Nests. A pass over pairs copies a Nest each
+//! time something joins it, so with Nests of thousands of instructions it would copy each instruction
+//! thousands of times. Small ones are joined once producers are inlined: [`merge`](super::merge) would need
+//! few operands in every intermediate pair, and a value that a later map needs is one of them until that map
+//! has joined.
 //!
 //! The maps of a cluster are put in depth-first order, in which few values are needed later, and cut into
 //! Nests that are within the [`limits`]: each is appended once.
@@ -18,15 +22,18 @@ use segment::Segment;
 use std::collections::{HashMap, HashSet};
 use workalike_kernels::nest::{Index, Inst, Nest, Operand};
 
-/// Maps of a cluster; smaller ones are left to the passes over pairs, whose results are better: they may
-/// compute a value twice rather than store it. They copy each instruction about as often as this.
-const SMALLEST: usize = 64;
+/// Maps of a cluster that is joined before pairs are. Smaller ones are left to the passes over pairs, whose
+/// results are better: they may compute a value twice rather than store it. They copy each instruction about
+/// as often as this.
+pub(super) const LARGE: usize = 64;
+/// Maps of a cluster that is joined once producers are inlined; smaller ones are pairs.
+pub(super) const SMALL: usize = 3;
 /// Steps without a map of the cluster after which it ends.
 const GAP: usize = 64;
 
-/// Joins the cluster that starts at each step.
-pub(super) fn run(program: &mut Program, limits: Limits) {
-    if program.steps.len() < SMALLEST {
+/// Joins the cluster that starts at each step, if it has at least so many maps.
+pub(super) fn run(program: &mut Program, limits: Limits, smallest: usize) {
+    if program.steps.len() < smallest {
         return;
     }
     let accesses: Vec<Access> = program.steps.iter().map(|step| Access::of(program, step)).collect();
@@ -42,7 +49,7 @@ pub(super) fn run(program: &mut Program, limits: Limits) {
         let members = members_from(program, &accesses, &is_member, start);
         // A cluster without its first maps would hardly be larger.
         members.iter().for_each(|&at| visited[at] = true);
-        if let (true, Some(&last)) = (members.len() >= SMALLEST, members.last()) {
+        if let (true, Some(&last)) = (members.len() >= smallest, members.last()) {
             members.iter().for_each(|&at| is_member[at] = true);
             joined.insert(last, Cluster::of(program, &uses, &accesses, &members).joined(limits));
         }

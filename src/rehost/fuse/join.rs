@@ -91,11 +91,7 @@ pub(super) fn join(
 }
 
 /// The same, however large the result is.
-pub(super) fn joined(
-    earlier: Bound,
-    later: Bound,
-    private: &dyn Fn(BufferId) -> bool,
-) -> Option<(Nest, Vec<BufferId>)> {
+fn joined(earlier: Bound, later: Bound, private: &dyn Fn(BufferId) -> bool) -> Option<(Nest, Vec<BufferId>)> {
     if adds_meet(earlier, later) || adds_meet(later, earlier) {
         return None;
     }

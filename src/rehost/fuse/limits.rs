@@ -57,11 +57,6 @@ impl Limits {
         is_long || size.fixed > MAX_OPERANDS
     }
 
-    /// Whether no Nest has so many instructions.
-    pub(super) fn exclude_insts(self, insts: usize) -> bool {
-        insts > self.narrow_insts
-    }
-
     /// Whether two Nests are too large to become one, estimated without joining them: what they share counts
     /// twice.
     pub(super) fn too_large(self, a: &Nest, b: &Nest) -> bool {

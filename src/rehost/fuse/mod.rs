@@ -7,12 +7,12 @@
 //! - [`unit_axes`]: axes of extent 1 are removed;
 //! - [`unroll`]: reductions over a few points become elementwise; a grid of a few points that share their
 //!   work becomes one point;
-//! - [`clusters`]: many maps over the same points are joined in one go, such as an unrolled recurrence;
+//! - [`clusters`]: many maps over the same points are joined in one go, such as an unrolled recurrence; after
+//!   `inline` a few are;
 //! - [`inline`]: an elementwise producer is computed in its readers (maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
 //! - [`piecewise`]: an array that is assembled part by part is not stored: its readers take each element from
 //!   the part that it lies in;
-//! - [`chains`]: maps over the same points become one, such as the iterations of a recurrence;
 //! - [`merge`]: Nests over the same points [`join`] into one within [`limits`], the later reading the earlier
 //!   one's results from registers: epilogues of reductions (before `inline`), maps with shared inputs, and
 //!   finally all other Nests over the same points, such as the reductions and maps of a softmax;
@@ -25,7 +25,6 @@
 //!   for a tile interpreter;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
-mod chains;
 mod clusters;
 mod constants;
 mod cost;
@@ -71,13 +70,13 @@ pub(crate) fn fuse(
     store_forwarding::run(&mut program, &cost);
     unit_axes::run(&mut program);
     unroll::reductions(&mut program, varying);
-    clusters::run(&mut program, limits);
+    clusters::run(&mut program, limits, clusters::LARGE);
     merge::epilogues(&mut program, &cost, limits);
     inline::run(&mut program, &cost, limits);
     if piecewise::run(&mut program, &cost, limits) {
         inline::run(&mut program, &cost, limits);
     }
-    chains::run(&mut program, limits);
+    clusters::run(&mut program, limits, clusters::SMALL);
     merge::maps(&mut program, &cost, limits);
     drop_unread_stores(&mut program);
     unroll::grids(&mut program, varying);

@@ -140,3 +140,55 @@ fn joined_clusters_compute_what_the_reference_does() {
         }
     }
 }
+
+/// Launches and bytes of a call with vectors of zeros.
+fn planned(inputs: &[Variable], outputs: Vec<Variable>) -> (u64, u64) {
+    let f = function(inputs).outputs(outputs).compile().unwrap();
+    let mut sim = f.optimize(Host::default().strict()).unwrap();
+    let given = inputs.iter().fold(Args::new(), |args, _| args.with(of_shape::<f32>(&[1 << 20]).unwrap()));
+    let plan = sim.plan(given).unwrap();
+    (plan.total.launches, plan.total.bytes() >> 20)
+}
+
+#[test]
+fn iterations_of_a_map_are_one_launch() {
+    let inputs = [vector::<f32>("x"), vector::<f32>("y")];
+    let [x, y] = &inputs;
+    let [mut a, mut b, mut count] = [x.clone(), y.clone(), zeros_like(x)];
+    for _ in 0..100 {
+        (a, b) = (&a * &a - &b * &b + x, 2.0 * &a * &b + y);
+        count = count + (&a * &a + &b * &b).less(4.0);
+    }
+    assert_eq!(planned(&inputs, vec![count]), (1, 12));
+}
+
+#[test]
+fn steps_of_a_differential_equation_are_one_launch() {
+    let inputs = [vector::<f32>("x"), vector::<f32>("y"), vector::<f32>("z")];
+    let mut state = inputs.to_vec();
+    // Lorenz's system, by Heun's method.
+    let slope = |s: &[Variable]| -> Vec<Variable> {
+        let (x, y, z) = (&s[0], &s[1], &s[2]);
+        vec![10.0 * (y - x), x * (28.0 - z) - y, x * y - z * (8.0 / 3.0)]
+    };
+    let after = |s: &[Variable], by: f64, slope: &[Variable]| -> Vec<Variable> {
+        s.iter().zip(slope).map(|(s, slope)| s + by * slope).collect()
+    };
+    for _ in 0..40 {
+        let first = slope(&state);
+        let second = slope(&after(&state, 0.01, &first));
+        state = after(&after(&state, 0.005, &first), 0.005, &second);
+    }
+    assert_eq!(planned(&inputs, state), (1, 24));
+}
+
+#[test]
+fn what_does_not_fit_is_cut_where_little_is_stored() {
+    let inputs = [vector::<f32>("x")];
+    let mut x = inputs[0].clone();
+    for k in 0..1500 {
+        x = (&x * &x - 0.5 * k as f64).sin() + &x * 0.5;
+    }
+    let (launches, bytes) = planned(&inputs, vec![x]);
+    assert!(launches <= 4 && bytes <= 8 * launches, "{launches} launches, {bytes} MiB");
+}
