@@ -27,6 +27,7 @@ pub mod nonzero;
 pub mod ops;
 pub mod print;
 pub mod scalar;
+pub mod schedule;
 pub mod verify;
 
 pub use dtype::DType;

@@ -1,10 +1,10 @@
 //! Blocks of scalar SSA as statements.
 
-use super::access::Address;
 use super::cpu_lanes::Side;
 use super::expr;
 use super::kernel::Printer;
-use crate::nest::{Inst, Phase, Value};
+use crate::nest::{Inst, Value};
+use crate::schedule::access::{Address, roots};
 
 impl Printer<'_> {
     /// Prints the used values of a phase's block, and returns each value's name (or its text, if that is
@@ -161,11 +161,4 @@ impl Printer<'_> {
 /// The names of values.
 fn named<'n>(names: &'n [String], values: &[Value]) -> Vec<&'n str> {
     values.iter().map(|&value| names[value as usize].as_str()).collect()
-}
-
-/// Which values stores, folds and the addresses of stores use directly.
-pub(super) fn roots(phase: &Phase) -> Vec<bool> {
-    let mut used = vec![false; phase.block.insts.len()];
-    phase.results().for_each(|value| used[value as usize] = true);
-    used
 }

@@ -2,9 +2,9 @@
 //! other. Accumulators are arrays with an element for each lane; values that all lanes share are computed
 //! before the loop.
 
-use super::access::{Address, Walk};
 use super::kernel::Printer;
-use crate::nest::{Inst, Nest, Phase, PhaseKind};
+use crate::nest::{Inst, Phase, PhaseKind};
+use crate::schedule::access::{Walk, varies};
 
 /// The accumulators of a phase's folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,24 +181,4 @@ impl Printer<'_> {
     pub(super) fn varies(&self, phase: usize, axis: usize) -> Vec<bool> {
         varies(self.nest, &self.nest.phases[phase], &[axis], matches!(self.side, Side::Grid(_)))
     }
-}
-
-/// Which values of a phase may differ between points that differ along `axes`. Results of folds do if
-/// `folded` is true.
-pub(super) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -> Vec<bool> {
-    let mut varies: Vec<bool> = Vec::new();
-    for inst in &phase.block.insts {
-        let own = match inst {
-            Inst::Axis(named) => axes.contains(named),
-            Inst::Folded { .. } => folded,
-            Inst::Load { operand, index } => {
-                let address = Address::new(nest, *operand, index);
-                // A load from an operand that the Nest writes is never moved.
-                axes.iter().any(|&a| address.steps[a] != 0) || nest.operands[*operand].written
-            }
-            _ => false,
-        };
-        varies.push(own || inst.uses_any(|value| varies[value as usize]));
-    }
-    varies
 }

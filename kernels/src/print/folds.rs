@@ -31,7 +31,7 @@ pub(super) fn group_arrays(nest: &Nest, dtypes: &[Vec<DType>]) -> BTreeMap<&'sta
 }
 
 /// Bytes of group memory that one item of a group needs.
-pub(super) fn group_bytes(nest: &Nest, dtypes: &[Vec<DType>]) -> u64 {
+pub(crate) fn group_bytes(nest: &Nest, dtypes: &[Vec<DType>]) -> u64 {
     let size = |name| DType::parse(name).map_or(8, DType::size);
     group_arrays(nest, dtypes).iter().map(|(name, count)| (size(name) * count) as u64).sum()
 }

@@ -1,10 +1,11 @@
 //! The loops of a `Group`: several items share a grid point, divide its inner points, and fold together.
 
-use super::cpu_lanes::{Side, varies};
+use super::cpu_lanes::Side;
 use super::group_reduce::Team;
 use super::kernel::Printer;
-use super::schedule::Group;
 use crate::nest::{Index, Inst, Nest, Phase, PhaseKind};
+use crate::schedule::access::varies;
+use crate::schedule::points::Group;
 
 /// Maximum number of rounds through the inner points that are unrolled, so that their loads overlap.
 const UNROLLED: u64 = 8;

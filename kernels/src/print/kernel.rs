@@ -1,17 +1,16 @@
 //! One Nest as one kernel: the loops of its schedule, and the phases inside.
 
-use super::access::{Walk, Walks};
 use super::cpu_lanes::Side;
-use super::register_cache::Kept;
-use super::schedule::{Lanes, Schedule};
 use super::sizes::Sizes;
-use super::tile::Tile;
-use super::transpose_tile::TransposeTile;
 use super::vectorize::Pack;
-use super::{Dialect, Entry, ForSizes, Target, folds};
+use super::{Dialect, Entry, ForSizes, Target};
 use crate::bounds::explicit_bounds;
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
+use crate::schedule::access::{Walk, Walks};
+use crate::schedule::points::{Lanes, Points};
+use crate::schedule::register_cache::Kept;
+use crate::schedule::{Form, Schedule};
 use crate::verify::{Verified, VerifyError, dtypes};
 
 /// A kernel being printed.
@@ -66,54 +65,11 @@ pub(super) fn kernel(
     Ok(entry)
 }
 
-/// How the points of a Nest are computed.
-enum Form {
-    Tile(Tile),
-    Transpose(TransposeTile),
-    Scheduled(Schedule),
-}
-
-impl Form {
-    /// Number of groups, and items per group.
-    fn launch(&self) -> (u64, u32) {
-        match self {
-            Form::Tile(tile) => tile.launch(),
-            Form::Transpose(transpose) => transpose.launch(),
-            Form::Scheduled(schedule) => schedule.launch(),
-        }
-    }
-}
-
-/// Chooses the form of a kernel, and the values that stay in registers.
-fn choose(
-    nest: &Nest,
-    walks: &Walks,
-    dtypes: &[Vec<DType>],
-    any_size: bool,
-    target: &Target,
-) -> (Form, Kept) {
-    if let Some(tile) = Tile::choose(nest, walks, dtypes, any_size, target) {
-        return (Form::Tile(tile), Kept::none(nest));
-    }
-    let bytes = folds::group_bytes(nest, dtypes);
-    if any_size {
-        let schedule = Schedule::choose_for_any_size(nest, walks, bytes, target);
-        return (Form::Scheduled(schedule), Kept::none(nest));
-    }
-    let plan = Kept::plan(nest, walks, dtypes);
-    let schedule = Schedule::choose(nest, walks, bytes, plan.words, target);
-    let keeps = matches!(schedule, Schedule::Group(g) if g.keeps);
-    let kept = if keeps { plan } else { Kept::none(nest) };
-    let transpose = TransposeTile::choose(nest, walks, dtypes, target);
-    (transpose.map_or(Form::Scheduled(schedule), Form::Transpose), kept)
-}
-
 fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<Entry, VerifyError> {
     let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
-    let walks = Walks::new(nest);
-    let any_size = target.sizes.loops_for_any(nest);
-    let (form, kept) = choose(nest, &walks, &dtypes, any_size, target);
-    let (groups, group) = form.launch();
+    let schedule = Schedule::choose(nest, &dtypes, target);
+    let (groups, group) = schedule.launch();
+    let Schedule { form, walks, kept, any_size } = schedule;
     let narrow = walks.narrow;
     let dialect = target.dialect;
     let mut printer = Printer {
@@ -155,7 +111,7 @@ impl Printer<'_> {
         match form {
             Form::Tile(tile) => self.tiled(&tile),
             Form::Transpose(transpose) => self.transpose_tiles(&transpose),
-            Form::Scheduled(schedule) => self.scheduled(schedule),
+            Form::Points(points) => self.points(points),
         }
     }
 
@@ -209,11 +165,11 @@ impl Printer<'_> {
         }
     }
 
-    fn scheduled(&mut self, schedule: Schedule) {
-        match schedule {
-            Schedule::Strided { groups, group, width } => self.strided(groups, group, width),
-            Schedule::Chunked { run, rows, lanes, .. } => self.chunked(run, rows, lanes),
-            Schedule::Group(group) => self.group(group),
+    fn points(&mut self, points: Points) {
+        match points {
+            Points::Strided { groups, group, width } => self.strided(groups, group, width),
+            Points::Chunked { run, rows, lanes, .. } => self.chunked(run, rows, lanes),
+            Points::Group(group) => self.group(group),
         }
     }
 

@@ -1,15 +1,12 @@
 //! Nests to source text, one printer for all C-like languages.
 //!
-//! [`print()`] prints one kernel for each Nest. The modules:
+//! [`print()`] prints one kernel for each Nest, as its [schedule](crate::schedule) says. The modules:
 //!
-//! - `access`: linear addresses from index maps, and merged axes.
-//! - `schedule`: the assignment of points to work items.
 //! - `sizes`: extents and strides, as literals or as arguments.
 //! - `kernel`: the loops. `group` prints the loops of cooperating items, `group_reduce` their folds,
 //!   `cpu_lanes` loops that become vector code on CPUs, `tile` products of matrices, `transpose_tile` maps
 //!   with transposed operands, `vectorize` vector loads and stores of GPUs.
-//! - `block`: the scalar code inside the loops; `register_cache`: values that stay in registers from one
-//!   phase to the next; `folds`: the reductions.
+//! - `block`: the scalar code inside the loops; `folds`: the reductions.
 //! - `expr`: C arithmetic; `dialect`: the differences of the languages; `prelude`: functions that neither
 //!   language has.
 //!
@@ -17,13 +14,12 @@
 //! half, not after each op. If the difference would be visible (comparisons, `floor`), fusion inserts a cast.
 //! Casts from floats to integers saturate, and NaN becomes 0; signed integers wrap.
 
-mod access;
 mod block;
 mod cpu_lanes;
 mod dialect;
 mod divide;
 pub(crate) mod expr;
-mod folds;
+pub(crate) mod folds;
 mod formula;
 mod group;
 mod group_reduce;
@@ -31,8 +27,6 @@ mod kernel;
 pub mod library;
 pub(crate) mod prelude;
 mod processor;
-mod register_cache;
-mod schedule;
 mod sizes;
 mod tile;
 mod transpose_tile;
@@ -88,7 +82,7 @@ pub enum ForSizes {
 
 impl ForSizes {
     /// Whether the loops of a Nest are chosen for any size.
-    fn loops_for_any(self, nest: &Nest) -> bool {
+    pub(crate) fn loops_for_any(self, nest: &Nest) -> bool {
         let mut folds = nest.phases.iter().flat_map(|phase| &phase.folds);
         match self {
             ForSizes::One => false,

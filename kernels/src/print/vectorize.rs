@@ -11,14 +11,12 @@
 //! the read-only cache. Both would let compilers move loads before stores; the text here does that itself.
 
 use super::Dialect;
-use super::access::{Address, Walk, Walks, phase_addresses};
-use super::cpu_lanes::{Side, varies};
+use super::cpu_lanes::Side;
 use super::kernel::Printer;
 use crate::dtype::DType;
-use crate::nest::{Index, Inst, Nest, PhaseKind};
-
-/// The largest vector that devices move at once, in bytes.
-const VECTOR: u64 = 16;
+use crate::nest::{Index, Inst, PhaseKind};
+use crate::schedule::access::{Address, Walk, Walks};
+use crate::schedule::packs::aligned_to;
 
 /// The pack being printed.
 #[derive(Clone, Debug, Default)]
@@ -33,45 +31,6 @@ pub(super) struct Pack {
     pub(super) stores: Vec<usize>,
     /// The loop over its points is open, `l` counts them.
     pub(super) inside: bool,
-}
-
-/// If an address is contiguous along an axis: the number of elements to which it is aligned.
-fn aligned_to(address: &Address, axis: usize, varies: &[bool]) -> Option<u64> {
-    if address.steps[axis] != 1 || address.dynamic.iter().any(|&(value, _)| varies[value as usize]) {
-        return None;
-    }
-    let others = address.steps.iter().enumerate().filter(|&(at, _)| at != axis).map(|(_, step)| *step);
-    let parts = others.chain([address.base]).chain(address.dynamic.iter().map(|d| d.1));
-    Some(1 << parts.filter(|&p| p != 0).map(|p| p.trailing_zeros()).min().unwrap_or(4).min(4))
-}
-
-/// Points in a pack along the last of `along` (the grid's or the inner walks): the widest operand fills a
-/// vector; 1 if there are no vectors. The width divides the walk's extent, unless `rest` is true and there is
-/// only one walk.
-pub(super) fn width(nest: &Nest, along: &[Walk], inner: bool, rest: bool) -> u32 {
-    let Some(last) = along.last() else { return 1 };
-    let (mut size, mut aligned) = (0, VECTOR);
-    for phase in nest.phases.iter().filter(|p| !inner || p.kind != PhaseKind::Point) {
-        let varies = varies(nest, phase, &[last.axis], !inner);
-        for (operand, address) in phase_addresses(nest, phase) {
-            let moves = address.dynamic.iter().any(|&(value, _)| varies[value as usize]);
-            match aligned_to(&address, last.axis, &varies) {
-                Some(to) => {
-                    aligned = aligned.min(to);
-                    size = size.max(nest.operands[operand].dtype.size() as u64);
-                }
-                // Neighbouring points are far apart in memory: different items should load them.
-                None if !moves && address.steps[last.axis] != 0 => return 1,
-                None => {}
-            }
-        }
-    }
-    let mut width = VECTOR.checked_div(size).unwrap_or(1).min(aligned);
-    let tiles = |width| last.extent.is_multiple_of(width) || rest && along.len() == 1 && last.extent >= width;
-    while !tiles(width) {
-        width /= 2;
-    }
-    width as u32
 }
 
 /// The type of a vector.

@@ -8,9 +8,9 @@ mod epilogue;
 
 use super::super::Dialect;
 use super::super::kernel::Printer;
-use super::shape::{RUN, Shape};
 use super::{Contraction, Part};
 use crate::dtype::DType;
+use crate::schedule::tile::{RUN, Shape};
 
 /// The letters of rows and columns in names of variables.
 const LETTERS: [&str; 2] = ["r", "c"];

@@ -6,10 +6,10 @@
 use super::super::super::expr;
 use super::super::super::kernel::Printer;
 use super::super::Contraction;
-use super::super::shape::Shape;
 use crate::dtype::DType;
 use crate::nest::PhaseKind;
 use crate::ops;
+use crate::schedule::tile::Shape;
 
 /// Along a side of the tile, the index of the `n`-th result of item `item`. Each item has runs of `vector`
 /// neighbours; `across` items lie along the side.

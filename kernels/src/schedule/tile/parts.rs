@@ -1,14 +1,14 @@
 //! The parts of a summed value: two factors, or two values of which it is a function, each of which depends
 //! on fewer axes than the sum.
 
-use super::super::access::Address;
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Inst, Nest, Phase, Value};
 use crate::ops;
+use crate::schedule::access::Address;
 use std::collections::BTreeSet;
 
 /// The axes that each value of a phase depends on, as bits.
-pub(super) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
+pub(crate) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
     let mut depends: Vec<u64> = Vec::new();
     for inst in &phase.block.insts {
         let mut bits = match inst {
@@ -30,7 +30,7 @@ pub(super) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
 type Parts = ([Value; 2], Vec<Value>);
 
 /// The two parts of each fold, and the values between them and what it sums: none if that is their product.
-pub(super) fn parts(phase: &Phase, dtypes: &[DType], depends: &[u64], grid: u64) -> Option<Vec<Parts>> {
+pub(crate) fn parts(phase: &Phase, dtypes: &[DType], depends: &[u64], grid: u64) -> Option<Vec<Parts>> {
     let apart = |values: &[Value; 2]| {
         let [left, right] = values.map(|value| depends[value as usize] & grid);
         left & !right != 0 && right & !left != 0
@@ -105,7 +105,7 @@ fn function_of_two(
 }
 
 /// Which values of a phase's block a value is computed from, itself included.
-pub(super) fn needs(phase: &Phase, value: Value) -> Vec<bool> {
+pub(crate) fn needs(phase: &Phase, value: Value) -> Vec<bool> {
     let mut needed = vec![false; phase.block.insts.len()];
     needed[value as usize] = true;
     for (at, inst) in phase.block.insts.iter().enumerate().rev() {

@@ -32,16 +32,16 @@ fn nest(axes: &[u64], grid: usize, place: &[usize], kind: PhaseKind) -> Nest {
     }
 }
 
-fn choose(nest: &Nest, target: &Target) -> Schedule {
-    Schedule::choose(nest, &Walks::new(nest), 4, 0, target)
+fn choose(nest: &Nest, target: &Target) -> Points {
+    Points::choose(nest, &Walks::new(nest), 4, 0, target)
 }
 
-fn group(groups: u64, points: u32, items: u32, width: u32) -> Schedule {
-    Schedule::Group(Group { groups, points, items, across: false, width, keeps: false })
+fn group(groups: u64, points: u32, items: u32, width: u32) -> Points {
+    Points::Group(Group { groups, points, items, across: false, width, keeps: false })
 }
 
-fn strided(groups: u64, group: u32, width: u32) -> Schedule {
-    Schedule::Strided { groups, group, width }
+fn strided(groups: u64, group: u32, width: u32) -> Points {
+    Points::Strided { groups, group, width }
 }
 
 #[test]
@@ -83,8 +83,8 @@ fn rows_are_folded_by_groups() {
 fn rows_are_kept_where_registers_suffice() {
     let kept = |rows: u64, columns: u64| {
         let nest = nest(&[rows, columns], 1, &[0, 1], PhaseKind::Reduce);
-        match Schedule::choose(&nest, &Walks::new(&nest), 4, 1, &gpu(1 << 17)) {
-            Schedule::Group(g) => (g.points, g.items, g.width, g.keeps),
+        match Points::choose(&nest, &Walks::new(&nest), 4, 1, &gpu(1 << 17)) {
+            Points::Group(g) => (g.points, g.items, g.width, g.keeps),
             other => panic!("{other:?}"),
         }
     };
@@ -99,7 +99,7 @@ fn rows_are_kept_where_registers_suffice() {
 #[test]
 fn columns_are_folded_across() {
     let across = |groups, points, items| {
-        Schedule::Group(Group { groups, points, items, across: true, width: 1, keeps: false })
+        Points::Group(Group { groups, points, items, across: true, width: 1, keeps: false })
     };
     let few = nest(&[64, 4096], 1, &[1, 0], PhaseKind::Reduce);
     assert_eq!(choose(&few, &gpu(1 << 17)), across(8, 8, 128));
@@ -116,7 +116,7 @@ fn groups_fit_the_local_memory() {
         let target = Target { local_memory, ..gpu(1 << 17) };
         let (_, group) = choose(&nest, &target).launch();
         // Without any local memory, one item walks alone.
-        assert!(group == items || items == 1 && matches!(choose(&nest, &target), Schedule::Strided { .. }));
+        assert!(group == items || items == 1 && matches!(choose(&nest, &target), Points::Strided { .. }));
     }
 }
 
@@ -126,22 +126,22 @@ fn ordered_phases_and_cpus_walk_alone() {
     assert_eq!(choose(&ordered, &gpu(1 << 17)), strided(1, 32, 1));
     let cpu = Target { cpu: true, ..gpu(4) };
     let rows = nest(&[100, 70], 2, &[1, 0], PhaseKind::Point);
-    assert_eq!(choose(&rows, &cpu), Schedule::Chunked { groups: 25, run: 4, rows: true, lanes: Lanes::One });
+    assert_eq!(choose(&rows, &cpu), Points::Chunked { groups: 25, run: 4, rows: true, lanes: Lanes::One });
     let flat = nest(&[100, 70], 2, &[0, 1], PhaseKind::Point);
     assert_eq!(
         choose(&flat, &cpu),
-        Schedule::Chunked { groups: 32, run: 7, rows: false, lanes: Lanes::Grid(32) }
+        Points::Chunked { groups: 32, run: 7, rows: false, lanes: Lanes::Grid(32) }
     );
     // Too short for lanes.
     let few = nest(&[100], 1, &[0], PhaseKind::Point);
-    assert_eq!(choose(&few, &cpu), Schedule::Chunked { groups: 25, run: 4, rows: false, lanes: Lanes::One });
+    assert_eq!(choose(&few, &cpu), Points::Chunked { groups: 25, run: 4, rows: false, lanes: Lanes::One });
 }
 
 #[test]
 fn cpus_have_lanes_where_memory_is_contiguous() {
     let cpu = Target { cpu: true, ..gpu(4) };
     let lanes = |nest: &Nest| match choose(nest, &cpu) {
-        Schedule::Chunked { groups, run, lanes, .. } => (groups, run, lanes),
+        Points::Chunked { groups, run, lanes, .. } => (groups, run, lanes),
         other => panic!("{other:?}"),
     };
     let fold = |axes: &[u64], place: &[usize]| nest(axes, 1, place, PhaseKind::Reduce);

@@ -2,9 +2,9 @@
 //!
 //! | schedule | a grid point is computed by | chosen for |
 //! |---|---|---|
-//! | [`Schedule::Strided`] | one item; each takes every n-th point | GPUs: maps, Ordered, short folds |
-//! | [`Schedule::Chunked`] | one item; each takes a run of points or tiles | CPUs: everything |
-//! | [`Schedule::Group`] | several items of a group; they fold together | GPUs: all others |
+//! | [`Points::Strided`] | one item; each takes every n-th point | GPUs: maps, Ordered, short folds |
+//! | [`Points::Chunked`] | one item; each takes a run of points or tiles | CPUs: everything |
+//! | [`Points::Group`] | several items of a group; they fold together | GPUs: all others |
 //!
 //! Folds are short if there are many grid points with few inner points each.
 //!
@@ -13,19 +13,19 @@
 //! neighbouring items touch neighbouring addresses.
 //!
 //! An item of a GPU computes a few neighbouring points at a time if they are contiguous: a *pack*, see
-//! `vectorize`.
+//! [`packs`](super::packs).
 //!
 //! On CPUs the corresponding choice is [`Lanes`]: the points in the vector registers of an item.
 
-use super::Target;
 use super::access::{Walk, Walks};
 use crate::nest::Nest;
+use crate::print::Target;
 
 mod gpu;
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Schedule {
+pub(crate) enum Points {
     /// Item `i` computes the packs `i, i + items, i + 2 * items, ...`.
     Strided {
         /// Number of groups.
@@ -52,29 +52,29 @@ pub(super) enum Schedule {
 
 /// A group computes `points` grid points at a time, each with `items` items; both are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Group {
+pub(crate) struct Group {
     /// Number of groups.
-    pub(super) groups: u64,
+    pub(crate) groups: u64,
     /// Grid points that a group computes at a time.
-    pub(super) points: u32,
+    pub(crate) points: u32,
     /// Items that share a grid point.
-    pub(super) items: u32,
+    pub(crate) items: u32,
     /// Neighbouring items have neighbouring grid points, not neighbouring inner points.
-    pub(super) across: bool,
+    pub(crate) across: bool,
     /// Neighbouring inner points that an item computes as one pack.
-    pub(super) width: u32,
+    pub(crate) width: u32,
     /// Values that a later phase needs again stay in registers.
-    pub(super) keeps: bool,
+    pub(crate) keeps: bool,
 }
 
 impl Group {
     /// Inner points that the items of a grid point compute in one round.
-    pub(super) fn at_once(self) -> u64 {
+    pub(crate) fn at_once(self) -> u64 {
         u64::from(self.items) * u64::from(self.width)
     }
 
     /// Inner points of one item.
-    pub(super) fn values(self, nest: &Nest) -> u64 {
+    pub(crate) fn values(self, nest: &Nest) -> u64 {
         nest.inner_points().div_ceil(self.at_once()) * u64::from(self.width)
     }
 }
@@ -82,7 +82,7 @@ impl Group {
 /// The lanes of an item of a CPU: the iterations of a loop of fixed length without dependences, which
 /// compilers turn into vector code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lanes {
+pub(crate) enum Lanes {
     /// No lanes.
     One,
     /// This number of neighbouring inner points. Folds have a partial result for each lane.
@@ -98,17 +98,11 @@ const GRID_FOR_ANY_SIZE: u32 = 16;
 /// Items of a GPU that access memory together.
 const WARP: u64 = 32;
 
-impl Schedule {
+impl Points {
     /// Chooses a schedule. In a group each item needs `item_bytes` of group memory; `kept` is the number of
     /// registers for each of its points that would hold values for later phases. Nests with an empty grid get
     /// 0 groups.
-    pub(super) fn choose(
-        nest: &Nest,
-        walks: &Walks,
-        item_bytes: u64,
-        kept: u64,
-        target: &Target,
-    ) -> Schedule {
+    pub(crate) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, target: &Target) -> Points {
         if target.cpu {
             chunked(nest, walks, false, target)
         } else {
@@ -117,12 +111,12 @@ impl Schedule {
     }
 
     /// Chooses a schedule that depends on few thresholds of sizes, so that most sizes have the same.
-    pub(super) fn choose_for_any_size(
+    pub(crate) fn choose_for_any_size(
         nest: &Nest,
         walks: &Walks,
         item_bytes: u64,
         target: &Target,
-    ) -> Schedule {
+    ) -> Points {
         if target.cpu {
             chunked(nest, walks, true, target)
         } else {
@@ -131,16 +125,16 @@ impl Schedule {
     }
 
     /// Number of groups, and items per group.
-    pub(super) fn launch(self) -> (u64, u32) {
+    pub(crate) fn launch(self) -> (u64, u32) {
         match self {
-            Schedule::Strided { groups, group, .. } => (groups, group),
-            Schedule::Chunked { groups, .. } => (groups, 1),
-            Schedule::Group(Group { groups, points, items, .. }) => (groups, points * items),
+            Points::Strided { groups, group, .. } => (groups, group),
+            Points::Chunked { groups, .. } => (groups, 1),
+            Points::Group(Group { groups, points, items, .. }) => (groups, points * items),
         }
     }
 }
 
-fn chunked(nest: &Nest, walks: &Walks, any_size: bool, target: &Target) -> Schedule {
+fn chunked(nest: &Nest, walks: &Walks, any_size: bool, target: &Target) -> Points {
     let cores = target.lanes.clamp(1, 1 << 24);
     let points = nest.grid_points();
     let last = walks.grid.last().map_or(1, |w| w.extent.max(1));
@@ -152,7 +146,7 @@ fn chunked(nest: &Nest, walks: &Walks, any_size: bool, target: &Target) -> Sched
         _ => points,
     };
     let run = units.div_ceil(cores * ROUNDS).max(1);
-    Schedule::Chunked { groups: units.div_ceil(run), run, rows, lanes }
+    Points::Chunked { groups: units.div_ceil(run), run, rows, lanes }
 }
 
 /// Lanes lie along the loop in which most addresses are contiguous. An address that is contiguous along both

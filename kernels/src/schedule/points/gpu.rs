@@ -1,9 +1,10 @@
 //! Schedules for GPUs.
 
-use super::{Group, Schedule, WARP, previous_power_of_two};
+use super::{Group, Points, WARP, previous_power_of_two};
 use crate::nest::{Inst, Nest, PhaseKind};
-use crate::print::access::Walks;
-use crate::print::{Dialect, Target, vectorize};
+use crate::print::{Dialect, Target};
+use crate::schedule::access::Walks;
+use crate::schedule::packs;
 
 /// Maximum number of groups, in multiples of what the device runs at once. With more points, items loop.
 const WAVES: u64 = 64;
@@ -26,8 +27,8 @@ const HEAVY: u32 = 24;
 /// Values that an item reads if no row is kept in registers.
 const READ: u64 = 32;
 
-/// See [`Schedule::choose`].
-pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, target: &Target) -> Schedule {
+/// See [`Points::choose`].
+pub(crate) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, target: &Target) -> Points {
     let points = nest.grid_points();
     let inner = nest.inner_points();
     let lanes = target.lanes.clamp(1, 1 << 24);
@@ -56,11 +57,11 @@ pub(super) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
         Group { groups, points: together as u32, items: share as u32, across, width, keeps: false };
     let room = if share * together > 512 { REGISTERS / 2 } else { REGISTERS };
     group.keeps = kept > 0 && !across && group.values(nest) * kept <= room;
-    Schedule::Group(group)
+    Points::Group(group)
 }
 
 /// A schedule whose form depends on few thresholds: one item, a warp or a group for each grid point.
-pub(super) fn choose_for_any_size(nest: &Nest, walks: &Walks, item_bytes: u64, target: &Target) -> Schedule {
+pub(crate) fn choose_for_any_size(nest: &Nest, walks: &Walks, item_bytes: u64, target: &Target) -> Points {
     let (points, inner) = (nest.grid_points(), nest.inner_points());
     let items = target.lanes.clamp(1, 1 << 24) * WAVES;
     let alone = nest.grid == nest.axes.len()
@@ -69,12 +70,12 @@ pub(super) fn choose_for_any_size(nest: &Nest, walks: &Walks, item_bytes: u64, t
     if alone || inner <= FEW || is_across(walks) && points > 1 {
         let group = (GROUP / 2).min(target.max_group.max(1).into());
         let groups = points.div_ceil(group).min(items.div_ceil(group));
-        return Schedule::Strided { groups, group: group as u32, width: 1 };
+        return Points::Strided { groups, group: group as u32, width: 1 };
     }
     let share = if inner <= WARP * READ { WARP } else { GROUP };
     let share = share.min(largest_group(item_bytes, target));
     let groups = points.min(items.div_ceil(share));
-    Schedule::Group(Group { groups, points: 1, items: share as u32, across: false, width: 1, keeps: false })
+    Points::Group(Group { groups, points: 1, items: share as u32, across: false, width: 1, keeps: false })
 }
 
 /// Instructions of an item beyond which a wider pack makes a kernel that compiles for seconds and is no
@@ -82,12 +83,12 @@ pub(super) fn choose_for_any_size(nest: &Nest, walks: &Walks, item_bytes: u64, t
 const LONG: u64 = 2048;
 
 /// One item for each point, or for each pack of points.
-fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule {
+fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Points {
     let points = nest.grid_points();
     // A Nest with inner points has long-running items and needs as many as the device runs; a map has short
     // ones and needs fewer.
     let enough = if nest.is_map() { lanes / 8 } else { lanes };
-    let mut width = u64::from(vectorize::width(nest, &walks.grid, false, true));
+    let mut width = u64::from(packs::width(nest, &walks.grid, false, true));
     let insts: u64 = nest.phases.iter().map(|phase| phase.block.insts.len() as u64).sum();
     while width > 1 && (points / width < enough || insts * width > LONG) {
         width /= 2;
@@ -98,7 +99,7 @@ fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Schedule 
     let group = GROUP.min(fill).min(points.next_power_of_two().max(WARP)).min(target.max_group.max(1).into());
     let groups = packs.div_ceil(group).min((lanes * WAVES).div_ceil(group));
     let groups = if points == 0 { 0 } else { groups };
-    Schedule::Strided { groups, group: group as u32, width: width as u32 }
+    Points::Strided { groups, group: group as u32, width: width as u32 }
 }
 
 /// Items per point and points per group, if neighbouring items have neighbouring points.
@@ -115,7 +116,7 @@ fn columns(points: u64, inner: u64, lanes: u64, most: u64) -> (u64, u64) {
 /// points.
 fn rows(nest: &Nest, walks: &Walks, kept: u64, lanes: u64, most: u64) -> (u64, u64, u32) {
     let (points, inner) = (nest.grid_points(), nest.inner_points());
-    let mut width = u64::from(vectorize::width(nest, &walks.inner, true, kept == 0));
+    let mut width = u64::from(packs::width(nest, &walks.inner, true, kept == 0));
     // In compute-bound kernels more items hide memory latency better than wider packs.
     let heavy = inner_flops(nest) > HEAVY;
     let wanted = if heavy { 2 * lanes } else { lanes / 2 };

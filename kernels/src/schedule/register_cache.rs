@@ -6,9 +6,7 @@
 //! or compute again is kept in an array with one element for each of the points; loops over such arrays are
 //! unrolled, so that the compiler puts the arrays into registers.
 
-use super::access::Walks;
-use super::block::roots;
-use super::cpu_lanes::varies;
+use super::access::{Walks, roots, varies};
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest, PhaseKind, Value};
 use std::collections::{BTreeMap, HashMap};
@@ -17,28 +15,28 @@ use std::collections::{BTreeMap, HashMap};
 const WORTH: u32 = 4;
 
 /// The kept values: for each phase, maps from instruction to array.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Kept {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
     /// The dtype of each array.
-    pub(super) arrays: Vec<DType>,
+    pub(crate) arrays: Vec<DType>,
     /// Values that an earlier phase kept.
-    pub(super) reads: Vec<BTreeMap<usize, usize>>,
+    pub(crate) reads: Vec<BTreeMap<usize, usize>>,
     /// Values to keep.
-    pub(super) writes: Vec<BTreeMap<usize, usize>>,
+    pub(crate) writes: Vec<BTreeMap<usize, usize>>,
     /// Maximum number of 4-byte registers in use for each point.
-    pub(super) words: u64,
+    pub(crate) words: u64,
 }
 
 impl Kept {
     /// No kept values.
-    pub(super) fn none(nest: &Nest) -> Kept {
+    pub(crate) fn none(nest: &Nest) -> Kept {
         let empty = vec![BTreeMap::new(); nest.phases.len()];
         Kept { arrays: vec![], reads: empty.clone(), writes: empty, words: 0 }
     }
 
     /// All values worth keeping: of the values that a phase shares with an earlier one, those nearest to its
     /// stores and folds.
-    pub(super) fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Kept {
+    pub(crate) fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Kept {
         let mut kept = Kept::none(nest);
         let axes: Vec<usize> = walks.inner.iter().map(|w| w.axis).collect();
         let mut known = Expressions::default();

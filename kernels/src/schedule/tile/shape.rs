@@ -4,22 +4,22 @@
 //! The constants of the model were fitted to measurements of about a hundred shapes on one GPU (compute
 //! capability 9.0), for a dozen products; only their ratios matter. They affect speed, never results.
 
-use super::super::{Dialect, Target};
 use super::{Contraction, Part};
+use crate::print::{Dialect, Target};
 
 /// A tile and its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(crate) struct Shape {
     /// Rows and columns of the tile.
-    pub(super) tile: [u32; 2],
+    pub(crate) tile: [u32; 2],
     /// Rows and columns of one item.
-    pub(super) each: [u32; 2],
+    pub(crate) each: [u32; 2],
     /// Inner points in group memory at a time.
-    pub(super) depth: u32,
+    pub(crate) depth: u32,
     /// Number of items that share a result: each sums every `slices`-th of those points.
-    pub(super) slices: u32,
+    pub(crate) slices: u32,
     /// Number of buffers of `depth` points in group memory: two if one is used while the next one is loaded.
-    pub(super) buffers: u32,
+    pub(crate) buffers: u32,
 }
 
 /// Maximum number of items of a group, if the device allows it, and of results of an item: they must fit the
@@ -35,11 +35,11 @@ const UNIT_LOCAL: u64 = 160 << 10;
 /// Maximum number of results in group memory at once.
 const AT_ONCE: u32 = 2048;
 /// Inner points that neighbouring items load, if inner points are contiguous: a sector of memory.
-pub(super) const RUN: u32 = 8;
+pub(crate) const RUN: u32 = 8;
 
 impl Shape {
     /// The fastest shape, if any fits.
-    pub(super) fn choose(contraction: &Contraction, target: &Target) -> Option<Shape> {
+    pub(crate) fn choose(contraction: &Contraction, target: &Target) -> Option<Shape> {
         let local = if target.dialect == Dialect::CudaCpp { LOCAL } else { u64::MAX };
         let local = local.min(target.local_memory).min(LOCAL);
         let units = target.lanes.div_ceil(UNIT).max(1);
@@ -69,7 +69,7 @@ impl Shape {
     }
 
     /// The fastest shape for products of about this size: most sizes have the same.
-    pub(super) fn choose_for_any_size(contraction: &Contraction, target: &Target) -> Option<Shape> {
+    pub(crate) fn choose_for_any_size(contraction: &Contraction, target: &Target) -> Option<Shape> {
         let about = |extent: u64| if extent <= 64 { 32 } else { 1024 };
         let mut nominal = contraction.clone();
         nominal.sides.iter_mut().for_each(|side| side.extent = about(side.extent));
@@ -116,29 +116,29 @@ impl Shape {
     }
 
     /// Items per group.
-    pub(super) fn items(&self) -> u32 {
+    pub(crate) fn items(&self) -> u32 {
         self.slices * self.across(0) * self.across(1)
     }
 
     /// Items along the rows, or the columns, of a tile.
-    pub(super) fn across(&self, side: usize) -> u32 {
+    pub(crate) fn across(&self, side: usize) -> u32 {
         self.tile[side] / self.each[side]
     }
 
     /// Tiles along the rows, or the columns.
-    pub(super) fn tiles(&self, contraction: &Contraction, side: usize) -> u64 {
+    pub(crate) fn tiles(&self, contraction: &Contraction, side: usize) -> u64 {
         contraction.sides[side].extent.div_ceil(self.tile[side].into())
     }
 
     /// Number of groups, one for each tile.
-    pub(super) fn groups(&self, contraction: &Contraction) -> u64 {
+    pub(crate) fn groups(&self, contraction: &Contraction) -> u64 {
         let tiles = self.tiles(contraction, 0).saturating_mul(self.tiles(contraction, 1));
         tiles.saturating_mul(contraction.batches())
     }
 
     /// Number of neighbouring results of an item along a side: the elements that one load from group memory
     /// moves, of any part.
-    pub(super) fn vector(&self, contraction: &Contraction, side: usize) -> u32 {
+    pub(crate) fn vector(&self, contraction: &Contraction, side: usize) -> u32 {
         let fits = |part: &Part| match part.dtype.size() {
             4 => 4,
             8 => 2,
@@ -149,7 +149,7 @@ impl Shape {
 
     /// Elements from one inner point to the next in group memory: an odd multiple of four. Eight neighbouring
     /// inner points of four rows then lie in 32 different banks, and vectors stay aligned.
-    pub(super) fn stride(&self, side: usize) -> u32 {
+    pub(crate) fn stride(&self, side: usize) -> u32 {
         4 * (self.tile[side].div_ceil(4) | 1)
     }
 
@@ -161,17 +161,17 @@ impl Shape {
     }
 
     /// Whether all results go through group memory at once, rather than one row of each item at a time.
-    pub(super) fn at_once(&self) -> bool {
+    pub(crate) fn at_once(&self) -> bool {
         self.slices * self.tile[0] * self.tile[1] <= AT_ONCE
     }
 
     /// Rows of the tile whose results are in group memory together.
-    pub(super) fn rows_at_once(&self) -> u32 {
+    pub(crate) fn rows_at_once(&self) -> u32 {
         if self.at_once() { self.tile[0] } else { self.across(0) }
     }
 
     /// Elements of group memory for these results.
-    pub(super) fn sums(&self) -> u32 {
+    pub(crate) fn sums(&self) -> u32 {
         self.slices * self.rows_at_once() * self.tile[1]
     }
 

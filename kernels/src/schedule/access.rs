@@ -7,18 +7,18 @@ use crate::nest::{Affine, Index, Inst, Nest, Phase, Value};
 
 /// The linear index of a load or store: `base + sum(steps[axis] * axis) + sum(step * value)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Address {
+pub(crate) struct Address {
     /// The constant part.
-    pub(super) base: i64,
+    pub(crate) base: i64,
     /// Elements from one position to the next, for each axis of the Nest.
-    pub(super) steps: Vec<i64>,
+    pub(crate) steps: Vec<i64>,
     /// Values of the block that take part, with their steps.
-    pub(super) dynamic: Vec<(Value, i64)>,
+    pub(crate) dynamic: Vec<(Value, i64)>,
 }
 
 impl Address {
     /// The address of one element of an operand.
-    pub(super) fn new(nest: &Nest, operand: usize, index: &[Index]) -> Address {
+    pub(crate) fn new(nest: &Nest, operand: usize, index: &[Index]) -> Address {
         let strides = &nest.operands[operand].strides;
         let mut affine = Affine::zero(nest.axes.len());
         for (index, &stride) in index.iter().zip(strides) {
@@ -53,7 +53,7 @@ fn span(nest: &Nest, operand: usize) -> u64 {
 }
 
 /// All addresses of one phase with the operands they are in, loads first.
-pub(super) fn phase_addresses(nest: &Nest, phase: &Phase) -> Vec<(usize, Address)> {
+pub(crate) fn phase_addresses(nest: &Nest, phase: &Phase) -> Vec<(usize, Address)> {
     let loads = phase.block.insts.iter().filter_map(|inst| match inst {
         Inst::Load { operand, index } => Some((*operand, Address::new(nest, *operand, index))),
         _ => None,
@@ -64,29 +64,29 @@ pub(super) fn phase_addresses(nest: &Nest, phase: &Phase) -> Vec<(usize, Address
 
 /// One loop: an axis, or several merged neighbours.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Walk {
+pub(crate) struct Walk {
     /// The axis whose steps are those of the whole loop: the last of the merged axes.
-    pub(super) axis: usize,
+    pub(crate) axis: usize,
     /// Number of positions.
-    pub(super) extent: u64,
+    pub(crate) extent: u64,
 }
 
 /// The loops of a Nest. Axes of extent 1 have none.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Walks {
+pub(crate) struct Walks {
     /// Over the grid.
-    pub(super) grid: Vec<Walk>,
+    pub(crate) grid: Vec<Walk>,
     /// Over the inner points.
-    pub(super) inner: Vec<Walk>,
+    pub(crate) inner: Vec<Walk>,
     /// Whether every address and every count fits 31 bits.
-    pub(super) narrow: bool,
+    pub(crate) narrow: bool,
     /// Every address of the Nest.
-    pub(super) addresses: Vec<Address>,
+    pub(crate) addresses: Vec<Address>,
 }
 
 impl Walks {
     /// Merges the axes of a Nest.
-    pub(super) fn new(nest: &Nest) -> Walks {
+    pub(crate) fn new(nest: &Nest) -> Walks {
         // Each count plus one more round of all work items has to fit.
         const MOST: u64 = 1 << 30;
         let mut narrow = nest.grid_points() <= MOST && nest.inner_points() <= MOST;
@@ -124,4 +124,31 @@ impl Walks {
         let (grid, inner) = (merge(0, nest.grid), merge(nest.grid, nest.axes.len()));
         Walks { grid, inner, narrow, addresses }
     }
+}
+
+/// Which values of a phase may differ between points that differ along `axes`. Results of folds do if
+/// `folded` is true.
+pub(crate) fn varies(nest: &Nest, phase: &Phase, axes: &[usize], folded: bool) -> Vec<bool> {
+    let mut varies: Vec<bool> = Vec::new();
+    for inst in &phase.block.insts {
+        let own = match inst {
+            Inst::Axis(named) => axes.contains(named),
+            Inst::Folded { .. } => folded,
+            Inst::Load { operand, index } => {
+                let address = Address::new(nest, *operand, index);
+                // A load from an operand that the Nest writes is never moved.
+                axes.iter().any(|&a| address.steps[a] != 0) || nest.operands[*operand].written
+            }
+            _ => false,
+        };
+        varies.push(own || inst.uses_any(|value| varies[value as usize]));
+    }
+    varies
+}
+
+/// Which values stores, folds and the addresses of stores use directly.
+pub(crate) fn roots(phase: &Phase) -> Vec<bool> {
+    let mut used = vec![false; phase.block.insts.len()];
+    phase.results().for_each(|value| used[value as usize] = true);
+    used
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::nest::{Block, Fold, FoldOf, Index, Operand, Store};
+use crate::ops;
 
 fn gpu() -> Target {
     Target {

@@ -1,0 +1,146 @@
+//! How the points of a Nest are computed: tiles, lanes, packs, and the values that stay in registers.
+//!
+//! A [`Schedule`] is data, a pure function of a Nest and a [`Target`]. It may be chosen and compared without
+//! printing anything; [`print`](crate::print()) prints a Nest as its schedule says, and decides nothing.
+//!
+//! - `access`: linear addresses from index maps, and merged axes.
+//! - `points`: the assignment of points to work items.
+//! - `packs`: neighbouring points that an item of a GPU computes together.
+//! - `tile`: products of matrices. `transpose`: maps with transposed operands.
+//! - `register_cache`: values that stay in registers from one phase to the next.
+
+pub(crate) mod access;
+pub(crate) mod packs;
+pub(crate) mod points;
+pub(crate) mod register_cache;
+pub(crate) mod tile;
+pub(crate) mod transpose;
+
+use crate::dtype::DType;
+use crate::nest::Nest;
+use crate::print::{Target, folds};
+use crate::verify::{VerifyError, dtypes};
+use access::Walks;
+use points::Points;
+use register_cache::Kept;
+use tile::Tile;
+use transpose::TransposeTile;
+
+/// How a Nest is computed on a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    pub(crate) form: Form,
+    /// The loops.
+    pub(crate) walks: Walks,
+    /// Values that phases keep in registers for later ones.
+    pub(crate) kept: Kept,
+    /// Loops are those of a kernel for any size.
+    pub(crate) any_size: bool,
+}
+
+/// The division of the points among groups and items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Tile(Tile),
+    Transpose(TransposeTile),
+    Points(Points),
+}
+
+impl Schedule {
+    /// The schedule of a Nest whose bounds are [explicit](crate::bounds::explicit_bounds).
+    ///
+    /// # Errors
+    /// If the Nest is ill-typed.
+    pub fn of(nest: &Nest, target: &Target) -> Result<Schedule, VerifyError> {
+        let dtypes: Vec<_> =
+            (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
+        Ok(Schedule::choose(nest, &dtypes, target))
+    }
+
+    /// The schedule of a Nest; `dtypes` are those of the values of each phase.
+    pub(crate) fn choose(nest: &Nest, dtypes: &[Vec<DType>], target: &Target) -> Schedule {
+        let walks = Walks::new(nest);
+        let any_size = target.sizes.loops_for_any(nest);
+        let none = Kept::none(nest);
+        let (form, kept) = if let Some(tile) = Tile::choose(nest, &walks, dtypes, any_size, target) {
+            (Form::Tile(tile), none)
+        } else if any_size {
+            let bytes = folds::group_bytes(nest, dtypes);
+            (Form::Points(Points::choose_for_any_size(nest, &walks, bytes, target)), none)
+        } else {
+            let plan = Kept::plan(nest, &walks, dtypes);
+            let bytes = folds::group_bytes(nest, dtypes);
+            let points = Points::choose(nest, &walks, bytes, plan.words, target);
+            let kept = if matches!(points, Points::Group(group) if group.keeps) { plan } else { none };
+            let transpose = TransposeTile::choose(nest, &walks, dtypes, target);
+            (transpose.map_or(Form::Points(points), Form::Transpose), kept)
+        };
+        Schedule { form, walks, kept, any_size }
+    }
+
+    /// Number of groups, and items per group.
+    pub fn launch(&self) -> (u64, u32) {
+        match &self.form {
+            Form::Tile(tile) => tile.launch(),
+            Form::Transpose(transpose) => transpose.launch(),
+            Form::Points(points) => points.launch(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::nest::{Block, Index, Inst, Operand, Phase, PhaseKind, Store};
+    use crate::print::{Dialect, print};
+    use crate::verify::Verified;
+
+    /// A copy of a matrix, perhaps transposed.
+    fn copy([rows, columns]: [u64; 2], transposed: bool) -> Nest {
+        let (own, turned) = ([0, 1].map(Index::axis).to_vec(), [1, 0].map(Index::axis).to_vec());
+        let (shape, index) =
+            if transposed { ([columns, rows], turned) } else { ([rows, columns], own.clone()) };
+        let load = Inst::Load { operand: 0, index };
+        let store = Store { operand: 1, index: own, value: 0, when: None, add: false };
+        Nest {
+            name: "copy".into(),
+            axes: vec![rows, columns],
+            grid: 2,
+            operands: vec![
+                Operand::contiguous(DType::F32, &shape, false),
+                Operand::contiguous(DType::F32, &[rows, columns], true),
+            ],
+            phases: vec![Phase {
+                kind: PhaseKind::Point,
+                block: Block { insts: vec![load] },
+                folds: vec![],
+                stores: vec![store],
+            }],
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_what_is_printed() {
+        let target = Target {
+            dialect: Dialect::CudaCpp,
+            max_group: 1024,
+            local_memory: 48 << 10,
+            lanes: 1 << 17,
+            cpu: false,
+            fast: false,
+            sizes: Default::default(),
+        };
+        let of = |nest: &Nest, target: &Target| Schedule::of(nest, target).unwrap();
+        for nest in [copy([512, 512], false), copy([512, 512], true), copy([3, 5], true)] {
+            let schedule = of(&nest, &target);
+            assert_eq!(schedule, of(&nest.clone(), &target));
+            let entry = print(&[Verified::new(nest).unwrap()], &target).entries.remove(0);
+            assert_eq!(schedule.launch(), (entry.groups, entry.group));
+        }
+        let [plain, turned] = [false, true].map(|transposed| of(&copy([512, 512], transposed), &target));
+        assert!(matches!((plain.form, turned.form), (Form::Points(_), Form::Transpose(_))));
+        let narrow = Target { max_group: 32, ..target.clone() };
+        assert_ne!(of(&copy([512, 512], false), &narrow), of(&copy([512, 512], false), &target));
+    }
+}

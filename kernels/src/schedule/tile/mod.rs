@@ -1,0 +1,239 @@
+//! Nests that are products of matrices, in tiles: each loaded element is used for a whole tile of results.
+//!
+//! A [`Contraction`] is detected in the Nest itself: a Reduce phase that sums products of a part that does
+//! not depend on the column and a part that does not depend on the row. On a GPU it may also sum another
+//! function of the two parts, such as the squares of their differences. The parts may be any scalar
+//! expressions (ops fused into the inputs of the product), and so may the phases after it (the fused
+//! epilogue). [`shape`] chooses tiles for GPUs, [`blocks`] for CPUs.
+
+mod blocks;
+mod parts;
+mod shape;
+
+pub(crate) use blocks::Blocks;
+pub(crate) use shape::{RUN, Shape};
+
+use super::access::{Address, Walk, Walks};
+use crate::dtype::DType;
+use crate::nest::{Inst, Nest, Phase, PhaseKind, Value};
+use crate::print::{Dialect, Target};
+use parts::{dependences, needs, parts};
+
+/// Minimum number of rows and of columns, and minimum length of the sums, for tiles.
+const FEWEST: (u64, u64) = (4, 8);
+/// On GPUs, if a side has at most this number of rows or columns and the sums are longer than the second
+/// number, items share each sum rather than a tile.
+const NARROW: (u64, u64) = (16, 64);
+
+/// A Nest to be printed in tiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tile {
+    pub(crate) contraction: Contraction,
+    pub(crate) form: Form,
+}
+
+/// The device-specific form of a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// On a GPU.
+    Group(Shape),
+    /// On a CPU.
+    Cpu(Blocks),
+}
+
+/// A Nest as a product: `folds[rows, columns] = sum over the inner points of left[rows, inner] * right[inner,
+/// columns]`, for each point of the batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Contraction {
+    /// The loops that only left parts depend on, and the loops that only right parts depend on.
+    pub(crate) sides: [Side; 2],
+    /// All other loops over the grid.
+    pub(crate) batch: Vec<Walk>,
+    /// Number of inner points.
+    pub(crate) inner: u64,
+    /// For each fold, the numbers of its left and its right part.
+    pub(crate) folds: Vec<[usize; 2]>,
+    /// For each fold, the values between its parts and what it sums, in order; none if that is their product.
+    pub(crate) between: Vec<Vec<Value>>,
+    /// Whether each value of the Reduce phase is uniform in a tile.
+    pub(crate) uniform: Vec<bool>,
+}
+
+/// The rows, or the columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Side {
+    pub(crate) walks: Vec<Walk>,
+    pub(crate) extent: u64,
+    pub(crate) parts: Vec<Part>,
+}
+
+/// One factor of a product.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) value: Value,
+    /// The dtype of its register.
+    pub(crate) dtype: DType,
+    /// Values of the block that it is computed from.
+    pub(crate) needs: Vec<bool>,
+    /// Neighbours along the inner points are neighbours in memory.
+    pub(crate) along_inner: bool,
+}
+
+impl Tile {
+    /// The tiles of a Nest, if it is a product and large enough.
+    pub(crate) fn choose(
+        nest: &Nest,
+        walks: &Walks,
+        dtypes: &[Vec<DType>],
+        any_size: bool,
+        target: &Target,
+    ) -> Option<Tile> {
+        let mut contraction = Contraction::of(nest, walks, dtypes)?;
+        let any_below = |most: u64| contraction.sides.iter().any(|side| side.extent < most);
+        let narrow = !target.cpu && !any_size && contraction.inner > NARROW.1 && any_below(NARROW.0 + 1);
+        if any_below(if any_size { 2 } else { FEWEST.0 }) || narrow || contraction.inner < FEWEST.1 {
+            return None;
+        }
+        if target.cpu && contraction.between.iter().any(|values| !values.is_empty()) {
+            return None;
+        }
+        let form = if !target.cpu {
+            let shape = match any_size {
+                true => Shape::choose_for_any_size(&contraction, target),
+                false => Shape::choose(&contraction, target),
+            };
+            Form::Group(shape?)
+        } else if target.dialect == Dialect::OpenClC {
+            contraction.widen();
+            Form::Cpu(Blocks::choose(&contraction, any_size, target)?)
+        } else {
+            return None;
+        };
+        Some(Tile { contraction, form })
+    }
+
+    /// Number of groups, and items per group.
+    pub(crate) fn launch(&self) -> (u64, u32) {
+        match &self.form {
+            Form::Group(shape) => (shape.groups(&self.contraction), shape.items()),
+            Form::Cpu(blocks) => (blocks.groups(&self.contraction), 1),
+        }
+    }
+}
+
+impl Contraction {
+    /// Detects the product in a Nest.
+    fn of(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Option<Contraction> {
+        let (reduce, points) = nest.phases.split_first()?;
+        let plain = reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && !reduce.folds.is_empty();
+        let loads_written = reduce
+            .block
+            .insts
+            .iter()
+            .any(|inst| matches!(inst, Inst::Load { operand, .. } if nest.operands[*operand].written));
+        let empty = nest.grid_points() == 0 || nest.axes.len() > 64;
+        if !plain || loads_written || empty || points.iter().any(|p| p.kind != PhaseKind::Point) {
+            return None;
+        }
+        let depends = dependences(nest, reduce);
+        let grid = mask(&walks.grid);
+        let (factors, between): (Vec<_>, Vec<_>) =
+            parts(reduce, &dtypes[0], &depends, grid)?.into_iter().unzip();
+        let first = factors.first()?.map(|value| depends[value as usize] & grid);
+        let mut own = [first[0] & !first[1], first[1] & !first[0]];
+        if own.contains(&0) {
+            return None;
+        }
+        // The contiguous axis of the results is the column axis.
+        if columns_first(nest, walks, points, own) {
+            own.swap(0, 1);
+        }
+        let mut sides = own.map(|own| {
+            let walks: Vec<Walk> = walks.grid.iter().filter(|w| own >> w.axis & 1 != 0).cloned().collect();
+            Side { extent: walks.iter().map(|w| w.extent).product(), walks, parts: Vec::new() }
+        });
+        let mut folds = Vec::new();
+        for [left, right] in factors {
+            let fits =
+                |l: Value, r: Value| depends[l as usize] & own[1] == 0 && depends[r as usize] & own[0] == 0;
+            let pair = match (fits(left, right), fits(right, left)) {
+                (true, _) => [left, right],
+                (_, true) => [right, left],
+                _ => return None,
+            };
+            let mut places = [0; 2];
+            for (place, (side, value)) in places.iter_mut().zip(sides.iter_mut().zip(pair)) {
+                *place = side.part(nest, walks, &dtypes[0], value);
+            }
+            folds.push(places);
+        }
+        let all = grid | mask(&walks.inner);
+        let batch: Vec<Walk> =
+            walks.grid.iter().filter(|w| (own[0] | own[1]) >> w.axis & 1 == 0).cloned().collect();
+        let within = all & !mask(&batch);
+        let uniform = depends.iter().map(|d| d & within == 0).collect();
+        Some(Contraction { sides, batch, inner: nest.inner_points(), folds, between, uniform })
+    }
+
+    /// Swaps rows and columns if there are fewer columns than half the lanes of a vector.
+    fn widen(&mut self) {
+        let [rows, columns] = self.sides.each_ref().map(|side| side.extent);
+        if columns < 8 && rows > columns {
+            self.sides.swap(0, 1);
+            self.folds.iter_mut().for_each(|fold| fold.swap(0, 1));
+        }
+    }
+
+    /// Number of products.
+    pub(crate) fn batches(&self) -> u64 {
+        self.batch.iter().map(|w| w.extent).product()
+    }
+}
+
+impl Side {
+    /// The number of a part of this side; adds the part if it is new.
+    fn part(&mut self, nest: &Nest, walks: &Walks, dtypes: &[DType], value: Value) -> usize {
+        if let Some(at) = self.parts.iter().position(|p| p.value == value) {
+            return at;
+        }
+        let phase = &nest.phases[0];
+        let needs = needs(phase, value);
+        let step = |address: &Address, walk: Option<&Walk>| walk.map_or(0, |w| address.steps[w.axis].abs());
+        let mut votes = 0;
+        for (inst, _) in phase.block.insts.iter().zip(&needs).filter(|(_, needed)| **needed) {
+            if let Inst::Load { operand, index } = inst {
+                let address = Address::new(nest, *operand, index);
+                votes += match (step(&address, self.walks.last()), step(&address, walks.inner.last())) {
+                    (n, 1) if n != 1 => 1,
+                    (1, n) if n != 1 => -1,
+                    _ => 0,
+                };
+            }
+        }
+        let dtype = dtypes[value as usize].register();
+        self.parts.push(Part { value, dtype, needs, along_inner: votes > 0 });
+        self.parts.len() - 1
+    }
+}
+
+fn mask(walks: &[Walk]) -> u64 {
+    walks.iter().fold(0, |mask, w| mask | 1 << w.axis)
+}
+
+/// Whether the results are contiguous along the first of two sets of axes; if they are along neither, whether
+/// the last grid loop is in the first set.
+fn columns_first(nest: &Nest, walks: &Walks, points: &[Phase], own: [u64; 2]) -> bool {
+    let mut votes = 0;
+    for store in points.iter().flat_map(|p| &p.stores) {
+        let address = Address::new(nest, store.operand, &store.index);
+        let contiguous = |own: u64| {
+            walks.grid.iter().any(|w| own >> w.axis & 1 != 0 && address.steps[w.axis].unsigned_abs() == 1)
+        };
+        votes += i32::from(contiguous(own[0])) - i32::from(contiguous(own[1]));
+    }
+    let last = walks.grid.iter().rev().find(|w| (own[0] | own[1]) >> w.axis & 1 != 0);
+    votes > 0 || votes == 0 && last.is_some_and(|w| own[0] >> w.axis & 1 != 0)
+}
+
+#[cfg(test)]
+mod tests;
