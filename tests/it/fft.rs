@@ -197,3 +197,45 @@ fn errors_say_what_does_not_fit() {
     assert!(e.contains("0 elements") && e.contains("tests/it/fft.rs"), "{e}");
     f.call(args![Array::<f32, _>::zeros([4, 1])]).unwrap();
 }
+
+/// All rows at once, by the batching rule: the matrix of the transform.
+#[test]
+fn jacobians_are_the_matrices_of_the_transforms() {
+    let n = 6usize;
+    let angle = |k: usize, j: usize| std::f64::consts::TAU * (k * j % n) as f64 / n as f64;
+    for x in [vector::<f64>("x"), tensor::<f64>("x", [Some(n)])] {
+        let forward = jacobian(&fft::rfft(&x).flatten(), [&x]).unwrap().swap_remove(0);
+        let back = fft::over([-1]).lengths([x.extent(0)]);
+        let round = jacobian(&back.irfft(fft::rfft(&x)), [&x]).unwrap().swap_remove(0);
+        let f = function([&x]).outputs([&forward, &round]).allow_unused_inputs().compile().unwrap();
+        let outputs = f.call(args![wave(n)]).unwrap();
+        assert_eq!(outputs[0].shape(), [(n / 2 + 1) * 2, n]);
+        let entries = (0..=n / 2).flat_map(|k| [0, 1].map(|part| (k, part)));
+        let want = entries.flat_map(|(k, part)| {
+            (0..n).map(move |j| if part == 0 { angle(k, j).cos() } else { -angle(k, j).sin() })
+        });
+        assert_near(&outputs[0].to_vec::<f64>().unwrap(), &want.collect::<Vec<_>>());
+        let identity: Vec<f64> = (0..n * n).map(|at| f64::from(u8::from(at / n == at % n))).collect();
+        assert_near(&outputs[1].to_vec::<f64>().unwrap(), &identity);
+    }
+}
+
+/// Transforms in the body of a loop, with their gradient, on a device.
+#[test]
+fn loops_transform() {
+    let x = tensor::<f64>("x", [Some(4)]);
+    let decay = constant(array![[1.0], [0.5], [0.25]]);
+    let next = |u: &Variable| fft::irfft(fft::rfft(u) * &decay);
+    let (looped, unrolled) = (fori(3, &x, |_, u| next(&u)), next(&next(&next(&x))));
+    let slope = |y: &Variable| Grad::of(&(y.sqr() * y).sum(..)).wrt([&x]).unwrap().swap_remove(0);
+    let slopes = [slope(&looped), slope(&unrolled)];
+    let f = function([&x]).outputs([&looped, &unrolled]).outputs(slopes).compile().unwrap();
+    let mut sim = f.optimize(Host::threads(2).strict()).unwrap();
+    let [looped, unrolled, of_loop, of_rows] = [0, 1, 2, 3];
+    for outputs in [f.call_reference(args![wave(4)]).unwrap(), sim.call(args![wave(4)]).unwrap()] {
+        let numbers = |at: usize| outputs[at].to_vec::<f64>().unwrap();
+        assert_near(&numbers(looped), &numbers(unrolled));
+        assert_near(&numbers(of_loop), &numbers(of_rows));
+        assert!(numbers(of_loop).iter().all(|slope| *slope != 0.0));
+    }
+}
