@@ -28,6 +28,7 @@ pub mod ops;
 pub mod print;
 pub mod scalar;
 pub mod schedule;
+mod target;
 pub mod verify;
 
 pub use dtype::DType;

@@ -4,41 +4,11 @@ use super::cpu_lanes::Side;
 use super::expr;
 use super::kernel::Printer;
 use crate::dtype::DType;
-use crate::nest::{Fold, FoldOf, Inst, Nest, Value};
-use std::collections::BTreeMap;
+use crate::nest::{Fold, FoldOf, Inst, Value};
 
 /// A float sum of more terms is a sum of partial sums of this many terms, on up to three levels: its error
 /// grows with the logarithm of the length, as that of a pairwise sum.
 const RUN: u64 = 128;
-
-/// Number of group memory arrays by element type: the maximum over the phases.
-pub(super) fn group_arrays(nest: &Nest, dtypes: &[Vec<DType>]) -> BTreeMap<&'static str, usize> {
-    let mut most = BTreeMap::new();
-    for (phase, dtypes) in nest.phases.iter().zip(dtypes) {
-        let mut count = BTreeMap::new();
-        for fold in &phase.folds {
-            *count.entry(array_type(dtypes[fold.value as usize])).or_insert(0) += 1;
-            if fold.fold.has_index() {
-                *count.entry("i64").or_insert(0) += 1;
-            }
-        }
-        for (dtype, count) in count {
-            let entry = most.entry(dtype).or_insert(0);
-            *entry = count.max(*entry);
-        }
-    }
-    most
-}
-
-/// Bytes of group memory that one item of a group needs.
-pub(crate) fn group_bytes(nest: &Nest, dtypes: &[Vec<DType>]) -> u64 {
-    let size = |name| DType::parse(name).map_or(8, DType::size);
-    group_arrays(nest, dtypes).iter().map(|(name, count)| (size(name) * count) as u64).sum()
-}
-
-pub(super) fn array_type(dtype: DType) -> &'static str {
-    if dtype == DType::Bool { "u8" } else { dtype.register().short() }
-}
 
 impl Printer<'_> {
     /// Number of levels of partial sums of a fold, if an item folds `count` values.

@@ -7,10 +7,10 @@
 
 use super::Dialect;
 use super::expr;
-use super::folds::{array_type, group_arrays};
 use super::kernel::Printer;
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Inst, Nest, PhaseKind};
+use crate::schedule::group_memory::{array_type, arrays};
 use std::collections::BTreeMap;
 
 /// Values that a step of the tree folds into one.
@@ -46,7 +46,7 @@ impl Printer<'_> {
     pub(super) fn group_memory(&mut self, team: Team) {
         let local = self.dialect.local();
         if !self.exchanges(team) {
-            for (dtype, number) in group_arrays(self.nest, &self.dtypes) {
+            for (dtype, number) in arrays(self.nest, &self.dtypes) {
                 for at in 0..number {
                     self.line(&format!("{local} {dtype} l_{dtype}_{at}[{}];", team.group));
                 }

@@ -1,10 +1,10 @@
 //! Maps with transposed operands, in square tiles: see [`TransposeTile`].
 
-use super::folds::array_type;
 use super::kernel::Printer;
 use crate::dtype::DType;
 use crate::nest::Inst;
 use crate::schedule::access::Address;
+use crate::schedule::group_memory::array_type;
 use crate::schedule::transpose::{ITEMS, TransposeTile};
 
 impl Printer<'_> {

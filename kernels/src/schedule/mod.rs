@@ -1,15 +1,17 @@
 //! How the points of a Nest are computed: tiles, lanes, packs, and the values that stay in registers.
 //!
 //! A [`Schedule`] is data, a pure function of a Nest and a [`Target`]. It may be chosen and compared without
-//! printing anything; [`print`](crate::print()) prints a Nest as its schedule says, and decides nothing.
+//! printing anything; [`print`](crate::print::print) prints a Nest as its schedule says, and decides nothing.
 //!
 //! - `access`: linear addresses from index maps, and merged axes.
 //! - `points`: the assignment of points to work items.
 //! - `packs`: neighbouring points that an item of a GPU computes together.
 //! - `tile`: products of matrices. `transpose`: maps with transposed operands.
+//! - `group_memory`: arrays through which the items of a group fold.
 //! - `register_cache`: values that stay in registers from one phase to the next.
 
 pub(crate) mod access;
+pub(crate) mod group_memory;
 pub(crate) mod packs;
 pub(crate) mod points;
 pub(crate) mod register_cache;
@@ -18,7 +20,7 @@ pub(crate) mod transpose;
 
 use crate::dtype::DType;
 use crate::nest::Nest;
-use crate::print::{Target, folds};
+use crate::target::Target;
 use crate::verify::{VerifyError, dtypes};
 use access::Walks;
 use points::Points;
@@ -65,11 +67,11 @@ impl Schedule {
         let (form, kept) = if let Some(tile) = Tile::choose(nest, &walks, dtypes, any_size, target) {
             (Form::Tile(tile), none)
         } else if any_size {
-            let bytes = folds::group_bytes(nest, dtypes);
+            let bytes = group_memory::bytes(nest, dtypes);
             (Form::Points(Points::choose_for_any_size(nest, &walks, bytes, target)), none)
         } else {
             let plan = Kept::plan(nest, &walks, dtypes);
-            let bytes = folds::group_bytes(nest, dtypes);
+            let bytes = group_memory::bytes(nest, dtypes);
             let points = Points::choose(nest, &walks, bytes, plan.words, target);
             let kept = if matches!(points, Points::Group(group) if group.keeps) { plan } else { none };
             let transpose = TransposeTile::choose(nest, &walks, dtypes, target);

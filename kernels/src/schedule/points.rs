@@ -19,7 +19,7 @@
 
 use super::access::{Walk, Walks};
 use crate::nest::Nest;
-use crate::print::Target;
+use crate::target::Target;
 
 mod gpu;
 

@@ -7,7 +7,7 @@
 use super::access::{Address, Walk, Walks};
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest};
-use crate::print::Target;
+use crate::target::Target;
 
 /// Items of a group along a line of the tile, and number of lines at a time.
 pub(crate) const ITEMS: [u64; 2] = [32, 8];

@@ -40,6 +40,11 @@ impl Work {
     }
 }
 
+/// Maximum number of threads of a block, on every CUDA device.
+pub(crate) const MAX_GROUP: u32 = 1024;
+/// Bytes of shared memory that every block may use without opting in to more.
+pub(crate) const SHARED_MEMORY: u64 = 48 << 10;
+
 /// A kernel with its arguments.
 pub(crate) struct Launch {
     pub(crate) function: CUfunction,

@@ -1,5 +1,6 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
+use crate::capture::{MAX_GROUP, SHARED_MEMORY};
 use crate::context::{self, Context, OrDriver, Queue};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::module::{CudaModule, Kernel, finish_loading};
@@ -19,11 +20,6 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::Store;
 use workalike_kernels::print::{Dialect, ForSizes, Target, print};
 use workalike_kernels::verify::Verified;
-
-/// Maximum number of threads of a block, on every CUDA device.
-pub(crate) const MAX_GROUP: u32 = 1024;
-/// Bytes of shared memory that every block may use without opting in to more.
-pub(crate) const SHARED_MEMORY: u64 = 48 << 10;
 
 /// One stream on a GPU. Several streams may share the GPU; nothing orders the work of two streams.
 #[derive(Debug)]

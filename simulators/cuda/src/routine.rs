@@ -1,8 +1,7 @@
 //! Library ops as kernels, printed and compiled when a Segment is recorded, and cached by their text.
 
-use crate::capture::{Launch, Work};
+use crate::capture::{Launch, MAX_GROUP, SHARED_MEMORY, Work};
 use crate::context::{OrDriver, Queue};
-use crate::device::{MAX_GROUP, SHARED_MEMORY};
 use crate::memory::address;
 use crate::module::finish_loading;
 use crate::nvrtc;

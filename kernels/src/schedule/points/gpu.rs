@@ -2,9 +2,9 @@
 
 use super::{Group, Points, WARP, previous_power_of_two};
 use crate::nest::{Inst, Nest, PhaseKind};
-use crate::print::{Dialect, Target};
 use crate::schedule::access::Walks;
 use crate::schedule::packs;
+use crate::target::{Dialect, Target};
 
 /// Maximum number of groups, in multiples of what the device runs at once. With more points, items loop.
 const WAVES: u64 = 64;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::dtype::DType;
 use crate::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind};
-use crate::print::Dialect;
+use crate::target::Dialect;
 
 fn gpu(lanes: u64) -> Target {
     Target {

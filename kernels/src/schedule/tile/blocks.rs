@@ -2,7 +2,7 @@
 
 use super::Contraction;
 use crate::dtype::DType;
-use crate::print::Target;
+use crate::target::Target;
 
 /// A tile, and the blocks in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ pub(crate) use shape::{RUN, Shape};
 use super::access::{Address, Walk, Walks};
 use crate::dtype::DType;
 use crate::nest::{Inst, Nest, Phase, PhaseKind, Value};
-use crate::print::{Dialect, Target};
+use crate::target::{Dialect, Target};
 use parts::{dependences, needs, parts};
 
 /// Minimum number of rows and of columns, and minimum length of the sums, for tiles.

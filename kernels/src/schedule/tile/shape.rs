@@ -5,7 +5,7 @@
 //! capability 9.0), for a dozen products; only their ratios matter. They affect speed, never results.
 
 use super::{Contraction, Part};
-use crate::print::{Dialect, Target};
+use crate::target::{Dialect, Target};
 
 /// A tile and its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
