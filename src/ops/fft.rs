@@ -6,8 +6,8 @@
 //! compute with them. Numbers are of float32 or float64; integers and bools become float64, and halves are
 //! refused.
 //!
-//! The functions are along the last axis, those that end in `n` along all axes. [`over`] chooses axes,
-//! lengths and the [`Norm`]:
+//! The functions transform along the last axis, those whose names end in `n` along all axes. [`over`] chooses
+//! axes, lengths and the [`Norm`]:
 //!
 //! ```
 //! use workalike::ops::fft::{self, Norm};
@@ -39,37 +39,11 @@ pub use op::{FourierOp, Transform};
 pub use options::{Fft, Norm, over};
 
 use super::elemwise::cast;
-use super::methods::fail;
-use super::{ELLIPSIS, Ix, arange, stack, zeros_like};
+use super::methods::{fail, floats, functions};
+use super::{BroadcastLike, ELLIPSIS, Ix, arange, stack};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Variable, place};
 use workalike_kernels::DType;
-
-/// Declares functions, and their `try_` forms, from one definition.
-macro_rules! functions {
-    ($(
-        $(#[doc = $doc:literal])*
-        $name:ident / $try_name:ident ($($x:ident),+) $body:block
-    )*) => { $(
-        $(#[doc = $doc])*
-        #[must_use]
-        #[track_caller]
-        pub fn $name($($x: impl Into<Variable>),+) -> Variable {
-            $try_name($($x),+).unwrap_or_else(Variable::poison)
-        }
-
-        #[doc = concat!("[`", stringify!($name), "()`], with its error at once.")]
-        #[doc = ""]
-        #[doc = "# Errors"]
-        #[doc = "If the types do not fit."]
-        #[track_caller]
-        pub fn $try_name($($x: impl Into<Variable>),+) -> Result<Variable> {
-            $(let $x: Variable = $x.into();)+
-            let _scope = place::enter();
-            $body
-        }
-    )* };
-}
 
 functions! {
     /// `y[k] = sum over j of z[j] exp(-2 pi i j k / n)`, from and to complex numbers `(.., n, 2)`, along the
@@ -95,9 +69,10 @@ functions! {
 
     /// Complex numbers `(.., 2)` from real and imaginary parts, which broadcast.
     complex / try_complex(re, im) {
-        let (re, im) = (floats("complex", &re)?, floats("complex", &im)?);
-        let zeros = zeros_like(re.try_add(&im)?);
-        Ok(stack([re.try_add(&zeros)?, im.try_add(&zeros)?], -1))
+        let parts = [floats("complex", &re)?, floats("complex", &im)?];
+        let like = parts[0].try_add(&parts[1])?;
+        let [re, im] = parts.map(|part| BroadcastLike::of(&cast(&part, like.dtype())?, &like));
+        Ok(stack([re?, im?], -1))
     }
     /// The real parts of complex numbers.
     real / try_real(z) { part("real", &z, 0) }
@@ -114,11 +89,9 @@ functions! {
         let im = x.try_mul(&v)?.try_add(y.try_mul(&u)?)?;
         try_complex(re, im)
     }
-    /// The magnitudes of complex numbers. Squares may leave the range of the dtype. The gradient at 0 is NaN.
-    magnitude / try_magnitude(z) {
-        let (re, im) = (part("magnitude", &z, 0)?, part("magnitude", &z, 1)?);
-        re.try_sqr()?.try_add(im.try_sqr()?)?.try_sqrt()
-    }
+    /// The magnitudes of complex numbers (NumPy's `abs`), also where squares leave the range of the dtype. The
+    /// gradient at 0 is 0.
+    magnitude / try_magnitude(z) { part("magnitude", &z, 0)?.try_hypot(part("magnitude", &z, 1)?) }
 }
 
 /// The frequencies of [`fft`] of `n` samples at intervals of `d`: `0, 1, .., -2, -1` over `n d`, of float64
@@ -153,19 +126,6 @@ pub fn rfftfreq(n: impl IntoOperand, d: impl IntoOperand) -> Variable {
 
 fn frequencies(position: &Variable, n: &Variable, d: impl IntoOperand) -> Result<Variable> {
     cast(position, DType::F64)?.try_div(cast(n, DType::F64)?.try_mul(d)?)
-}
-
-/// Numbers in a dtype that has transforms: integers and bools become float64.
-fn floats(op: &str, x: &Variable) -> Result<Variable> {
-    let x = x.checked()?;
-    match x.dtype() {
-        DType::F32 | DType::F64 => Ok(x.clone()),
-        half if half.is_half() => Err(fail(
-            op,
-            format!("expected float32, float64 or integers, got {}; cast it to float32", x.ty()),
-        )),
-        _ => cast(x, DType::F64),
-    }
 }
 
 /// Complex numbers, checked.

@@ -31,39 +31,13 @@ pub use determinants::{Det, SlogDet};
 pub use solvers::{Solve, SolveTriangular};
 
 use super::elemwise::cast;
-use super::methods::fail;
+use super::methods::{fail, floats, functions};
 use super::shape::DimShuffle;
 use super::{SpecifyShape, zeros_like};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable, place};
 use crate::value::{Element, Value};
 use workalike_kernels::DType;
-
-/// Declares a function of matrices, and perhaps another argument, and its `try_` form from one definition.
-macro_rules! functions {
-    ($(
-        $(#[doc = $doc:literal])*
-        $name:ident / $try_name:ident ($($x:ident),+ $(; $arg:ident : $ty:ty)?) $body:block
-    )*) => { $(
-        $(#[doc = $doc])*
-        #[must_use]
-        #[track_caller]
-        pub fn $name($($x: impl Into<Variable>),+ $(, $arg: $ty)?) -> Variable {
-            $try_name($($x),+ $(, $arg)?).unwrap_or_else(Variable::poison)
-        }
-
-        #[doc = concat!("[`", stringify!($name), "()`], with its error at once.")]
-        #[doc = ""]
-        #[doc = "# Errors"]
-        #[doc = "If the types do not fit."]
-        #[track_caller]
-        pub fn $try_name($($x: impl Into<Variable>),+ $(, $arg: $ty)?) -> Result<Variable> {
-            $(let $x: Variable = $x.into();)+
-            let _scope = place::enter();
-            $body
-        }
-    )* };
-}
 
 functions! {
     /// The lower factor of each symmetric positive definite matrix: `a = l.matmul(l^T)` (NumPy's `cholesky`).
@@ -134,19 +108,6 @@ pub fn try_slogdet(a: impl Into<Variable>) -> Result<[Variable; 2]> {
     let _scope = place::enter();
     let outputs = Variable::apply(SlogDet, &[floats("slogdet", &a)?])?;
     outputs.try_into().map_err(|_| Error::Internal("slogdet has not two outputs".into()))
-}
-
-/// Matrices in a dtype that has factorizations: integers and bools become float64.
-fn floats(op: &str, x: &Variable) -> Result<Variable> {
-    let x = x.checked()?;
-    match x.dtype() {
-        DType::F32 | DType::F64 => Ok(x.clone()),
-        half if half.is_half() => Err(fail(
-            op,
-            format!("expected float32, float64 or integers, got {}; cast it to float32", x.ty()),
-        )),
-        _ => cast(x, DType::F64),
-    }
 }
 
 /// A system with right-hand sides `b`: a vector if it has one axis.

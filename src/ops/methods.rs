@@ -1,8 +1,9 @@
 //! How methods of Variables are declared, each with a `try_` form that returns the error at once.
 
-use super::elemwise::elemwise;
+use super::elemwise::{cast, elemwise};
 use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, Variable, place};
+use workalike_kernels::DType;
 use workalike_kernels::ops::ScalarOp;
 
 /// A method of Variables, as it is declared and documented.
@@ -60,4 +61,44 @@ pub(crate) fn fail(op: &str, message: String) -> Error {
     Error::Expression { op: op.into(), message, place: place::here() }
 }
 
-pub(super) use methods;
+/// Declares functions of Variables, and perhaps another argument, with their `try_` forms.
+macro_rules! functions {
+    ($(
+        $(#[doc = $doc:literal])*
+        $name:ident / $try_name:ident ($($x:ident),+ $(; $arg:ident : $ty:ty)?) $body:block
+    )*) => { $(
+        $(#[doc = $doc])*
+        #[must_use]
+        #[track_caller]
+        pub fn $name($($x: impl Into<Variable>),+ $(, $arg: $ty)?) -> Variable {
+            $try_name($($x),+ $(, $arg)?).unwrap_or_else(Variable::poison)
+        }
+
+        #[doc = concat!("[`", stringify!($name), "()`], with its error at once.")]
+        #[doc = ""]
+        #[doc = "# Errors"]
+        #[doc = "If the types do not fit."]
+        #[track_caller]
+        pub fn $try_name($($x: impl Into<Variable>),+ $(, $arg: $ty)?) -> Result<Variable> {
+            $(let $x: Variable = $x.into();)+
+            let _scope = place::enter();
+            $body
+        }
+    )* };
+}
+
+/// An argument as float32 or float64, for ops that have no other dtype: integers and bools become float64,
+/// halves are refused.
+pub(super) fn floats(op: &str, x: &Variable) -> Result<Variable> {
+    let x = x.checked()?;
+    match x.dtype() {
+        DType::F32 | DType::F64 => Ok(x.clone()),
+        half if half.is_half() => Err(fail(
+            op,
+            format!("expected float32, float64 or integers, got {}; cast it to float32", x.ty()),
+        )),
+        _ => cast(x, DType::F64),
+    }
+}
+
+pub(super) use {functions, methods};

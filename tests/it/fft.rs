@@ -68,6 +68,20 @@ fn values_of_numpy() {
 }
 
 #[test]
+fn pairs_are_made_and_taken_apart() {
+    let negative = fft::complex(constant(vec![-0.0, 1.0]), constant(-0.0));
+    assert!(numbers(&negative)[..2].iter().all(|part| part.is_sign_negative()), "zeros keep their signs");
+    assert_near(&numbers(&fft::conj(constant(array![[1.0, 2.0]]))), &[1.0, -2.0]);
+    let product = fft::product(constant(array![[1.0, 2.0]]), constant(array![[3.0, -1.0]]));
+    assert_near(&numbers(&product), &[5.0, 5.0]);
+    let z = constant(array![[3e200, 4e200], [0.0, 0.0]]);
+    let slope = Grad::of(&fft::magnitude(&z).sum(..)).wrt([&z]).unwrap().swap_remove(0);
+    // The squares are beyond the range of float64.
+    assert_near(&numbers(&(fft::magnitude(&z) * 1e-200)), &[5.0, 0.0]);
+    assert_near(&numbers(&slope), &[0.6, 0.8, 0.0, 0.0]);
+}
+
+#[test]
 fn norms_scale_and_lengths_cut_and_fill() {
     let x = constant(vec![1.0, 2.0, 3.0, 6.0]);
     let first = |norm| numbers(&fft::over([-1]).norm(norm).rfft(&x))[0];

@@ -20,8 +20,8 @@ pub enum Transform {
 }
 
 /// Fourier transforms of a batch of contiguous arrays of float32 or float64. One operand is read and one is
-/// written: `(batch, extents..)` of real numbers, and `(batch, extents.., 2)` of complex ones. The last extent
-/// of complex numbers that belong to real ones is `n / 2 + 1`.
+/// written: `(batch, extents..)` of real numbers, and `(batch, extents.., 2)` of complex ones. The last
+/// extent of complex numbers that belong to real ones is `n / 2 + 1`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fourier {
     /// The dtype of both operands.

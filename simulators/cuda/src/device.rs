@@ -279,7 +279,10 @@ impl Device for CudaDevice {
         op.verify().ok()?;
         let form = epilogue.map(|(nest, operand)| (&**nest, operand));
         let scratch = self.libraries.iter().find_map(|library| library.scratch(op, form));
-        // Routines have no epilogues.
-        scratch.or_else(|| op.routine_scratch(&self.target(Numerics::default())).filter(|_| form.is_none()))
+        match form {
+            None => scratch.or_else(|| op.routine_scratch(&self.target(Numerics::default()))),
+            // Routines have no epilogues.
+            Some(_) => scratch,
+        }
     }
 }

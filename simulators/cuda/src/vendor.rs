@@ -76,7 +76,7 @@ trait VendorLibrary: Sized + Send + 'static {
     /// captured on its stream.
     ///
     /// # Errors
-    /// Those that may not occur again: of opening the library, and too little memory for trials.
+    /// If the library does not open, or memory does not suffice for trials. The call is planned again then.
     fn plan(library: &Lazy<Self>, call: &Self::Call) -> DeviceResult<Option<Self::Plan>>;
 
     /// Bytes of scratch memory of a plan.
@@ -206,18 +206,27 @@ impl<L: VendorLibrary> Library for Vendor<L> {
 
     fn bind(&self, request: &Request) -> DeviceResult<Option<(Arc<dyn VendorStep>, Access)>> {
         let queue = &self.streams.queue;
-        let Some(bound) = bind::bind(queue, request, L::epilogue)? else { return Ok(None) };
-        let Some(call) = L::call(request.op, bound.form.as_ref()) else { return Ok(None) };
-        let Some(plan) = self.plan(&call) else { return Ok(None) };
+        let form = match request.target {
+            Target::Memory(_) => None,
+            Target::Epilogue { nest, args } => {
+                let form = bind::own(args).and_then(|own| L::epilogue(request.op, nest, own));
+                if form.is_none() {
+                    return Ok(None);
+                }
+                form
+            }
+        };
+        let plan = L::call(request.op, form.as_ref()).and_then(|call| self.plan(&call));
+        let Some(plan) = plan else { return Ok(None) };
         let least = L::scratch(&plan);
         let given = request.scratch.map_or(0, |region| region.bytes);
         if given < least {
             let message = format!("{:?} needs scratch memory of {least} bytes, got {given}", request.op);
             return Err(DeviceError::driver(queue.id(), "record", message));
         }
-        let mut access = bound.access;
+        let (at, mut access) = bind::bind(queue, request, form.as_ref())?;
         access.writes.extend(self.library.with(|library| library.shared())?);
-        Ok(Some((Arc::new(Step { library: self.library.clone(), plan, at: bound.at }), access)))
+        Ok(Some((Arc::new(Step { library: self.library.clone(), plan, at }), access)))
     }
 }
 

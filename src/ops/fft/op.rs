@@ -78,10 +78,10 @@ impl FourierOp {
     }
 
     /// The op of a batch of arrays of these extents, in the time domain, for the reference.
-    fn in_memory(&self, dtype: DType, reals: &[usize]) -> Fourier {
+    fn in_memory(&self, reals: &[usize]) -> Fourier {
         let (batch, extents) = reals.split_at(reals.len().saturating_sub(self.axes));
         Fourier {
-            dtype,
+            dtype: DType::F64,
             transform: self.transform.in_library(),
             batch: batch.iter().product::<usize>() as u64,
             extents: extents.iter().map(|&extent| extent as u64).collect(),
@@ -152,8 +152,8 @@ impl FourierOp {
     }
 }
 
-/// Complex numbers that belong to `points` real ones, those that stand for two times `inner`, the others
-/// times `ends`.
+/// Scales complex numbers that belong to `points` real ones: by `ends` those at the ends, which stand for one
+/// of the whole, by `inner` the others, which stand for two.
 fn weighted(z: &Variable, points: &Variable, [ends, inner]: [f64; 2]) -> Result<Variable> {
     let axis = z.ndim() - 2;
     let position = arange(extent(z, axis)?);
@@ -273,13 +273,12 @@ impl Op for FourierOp {
             Transform::RealForward => inputs[0].shape(),
             Transform::RealInverse(_) => &shape[..],
         };
-        Ok(vec![transformed(&self.in_memory(DType::F64, reals), &inputs[0], &shape)?])
+        Ok(vec![transformed(&self.in_memory(reals), &inputs[0], &shape)?])
     }
 
     fn axis_sources(&self, axis: usize, inputs: &[Variable]) -> Vec<(usize, usize)> {
         let last = match self.transform {
-            Transform::Forward | Transform::Inverse => inputs[0].ndim() - 1,
-            Transform::RealForward => inputs[0].ndim() - 1,
+            Transform::Forward | Transform::Inverse | Transform::RealForward => inputs[0].ndim() - 1,
             Transform::RealInverse(_) => inputs[0].ndim() - 2,
         };
         if axis < last { vec![(0, axis)] } else { vec![] }

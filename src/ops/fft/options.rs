@@ -1,12 +1,12 @@
 //! Axes, lengths and norms of Fourier transforms.
 
 use super::op::{FourierOp, Transform};
-use super::{floats, pairs};
+use super::pairs;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
 use crate::ops::creation::{full, int_scalar};
 use crate::ops::elemwise::cast;
-use crate::ops::methods::fail;
+use crate::ops::methods::{fail, floats};
 use crate::ops::shapes::{along, extent};
 use crate::ops::{DimShuffle, Extent, SpecifyShape, concatenate, normalize_axis, range};
 use crate::value::Value;

@@ -73,7 +73,11 @@ impl<T: FftNum + Pod> Plan<T> {
         // The planners allocate without a way to fail, so as much memory is asked for first: twiddle factors,
         // and a convolution where an extent has large prime factors.
         let longest = points.iter().copied().max().unwrap_or(1);
-        drop(zeros::<Complex<T>>(longest.saturating_mul(8))?);
+        let planned = longest.saturating_mul(8);
+        let asked = Vec::<Complex<T>>::new().try_reserve_exact(planned);
+        asked.map_err(|_| DefinitionError::OutOfMemory {
+            bytes: planned.saturating_mul(size_of::<Complex<T>>()) as u64,
+        })?;
         let direction = match call.transform {
             Transform::Forward | Transform::RealForward => FftDirection::Forward,
             Transform::Inverse | Transform::RealInverse => FftDirection::Inverse,
@@ -152,7 +156,9 @@ impl<T: FftNum + Pod> Plan<T> {
         for (line, row) in lines.zip(self.array.chunks_exact_mut(n / 2 + 1)) {
             // Those of a real array; realfft refuses others.
             row[0].im = T::zero();
-            row[n / 2].im = if n.is_multiple_of(2) { T::zero() } else { row[n / 2].im };
+            if n.is_multiple_of(2) {
+                row[n / 2].im = T::zero();
+            }
             let done = fft.process_with_scratch(row, &mut self.reals, &mut self.scratch);
             done.map_err(|_| operands("lines of complex numbers"))?;
             line.copy_from_slice(bytemuck::cast_slice(&self.reals));

@@ -6,8 +6,8 @@ use crate::order::{Access, Range};
 use crate::recording::{accesses, range};
 use cudarc::driver::sys::CUdeviceptr;
 use std::sync::Arc;
-use workalike_device::{DeviceError, DeviceResult, LibraryOp, Region, Target};
-use workalike_kernels::nest::{LinearForm, Nest};
+use workalike_device::{DeviceError, DeviceResult, Region, Target};
+use workalike_kernels::nest::LinearForm;
 
 /// Addresses of the operands of a library op, and its epilogue.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,26 +33,15 @@ impl At {
     }
 }
 
-/// A library op with its epilogue, as addresses.
-pub(super) struct Bound {
-    pub(super) form: Option<LinearForm>,
-    pub(super) at: At,
-    pub(super) access: Access,
-}
-
-/// The form of an epilogue of an op, which is this operand of the Nest.
-type Epilogue = fn(&dyn LibraryOp, &Nest, usize) -> Option<LinearForm>;
-
-/// Resolves a request that was checked; `None` if the library has no such epilogue.
-pub(super) fn bind(queue: &Arc<Queue>, request: &Request, epilogue: Epilogue) -> DeviceResult<Option<Bound>> {
-    let (form, args) = match request.target {
-        Target::Memory(_) => (None, &[][..]),
-        Target::Epilogue { nest, args } => {
-            let Some(form) = own(args).and_then(|own| epilogue(request.op, nest, own)) else {
-                return Ok(None);
-            };
-            (Some(form), &args[..])
-        }
+/// Resolves a request that was checked, whose epilogue has this form.
+pub(super) fn bind(
+    queue: &Arc<Queue>,
+    request: &Request,
+    form: Option<&LinearForm>,
+) -> DeviceResult<(At, Access)> {
+    let args = match request.target {
+        Target::Memory(_) => &[][..],
+        Target::Epilogue { args, .. } => args,
     };
     let ranges = |regions: &[Region]| {
         regions.iter().map(|region| range(queue, region)).collect::<DeviceResult<Vec<Range>>>()
@@ -91,11 +80,11 @@ pub(super) fn bind(queue: &Arc<Queue>, request: &Request, epilogue: Epilogue) ->
     };
     let reads = inputs.into_iter().chain(added).chain(bias).map(|read| (read, false));
     let writes = results.into_iter().chain(scratch).map(|written| (written, true));
-    Ok(Some(Bound { form, at, access: accesses(reads.chain(writes)) }))
+    Ok((at, accesses(reads.chain(writes))))
 }
 
 /// The operand of an epilogue that is the op's result: the only one without a region.
-fn own(args: &[Option<Region>]) -> Option<usize> {
+pub(super) fn own(args: &[Option<Region>]) -> Option<usize> {
     let mut own = (0..args.len()).filter(|&at| args[at].is_none());
     own.next().filter(|_| own.next().is_none())
 }

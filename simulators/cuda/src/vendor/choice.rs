@@ -40,6 +40,11 @@ pub(super) trait Tunable {
     /// Enqueues the call with an algorithm that was admitted.
     fn enqueue(&mut self, algorithm: Self::Algorithm, stream: CUstream) -> DeviceResult<()>;
 
+    /// How the algorithms are tried if one run takes `once`.
+    fn trial(once: Duration) -> Trial {
+        Trial::of(once)
+    }
+
     /// Whether the call takes long enough for the choice to matter.
     fn is_worth_timing(&self) -> bool {
         true
@@ -165,7 +170,7 @@ fn fastest<T: Tunable>(
     candidates: &[T::Algorithm],
 ) -> DeviceResult<Option<T::Algorithm>> {
     let mut able = Vec::new();
-    let mut trial = Trial::of(Duration::ZERO);
+    let mut trial = T::trial(Duration::ZERO);
     let mut begun = Instant::now();
     for &candidate in candidates {
         if !call.admits(candidate)? {
@@ -178,7 +183,7 @@ fn fastest<T: Tunable>(
             begun = Instant::now();
             let mut again = || streams.runs(|stream| call.enqueue(candidate, stream));
             let once = if first < 10 * LONG && again()? { begun.elapsed() } else { first };
-            trial = Trial::of(once);
+            trial = T::trial(once);
             begun = Instant::now();
         }
         if able.len() >= trial.candidates || begun.elapsed() > T::PATIENCE {
@@ -195,13 +200,13 @@ fn fastest<T: Tunable>(
 
 /// How candidates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Trial {
+pub(super) struct Trial {
     /// Maximum number of candidates.
-    candidates: usize,
+    pub(super) candidates: usize,
     /// Runs of each candidate in a row.
-    repeats: usize,
+    pub(super) repeats: usize,
     /// Repetitions of the whole trial; the best time of each candidate counts.
-    rounds: usize,
+    pub(super) rounds: usize,
 }
 
 impl Trial {

@@ -152,8 +152,6 @@ impl CuFft {
 
     fn make(&self, call: &Fourier) -> DeviceResult<Plan> {
         let context = self.streams.queue.context.clone();
-        // Making a plan may load kernels and wait for the whole context.
-        let _apart = context.capture();
         let mut raw = 0;
         // SAFETY: writes a plan.
         self.check("cufftCreate", unsafe { (self.api.create)(&mut raw) })?;
@@ -164,23 +162,28 @@ impl CuFft {
         let mut extents: Vec<c_longlong> = call.extents.iter().map(|&extent| extent as c_longlong).collect();
         let kind = kind(call);
         let mut bytes = 0usize;
-        // SAFETY: there are as many extents as the rank says; without layouts the operands are contiguous;
-        // `bytes` is written.
-        let status = unsafe {
-            (self.api.make_plan)(
-                raw,
-                extents.len() as c_int,
-                extents.as_mut_ptr(),
-                ptr::null_mut(),
-                1,
-                0,
-                ptr::null_mut(),
-                1,
-                0,
-                kind,
-                call.batch as c_longlong,
-                &mut bytes,
-            )
+        let status = {
+            // Making a plan may load kernels and wait for the whole context. Dropping one takes this lock
+            // too.
+            let _apart = context.capture();
+            // SAFETY: there are as many extents as the rank says; without layouts the operands are
+            // contiguous; `bytes` is written.
+            unsafe {
+                (self.api.make_plan)(
+                    raw,
+                    extents.len() as c_int,
+                    extents.as_mut_ptr(),
+                    ptr::null_mut(),
+                    1,
+                    0,
+                    ptr::null_mut(),
+                    1,
+                    0,
+                    kind,
+                    call.batch as c_longlong,
+                    &mut bytes,
+                )
+            }
         };
         self.check("cufftMakePlanMany64", status)?;
         plan.work_area = bytes as u64;

@@ -20,12 +20,17 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 }
 
 /// Errors grow with the logarithm of the length, and are relative to the root of the sum of squares: Higham,
-/// "Accuracy and Stability of Numerical Algorithms", theorem 24.2. `x` is transformed without a scale, to
-/// numbers times `scale`.
-fn bound(output: &Variable, x: &Variable, points: usize, scale: f64) -> Tier {
-    let size = (magnitude(x).sqr().sum(..) * points as f64).sqrt();
-    let unit = 4.0 * eps(x.dtype()) * (2.0 + (points as f64).log2());
+/// "Accuracy and Stability of Numerical Algorithms", theorem 24.2. `squares` are the sums of squares of what
+/// is transformed at a time, of so many points; the results are multiplied by `scale`.
+fn bound(output: &Variable, squares: Variable, dtype: DType, points: f64, scale: f64) -> Tier {
+    let size = (squares.max(..) * points).sqrt();
+    let unit = 4.0 * eps(dtype) * (2.0 + points.log2());
     Tier::Within(zeros_like(output.cast(DType::F64)) + size * (unit * scale))
+}
+
+/// The same for all of an array, transformed without a scale.
+fn whole(output: &Variable, x: &Variable, points: usize) -> Tier {
+    bound(output, magnitude(x).sqr().sum(..), x.dtype(), points as f64, 1.0)
 }
 
 /// Powers of two, products of small primes, primes, and lengths beyond one kernel.
@@ -39,13 +44,15 @@ fn lengths() -> Result<Group> {
             let z = group.input(random(dtype, &[batch, n, 2], 2)?);
             let half = group.input(random(dtype, &[batch, n / 2 + 1, 2], 3)?);
             let one = fft::over([-1]).lengths([n as i64]);
-            for (what, output, input, scale) in [
-                ("fft", fft::fft(&z), &z, 1.0),
-                ("ifft", fft::ifft(&z), &z, 1.0 / n as f64),
-                ("rfft", fft::rfft(&x), &x, 1.0),
-                ("irfft", one.irfft(&half), &half, 2.0 / n as f64),
+            let points = n as f64;
+            let squares = |x: &Variable, axes: &[isize]| magnitude(x).sqr().sum(axes);
+            for (what, output, squares, scale) in [
+                ("fft", fft::fft(&z), squares(&z, &[-2, -1]), 1.0),
+                ("ifft", fft::ifft(&z), squares(&z, &[-2, -1]), 1.0 / points),
+                ("rfft", fft::rfft(&x), squares(&x, &[-1]), 1.0),
+                ("irfft", one.irfft(&half), squares(&half, &[-2, -1]), 2.0 / points),
             ] {
-                let tier = bound(&output, input, n, scale);
+                let tier = bound(&output, squares, dtype, points, scale);
                 group.case(format!("{what}_{batch}x{n}_{}", dtype.short()), &output, tier);
             }
         }
@@ -61,18 +68,37 @@ fn axes() -> Result<Group> {
         let z = group.input(random(dtype, &[2, 3, 4, 5, 2], 5)?);
         let lists: [&[isize]; 6] = [&[0], &[1, -1], &[-1, 0], &[1, 2, 3], &[2, 0, 3, 1], &[0, 1, 2, 3]];
         for axes in lists {
-            for (norm, scale) in [(Norm::Backward, 1.0), (Norm::Ortho, 1.0), (Norm::Forward, 1.0)] {
+            for norm in [Norm::Backward, Norm::Ortho, Norm::Forward] {
                 let of = fft::over(axes.iter().copied()).norm(norm);
                 let filled = of.clone().lengths(axes.iter().map(|axis| 5 + (axis & 1) as i64));
                 let name = |what: &str| format!("{what}_{axes:?}_{norm:?}_{}", dtype.short());
-                for (what, output, input) in [
-                    ("fft", of.fft(&z), &z),
-                    ("ifft", filled.ifft(&z), &z),
-                    ("rfft", filled.rfft(&x), &x),
-                    ("irfft", of.irfft(&z), &z),
+                for (what, output, input, forward) in [
+                    ("fft", of.fft(&z), &z, true),
+                    ("ifft", filled.ifft(&z), &z, false),
+                    ("rfft", filled.rfft(&x), &x, true),
+                    ("irfft", of.irfft(&z), &z, false),
                 ] {
-                    let tier = bound(&output, input, 2000, scale);
-                    group.case(name(what), &output, tier);
+                    // No axis has more than eight points, and half a spectrum counts twice.
+                    let most = 8f64.powi(axes.len() as i32);
+                    let shape = [2.0, 3.0, 4.0, 5.0, 6.0];
+                    let length = |axis: &isize| match what {
+                        "ifft" | "rfft" => 5.0 + (axis & 1) as f64,
+                        "irfft" if Some(axis) == axes.last() => {
+                            2.0 * (shape[axis.rem_euclid(4) as usize] - 1.0)
+                        }
+                        _ => shape[axis.rem_euclid(4) as usize],
+                    };
+                    let points: f64 = axes.iter().map(length).product();
+                    let scale = match (norm, forward) {
+                        (Norm::Ortho, _) => points.powf(-0.5),
+                        (Norm::Backward, false) | (Norm::Forward, true) => 1.0 / points,
+                        _ => 1.0,
+                    };
+                    let rank = if what == "rfft" { 5 } else { 4 };
+                    let mut along: Vec<isize> = axes.iter().map(|axis| axis.rem_euclid(rank)).collect();
+                    along.extend((what != "rfft").then_some(4));
+                    let squares = magnitude(input).sqr().sum(along);
+                    group.case(name(what), &output, bound(&output, squares, dtype, most, 2.0 * scale));
                 }
             }
         }
@@ -87,11 +113,11 @@ fn around() -> Result<Group> {
         let name = |what: &str| format!("{what}_{}", dtype.short());
         let (x, w) = (group.input(random(dtype, &[6, 16], 6)?), group.input(random(dtype, &[9, 2], 7)?));
         let filtered = fft::irfft(fft::product(fft::rfft(x.tanh()), &w)) + &x;
-        group.case(name("filter"), &filtered, bound(&filtered, &(&x * 4.0), 256, 1.0));
+        group.case(name("filter"), &filtered, whole(&filtered, &(&x * 0.5), 64));
         let views = fft::rfft(x.t().flip(0)) * 0.5;
-        group.case(name("views"), &views, bound(&views, &x, 16, 1.0));
+        group.case(name("views"), &views, whole(&views, &x, 16));
         let power = fft::magnitude(fft::rfft(&x)).sqr().mean(0);
-        group.case(name("power"), &power, bound(&power, &(&x * 16.0), 256, 1.0));
+        group.case(name("power"), &power, whole(&power, &(&x * 4.0), 64));
         // Parseval's theorem.
         let spectrum = fft::over([0, 1]).norm(Norm::Ortho).fft(fft::complex(&x, &x * 0.5));
         let (sum, of_x) = (spectrum.sqr().sum(..), x.sqr().sum(..) * 1.25);
@@ -105,7 +131,7 @@ fn around() -> Result<Group> {
         ];
         for (what, cost) in builds {
             let slope = Grad::of(&cost).wrt([&x])?.swap_remove(0);
-            group.case(name(&format!("gradient_{what}")), &slope, bound(&slope, &(&x * 16.0), 4096, 1.0));
+            group.case(name(&format!("gradient_{what}")), &slope, whole(&slope, &(&x * 8.0), 256));
         }
     }
     Ok(group)

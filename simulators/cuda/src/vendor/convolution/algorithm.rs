@@ -5,7 +5,7 @@
 //! are rejected.
 
 use super::descriptors::Descriptors;
-use super::{Candidate, Cudnn, Form, LARGEST_WORKSPACE, Plan, candidates, cudnn};
+use super::{CANDIDATES, Candidate, Cudnn, Form, LARGEST_WORKSPACE, Plan, candidates, cudnn};
 use crate::context::OrDriver;
 use crate::memory::CudaMemory;
 use crate::vendor::bind::At;
@@ -136,6 +136,11 @@ impl Tunable for Trial<'_> {
     fn enqueue(&mut self, candidate: Candidate, stream: CUstream) -> DeviceResult<()> {
         self.plan.select(candidate);
         self.cudnn.run(&self.plan, &self.scratch.at, stream)
+    }
+
+    /// All candidates, however long a run takes: algorithms differ by factors.
+    fn trial(_: Duration) -> choice::Trial {
+        choice::Trial { candidates: CANDIDATES, repeats: 3, rounds: 3 }
     }
 
     fn encode(candidate: Candidate) -> Vec<u8> {
