@@ -103,7 +103,7 @@ use crate::value::Value;
 use index_check::Trusted;
 use program::{HostNode, Program, Step};
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use workalike_kernels::nest::{Inst, Nest};
 use workalike_kernels::ops::ScalarOp;
 
@@ -125,17 +125,11 @@ pub struct Lowering<'a> {
     pub(crate) needed: Vec<bool>,
     /// For each node, the number of its leading inputs that it reads.
     reads: Vec<usize>,
-    /// A node reads what was not computed: it runs on the host, or did not take a mask. Lower again with
-    /// [`Lowering::reads`] and [`Lowering::computed`].
+    /// A node reads what was not computed: it has no form on the device without it, or none at all. Lower
+    /// again with [`Lowering::reads`].
     incomplete: bool,
     /// For each Var, the nodes that read it; computed on first use.
     readers: OnceCell<Vec<Vec<usize>>>,
-    /// For positions that are not computed, because all nodes that read them can do with the mask: the mask.
-    pub(crate) masks: HashMap<VarId, BufferId>,
-    /// The positions in whose place the current node took the mask.
-    pub(crate) by_mask: Option<VarId>,
-    /// Positions that must be computed: a node that was to take the mask did not.
-    computed: HashSet<VarId>,
     /// What holds only indices in range.
     pub(crate) trusted: &'a Trusted,
     /// There are updates, which must not be stored if an index is out of range.
@@ -182,7 +176,6 @@ fn lower_numbered(
 ) -> Result<Program> {
     let reads = |node: &Node| node.op.read_inputs(node.inputs.len()).min(node.inputs.len());
     let mut reads: Vec<usize> = graph.nodes.iter().map(reads).collect();
-    let mut computed = HashSet::new();
     loop {
         let mut state = Lowering {
             graph,
@@ -195,9 +188,6 @@ fn lower_numbered(
             reads,
             incomplete: false,
             readers: OnceCell::new(),
-            masks: HashMap::new(),
-            by_mask: None,
-            computed,
             trusted,
             transactional: own_updates(graph).next().is_some(),
             checked: vec![],
@@ -210,8 +200,8 @@ fn lower_numbered(
         if !state.incomplete {
             return Ok(state.program);
         }
-        // That a node runs on the host, which reads all of its inputs, shows only once it was tried.
-        (reads, computed) = (state.reads, state.computed);
+        // That a node needs all of its inputs, as on the host, shows only once it was tried.
+        reads = state.reads;
     }
 }
 
@@ -332,7 +322,6 @@ impl Lowering<'_> {
                 Ok(views)
             }
         });
-        self.check_masks(node, lowered.is_ok());
         let why = match lowered {
             Ok(views) => return Ok(views),
             Err(why) => why,
@@ -341,7 +330,6 @@ impl Lowering<'_> {
         self.program.steps.truncate(steps);
         self.checked.truncate(checked);
         self.program.buffers.truncate(buffers);
-        node.outputs.iter().for_each(|id| _ = self.masks.remove(id));
         self.program.status = self.program.status.filter(|&status| status < buffers);
         if inputs.len() < node.inputs.len() {
             self.reads[self.node] = node.inputs.len();

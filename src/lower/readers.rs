@@ -1,7 +1,6 @@
 //! Which nodes read a Var, and what of it: an op computes less where its readers need less.
 
 use super::Lowering;
-use super::program::BufferId;
 use crate::graph::{Def, Node, VarId};
 use crate::op::Known;
 
@@ -30,25 +29,8 @@ impl Lowering<'_> {
         node.inputs.iter().map(known).collect()
     }
 
-    /// Leaves positions out, because all nodes that read them take elements by this mask. False if one of
-    /// them was seen not to.
-    pub(crate) fn leave_out(&mut self, positions: VarId, mask: BufferId) -> bool {
-        let left_out = !self.computed.contains(&positions);
-        if left_out {
-            self.masks.insert(positions, mask);
-        }
-        left_out
-    }
-
-    /// Checks that the current node has all that it reads. If not, its positions are computed after all: the
-    /// graph is lowered again.
-    pub(super) fn check_masks(&mut self, node: &Node, on_device: bool) {
-        let by_mask = std::mem::take(&mut self.by_mask);
-        for id in node.inputs.iter().filter(|id| self.masks.contains_key(*id)) {
-            if !on_device || by_mask != Some(*id) {
-                self.computed.insert(*id);
-                self.incomplete = true;
-            }
-        }
+    /// Whether the data of a Var are computed, because a node that is done reads them or they are results.
+    pub fn is_computed(&self, id: VarId) -> bool {
+        self.needed[id as usize]
     }
 }

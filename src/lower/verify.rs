@@ -154,9 +154,7 @@ impl Lowering<'_> {
                     ));
                 }
             }
-            // Positions that are only read as a mask are not computed.
-            let skipped = self.masks.contains_key(&id);
-            if buffer.role == Role::Status || (self.is_unwritten(view.buffer, buffer) && !skipped) {
+            if buffer.role == Role::Status || self.is_unwritten(view.buffer, buffer) {
                 return Err(format!("lowering gives buffer {}, which nothing wrote", view.buffer));
             }
         }

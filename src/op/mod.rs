@@ -125,14 +125,6 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
-    /// The input of which it takes the elements at the positions that input `positions` of `count` holds, if
-    /// it does nothing else and its `lower` asks [`Lowering::compressed`] first. Where only such ops read the
-    /// positions at which a mask is true, the positions are not computed.
-    fn takes_from(&self, positions: usize, count: usize) -> Option<usize> {
-        let _ = (positions, count);
-        None
-    }
-
     /// The error message for a report of a device at a node of this op.
     fn trouble(&self) -> String {
         "an index is out of range".into()

@@ -225,12 +225,8 @@ impl Op for AdvancedSubtensor {
         (1..count).collect()
     }
 
-    fn takes_from(&self, positions: usize, count: usize) -> Option<usize> {
-        (positions == 1 && count == 2).then_some(0)
-    }
-
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        lower::gather(self, to, node, inputs)
+        lower::gather(to, node.outputs[0], &inputs[0], &node.inputs[1..], &inputs[1..])
     }
 }
 

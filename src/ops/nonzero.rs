@@ -14,6 +14,10 @@ use crate::op::{Attr, Attributes, Gradient, Known, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
 
+/// The error where a device finds other elements than the host expects.
+pub(super) const OTHER_COUNT: &str =
+    "other elements are not zero on the device than on the host, where the number of them was worked out";
+
 /// The row-major positions at which its input is not zero, in order, as int64. A second input is an array
 /// whose axes from `axis` on must have the first one's extents; nothing else of it is looked at.
 ///
@@ -128,8 +132,7 @@ impl Op for NonZero {
     }
 
     fn trouble(&self) -> String {
-        "other elements are not zero on the device than on the host, where the number of them was worked out"
-            .into()
+        OTHER_COUNT.into()
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

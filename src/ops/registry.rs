@@ -62,6 +62,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         Ok(Arc::new(IncSubtensor { slots: Slot::decode(a.ints("slots")?)?, set: a.int("set")? != 0 }))
     }),
     ("advanced_subtensor", 1, |_| Ok(Arc::new(AdvancedSubtensor))),
+    ("compress", 1, |_| Ok(Arc::new(Compress))),
     ("advanced_inc_subtensor", 1, |a| Ok(Arc::new(AdvancedIncSubtensor { set: a.int("set")? != 0 }))),
     ("advanced_fold", 1, |a| Ok(Arc::new(AdvancedFold::decode(a.text("fold")?)?))),
     ("nonzero", 1, |a| Ok(Arc::new(NonZero { axis: usize::try_from(a.int("axis")?).ok() }))),

@@ -1,28 +1,28 @@
 //! Gathers: reads at computed indices.
 
-use crate::graph::Node;
+use crate::graph::VarId;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
-use crate::ops::AdvancedSubtensor;
 use workalike_kernels::nest::{PhaseKind, Value};
 
-pub(crate) fn gather(_: &AdvancedSubtensor, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-    if let [_, positions] = node.inputs[..]
-        && let Some(taken) = to.compressed(positions, &inputs[0], node.outputs[0])
-    {
-        return Ok(vec![taken]);
-    }
-    let (mut x, indices) = (inputs[0].clone(), &inputs[1..]);
-    let shape = to.shape(node.outputs[0]);
+/// `x` at index arrays, given as Vars and views, is `output`.
+pub(crate) fn gather(
+    to: &mut Lowering<'_>,
+    output: VarId,
+    x: &View,
+    ids: &[VarId],
+    indices: &[View],
+) -> Lowered {
+    let (mut x, shape) = (x.clone(), to.shape(output));
     has_positions(&x, indices)?;
     if !(0..indices.len()).all(|axis| x.takes_dynamic(axis)) {
         x = to.own_copy(&x);
     }
     let rank = shape.len() + indices.len() - x.shape.len();
-    let reports = to.check_indices(&node.inputs[1..], indices, &x.shape);
+    let reports = to.check_indices(ids, indices, &x.shape);
     let number = to.report();
     let target = {
-        let dtype = to.dtype(node.outputs[0]);
+        let dtype = to.dtype(output);
         to.temp(dtype, &shape)
     };
     if shape.contains(&0) {

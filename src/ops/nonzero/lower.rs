@@ -1,10 +1,9 @@
-//! Positions of elements that are not zero, and the elements that a mask keeps: by a library op where the
-//! device has it, else in parallel by counts of blocks, where each block's positions begin, and the
-//! positions.
+//! Positions of elements that are not zero: by a library op where the device has it, else in parallel by
+//! counts of blocks, where each block's positions begin, and the positions.
 
-use crate::graph::{Def, Node, VarId};
+use crate::graph::Node;
 use crate::lower::program::BufferId;
-use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View, is_done};
+use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use workalike_kernels::DType;
 use workalike_kernels::library::{Cumulate, NonZero};
 use workalike_kernels::nest::{Fold, PhaseKind, Value};
@@ -18,9 +17,6 @@ pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node,
     let target = to.temp(DType::I64, &shape);
     let found = View::whole(target, &shape);
     if len == 0 {
-        return Ok(vec![found]);
-    }
-    if to.only_compresses(node) && to.leave_out(node.outputs[0], mask) {
         return Ok(vec![found]);
     }
     let mask = View::whole(mask, &[len]);
@@ -173,53 +169,8 @@ impl Lowering<'_> {
         true
     }
 
-    /// Whether all who read these positions take elements of a vector there, as long as the mask is, by a
-    /// library op that the device has.
-    fn only_compresses(&self, node: &Node) -> bool {
-        let (mask, positions) = (node.inputs[0], node.outputs[0]);
-        let shape = |id: VarId| &self.shapes.shapes[id as usize];
-        let compresses = |x: VarId| {
-            let (len, kept, taken) = (shape(mask)[0] as u64, shape(positions)[0] as u64, Some(self.dtype(x)));
-            let compress = NonZero { dtype: DType::Bool, len, kept, taken };
-            x != positions && shape(x) == shape(mask) && self.abilities.has(&compress)
-        };
-        let takes = |reader: &Node| {
-            let mut read = (0..reader.inputs.len()).filter(|&at| reader.inputs[at] == positions);
-            read.all(|at| {
-                let from = reader.op.takes_from(at, reader.inputs.len());
-                from.and_then(|from| reader.inputs.get(from)).is_some_and(|&x| compresses(x))
-            })
-        };
-        let mut readers = self.readers()[positions as usize].iter().map(|&at| &self.graph.nodes[at]);
-        self.dtype(mask) == DType::Bool
-            && shape(mask).len() == 1
-            && self.graph.roots().all(|root| root != positions)
-            && readers.all(|reader| !is_done(reader, self.shapes, &self.needed) || takes(reader))
-    }
-
-    /// The current node's `output`: the elements of the vector `x` at the positions that its input
-    /// `positions` holds. None if the positions are computed. Where they are not, because all nodes that read
-    /// them say so by [`Op::takes_from`](crate::ops::Op::takes_from), the elements are taken by the mask that
-    /// the positions would be found in.
-    pub fn compressed(&mut self, positions: VarId, x: &View, output: VarId) -> Option<View> {
-        let mask = *self.masks.get(&positions)?;
-        let Def::Output { node: maker, .. } = self.graph.var(positions).def else { return None };
-        let (dtype, shape) = (self.dtype(output), self.shape(output));
-        let (&[len], &[kept]) = (&x.shape[..], &shape[..]) else { return None };
-        let x = self.whole(x);
-        let compress = NonZero { dtype: DType::Bool, len, kept, taken: Some(dtype) };
-        let (target, number) = (self.temp(dtype, &shape), self.temp(DType::I64, &[]));
-        self.library_into(compress, vec![(mask, 0), (x, 0)], vec![target, number])?;
-        self.by_mask = Some(positions);
-        // What is wrong is wrong with the mask.
-        let here = std::mem::replace(&mut self.node, maker as usize);
-        self.check_count(&View::whole(number, &[]), &[], kept);
-        self.node = here;
-        Some(View::whole(target, &shape))
-    }
-
     /// Reports it, if what is found is not as many as were expected.
-    fn check_count(&mut self, counts: &View, at: &[i128], expected: u64) {
+    pub(in crate::ops) fn check_count(&mut self, counts: &View, at: &[i128], expected: u64) {
         let status = self.status();
         let number = self.report();
         let mut nest = NestBuilder::new("check_count", &[], &[]);

@@ -41,6 +41,7 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(Subtensor { slots: slots.clone() }),
         Arc::new(IncSubtensor { slots, set: true }),
         Arc::new(AdvancedSubtensor),
+        Arc::new(Compress),
         Arc::new(AdvancedIncSubtensor { set: false }),
         Arc::new(AdvancedFold { fold: Fold::Min }),
         Arc::new(NonZero { axis: Some(2) }),

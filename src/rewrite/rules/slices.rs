@@ -1,13 +1,14 @@
-//! Slices of slices, reads of a part that was just written, assertions known to hold. No rule loses the error
-//! of an index that is out of range.
+//! Slices of slices, reads of a part that was just written or that a mask keeps, assertions known to hold. No
+//! rule loses the error of an index that is out of range.
 
 use super::super::terms::{Terms, WHOLE};
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
 use crate::op::Op;
-use crate::ops::{Assert, Bound, BroadcastTo, Extent, IncSubtensor, Slot, Subtensor};
+use crate::ops::{Assert, Bound, BroadcastTo, Compress, Extent, IncSubtensor, NonZero, Slot, Subtensor};
 use std::sync::Arc;
+use workalike_kernels::DType;
 use workalike_kernels::ops::ADD;
 
 rules! {
@@ -17,6 +18,8 @@ rules! {
         "a read of the part that was just set to y is y, where no index can be out of range";
     read_increment on Of("subtensor") => "a read of the part that was just increased by y is x[i] + y";
     set_read on Of("inc_subtensor") => "x with a part set to what the part is, is x";
+    take_by_mask on Of("advanced_subtensor") =>
+        "x[mask] of vectors is a compress op, which may do without the positions of the mask";
     assert_known on Of("assert") => "an assertion of what is known to be true is its input";
 }
 
@@ -85,6 +88,17 @@ fn set_read<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some(read) = op.downcast::<Subtensor>() else { return Ok(None) };
     let same = write.set && read.slots == write.slots && args[0] == inputs[0] && args[1..] == inputs[2..];
     Ok((same && is_in_range(&write.slots, &t.ty(&inputs[0]))).then(|| inputs[0].clone()))
+}
+
+fn take_by_mask<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let [x, positions] = inputs else { return Ok(None) };
+    let Some((op, args)) = t.owner(positions) else { return Ok(None) };
+    let mask = t.ty(&args[0]);
+    let masks = op.downcast::<NonZero>().is_some() && mask.dtype == DType::Bool && mask.ndim() == 1;
+    if !masks || t.ty(x).ndim() != 1 {
+        return Ok(None);
+    }
+    t.apply(Arc::new(Compress), vec![x.clone(), args[0].clone(), positions.clone()]).map(Some)
 }
 
 fn assert_known<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {

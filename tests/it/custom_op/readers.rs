@@ -1,8 +1,9 @@
-//! What an op of a program's own says of its inputs: `sort` and `nonzero` compute less for it, as for ours.
+//! What an op of a program's own says of its inputs: less is computed for it, as for ours.
 
 use super::Checked;
 use workalike::Result;
 use workalike::graph::Node;
+use workalike::kernels::library::NonZero;
 use workalike::kernels::nest::PhaseKind;
 use workalike::lower::{At, Lowered, Lowering, NestBuilder, View};
 use workalike::ops::{AxisRead, Gradient, Known, Op};
@@ -42,12 +43,12 @@ impl Op for Second {
     }
 }
 
-/// The elements of a vector of float32 at positions.
+/// The elements of a vector of float32 that a mask keeps; its third input are the positions of the mask.
 #[derive(Debug)]
 struct Pick {
-    /// Whether it takes a mask, as it says.
+    /// Whether it does without the positions where nobody else needs them.
     takes_mask: bool,
-    /// Whether it has a device form.
+    /// Whether it has a device form that reads the positions.
     on_device: bool,
 }
 
@@ -57,42 +58,44 @@ impl Op for Pick {
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Checked<Vec<TensorType>> {
-        Ok(vec![inputs[1].with_dtype(inputs[0].dtype)])
+        Ok(vec![inputs[2].with_dtype(inputs[0].dtype)])
     }
 
-    fn shapes(&self, inputs: &[Known]) -> Checked<Vec<Vec<usize>>> {
-        Ok(vec![inputs[1].shape.to_vec()])
+    fn read_inputs(&self, _: usize) -> usize {
+        2
     }
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
-        Ok(vec![None, None])
+        Ok(vec![None, None, None])
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
-        let (x, positions) = (inputs[0].to_vec::<f32>()?, inputs[1].to_vec::<i64>()?);
+        let (x, positions) = (inputs[0].to_vec::<f32>()?, inputs[2].to_vec::<i64>()?);
         let elements = positions.iter().map(|&at| x[usize::try_from(at).unwrap()]).collect();
-        Ok(vec![Value::from_vec(inputs[1].shape(), elements)?])
-    }
-
-    fn takes_from(&self, positions: usize, _: usize) -> Option<usize> {
-        (positions == 1).then_some(0)
+        Ok(vec![Value::from_vec(inputs[2].shape(), elements)?])
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-        if self.takes_mask
-            && let Some(taken) = to.compressed(node.inputs[1], &inputs[0], node.outputs[0])
-        {
-            return Ok(vec![taken]);
-        }
+        let (shape, len) = (to.shape(node.outputs[0]), inputs[0].shape()[0]);
+        let [x, mask] = [&inputs[0], &inputs[1]].map(|view| to.whole(view));
+        let Some(positions) = inputs.get(2) else {
+            if !self.takes_mask || to.is_computed(node.inputs[2]) {
+                return Err("it reads the positions".into());
+            }
+            let compress = NonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(DType::F32) };
+            let found = to.library(compress, vec![(mask, 0), (x, 0)], &[&shape, &[]]);
+            return found
+                .map(|mut views| vec![views.swap_remove(0)])
+                .ok_or("the device has no such op".into());
+        };
         if !self.on_device {
             return Err("it has no device form".into());
         }
-        let (shape, length) = (to.shape(node.outputs[0]), inputs[0].shape()[0]);
         let target = to.temp(DType::F32, &shape);
         let mut nest = NestBuilder::new("pick", &shape, &[]);
         let mut point = nest.phase(PhaseKind::Point, to.program());
-        let at = point.load(&inputs[1], &At::axes(1));
-        let at = point.nearest(at, length);
+        let at = point.load(positions, &At::axes(1));
+        let at = point.nearest(at, len);
         let element = point.load(&inputs[0], &[At::Value(at)]);
         point.store(target, &shape, &At::axes(1), element, None);
         point.finish();
@@ -112,20 +115,34 @@ fn a_sort_whose_reader_takes_one_element_selects() {
     assert!(sim.explain().contains("library select"), "{}", sim.explain());
 }
 
+/// Compiles the elements twice those of `x` that are above 0, with or without their positions, and calls it.
+/// Whether each of two library ops was in the plan: of the elements, and of the positions.
+fn picked(pick: Pick, with_positions: bool) -> [bool; 2] {
+    let x = vector::<f32>("x");
+    let mask = x.greater(0.0);
+    let positions = mask.flatnonzero();
+    let picked = Variable::apply(pick, &[&x * 2f32, mask, positions.clone()]).unwrap().swap_remove(0);
+    let f = function([&x]).output(picked);
+    let f = if with_positions { f.output(positions) } else { f }.compile().unwrap();
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    let given = args![vec![1f32, -1.0, 0.0, 3.0, -2.0, 5.0]];
+    assert_eq!(sim.call(given).unwrap()[0].to_vec::<f32>().unwrap(), [2.0, 6.0, 10.0]);
+    ["library compress", "library nonzero"].map(|step| sim.explain().contains(step))
+}
+
 #[test]
-fn positions_that_are_taken_by_a_mask_are_not_computed() {
-    for (takes_mask, on_device) in [(true, true), (false, true), (false, false)] {
-        let x = vector::<f32>("x");
-        let positions = x.greater(0.0).flatnonzero();
-        let inputs = [&x * 2f32, positions];
-        let picked = Variable::apply(Pick { takes_mask, on_device }, &inputs).unwrap().swap_remove(0);
-        let f = function([&x]).output(picked).compile().unwrap();
-        let mut sim = f.optimize(Host::threads(1)).unwrap();
-        let given = || args![vec![1f32, -1.0, 0.0, 3.0, -2.0, 5.0]];
-        assert_eq!(sim.call(given()).unwrap()[0].to_vec::<f32>().unwrap(), [2.0, 6.0, 10.0]);
-        // An op that declares that it takes a mask, and then does not, gets positions.
-        let plan = sim.explain();
-        assert_eq!(plan.contains("library compress"), takes_mask, "{plan}");
-        assert_eq!(plan.contains("library nonzero"), !takes_mask, "{plan}");
+fn an_input_that_no_form_reads_is_not_computed() {
+    assert_eq!(picked(Pick { takes_mask: true, on_device: true }, false), [true, false]);
+}
+
+#[test]
+fn an_op_that_needs_an_input_after_all_gets_it() {
+    for on_device in [true, false] {
+        assert_eq!(picked(Pick { takes_mask: false, on_device }, false), [false, true]);
     }
+}
+
+#[test]
+fn what_another_node_needs_is_computed_and_known_to_be() {
+    assert_eq!(picked(Pick { takes_mask: true, on_device: true }, true), [false, true]);
 }
