@@ -20,6 +20,7 @@ pub mod cost;
 pub mod custom;
 pub mod dtype;
 pub mod interpret;
+pub mod interval;
 pub mod level;
 pub mod library;
 pub mod nest;

@@ -1,6 +1,7 @@
 //! Index checks: how an index out of range is found.
 //!
-//! - An index that cannot be out of range (a constant, `arange`, `argmax`) needs no check.
+//! - An index that cannot be out of range (a constant, `arange`, `argmax`, `i % n`) needs no check: the range
+//!   of elements follows from op to op ([`crate::lower::intervals`]).
 //! - One that comes from an input or shared variable whose elements the host knows is an assumption of the
 //!   Program ([`crate::lower::index_check`]), tested before each call.
 //! - In a Program without updates, the Nest that uses an index reports it
@@ -8,16 +9,12 @@
 //! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is
 //!   stored ([`crate::rehost::commit`]).
 
-use crate::graph::{Def, VarId};
-use crate::lower::index_check::{Bounds, IndexBound, origin, source};
+use crate::graph::VarId;
+use crate::lower::index_check::{IndexBound, source};
 use crate::lower::program::{BufferId, Role, STATUS_WORDS};
 use crate::lower::{At, Lowering, NestBuilder, View};
-use crate::op::Known;
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
-
-/// Maximum number of elements of a constant index array that are checked while lowering.
-const MAX_CHECKED: usize = 1 << 16;
 
 impl Lowering<'_> {
     /// Ensures that an index out of range along an axis of this extent is found. `id` is the input of the
@@ -29,7 +26,7 @@ impl Lowering<'_> {
             return None;
         }
         let n = i128::from(extent);
-        if self.never_leaves(id, n) || self.assumes(id, -n, n) {
+        if self.stays_within(id, -n, n) || self.assumes(id, -n, n) {
             return None;
         }
         if !self.transactional {
@@ -75,26 +72,6 @@ impl Lowering<'_> {
             self.program.assumed.push(bound);
         }
         true
-    }
-
-    /// Whether the elements of a Var are in `-extent..extent` for all values of the inputs.
-    fn never_leaves(&self, id: VarId, extent: i128) -> bool {
-        for id in [id, origin(self.graph, id)] {
-            let fixed = self.shapes.fixed[id as usize].as_ref();
-            if let Some(value) = fixed.filter(|value| value.len() <= MAX_CHECKED) {
-                return Bounds::of(value).is_some_and(|bounds| bounds.within(-extent, extent));
-            }
-        }
-        let Def::Output { node, index: 0 } = self.graph.var(origin(self.graph, id)).def else { return false };
-        let node = &self.graph.nodes[node as usize];
-        let known = node.inputs.iter().map(|&id| Known {
-            dtype: self.graph.var(id).ty.dtype,
-            shape: &self.shapes.shapes[id as usize],
-            value: self.shapes.fixed[id as usize].as_ref(),
-        });
-        let result = &self.shapes.shapes[node.outputs[0] as usize];
-        let bounds = node.op.element_bounds(&known.collect::<Vec<_>>(), result);
-        bounds.is_some_and(|bounds| bounds.is_empty() || (-extent <= bounds.start && bounds.end <= extent))
     }
 
     /// The status word: the buffer in which Nests report an index out of range or a condition that fails. A

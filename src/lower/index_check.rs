@@ -46,6 +46,11 @@ impl Bounds {
         }
     }
 
+    /// The least and the greatest element, in this order unless there is none.
+    pub(crate) fn ends(self) -> (i64, i64) {
+        (self.min, self.max)
+    }
+
     /// Whether each element is in `low..high`.
     pub(crate) fn within(self, low: i128, high: i128) -> bool {
         self.min > self.max || (low <= self.min.into() && i128::from(self.max) < high)

@@ -80,6 +80,7 @@ pub(crate) mod bounds_reports;
 mod build;
 pub(crate) mod checks;
 pub(crate) mod index_check;
+mod intervals;
 mod loops;
 pub(crate) mod part_reports;
 pub mod program;
@@ -104,6 +105,7 @@ use index_check::Trusted;
 use program::{HostNode, Program, Step};
 use std::cell::OnceCell;
 use std::collections::HashSet;
+use workalike_kernels::interval::Interval;
 use workalike_kernels::nest::{Inst, Nest};
 use workalike_kernels::ops::ScalarOp;
 
@@ -130,6 +132,8 @@ pub struct Lowering<'a> {
     incomplete: bool,
     /// For each Var, the nodes that read it; computed on first use.
     readers: OnceCell<Vec<Vec<usize>>>,
+    /// A range for each Var; computed on first use.
+    intervals: OnceCell<Vec<Interval>>,
     /// What holds only indices in range.
     pub(crate) trusted: &'a Trusted,
     /// There are updates, which must not be stored if an index is out of range.
@@ -188,6 +192,7 @@ fn lower_numbered(
             reads,
             incomplete: false,
             readers: OnceCell::new(),
+            intervals: OnceCell::new(),
             trusted,
             transactional: own_updates(graph).next().is_some(),
             checked: vec![],

@@ -19,8 +19,8 @@ use crate::lower::{Abilities, Lowered, Lowering, View};
 use crate::value::Value;
 use std::any::Any;
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
+use workalike_kernels::interval::Interval;
 
 /// An operation on tensors. An op is a value: two ops with equal id, version and attributes are the same op.
 pub trait Op: Any + fmt::Debug + Send + Sync {
@@ -97,11 +97,22 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// A range that holds all elements of its first result, for all values of inputs that are not known;
-    /// `result` is its shape. None if no range is known.
-    fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
-        let _ = (inputs, result);
-        None
+    /// A range in which all elements of an output lie, in its dtype. `elements` are the ranges of the inputs'
+    /// elements, `shape` is that of the output. None if nothing is known but the dtype.
+    ///
+    /// It proves that indices are in range, so that they are not checked. The default is the first input's, if
+    /// the op [passes elements on](Op::passes_elements_on).
+    fn element_bounds(
+        &self,
+        output: usize,
+        inputs: &[Known],
+        elements: &[Interval],
+        shape: &[usize],
+    ) -> Option<Interval> {
+        let _ = shape;
+        let types: Vec<TensorType> = inputs.iter().map(Known::ty).collect();
+        let passes = output == 0 && self.passes_elements_on(&types.iter().collect::<Vec<_>>());
+        elements.first().filter(|_| passes).copied()
     }
 
     /// The axes of inputs, as pairs of input and axis, that broadcast to this axis of the result and always

@@ -16,6 +16,7 @@ use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::{Value, checked_len};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 
 /// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`. The
 /// result has their shape, then the remaining axes of `x`. Negative indices count from the end; out of range
@@ -225,6 +226,10 @@ impl Op for AdvancedSubtensor {
         (1..count).collect()
     }
 
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::gather(to, node.outputs[0], &inputs[0], &node.inputs[1..], &inputs[1..])
     }
@@ -298,6 +303,11 @@ impl Op for AdvancedIncSubtensor {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
+        let [x, part, ..] = elements else { return None };
+        self.set.then(|| x.or(*part))
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -66,6 +66,10 @@ impl Op for Compress {
         AdvancedSubtensor.perform(&[inputs[0].clone(), inputs[2].clone()])
     }
 
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
+    }
+
     /// By the mask where the device does so and no other node needs the positions; else from the positions.
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         let (output, positions) = (node.outputs[0], node.inputs[2]);

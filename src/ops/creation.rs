@@ -13,9 +13,9 @@ use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
-use std::ops::Range;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 
 /// `arange(start, stop, step)` over three 0-d int64 inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,14 +102,16 @@ impl Op for ARange {
         Some([known(0)?, known(2)?])
     }
 
-    fn element_bounds(&self, inputs: &[Known], result: &[usize]) -> Option<Range<i128>> {
-        let [start, step] = self.range(inputs)?;
-        let steps = (*result.first()? as i128).checked_sub(1)?;
-        if steps < 0 {
-            return Some(0..0);
-        }
-        let last = start.checked_add(step.checked_mul(steps)?)?;
-        Some(start.min(last)..start.max(last).checked_add(1)?)
+    fn element_bounds(
+        &self,
+        _: usize,
+        inputs: &[Known],
+        _: &[Interval],
+        shape: &[usize],
+    ) -> Option<Interval> {
+        let [start, step] = self.range(inputs)?.map(|number| number as f64);
+        let last = start + step * (*shape.first()? as f64 - 1.0);
+        Some(Interval::new(self.dtype, start.min(last), start.max(last)))
     }
 }
 

@@ -11,10 +11,11 @@ use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 use workalike_kernels::nest::Fold;
 
 /// The running sum, product, maximum or minimum along an axis, in the dtype of what is folded; halves
@@ -214,6 +215,21 @@ impl Op for CumOp {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    fn element_bounds(
+        &self,
+        _: usize,
+        _: &[Known],
+        elements: &[Interval],
+        shape: &[usize],
+    ) -> Option<Interval> {
+        let (count, each) = (*shape.get(self.axis)? as f64, elements.first()?);
+        match self.fold {
+            Fold::Sum => Some(each.sum(count)),
+            Fold::Max | Fold::Min => Some(*each),
+            _ => None,
+        }
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -15,6 +15,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
+use workalike_kernels::interval::Interval;
 use workalike_kernels::ops::{Build, Ex, ScalarOp, Slope};
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
@@ -173,6 +174,10 @@ impl Op for Elemwise {
         wide.map(|input| (input, axis)).collect()
     }
 
+    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
+        Some(self.op.interval(elements))
+    }
+
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::elemwise(self, to, node, inputs)
     }
@@ -217,6 +222,10 @@ impl Op for Cast {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
+        Some(elements.first()?.cast(self.dtype))
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -15,6 +15,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
+use workalike_kernels::interval::Interval;
 
 /// Its inputs concatenated along an axis; their other extents and their dtypes are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,6 +113,10 @@ impl Op for Join {
             }
         })?;
         Ok(vec![joined])
+    }
+
+    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
+        elements.iter().copied().reduce(Interval::or)
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -13,6 +13,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Known, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
+use workalike_kernels::interval::Interval;
 
 /// The error where a device finds other elements than the host expects.
 pub(super) const OTHER_COUNT: &str =
@@ -148,6 +149,11 @@ impl Op for NonZero {
 
     fn results_are_new(&self) -> bool {
         true
+    }
+
+    fn element_bounds(&self, _: usize, inputs: &[Known], _: &[Interval], _: &[usize]) -> Option<Interval> {
+        let len: usize = inputs.first()?.shape.iter().product();
+        Some(Interval::new(DType::I64, 0.0, len as f64 - 1.0))
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -11,9 +11,9 @@ use crate::graph::{Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
 use crate::value::{Value, checked_len};
-use std::ops::Range;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops as scalar;
 
@@ -39,6 +39,11 @@ pub struct ArgReduce {
     pub fold: Fold,
     /// Sorted, each once.
     pub axes: Vec<usize>,
+}
+
+/// The number of elements that are folded into one.
+fn folded(shape: &[usize], axes: &[usize]) -> Option<f64> {
+    axes.iter().try_fold(1.0, |n, &axis| Some(n * *shape.get(axis)? as f64))
 }
 
 fn without(shape: &[usize], axes: &[usize]) -> Vec<usize> {
@@ -296,6 +301,21 @@ impl Op for Reduce {
         kept_axis(&self.axes, axis, &inputs[0])
     }
 
+    fn element_bounds(
+        &self,
+        _: usize,
+        inputs: &[Known],
+        elements: &[Interval],
+        _: &[usize],
+    ) -> Option<Interval> {
+        let (count, each) = (folded(inputs.first()?.shape, &self.axes)?, elements.first()?);
+        match self.fold {
+            Fold::Sum => Some(each.cast(self.acc_dtype).sum(count).cast(self.dtype)),
+            Fold::Max | Fold::Min if count > 0.0 => Some(each.cast(self.acc_dtype).cast(self.dtype)),
+            _ => None,
+        }
+    }
+
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::reduce(self, to, node, inputs)
     }
@@ -361,10 +381,7 @@ impl Op for ArgReduce {
         lower::arg_reduce(self, to, node, inputs)
     }
 
-    fn element_bounds(&self, inputs: &[Known], _: &[usize]) -> Option<Range<i128>> {
-        let shape = inputs.first()?.shape;
-        let extents = self.axes.iter().map(|&axis| shape.get(axis));
-        let count = extents.into_iter().try_fold(1i128, |n, extent| n.checked_mul(*extent? as i128))?;
-        Some(0..count)
+    fn element_bounds(&self, _: usize, inputs: &[Known], _: &[Interval], _: &[usize]) -> Option<Interval> {
+        Some(Interval::new(DType::I64, 0.0, folded(inputs.first()?.shape, &self.axes)? - 1.0))
     }
 }

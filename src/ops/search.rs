@@ -8,10 +8,11 @@ use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 
 /// The position of a number among equal elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +71,10 @@ impl Op for SearchSorted {
             sorted.partition_point(|&a| if self.right { !before(v, a) } else { before(a, v) }) as i64
         };
         Ok(vec![Value::from_vec(inputs[1].shape(), inputs[1].try_map(place)?)?])
+    }
+
+    fn element_bounds(&self, _: usize, inputs: &[Known], _: &[Interval], _: &[usize]) -> Option<Interval> {
+        Some(Interval::new(DType::I64, 0.0, *inputs.first()?.shape.first()? as f64))
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -15,11 +15,12 @@ use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 
 /// What a [`Sort`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -200,6 +201,19 @@ impl Op for Sort {
             outputs.push(Value::from_vec(&shape, indices)?);
         }
         Ok(outputs)
+    }
+
+    fn element_bounds(
+        &self,
+        output: usize,
+        inputs: &[Known],
+        elements: &[Interval],
+        _: &[usize],
+    ) -> Option<Interval> {
+        if output == 0 && self.gives.values() {
+            return elements.first().copied();
+        }
+        Some(Interval::new(DType::I64, 0.0, *inputs.first()?.shape.get(self.axis)? as f64 - 1.0))
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

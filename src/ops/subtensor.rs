@@ -17,6 +17,7 @@ use crate::value::Value;
 use slots::{Taken, known_bound, single_indices, taken_shape};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 
 /// `x[slots]`; axes beyond the slots are taken whole. Further inputs are the bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,6 +245,11 @@ impl Op for IncSubtensor {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
+        let [x, part, ..] = elements else { return None };
+        self.set.then(|| x.or(*part))
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -12,6 +12,7 @@ use crate::value::Value;
 use std::cmp::Ordering;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
+use workalike_kernels::interval::Interval;
 
 /// For the distinct elements of an array in order: the first position of each in row-major order; for each
 /// element of the array, the number of its value; the count of each. All int64. NaN comes last, once.
@@ -103,6 +104,18 @@ impl Op for UniqueOp {
         let [index, inverse, counts] = found(&inputs[0])?;
         let list = |numbers: Vec<i64>| Value::from_vec(&[numbers.len()], numbers);
         Ok(vec![list(index)?, Value::from_vec(inputs[0].shape(), inverse)?, list(counts)?])
+    }
+
+    fn element_bounds(
+        &self,
+        output: usize,
+        inputs: &[Known],
+        _: &[Interval],
+        _: &[usize],
+    ) -> Option<Interval> {
+        // First positions and inverse positions are positions; a count may be the number of all elements.
+        let len: usize = inputs.first()?.shape.iter().product();
+        Some(Interval::new(DType::I64, 0.0, if output == 2 { len as f64 } else { len as f64 - 1.0 }))
     }
 }
 

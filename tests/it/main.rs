@@ -20,6 +20,7 @@ mod fft;
 mod files;
 mod functions;
 mod host_nodes;
+mod index_ranges;
 mod indexing;
 mod input_state;
 mod jacobians;

@@ -30,6 +30,7 @@ pub use position::position;
 pub use table::*;
 
 use crate::dtype::DType;
+use crate::interval::Interval;
 use std::fmt;
 
 /// A handle to a value inside a [`Build`]er.
@@ -126,6 +127,9 @@ pub enum Slope {
 /// The gradient contribution of each argument, given arguments, result and the gradient of the result.
 pub type Derivative = fn(&mut dyn Build, &[Ex], Ex, Ex) -> Vec<Slope>;
 
+/// A range of the results, given ranges of the arguments and the dtype of the results.
+pub type RangeRule = fn(&[Interval], DType) -> Interval;
+
 /// One elementwise op.
 pub struct Row {
     /// NumPy's or SciPy's name where there is one, else PyTensor's.
@@ -150,6 +154,9 @@ pub struct Row {
     pub scale: Option<f64>,
     /// Whether the result is discontinuous in an argument, as for `floor` and comparisons.
     pub jumps: bool,
+    /// A range of the results from ranges of the arguments. `None` for a composition, of which it follows,
+    /// and where nothing is known but the dtype.
+    pub interval: Option<RangeRule>,
 }
 
 /// An elementwise op: a position in the [`TABLE`]. The constants ([`ADD`], [`EXP`], ...) name them.

@@ -11,8 +11,9 @@ use super::quotient::Vectors;
 use super::real::Real;
 use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
 use super::vector::Vector;
-use super::{Body, CForm, Derivative, Row, ScalarOp, TypeRule, special};
+use super::{Body, CForm, Derivative, RangeRule, Row, ScalarOp, TypeRule, special};
 use crate::dtype::DType;
+use crate::interval::rules as interval;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI, SQRT_2};
 
 /// Declares the table and one constant per row.
@@ -31,7 +32,19 @@ macro_rules! rows {
 }
 
 const fn row(name: &'static str, doc: &'static str, arity: usize, types: TypeRule, body: Body) -> Row {
-    Row { name, doc, arity, types, body, derivative: None, flops: 1, ulp: 0, scale: None, jumps: false }
+    Row {
+        name,
+        doc,
+        arity,
+        types,
+        body,
+        derivative: None,
+        flops: 1,
+        ulp: 0,
+        scale: None,
+        jumps: false,
+        interval: None,
+    }
 }
 
 const fn primitive(host: fn(DType) -> Option<Tiles>, c: CForm) -> Body {
@@ -44,6 +57,10 @@ impl Row {
     }
     const fn costs(self, flops: u32, ulp: u32) -> Row {
         Row { flops, ulp, ..self }
+    }
+    /// The range of results follows from those of the arguments by this rule. Compositions need none.
+    const fn range(self, rule: RangeRule) -> Row {
+        Row { interval: Some(rule), ..self }
     }
     /// A step function, or one that is put together of steps.
     const fn jumps(self) -> Row {
@@ -102,34 +119,34 @@ rows! {
     // Arithmetic.
     ADD = row("add", "a + b; or, for bool", 2, Same,
         primitive(numbers!(float |a, b| a + b; int |a, b| a.wrapping_add(b); bool |a, b| a | b), Infix("+")))
-        .derivative(slopes!(|a, b; y, g| [g, g]));
+        .derivative(slopes!(|a, b; y, g| [g, g])).range(interval::add);
     SUB = row("subtract", "a - b", 2, Number,
         primitive(numbers!(float |a, b| a - b; int |a, b| a.wrapping_sub(b)), Infix("-")))
-        .derivative(slopes!(|a, b; y, g| [g, -g]));
+        .derivative(slopes!(|a, b; y, g| [g, -g])).range(interval::sub);
     MUL = row("multiply", "a * b; and, for bool", 2, Same,
         primitive(numbers!(float |a, b| a * b; int |a, b| a.wrapping_mul(b); bool |a, b| a & b), Infix("*")))
-        .derivative(slopes!(|a, b; y, g| [g * b, g * a]));
+        .derivative(slopes!(|a, b; y, g| [g * b, g * a])).range(interval::mul);
     DIV = row("true_divide", "a / b in floats", 2, TrueDivide, primitive(floats!(|a, b| a / b), Infix("/")))
         .derivative(slopes!(|a, b; y, g| let da = g / b; [da, -da * y])).costs(4, 3);
     FLOOR_DIVIDE = row("floor_divide", "the largest integer not above the exact a / b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b) => Vectors::floor_divide(a, b)), Helper("floor_divide")))
-        .costs(12, 0).jumps();
+        .costs(12, 0).jumps().range(interval::floor_divide);
     REMAINDER = row("remainder", "a - b * floor_divide(a, b), with the sign of b; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b) => Vectors::remainder(a, b)), Helper("remainder")))
-        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0).jumps();
+        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0).jumps().range(interval::remainder);
     FMOD = row("fmod", "a - b * trunc_divide(a, b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => Vectors::fmod(a, b)), Helper("fmod")))
-        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(TRUNC_DIVIDE, [b]))])).costs(12, 0).jumps();
+        .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(TRUNC_DIVIDE, [b]))])).costs(12, 0).jumps().range(interval::fmod);
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
-        .derivative(slopes!(|a; y, g| [-g]));
+        .derivative(slopes!(|a; y, g| [-g])).range(interval::neg);
     ABS = row("absolute", "the magnitude; the least integer has none and stays", 1, Same,
         primitive(numbers!(float |a| a.abs(); int |a| Integer::absolute(a); bool |a| a),
             By(|d| match d { d if d.is_float() => Call("fabs"), d if d.is_signed() => Helper("absolute"), _ => Template("{0}") })))
-        .derivative(slopes!(|a; y, g| [g * a.then(SIGN)]));
+        .derivative(slopes!(|a; y, g| [g * a.then(SIGN)])).range(interval::abs);
     SIGN = row("sign", "-1, 0 or 1; NaN of NaN", 1, Number,
         primitive(numbers!(float |a| if a > 0.0 { 1.0 } else if a < 0.0 { -1.0 } else if a == 0.0 { 0.0 } else { a }; int |a| Integer::sign(a)),
-            of_kinds!("({0} != {0}) ? {0} : ({0} > 0) - ({0} < 0)", "({0} > 0) - ({0} < 0)", "{0} != 0"))).jumps();
+            of_kinds!("({0} != {0}) ? {0} : ({0} > 0) - ({0} < 0)", "({0} > 0) - ({0} < 0)", "{0} != 0"))).jumps().range(interval::sign);
     RECIPROCAL = row("reciprocal", "1 / a; of integers toward 0, of 0 itself 0", 1, NumberOrI8, Composition(compose!(|a| {
             let one = a.of(1.0);
             if a.is_float() { one / a } else { one.with(TRUNC_DIVIDE, [a]) }
@@ -137,10 +154,10 @@ rows! {
         .derivative(slopes!(|a; y, g| [-(g * y * y)])).costs(4, 3);
     TRUNC_DIVIDE = row("trunc_divide", "the exact a / b rounded toward 0; of integers divided by 0, 0", 2, NumberOrI8,
         primitive(numbers!(float |a, b| a.trunc_divide(b); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
-        .costs(12, 0).jumps();
+        .costs(12, 0).jumps().range(interval::trunc_divide);
     SQR = row("sqr", "a * a", 1, NumberOrI8,
         primitive(numbers!(float |a| a * a; int |a| a.wrapping_mul(a)), Template("{0} * {0}")))
-        .derivative(slopes!(|a; y, g| [g * (a * 2.0)]));
+        .derivative(slopes!(|a; y, g| [g * (a * 2.0)])).range(interval::squared);
     SQRT = row("sqrt", "square root", 1, Float, primitive(floats!(|a| a.sqrt()), Call("sqrt")))
         .derivative(slopes!(|a; y, g| [g * 0.5 / y])).costs(4, 3);
     CBRT = row("cbrt", "cube root, of negative numbers too", 1, Float, primitive(usually!(|a| a.cbrt(); Vector::cbrt(a); Vector::quick_cbrt(a)), Call("cbrt")))
@@ -174,15 +191,14 @@ rows! {
 
     // Rounding.
     FLOOR = row("floor", "the largest integer not above; integers are themselves", 1, Same,
-        primitive(numbers!(float |a| a.floor(); int |a| a; bool |a| a), of_float!("floor"))).jumps();
+        primitive(numbers!(float |a| a.floor(); int |a| a; bool |a| a), of_float!("floor"))).jumps().range(interval::floor);
     CEIL = row("ceil", "the least integer not below; integers are themselves", 1, Same,
-        primitive(numbers!(float |a| a.ceil(); int |a| a; bool |a| a), of_float!("ceil"))).jumps();
+        primitive(numbers!(float |a| a.ceil(); int |a| a; bool |a| a), of_float!("ceil"))).jumps().range(interval::ceil);
     TRUNC = row("trunc", "the integer part; integers are themselves", 1, Same,
-        primitive(numbers!(float |a| a.trunc(); int |a| a; bool |a| a), of_float!("trunc"))).jumps();
-    RINT = row("rint", "the nearest integer, half to even", 1, Float, primitive(floats!(|a| a.round_ties_even()), Call("rint"))).jumps();
+        primitive(numbers!(float |a| a.trunc(); int |a| a; bool |a| a), of_float!("trunc"))).jumps().range(interval::trunc);
+    RINT = row("rint", "the nearest integer, half to even", 1, Float, primitive(floats!(|a| a.round_ties_even()), Call("rint"))).jumps().range(interval::rint);
     ROUND_AWAY = row("round_half_away_from_zero", "the nearest integer, half away from 0", 1, Float,
-        primitive(floats!(|a| a.round()), Call("round"))).jumps();
-
+        primitive(floats!(|a| a.round()), Call("round"))).jumps().range(interval::round_away);
     // Exponentials and logarithms.
     EXP = row("exp", "e to the power a", 1, Float, primitive(floats!(|a| a.exp(); Vector::exp(a)), Call("exp")))
         .derivative(slopes!(|a; y, g| [g * y])).costs(8, 4);
@@ -285,28 +301,28 @@ rows! {
         .derivative(slopes!(|a, b; y, g|
             // Equal ones share it; NaN has all of it, as both have if both are NaN.
             let (zero, share) = (g.of(0.0), a.same(b).choose(g * 0.5, g));
-            [a.less(b).choose(zero, share), b.less(a).choose(zero, share)]));
+            [a.less(b).choose(zero, share), b.less(a).choose(zero, share)])).range(interval::maximum);
     MINIMUM = row("minimum", "the smaller; NaN if either is", 2, Same,
         primitive(numbers!(float |a, b| if a < b || a.is_nan() { a } else { b }; int |a, b| a.min(b); bool |a, b| a & b),
             Template("({0} < {1} || {0} != {0}) ? {0} : {1}")))
         .derivative(slopes!(|a, b; y, g|
             // Equal ones share it; NaN has all of it, as both have if both are NaN.
             let (zero, share) = (g.of(0.0), a.same(b).choose(g * 0.5, g));
-            [b.less(a).choose(zero, share), a.less(b).choose(zero, share)]));
+            [b.less(a).choose(zero, share), a.less(b).choose(zero, share)])).range(interval::minimum);
     FMAX = row("fmax", "the larger; NaN only if both are", 2, Same,
         primitive(numbers!(float |a, b| if a >= b || b.is_nan() { a } else { b }; int |a, b| a.max(b); bool |a, b| a | b),
             Template("({0} >= {1} || {1} != {1}) ? {0} : {1}")))
         .derivative(slopes!(|a, b; y, g|
             let (zero, first, tie) = (g.of(0.0), a.same(y), a.same(b));
             let share = tie.choose(g * 0.5, g);
-            [first.choose(share, zero), (first & !tie).choose(zero, share)]));
+            [first.choose(share, zero), (first & !tie).choose(zero, share)])).range(interval::fmaximum);
     FMIN = row("fmin", "the smaller; NaN only if both are", 2, Same,
         primitive(numbers!(float |a, b| if a <= b || b.is_nan() { a } else { b }; int |a, b| a.min(b); bool |a, b| a & b),
             Template("({0} <= {1} || {1} != {1}) ? {0} : {1}")))
         .derivative(slopes!(|a, b; y, g|
             let (zero, first, tie) = (g.of(0.0), a.same(y), a.same(b));
             let share = tie.choose(g * 0.5, g);
-            [first.choose(share, zero), (first & !tie).choose(zero, share)]));
+            [first.choose(share, zero), (first & !tie).choose(zero, share)])).range(interval::fminimum);
     EQ = row("equal", "a == b", 2, Compare, primitive(compare!(|a, b| a == b), Infix("=="))).jumps();
     NE = row("not_equal", "a != b", 2, Compare, primitive(compare!(|a, b| a != b), Infix("!="))).jumps();
     LT = row("less", "a < b", 2, Compare, primitive(compare!(|a, b| a < b), Infix("<"))).jumps();
@@ -333,10 +349,9 @@ rows! {
         }), Template("{0} ? {1} : {2}")))
         .derivative(slopes!(|c, a, b; y, g|
             let zero = g.of(0.0);
-            [FLAT, c.choose(g, zero), c.choose(zero, g)]));
-
+            [FLAT, c.choose(g, zero), c.choose(zero, g)])).range(interval::choice);
     // Bits.
-    BITWISE_AND = row("bitwise_and", "a & b", 2, Integral, primitive(integers!(int |a, b| a & b; bool |a, b| a & b), Infix("&")));
+    BITWISE_AND = row("bitwise_and", "a & b", 2, Integral, primitive(integers!(int |a, b| a & b; bool |a, b| a & b), Infix("&"))).range(interval::both_bits);
     BITWISE_OR = row("bitwise_or", "a | b", 2, Integral, primitive(integers!(int |a, b| a | b; bool |a, b| a | b), Infix("|")));
     BITWISE_XOR = row("bitwise_xor", "a ^ b", 2, Integral, primitive(integers!(int |a, b| a ^ b; bool |a, b| a ^ b), Infix("^")));
     INVERT = row("invert", "every bit the other way; not, for bool", 1, Integral,
@@ -344,7 +359,7 @@ rows! {
     LEFT_SHIFT = row("left_shift", "a << b; 0 if b is negative or leaves nothing", 2, IntegralOrI8,
         primitive(integers!(int |a, b| Integer::left_shift(a, b)), Helper("left_shift")));
     RIGHT_SHIFT = row("right_shift", "a >> b; the sign alone if b is negative or leaves nothing", 2, IntegralOrI8,
-        primitive(integers!(int |a, b| Integer::right_shift(a, b)), Helper("right_shift")));
+        primitive(integers!(int |a, b| Integer::right_shift(a, b)), Helper("right_shift"))).range(interval::shifted_right);
     COPYSIGN = row("copysign", "the magnitude of a with the sign of b", 2, Float, primitive(floats!(|a, b| a.copysign(b)), Call("copysign")))
         .derivative(slopes!(|a, b; y, g| [g * a.of(1.0).with(COPYSIGN, [b]) * a.then(SIGN), FLAT]));
     NEXTAFTER = row("nextafter", "the float next to a toward b; of float32 and float64", 2, Wide,

@@ -12,8 +12,12 @@ pub(crate) fn lower(_: &CheckIndex, to: &mut Lowering<'_>, node: &Node, inputs: 
     let shape = to.shape(node.outputs[0]);
     let target = to.temp(DType::I64, &shape);
     let high = to.shapes.fixed[node.inputs[1] as usize].as_ref().and_then(|v| v.to_scalar());
-    let assumed = high.is_some_and(|high| to.assumes(node.inputs[0], 0, high.to_i128()));
-    let status = (!assumed).then(|| to.status());
+    let fits = |to: &mut Lowering<'_>, high| {
+        let given = node.inputs[0];
+        to.stays_within(given, 0, high) || to.assumes(given, 0, high)
+    };
+    let fits = high.is_some_and(|high| fits(to, high.to_i128()));
+    let status = (!fits).then(|| to.status());
     let number = to.report();
     let mut nest = NestBuilder::new("check_index", &shape, &[]);
     let mut point = nest.phase(PhaseKind::Point, &to.program);
