@@ -100,8 +100,8 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// A range in which all elements of an output lie, in its dtype. `elements` are the ranges of the inputs'
     /// elements, `shape` is that of the output. None if nothing is known but the dtype.
     ///
-    /// It proves that indices are in range, so that they are not checked. The default is the first input's, if
-    /// the op [passes elements on](Op::passes_elements_on).
+    /// It proves that indices are in range, so that nothing checks them. By default it is that of the first
+    /// input, if the op [passes elements on](Op::passes_elements_on).
     fn element_bounds(
         &self,
         output: usize,
