@@ -1,5 +1,6 @@
 //! Products that sum over axes of both factors: one op for matrices, vectors, batches and tensors.
 
+mod cost;
 pub(crate) mod factors;
 pub(crate) mod lower;
 

@@ -1,5 +1,6 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
+use super::cost::Cost;
 use super::factors::{Axes, Call};
 use crate::graph::Node;
 use crate::lower::program::BufferId;
@@ -14,7 +15,7 @@ use workalike_kernels::ops as scalar;
 const TILE: u64 = 64;
 /// Maximum number of parts along k, unless k is so long that their results are little beside the factors.
 const PARTS: u64 = 8;
-/// How often longer than its number of results the sums of a product are if a Nest is slow.
+/// How often longer than its number of results the sums of a product are if few groups compute it.
 const LONG: u64 = 16;
 /// Minimum length of a part along k. The startup of a group would dominate a shorter one.
 const SHORTEST: u64 = 96;
@@ -47,7 +48,8 @@ impl Lowering<'_> {
     /// Whether the device's library takes it.
     fn by_library(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
         let Some(call) = axes.call(factors) else { return false };
-        self.pays_by_library(call.extents) && self.call_library(&call, factors, target)
+        self.pays_by_library(&call, self.program.buffers[target].dtype)
+            && self.call_library(&call, factors, target)
     }
 
     /// Appends a call of the device's library, if it takes it.
@@ -88,7 +90,7 @@ impl Lowering<'_> {
             return false;
         }
         let Some(call) = axes.call(factors) else { return false };
-        if call.copied() == 0 || !self.pays_by_library(call.extents) {
+        if call.copied() == 0 || !self.pays_by_library(&call, dtype) {
             return false;
         }
         let in_place = |sum: usize| {
@@ -134,20 +136,14 @@ impl Lowering<'_> {
     }
 
     /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one
-    /// factor once: a Nest does that as fast. On a wide device so does a skinny or small product, whose time
-    /// is that of a launch or two, unless its sums are so long that a group of items for each result leaves
-    /// most of the device idle.
-    fn pays_by_library(&self, [batch, m, n, k]: [u64; 4]) -> bool {
+    /// factor once: a Nest does that as fast.
+    fn pays_by_library(&self, call: &Call, dtype: DType) -> bool {
+        let [batch, m, n, k] = call.extents;
         if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;
         }
-        if !self.abilities.properties().is_wide() {
-            return true;
-        }
-        let flops = [m, n, k].iter().fold(2 * u128::from(batch), |all, &e| all.saturating_mul(e.into()));
-        let skinny = m.min(n).min(k) <= 64;
-        let long = k / LONG >= m.saturating_mul(n).saturating_mul(batch);
-        flops >= if skinny && !long { 1 << 29 } else { 1 << 26 }
+        let device = self.abilities.properties();
+        !device.is_wide() || Cost { call, dtype, units: device.units }.library_pays()
     }
 
     /// A Nest that sums along the first axis: pair by pair if it is short.
