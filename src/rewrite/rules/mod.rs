@@ -6,7 +6,8 @@
 //! - [`inverses`]: a function applied to its inverse.
 //! - [`algebra`], [`factors`], [`powers`]: normal forms of sums, of products and quotients, and of powers.
 //! - [`choices`], [`casts`], [`reductions`]: the same for `where` and extrema, conversions, and sums.
-//! - [`slices`]: slices of slices, reads of a part that was just written or that a mask keeps, assertions known to hold.
+//! - [`slices`]: slices of slices, reads of a part that was just written or that a mask keeps, assertions
+//!   known to hold.
 //! - [`parts`]: zeros to which parts are added.
 //! - [`diagonals`]: diagonals of products, of elementwise results and of transposes: what traces sum.
 //! - [`products`]: sums of multiples, sums of products that are matrix products, products with zeros.

@@ -46,7 +46,7 @@ impl Op for Second {
 /// The elements of a vector of float32 that a mask keeps; its third input are the positions of the mask.
 #[derive(Debug)]
 struct Pick {
-    /// Whether it does without the positions where nobody else needs them.
+    /// Whether it does without the positions where no other node needs them.
     takes_mask: bool,
     /// Whether it has a device form that reads the positions.
     on_device: bool,
