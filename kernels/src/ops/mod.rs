@@ -18,6 +18,7 @@ mod philox;
 mod position;
 mod powers;
 mod quotient;
+mod range;
 mod real;
 mod special;
 mod table;
