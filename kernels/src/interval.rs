@@ -11,8 +11,8 @@ pub(crate) mod rules;
 use crate::dtype::DType;
 use crate::scalar::Scalar;
 
-/// All integers up to it are float64s.
-const EXACT: f64 = (1u64 << 53) as f64;
+/// All integers up to it are float64s, and no greater one is rounded to it.
+const EXACT: f64 = ((1u64 << 53) - 1) as f64;
 
 /// A range that holds all values of an array of a dtype, but NaN, which no float is known not to be.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,8 +76,11 @@ impl Interval {
     /// saturate, and NaN becomes 0.
     pub fn cast(self, to: DType) -> Interval {
         let all = Interval::of_dtype(to);
-        if to == self.dtype || to == DType::Bool {
-            return Interval { dtype: to, ..if to == self.dtype { self } else { all } };
+        if to == self.dtype {
+            return self;
+        }
+        if to == DType::Bool {
+            return all;
         }
         if to.is_float() {
             return Interval { whole: self.whole, ..rounded(to, self.low, self.high) };
@@ -91,10 +94,12 @@ impl Interval {
 
     /// Sums of `count` of the values, in any order.
     pub fn sum(self, count: f64) -> Interval {
-        if self.dtype.is_float() {
+        let (low, high) = ((self.low * count).min(0.0), (self.high * count).max(0.0));
+        // A bound that float64 rounds may be one beyond that of the dtype.
+        if self.dtype.is_float() || low < -EXACT || high > EXACT {
             return Interval::of_dtype(self.dtype);
         }
-        Interval::new(self.dtype, (self.low * count).min(0.0), (self.high * count).max(0.0))
+        Interval::new(self.dtype, low, high)
     }
 }
 

@@ -89,8 +89,8 @@ functions! {
         let im = x.try_mul(&v)?.try_add(y.try_mul(&u)?)?;
         try_complex(re, im)
     }
-    /// The magnitudes of complex numbers (NumPy's `abs`), also where squares leave the range of the dtype. The
-    /// gradient at 0 is 0.
+    /// The magnitudes of complex numbers (NumPy's `abs`), also where squares leave the range of the dtype.
+    /// The gradient at 0 is 0.
     magnitude / try_magnitude(z) { part("magnitude", &z, 0)?.try_hypot(part("magnitude", &z, 1)?) }
 }
 

@@ -1,6 +1,8 @@
 //! Computed indices that are proved to be in range are not checked, and state is not guarded for them.
 
-use workalike::ops::Side;
+use workalike::kernels::interval::Interval;
+use workalike::kernels::ops::{Body, ScalarOp};
+use workalike::ops::{Elemwise, Op, Side};
 use workalike::prelude::*;
 
 const ROWS: usize = 16;
@@ -95,4 +97,35 @@ fn an_index_that_may_leave_its_axis_is_checked() {
     assert!(error.contains("out of range"), "{error}");
     assert_eq!(sim.get_value("table").unwrap().to_vec::<f32>().unwrap(), before);
     assert_eq!(sim.get_value("t").unwrap().item::<i64>().unwrap(), 2);
+}
+
+/// All lists of so many of these numbers.
+fn lists(numbers: &[f64], length: usize) -> Vec<Vec<f64>> {
+    let longer =
+        |list: Vec<f64>| numbers.iter().map(move |&n| [&list[..], &[n]].concat()).collect::<Vec<_>>();
+    (0..length).fold(vec![vec![]], |lists, _| lists.into_iter().flat_map(longer).collect())
+}
+
+/// Of ops that are put together of others, the range follows from the parts.
+#[test]
+fn results_of_compositions_are_in_the_range_that_follows() {
+    let ends = [(-3.0, 5.0), (0.0, 1.0), (2.0, 2.0), (-40.0, -1.0)];
+    for op in ScalarOp::all().filter(|op| matches!(op.row().body, Body::Composition(_))) {
+        for dtype in [DType::F32, DType::F64, DType::I8, DType::I64] {
+            let given = vec![dtype; op.row().arity];
+            if op.signature(&given).is_none_or(|signature| signature.args != given) {
+                continue;
+            }
+            for (low, high) in ends {
+                let range = op.interval(&vec![Interval::new(dtype, low, high); given.len()]);
+                for point in lists(&[low, f64::midpoint(low, high), high], given.len()) {
+                    let number = |&n: &f64| Value::from(n).cast(dtype).unwrap();
+                    let point: Vec<Value> = point.iter().map(number).collect();
+                    let found = Elemwise { op }.perform(&point).unwrap()[0].to_f64s()[0];
+                    let holds = found.is_nan() || (range.low <= found && found <= range.high);
+                    assert!(holds, "{op:?} of {dtype} {point:?} is {found}, not in {range:?}");
+                }
+            }
+        }
+    }
 }

@@ -17,23 +17,23 @@ fn hull(dtype: DType, whole: bool, ends: &[f64]) -> Interval {
     Interval { whole: whole || !dtype.is_float(), ..range }
 }
 
-/// Sums of floats may be fused with a product before them, which rounds once where two operations round
-/// twice; sums of integers that float64 holds are exact.
-fn fused(range: Interval, exact: bool) -> Interval {
-    if !range.dtype.is_float() || exact {
-        return range;
-    }
-    let (low, high) = match range.dtype {
-        DType::F32 => (f64::from((range.low as f32).next_down()), f64::from((range.high as f32).next_up())),
-        _ => (range.low.next_down(), range.high.next_up()),
-    };
-    Interval { low, high, ..range }
+/// Whether all values are integers that float32 holds, with room for a sum.
+fn is_small(arg: &Interval) -> bool {
+    let small = |bound: f64| bound.abs() <= (1u32 << 22) as f64;
+    arg.whole && small(arg.low) && small(arg.high)
 }
 
-/// Whether sums of these are computed exactly in float32.
-fn are_small(args: &[Interval]) -> bool {
-    let small = |bound: f64| bound.abs() <= (1u32 << 22) as f64;
-    args.iter().all(|arg| arg.whole && small(arg.low) && small(arg.high))
+/// A term of a sum of floats. A device may fuse the sum with a product before it, whose rounding, of half a
+/// unit in its last place, is then left out.
+fn term(arg: &Interval) -> Interval {
+    if !arg.dtype.is_float() || is_small(arg) {
+        return *arg;
+    }
+    let (low, high) = match arg.dtype {
+        DType::F32 => (f64::from((arg.low as f32).next_down()), f64::from((arg.high as f32).next_up())),
+        _ => (arg.low.next_down(), arg.high.next_up()),
+    };
+    Interval { low, high, ..*arg }
 }
 
 pub(crate) fn add(args: &[Interval], dtype: DType) -> Interval {
@@ -41,12 +41,14 @@ pub(crate) fn add(args: &[Interval], dtype: DType) -> Interval {
     if dtype == DType::Bool {
         return Interval::of_dtype(dtype);
     }
-    fused(hull(dtype, a.whole && b.whole, &[a.low + b.low, a.high + b.high]), are_small(args))
+    let (a, b) = (term(a), term(b));
+    hull(dtype, a.whole && b.whole, &[a.low + b.low, a.high + b.high])
 }
 
 pub(crate) fn sub(args: &[Interval], dtype: DType) -> Interval {
     let [a, b] = args else { return Interval::of_dtype(dtype) };
-    fused(hull(dtype, a.whole && b.whole, &[a.low - b.high, a.high - b.low]), are_small(args))
+    let (a, b) = (term(a), term(b));
+    hull(dtype, a.whole && b.whole, &[a.low - b.high, a.high - b.low])
 }
 
 pub(crate) fn mul(args: &[Interval], dtype: DType) -> Interval {
@@ -63,14 +65,7 @@ pub(crate) fn neg(args: &[Interval], dtype: DType) -> Interval {
 pub(crate) fn abs(args: &[Interval], dtype: DType) -> Interval {
     let [a] = args else { return Interval::of_dtype(dtype) };
     // The least integer has no magnitude in its dtype: the range does not fit then.
-    let least = if a.low > 0.0 {
-        a.low
-    } else if a.high < 0.0 {
-        -a.high
-    } else {
-        0.0
-    };
-    hull(dtype, a.whole, &[least, a.low.abs().max(a.high.abs())])
+    hull(dtype, a.whole, &magnitudes(a))
 }
 
 pub(crate) fn sign(args: &[Interval], dtype: DType) -> Interval {
@@ -90,9 +85,8 @@ pub(crate) fn sign(args: &[Interval], dtype: DType) -> Interval {
 /// The remainder has the sign of the divisor, and is smaller in magnitude.
 pub(crate) fn remainder(args: &[Interval], dtype: DType) -> Interval {
     let [a, b] = args else { return Interval::of_dtype(dtype) };
-    let small = |bound: f64| bound.abs() <= (1u32 << 22) as f64;
     // The remainder of whole floats is exact; one that is not may be rounded to the divisor.
-    let exact = !dtype.is_float() || (a.whole && b.whole && small(b.low) && small(b.high));
+    let exact = !dtype.is_float() || (a.whole && is_small(b));
     let inside = |bound: f64| if exact { bound - bound.signum() } else { bound };
     let whole = a.whole && b.whole;
     if b.low > 0.0 {
@@ -119,12 +113,11 @@ pub(crate) fn fmod(args: &[Interval], dtype: DType) -> Interval {
 /// Quotients by a divisor of one sign, rounded; integers divided by 0 give 0.
 fn divided(args: &[Interval], dtype: DType, round: fn(f64) -> f64) -> Interval {
     let [a, b] = args else { return Interval::of_dtype(dtype) };
-    if b.low <= 0.0 || (dtype.is_float() && !are_small(args)) {
+    if b.low <= 0.0 || (dtype.is_float() && !(is_small(a) && is_small(b))) {
         return Interval { whole: true, ..Interval::of_dtype(dtype) };
     }
     let ends = [a.low / b.low, a.low / b.high, a.high / b.low, a.high / b.high];
-    // A quotient of float64s may be rounded up to a whole number that the exact one does not reach, and
-    // is not rounded beyond.
+    // Of integers below 2^53 a quotient that is no integer is not rounded to one.
     hull(dtype, true, &ends.map(round))
 }
 
@@ -215,15 +208,10 @@ pub(crate) fn shifted_right(args: &[Interval], dtype: DType) -> Interval {
 
 pub(crate) fn squared(args: &[Interval], dtype: DType) -> Interval {
     let [a] = args else { return Interval::of_dtype(dtype) };
-    let least = if a.low > 0.0 {
-        a.low
-    } else if a.high < 0.0 {
-        a.high
-    } else {
-        0.0
-    };
-    let ends = [least, a.low, a.high].map(|end| end * end);
-    // 0 is not reached where both ends have a sign.
-    let ends = if least == 0.0 { ends } else { [ends[0], ends[1].max(ends[2]), ends[0]] };
-    hull(dtype, a.whole, &ends)
+    hull(dtype, a.whole, &magnitudes(a).map(|end| end * end))
+}
+
+/// The least and the greatest magnitude.
+fn magnitudes(a: &Interval) -> [f64; 2] {
+    [a.low.max(-a.high).max(0.0), a.high.max(-a.low)]
 }

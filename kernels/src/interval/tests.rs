@@ -189,7 +189,29 @@ fn sums_that_may_wrap_may_be_anything() {
 fn compositions_follow_from_their_parts() {
     let clipped = CLIP.interval(&[Interval::of_dtype(DType::I32), of(DType::I32, 2.0), of(DType::I32, 9.0)]);
     assert_eq!(clipped, Interval::new(DType::I32, 2.0, 9.0));
-    assert!(SIGMOID.interval(&[Interval::of_dtype(DType::F32)]).low >= f64::NEG_INFINITY);
+    assert_eq!(
+        RELU.interval(&[of(DType::I32, -3.0).or(of(DType::I32, 7.0))]),
+        Interval::new(DType::I32, 0.0, 7.0)
+    );
+}
+
+/// The exact product may be up to half a unit apart from the rounded one, and a device may use it.
+#[test]
+fn a_difference_of_products_keeps_what_their_rounding_lost() {
+    let [a, b] = [10_000.1, 10_000.3].map(|number| Interval::of(Scalar::from_f64(DType::F32, number)));
+    let product = MUL.interval(&[a, b]);
+    let difference = SUB.interval(&[product, product]);
+    let lost = a.low * b.low - product.low;
+    assert!(lost != 0.0 && difference.low <= -lost.abs() && lost.abs() <= difference.high, "{difference:?}");
+}
+
+#[test]
+fn integers_that_float64_rounds_are_not_bounded_by_it() {
+    let beyond = Scalar::from_i128(DType::I64, (1 << 53) + 1);
+    assert_eq!(Interval::of(beyond), Interval::of_dtype(DType::I64));
+    // 2^63 + 1 is the product of these.
+    let many = Interval::new(DType::I64, -77_158_673_929.0, 0.0).sum(119_537_721.0);
+    assert_eq!(many, Interval::of_dtype(DType::I64));
 }
 
 fn of(dtype: DType, value: f64) -> Interval {
