@@ -245,6 +245,15 @@ impl Fold {
         matches!(self, Fold::ArgMax | Fold::ArgMin)
     }
 
+    /// The fold of the values alone: Max for ArgMax, Min for ArgMin.
+    pub fn of_values(self) -> Fold {
+        match self {
+            Fold::ArgMax => Fold::Max,
+            Fold::ArgMin => Fold::Min,
+            _ => self,
+        }
+    }
+
     /// The op that folds two values: for bool its row has "or" and "and". For ArgMax and ArgMin, that of the
     /// values beside the indices.
     pub fn combine(self) -> ScalarOp {

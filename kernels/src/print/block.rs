@@ -5,6 +5,7 @@ use super::expr;
 use super::kernel::Printer;
 use crate::nest::{Inst, Value};
 use crate::schedule::access::{Address, roots};
+use crate::schedule::packs::store_runs;
 
 impl Printer<'_> {
     /// Prints the used values of a phase's block, and returns each value's name (or its text, if that is
@@ -113,7 +114,14 @@ impl Printer<'_> {
     /// Prints the stores of a phase.
     pub(super) fn stores(&mut self, phase: usize, names: &[String]) {
         let nest = self.nest;
+        // Elements of processors' vectors, and alignments that other sizes may not have, go one by one.
+        let alone = self.pack.is_some() || self.any_size || !self.unroll;
+        let runs = if alone { vec![] } else { store_runs(nest, &nest.phases[phase]) };
+        runs.iter().for_each(|run| self.store_run(phase, run, names));
         for (at, store) in nest.phases[phase].stores.iter().enumerate() {
+            if runs.iter().any(|run| run.contains(&at)) {
+                continue;
+            }
             let dtype = nest.operands[store.operand].dtype;
             let value = &names[store.value as usize];
             if self.pack.as_ref().is_some_and(|pack| pack.stores.contains(&at)) {

@@ -14,7 +14,7 @@ use super::Dialect;
 use super::cpu_lanes::Side;
 use super::kernel::Printer;
 use crate::dtype::DType;
-use crate::nest::{Index, Inst, PhaseKind};
+use crate::nest::{Index, Inst, PhaseKind, Store};
 use crate::schedule::access::{Address, Walk, Walks};
 use crate::schedule::packs::aligned_to;
 
@@ -133,13 +133,11 @@ impl Printer<'_> {
             Inst::Load { operand, index } if fits(*operand, index) => Some(at),
             _ => None,
         });
-        // Stores to one operand stay in order. Conditional and adding stores are not vectors.
-        let alone = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).count() == 1;
-        let stores = (0..now.stores.len()).filter(|&at| {
-            let store = &now.stores[at];
-            let plain = store.when.is_none() && !store.add;
-            plain && alone(store.operand) && fits(store.operand, &store.index)
-        });
+        // Conditional and adding stores are not vectors. Stores to one operand stay in order: all are vectors,
+        // or none.
+        let plain = |store: &Store| store.when.is_none() && !store.add && fits(store.operand, &store.index);
+        let all = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).all(plain);
+        let stores = (0..now.stores.len()).filter(|&at| all(now.stores[at].operand));
         let (loads, stores) = (loads.collect(), stores.collect());
         self.pack = Some(Pack { axis, width, loads, stores, inside: false });
     }
@@ -187,6 +185,25 @@ impl Printer<'_> {
             self.line(&format!("{text} = y{at};"));
         }
         self.carry(phase, count);
+    }
+
+    /// Stores to neighbouring elements, as one vector.
+    pub(super) fn store_run(&mut self, phase: usize, run: &[usize], names: &[String]) {
+        let (nest, stores) = (self.nest, &self.nest.phases[phase].stores);
+        let Some(&first) = run.first() else { return };
+        let (operand, width) = (stores[first].operand, run.len() as u32);
+        let dtype = nest.operands[operand].dtype;
+        self.open("");
+        self.line(&format!("{} y{first};", vector(dtype, width)));
+        let elements = self.elements(dtype, &format!("y{first}"));
+        for (place, &at) in run.iter().enumerate() {
+            let value = &names[stores[at].value as usize];
+            self.line(&self.dialect.store(dtype, &elements, &place.to_string(), value));
+        }
+        let index = self.address(operand, &Address::new(nest, operand, &stores[first].index), names);
+        let text = self.in_memory(operand, width, &index);
+        self.line(&format!("{text} = y{first};"));
+        self.close();
     }
 
     /// Prints all phases of a pack of grid points, for one item.

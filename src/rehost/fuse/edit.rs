@@ -54,6 +54,17 @@ pub(super) fn adopt(
     adopted.collect()
 }
 
+/// Makes operands of equal buffer and layout one.
+pub(super) fn share_operands(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
+    let all = Nest { operands: std::mem::take(&mut nest.operands), ..nest.clone() };
+    let given = std::mem::take(buffers);
+    let position = adopt(nest, buffers, &all, &given);
+    for phase in &mut nest.phases {
+        phase.block.insts.iter_mut().for_each(|inst| inst.renumber_operands(&position));
+        phase.stores.iter_mut().for_each(|store| store.operand = position[store.operand]);
+    }
+}
+
 /// Drops stores to scratch that is never read, Nests without stores or reports, and steps that were fused
 /// away.
 pub(super) fn drop_unread_stores(program: &mut Program) {

@@ -46,6 +46,12 @@ impl Limits {
         Limits { narrow_insts: properties.kernel_insts.clamp(MAX_INSTS, MAX_NARROW_INSTS) }
     }
 
+    /// Those of a device that compiles no large Nests.
+    #[cfg(test)]
+    pub(super) fn least() -> Limits {
+        Limits { narrow_insts: MAX_INSTS }
+    }
+
     /// Whether a Nest of this size is within the limits.
     pub(super) fn admit(self, size: Size) -> bool {
         size.operands <= MAX_OPERANDS && !self.exclude(size)

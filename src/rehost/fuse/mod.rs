@@ -11,6 +11,7 @@
 //!   `inline` a few are;
 //! - [`inline`]: an elementwise producer is computed in its readers (maps, reductions, gathers), if the
 //!   [cost](Cost) of computing it again is below that of a round trip through memory and a launch;
+//! - [`parts`]: while Nests are joined, each part of an array that is assembled is a buffer of its own;
 //! - [`piecewise`]: an array that is assembled part by part is not stored: its readers take each element from
 //!   the part that it lies in;
 //! - [`merge`]: Nests over the same points [`join`] into one within [`limits`], the later reading the earlier
@@ -37,6 +38,7 @@ mod join;
 mod limits;
 mod merge;
 mod operand_layout;
+mod parts;
 mod piecewise;
 mod schedule;
 mod split;
@@ -70,12 +72,15 @@ pub(crate) fn fuse(
     store_forwarding::run(&mut program, &cost);
     unit_axes::run(&mut program);
     unroll::reductions(&mut program, varying);
+    let assembled = parts::split(&mut program);
     clusters::run(&mut program, limits, clusters::LARGE);
     merge::epilogues(&mut program, &cost, limits);
+    assembled.unite(&mut program);
     inline::run(&mut program, &cost, limits);
     if piecewise::run(&mut program, &cost, limits) {
         inline::run(&mut program, &cost, limits);
     }
+    let assembled = parts::split(&mut program);
     clusters::run(&mut program, limits, clusters::SMALL);
     merge::maps(&mut program, &cost, limits);
     drop_unread_stores(&mut program);
@@ -83,11 +88,14 @@ pub(crate) fn fuse(
     merge::frames(&mut program, &cost, limits);
     // Merging leaves stores that are no longer read; dropping them may leave Nests without stores.
     drop_unread_stores(&mut program);
+    assembled.unite(&mut program);
     halves::run(&mut program);
     let takes =
         |op: &dyn LibraryOp, nest: &Verified, operand| abilities.device.library(op, Some((nest, operand)));
     epilogue_fusion::run(&mut program, &takes);
+    let assembled = parts::split(&mut program);
     horizontal_fusion::run(&mut program, &cost, limits);
+    assembled.unite(&mut program);
     if cost.interprets() {
         operand_layout::run(&mut program);
     }

@@ -122,7 +122,7 @@ fn stored_at_once(
 }
 
 /// Whether a buffer is the new value of a shared variable of which it can overwrite parts.
-fn is_update_in_place(program: &Program, uses: &Dependences, buffer: BufferId) -> bool {
+pub(super) fn is_update_in_place(program: &Program, uses: &Dependences, buffer: BufferId) -> bool {
     let homes = program.homes();
     program.updates.iter().any(|&(shared, new)| {
         new == buffer && homes.get(&shared).is_some_and(|&old| is_legal(program, uses, Some(old), new))

@@ -32,6 +32,13 @@ struct Parts {
     len: u64,
 }
 
+/// The partial results of a fold, each in a buffer.
+struct Partial {
+    value: (BufferId, DType),
+    /// Of ArgMax and ArgMin, whose results lack the value.
+    index: Option<(BufferId, DType)>,
+}
+
 fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
     if grid == 0 || inner < thresholds.small || grid > thresholds.busy {
@@ -59,16 +66,17 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: C
         Inst::Load { operand, .. } => reduce.stores.iter().any(|s| buffers[s.operand] == buffers[*operand]),
         _ => false,
     });
-    if !plain || reads_stored || reduce.folds.iter().any(|f| f.fold.has_index()) {
+    if !plain || reads_stored {
         return None;
     }
     let cut = cut(nest, thresholds)?;
     let types = dtypes(nest, 0).ok()?;
     let shape: Vec<u64> = nest.axes[..nest.grid].iter().copied().chain([cut.count]).collect();
-    let mut results: Vec<(BufferId, DType)> = Vec::with_capacity(reduce.folds.len());
+    let mut temp = |dtype: DType| (program.buffer(dtype, &shape, Role::Temp), dtype);
+    let mut results = Vec::with_capacity(reduce.folds.len());
     for fold in &reduce.folds {
-        let dtype = types[fold.value as usize].register();
-        results.push((program.buffer(dtype, &shape, Role::Temp), dtype));
+        let value = temp(types[fold.value as usize]);
+        results.push(Partial { value, index: fold.index.map(|_| temp(DType::I64)) });
     }
     let partial = partial_folds(nest, buffers, &cut, &types, &results);
     Some([partial, final_folds(nest, buffers, &shape, &results)])
@@ -80,7 +88,7 @@ fn partial_folds(
     buffers: &[BufferId],
     cut: &Parts,
     types: &[DType],
-    results: &[(BufferId, DType)],
+    results: &[Partial],
 ) -> Step {
     let reduce = &nest.phases[0];
     // The parts are one more grid axis; the axis that is cut keeps its place among the inner axes, with fewer
@@ -94,19 +102,21 @@ fn partial_folds(
     let mut partial_buffers = buffers.to_vec();
     let mut block = Shifted::of(nest, cut);
     let (mut folds, mut stores): (Vec<FoldOf>, Vec<Store>) = (vec![], vec![]);
-    for (position, (fold, &(buffer, dtype))) in reduce.folds.iter().zip(results).enumerate() {
-        let value = block.guarded(fold.value, fold.fold.identity(types[fold.value as usize]));
-        folds.push(FoldOf { fold: fold.fold, value, index: None });
+    let mut add = |fold: FoldOf, (buffer, dtype): (BufferId, DType)| {
+        let (value, operand) = (folds.len() as Value, partial_buffers.len());
+        folds.push(fold);
         partial.operands.push(Operand::contiguous(dtype, &shape, true));
         partial_buffers.push(buffer);
         let index = (0..=part).map(Index::axis).collect();
-        stores.push(Store {
-            operand: partial_buffers.len() - 1,
-            index,
-            value: position as Value,
-            when: None,
-            add: false,
-        });
+        stores.push(Store { operand, index, value, when: None, add: false });
+    };
+    for (fold, result) in reduce.folds.iter().zip(results) {
+        let value = block.guarded(fold.value, fold.fold.identity(types[fold.value as usize]));
+        add(FoldOf { fold: fold.fold.of_values(), value, index: None }, result.value);
+        if let (Some(index), Some(buffer)) = (fold.index, result.index) {
+            let index = block.guarded(index, Scalar::from_i128(DType::I64, i64::MAX.into()));
+            add(FoldOf { fold: fold.fold, value, index: Some(index) }, buffer);
+        }
     }
     let inner_stores = reduce.stores.iter().map(|store| block.store(store)).collect();
     let folded = (0..folds.len()).map(|fold| Inst::Folded { phase: 0, fold }).collect();
@@ -119,16 +129,19 @@ fn partial_folds(
 }
 
 /// The step that folds the partial results, which have extents `shape`, and does the Point phase.
-fn final_folds(nest: &Nest, buffers: &[BufferId], shape: &[u64], results: &[(BufferId, DType)]) -> Step {
+fn final_folds(nest: &Nest, buffers: &[BufferId], shape: &[u64], results: &[Partial]) -> Step {
     let mut last = Nest { axes: shape.to_vec(), ..nest.clone() };
     let mut last_buffers = buffers.to_vec();
     let (mut loads, mut folds) = (Block::default(), Vec::new());
-    for (fold, &(buffer, dtype)) in nest.phases[0].folds.iter().zip(results) {
+    let mut load = |(buffer, dtype): (BufferId, DType)| {
         last.operands.push(Operand::contiguous(dtype, shape, false));
         last_buffers.push(buffer);
         let index = (0..shape.len()).map(Index::axis).collect();
         loads.insts.push(Inst::Load { operand: last_buffers.len() - 1, index });
-        folds.push(FoldOf { fold: fold.fold, value: loads.insts.len() as Value - 1, index: None });
+        loads.insts.len() as Value - 1
+    };
+    for (fold, result) in nest.phases[0].folds.iter().zip(results) {
+        folds.push(FoldOf { fold: fold.fold, value: load(result.value), index: result.index.map(&mut load) });
     }
     last.phases[0] = Phase { kind: PhaseKind::Reduce, block: loads, folds, stores: vec![] };
     super::edit::tidy(&mut last, &mut last_buffers);
@@ -202,7 +215,16 @@ mod tests {
     fn sum_nest(axes: &[u64], grid: usize, fold: Fold) -> Nest {
         let all = (0..axes.len()).map(Index::axis).collect();
         let load = Block { insts: vec![Inst::Load { operand: 0, index: all }] };
-        let folds = vec![FoldOf { fold, value: 0, index: None }];
+        let mut block = BlockWriter::on(load, PhaseKind::Reduce);
+        let mut at = Index::default();
+        let mut step = 1;
+        for axis in (grid..axes.len()).rev() {
+            at.add_term(axis, step);
+            step *= axes[axis] as i64;
+        }
+        let index = fold.has_index().then(|| block.materialize(&at));
+        let load = block.finish();
+        let folds = vec![FoldOf { fold, value: 0, index }];
         let out: Vec<Index> = (0..grid).map(Index::axis).collect();
         let stores = vec![Store { operand: 1, index: out, value: 0, when: None, add: false }];
         let point = Block { insts: vec![Inst::Folded { phase: 0, fold: 0 }] };
@@ -235,7 +257,7 @@ mod tests {
             (vec![3, 101, 211], 1),
             (vec![97, 389], 0),
         ] {
-            for fold in [Fold::Sum, Fold::Max, Fold::Min] {
+            for fold in [Fold::Sum, Fold::Max, Fold::Min, Fold::ArgMax, Fold::ArgMin] {
                 let nest = sum_nest(&axes, grid, fold);
                 let count: u64 = axes.iter().product();
                 let x: Vec<i64> = (0..count as i64).map(|i| (i * 7919) % 10007 - 5000).collect();

@@ -34,15 +34,18 @@ static inline f32 __attribute__((overloadable)) wide_tanh(f32 a) {
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k0_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 64u ? first + 1u : 64u;
     for (u32 p = first; p < last; ++p) {
         const i32 a0 = (i32)p;
         const f32 v0 = b0[a0 + 4032];
+        const f32 v1 = b0[a0 * 64];
         b1[a0] = v0;
+        b2[a0 * 64 + 63] = v1;
     }
 }
 
@@ -85,20 +88,7 @@ void k2_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u6
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k3_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 64u ? first + 1u : 64u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        const f32 v0 = b0[a0 * 64];
-        b1[a0 * 64 + 63] = v0;
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k4_add(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
+void k3_add(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);
@@ -124,7 +114,7 @@ void k4_add(__global const f32* b0, const u64 byte0, __global const f32* b1, con
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k5_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k4_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
@@ -133,133 +123,29 @@ void k5_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u6
         const i32 a0 = (i32)p;
         for (i32 a1 = 0; a1 < 62; ++a1) {
             const f32 v0 = b0[a0 * 64 + a1];
+            const f32 v1 = b0[a0 * 64 + a1 + 1];
+            const f32 v2 = b0[a0 * 64 + a1 + 2];
+            const f32 v3 = b0[a0 * 64 + a1 + 64];
+            const f32 v4 = b0[a0 * 64 + a1 + 65];
+            const f32 v5 = b0[a0 * 64 + a1 + 66];
+            const f32 v6 = b0[a0 * 64 + a1 + 128];
+            const f32 v7 = b0[a0 * 64 + a1 + 129];
+            const f32 v8 = b0[a0 * 64 + a1 + 130];
             b1[a0 * 62 + a1] = v0;
+            b1[a0 * 62 + a1 + 3844] = v1;
+            b1[a0 * 62 + a1 + 7688] = v2;
+            b1[a0 * 62 + a1 + 11532] = v3;
+            b1[a0 * 62 + a1 + 15376] = v4;
+            b1[a0 * 62 + a1 + 19220] = v5;
+            b1[a0 * 62 + a1 + 23064] = v6;
+            b1[a0 * 62 + a1 + 26908] = v7;
+            b1[a0 * 62 + a1 + 30752] = v8;
         }
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k6_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 1];
-            b1[a0 * 62 + a1 + 3844] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k7_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 2];
-            b1[a0 * 62 + a1 + 7688] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k8_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 64];
-            b1[a0 * 62 + a1 + 11532] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k9_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 65];
-            b1[a0 * 62 + a1 + 15376] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k10_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 66];
-            b1[a0 * 62 + a1 + 19220] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k11_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 128];
-            b1[a0 * 62 + a1 + 23064] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k12_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 129];
-            b1[a0 * 62 + a1 + 26908] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k13_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 1u;
-    const u32 last = first + 1u < 62u ? first + 1u : 62u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 a0 = (i32)p;
-        for (i32 a1 = 0; a1 < 62; ++a1) {
-            const f32 v0 = b0[a0 * 64 + a1 + 130];
-            b1[a0 * 62 + a1 + 30752] = v0;
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k14_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k5_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 2u;
@@ -282,7 +168,7 @@ void k14_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k15_set_part(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k6_set_part(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
@@ -305,7 +191,7 @@ void k15_set_part(__global const f32* b0, const u64 byte0, __global f32* b1, con
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k16_tanh(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k7_tanh(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 2u;
@@ -329,7 +215,7 @@ void k16_tanh(__global const f32* b0, const u64 byte0, __global f32* b1, const u
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k17_multiply_add(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global f32* b4, const u64 byte4) {
+void k8_multiply_add(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global f32* b4, const u64 byte4) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);

@@ -96,3 +96,45 @@ fn a_product_over_two_axes_is_the_sum_of_slices() -> Result<()> {
     assert_eq!(got[0], want[0]);
     Ok(())
 }
+
+#[test]
+fn what_is_stacked_is_one_step() -> Result<()> {
+    // Directions that are computed from all of them, as in a lattice Boltzmann step.
+    let moved = |u: &Variable| {
+        let parts: Vec<Variable> =
+            (0..8).map(|k| u.index(idx![8 * k..8 * (k + 1)]).roll(1 + k as i64 % 3, 1)).collect();
+        let total = parts[1..].iter().fold(parts[0].clone(), |sum, part| sum + part);
+        concatenate(parts.iter().map(|part| part - 0.1 * (part - &total / 8.0)), 0)
+    };
+    assert_eq!(steps_of_update(moved)?, 1);
+    let x = &matrix::<f32>("x");
+    let lags = function([x]).output(stack((0..12).map(|l| x.index(idx![.., l..l + 80])), 2)).compile()?;
+    assert_eq!(steps(&lags, args![Value::zeros(DType::F32, &[64, 91])?])?, 1);
+    let about = function([x]).output(stack([x.sum(1), x.max(1), x.sqr().mean(1)], 0)).compile()?;
+    assert_eq!(steps(&about, args![Value::zeros(DType::F32, &[64, 96])?])?, 1);
+    Ok(())
+}
+
+#[test]
+fn rows_of_an_unrolled_recurrence_are_stored_where_they_belong() -> Result<()> {
+    let x = &matrix::<f32>("x");
+    let mut rows = vec![x.index(idx![0])];
+    for t in 1..48 {
+        rows.push(0.9 * &rows[t - 1] + x.index(idx![t]).tanh());
+    }
+    let f = function([x]).output(stack(rows, 0)).compile()?;
+    let mut sim = f.optimize(Wide.strict())?;
+    let plan = sim.plan(args![Value::zeros(DType::F32, &[48, 1000])?])?;
+    assert!(plan.steps.len() <= 4, "{plan}");
+    // A row is read and written once, and the last of a kernel once more by the next.
+    assert!(plan.total.bytes() <= (2 * 48 + 8) * 4000, "{plan}");
+    Ok(())
+}
+
+#[test]
+fn a_position_in_a_whole_array_is_found_in_two_steps() -> Result<()> {
+    let x = &matrix::<f32>("x");
+    let f = function([x]).output(x.argmax(..)).output(x.argmin(..)).compile()?;
+    assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[512, 512])?])?, 2);
+    Ok(())
+}
