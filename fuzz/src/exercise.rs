@@ -271,7 +271,8 @@ fn is_small(function: &Function, args: &[Value]) -> Option<bool> {
         Def::Output { node, .. } => limit(&graph.nodes[node as usize]).is_some_and(|most| most > TRIPS),
         _ => false,
     };
-    if Demand::without_loops(graph).loops.iter().any(endless) {
+    let loops = Demand::knowing(graph, |node| !node.op.bodies().is_empty());
+    if loops.known.iter().any(endless) {
         return Some(false);
     }
     let found = infer(graph, &Demand::of(graph), &given).ok()?;

@@ -34,9 +34,8 @@ pub struct Demand {
     pub inputs: Vec<usize>,
     /// Shared variables (positions) whose values are needed.
     pub shared: Vec<usize>,
-    /// Results of nodes with bodies whose values are needed, if these are known otherwise: see
-    /// [`Demand::without_loops`].
-    pub loops: Vec<VarId>,
+    /// Results whose values are needed and known otherwise: see [`Demand::knowing`].
+    pub known: Vec<VarId>,
     /// The one shared variable (position) whose value is needed, if its memory may be read in place: no op
     /// keeps or returns that memory. At most one is lent: two threads that each hold one of two could wait
     /// for each other.
@@ -49,10 +48,10 @@ impl Demand {
         Demand::with(graph, &[], |_| false)
     }
 
-    /// The same, where the values of the results in [`Demand::loops`] are known: those of nodes with bodies,
-    /// which may take long, and without effects. What they are made of is not needed for them.
-    pub fn without_loops(graph: &FunctionGraph) -> Demand {
-        Demand::with(graph, &[], |node| !node.op.bodies().is_empty() && !node.op.has_effect())
+    /// The same, where the values of the results in [`Demand::known`] are known: those of the nodes that
+    /// `known` names. What they are made of is not needed for them.
+    pub fn knowing(graph: &FunctionGraph, known: impl Fn(&Node) -> bool) -> Demand {
+        Demand::with(graph, &[], known)
     }
 
     /// The same, where the values of the outputs are needed too: see [`output_values`].
@@ -63,7 +62,7 @@ impl Demand {
     fn with(graph: &FunctionGraph, wanted: &[VarId], known: impl Fn(&Node) -> bool) -> Demand {
         let mut values = vec![false; graph.vars.len()];
         wanted.iter().for_each(|&id| values[id as usize] = true);
-        let (mut deciding, mut loops) = (Vec::new(), Vec::new());
+        let (mut deciding, mut found) = (Vec::new(), Vec::new());
         for (position, node) in graph.nodes.iter().enumerate().rev() {
             let deciders = node.op.shape_values();
             for &input in deciders.iter().filter_map(|&d| node.inputs.get(d)) {
@@ -82,7 +81,7 @@ impl Demand {
                 continue;
             }
             if known(node) {
-                loops.extend(wanted());
+                found.extend(wanted());
             } else {
                 node.inputs.iter().for_each(|&i| values[i as usize] = true);
             }
@@ -97,7 +96,7 @@ impl Demand {
             }
             _ => None,
         };
-        Demand { values, deciding, inputs, shared, loops, lent }
+        Demand { values, deciding, inputs, shared, known: found, lent }
     }
 
     /// Whether equal shapes of inputs and shared variables always give equal shapes of everything.

@@ -2,7 +2,7 @@
 
 use super::program::{BufferId, LibraryStep, Program, Role, Step};
 use super::{Abilities, At, Lowering, NestBuilder, View, bounds_reports, view, wide};
-use crate::graph::VarId;
+use crate::graph::{Def, VarId};
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
@@ -123,6 +123,13 @@ impl Lowering<'_> {
         let views = outputs.iter().zip(shapes).map(|(&buffer, shape)| View::whole(buffer, shape)).collect();
         self.push_library(Arc::new(op), inputs, outputs, scratch)?;
         Some(views)
+    }
+
+    /// The view of the only output of a later node, which steps of the current one compute.
+    pub(crate) fn give(&mut self, output: VarId, view: View) {
+        if let Def::Output { node, .. } = self.graph.var(output).def {
+            self.given.insert(node as usize, vec![view]);
+        }
     }
 
     /// The same, into existing buffers.

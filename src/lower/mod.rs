@@ -79,6 +79,7 @@ mod append;
 pub(crate) mod bounds_reports;
 mod build;
 pub(crate) mod checks;
+mod distinct;
 pub(crate) mod index_check;
 mod intervals;
 mod loops;
@@ -104,7 +105,7 @@ use crate::value::Value;
 use index_check::Trusted;
 use program::{HostNode, Program, Step};
 use std::cell::OnceCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use workalike_kernels::interval::Interval;
 use workalike_kernels::nest::{Inst, Nest};
 use workalike_kernels::ops::ScalarOp;
@@ -146,6 +147,8 @@ pub struct Lowering<'a> {
     first_buffer: BufferId,
     /// The buffers that steps of the current node wrote.
     written: HashSet<BufferId>,
+    /// The views of the outputs of later nodes that steps of earlier ones compute, by node.
+    given: HashMap<usize, Vec<View>>,
     /// The first mistake of the current node's op.
     mistake: Option<Refusal>,
 }
@@ -199,6 +202,7 @@ fn lower_numbered(
             numbers,
             first_buffer: 0,
             written: HashSet::new(),
+            given: HashMap::new(),
             mistake: None,
         };
         state.run()?;
@@ -257,7 +261,10 @@ impl Lowering<'_> {
                 continue;
             }
             self.node = position;
-            let views = self.lower_or_host(node)?;
+            let views = match self.given.remove(&position) {
+                Some(views) => views,
+                None => self.lower_or_host(node)?,
+            };
             for (&output, view) in node.outputs.iter().zip(views) {
                 let role = &self.program.buffers[view.buffer].role;
                 let keep = !roots[output as usize] || (*role == Role::Temp && view.is_whole());
@@ -332,6 +339,8 @@ impl Lowering<'_> {
             Err(why) => why,
         };
         self.written.clear();
+        let first = buffers;
+        self.given.retain(|_, views| views.iter().all(|view| view.buffer < first));
         self.program.steps.truncate(steps);
         self.checked.truncate(checked);
         self.program.buffers.truncate(buffers);

@@ -48,6 +48,22 @@ pub enum AxisRead {
     Passed(usize),
 }
 
+/// Whether the elements along an axis of a result differ from each other: what [`Op::distinct_along`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distinct {
+    /// Not that it is known.
+    Unknown,
+    /// No two are equal.
+    Always,
+    /// No two are equal if that holds along this axis of an input, whose elements they are.
+    As {
+        /// The position of the input.
+        input: usize,
+        /// The axis of the input.
+        axis: usize,
+    },
+}
+
 /// An op in place of another that computes only some of its outputs: what [`Op::narrowed`] gives.
 #[derive(Clone, Debug)]
 pub struct Narrowed {

@@ -6,7 +6,7 @@ mod attributes;
 mod batch;
 mod unknown;
 
-pub use arguments::{AxisRead, Gradient, Known, Narrowed};
+pub use arguments::{AxisRead, Distinct, Gradient, Known, Narrowed};
 pub(crate) use attributes::ints;
 pub use attributes::{Attr, AttrGraph, Attributes};
 pub use batch::{Batch, Batched, BatchedOutputs};
@@ -127,6 +127,13 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     fn axis_read(&self, input: usize, axis: usize, inputs: &[Known]) -> AxisRead {
         let _ = (input, axis, inputs);
         AxisRead::All
+    }
+
+    /// Whether the elements of an output that differ in their position along this axis alone are distinct.
+    /// Where they are positions, a scatter to them needs no order.
+    fn distinct_along(&self, output: usize, axis: usize) -> Distinct {
+        let _ = (output, axis);
+        Distinct::Unknown
     }
 
     /// The first element of its result, a vector of integers, and the difference from each to the next, where

@@ -12,7 +12,7 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Distinct, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
@@ -226,6 +226,10 @@ impl Op for Cast {
 
     fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
         Some(elements.first()?.cast(self.dtype))
+    }
+
+    fn distinct_along(&self, _: usize, axis: usize) -> Distinct {
+        Distinct::As { input: 0, axis }
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

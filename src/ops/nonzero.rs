@@ -4,13 +4,14 @@ pub(crate) mod lower;
 
 use super::indexing::number;
 use super::methods::fail;
+use super::over;
 use super::shape::ShapeOf;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Gradient, Known, Op};
+use crate::op::{Attr, Attributes, Distinct, Gradient, Known, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
@@ -20,21 +21,26 @@ pub(super) const OTHER_COUNT: &str =
     "other elements are not zero on the device than on the host, where the number of them was worked out";
 
 /// The row-major positions at which its input is not zero, in order, as int64. A second input is an array
-/// whose axes from `axis` on must have the first one's extents; nothing else of it is looked at.
+/// whose axes from `axis` on must have the first one's extents; nothing else of it is looked at. A last input
+/// is the number of positions, an int64.
 ///
-/// The number of positions is worked out on the host, by the reference, from the values that the input is
-/// made of; the positions themselves are found on the device.
+/// The number is known before the call: a reduction, so that a device computes it. Without that input the
+/// reference counts on the host, from the values that the first input is made of. The positions themselves are
+/// found on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NonZero {
     /// The first axis of the second input, if there is one.
     pub axis: Option<usize>,
+    /// Whether the number of positions is an input.
+    pub counted: bool,
 }
 
 impl NonZero {
     /// The positions at which `mask` is true along each of its axes, as an index into the axes of `x` from
     /// `axis` on.
     pub(super) fn along(mask: &Variable, x: &Variable, axis: usize) -> Result<Vec<Variable>> {
-        let flat = Variable::apply1(NonZero { axis: Some(axis) }, &[mask.clone(), x.clone()])?;
+        let op = NonZero { axis: Some(axis), counted: true };
+        let flat = Variable::apply1(op, &[mask.clone(), x.clone(), NonZero::count(mask)?])?;
         NonZero::unraveled(&flat, mask)
     }
 
@@ -52,7 +58,27 @@ impl NonZero {
         if x.ndim() == 0 {
             return Err(fail("nonzero", "a 0-d array has no axes; compare it with 0".into()));
         }
-        Variable::apply1(NonZero { axis: None }, std::slice::from_ref(x))
+        Variable::apply1(NonZero { axis: None, counted: true }, &[x.clone(), NonZero::count(x)?])
+    }
+
+    /// How many elements of `x` are not zero, as int64.
+    fn count(x: &Variable) -> Result<Variable> {
+        let there = if x.dtype() == DType::Bool { x.clone() } else { x.try_not_equal(0)? };
+        there.try_sum(over(..).dtype(DType::I64))
+    }
+
+    /// The first input, the array beside it, and the number of positions.
+    fn inputs<'i, T>(&self, inputs: &'i [T]) -> Result<(&'i T, Option<&'i T>, Option<&'i T>), String> {
+        let unfit = || format!("{} inputs do not fit", inputs.len());
+        let (count, rest) = match inputs.split_last() {
+            Some((count, rest)) if self.counted => (Some(count), rest),
+            _ => (None, inputs),
+        };
+        match (rest, self.axis) {
+            ([mask], None) => Ok((mask, None, count)),
+            ([mask, x], Some(_)) => Ok((mask, Some(x), count)),
+            _ => Err(unfit()),
+        }
     }
 
     fn positions(value: &Value) -> Result<Vec<i64>> {
@@ -86,16 +112,15 @@ impl Op for NonZero {
     }
 
     fn attributes(&self) -> Attributes {
-        vec![("axis".into(), Attr::Int(self.axis.map_or(-1, |a| a as i64)))]
+        vec![
+            ("axis".into(), Attr::Int(self.axis.map_or(-1, |a| a as i64))),
+            ("counted".into(), Attr::Int(i64::from(self.counted))),
+        ]
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
-        let (mask, x) = match (inputs, self.axis) {
-            (&[mask], None) => (mask, None),
-            (&[mask, x], Some(axis)) => (mask, Some((x, axis))),
-            _ => return Err(format!("{} inputs do not fit", inputs.len())),
-        };
-        if let Some((x, axis)) = x {
+        let (mask, x, count) = self.inputs(inputs)?;
+        if let Some((axis, x)) = self.axis.zip(x) {
             if axis + mask.ndim() > x.ndim() {
                 return Err(format!("{mask} has too many axes to index {x} from axis {axis} on"));
             }
@@ -107,19 +132,29 @@ impl Op for NonZero {
                 }
             }
         }
+        if let Some(count) = count.filter(|count| count.dtype != DType::I64 || count.ndim() != 0) {
+            return Err(format!("{count} is no number of positions, which is an int64 without axes"));
+        }
         Ok(vec![TensorType::of_rank(DType::I64, 1)])
     }
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
-        if let (Some(axis), [mask, x]) = (self.axis, inputs) {
+        let (mask, x, count) = self.inputs(inputs)?;
+        if let Some((axis, x)) = self.axis.zip(x) {
             let along = mask.shape.iter().zip(x.shape.get(axis..).unwrap_or(&[])).enumerate();
             if let Some((at, (have, want))) = along.into_iter().find(|(_, (have, want))| have != want) {
                 return Err(mismatch(axis + at, *want, *have));
             }
         }
-        let value = inputs[0]
-            .value
-            .ok_or("its values are not known on the host, and they decide the shape of the result")?;
+        const UNKNOWN: &str = "its values are not known on the host, and they decide the shape of the result";
+        if let Some(count) = count {
+            let len: usize = mask.shape.iter().product();
+            let count = count.value.and_then(Value::to_scalar).ok_or(UNKNOWN)?.to_i128();
+            let fits = usize::try_from(count).ok().filter(|count| *count <= len);
+            let count = fits.ok_or_else(|| format!("{count} of {len} elements cannot be other than zero"))?;
+            return Ok(vec![vec![count]]);
+        }
+        let value = mask.value.ok_or(UNKNOWN)?;
         // The bytes alone tell; only what is not contiguous is looked at one by one.
         let count = match value.contiguous_bytes() {
             Some(bytes) => workalike_kernels::nonzero::count(value.dtype(), bytes),
@@ -129,7 +164,12 @@ impl Op for NonZero {
     }
 
     fn shape_values(&self) -> Vec<usize> {
-        vec![0]
+        let count = 1 + usize::from(self.axis.is_some());
+        vec![if self.counted { count } else { 0 }]
+    }
+
+    fn read_inputs(&self, count: usize) -> usize {
+        if self.counted { count.saturating_sub(1) } else { count }
     }
 
     fn trouble(&self) -> String {
@@ -154,6 +194,10 @@ impl Op for NonZero {
     fn element_bounds(&self, _: usize, inputs: &[Known], _: &[Interval], _: &[usize]) -> Option<Interval> {
         let len: usize = inputs.first()?.shape.iter().product();
         Some(Interval::new(DType::I64, 0.0, len as f64 - 1.0))
+    }
+
+    fn distinct_along(&self, _: usize, _: usize) -> Distinct {
+        Distinct::Always
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -65,7 +65,11 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     ("compress", 1, |_| Ok(Arc::new(Compress))),
     ("advanced_inc_subtensor", 1, |a| Ok(Arc::new(AdvancedIncSubtensor { set: a.int("set")? != 0 }))),
     ("advanced_fold", 1, |a| Ok(Arc::new(AdvancedFold::decode(a.text("fold")?)?))),
-    ("nonzero", 1, |a| Ok(Arc::new(NonZero { axis: usize::try_from(a.int("axis")?).ok() }))),
+    // Files from before it was counted do not say so.
+    ("nonzero", 1, |a| {
+        let counted = a.int("counted").is_ok_and(|counted| counted != 0);
+        Ok(Arc::new(NonZero { axis: usize::try_from(a.int("axis")?).ok(), counted }))
+    }),
     ("check_index", 1, |a| Ok(Arc::new(CheckIndex::decode(a.text("caller")?)?))),
     ("searchsorted", 1, |a| Ok(Arc::new(SearchSorted { right: a.int("right")? != 0 }))),
     ("unique", 1, |_| Ok(Arc::new(UniqueOp))),

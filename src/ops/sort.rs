@@ -15,7 +15,7 @@ use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Distinct, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
 use workalike_kernels::DType;
@@ -214,6 +214,11 @@ impl Op for Sort {
             return elements.first().copied();
         }
         Some(Interval::new(DType::I64, 0.0, *inputs.first()?.shape.get(self.axis)? as f64 - 1.0))
+    }
+
+    fn distinct_along(&self, output: usize, axis: usize) -> Distinct {
+        let positions = self.gives.indices() && (output == 1 || !self.gives.values());
+        if positions && axis == self.axis { Distinct::Always } else { Distinct::Unknown }
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

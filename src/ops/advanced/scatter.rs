@@ -65,7 +65,7 @@ fn adds_are_cheaper(shape: &[u64], indexed: usize, points: &[u64]) -> bool {
 impl Lowering<'_> {
     /// Deterministic: repeated indices are visited in order by one worker, or the rows are sorted by index.
     /// Axes of the index along which some index array is a range never repeat, so they and the axes of `x`
-    /// that are not indexed are grid axes.
+    /// that are not indexed are grid axes; so is a last one along which positions are distinct.
     ///
     /// If that leaves the device idle, and the device may add to elements in any order, all axes are grid
     /// axes, unless sorting the rows is estimated to be cheaper ([`adds_are_cheaper`]).
@@ -84,8 +84,13 @@ impl Lowering<'_> {
         if let Some(arrays) = (0..rank).map(|a| everywhere(a).map(|r| r.array)).collect::<Option<Vec<_>>>() {
             return self.scatter_by_choice(row, node, inputs, &points, &arrays);
         }
-        let distinct = |axis: usize| ranges[axis].is_some();
-        let (mut free, mut ordered): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&a| distinct(a));
+        let (mut free, mut ordered): (Vec<usize>, Vec<usize>) = (0..rank).partition(|&a| ranges[a].is_some());
+        // Ranges name the points but for their place along one axis, where positions may not repeat either.
+        if let [axis] = ordered[..]
+            && self.is_distinct_index(node, inputs, axis)
+        {
+            (free, ordered) = ((0..rank).collect(), vec![]);
+        }
         let rest = x.shape[indices.len()..].iter().copied();
         let workers = free.iter().map(|&a| points[a]).chain(rest).fold(1, u64::saturating_mul);
         let cost = if self.abilities.properties().is_wide() { 1 } else { CONTENDED_ADD };
@@ -102,6 +107,17 @@ impl Lowering<'_> {
             (free, ordered) = ((0..rank).collect(), vec![]);
         }
         self.scatter_nest(row, node, inputs, &IndexAxes { points, free, ordered, adds })
+    }
+
+    /// Whether some index array holds distinct positions along an axis of the index.
+    fn is_distinct_index(&self, node: &Node, inputs: &[View], axis: usize) -> bool {
+        let (x, indices) = (&inputs[0], &inputs[2..]);
+        node.inputs[2..].iter().zip(indices).zip(&x.shape).any(|((&id, index), &extent)| {
+            // What is negative counts from the end, where another may be already.
+            index.shape[axis] > 1
+                && self.is_distinct_along(id, axis)
+                && self.stays_within(id, 0, extent.into())
+        })
     }
 
     /// For each axis of the index, the range that some index array holds along it. `points` are the extents
@@ -139,7 +155,8 @@ impl Lowering<'_> {
         let target = self.writable_copy(x);
         let number = self.report();
         let mut nest = NestBuilder::new("scatter", &grid, &inner);
-        let kind = if *adds { PhaseKind::Point } else { PhaseKind::Ordered };
+        let any_order = *adds || row.is_none() && ordered.is_empty();
+        let kind = if any_order { PhaseKind::Point } else { PhaseKind::Ordered };
         let mut phase = nest.phase(kind, &self.program);
         let mut at = positions(&mut phase, indices, &x.shape, points, &index_at, &reports, number);
         at.extend(rest_at.clone());

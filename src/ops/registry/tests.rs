@@ -44,7 +44,7 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(Compress),
         Arc::new(AdvancedIncSubtensor { set: false }),
         Arc::new(AdvancedFold { fold: Fold::Min }),
-        Arc::new(NonZero { axis: Some(2) }),
+        Arc::new(NonZero { axis: Some(2), counted: true }),
         Arc::new(CheckIndex { caller: CALLERS[1] }),
         Arc::new(SearchSorted { right: true }),
         Arc::new(UniqueOp),

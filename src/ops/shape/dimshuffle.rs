@@ -3,7 +3,9 @@
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Distinct, Gradient, Known, Op, expect_inputs,
+};
 use crate::ops::batching::only;
 use crate::value::Value;
 
@@ -111,6 +113,10 @@ impl Op for DimShuffle {
     fn axis_read(&self, _: usize, axis: usize, _: &[Known]) -> AxisRead {
         let to = self.order.iter().position(|from| *from == Some(axis));
         to.map_or(AxisRead::All, AxisRead::Passed)
+    }
+
+    fn distinct_along(&self, _: usize, axis: usize) -> Distinct {
+        self.order[axis].map_or(Distinct::Unknown, |axis| Distinct::As { input: 0, axis })
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

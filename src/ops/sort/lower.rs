@@ -1,9 +1,9 @@
 //! Sorts: a library op, where the device has it, or else Nests.
 
-use crate::graph::Node;
+use crate::graph::{Node, VarId};
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View, is_done};
-use crate::op::AxisRead;
+use crate::op::{AxisRead, Op};
 use crate::ops::{Sort, Sorted};
 use std::collections::BTreeSet;
 use workalike_kernels::DType;
@@ -29,6 +29,21 @@ fn position(start: i64, step: i64, at: usize, extent: usize) -> Option<u64> {
 }
 
 pub(crate) fn lower(op: &Sort, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+    let shape = to.shape(node.outputs[0]);
+    if to.is_order_of_positions(op, node) {
+        return Ok(vec![to.push_inverse(op.axis, &inputs[0])]);
+    }
+    let Some((other, both)) = to.sort_beside(op, node) else { return lower_alone(op, to, node, inputs) };
+    let [values, indices] = <[View; 2]>::try_from(lower_alone(&both, to, node, inputs)?)
+        .map_err(|views| format!("a sort gives {} results, not values and positions", views.len()))?;
+    debug_assert_eq!(values.shape, shape);
+    let (own, beside) = if op.gives.values() { (values, indices) } else { (indices, values) };
+    to.give(other, beside);
+    Ok(vec![own])
+}
+
+/// The sort by itself.
+fn lower_alone(op: &Sort, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let x = &inputs[0];
     let shape = to.shape(node.outputs[0]);
     let (n, kept) = (x.shape[op.axis], shape[op.axis]);
@@ -69,6 +84,56 @@ pub(crate) fn lower(op: &Sort, to: &mut Lowering<'_>, node: &Node, inputs: &[Vie
 }
 
 impl Lowering<'_> {
+    /// Whether it sorts the positions `0..n` and gives where each was: `argsort(argsort(x))`, the ranks.
+    fn is_order_of_positions(&self, op: &Sort, node: &Node) -> bool {
+        let extent = self.shapes.shapes[node.inputs[0] as usize][op.axis];
+        op.gives == Sorted::Indices
+            && !op.descending
+            && op.first.is_none()
+            && extent > 1
+            && self.is_distinct_along(node.inputs[0], op.axis)
+            && self.stays_within(node.inputs[0], 0, extent as i128)
+    }
+
+    /// Where each of the positions in `x` is along the axis.
+    fn push_inverse(&mut self, axis: usize, x: &View) -> View {
+        let target = self.temp(DType::I64, &x.shape);
+        let mut nest = NestBuilder::new("inverse", &x.shape, &[]);
+        let mut point = nest.phase(PhaseKind::Point, &self.program);
+        let mut at = At::axes(x.shape.len());
+        let position = point.load(x, &at);
+        let position = point.convert(position, DType::I64);
+        at[axis] = At::Value(point.nearest(position, x.shape[axis]));
+        let here = point.axis(axis);
+        point.store(target, &x.shape, &at, here, None);
+        point.finish();
+        self.push(nest);
+        View::whole(target, &x.shape)
+    }
+
+    /// The result of another sort of the same input that is still to come, where one gives the values and the
+    /// other the positions, and the sort that gives both. None where a few of the values are selected.
+    fn sort_beside(&self, op: &Sort, node: &Node) -> Option<(VarId, Sort)> {
+        let both = Sort { gives: Sorted::Both, ..*op };
+        let wanted = match op.gives {
+            Sorted::Values => Sort { gives: Sorted::Indices, ..*op },
+            _ => Sort { gives: Sorted::Values, ..*op },
+        };
+        let selects = |op: &Sort, node: &Node| {
+            op.gives == Sorted::Values && op.first.is_none() && self.places_read(op, node).is_some()
+        };
+        let beside = |&at: &usize| {
+            let other = &self.graph.nodes[at];
+            let is_wanted = other.op.id() == wanted.id() && other.op.attributes() == wanted.attributes();
+            let is_next = at > self.node && is_done(other, self.shapes, &self.needed);
+            (is_wanted && is_next && !selects(&wanted, other)).then_some(other.outputs[0])
+        };
+        let alone = op.gives == Sorted::Both || selects(op, node);
+        let readers = &self.readers()[node.inputs[0] as usize];
+        let found = if alone { None } else { readers.iter().find_map(beside) };
+        found.map(|other| (other, both))
+    }
+
     /// The positions along the axis that are read of the sorted elements, where all readers take a few that
     /// are known.
     fn places_read(&self, op: &Sort, node: &Node) -> Option<Vec<u64>> {

@@ -1,15 +1,16 @@
 //! Values that decide shapes, computed on the device: where a loop leads to them, the reference would take
-//! long, and might find another number of iterations than the device does.
+//! long, and might find another number of iterations than the device does; where a reduction of given arrays
+//! does, as the number of elements that a mask keeps, they are where the arrays are.
 //!
-//! A method with such loops has a method beside it, whose outputs are these values. It runs before each call.
+//! A method with such values has a method beside it, whose outputs they are. It runs before each call.
 
 use super::Engine;
 use super::array::Fed;
 use super::status::renumbered;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Demand;
-use crate::graph::{Node, VarId};
-use crate::ops::Assert;
+use crate::graph::{FunctionGraph, Node, VarId};
+use crate::ops::{Assert, Reduce};
 use crate::rewrite::slice;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -18,27 +19,28 @@ use std::sync::{Arc, OnceLock};
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Deciding {
-    /// The method that computes the values in [`Demand::loops`].
+    /// The method that computes the values in [`Demand::known`].
     pub(super) method: usize,
     /// The other values that decide shapes.
     pub(super) demand: Demand,
     /// The nodes of its graph, as positions in the method's.
     nodes: Vec<usize>,
     /// Set if the method has no device form: in a strict Simulator the host computes what decides shapes, as
-    /// it does where there are no loops.
+    /// it does all other values.
     refused: OnceLock<()>,
 }
 
 impl Engine {
-    /// Adds the method beside a method, if loops decide shapes in it, in place of the one at `slot`.
+    /// Adds the method beside a method, if loops or reductions decide shapes in it, in place of the one at
+    /// `slot`.
     pub(super) fn put_deciding(&mut self, method: usize, slot: Option<usize>) {
         let definition = self.methods[method].definition.clone();
-        let demand = Demand::without_loops(&definition.graph);
-        let loops = !demand.loops.is_empty();
-        let (part, nodes) = if loops { slice(&definition.graph, &demand.loops) } else { Default::default() };
+        let demand = demand_of(&definition.graph);
+        let any = !demand.known.is_empty();
+        let (part, nodes) = if any { slice(&definition.graph, &demand.known) } else { Default::default() };
         // The reference can compute an op without its effect, a device cannot.
         let acts = |node: &Node| node.op.has_effect() && node.op.downcast::<Assert>().is_none();
-        if !loops || part.nodes.iter().any(acts) {
+        if !any || part.nodes.iter().any(acts) {
             if let Some(slot) = slot {
                 // What it held is freed.
                 self.put_method(Some(slot), None, "", Arc::default(), vec![]);
@@ -52,14 +54,14 @@ impl Engine {
         definition.deciding.get_or_init(|| Deciding { method, demand, nodes, refused: OnceLock::new() });
     }
 
-    /// The values that loops of a method decide shapes with; `None` if the reference has to compute them.
+    /// The values that loops and reductions of a method decide shapes with; `None` if the reference has to compute them.
     pub(super) fn decided(&mut self, method: usize, fed: &[Fed]) -> Result<Option<HashMap<VarId, Value>>> {
         let definition = self.methods[method].definition.clone();
         let Some(deciding) = definition.deciding.get().filter(|own| own.refused.get().is_none()) else {
             return Ok(None);
         };
         match self.call(deciding.method, fed) {
-            Ok(values) => Ok(Some(deciding.demand.loops.iter().copied().zip(values).collect())),
+            Ok(values) => Ok(Some(deciding.demand.known.iter().copied().zip(values).collect())),
             Err(Error::Strict(_)) => {
                 deciding.refused.get_or_init(|| ());
                 Ok(None)
@@ -70,4 +72,22 @@ impl Engine {
             Err(error) => Err(error),
         }
     }
+}
+
+/// The values that decide shapes, where the device computes loops without effects, and reductions of what
+/// inputs and shared variables hold. Extents decide the others.
+fn demand_of(graph: &FunctionGraph) -> Demand {
+    let mut given = vec![false; graph.vars.len()];
+    graph.inputs.iter().chain(&graph.shared).for_each(|&id| given[id as usize] = true);
+    for node in &graph.nodes {
+        let read = node.op.read_inputs(node.inputs.len()).min(node.inputs.len());
+        let reads_given = node.inputs[..read].iter().any(|&id| given[id as usize]);
+        node.outputs.iter().for_each(|&id| given[id as usize] = reads_given);
+    }
+    let reduces = |node: &Node| {
+        let folds = node.op.downcast::<Reduce>().is_some();
+        folds && node.inputs.first().is_some_and(|&id| given[id as usize])
+    };
+    let loops = |node: &Node| !node.op.bodies().is_empty() && !node.op.has_effect();
+    Demand::knowing(graph, |node| loops(node) || reduces(node))
 }
