@@ -62,6 +62,8 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
         add("f16_to_f32", F16_TO_F32_CUDA);
         add("f32_to_f16", F32_TO_F16_CUDA);
         add("round_f16", ROUND_F16_CUDA);
+        add("larger_f32", &extreme_cuda("larger_f32", "max", ">"));
+        add("smaller_f32", &extreme_cuda("smaller_f32", "min", "<"));
     } else {
         add("round_f16", ROUND_F16_OPENCL);
         add("fma_f32", &fused("f32", "FP_FAST_FMAF"));
@@ -108,6 +110,15 @@ pub(super) fn fast(dialect: Dialect, kernels: &str) -> String {
         macros += &format!("#define {name} {fast}\n");
     }
     text + &macros
+}
+
+/// The larger or the smaller of two floats, NaN if either is: one instruction since compute capability 8.0.
+fn extreme_cuda(name: &str, instruction: &str, better: &str) -> String {
+    format!(
+        "$fn f32 {name}(f32 a, f32 b) {{\n#if __CUDA_ARCH__ >= 800\n\
+         f32 r; asm(\"{instruction}.NaN.f32 %0, %1, %2;\" : \"=f\"(r) : \"f\"(a), \"f\"(b)); return r;\n\
+         #else\nreturn (a {better} b || a != a) ? a : b;\n#endif\n}}\n"
+    )
 }
 
 /// The name of the function that adds to an element of memory atomically.

@@ -133,8 +133,8 @@ impl Printer<'_> {
             Inst::Load { operand, index } if fits(*operand, index) => Some(at),
             _ => None,
         });
-        // Conditional and adding stores are not vectors. Stores to one operand stay in order: all are vectors,
-        // or none.
+        // Conditional and adding stores are not vectors. Stores to one operand stay in order: all are
+        // vectors, or none.
         let plain = |store: &Store| store.when.is_none() && !store.add && fits(store.operand, &store.index);
         let all = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).all(plain);
         let stores = (0..now.stores.len()).filter(|&at| all(now.stores[at].operand));

@@ -74,6 +74,7 @@ pub fn shapes() -> Vec<Case> {
     cases.extend(reductions::extremes());
     cases.extend([no_axes(), long_map()]);
     cases.extend(transposed());
+    cases.extend(stacked());
     cases
 }
 
@@ -162,6 +163,38 @@ fn transposed() -> Vec<Case> {
                     let v = p.op(ops::MUL, &[a, c]);
                     let v = p.op(ops::ADD, &[v, b]);
                     p.store(3, &[0, 1, 2], v);
+                })
+                .done(),
+        );
+    }
+    cases
+}
+
+/// Arrays stacked along a new last axis, from which `first` elements stay as they are.
+fn stacked() -> Vec<Case> {
+    let mut cases = vec![];
+    for (dtype, count, first) in [
+        (DType::F32, 2, 0),
+        (DType::F32, 3, 0),
+        (DType::F32, 12, 0),
+        (DType::F32, 7, 1),
+        (DType::F64, 4, 0),
+        (DType::F16, 8, 0),
+        (DType::BF16, 6, 2),
+        (DType::Bool, 5, 3),
+        (DType::I8, 16, 0),
+    ] {
+        let all = (count + first) as u64;
+        cases.push(
+            Builder::new(&format!("stacked {dtype} {count} {first}"), &[9, 31], 2)
+                .input(dtype, &[9, 31 + count as u64])
+                .output(dtype, &[9, 31, all])
+                .phase(Point, |p| {
+                    for k in 0..count {
+                        let v = p.load_at(0, vec![Index::axis(0), Index { offset: k, ..Index::axis(1) }]);
+                        let last = Index { offset: first + k, ..Index::default() };
+                        p.store_at(1, vec![Index::axis(0), Index::axis(1), last], v, None);
+                    }
                 })
                 .done(),
         );

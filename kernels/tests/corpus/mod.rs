@@ -6,6 +6,7 @@
 mod adds;
 mod cases;
 mod products;
+mod semirings;
 pub use adds::{addable, adds};
 pub use cases::{all, casts, folds, primitives, shapes};
 pub use products::{product, products};

@@ -1,6 +1,7 @@
 //! Products of matrices, with fused ops before and behind. Their values are multiples of 1/8 up to 4, so that
 //! sums are exact in any order.
 
+use super::semirings::semirings;
 use super::{Build, Builder, Case, along, computed};
 use workalike_kernels::nest::PhaseKind::{Point, Reduce};
 use workalike_kernels::nest::*;
@@ -69,6 +70,7 @@ pub fn products(large: bool) -> Vec<Case> {
         cases.push(product(DType::F64, [140, 130, 21], [false, true]));
     }
     cases.extend(fused());
+    cases.extend(semirings());
     cases
 }
 

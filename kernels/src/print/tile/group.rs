@@ -6,11 +6,12 @@
 
 mod epilogue;
 
-use super::super::Dialect;
 use super::super::kernel::Printer;
+use super::super::{Dialect, expr};
 use super::{Contraction, Part};
 use crate::dtype::DType;
-use crate::schedule::tile::{RUN, Shape};
+use crate::nest::Fold;
+use crate::schedule::tile::{PACK, RUN, Shape};
 
 /// The letters of rows and columns in names of variables.
 const LETTERS: [&str; 2] = ["r", "c"];
@@ -32,6 +33,9 @@ impl Printer<'_> {
         }
         for (at, dtype) in self.sum_types(c).into_iter().enumerate() {
             self.group_array(dtype, &format!("l_s{at}"), s.sums());
+            if self.finds_place(at) {
+                self.group_array(self.place_type(), &format!("l_p{at}"), s.sums());
+            }
         }
         self.places(c, s);
         let uniform = self.uniform_values(c);
@@ -46,6 +50,16 @@ impl Printer<'_> {
             Dialect::OpenClC => format!("__local {stored} {name}[{elements}] __attribute__((aligned(16)));"),
             Dialect::CudaCpp => format!("__shared__ alignas(16) {stored} {name}[{elements}];"),
         });
+    }
+
+    /// Whether a fold finds a place along the inner points, beside a value.
+    fn finds_place(&self, fold: usize) -> bool {
+        self.nest.phases[0].folds[fold].fold.has_index()
+    }
+
+    /// The type of such places.
+    fn place_type(&self) -> DType {
+        if self.walks.narrow { DType::I32 } else { DType::I64 }
     }
 
     /// The register type of each fold.
@@ -76,22 +90,27 @@ impl Printer<'_> {
         self.positions_above(&c.batch, "tile", all);
     }
 
-    /// Declares the sums of an item, and returns whether there are partial sums.
+    /// Declares the accumulators of an item, and returns whether there are partial sums.
     fn declare_sums(&mut self, c: &Contraction, s: &Shape) -> bool {
         let [rows, columns] = s.each;
-        let carried = c.inner / u64::from(s.slices) > LONG && self.sum_types(c).iter().any(|d| d.is_float());
+        let is_long = c.sums && c.inner / u64::from(s.slices) > LONG;
+        let carried = is_long && self.sum_types(c).iter().any(|d| d.is_float());
         let prefixes: &[&str] = if carried { &["s", "whole"] } else { &["s"] };
+        let mut statements = Vec::new();
         for (at, dtype) in self.sum_types(c).into_iter().enumerate() {
             let names: Vec<String> =
                 prefixes.iter().map(|prefix| format!("{prefix}{at}[{rows}][{columns}]")).collect();
             self.line(&format!("{} {};", dtype.short(), names.join(", ")));
+            let none = match self.nest.phases[0].folds[at].fold {
+                Fold::Sum => "0".into(),
+                fold => expr::literal(self.dialect, fold.identity(dtype)),
+            };
+            statements.extend(prefixes.iter().map(|prefix| format!("{prefix}{at}[i][j] = {none};")));
+            if self.finds_place(at) {
+                self.line(&format!("{} p{at}[{rows}][{columns}];", self.place_type().short()));
+                statements.push(format!("p{at}[i][j] = {};", if s.slices > 1 { "z" } else { "0" }));
+            }
         }
-        let statements = |this: &Self| {
-            let each = this.sum_types(c).into_iter().enumerate();
-            each.flat_map(|(at, _)| prefixes.iter().map(move |prefix| format!("{prefix}{at}[i][j] = 0;")))
-                .collect::<Vec<_>>()
-        };
-        let statements = statements(self);
         self.each_result(s, &statements);
         carried
     }
@@ -128,7 +147,7 @@ impl Printer<'_> {
             self.each_part(c, |this, side, at, part| this.fetch(c, s, uniform, (side, at, part)));
             self.each_part(c, |this, side, at, part| this.put(s, (side, at, part)));
             self.line(barrier);
-            self.multiply(c, s);
+            self.multiply(c, s, "0");
             return;
         }
         self.line("u32 now = 0u;");
@@ -141,7 +160,7 @@ impl Printer<'_> {
         self.each_part(c, |this, side, at, part| this.fetch(c, s, uniform, (side, at, part)));
         self.close();
         self.open("if (k0 > 0)");
-        self.multiply(c, s);
+        self.multiply(c, s, &format!("k0 - {}", s.depth));
         if carried {
             let steps = (1024 * u64::from(s.slices) / u64::from(s.depth)).max(1);
             self.open(&format!("if (++terms % {steps}u == 0u)"));
@@ -182,9 +201,9 @@ impl Printer<'_> {
         self.line(&format!("const u32 deep = {deep}, along = {along};"));
     }
 
-    /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0; beyond the
-    /// rows or columns they are unused. Out of range another element is loaded instead: with a branch, loads
-    /// would not overlap.
+    /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0 for sums, and
+    /// those of the last point for extremes, which do not change by it; beyond the rows or columns they are
+    /// unused. Out of range another element is loaded instead: with a branch, loads would not overlap.
     fn fetch(&mut self, c: &Contraction, s: &Shape, uniform: &[String], part: (usize, usize, &Part)) {
         let (side, at, part) = part;
         let (index, letter) = (self.index, LETTERS[side]);
@@ -203,13 +222,31 @@ impl Printer<'_> {
         let k = within(format!("k0 + ({index})deep"), &deepest, last || !whole);
         self.line(&format!("const {index} i = {i}, k = {k};"));
         self.positions(&c.sides[side].walks, "i");
-        self.positions(&self.walks.inner.clone(), "k");
-        let value = self.part(c, part, uniform);
-        self.line(&match last {
+        let value = match c.packed {
+            Some(_) => self.pack_of(c, part, uniform),
+            None => {
+                self.positions(&self.walks.inner.clone(), "k");
+                self.part(c, part, uniform)
+            }
+        };
+        self.line(&match last && c.sums {
             true => format!("{letter}{at}[e] = k0 + ({index})deep > {deepest} ? 0 : {value};"),
             false => format!("{letter}{at}[e] = {value};"),
         });
         self.close();
+    }
+
+    /// Evaluates the bytes of pack `k` of a part into one word, and returns its name.
+    fn pack_of(&mut self, c: &Contraction, part: &Part, uniform: &[String]) -> String {
+        let index = self.index;
+        self.line("u32 pack = 0u;");
+        self.unrolled("byte", PACK as u32);
+        self.line(&format!("const {index} point = k * {PACK} + ({index})byte;"));
+        self.positions(&self.walks.inner.clone(), "point");
+        let value = self.part(c, part, uniform);
+        self.line(&format!("pack |= ((u32){value} & 255u) << (8u * byte);"));
+        self.close();
+        "(i32)pack".into()
     }
 
     /// Stores the fetched elements to group memory.
@@ -228,8 +265,8 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// Prints the products of one step, added to an item's sums.
-    fn multiply(&mut self, c: &Contraction, s: &Shape) {
+    /// Prints the products of one step, whose first inner point is `first`, folded into an item's results.
+    fn multiply(&mut self, c: &Contraction, s: &Shape, first: &str) {
         let steps = s.depth / s.slices;
         let results = s.each[0] * s.each[1];
         let most = if results > 16 { 8 } else { 16 };
@@ -237,6 +274,10 @@ impl Printer<'_> {
         self.line(&format!("#pragma unroll {at_once}"));
         self.open(&format!("for (u32 q = 0u; q < {steps}u; ++q)"));
         let deep = if s.slices > 1 { format!("(q * {}u + z)", s.slices) } else { "q".into() };
+        if c.places > 0 {
+            let place = self.place_type().short();
+            self.line(&format!("const {place} here = {first} + ({place}){deep};"));
+        }
         self.each_part(c, |this, side, at, part| {
             let (vector, letter) = (s.vector(c, side), LETTERS[side]);
             let (each, item) = (s.each[side], if side == 0 { "y" } else { "x" });
@@ -272,7 +313,12 @@ impl Printer<'_> {
             .map(|fold| {
                 let [left, right] = c.folds[fold];
                 let parts = [format!("mr{left}[i]"), format!("mc{right}[j]"), format!("s{fold}[i][j]")];
-                self.add_to_sum(c, fold, [&parts[0], &parts[1], &parts[2]])
+                self.fold_parts(
+                    c,
+                    fold,
+                    [&parts[0], &parts[1], &parts[2]],
+                    [&format!("p{fold}[i][j]"), "here"],
+                )
             })
             .collect();
         self.each_result(s, &statements);

@@ -8,7 +8,7 @@ mod group;
 use super::kernel::Printer;
 use super::{Dialect, expr};
 use crate::dtype::DType;
-use crate::nest::{Inst, Value};
+use crate::nest::{Fold, Inst, Value};
 use crate::ops;
 use crate::schedule::tile::{Contraction, Form, Part, Tile};
 use std::collections::HashMap;
@@ -34,11 +34,25 @@ impl Printer<'_> {
         expr::op(self.dialect, ops::ADD, dtype, dtype, &[sum, &format!("({product})")])
     }
 
-    /// The statement that adds to a sum what a fold sums of its two parts.
-    fn add_to_sum(&self, c: &Contraction, fold: usize, [left, right, sum]: [&str; 3]) -> String {
+    /// The statement that folds what a fold takes of its two parts into an accumulator. The accumulator of a
+    /// place is the value, `place` is beside it and `here` the place of the parts.
+    fn fold_parts(
+        &self,
+        c: &Contraction,
+        fold: usize,
+        [left, right, sum]: [&str; 3],
+        [place, here]: [&str; 2],
+    ) -> String {
         let [row, column] = c.folds[fold];
         let (row, column) = (&c.sides[0].parts[row], &c.sides[1].parts[column]);
         let Some((&last, before)) = c.between[fold].split_last() else {
+            match c.packed {
+                Some(DType::U8) => {
+                    return format!("{sum} = (i32)__dp4a((u32){left}, (u32){right}, (u32){sum});");
+                }
+                Some(_) => return format!("{sum} = __dp4a({left}, {right}, {sum});"),
+                None => {}
+            }
             return format!("{sum} = {};", self.multiply_add(row.dtype, [left, right, sum]));
         };
         let insts = &self.nest.phases[0].block.insts;
@@ -62,12 +76,31 @@ impl Printer<'_> {
             names.insert(value, format!("v{value}"));
         }
         let (op, args): (_, Vec<String>) = args_of(&names, last);
+        let kind = self.nest.phases[0].folds[fold].fold;
+        if kind.has_index() {
+            // As `combine_later` does: places ascend, and NaN beats all numbers.
+            let worse = if kind == Fold::ArgMax { "<=" } else { ">=" };
+            return statement
+                + &format!("const {} v = {}; ", dtype.short(), text(op, &args))
+                + &format!("const bool wins = !(v {worse} {sum}) && {sum} == {sum}; ")
+                + &format!("{sum} = wins ? v : {sum}; {place} = wins ? {here} : {place}; }}");
+        }
         let sum_of = match args.as_slice() {
+            args if !c.sums => self.extreme(kind, dtype, [&text(op, args), sum]),
             [a] if op == ops::SQR => self.multiply_add(dtype, [a, a, sum]),
             [a, b] if op == ops::MUL => self.multiply_add(dtype, [a, b, sum]),
             args => format!("{sum} + ({})", text(op, args)),
         };
         statement + &format!("{sum} = {sum_of}; }}")
+    }
+
+    /// The larger or the smaller of a value and what is there; NaN if either is.
+    fn extreme(&self, fold: Fold, dtype: DType, [a, b]: [&str; 2]) -> String {
+        match (self.dialect, dtype, fold) {
+            (Dialect::CudaCpp, DType::F32, Fold::Max) => format!("larger_f32({a}, {b})"),
+            (Dialect::CudaCpp, DType::F32, Fold::Min) => format!("smaller_f32({a}, {b})"),
+            _ => expr::op(self.dialect, fold.combine(), dtype, dtype, &[b, &format!("({a})")]),
+        }
     }
 
     /// Prints the values that are uniform in a tile, and returns their names.

@@ -1,8 +1,9 @@
 //! Nests that are products of matrices, in tiles: each loaded element is used for a whole tile of results.
 //!
 //! A [`Contraction`] is detected in the Nest itself: a Reduce phase that sums products of a part that does
-//! not depend on the column and a part that does not depend on the row. On a GPU it may also sum another
-//! function of the two parts, such as the squares of their differences. The parts may be any scalar
+//! not depend on the column and a part that does not depend on the row. On a GPU it may also fold another
+//! function of the two parts, such as the squares of their differences, and take the largest or the smallest,
+//! or its place: a product over another semiring, as that of maximum and sum. The parts may be any scalar
 //! expressions (ops fused into the inputs of the product), and so may the phases after it (the fused
 //! epilogue). [`shape`] chooses tiles for GPUs, [`blocks`] for CPUs.
 
@@ -15,7 +16,7 @@ pub(crate) use shape::{RUN, Shape};
 
 use super::access::{Address, Walk, Walks};
 use crate::dtype::DType;
-use crate::nest::{Inst, Nest, Phase, PhaseKind, Value};
+use crate::nest::{Fold, Inst, Nest, Phase, PhaseKind, Value};
 use crate::target::{Dialect, Target};
 use parts::{dependences, needs, parts};
 
@@ -24,6 +25,9 @@ const FEWEST: (u64, u64) = (4, 8);
 /// On GPUs, if a side has at most this number of rows or columns and the sums are longer than the second
 /// number, items share each sum rather than a tile.
 const NARROW: (u64, u64) = (16, 64);
+
+/// Bytes of a word.
+pub(crate) const PACK: u64 = 4;
 
 /// A Nest to be printed in tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,10 +53,17 @@ pub(crate) struct Contraction {
     pub(crate) sides: [Side; 2],
     /// All other loops over the grid.
     pub(crate) batch: Vec<Walk>,
-    /// Number of inner points.
+    /// Number of inner points, or of packs of them.
     pub(crate) inner: u64,
+    /// Four neighbouring inner points are one word of bytes of this dtype, which one instruction multiplies
+    /// and adds.
+    pub(crate) packed: Option<DType>,
     /// For each fold, the numbers of its left and its right part.
     pub(crate) folds: Vec<[usize; 2]>,
+    /// Whether the folds are sums; else they take extremes.
+    pub(crate) sums: bool,
+    /// The folds that find a place along the inner points, as well as a value.
+    pub(crate) places: usize,
     /// For each fold, the values between its parts and what it sums, in order; none if that is their product.
     pub(crate) between: Vec<Vec<Value>>,
     /// Whether each value of the Reduce phase is uniform in a tile.
@@ -89,6 +100,9 @@ impl Tile {
         target: &Target,
     ) -> Option<Tile> {
         let mut contraction = Contraction::of(nest, walks, dtypes)?;
+        if target.dialect == Dialect::CudaCpp && !any_size {
+            contraction.pack(nest, &dtypes[0]);
+        }
         let any_below = |most: u64| contraction.sides.iter().any(|side| side.extent < most);
         let narrow = !target.cpu && !any_size && contraction.inner > NARROW.1 && any_below(NARROW.0 + 1);
         if any_below(if any_size { 2 } else { FEWEST.0 }) || narrow || contraction.inner < FEWEST.1 {
@@ -124,21 +138,11 @@ impl Tile {
 impl Contraction {
     /// Detects the product in a Nest.
     fn of(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Option<Contraction> {
-        let (reduce, points) = nest.phases.split_first()?;
-        let plain = reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && !reduce.folds.is_empty();
-        let loads_written = reduce
-            .block
-            .insts
-            .iter()
-            .any(|inst| matches!(inst, Inst::Load { operand, .. } if nest.operands[*operand].written));
-        let empty = nest.grid_points() == 0 || nest.axes.len() > 64;
-        if !plain || loads_written || empty || points.iter().any(|p| p.kind != PhaseKind::Point) {
-            return None;
-        }
+        let (reduce, points) = nest.phases.split_first().filter(|_| may_be_product(nest))?;
         let depends = dependences(nest, reduce);
         let grid = mask(&walks.grid);
         let (factors, between): (Vec<_>, Vec<_>) =
-            parts(reduce, &dtypes[0], &depends, grid)?.into_iter().unzip();
+            parts(nest, reduce, &dtypes[0], &depends, grid)?.into_iter().unzip();
         let first = factors.first()?.map(|value| depends[value as usize] & grid);
         let mut own = [first[0] & !first[1], first[1] & !first[0]];
         if own.contains(&0) {
@@ -172,7 +176,34 @@ impl Contraction {
             walks.grid.iter().filter(|w| (own[0] | own[1]) >> w.axis & 1 == 0).cloned().collect();
         let within = all & !mask(&batch);
         let uniform = depends.iter().map(|d| d & within == 0).collect();
-        Some(Contraction { sides, batch, inner: nest.inner_points(), folds, between, uniform })
+        let sums = reduce.folds.iter().all(|fold| fold.fold == Fold::Sum);
+        let places = reduce.folds.iter().filter(|fold| fold.fold.has_index()).count();
+        Some(Contraction {
+            sides,
+            batch,
+            inner: nest.inner_points(),
+            packed: None,
+            folds,
+            sums,
+            places,
+            between,
+            uniform,
+        })
+    }
+
+    /// Packs the inner points if all parts are bytes of one dtype, and what is summed are products in int32.
+    fn pack(&mut self, nest: &Nest, dtypes: &[DType]) {
+        let bytes = |part: &Part| match nest.phases[0].block.insts[part.value as usize] {
+            Inst::Cast { to: DType::I32, value } => Some(dtypes[value as usize]),
+            _ => None,
+        };
+        let mut parts = self.sides.iter().flat_map(|side| &side.parts).map(bytes);
+        let first = parts.next().flatten().filter(|dtype| matches!(dtype, DType::I8 | DType::U8));
+        let products = self.sums && self.between.iter().all(Vec::is_empty);
+        if products && first.is_some() && parts.all(|dtype| dtype == first) && self.inner.is_multiple_of(PACK)
+        {
+            (self.packed, self.inner) = (first, self.inner / PACK);
+        }
     }
 
     /// Swaps rows and columns if there are fewer columns than half the lanes of a vector.
@@ -182,6 +213,11 @@ impl Contraction {
             self.sides.swap(0, 1);
             self.folds.iter_mut().for_each(|fold| fold.swap(0, 1));
         }
+    }
+
+    /// Registers for a result.
+    pub(crate) fn words(&self) -> usize {
+        self.folds.len() + self.places
     }
 
     /// Number of products.
@@ -214,6 +250,19 @@ impl Side {
         self.parts.push(Part { value, dtype, needs, along_inner: votes > 0 });
         self.parts.len() - 1
     }
+}
+
+/// Whether a Nest folds once, from what it does not write, and visits each point of its grid after that.
+fn may_be_product(nest: &Nest) -> bool {
+    let Some((reduce, points)) = nest.phases.split_first() else { return false };
+    let plain = reduce.kind == PhaseKind::Reduce && reduce.stores.is_empty() && !reduce.folds.is_empty();
+    let loads_written = reduce
+        .block
+        .insts
+        .iter()
+        .any(|inst| matches!(inst, Inst::Load { operand, .. } if nest.operands[*operand].written));
+    let empty = nest.grid_points() == 0 || nest.axes.len() > 64;
+    plain && !loads_written && !empty && points.iter().all(|p| p.kind == PhaseKind::Point)
 }
 
 fn mask(walks: &[Walk]) -> u64 {

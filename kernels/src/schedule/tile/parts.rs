@@ -1,5 +1,5 @@
-//! The parts of a summed value: two factors, or two values of which it is a function, each of which depends
-//! on fewer axes than the sum.
+//! The parts of a folded value: two factors of a sum, or two values of which it is a function, each of which
+//! depends on fewer axes than the fold.
 
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Inst, Nest, Phase, Value};
@@ -30,11 +30,23 @@ pub(crate) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
 type Parts = ([Value; 2], Vec<Value>);
 
 /// The two parts of each fold, and the values between them and what it sums: none if that is their product.
-pub(crate) fn parts(phase: &Phase, dtypes: &[DType], depends: &[u64], grid: u64) -> Option<Vec<Parts>> {
+pub(crate) fn parts(
+    nest: &Nest,
+    phase: &Phase,
+    dtypes: &[DType],
+    depends: &[u64],
+    grid: u64,
+) -> Option<Vec<Parts>> {
     let apart = |values: &[Value; 2]| {
         let [left, right] = values.map(|value| depends[value as usize] & grid);
         left & !right != 0 && right & !left != 0
     };
+    // Beyond the inner points a sum takes zeros, an extreme takes the last point again.
+    let is_sum = |fold: &FoldOf| fold.fold == Fold::Sum;
+    let alike = phase.folds.iter().all(is_sum) || !phase.folds.iter().any(is_sum);
+    if !alike || !phase.folds.iter().all(|fold| is_tiled(nest, phase, fold)) {
+        return None;
+    }
     let of = |fold| {
         let product = product(phase, dtypes, fold);
         let plain = |parts| (parts, Vec::new());
@@ -68,8 +80,15 @@ fn product(phase: &Phase, dtypes: &[DType], fold: &FoldOf) -> Option<[Value; 2]>
 const OF_ZEROS: [ops::ScalarOp; 7] =
     [ops::ADD, ops::SUB, ops::MUL, ops::SQR, ops::ABS, ops::MAXIMUM, ops::MINIMUM];
 
-/// The two values of which a summed value is a function that is 0 where both are, each of which depends on
-/// fewer axes; and the values between, in order.
+/// Whether tiles can fold it: with an index, only the position along the only inner axis.
+fn is_tiled(nest: &Nest, phase: &Phase, fold: &FoldOf) -> bool {
+    let along = Inst::Axis(nest.grid);
+    let is_position = |at: Value| nest.axes.len() == nest.grid + 1 && phase.block.insts[at as usize] == along;
+    fold.fold != Fold::Product && fold.index.is_none_or(is_position)
+}
+
+/// The two values of which a folded value is a function, each of which depends on fewer axes; and the values
+/// between, in order. A summed function is 0 where both are.
 fn function_of_two(
     phase: &Phase,
     dtypes: &[DType],
@@ -78,7 +97,7 @@ fn function_of_two(
     fold: &FoldOf,
 ) -> Option<Parts> {
     let (all, dtype) = (depends[fold.value as usize] & grid, dtypes[fold.value as usize]);
-    if fold.fold != Fold::Sum || !dtype.is_float() || dtype.is_half() {
+    if !dtype.is_float() || dtype.is_half() {
         return None;
     }
     let (mut parts, mut between) = (BTreeSet::new(), BTreeSet::new());

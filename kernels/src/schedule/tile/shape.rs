@@ -87,7 +87,7 @@ impl Shape {
         local: u64,
     ) -> Option<Shape> {
         let divides = tile[0].is_multiple_of(each[0]) && tile[1].is_multiple_of(each[1]);
-        let results = each[0] * each[1] * contraction.folds.len() as u32;
+        let results = each[0] * each[1] * contraction.words() as u32;
         if !divides || results > most_results {
             return None;
         }
@@ -177,7 +177,9 @@ impl Shape {
 
     fn sum_bytes(&self, contraction: &Contraction) -> u64 {
         let right = &contraction.sides[1].parts;
-        contraction.folds.iter().map(|f| right[f[1]].dtype.size() as u64 * u64::from(self.sums())).sum()
+        let values: usize = contraction.folds.iter().map(|fold| right[fold[1]].dtype.size()).sum();
+        // A place takes eight bytes at most.
+        (values + 8 * contraction.places) as u64 * u64::from(self.sums())
     }
 
     /// Estimated cycles on a device with `units` compute units.
@@ -186,7 +188,7 @@ impl Shape {
         let slices = float(self.slices);
         let rounds = contraction.inner.div_ceil(self.depth.into()) as f64;
         let deep = rounds * float(self.depth);
-        let folds = contraction.folds.len() as f64;
+        let folds = contraction.words() as f64;
         let mine = self.groups(contraction).div_ceil(units) as f64;
         let items = float(self.items());
         // A group's memory traffic in cycles of a unit, and the instructions that each of its items issues.

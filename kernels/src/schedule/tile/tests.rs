@@ -120,10 +120,24 @@ fn rows_and_columns_are_seen() {
     let Inst::Load { index, .. } = &mut both.phases[0].block.insts[1] else { panic!() };
     index[0] = Index { offset: 0, terms: vec![(0, 1), (2, 1)], dynamic: None };
     assert_eq!(sizes(&both), None);
-    // No sum.
-    let mut largest = product([30, 20, 10], [false; 2]);
-    largest.phases[0].folds[0].fold = Fold::Max;
-    assert_eq!(sizes(&largest), None);
+    // A product over another semiring; no product of all terms, and no sum beside an extreme, which differ in
+    // what is beyond the inner points.
+    let folded = |folds: &[Fold]| {
+        let mut nest = product([30, 20, 10], [false; 2]);
+        let of = |&fold: &Fold| FoldOf { fold, value: 2, index: None };
+        nest.phases[0].folds = folds.iter().map(of).collect();
+        sizes(&nest)
+    };
+    assert_eq!(folded(&[Fold::Max, Fold::Min]), Some(([30, 20], 10, [true, false])));
+    assert_eq!(folded(&[Fold::Product]), None);
+    assert_eq!(folded(&[Fold::Sum, Fold::Max]), None);
+    // A place is that along the only inner axis.
+    for (inst, found) in [(Inst::Axis(2), true), (Inst::Axis(1), false)] {
+        let mut place = product([30, 20, 10], [false; 2]);
+        place.phases[0].block.insts.push(inst);
+        place.phases[0].folds[0] = FoldOf { fold: Fold::ArgMax, value: 2, index: Some(3) };
+        assert_eq!(sizes(&place).is_some(), found);
+    }
     // Another function of the factors, if it is 0 of zeros.
     for (op, found) in [(ops::SUB, Some(([30, 20], 10, [true, false]))), (ops::DIV, None)] {
         let mut other = product([30, 20, 10], [false; 2]);
@@ -140,6 +154,36 @@ fn rows_and_columns_are_seen() {
     let mut written = product([30, 20, 10], [false; 2]);
     written.operands[0].written = true;
     assert_eq!(sizes(&written), None);
+}
+
+/// `product` of bytes in int32.
+fn bytes(size: [u64; 3], [left, right]: [DType; 2]) -> Nest {
+    let mut nest = product(size, [false; 2]);
+    (nest.operands[0].dtype, nest.operands[1].dtype) = (left, right);
+    nest.operands[2].dtype = DType::I32;
+    let insts = &mut nest.phases[0].block.insts;
+    insts.truncate(2);
+    insts.extend([0, 1].map(|value| Inst::Cast { to: DType::I32, value }));
+    insts.push(Inst::Op { op: ops::MUL, args: vec![2, 3] });
+    nest.phases[0].folds[0].value = 4;
+    nest
+}
+
+#[test]
+fn bytes_are_packed_where_a_device_multiplies_four() {
+    let cuda = Target { dialect: Dialect::CudaCpp, ..gpu() };
+    let packed = |nest: &Nest, target: &Target| {
+        let contraction = choose(nest, target).expect("a tile").contraction;
+        (contraction.packed, contraction.inner)
+    };
+    for dtype in [DType::I8, DType::U8] {
+        let nest = bytes([64, 64, 128], [dtype; 2]);
+        assert_eq!(packed(&nest, &cuda), (Some(dtype), 32));
+        assert_eq!(packed(&nest, &gpu()), (None, 128));
+        assert_eq!(packed(&bytes([64, 64, 130], [dtype; 2]), &cuda), (None, 130));
+    }
+    assert_eq!(packed(&bytes([64, 64, 128], [DType::I8, DType::U8]), &cuda), (None, 128));
+    assert_eq!(packed(&bytes([64, 64, 128], [DType::I16; 2]), &cuda), (None, 128));
 }
 
 #[test]

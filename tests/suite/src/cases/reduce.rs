@@ -1,7 +1,7 @@
 //! Reductions over every set of axes, for every dtype, with ties, NaN, empty arrays and many elements.
 
 use super::magnitude;
-use crate::data::{numbers, random};
+use crate::data::{below, numbers, random, special};
 use crate::golden::Golden;
 use crate::group::Group;
 use crate::tolerance::{Tier, eps, sum};
@@ -9,7 +9,7 @@ use workalike::Result;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![axes(), ties(), large()]
+    vec![axes(), ties(), large(), semirings()]
 }
 
 pub(super) const SUBSETS: [&[isize]; 7] = [&[0], &[1], &[2], &[0, 1], &[0, 2], &[1, 2], &[0, 1, 2]];
@@ -191,5 +191,47 @@ fn large() -> Result<Group> {
         &crate::data::uniform(4096, 9).iter().map(|u| u * 1e6).collect::<Vec<_>>(),
     )?);
     add_sum(&mut group, "sum_cancelling".into(), &(&x - x.mean(..)), &[4096 * 4096], &[0]);
+    Ok(group)
+}
+
+/// Extremes of sums over pairs, and where they are, which are products over other semirings; and extremes of
+/// everything.
+fn semirings() -> Result<Group> {
+    let mut group = Group::new("reduce_semirings");
+    for dtype in [DType::F32, DType::F64, DType::I32, DType::F16] {
+        for [m, k, n] in [[5, 7, 9], [33, 70, 40], [64, 512, 65]] {
+            let name = |what: &str| format!("{what}_{m}x{k}x{n}_{}", dtype.short());
+            let x = group.input(random(dtype, &[m, k], 1)?);
+            let y = group.input(random(dtype, &[k, n], 2)?);
+            let (sum, away) = (x.expand_dims(2) + &y, x.expand_dims(2) - &y);
+            group.exact(name("max"), sum.max(1));
+            group.exact(name("argmax"), sum.argmax(1));
+            group.exact(name("min"), away.min(1));
+            group.exact(name("argmin"), away.argmin(1));
+            group.exact(name("best"), (sum.max(1) * 2).cast(DType::F64) + sum.argmax(1).cast(DType::F64));
+        }
+    }
+    // Ties, NaN and infinities.
+    let x = group.input(below(3, DType::F32, &[20, 300], 3)?);
+    let y = group.input(below(3, DType::F32, &[300, 30], 4)?);
+    let odd = group.input(special(DType::F32)?);
+    let odd = concatenate((0..300).map(|_| odd.index(idx![..10])), 0).reshape([300, 10]);
+    for (name, y) in [("ties", y), ("special", odd)] {
+        let sum = x.expand_dims(2) + y;
+        group.exact(format!("max_{name}"), sum.max(1));
+        group.exact(format!("argmax_{name}"), sum.argmax(1));
+        group.exact(format!("argmin_{name}"), sum.argmin(1));
+    }
+    for (name, x) in [
+        ("ties", below(50, DType::I32, &[700, 1100], 5)?),
+        ("floats", random(DType::F32, &[90_001], 6)?),
+        ("halves", random(DType::F16, &[301, 303], 7)?),
+    ] {
+        let x = group.input(x);
+        group.exact(format!("argmax_of_all_{name}"), x.argmax(..));
+        group.exact(format!("argmin_of_all_{name}"), (-&x).argmin(..));
+    }
+    let nan = where_(arange(100_000i64).equal(70_123), f32::NAN, 1.0f32);
+    group.exact("argmax_of_nan", nan.argmax(..));
     Ok(group)
 }

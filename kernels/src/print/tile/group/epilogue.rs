@@ -3,12 +3,10 @@
 //! The results go through group memory, all at once or a row of each item at a time. There the slices of a
 //! sum are added up, and neighbouring items take neighbouring results through the phases after the product.
 
-use super::super::super::expr;
 use super::super::super::kernel::Printer;
 use super::super::Contraction;
 use crate::dtype::DType;
 use crate::nest::PhaseKind;
-use crate::ops;
 use crate::schedule::tile::Shape;
 
 /// Along a side of the tile, the index of the `n`-th result of item `item`. Each item has runs of `vector`
@@ -70,7 +68,11 @@ impl Printer<'_> {
         self.unrolled("j", s.each[1]);
         let column = nth("j", "x", s.vector(c, 1), s.across(1));
         for at in 0..c.folds.len() {
-            self.line(&format!("l_s{at}[{slice}({place}) * {columns}u + {column}] = s{at}[i][j];"));
+            let place = format!("[{slice}({place}) * {columns}u + {column}]");
+            self.line(&format!("l_s{at}{place} = s{at}[i][j];"));
+            if self.finds_place(at) {
+                self.line(&format!("l_p{at}{place} = p{at}[i][j];"));
+            }
         }
         self.close();
         self.close();
@@ -98,19 +100,28 @@ impl Printer<'_> {
         self.positions(&c.sides[1].walks, "j");
     }
 
-    /// Loads the sums of a result from group memory and adds up their slices.
+    /// Loads the sums of a result from group memory and adds up their slices; likewise for extremes.
     fn add_slices(&mut self, c: &Contraction, s: &Shape) {
         let size = s.rows_at_once() * s.tile[1];
         for (at, dtype) in self.sum_types(c).into_iter().enumerate() {
+            let fold = self.nest.phases[0].folds[at].clone();
             let register = dtype.short();
             let nonzero = if dtype == DType::Bool { " != 0" } else { "" };
-            self.line(&format!("{register} f0_{at} = l_s{at}[e]{nonzero};"));
+            let (result, best) = (format!("f0_{at}"), format!("f0_{at}v"));
+            let value = if self.finds_place(at) { &best } else { &result };
+            self.line(&format!("{register} {value} = l_s{at}[e]{nonzero};"));
+            if self.finds_place(at) {
+                self.line(&format!("i64 {result} = l_p{at}[e];"));
+            }
             if s.slices > 1 {
                 self.line("#pragma unroll");
                 self.open(&format!("for (u32 n = 1u; n < {}u; ++n)", s.slices));
                 self.line(&format!("const {register} o = l_s{at}[n * {size}u + e]{nonzero};"));
-                let text = expr::op(self.dialect, ops::ADD, dtype, dtype, &[&format!("f0_{at}"), "o"]);
-                self.line(&format!("f0_{at} = {text};"));
+                if self.finds_place(at) {
+                    self.line(&format!("const i64 at = l_p{at}[n * {size}u + e];"));
+                }
+                let index = self.finds_place(at).then_some("at");
+                self.combine(&fold, dtype, (&result, &best), "o", index);
                 self.close();
             }
         }
