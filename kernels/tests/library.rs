@@ -60,6 +60,8 @@ fn ops() -> Vec<(&'static str, Box<dyn LibraryOp>)> {
         ("scatter_max", scatter(Some(Fold::Max), DType::F16, [300, 10, 7])),
         ("scatter_set", scatter(None, DType::F64, [5000, 100, 1])),
         ("scatter_one", Box::new(one)),
+        ("scatter_counts", scatter(Some(Fold::Sum), DType::I32, [1 << 20, 256, 1])),
+        ("scatter_extremes", scatter(Some(Fold::Max), DType::F32, [1 << 20, 4096, 1])),
         ("cumsum_long", running(Fold::Sum, DType::F32, [1, 1 << 24, 1])),
         ("cumsum_rows", running(Fold::Sum, DType::F64, [4096, 4096, 1])),
         ("cummax_columns", running(Fold::Max, DType::F32, [1, 4096, 1024])),

@@ -182,7 +182,7 @@ impl LibraryOp for CustomLaunch {
     fn routine(&self, target: &Target) -> Option<Routine> {
         let text = self.source.printed(target)?;
         let launches = self.calls.iter().map(|call| self.launch(call)).collect();
-        Some(Routine { text, scratch: 0, launches })
+        Some(Routine { text, units: vec![], scratch: 0, launches })
     }
 }
 

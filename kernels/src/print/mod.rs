@@ -67,13 +67,35 @@ pub struct Entry {
 /// are explicit, which would be a fault of [`bounds`](crate::bounds), an `#error` line with the reason is
 /// printed, so that the unit does not compile.
 pub fn print(nests: &[Verified], target: &Target) -> Source {
+    print_numbered(nests, 0, target)
+}
+
+/// Prints Nests as translation units that can be compiled at the same time, of about `insts` instructions
+/// each, at most `most` of them. Each begins with the next Nest.
+pub fn print_in_units(nests: &[Verified], target: &Target, (insts, most): (usize, usize)) -> Vec<Source> {
+    let size = |nest: &Verified| nest.phases.iter().map(|phase| phase.block.insts.len()).sum::<usize>();
+    let all: usize = nests.iter().map(size).sum();
+    let each = all.div_ceil((all / insts.max(1)).clamp(1, most.max(1)));
+    let (mut units, mut first, mut now) = (Vec::new(), 0, 0);
+    for (at, nest) in nests.iter().enumerate() {
+        now += size(nest);
+        if now >= each || at + 1 == nests.len() {
+            units.push(print_numbered(&nests[first..=at], first, target));
+            (first, now) = (at + 1, 0);
+        }
+    }
+    units
+}
+
+/// [`print`], with kernels numbered from `first`.
+fn print_numbered(nests: &[Verified], first: usize, target: &Target) -> Source {
     if nests.is_empty() {
         return Source { text: String::new(), entries: vec![] };
     }
     let mut kernels = String::new();
     let mut entries = Vec::with_capacity(nests.len());
     for (at, nest) in nests.iter().enumerate() {
-        let name = kernel_name(at, &nest.name);
+        let name = kernel_name(first + at, &nest.name);
         let entry = kernel::kernel(nest, &name, target, &mut kernels).unwrap_or_else(|error| {
             let reason: String = error
                 .to_string()

@@ -18,8 +18,12 @@ use workalike_device::{
 };
 use workalike_kernels::DType;
 use workalike_kernels::nest::Store;
-use workalike_kernels::print::{Dialect, ForSizes, Target, print};
+use workalike_kernels::print::{Dialect, Entry, ForSizes, Target, print_in_units};
 use workalike_kernels::verify::Verified;
+
+/// Instructions of a translation unit, and the most units that a Program has: NVRTC takes about a tenth of a
+/// second for so many instructions, and compiles several units at the same time.
+const UNITS: (usize, usize) = (256, 8);
 
 /// One stream on a GPU. Several streams may share the GPU; nothing orders the work of two streams.
 #[derive(Debug)]
@@ -68,22 +72,26 @@ impl CudaDevice {
         check_nests(self, nests)?;
         let context = &self.queue.context;
         context.enter()?;
-        let source = print(nests, target);
-        if source.entries.len() != nests.len() {
-            let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
+        let units = print_in_units(nests, target, UNITS);
+        let entries: Vec<Entry> = units.iter().flat_map(|unit| unit.entries.iter().cloned()).collect();
+        if entries.len() != nests.len() {
+            let message = format!("{} kernels were printed for {} Nests", entries.len(), nests.len());
             return Err(DeviceError::driver(self.id(), "compile", message));
         }
-        let module = match source.entries.iter().any(|e| e.groups > 0) {
-            true => Some(nvrtc::module(context, &source.text, numerics)?),
-            false => None,
+        let texts: Vec<String> = units.iter().map(|unit| unit.text.clone()).collect();
+        let modules = match entries.iter().any(|e| e.groups > 0) {
+            true => nvrtc::modules(context, &texts, numerics)?,
+            false => vec![],
         };
+        let of_units = modules.iter().zip(&units);
+        let mut of_entries = of_units.flat_map(|(module, unit)| unit.entries.iter().map(move |_| module));
         let mut kernels = Vec::with_capacity(nests.len());
-        for (entry, nest) in source.entries.iter().zip(nests) {
+        for (entry, nest) in entries.iter().zip(nests) {
             let groups = i32::try_from(entry.groups).map_err(|_| DeviceError::Unsupported {
                 device: self.id().into(),
                 what: format!("a launch of {} blocks ({})", entry.groups, entry.name),
             })?;
-            let function = match &module {
+            let function = match of_entries.next() {
                 Some(module) if groups > 0 => {
                     let function = module.load_function(&entry.name);
                     let function =
@@ -101,7 +109,7 @@ impl CudaDevice {
                 written: nest.operands.iter().map(|o| o.written).collect(),
             });
         }
-        Ok(CudaModule { source: source.text, kernels, nests: nests.to_vec() })
+        Ok(CudaModule { source: texts.concat(), kernels, nests: nests.to_vec() })
     }
 
     /// The target of the printer.

@@ -10,16 +10,21 @@ use crate::context::{Context, OrDriver};
 use crate::preflight;
 use cudarc::driver::CudaModule;
 use cudarc::nvrtc::{Ptx, result, sys};
+use std::collections::HashMap;
 use std::ffi::{CString, c_char};
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::thread::Builder;
 use workalike_device::cache::{KernelCache, Key};
 use workalike_device::{Builds, DeviceError, DeviceResult, Numerics};
 use workalike_kernels::custom::with_quotes;
 
 /// Number of cached modules at which unused ones are dropped.
 const REMEMBERED: usize = 256;
+
+/// Sources that are compiled at the same time, at most.
+const AT_ONCE: usize = 16;
 
 /// The options of exact compilations, besides the architecture.
 const EXACT: &[&str] = &["--fmad=false", "--std=c++17", "-w"];
@@ -37,6 +42,55 @@ static MODULES: LazyLock<Builds<(usize, Numerics, String), CudaModule>> = LazyLo
 
 /// The module of a source on a device, compiled unless it is cached. The context must be current.
 pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> DeviceResult<Arc<CudaModule>> {
+    module_of(context, source, numerics, None)
+}
+
+/// The modules of several sources. Those that are not cached are compiled at the same time.
+pub(crate) fn modules(
+    context: &Context,
+    sources: &[String],
+    numerics: Numerics,
+) -> DeviceResult<Vec<Arc<CudaModule>>> {
+    let owner = context.cuda.cu_ctx() as usize;
+    let cache = KernelCache::of_process();
+    let name = context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?;
+    let options = options(numerics);
+    let is_missing = |source: &&String| {
+        !MODULES.has(&(owner, numerics, source.to_string()))
+            && cache.load(&key(source, options, &name, context.capability, context.driver)).is_none()
+    };
+    let mut missing: Vec<&String> = sources.iter().filter(is_missing).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    let mut images = HashMap::new();
+    let at_once = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(AT_ONCE));
+    for some in missing.chunks(at_once.max(2)).filter(|some| some.len() > 1) {
+        let compile = |source: &String| compile(&context.id, source, options, context.capability);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = some
+                .iter()
+                .map(|&source| (source, Builder::new().spawn_scoped(scope, move || compile(source))))
+                .collect();
+            for (source, thread) in threads {
+                // What no thread compiled is compiled when it is loaded.
+                if let Some(image) = thread.ok().and_then(|thread| thread.join().ok()) {
+                    images.insert(source, image);
+                }
+            }
+        });
+    }
+    sources.iter().map(|source| module_of(context, source, numerics, images.remove(source))).collect()
+}
+
+/// What a source was compiled to.
+type Image = DeviceResult<Vec<u8>>;
+
+fn module_of(
+    context: &Context,
+    source: &str,
+    numerics: Numerics,
+    image: Option<Image>,
+) -> DeviceResult<Arc<CudaModule>> {
     let owner = context.cuda.cu_ctx() as usize;
     MODULES.get((owner, numerics, source.to_string()), || {
         if MODULES.count() >= REMEMBERED {
@@ -47,21 +101,27 @@ pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> Dev
                 MODULES.forget_unused(|(of, ..)| *of == owner);
             }
         }
-        load_or_compile(context, source, options(numerics))
+        load_or_compile(context, source, options(numerics), image)
     })
 }
 
-/// Loads the image that an earlier process stored, else compiles and stores it.
-fn load_or_compile(context: &Context, source: &str, options: &[&str]) -> DeviceResult<Arc<CudaModule>> {
+/// Loads the image that an earlier process stored, else stores the one given, or compiles it.
+fn load_or_compile(
+    context: &Context,
+    source: &str,
+    options: &[&str],
+    image: Option<Image>,
+) -> DeviceResult<Arc<CudaModule>> {
     let cache = KernelCache::of_process();
     let name = context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?;
     let key = key(source, options, &name, context.capability, context.driver);
     let load = |image| context.cuda.load_module(Ptx::from_binary(image));
     // An image that the driver rejects, for whatever reason, is compiled again.
-    if let Some(module) = cache.load(&key).and_then(|image| load(image).ok()) {
+    let stored = if image.is_none() { cache.load(&key) } else { None };
+    if let Some(module) = stored.and_then(|image| load(image).ok()) {
         return Ok(module);
     }
-    let image = compile(&context.id, source, options, context.capability)?;
+    let image = image.unwrap_or_else(|| compile(&context.id, source, options, context.capability))?;
     let module = load(image.clone()).or_driver(&context.id, "cuModuleLoadData")?;
     cache.store(&key, &image);
     Ok(module)

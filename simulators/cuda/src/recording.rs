@@ -18,7 +18,7 @@ use cudarc::driver::{CudaFunction, result};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike_device::{Command, DeviceError, DeviceResult, Memory, Module, Recording, Region};
+use workalike_device::{Command, DeviceError, DeviceResult, LibraryOp, Memory, Module, Recording, Region};
 use workalike_kernels::print;
 
 /// What a replay does.
@@ -63,6 +63,12 @@ pub(crate) fn record(
             "the module was compiled by another kind of device",
         ));
     };
+    let printed = |op: &dyn LibraryOp| libraries.iter().all(|library| library.scratch(op, None).is_none());
+    let ops = commands.iter().filter_map(|command| match command {
+        Command::Library { op, .. } => Some(&**op).filter(|op| printed(*op)),
+        _ => None,
+    });
+    routine::compile_all(queue, target, ops);
     let mut steps = Vec::with_capacity(commands.len());
     let mut functions: Vec<CudaFunction> = module.functions().cloned().collect();
     for (position, command) in commands.iter().enumerate() {

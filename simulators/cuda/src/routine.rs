@@ -6,14 +6,26 @@ use crate::memory::address;
 use crate::module::finish_loading;
 use crate::nvrtc;
 use crate::order::{Access, Range};
-use cudarc::driver::CudaFunction;
+use cudarc::driver::{CudaFunction, CudaModule};
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics, Region};
 use workalike_kernels::print::Target;
-use workalike_kernels::print::library::{LaunchArg, Part};
+use workalike_kernels::print::library::{LaunchArg, Part, Routine};
 
 /// A launch, the memory it accesses, and its kernel, which the recording keeps loaded.
 pub(crate) type Launched = (Work, Access, CudaFunction);
+
+/// Compiles the kernels of several ops at the same time. What fails here fails again, and is reported, where
+/// the op is bound.
+pub(crate) fn compile_all<'o>(
+    queue: &Arc<Queue>,
+    target: &Target,
+    ops: impl Iterator<Item = &'o dyn LibraryOp>,
+) {
+    let units = ops.filter_map(|op| op.routine(target)).flat_map(|routine| routine.units);
+    let units: Vec<String> = units.map(|(_, unit)| unit).collect();
+    let _ = nvrtc::modules(&queue.context, &units, Numerics::default());
+}
 
 /// The launches of an op. `args` are its operands, then its scratch memory.
 pub(crate) fn launches(
@@ -29,7 +41,7 @@ pub(crate) fn launches(
     if routine.text.is_empty() {
         return Ok(vec![]);
     }
-    let module = nvrtc::module(&queue.context, &routine.text, Numerics::default())?;
+    let modules = modules(queue, &routine)?;
     let mut steps = Vec::with_capacity(routine.launches.len());
     for launch in routine.launches.iter().filter(|launch| launch.items().1) {
         let name = &launch.name;
@@ -55,6 +67,10 @@ pub(crate) fn launches(
             });
         }
         let limits = Limits { id: queue.id(), name };
+        let mut holds = modules.iter().filter(|(kernel, _)| kernel.is_empty() || kernel == name);
+        let (_, module) = holds.next().ok_or_else(|| {
+            DeviceError::driver(queue.id(), "record", format!("{} has no kernel {name}", op.name()))
+        })?;
         let function = module.load_function(name);
         let function = function.or_driver(queue.id(), &format!("cuModuleGetFunction({name})"))?;
         finish_loading(&queue.context, function.cu_function())?;
@@ -69,6 +85,16 @@ pub(crate) fn launches(
         steps.push((Work::Launch(launched), access, function));
     }
     Ok(steps)
+}
+
+/// The modules of a routine, with the names of their kernels; one without a name has all of them.
+fn modules(queue: &Arc<Queue>, routine: &Routine) -> DeviceResult<Vec<(String, Arc<CudaModule>)>> {
+    let (context, numerics) = (&queue.context, Numerics::default());
+    if routine.units.is_empty() {
+        return Ok(vec![(String::new(), nvrtc::module(context, &routine.text, numerics)?)]);
+    }
+    let (names, units): (Vec<String>, Vec<String>) = routine.units.iter().cloned().unzip();
+    Ok(names.into_iter().zip(nvrtc::modules(context, &units, numerics)?).collect())
 }
 
 /// The addresses of part of an operand.

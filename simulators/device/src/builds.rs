@@ -40,6 +40,11 @@ impl<K: Eq + Hash, P> Builds<K, P> {
         }
     }
 
+    /// Whether a program of this key is there or under construction.
+    pub fn has(&self, key: &K) -> bool {
+        lock(&self.places).contains_key(key)
+    }
+
     /// Number of programs, including those under construction.
     pub fn count(&self) -> usize {
         lock(&self.places).len()
@@ -73,7 +78,7 @@ mod tests {
         thread::scope(|scope| {
             (0..8).for_each(|_| drop(scope.spawn(|| assert_eq!(builds.get("a", build), Ok(Arc::new(7))))));
         });
-        assert_eq!((*lock(&built), builds.count()), (1, 1));
+        assert_eq!((*lock(&built), builds.count(), builds.has(&"a"), builds.has(&"b")), (1, 1, true, false));
     }
 
     #[test]

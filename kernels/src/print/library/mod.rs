@@ -8,6 +8,7 @@
 //! Results do not depend on timing.
 
 pub(crate) mod cumulate;
+pub(crate) mod exact_scatter;
 mod radix;
 pub(crate) mod scatter;
 pub(crate) mod sort;
@@ -26,6 +27,9 @@ pub const ALIGNMENT: u64 = 4096;
 pub struct Routine {
     /// One translation unit; empty if there is nothing to compile.
     pub text: String,
+    /// The names of its kernels, each with a translation unit of its own, so that they can be compiled at the
+    /// same time; empty if they have memory in common.
+    pub units: Vec<(String, String)>,
     /// Bytes of scratch memory.
     pub scratch: u64,
     /// The launches in order; each may read what the ones before wrote.
@@ -126,7 +130,8 @@ struct Kernel<'a> {
 struct Writer<'t> {
     target: &'t Target,
     f64: bool,
-    kernels: String,
+    /// The names and the texts of the kernels.
+    kernels: Vec<(String, String)>,
     /// The names of the kernels by their texts without the name.
     defined: Vec<(String, String)>,
     launches: Vec<RoutineLaunch>,
@@ -134,7 +139,7 @@ struct Writer<'t> {
 
 impl Writer<'_> {
     fn new(target: &Target, f64: bool) -> Writer<'_> {
-        Writer { target, f64, kernels: String::new(), defined: vec![], launches: vec![] }
+        Writer { target, f64, kernels: vec![], defined: vec![], launches: vec![] }
     }
 
     /// Adds a kernel, unless it is there, and its launch.
@@ -163,20 +168,26 @@ impl Writer<'_> {
             return name.clone();
         }
         let name = format!("{}{}", kernel.name, self.defined.len());
-        self.kernels += &format!("\n{}{rest}", dialect.kernel(&name, kernel.group as u32));
+        let printed = format!("\n{}{rest}", dialect.kernel(&name, kernel.group as u32));
+        self.kernels.push((name.clone(), printed));
         self.defined.push((text, name.clone()));
         name
     }
 
     fn finish(self, helpers: &str, scratch: u64) -> Routine {
         if self.launches.is_empty() {
-            return Routine { text: String::new(), scratch, launches: vec![] };
+            return Routine { text: String::new(), units: vec![], scratch, launches: vec![] };
         }
-        let kernels = format!("{helpers}{}", self.kernels);
-        let text = self.target.dialect.head(self.f64, self.target.fast)
-            + &prelude::prelude(self.target, self.f64, &kernels)
-            + &kernels;
-        Routine { text, scratch, launches: self.launches }
+        let unit = |kernels: &str| {
+            let kernels = format!("{helpers}{kernels}");
+            self.target.dialect.head(self.f64, self.target.fast)
+                + &prelude::prelude(self.target, self.f64, &kernels)
+                + &kernels
+        };
+        let all: String = self.kernels.iter().map(|(_, text)| text.as_str()).collect();
+        let text = unit(&all);
+        let units = self.kernels.iter().map(|(name, text)| (name.clone(), unit(text))).collect();
+        Routine { text, units, scratch, launches: self.launches }
     }
 }
 

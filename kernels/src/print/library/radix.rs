@@ -25,6 +25,8 @@ const ROW_GROUPS: [u64; 2] = [256, 512];
 const TILE_GROUP: u64 = 384;
 /// Bytes of a group's memory for elements.
 const MOVED: u64 = 28 << 10;
+/// Fewest elements of a row that may be in order already.
+const WORTH_ASKING: u64 = 1 << 15;
 /// Maximum number of groups of the counting launch, for all rows together.
 const COUNTING: u64 = 528;
 
@@ -41,6 +43,8 @@ pub(super) struct Radix {
     positions: bool,
     group: u64,
     items: u64,
+    /// Whether the passes do nothing if the keys are in order already: then readers take the source.
+    skips: bool,
 }
 
 /// The source or the sink of elements: operands, and text that uses them as `b{first}` and so on.
@@ -55,7 +59,7 @@ pub(super) struct End<'a> {
 struct Scratch {
     /// Elements, and their positions if these are sorted too. A pass reads one buffer and writes the other.
     buffers: [Vec<(DType, Part)>; 2],
-    /// Digit counts for each row and pass, then a tile counter for each pass.
+    /// Digit counts for each row and pass, a tile counter for each pass, and a word for disorder.
     counts: (DType, Part),
     /// A word for each digit of each tile, for the look-back. A pass uses one array and clears the other.
     lookback: [(DType, Part); 2],
@@ -92,12 +96,43 @@ impl Radix {
         let items = n.div_ceil(tiles * group).clamp(least.min(most(group)), most(group)).max(1);
         let class = ITEM_CLASSES.into_iter().find(|class| items <= *class);
         let items = class.unwrap_or(ITEMS).min(most(group)).max(1);
-        (rows * tiles < 1 << 31).then_some(Radix { element, bits, rows, n, positions, group, items })
+        (rows * tiles < 1 << 31).then_some(Radix {
+            element,
+            bits,
+            rows,
+            n,
+            positions,
+            group,
+            items,
+            skips: false,
+        })
     }
 
     /// The same sort for keys below `2^bits`.
     pub(super) fn narrowed(self, bits: u32) -> Radix {
         Radix { bits: bits.min(self.bits), ..self }
+    }
+
+    /// The same sort of one row, which leaves the sink as it is if the keys are in order already. Short rows
+    /// are sorted in little more time than it takes to find that out.
+    pub(super) fn skipping(self) -> Radix {
+        Radix { skips: self.rows == 1 && !self.alone() && self.n >= WORTH_ASKING, ..self }
+    }
+
+    /// Where the scratch memory, which is argument `arg` from byte `from` on, has the word that is 0 if the
+    /// keys are in order already: the array and the position in it. None if that is not found out.
+    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<((DType, Part), u64)> {
+        let counts = self.divide_scratch(arg, from).counts;
+        self.skips.then(|| ((counts.0, counts.1.written(false)), self.disorder_at()))
+    }
+
+    /// The argument of kernels that ask whether keys are in order.
+    fn disorder_size(&self) -> Vec<Size> {
+        if self.skips { vec![size64("disorder", self.disorder_at())] } else { vec![] }
+    }
+
+    fn disorder_at(&self) -> u64 {
+        self.rows * self.passes() * DIGITS + self.passes()
     }
 
     fn tiles(&self) -> u64 {
@@ -120,7 +155,7 @@ impl Radix {
         [
             aligned(elements * self.element.size() as u64),
             positions,
-            aligned(4 * (self.rows * self.passes() * DIGITS + self.passes())),
+            aligned(4 * (self.disorder_at() + 1)),
             aligned(4 * self.rows * self.tiles() * DIGITS),
         ]
     }
@@ -162,7 +197,7 @@ impl Radix {
         self.launch_clear(writer, &scratch);
         let operands = [&source.operands[..], &[scratch.counts]].concat();
         let blocks = self.n.div_ceil(group * self.items).min(COUNTING.div_ceil(self.rows)).max(1);
-        let sizes = [of_rows, &[size32("blocks", blocks)]].concat();
+        let sizes = [of_rows, &[size32("blocks", blocks)], &self.disorder_size()[..]].concat();
         let body = self.count(line, &(source.text)(0), source.operands.len());
         let kernel = Kernel { name: "count", group, operands: &operands, sizes: &sizes, body: &body };
         writer.launch(self.rows * blocks, &kernel);
@@ -230,7 +265,7 @@ impl Radix {
         let counters = self.rows * self.passes() * DIGITS;
         let own_sizes =
             [size32("tiles", self.tiles()), size32("pass", pass), size64("counter", counters + pass)];
-        let sizes = [of_rows, &own_sizes].concat();
+        let sizes = [of_rows, &own_sizes, &self.disorder_size()[..]].concat();
         let body = self.pass(counts, line, &load, position, &store);
         let kernel =
             Kernel { name: "pass", group: self.group, operands: &operands, sizes: &sizes, body: &body };
@@ -268,13 +303,24 @@ impl Radix {
         let passes = self.passes();
         // Neighbours often have the same digit: `parts` counters for each digit reduce contention.
         let parts = if passes > 4 { 2 } else { 4 };
+        let (begin, compare, note) = match self.skips {
+            true => (
+                "int falls = 0;\n".to_string(),
+                format!(
+                    "if (!falls) {{\nconst u32 here = at;\nconst u32 at = here + 1u < n ? here + 1u : here;\n\
+                     falls |= key_of(x) > key_of({load});\n}}\n"
+                ),
+                format!("if (__syncthreads_or(falls) && item == 0u) b{counts}[disorder] = 1u;\n"),
+            ),
+            false => Default::default(),
+        };
         format!(
             "__shared__ u32 bins[{passes}][DIGITS][{parts}];\nconst u32 item = threadIdx.x;\n\
              const u64 row = blockIdx.x / blocks;\n{line}\
              for (u32 i = item; i < {passes}u * DIGITS * {parts}u; i += GROUP) (&bins[0][0][0])[i] = 0u;\n__syncthreads();\n\
-             #pragma unroll 8\nfor (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {{\n\
+             {begin}#pragma unroll 8\nfor (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {{\n\
              const K x = {load};\n#pragma unroll\n\
-             for (u32 pass = 0; pass < {passes}u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * {DIGIT}u)][item % {parts}u], 1u);\n}}\n\
+             for (u32 pass = 0; pass < {passes}u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * {DIGIT}u)][item % {parts}u], 1u);\n{compare}}}\n{note}\
              __syncthreads();\nfor (u32 i = item; i < {passes}u * DIGITS; i += GROUP) {{\nu32 sum = 0u;\n\
              for (u32 part = 0; part < {parts}u; part++) sum += bins[i / DIGITS][i % DIGITS][part];\n\
              if (sum > 0u) atomicAdd(&b{counts}[row * {} + i], sum);\n}}\n",
@@ -288,6 +334,14 @@ impl Radix {
         let (passes, positions) = (self.passes(), self.positions);
         let moved = if positions && self.element.size() < 4 { "u32" } else { "K" };
         let with = |text: &str| if positions { text.to_string() } else { String::new() };
+        // Loaded while the tile's number is.
+        let (ask, skip) = match self.skips {
+            true => (
+                format!("const u32 disordered = b{counts}[disorder];\n"),
+                "if (disordered == 0u) return;\n".to_string(),
+            ),
+            false => Default::default(),
+        };
         let (lookback, other) = (counts + 1, counts + 2);
         let puts = if positions {
             format!(
@@ -306,8 +360,8 @@ impl Radix {
         };
         format!(
             "__shared__ Counts counts;\n__shared__ u32 sums[8], bases[DIGITS], numbered;\n__shared__ {moved} memory[TILE];\n\
-             const u32 item = threadIdx.x, shift = pass * {DIGIT}u;\n\
-             if (item == 0u) numbered = atomicAdd(&b{counts}[counter], 1u);\n__syncthreads();\n\
+             const u32 item = threadIdx.x, shift = pass * {DIGIT}u;\n{ask}\
+             if (item == 0u) numbered = atomicAdd(&b{counts}[counter], 1u);\n__syncthreads();\n{skip}\
              const u32 number = numbered, tile = number % tiles;\nconst u64 row = number / tiles;\n{line}\
              const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;\n\
              if (item < DIGITS) b{other}[(u64)number * DIGITS + item] = 0u;\n\

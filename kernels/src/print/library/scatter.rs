@@ -1,9 +1,10 @@
 //! Scatters as kernels: positions are sorted, and the points with the same position are folded.
 //!
-//! After sorting, the points for a row of the table are a *run*. Points are divided into chunks of [`CHUNK`]:
-//! an item folds one column of each run in a chunk. The fold of a run within a chunk goes to the table at
-//! once. The parts of a longer run go to scratch memory, and the item with the first part folds them in
-//! order. The division of runs depends on positions alone, so results are deterministic.
+//! Positions that are in order already are not moved. After sorting, the points for a row of the table are a
+//! *run*. Points are divided into chunks of [`CHUNK`]: an item folds one column of each run in a chunk. The
+//! fold of a run within a chunk goes to the table at once. The parts of a longer run go to scratch memory,
+//! and the item with the first part folds them in order. The division of runs depends on positions alone, so
+//! results are deterministic.
 
 use super::sort;
 use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, index_type};
@@ -64,7 +65,8 @@ impl Plan {
             indices: true,
             only: None,
         };
-        let sort = sort::Plan::of(&sorting, target)?.narrowed(call.rows.max(2).next_power_of_two().ilog2());
+        let bits = call.rows.max(2).next_power_of_two().ilog2();
+        let sort = sort::Plan::of(&sorting, target)?.narrowed(bits).skipping();
         // A product of factors may leave the range of float32 though the product with the table does not.
         let acc = match (call.fold, stored.register(), target.dialect) {
             (Some(Fold::Product), DType::F32, Dialect::CudaCpp) => DType::F64,
@@ -125,8 +127,14 @@ impl Plan {
             writer.launch((rows * width / each).div_ceil(self.group), &kernel);
         };
         let [key, order] = sorted(false);
+        // If positions are in order already, they are read where they are given.
+        let given: Vec<(DType, Part)> = match self.sort.disorder(SCRATCH, after) {
+            Some((word, _)) => vec![positions, word],
+            None => vec![],
+        };
+        let with_given = |operands: &[(DType, Part)]| [operands, &given].concat();
         let Some(fold) = fold else {
-            launch("last", points, 1, &[key, order, moved, table], self.last(dialect));
+            launch("last", points, 1, &with_given(&[key, order, moved, table]), self.last(dialect));
             return writer.finish(&sorting, self.scratch());
         };
         let parts = |written: bool| {
@@ -134,10 +142,10 @@ impl Plan {
             [part(self.acc, from, firsts, written), part(self.acc, from + firsts, lasts, written)]
         };
         let [first, last] = parts(true);
-        let operands = [key, order, moved, table, first, last];
+        let operands = with_given(&[key, order, moved, table, first, last]);
         launch("chunks", self.chunks(), self.each, &operands, self.chunk(dialect));
         let [first, last] = parts(false);
-        launch("runs", self.chunks(), 1, &[key, table, first, last], self.run(dialect));
+        launch("runs", self.chunks(), 1, &with_given(&[key, table, first, last]), self.run(dialect));
         let mut helpers = sorting + &fold_helpers(dialect, fold, self.acc);
         if self.each > 1 {
             let (align, stored) = (self.each * size, dialect.stored(self.stored));
@@ -153,7 +161,37 @@ impl Plan {
         // A position beyond the table stands for the last row, so that nothing outside of the table is
         // written.
         let last = table.saturating_sub(1);
-        vec![size("points", points), size("last", last), size("width", width), size("rows", rows)]
+        let mut sizes =
+            vec![size("points", points), size("last", last), size("width", width), size("rows", rows)];
+        if let Some((_, at)) = self.sort.disorder(0, 0) {
+            sizes.push(size("disorder", at));
+        }
+        sizes
+    }
+
+    /// Declares the sorted positions as `sorted`; `given` is the number of the operand of those given.
+    fn sorted(&self, given: usize) -> String {
+        match self.sort.disorder(0, 0) {
+            Some(_) => format!(
+                "const int in_order = b{}[disorder] == 0u;\nconst u32* sorted = in_order ? b{given} : b0;\n",
+                given + 1
+            ),
+            None => String::new(),
+        }
+    }
+
+    /// The name of the sorted positions.
+    fn keys(&self) -> &'static str {
+        if self.sort.disorder(0, 0).is_some() { "sorted" } else { "b0" }
+    }
+
+    /// The place of a sorted point among those given.
+    fn place(&self, at: &str) -> String {
+        let index = self.index().short();
+        match self.sort.disorder(0, 0) {
+            Some(_) => format!("(in_order ? {at} : ({index})b1[{at}])"),
+            None => format!("({index})b1[{at}]"),
+        }
     }
 
     /// Declares the item's row, of `rows`, and its column; an item has `each` neighbouring elements.
@@ -220,18 +258,19 @@ impl Plan {
 
     /// Without a fold: the last point of each run goes to the table.
     fn last(&self, dialect: Dialect) -> String {
-        let which = self.which(dialect, "at", 1);
+        let (which, sorted, keys) = (self.which(dialect, "at", 1), self.sorted(4), self.keys());
         format!(
-            "{which}const u32 key = b0[at];\nif (at + 1 < points && b0[at + 1] == key) return;\n\
+            "{which}{sorted}const u32 key = {keys}[at];\nif (at + 1 < points && {keys}[at + 1] == key) return;\n\
              b3[{}] = b2[{}];\n",
             self.in_table("key"),
-            self.brought(&format!("({})b1[at]", self.index().short()))
+            self.brought(&self.place("at"))
         )
     }
 
     /// Folds the points of each run in a chunk.
     fn chunk(&self, dialect: Dialect) -> String {
         let (each, index) = (self.each, self.index().short());
+        let (sorted, keys, place) = (self.sorted(6), self.keys(), self.place("at"));
         let which = self.which(dialect, "chunk", each);
         let (x, old) = (
             self.read(dialect, "b2", &self.brought("places[j]"), "xs[j]"),
@@ -243,19 +282,19 @@ impl Plan {
         let (none, join) = (self.each_of("all[v] = NONE;"), self.each_of("all[v] = join(all[v], xs[j][v]);"));
         let take = self.each_of("old[v] = olds[j][v];");
         format!(
-            "{which}const {index} from = chunk * {CHUNK}u;\n\
+            "{which}{sorted}const {index} from = chunk * {CHUNK}u;\n\
              const {index} to = from + {CHUNK}u < points ? from + {CHUNK}u : points;\n\
-             u32 key = b0[from];\nint begun = from > 0 && b0[from - 1] == key;\nA all[{each}], old[{each}];\n{none}\
+             u32 key = {keys}[from];\nint begun = from > 0 && {keys}[from - 1] == key;\nA all[{each}], old[{each}];\n{none}\
              for ({index} some = from; some < to; some += {AHEAD}u) {{\n\
              u32 keys[{AHEAD}];\n{index} places[{AHEAD}];\nA xs[{AHEAD}][{each}], olds[{AHEAD}][{each}];\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nconst {index} at = some + j < to ? some + j : to - 1;\n\
-             keys[j] = b0[at];\nplaces[j] = ({index})b1[at];\n}}\n\
+             keys[j] = {keys}[at];\nplaces[j] = {place};\n}}\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\n{x}}}\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (j == 0 || keys[j] != keys[j - 1]) {{\n{old}}}\n}}\n\
              #pragma unroll\nfor (u32 j = 0; j < {AHEAD}u; j++) {{\nif (some + j >= to) break;\n\
              if (keys[j] != key) {{\nif (begun) {{\n{first}}} else {{\n{put}}}\nkey = keys[j];\nbegun = 0;\n{none}}}\n\
              if (j == 0 || keys[j] != keys[j - 1]) {{\n{take}}}\n{join}}}\n}}\n\
-             if (begun) {{\n{first}}} else if (to < points && b0[to] == key) {{\n{last}}} else {{\n{put}}}\n"
+             if (begun) {{\n{first}}} else if (to < points && {keys}[to] == key) {{\n{last}}} else {{\n{put}}}\n"
         )
     }
 
@@ -264,6 +303,7 @@ impl Plan {
     fn run(&self, dialect: Dialect) -> String {
         let (which, index, at) =
             (self.which(dialect, "chunk", 1), self.index().short(), self.in_table("key"));
+        let (sorted, keys) = (self.sorted(4), self.keys());
         // Compensated summation of floats. Without a rounding error the compensation is not added, so that
         // infinities and the sign of zeros are kept.
         let compensated = self.call.fold == Some(Fold::Sum) && self.acc.is_float();
@@ -276,13 +316,13 @@ impl Plan {
         let old = format!("(A)({})", dialect.load(self.stored, "b1", &at));
         let put = dialect.store(self.stored, "b1", &at, &format!("join({old}, all)"));
         format!(
-            "{which}const {index} from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= points) return;\n\
-             const u32 key = b0[to - 1];\nif (b0[to] != key) return;\n\
-             if (b0[from] == key && from > 0 && b0[from - 1] == key) return;\n\
+            "{which}{sorted}const {index} from = chunk * {CHUNK}u, to = from + {CHUNK}u;\nif (to >= points) return;\n\
+             const u32 key = {keys}[to - 1];\nif ({keys}[to] != key) return;\n\
+             if ({keys}[from] == key && from > 0 && {keys}[from - 1] == key) return;\n\
              {index} low = chunk + 1, high = low;\n\
-             for ({index} step = 1; high * {CHUNK}u < points && b0[high * {CHUNK}u] == key; step *= 2) {{\nlow = high;\nhigh += step;\n}}\n\
+             for ({index} step = 1; high * {CHUNK}u < points && {keys}[high * {CHUNK}u] == key; step *= 2) {{\nlow = high;\nhigh += step;\n}}\n\
              while (high - low > 1) {{\nconst {index} middle = low + (high - low) / 2;\n\
-             if (middle * {CHUNK}u < points && b0[middle * {CHUNK}u] == key) low = middle; else high = middle;\n}}\n\
+             if (middle * {CHUNK}u < points && {keys}[middle * {CHUNK}u] == key) low = middle; else high = middle;\n}}\n\
              A all = b3[id], lost = 0;\n#pragma unroll 8\n\
              for ({index} next = chunk + 1; next < high; next++) {{\n\
              const A x = b2[next * width + column];\n{step}\n}}\n(void)lost;\n{sum}{put}\n"

@@ -92,6 +92,18 @@ impl Plan {
         self
     }
 
+    /// The same sort of one row, which leaves the outputs as they are if the elements are in order already and
+    /// the sort finds it out.
+    pub(super) fn skipping(mut self) -> Plan {
+        self.radix = self.radix.map(Radix::skipping);
+        self
+    }
+
+    /// See [`Radix::disorder`].
+    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<((DType, Part), u64)> {
+        self.radix.as_ref().and_then(|radix| radix.disorder(arg, from))
+    }
+
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let s = &self.call;
         let [outer, n, inner] = s.shape;

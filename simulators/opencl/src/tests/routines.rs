@@ -142,16 +142,23 @@ fn scatters() {
     for (fold, each_row, each_column) in [
         (Some(Fold::Sum), true, true),
         (Some(Fold::Max), true, false),
+        (Some(Fold::Min), true, true),
+        // Products are not atomic: positions are sorted.
+        (Some(Fold::Product), true, true),
         (None, true, true),
         (None, false, true),
     ] {
-        for [points, rows, width] in [[1, 5, 3], [40, 5, 1], [300, 7, 4], [2000, 3, 2], [1500, 900, 1]] {
+        for [points, rows, width] in
+            [[1, 5, 3], [40, 5, 1], [300, 7, 4], [2000, 3, 2], [1500, 900, 1], [9000, 4, 3], [8001, 11, 1]]
+        {
             let op = Scatter { dtype: DType::I32, fold, points, rows, width, each_row, each_column };
             let (brought, table) = (data(op.brought()), data(rows * width));
             let places: Vec<i32> = (0..points).map(|i| (i * i % rows) as i32).collect();
             let bytes: Vec<u8> = table.iter().flat_map(|v| v.to_ne_bytes()).collect();
             let op: Arc<dyn LibraryOp> = Arc::new(op);
-            let got = run(&device, &gpu(1000), &op, &[places.clone(), brought.clone()], &[bytes]);
+            // Enough lanes for groups with tables of their own.
+            let inputs = [places.clone(), brought.clone()];
+            let got = [1000, 40_000].map(|lanes| run(&device, &gpu(lanes), &op, &inputs, &[bytes.clone()]));
             let mut want = table;
             for (point, row) in places.iter().enumerate() {
                 for column in 0..width as usize {
@@ -161,12 +168,16 @@ fn scatters() {
                     let to = &mut want[*row as usize * width as usize + column];
                     *to = match fold {
                         Some(Fold::Sum) => *to + brought[from],
+                        Some(Fold::Product) => to.wrapping_mul(brought[from]),
+                        Some(Fold::Min) => (*to).min(brought[from]),
                         Some(_) => (*to).max(brought[from]),
                         None => brought[from],
                     };
                 }
             }
-            assert_eq!(words(&got[0]), want, "{fold:?} of {points} points to {rows} x {width}");
+            for got in got {
+                assert_eq!(words(&got[0]), want, "{fold:?} of {points} points to {rows} x {width}");
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Positions: along axes, in sorted vectors, flat and unravelled, choices, counts and segments.
 
 use super::magnitude;
-use crate::data::{below, random};
+use crate::data::{below, random, special};
 use crate::golden::Golden;
 use crate::group::Group;
 use crate::tolerance::{Tier, sum};
@@ -109,8 +109,41 @@ fn dtypes() -> Result<Group> {
     // Enough numbers for atomic adds.
     let words = group.input(below(10, DType::I64, &[5000], 8)?);
     group.exact("bincount_many", words.bincount(None, Bins::AtLeast(12)));
+    many_meet(&mut group)?;
     let nothing = group.input(Value::zeros(DType::I64, &[0])?);
     group.exact("bincount_nothing", nothing.bincount(None, Bins::AtLeast(2)));
     group.exact("searchsorted_nothing", nothing.searchsorted(&words, Side::Left));
     Ok(group)
+}
+
+/// Many points that meet at few places and at many, sorted and not: what folds them exactly may do so in any
+/// order.
+fn many_meet(group: &mut Group) -> Result<()> {
+    for (name, count, places) in [("few", 70_000, 7), ("some", 40_000, 900), ("many", 9_000, 20_000)] {
+        let mixed = below(places, DType::I32, &[count], 9)?;
+        for (how, ids) in [("sorted", in_order(&mixed)?), ("mixed", mixed)] {
+            let ids = group.input(ids);
+            group
+                .exact(format!("count_{name}_{how}"), ids.bincount(None, Bins::Exactly(places as usize + 3)));
+            for dtype in [DType::I32, DType::F32, DType::F64, DType::I64, DType::U32] {
+                let x = group.input(random(dtype, &[count], 10)?);
+                let label = |fold: &str| format!("{fold}_{name}_{how}_{}", dtype.short());
+                group.exact(label("max"), x.segment_max(&ids, places as i64 + 3));
+                group.exact(label("min"), x.segment_min(&ids, places as i64 + 3));
+                if !dtype.is_float() {
+                    group.exact(label("sum"), x.segment_sum(&ids, places as i64 + 3));
+                }
+            }
+            // Rows, and a table that is not empty.
+            let x = group.input(random(DType::I32, &[count, 3], 11)?);
+            let t = group.input(random(DType::I32, &[places as usize, 3], 12)?);
+            group.exact(format!("rows_{name}_{how}"), t.inc_index(idx![&ids], &x));
+        }
+    }
+    let odd = group.input(special(DType::F32)?);
+    let all = concatenate((0..40).map(|_| &odd), 0);
+    let ids = arange(all.extent(0)) % 11;
+    group.exact("max_of_special", all.segment_max(&ids, 11));
+    group.exact("min_of_special", all.segment_min(&ids, 11));
+    Ok(())
 }

@@ -98,7 +98,16 @@ fn sizes() -> Result<Group> {
         }
         // Many equal elements.
         let x = group.input(below(3, DType::I32, shape, 4)?);
-        group.exact(format!("argsort_equal_{name}"), x.argsort(axis));
+        let order = x.argsort(axis);
+        group.exact(format!("argsort_equal_{name}"), &order);
+        // Where each is in that order, and elements moved to positions that do not repeat.
+        group.exact(format!("ranks_{name}"), order.argsort(axis));
+        let put = zeros_like(&x).put_along_axis(order.cast(DType::I32), &x + 1, axis);
+        group.exact(format!("put_in_order_{name}"), put);
+        // The values and the positions by two ops.
+        let y = group.input(random(DType::F32, shape, 5)?);
+        group.exact(format!("sorted_beside_{name}"), y.sort(axis));
+        group.exact(format!("order_beside_{name}"), y.argsort(axis) * 2i64);
         let [values, indices] = x.topk_both(9, axis);
         group.exact(format!("both_values_{name}"), values);
         group.exact(format!("both_indices_{name}"), indices);
