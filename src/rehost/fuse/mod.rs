@@ -24,11 +24,14 @@
 //!   launch;
 //! - [`operand_layout`]: an operand that a reduction reads with a stride, many times, is transposed first,
 //!   for a tile interpreter;
+//! - [`divide`]: a Nest of several phases over few long rows becomes a step for each phase, for a wide
+//!   device;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod clusters;
 mod constants;
 mod cost;
+mod divide;
 mod edit;
 mod epilogue_fusion;
 mod halves;
@@ -100,6 +103,7 @@ pub(crate) fn fuse(
         operand_layout::run(&mut program);
     }
     if let Some(cut) = cost.cut {
+        divide::run(&mut program, cut);
         split::run(&mut program, cut);
     }
     program

@@ -138,3 +138,14 @@ fn a_position_in_a_whole_array_is_found_in_two_steps() -> Result<()> {
     assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[512, 512])?])?, 2);
     Ok(())
 }
+
+#[test]
+fn a_softmax_of_everything_fills_the_device() -> Result<()> {
+    let x = &matrix::<f32>("x");
+    let f = function([x]).output(softmax(x.flatten(), 0)).compile()?;
+    // Each of its two reductions is split.
+    assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[512, 512])?])?, 5);
+    let rows = function([x]).output(softmax(x, 1)).compile()?;
+    assert_eq!(steps(&rows, args![Value::zeros(DType::F32, &[512, 512])?])?, 1);
+    Ok(())
+}
