@@ -7,7 +7,8 @@
 //! - an update that later Nests compute in place is stored under the condition that the status word is 0
 //!   ([`Checks`] tells `inplace` where this is possible);
 //! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);
-//! - a Nest at the end counts the successful calls, so that the first failed one of many calls is known.
+//! - a Nest at the end counts the successful calls, so that the first failed one of many calls is known; it
+//!   copies updates of one element too, such as a counter of steps.
 //!
 //! Loops whose bodies may find an error count their iterations ([`count_iterations`]), so that the error
 //! names one.
@@ -21,6 +22,9 @@ use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use workalike_kernels::ops as scalar;
+
+/// New values of one element that the Nest which counts calls stores, at most: each takes two operands.
+const MOST_SINGLE: usize = 12;
 
 /// Words of the status buffer.
 const TROUBLE: i64 = 0;
@@ -62,15 +66,20 @@ pub(super) fn order(program: &mut Program) {
 /// variable before the call; the engine stores an update of another size after the call.
 pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
     let Some(status) = program.status else { return };
-    let mut in_place: Vec<BufferId> = Vec::new();
+    let (mut in_place, mut single): (Vec<BufferId>, Vec<[BufferId; 2]>) = (vec![], vec![]);
     let homes = program.homes();
     for position in 0..program.updates.len() {
         let (shared, new) = program.updates[position];
-        let bytes = program.buffers[new].bytes();
+        let (bytes, len) = (program.buffers[new].bytes(), program.buffers[new].len());
         if program.buffers[new].role == Role::Shared(shared) {
             in_place.push(new);
         } else if bytes > 0 && state_bytes.get(shared) == Some(&bytes) {
-            program.updates[position].1 = commit(program, status, (shared, homes.get(&shared).copied()), new);
+            let home = home(program, (shared, homes.get(&shared).copied()), new);
+            program.updates[position].1 = home;
+            match len {
+                1 if single.len() < MOST_SINGLE => single.push([new, home]),
+                _ => commit(program, status, home, new),
+            }
         }
     }
     for step in &mut program.steps {
@@ -78,28 +87,29 @@ pub(super) fn guard(program: &mut Program, state_bytes: &[u64]) {
             make_conditional(nest, buffers, status, &in_place);
         }
     }
-    let step = count(status);
+    let step = count(program, status, &single);
     program.steps.push(step);
 }
 
-/// Appends a copy of a new value to its shared variable. Returns the shared variable's buffer, `known` if it
-/// has one.
-fn commit(
-    program: &mut Program,
-    status: BufferId,
-    (shared, known): (usize, Option<BufferId>),
-    new: BufferId,
-) -> BufferId {
-    let (dtype, len) = (program.buffers[new].dtype, program.buffers[new].len());
-    let shape = program.buffers[new].shape.clone();
-    let target = known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)));
-    // A move of float64 needs no float64 arithmetic, which the device may lack.
-    let moved = if dtype == DType::F64 { DType::I64 } else { dtype };
-    let mut nest = Nest { name: "commit".into(), ..Nest::copy(moved, &[len]) };
-    let mut buffers = vec![new, target];
-    make_conditional(&mut nest, &mut buffers, status, &[target]);
+/// The buffer of a shared variable, `known` if it has one already, for a new value.
+fn home(program: &mut Program, (shared, known): (usize, Option<BufferId>), new: BufferId) -> BufferId {
+    let (dtype, shape) = (program.buffers[new].dtype, program.buffers[new].shape.clone());
+    known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)))
+}
+
+/// The dtype in which a new value is moved: that of float64 needs no float64 arithmetic, which the device may
+/// lack.
+fn moved(program: &Program, new: BufferId) -> DType {
+    Some(program.buffers[new].dtype).filter(|dtype| *dtype != DType::F64).unwrap_or(DType::I64)
+}
+
+/// Appends a copy of a new value to its shared variable.
+fn commit(program: &mut Program, status: BufferId, home: BufferId, new: BufferId) {
+    let len = program.buffers[new].len();
+    let mut nest = Nest { name: "commit".into(), ..Nest::copy(moved(program, new), &[len]) };
+    let mut buffers = vec![new, home];
+    make_conditional(&mut nest, &mut buffers, status, &[home]);
     program.steps.push(Step::Nest { nest, buffers });
-    target
 }
 
 /// Makes the stores to these buffers conditional on a status word of 0.
@@ -202,8 +212,9 @@ fn on_status(name: &str, status: BufferId, insts: Vec<Inst>, stores: Vec<Store>)
     Step::Nest { nest, buffers: vec![status] }
 }
 
-/// Counts a successful call, or keeps the first error.
-fn count(status: BufferId) -> Step {
+/// Counts a successful call, in which it stores new values of one element to shared variables; or keeps the
+/// first error.
+fn count(program: &Program, status: BufferId, single: &[[BufferId; 2]]) -> Step {
     let mut insts = Vec::new();
     let (trouble, good) = is_zero(&mut insts, 0, TROUBLE);
     let (_, unset) = is_zero(&mut insts, 0, FIRST_TROUBLE);
@@ -218,6 +229,21 @@ fn count(status: BufferId) -> Step {
         add: false,
     };
     // Without an error, the first error is 0 and stays 0.
-    let stores = vec![store(GOOD_CALLS, more, good), store(FIRST_TROUBLE, trouble, unset)];
-    on_status("count_calls", status, insts, stores)
+    let mut stores = vec![store(GOOD_CALLS, more, good), store(FIRST_TROUBLE, trouble, unset)];
+    let (mut operands, mut buffers) = (vec![], vec![]);
+    for &[new, home] in single {
+        let (from, to) = (1 + operands.len(), 2 + operands.len());
+        let operand = |written| Operand::contiguous(moved(program, new), &[1], written);
+        operands.extend([operand(false), operand(true)]);
+        buffers.extend([new, home]);
+        let index = vec![Index::constant(0)];
+        let value = push(&mut insts, Inst::Load { operand: from, index: index.clone() });
+        stores.push(Store { operand: to, index, value, when: Some(good), add: false });
+    }
+    let mut step = on_status("count_calls", status, insts, stores);
+    if let Step::Nest { nest, buffers: bound } = &mut step {
+        nest.operands.extend(operands);
+        bound.extend(buffers);
+    }
+    step
 }
