@@ -25,8 +25,8 @@ pub(super) const OTHER_COUNT: &str =
 /// is the number of positions, an int64.
 ///
 /// The number is known before the call: a reduction, so that a device computes it. Without that input the
-/// reference counts on the host, from the values that the first input is made of. The positions themselves are
-/// found on the device.
+/// reference counts on the host, from the values that the first input is made of. The positions themselves
+/// are found on the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NonZero {
     /// The first axis of the second input, if there is one.

@@ -186,12 +186,12 @@ impl Lowering<'_> {
         self.push(nest);
     }
 
-    /// How many elements are not zero up to each, by the device's own running sum: where few workers go
-    /// through the elements, that is less to do than to count twice.
+    /// How many elements are not zero up to each, by the device's own running sum: less to do than to count
+    /// twice.
     fn running_counts(&mut self, mask: &View, len: u64) -> Option<View> {
         let dtype = if len <= i32::MAX as u64 { DType::I32 } else { DType::I64 };
         let running = Cumulate { fold: Fold::Sum, dtype, shape: [1, len, 1], reverse: false };
-        if self.abilities.properties().is_wide() || !self.abilities.has(&running) {
+        if !self.abilities.has(&running) {
             return None;
         }
         let ones = self.temp(dtype, &[len]);

@@ -54,7 +54,8 @@ impl Engine {
         definition.deciding.get_or_init(|| Deciding { method, demand, nodes, refused: OnceLock::new() });
     }
 
-    /// The values that loops and reductions of a method decide shapes with; `None` if the reference has to compute them.
+    /// The values that loops and reductions of a method decide shapes with; `None` if the reference has to
+    /// compute them.
     pub(super) fn decided(&mut self, method: usize, fed: &[Fed]) -> Result<Option<HashMap<VarId, Value>>> {
         let definition = self.methods[method].definition.clone();
         let Some(deciding) = definition.deciding.get().filter(|own| own.refused.get().is_none()) else {
