@@ -161,7 +161,7 @@ if (at < lookback) b1[at] = 0u;
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void count1(const u32* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks, const u64 disorder)
+void count1(const u32* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks)
 {
 BEGIN
 __shared__ u32 bins[2][DIGITS][4];
@@ -170,19 +170,12 @@ const u64 row = blockIdx.x / blocks;
 const u64 line = row * n, results = row * kept;
 for (u32 i = item; i < 2u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
 __syncthreads();
-int falls = 0;
 #pragma unroll 8
 for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
 const K x = b0[line + (at)];
 #pragma unroll
 for (u32 pass = 0; pass < 2u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
-if (!falls) {
-const u32 here = at;
-const u32 at = here + 1u < n ? here + 1u : here;
-falls |= key_of(x) > key_of(b0[line + (at)]);
 }
-}
-if (__syncthreads_or(falls) && item == 0u) b1[disorder] = 1u;
 __syncthreads();
 for (u32 i = item; i < 2u * DIGITS; i += GROUP) {
 u32 sum = 0u;
@@ -192,17 +185,15 @@ if (sum > 0u) atomicAdd(&b1[row * 512 + i], sum);
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter, const u64 disorder)
+void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ K memory[TILE];
 const u32 item = threadIdx.x, shift = pass * 8u;
-const u32 disordered = b1[disorder];
 if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
 __syncthreads();
-if (disordered == 0u) return;
 const u32 number = numbered, tile = number % tiles;
 const u64 row = number / tiles;
 const u64 line = row * n, results = row * kept;
@@ -245,17 +236,15 @@ if (j < here) { b4[row * n + at] = x; b5[row * n + at] = p; }
 }
 
 extern "C" __global__ __launch_bounds__(384)
-void pass3(const u32* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, i64* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter, const u64 disorder)
+void pass3(const u32* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, i64* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
 BEGIN
 __shared__ Counts counts;
 __shared__ u32 sums[8], bases[DIGITS], numbered;
 __shared__ K memory[TILE];
 const u32 item = threadIdx.x, shift = pass * 8u;
-const u32 disordered = b2[disorder];
 if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
 __syncthreads();
-if (disordered == 0u) return;
 const u32 number = numbered, tile = number % tiles;
 const u64 row = number / tiles;
 const u64 line = row * n, results = row * kept;
@@ -298,18 +287,16 @@ if (j < here) { if (at < kept) { b5[results + at] = x;b6[results + at] = (i64)p;
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void chunks4(const u32* b0, const i64* b1, const f32* b2, f32* b3, f32* b4, f32* b5, const u32* b6, const u32* b7, const u32 points, const u32 last, const u32 width, const u32 rows, const u32 disorder)
+void chunks4(const u32* b0, const i64* b1, const f32* b2, f32* b3, f32* b4, f32* b5, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
 BEGIN
 const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
 const u32 chunk = id / (width / 4u), column = id % (width / 4u) * 4u;
 if (chunk >= rows) return;
-const int in_order = b7[disorder] == 0u;
-const u32* sorted = in_order ? b6 : b0;
 const u32 from = chunk * 32u;
 const u32 to = from + 32u < points ? from + 32u : points;
-u32 key = sorted[from];
-int begun = from > 0 && sorted[from - 1] == key;
+u32 key = b0[from];
+int begun = from > 0 && b0[from - 1] == key;
 A all[4], old[4];
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) all[v] = NONE;
@@ -320,8 +307,8 @@ A xs[8][4], olds[8][4];
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
 const u32 at = some + j < to ? some + j : to - 1;
-keys[j] = sorted[at];
-places[j] = (in_order ? at : (u32)b1[at]);
+keys[j] = b0[at];
+places[j] = (u32)b1[at];
 }
 #pragma unroll
 for (u32 j = 0; j < 8u; j++) {
@@ -370,7 +357,7 @@ for (u32 v = 0; v < 4u; v++) all[v] = join(all[v], xs[j][v]);
 if (begun) {
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) b4[chunk * width + column + v] = all[v];
-} else if (to < points && sorted[to] == key) {
+} else if (to < points && b0[to] == key) {
 #pragma unroll
 for (u32 v = 0; v < 4u; v++) b5[chunk * width + column + v] = all[v];
 } else {
@@ -382,27 +369,25 @@ for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void runs5(const u32* b0, f32* b1, const f32* b2, const f32* b3, const u32* b4, const u32* b5, const u32 points, const u32 last, const u32 width, const u32 rows, const u32 disorder)
+void runs5(const u32* b0, f32* b1, const f32* b2, const f32* b3, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
 BEGIN
 const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
 const u32 chunk = id / width, column = id % width;
 if (chunk >= rows) return;
-const int in_order = b5[disorder] == 0u;
-const u32* sorted = in_order ? b4 : b0;
 const u32 from = chunk * 32u, to = from + 32u;
 if (to >= points) return;
-const u32 key = sorted[to - 1];
-if (sorted[to] != key) return;
-if (sorted[from] == key && from > 0 && sorted[from - 1] == key) return;
+const u32 key = b0[to - 1];
+if (b0[to] != key) return;
+if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
 u32 low = chunk + 1, high = low;
-for (u32 step = 1; high * 32u < points && sorted[high * 32u] == key; step *= 2) {
+for (u32 step = 1; high * 32u < points && b0[high * 32u] == key; step *= 2) {
 low = high;
 high += step;
 }
 while (high - low > 1) {
 const u32 middle = low + (high - low) / 2;
-if (middle * 32u < points && sorted[middle * 32u] == key) low = middle; else high = middle;
+if (middle * 32u < points && b0[middle * 32u] == key) low = middle; else high = middle;
 }
 A all = b3[id], lost = 0;
 #pragma unroll 8

@@ -19,6 +19,9 @@ const CHUNK: u64 = 32;
 /// Points whose rows are read before any of them is folded. Stores might be to the same memory, so no
 /// compiler could reorder the loads.
 const AHEAD: u64 = 8;
+/// Widest rows for which it is found out whether positions are in order: of wider ones the sort is a small
+/// part, and to choose where positions are read costs more.
+const ASKED: u64 = 32;
 /// Maximum number of items of a group.
 const GROUP: u64 = 256;
 
@@ -66,7 +69,8 @@ impl Plan {
             only: None,
         };
         let bits = call.rows.max(2).next_power_of_two().ilog2();
-        let sort = sort::Plan::of(&sorting, target)?.narrowed(bits).skipping();
+        let sort = sort::Plan::of(&sorting, target)?.narrowed(bits);
+        let sort = if call.width <= ASKED { sort.skipping() } else { sort };
         // A product of factors may leave the range of float32 though the product with the table does not.
         let acc = match (call.fold, stored.register(), target.dialect) {
             (Some(Fold::Product), DType::F32, Dialect::CudaCpp) => DType::F64,

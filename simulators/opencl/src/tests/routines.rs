@@ -158,7 +158,8 @@ fn scatters() {
             let op: Arc<dyn LibraryOp> = Arc::new(op);
             // Enough lanes for groups with tables of their own.
             let inputs = [places.clone(), brought.clone()];
-            let got = [1000, 40_000].map(|lanes| run(&device, &gpu(lanes), &op, &inputs, &[bytes.clone()]));
+            let got = [1000, 40_000]
+                .map(|lanes| run(&device, &gpu(lanes), &op, &inputs, std::slice::from_ref(&bytes)));
             let mut want = table;
             for (point, row) in places.iter().enumerate() {
                 for column in 0..width as usize {

@@ -123,8 +123,7 @@ fn many_meet(group: &mut Group) -> Result<()> {
         let mixed = below(places, DType::I32, &[count], 9)?;
         for (how, ids) in [("sorted", in_order(&mixed)?), ("mixed", mixed)] {
             let ids = group.input(ids);
-            group
-                .exact(format!("count_{name}_{how}"), ids.bincount(None, Bins::Exactly(places as usize + 3)));
+            group.exact(format!("count_{name}_{how}"), ids.bincount(None, Bins::Exactly(places + 3)));
             for dtype in [DType::I32, DType::F32, DType::F64, DType::I64, DType::U32] {
                 let x = group.input(random(dtype, &[count], 10)?);
                 let label = |fold: &str| format!("{fold}_{name}_{how}_{}", dtype.short());
@@ -136,7 +135,7 @@ fn many_meet(group: &mut Group) -> Result<()> {
             }
             // Rows, and a table that is not empty.
             let x = group.input(random(DType::I32, &[count, 3], 11)?);
-            let t = group.input(random(DType::I32, &[places as usize, 3], 12)?);
+            let t = group.input(random(DType::I32, &[places, 3], 12)?);
             group.exact(format!("rows_{name}_{how}"), t.inc_index(idx![&ids], &x));
         }
     }
