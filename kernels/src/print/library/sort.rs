@@ -92,8 +92,8 @@ impl Plan {
         self
     }
 
-    /// The same sort of one row, which leaves the outputs as they are if the elements are in order already and
-    /// the sort finds it out.
+    /// The same sort of one row, which leaves the outputs as they are if the elements are in order already
+    /// and the sort finds it out.
     pub(super) fn skipping(mut self) -> Plan {
         self.radix = self.radix.map(Radix::skipping);
         self

@@ -201,9 +201,9 @@ impl Printer<'_> {
         self.line(&format!("const u32 deep = {deep}, along = {along};"));
     }
 
-    /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0 for sums, and
-    /// those of the last point for extremes, which do not change by it; beyond the rows or columns they are
-    /// unused. Out of range another element is loaded instead: with a branch, loads would not overlap.
+    /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0 for sums,
+    /// and those of the last point for extremes, which do not change by it; beyond the rows or columns they
+    /// are unused. Out of range another element is loaded instead: with a branch, loads would not overlap.
     fn fetch(&mut self, c: &Contraction, s: &Shape, uniform: &[String], part: (usize, usize, &Part)) {
         let (side, at, part) = part;
         let (index, letter) = (self.index, LETTERS[side]);
