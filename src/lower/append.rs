@@ -125,13 +125,6 @@ impl Lowering<'_> {
         Some(views)
     }
 
-    /// The view of the only output of a later node, which steps of the current one compute.
-    pub(crate) fn give(&mut self, output: VarId, view: View) {
-        if let Def::Output { node, .. } = self.graph.var(output).def {
-            self.given.insert(node as usize, vec![view]);
-        }
-    }
-
     /// The same, into existing buffers.
     pub(crate) fn library_into(
         &mut self,
@@ -141,6 +134,13 @@ impl Lowering<'_> {
     ) -> Option<()> {
         let scratch = self.abilities.scratch(&op)?;
         self.push_library(Arc::new(op), inputs, outputs, scratch)
+    }
+
+    /// The view of the only output of a later node, which steps of the current one compute.
+    pub(crate) fn give(&mut self, output: VarId, view: View) {
+        if let Def::Output { node, .. } = self.graph.var(output).def {
+            self.given.insert(node as usize, vec![view]);
+        }
     }
 
     fn push_library(

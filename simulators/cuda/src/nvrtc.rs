@@ -45,7 +45,7 @@ pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> Dev
     module_of(context, source, numerics, None)
 }
 
-/// The modules of several sources. Those that are not cached are compiled at the same time.
+/// The modules of several sources, of which those without a cached image are compiled at the same time.
 pub(crate) fn modules(
     context: &Context,
     sources: &[String],

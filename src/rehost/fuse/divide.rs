@@ -1,6 +1,6 @@
 //! Nests of several phases over a few long rows become a step for each phase, so that they fill the device.
 //!
-//! A group of items takes a row through all phases without storing it, such as that of a softmax. If there
+//! A group of items takes a row of a softmax, for example, through all phases without storing it. If there
 //! are few rows, and each is long, most of the device would be idle. A step for each phase reads the row
 //! again, but everywhere at once: its reductions are [split](super::split) next, its maps have a grid of all
 //! points.

@@ -17,14 +17,14 @@ typedef f32 A;
 static __device__ __forceinline__ A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
 static __device__ __forceinline__ void fold_into_memory(A* at, A x) {
 const A old = *(volatile A*)at;
-if (old != old || (x == x && !(x > old))) return;
+if (old != old || x < old || (x == old && x != 0)) return;
 const int bits = x != x ? (int)(~(unsigned int)0 >> 1) : __float_as_int(x);
 if (bits >= 0) atomicMax((int*)at, (int)bits);
 else atomicMin((unsigned int*)at, (unsigned int)bits);
 }
 static __device__ __forceinline__ void fold_into_table(A* at, A x) {
 const A old = *(volatile A*)at;
-if (old != old || (x == x && !(x > old))) return;
+if (old != old || x < old || (x == old && x != 0)) return;
 const int bits = x != x ? (int)(~(unsigned int)0 >> 1) : __float_as_int(x);
 if (bits >= 0) atomicMax((int*)at, (int)bits);
 else atomicMin((unsigned int*)at, (unsigned int)bits);

@@ -13,14 +13,14 @@ typedef f32 A;
 static inline A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
 static inline void fold_into_memory(__global A* at, A x) {
 const A old = *(volatile __global A*)at;
-if (old != old || (x == x && !(x > old))) return;
+if (old != old || x < old || (x == old && x != 0)) return;
 const int bits = x != x ? (int)(~(unsigned int)0 >> 1) : as_int(x);
 if (bits >= 0) atomic_max((volatile __global int*)at, (int)bits);
 else atomic_min((volatile __global unsigned int*)at, (unsigned int)bits);
 }
 static inline void fold_into_table(__local A* at, A x) {
 const A old = *(volatile __local A*)at;
-if (old != old || (x == x && !(x > old))) return;
+if (old != old || x < old || (x == old && x != 0)) return;
 const int bits = x != x ? (int)(~(unsigned int)0 >> 1) : as_int(x);
 if (bits >= 0) atomic_max((volatile __local int*)at, (int)bits);
 else atomic_min((volatile __local unsigned int*)at, (unsigned int)bits);

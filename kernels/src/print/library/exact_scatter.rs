@@ -5,6 +5,7 @@
 //! take few atomic operations. Where many points meet in a small table, each group has a table of its own in
 //! its memory, which goes to the whole one at the end.
 
+use super::scatter::brought;
 use super::{Kernel, Part, Routine, Size, Writer, fold_helpers, index_type};
 use crate::dtype::DType;
 use crate::library::Scatter;
@@ -118,11 +119,7 @@ impl Plan {
     /// Folds the points of item `id`: all are loaded first.
     fn points(&self, fold_into: &str, table: &str) -> String {
         let at = self.index().short();
-        let width = if self.call.each_column { "width" } else { "1u" };
-        let row = self.call.each_row.then(|| format!("place * {width}"));
-        let column = self.call.each_column.then(|| "column".to_string());
-        let terms: Vec<String> = row.into_iter().chain(column).collect();
-        let brought = if terms.is_empty() { "0".into() } else { terms.join(" + ") };
+        let brought = brought(&self.call, "place");
         // A position beyond the table stands for the last row, so that nothing outside of it is written.
         let put = format!("{fold_into}(&{table}[({at})(key < last ? key : last) * width + column], all);");
         format!(
@@ -166,11 +163,14 @@ impl Plan {
                     call(if fold == Fold::Min { "min" } else { "max" }, of, "x")
                 }
             };
-            // What is there may be a NaN with either sign, which stays. Most values change nothing.
-            let better = if self.fold == Fold::Min { "<" } else { ">" };
+            // What is there may be a NaN with either sign, which stays. Most values change nothing. Of zeros the
+            // integers decide, so that their order does not.
+            let (better, worse) = if self.fold == Fold::Min { ("<", ">") } else { (">", "<") };
             let stays = match (self.fold, is_float) {
                 (Fold::Sum, _) => String::new(),
-                (_, true) => format!("if (old != old || (x == x && !(x {better} old))) return;\n"),
+                (_, true) => {
+                    format!("if (old != old || x {worse} old || (x == old && x != 0)) return;\n")
+                }
                 (_, false) => format!("if (!(x {better} old)) return;\n"),
             };
             let old = if stays.is_empty() {

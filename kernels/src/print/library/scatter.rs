@@ -25,6 +25,15 @@ const ASKED: u64 = 32;
 /// Maximum number of items of a group.
 const GROUP: u64 = 256;
 
+/// The index of the element to scatter in this column of the point `place`.
+pub(super) fn brought(call: &Scatter, place: &str) -> String {
+    let width = if call.each_column { "width" } else { "1u" };
+    let row = call.each_row.then(|| format!("{place} * {width}"));
+    let column = call.each_column.then(|| "column".to_string());
+    let terms: Vec<String> = row.into_iter().chain(column).collect();
+    if terms.is_empty() { "0".into() } else { terms.join(" + ") }
+}
+
 /// The division of a scatter into launches.
 pub(crate) struct Plan {
     call: Scatter,
@@ -218,15 +227,6 @@ impl Plan {
         index_type(self.call.points.max(self.call.rows).saturating_mul(self.call.width))
     }
 
-    /// The index of the element in this column of the point `place`.
-    fn brought(&self, place: &str) -> String {
-        let width = if self.call.each_column { "width" } else { "1u" };
-        let row = self.call.each_row.then(|| format!("{place} * {width}"));
-        let column = self.call.each_column.then(|| "column".to_string());
-        let terms: Vec<String> = row.into_iter().chain(column).collect();
-        if terms.is_empty() { "0".into() } else { terms.join(" + ") }
-    }
-
     /// The index of the element in this column of row `key` of the table.
     fn in_table(&self, key: &str) -> String {
         format!("({})({key} < last ? {key} : last) * width + column", self.index().short())
@@ -267,7 +267,7 @@ impl Plan {
             "{which}{sorted}const u32 key = {keys}[at];\nif (at + 1 < points && {keys}[at + 1] == key) return;\n\
              b3[{}] = b2[{}];\n",
             self.in_table("key"),
-            self.brought(&self.place("at"))
+            brought(&self.call, &self.place("at"))
         )
     }
 
@@ -277,7 +277,7 @@ impl Plan {
         let (sorted, keys, place) = (self.sorted(6), self.keys(), self.place("at"));
         let which = self.which(dialect, "chunk", each);
         let (x, old) = (
-            self.read(dialect, "b2", &self.brought("places[j]"), "xs[j]"),
+            self.read(dialect, "b2", &brought(&self.call, "places[j]"), "xs[j]"),
             self.read(dialect, "b3", &self.in_table("keys[j]"), "olds[j]"),
         );
         let put = self.put_back(dialect, "b3");

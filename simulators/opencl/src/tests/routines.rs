@@ -182,3 +182,58 @@ fn scatters() {
         }
     }
 }
+
+/// Extremes of floats do not depend on the order in which they come: neither does the sign of zeros, and a NaN
+/// of either sign stays.
+#[test]
+fn extremes_of_floats() {
+    let Some(device) = device() else { return };
+    let nan = [f32::NAN, -f32::NAN];
+    let lists: [&[f32]; 6] =
+        [&[0.0, -0.0], &[-3.0, -0.5, -7.0], &[2.0, f32::INFINITY], &nan[..1], &nan[1..], &[-1.0, 0.0, 1.0]];
+    for (fold, none) in [(Fold::Max, f32::NEG_INFINITY), (Fold::Min, f32::INFINITY)] {
+        let rows = lists.len() as u64;
+        let mut points: Vec<(i32, f32)> = Vec::new();
+        for turn in 0..400 {
+            for (row, list) in lists.iter().enumerate() {
+                points.push((row as i32, list[turn % list.len()]));
+            }
+        }
+        let (forward, mut backward) = (points.clone(), points);
+        backward.reverse();
+        let count = forward.len() as u64;
+        let op = Scatter {
+            dtype: DType::F32,
+            fold: Some(fold),
+            points: count,
+            rows: rows + 2,
+            width: 1,
+            each_row: true,
+            each_column: true,
+        };
+        let op: Arc<dyn LibraryOp> = Arc::new(op);
+        // Two more rows hold NaN before, and get numbers.
+        let mut table = vec![none; lists.len()];
+        table.extend(nan);
+        let bytes: Vec<u8> = table.iter().flat_map(|v| v.to_ne_bytes()).collect();
+        let runs = [(1000, forward.clone()), (40_000, forward), (1000, backward.clone()), (40_000, backward)];
+        let results = runs.map(|(lanes, mut points)| {
+            let last = points.len() - 2;
+            points[last..].copy_from_slice(&[(rows as i32, 5.0), (rows as i32 + 1, -5.0)]);
+            let (places, values): (Vec<i32>, Vec<i32>) =
+                points.iter().map(|&(row, value)| (row, value.to_bits() as i32)).unzip();
+            words(&run(&device, &gpu(lanes), &op, &[places, values], std::slice::from_ref(&bytes))[0])
+        });
+        let found = results[0].iter().map(|&bits| f32::from_bits(bits as u32)).collect::<Vec<f32>>();
+        let of = |list: &&[f32]| {
+            let total = |a: f32, b: f32| if (b.total_cmp(&a).is_gt()) == (fold == Fold::Max) { b } else { a };
+            if list.iter().any(|x| x.is_nan()) { f32::NAN } else { list.iter().copied().fold(none, total) }
+        };
+        let want: Vec<f32> = lists.iter().map(of).chain(nan).collect();
+        for (found, want) in found.iter().zip(&want) {
+            let same = found.to_bits() == want.to_bits() || found.is_nan() && want.is_nan();
+            assert!(same, "{fold:?}: {found} instead of {want}");
+        }
+        assert!(results.iter().all(|result| *result == results[0]), "{fold:?}: {results:?}");
+    }
+}
