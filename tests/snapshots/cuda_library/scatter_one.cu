@@ -12,394 +12,122 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
-typedef u32 K;
-enum { GROUP = 384, ITEMS = 4 };
-static __device__ __forceinline__ u32 key_of(K x) {
-K k = x;
-return k;
+static __device__ __forceinline__ u32 magnitude(f32 x) { return __float_as_uint(x) & 0x7fffffffu; }
+static __device__ __forceinline__ u32 first(u32 a, u32 b) { return a < b ? a : b; }
+static __device__ __forceinline__ u32 most(u32 a, u32 b) { return a > b ? a : b; }
+static __device__ __forceinline__ u64 total(u64 a, u64 b) { return a + b; }
+/* x in the fixed point of a sum whose largest magnitude is `most`. If that is infinite, infinities are
+counted, those below zero in the upper half. */
+static __device__ __forceinline__ u64 fixed(f32 x, u32 most, u32 spare) {
+const u32 size = magnitude(x), below = __float_as_uint(x) >> 31;
+if (most >= 0x7f800000u) return size < 0x7f800000u ? (u64)0 : (u64)1 << (below ? 32 : 0);
+const u32 top = most >> 23 ? most >> 23 : 1u, own = size >> 23 ? size >> 23 : 1u;
+u64 whole = (size & 0x7fffffu) | (size >> 23 ? 0x800000u : 0u);
+const int shift = (int)spare - (int)(top - own);
+whole = shift >= 0 ? whole << shift : shift < -24 ? (u64)0 : (whole + ((u64)1 << (-shift - 1))) >> -shift;
+return below ? (u64)0 - whole : whole;
 }
-// Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K), an unsigned
-// integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item.
-//
-// A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
-// lines and order is that of i, then of lanes.
-
-enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
-
-// Counts of digits by warp.
-typedef u32 Counts[WARPS][DIGITS];
-
-static __device__ __forceinline__ u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
-
-static __device__ __forceinline__ u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
-
-// The sum of x of the items before this one, among the first DIGITS; the others bring 0.
-static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
-{
-    u32 all = x;
-    for (u32 step = 1; step < 32u; step *= 2) {
-        const u32 other = __shfl_up_sync(~0u, all, step);
-        if (item % 32u >= step) all += other;
-    }
-    if (item < DIGITS && item % 32u == 31u) sums[item / 32u] = all;
-    __syncthreads();
-    u32 before = 0;
-    for (u32 warp = 0; warp < DIGITS / 32; warp++) before += warp < item / 32u ? sums[warp] : 0u;
-    __syncthreads();
-    return before + all - x;
+static __device__ __forceinline__ f32 sum_of(u64 all, u32 most, u32 spare) {
+if (most >= 0x7f800000u) {
+const int above = (u32)all != 0u, below = (u32)(all >> 32) != 0u;
+return __uint_as_float(most > 0x7f800000u || (above && below) ? 0x7fc00000u : below ? 0xff800000u : 0x7f800000u);
 }
-
-// How many of the warp's elements before each have its digit.
-static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
-{
-    for (u32 at = item; at < WARPS * DIGITS; at += GROUP) (&counts[0][0])[at] = 0u;
-    __syncthreads();
-    u32 below;
-    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) {
-        u32 same = ~0u;
-#pragma unroll
-        for (u32 bit = 0; bit < 8u; bit++) {
-            const bool on = digit[i] >> bit & 1u;
-            const u32 all = __ballot_sync(~0u, on);
-            same &= on ? all : ~all;
-        }
-        volatile u32* count = &counts[item / 32u][digit[i]];
-        const u32 before = *count;
-        __syncwarp();
-        if ((same & below) == 0u) *count = before + __popc(same);
-        __syncwarp();
-        place[i] = before + __popc(same & below);
-    }
-    __syncthreads();
+const int top = most >> 23 ? most >> 23 : 1;
+return ldexpf((f32)(i64)all, top - 150 - (int)spare);
 }
-
-// Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have digit d, and where they start.
-static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
-{
-    total = 0u;
-    if (item < DIGITS) {
-        for (u32 warp = 0; warp < WARPS; warp++) {
-            const u32 count = counts[warp][item];
-            counts[warp][item] = total;
-            total += count;
-        }
-    }
-    const u32 start = sum_before(total, item, sums);
-    if (item < DIGITS) {
-        for (u32 warp = 0; warp < WARPS; warp++) counts[warp][item] += start;
-    }
-    __syncthreads();
-    return start;
+static __device__ __forceinline__ void first_into_memory(u32* at, u32 x) { atomicMin((u32*)at, x); }
+static __device__ __forceinline__ void most_into_memory(u32* at, u32 x) {
+if (x > *(volatile u32*)at) atomicMax((u32*)at, x);
 }
-
-// The digits of a tile: elements beyond the last are its last, and have the last digit.
-static __device__ __forceinline__ void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) digit[i] = first_of(item) + i * 32u < here ? digit_of(x[i], shift) : 255u;
+static __device__ __forceinline__ void total_into_memory(u64* at, u64 x) {
+atomicAdd((unsigned long long*)at, (unsigned long long)x);
 }
-
-// Moves what goes with each element to its place.
-template <typename T>
-static __device__ __forceinline__ void move(const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts, T* moved)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) moved[counts[item / 32u][digit[i]] + place[i]] = x[i];
-    __syncthreads();
+static __device__ __forceinline__ void first_into_table(u32* at, u32 x) { atomicMin((u32*)at, x); }
+static __device__ __forceinline__ void most_into_table(u32* at, u32 x) {
+if (x > *(volatile u32*)at) atomicMax((u32*)at, x);
 }
-
-template <typename T>
-static __device__ __forceinline__ void fetch(T (&x)[ITEMS], u32 item, const T* moved)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) x[i] = moved[first_of(item) + i * 32u];
-    __syncthreads();
-}
-
-// How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then, with those before,
-// how many there are up to its end. Tiles are numbered as they start, so those before this one are under way.
-static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u32 total)
-{
-    const u32 own = 1u << 30, all = 2u << 30, number = own - 1u;
-    if (tile == 0u) {
-        *said = all | total;
-        return 0u;
-    }
-    *said = own | total;
-    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
-    u32 before = 0u;
-    for (u32 next = tile;;) {
-        u32 words[BACK];
-#pragma unroll
-        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
-#pragma unroll
-        for (u32 i = 0; i < BACK; i++) {
-            while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
-            before += words[i] & number;
-            if (words[i] >= all) {
-                *said = all | (before + total);
-                return before;
-            }
-        }
-        next -= BACK;
-    }
-}
-typedef f32 A;
-#define NONE ((A)(-0.0f))
-static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
-
-extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, u32* b1, const u64 counts, const u64 lookback)
-{
-BEGIN
-const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < counts) b0[at] = 0u;
-if (at < lookback) b1[at] = 0u;
-}
-
-extern "C" __global__ __launch_bounds__(384)
-void count1(const u32* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks, const u64 disorder)
-{
-BEGIN
-__shared__ u32 bins[2][DIGITS][4];
-const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / blocks;
-const u64 line = row * n, results = row * kept;
-for (u32 i = item; i < 2u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
-__syncthreads();
-int falls = 0;
-#pragma unroll 8
-for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
-const K x = b0[line + (at)];
-#pragma unroll
-for (u32 pass = 0; pass < 2u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
-if (!falls) {
-const u32 here = at;
-const u32 at = here + 1u < n ? here + 1u : here;
-falls |= key_of(x) > key_of(b0[line + (at)]);
-}
-}
-if (__syncthreads_or(falls) && item == 0u) b1[disorder] = 1u;
-__syncthreads();
-for (u32 i = item; i < 2u * DIGITS; i += GROUP) {
-u32 sum = 0u;
-for (u32 part = 0; part < 4u; part++) sum += bins[i / DIGITS][i % DIGITS][part];
-if (sum > 0u) atomicAdd(&b1[row * 512 + i], sum);
-}
-}
-
-extern "C" __global__ __launch_bounds__(384)
-void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter, const u64 disorder)
-{
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-const u32 disordered = b1[disorder];
-if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
-__syncthreads();
-if (disordered == 0u) return;
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[line + (at)] : (K)0;
-position[i] = at < n ? at : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-K xs[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
-}
-__syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { b4[row * n + at] = x; b5[row * n + at] = p; }
-}
-}
-
-extern "C" __global__ __launch_bounds__(384)
-void pass3(const u32* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, i64* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter, const u64 disorder)
-{
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-const u32 disordered = b2[disorder];
-if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
-__syncthreads();
-if (disordered == 0u) return;
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[row * n + at] : (K)0;
-position[i] = at < n ? b1[row * n + at] : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b3[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b2[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-K xs[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
-}
-__syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { if (at < kept) { b5[results + at] = x;b6[results + at] = (i64)p; } }
-}
+static __device__ __forceinline__ void total_into_table(u64* at, u64 x) {
+u32* word = (u32*)at;
+const u32 low = (u32)x;
+u32 high = (u32)(x >> 32);
+if (low != 0u) high += atomicAdd(word, low) > 0xffffffffu - low ? 1u : 0u;
+if (high != 0u) atomicAdd(word + 1, high);
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void chunks4(const u32* b0, const i64* b1, const f32* b2, f32* b3, f32* b4, f32* b5, const u32* b6, const u32* b7, const u32 points, const u32 last, const u32 width, const u32 rows, const u32 disorder)
+void clear0(u32* b0, const u32 words, const u32 rows)
 {
 BEGIN
 const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-const u32 chunk = id / width, column = id % width;
-if (chunk >= rows) return;
-const int in_order = b7[disorder] == 0u;
-const u32* sorted = in_order ? b6 : b0;
-const u32 from = chunk * 32u;
-const u32 to = from + 32u < points ? from + 32u : points;
-u32 key = sorted[from];
-int begun = from > 0 && sorted[from - 1] == key;
-A all[1], old[1];
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) all[v] = NONE;
-for (u32 some = from; some < to; some += 8u) {
-u32 keys[8];
-u32 places[8];
-A xs[8][1], olds[8][1];
-#pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-const u32 at = some + j < to ? some + j : to - 1;
-keys[j] = sorted[at];
-places[j] = (in_order ? at : (u32)b1[at]);
+if (id < words) b0[id] = 0u;
 }
+
+extern "C" __global__ __launch_bounds__(256)
+void magnitudes1(const u32* b0, const f32* b1, u32* b2, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
+{
+BEGIN
+const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+if (id >= items) return;
+const u32 from = id / width * 4u, column = id % width;
+const u32 to = from + 4u < points ? from + 4u : points;
+u32 keys[4];
+u32 xs[4];
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(b2[0]);
+for (u32 j = 0; j < 4u; j++) {
+const u32 place = from + j < to ? from + j : to - 1;
+keys[j] = b0[place];
+xs[j] = magnitude(b1[0]);
 }
+u32 key = keys[0];
+u32 all = xs[0];
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-if (j == 0 || keys[j] != keys[j - 1]) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(b3[(u32)(keys[j] < last ? keys[j] : last) * width + column]);
-}
-}
-#pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-if (some + j >= to) break;
-if (keys[j] != key) {
-if (begun) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b4[chunk * width + column + v] = all[v];
-} else {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)(key < last ? key : last) * width + column] = join(old[v], all[v]);
-}
+for (u32 j = 1; j < 4u; j++) {
+if (from + j >= to) break;
+if (keys[j] == key) { all = most(all, xs[j]); continue; }
+most_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
 key = keys[j];
-begun = 0;
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) all[v] = NONE;
+all = xs[j];
 }
-if (j == 0 || keys[j] != keys[j - 1]) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) old[v] = olds[j][v];
-}
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) all[v] = join(all[v], xs[j][v]);
-}
-}
-if (begun) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b4[chunk * width + column + v] = all[v];
-} else if (to < points && sorted[to] == key) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b5[chunk * width + column + v] = all[v];
-} else {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)(key < last ? key : last) * width + column] = join(old[v], all[v]);
-}
+most_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void runs5(const u32* b0, f32* b1, const f32* b2, const f32* b3, const u32* b4, const u32* b5, const u32 points, const u32 last, const u32 width, const u32 rows, const u32 disorder)
+void sums2(const u32* b0, const f32* b1, u64* b2, const u32* b3, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
 {
 BEGIN
 const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-const u32 chunk = id / width, column = id % width;
-if (chunk >= rows) return;
-const int in_order = b5[disorder] == 0u;
-const u32* sorted = in_order ? b4 : b0;
-const u32 from = chunk * 32u, to = from + 32u;
-if (to >= points) return;
-const u32 key = sorted[to - 1];
-if (sorted[to] != key) return;
-if (sorted[from] == key && from > 0 && sorted[from - 1] == key) return;
-u32 low = chunk + 1, high = low;
-for (u32 step = 1; high * 32u < points && sorted[high * 32u] == key; step *= 2) {
-low = high;
-high += step;
+if (id >= items) return;
+const u32 from = id / width * 4u, column = id % width;
+const u32 to = from + 4u < points ? from + 4u : points;
+u32 keys[4];
+u64 xs[4];
+#pragma unroll
+for (u32 j = 0; j < 4u; j++) {
+const u32 place = from + j < to ? from + j : to - 1;
+keys[j] = b0[place];
+xs[j] = fixed(b1[0], b3[(u32)((keys[j] < last ? keys[j] : last)) * width + column], spare);
 }
-while (high - low > 1) {
-const u32 middle = low + (high - low) / 2;
-if (middle * 32u < points && sorted[middle * 32u] == key) low = middle; else high = middle;
+u32 key = keys[0];
+u64 all = xs[0];
+#pragma unroll
+for (u32 j = 1; j < 4u; j++) {
+if (from + j >= to) break;
+if (keys[j] == key) { all = total(all, xs[j]); continue; }
+total_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
+key = keys[j];
+all = xs[j];
 }
-A all = b3[id], lost = 0;
-#pragma unroll 8
-for (u32 next = chunk + 1; next < high; next++) {
-const A x = b2[next * width + column];
-{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }
+total_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
 }
-(void)lost;
-all = lost < 0 || lost > 0 ? all + lost : all;
-b1[(u32)(key < last ? key : last) * width + column] = join((A)(b1[(u32)(key < last ? key : last) * width + column]), all);
+
+extern "C" __global__ __launch_bounds__(256)
+void put3(const u64* b0, const u32* b1, f32* b2, const u32 items, const u32 last, const u32 width, const u32 spare)
+{
+BEGIN
+const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+if (id >= items) return;
+const u32 most = b1[id];
+if (most == 0u) return;
+const u32 to = id;
+b2[to] = b2[to] + sum_of(b0[id], most, spare);
 }

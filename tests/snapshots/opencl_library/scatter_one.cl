@@ -8,231 +8,133 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-typedef u32 K;
-static inline K key_of(u32 x) {
-K k = x;
-return k;
+static inline u32 magnitude(f32 x) { return as_uint(x) & 0x7fffffffu; }
+static inline u32 first(u32 a, u32 b) { return a < b ? a : b; }
+static inline u32 most(u32 a, u32 b) { return a > b ? a : b; }
+static inline u64 total(u64 a, u64 b) { return a + b; }
+/* x in the fixed point of a sum whose largest magnitude is `most`. If that is infinite, infinities are
+counted, those below zero in the upper half. */
+static inline u64 fixed(f32 x, u32 most, u32 spare) {
+const u32 size = magnitude(x), below = as_uint(x) >> 31;
+if (most >= 0x7f800000u) return size < 0x7f800000u ? (u64)0 : (u64)1 << (below ? 32 : 0);
+const u32 top = most >> 23 ? most >> 23 : 1u, own = size >> 23 ? size >> 23 : 1u;
+u64 whole = (size & 0x7fffffu) | (size >> 23 ? 0x800000u : 0u);
+const int shift = (int)spare - (int)(top - own);
+whole = shift >= 0 ? whole << shift : shift < -24 ? (u64)0 : (whole + ((u64)1 << (-shift - 1))) >> -shift;
+return below ? (u64)0 - whole : whole;
 }
-typedef f32 A;
-#define NONE ((A)(-0.0f))
-static inline A join(A a, A b) { return ((a) + (b)); }
+static inline f32 sum_of(u64 all, u32 most, u32 spare) {
+if (most >= 0x7f800000u) {
+const int above = (u32)all != 0u, below = (u32)(all >> 32) != 0u;
+return as_float(most > 0x7f800000u || (above && below) ? 0x7fc00000u : below ? 0xff800000u : 0x7f800000u);
+}
+const int top = most >> 23 ? most >> 23 : 1;
+return ldexp((f32)(i64)all, top - 150 - (int)spare);
+}
+static inline void first_into_memory(__global u32* at, u32 x) { atomic_min((volatile __global u32*)at, x); }
+static inline void most_into_memory(__global u32* at, u32 x) {
+if (x > *(volatile __global u32*)at) atomic_max((volatile __global u32*)at, x);
+}
+static inline void total_into_memory(__global u64* at, u64 x) {
+volatile __global u32* word = (volatile __global u32*)at;
+const u32 low = (u32)x;
+u32 high = (u32)(x >> 32);
+if (low != 0u) high += atomic_add(word, low) > 0xffffffffu - low ? 1u : 0u;
+if (high != 0u) atomic_add(word + 1, high);
+}
+static inline void first_into_table(__local u32* at, u32 x) { atomic_min((volatile __local u32*)at, x); }
+static inline void most_into_table(__local u32* at, u32 x) {
+if (x > *(volatile __local u32*)at) atomic_max((volatile __local u32*)at, x);
+}
+static inline void total_into_table(__local u64* at, u64 x) {
+volatile __local u32* word = (volatile __local u32*)at;
+const u32 low = (u32)x;
+u32 high = (u32)(x >> 32);
+if (low != 0u) high += atomic_add(word, low) > 0xffffffffu - low ? 1u : 0u;
+if (high != 0u) atomic_add(word + 1, high);
+}
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void tiles0(__global const u32* b0, const u64 byte0, __global u32* b1, const u64 byte1, __global u32* b2, const u64 byte2, const u32 n, const u32 kept, const u32 length, const u32 tiles)
+void clear0(__global u32* b0, const u64 byte0, const u32 words, const u32 rows)
+{
+b0 = (__global u32*)((__global u8*)b0 + byte0);
+const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+if (id < words) b0[id] = 0u;
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void magnitudes1(__global const u32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global u32* b2, const u64 byte2, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
 {
 b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global u32*)((__global u8*)b1 + byte1);
+b1 = (__global const f32*)((__global const u8*)b1 + byte1);
 b2 = (__global u32*)((__global u8*)b2 + byte2);
-__local K keys[1024];
-__local u32 positions[1024];
-const u32 number = (u32)get_group_id(0), item = (u32)get_local_id(0);
-const u64 row = number / tiles;
-const u32 first = number % tiles * length;
-const u64 line = row * n, results = row * kept;
-for (u32 i = item; i < length; i += 256u) {
-const int inside = first + i < n;
-keys[i] = inside ? key_of(b0[inside ? line + (first + i) : 0]) : ~(K)0;
-positions[i] = inside ? first + i : 0xffffffffu;
-}
-barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 size = 2; size <= length; size *= 2) {
-for (u32 step = size / 2; step > 0; step /= 2) {
-for (u32 i = item; i < length / 2; i += 256u) {
-const u32 a = 2 * i - (i & (step - 1)), b = a + step;
-const K ka = keys[a], kb = keys[b];
-const u32 pa = positions[a], pb = positions[b];
-const int after = ka > kb || (ka == kb && pa > pb);
-if (after == ((a & size) == 0)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
-}
-barrier(CLK_LOCAL_MEM_FENCE);
-}
-}
-for (u32 i = item; i < length; i += 256u) {
-const u32 at = first + i;
-if (at < n) { const K k = keys[i]; const u32 p = positions[i]; (void)k; b1[row * n + at] = k; b2[row * n + at] = p; }
-}
-}
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge1(__global const u32* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global u32* b4, const u64 byte4, const u32 n, const u32 kept, const u32 items, const u32 each, const u32 run)
-{
-b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global const u32*)((__global const u8*)b1 + byte1);
-b2 = (__global const u32*)((__global const u8*)b2 + byte2);
-b3 = (__global u32*)((__global u8*)b3 + byte3);
-b4 = (__global u32*)((__global u8*)b4 + byte4);
-const u32 number = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
-if (number >= items) return;
-const u64 row = number / each;
-const u32 start = (u32)(number % each) * 8u;
-const u64 line = row * n, results = row * kept;
-const u32 base = start & ~(2 * run - 1);
-const u32 middle = base + run < n ? base + run : n;
-const u32 end = n - base < 2 * run ? n : base + 2 * run;
-const u64 here = row * n;
-const u32 left = middle - base, right = end - middle, skip = start - base;
-u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
-while (low < high) {
-const u32 mid = (low + high) / 2;
-if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
-}
-u32 a = base + low, b = middle + (skip - low);
-const u32 stop = n - start < 8u ? n : start + 8u;
-K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
-for (u32 at = start; at < stop; at++) {
-const int first = a < middle && (b >= end || ka <= kb);
-const K k = first ? ka : kb;
-const u32 p = b2[here + (first ? a : b)];
-(void)k;
-b3[row * n + at] = k; b4[row * n + at] = p;
-if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
-}
-}
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge2(__global const u32* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global i64* b4, const u64 byte4, const u32 n, const u32 kept, const u32 items, const u32 each, const u32 run)
-{
-b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global const u32*)((__global const u8*)b1 + byte1);
-b2 = (__global const u32*)((__global const u8*)b2 + byte2);
-b3 = (__global u32*)((__global u8*)b3 + byte3);
-b4 = (__global i64*)((__global u8*)b4 + byte4);
-const u32 number = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
-if (number >= items) return;
-const u64 row = number / each;
-const u32 start = (u32)(number % each) * 8u;
-const u64 line = row * n, results = row * kept;
-const u32 base = start & ~(2 * run - 1);
-const u32 middle = base + run < n ? base + run : n;
-const u32 end = n - base < 2 * run ? n : base + 2 * run;
-const u64 here = row * n;
-const u32 left = middle - base, right = end - middle, skip = start - base;
-u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
-while (low < high) {
-const u32 mid = (low + high) / 2;
-if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
-}
-u32 a = base + low, b = middle + (skip - low);
-const u32 stop = n - start < 8u ? n : start + 8u;
-K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
-for (u32 at = start; at < stop; at++) {
-const int first = a < middle && (b >= end || ka <= kb);
-const K k = first ? ka : kb;
-const u32 p = b2[here + (first ? a : b)];
-(void)k;
-if (at < kept) { b3[results + at] = b0[line + (p)];b4[results + at] = (i64)p; }
-if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
-}
-}
-
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void chunks3(__global const u32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global f32* b4, const u64 byte4, __global f32* b5, const u64 byte5, const u32 points, const u32 last, const u32 width, const u32 rows)
-{
-b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-b3 = (__global f32*)((__global u8*)b3 + byte3);
-b4 = (__global f32*)((__global u8*)b4 + byte4);
-b5 = (__global f32*)((__global u8*)b5 + byte5);
 const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
-const u32 chunk = id / width, column = id % width;
-if (chunk >= rows) return;
-const u32 from = chunk * 32u;
-const u32 to = from + 32u < points ? from + 32u : points;
-u32 key = b0[from];
-int begun = from > 0 && b0[from - 1] == key;
-A all[1], old[1];
+if (id >= items) return;
+const u32 from = id / width * 4u, column = id % width;
+const u32 to = from + 4u < points ? from + 4u : points;
+u32 keys[4];
+u32 xs[4];
 #pragma unroll
-for (u32 v = 0; v < 1u; v++) all[v] = NONE;
-for (u32 some = from; some < to; some += 8u) {
-u32 keys[8];
-u32 places[8];
-A xs[8][1], olds[8][1];
-#pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-const u32 at = some + j < to ? some + j : to - 1;
-keys[j] = b0[at];
-places[j] = (u32)b1[at];
+for (u32 j = 0; j < 4u; j++) {
+const u32 place = from + j < to ? from + j : to - 1;
+keys[j] = b0[place];
+xs[j] = magnitude(b1[0]);
 }
+u32 key = keys[0];
+u32 all = xs[0];
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) xs[j][v] = (A)(b2[0]);
-}
-#pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-if (j == 0 || keys[j] != keys[j - 1]) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) olds[j][v] = (A)(b3[(u32)(keys[j] < last ? keys[j] : last) * width + column]);
-}
-}
-#pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-if (some + j >= to) break;
-if (keys[j] != key) {
-if (begun) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b4[chunk * width + column + v] = all[v];
-} else {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)(key < last ? key : last) * width + column] = join(old[v], all[v]);
-}
+for (u32 j = 1; j < 4u; j++) {
+if (from + j >= to) break;
+if (keys[j] == key) { all = most(all, xs[j]); continue; }
+most_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
 key = keys[j];
-begun = 0;
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) all[v] = NONE;
+all = xs[j];
 }
-if (j == 0 || keys[j] != keys[j - 1]) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) old[v] = olds[j][v];
-}
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) all[v] = join(all[v], xs[j][v]);
-}
-}
-if (begun) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b4[chunk * width + column + v] = all[v];
-} else if (to < points && b0[to] == key) {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b5[chunk * width + column + v] = all[v];
-} else {
-#pragma unroll
-for (u32 v = 0; v < 1u; v++) b3[(u32)(key < last ? key : last) * width + column] = join(old[v], all[v]);
-}
+most_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void runs4(__global const u32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, const u32 points, const u32 last, const u32 width, const u32 rows)
+void sums2(__global const u32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global u64* b2, const u64 byte2, __global const u32* b3, const u64 byte3, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
 {
 b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global f32*)((__global u8*)b1 + byte1);
-b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-b3 = (__global const f32*)((__global const u8*)b3 + byte3);
+b1 = (__global const f32*)((__global const u8*)b1 + byte1);
+b2 = (__global u64*)((__global u8*)b2 + byte2);
+b3 = (__global const u32*)((__global const u8*)b3 + byte3);
 const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
-const u32 chunk = id / width, column = id % width;
-if (chunk >= rows) return;
-const u32 from = chunk * 32u, to = from + 32u;
-if (to >= points) return;
-const u32 key = b0[to - 1];
-if (b0[to] != key) return;
-if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
-u32 low = chunk + 1, high = low;
-for (u32 step = 1; high * 32u < points && b0[high * 32u] == key; step *= 2) {
-low = high;
-high += step;
+if (id >= items) return;
+const u32 from = id / width * 4u, column = id % width;
+const u32 to = from + 4u < points ? from + 4u : points;
+u32 keys[4];
+u64 xs[4];
+#pragma unroll
+for (u32 j = 0; j < 4u; j++) {
+const u32 place = from + j < to ? from + j : to - 1;
+keys[j] = b0[place];
+xs[j] = fixed(b1[0], b3[(u32)((keys[j] < last ? keys[j] : last)) * width + column], spare);
 }
-while (high - low > 1) {
-const u32 middle = low + (high - low) / 2;
-if (middle * 32u < points && b0[middle * 32u] == key) low = middle; else high = middle;
+u32 key = keys[0];
+u64 all = xs[0];
+#pragma unroll
+for (u32 j = 1; j < 4u; j++) {
+if (from + j >= to) break;
+if (keys[j] == key) { all = total(all, xs[j]); continue; }
+total_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
+key = keys[j];
+all = xs[j];
 }
-A all = b3[id], lost = 0;
-#pragma unroll 8
-for (u32 next = chunk + 1; next < high; next++) {
-const A x = b2[next * width + column];
-{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }
+total_into_memory(&b2[(u32)((key < last ? key : last)) * width + column], all);
 }
-(void)lost;
-all = lost < 0 || lost > 0 ? all + lost : all;
-b1[(u32)(key < last ? key : last) * width + column] = join((A)(b1[(u32)(key < last ? key : last) * width + column]), all);
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void put3(__global const u64* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global f32* b2, const u64 byte2, const u32 items, const u32 last, const u32 width, const u32 spare)
+{
+b0 = (__global const u64*)((__global const u8*)b0 + byte0);
+b1 = (__global const u32*)((__global const u8*)b1 + byte1);
+b2 = (__global f32*)((__global u8*)b2 + byte2);
+const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+if (id >= items) return;
+const u32 most = b1[id];
+if (most == 0u) return;
+const u32 to = id;
+b2[to] = b2[to] + sum_of(b0[id], most, spare);
 }

@@ -1,33 +1,19 @@
 //! Scatters whose folds give the same result in any order, as atomic operations: sums of integers, and
 //! extremes of numbers.
-//!
-//! An item folds a few neighbouring points, and goes to memory where the position changes: sorted positions
-//! take few atomic operations. Where many points meet in a small table, each group has a table of its own in
-//! its memory, which goes to the whole one at the end.
 
+use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
 use super::scatter::brought;
-use super::{Kernel, Part, Routine, Size, Writer, fold_helpers, index_type};
+use super::{Kernel, Part, Routine, Writer, fold_helpers};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
-use crate::scalar::Scalar;
-
-/// Items of a group.
-const GROUP: u64 = 256;
-/// Neighbouring points that an item folds.
-const EACH: u64 = 4;
-/// Bytes that a table of a group may have. Each size has a kernel of its own, so they are few.
-const TABLES: [u64; 2] = [4 << 10, 32 << 10];
-/// Fewer groups with tables of their own than this leave the device idle.
-const FEWEST: u64 = 32;
 
 /// The division of such a scatter.
 pub(crate) struct Plan {
     call: Scatter,
     fold: Fold,
-    /// Groups with tables of their own, and the elements of each.
-    tables: Option<[u64; 2]>,
+    tables: Option<Tables>,
 }
 
 impl Plan {
@@ -47,90 +33,36 @@ impl Plan {
         if target.cpu || !is_exact || !fits || empty {
             return None;
         }
-        let (entries, bytes) = (call.rows * call.width, dtype.size() as u64);
-        let holds = |table: &u64| entries * bytes <= *table && *table <= target.local_memory;
-        let table = TABLES.into_iter().find(holds);
-        // What the groups' tables take at the end should be little beside the points.
-        let groups = (target.lanes / (2 * GROUP)).min(call.points * call.width / (4 * entries));
-        let tables = table.filter(|_| groups >= FEWEST).map(|table| [groups, table / bytes]);
+        let tables = atomic_points::tables(call, dtype.size() as u64, u64::MAX, target);
         Some(Plan { call: call.clone(), fold: call.fold?, tables })
-    }
-
-    /// The type of element and item numbers.
-    fn index(&self) -> DType {
-        let items = self.call.points.max(self.call.rows).saturating_mul(self.call.width);
-        index_type(items.saturating_add(1 << 20))
     }
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let Scatter { dtype, points, rows, width, .. } = self.call;
-        let size = dtype.size() as u64;
+        let (size, dialect) = (dtype.size() as u64, target.dialect);
         let mut writer = Writer::new(target, dtype == DType::F64);
         let operands = [
             (DType::U32, Part::whole(0, points * 4, false)),
             (dtype, Part::whole(1, self.call.brought() * size, false)),
             (dtype, Part::whole(2, rows * width * size, true)),
         ];
-        let number = |n: u64| Scalar::from_i128(self.index(), n.into());
-        let sizes: Vec<Size> = vec![
-            ("points", number(points)),
-            ("last", number(rows - 1)),
-            ("width", number(width)),
-            ("items", number(points.div_ceil(EACH) * width)),
-        ];
-        let (dialect, items) = (target.dialect, points.div_ceil(EACH) * width);
-        let (name, groups, body) = match self.tables {
-            Some([groups, elements]) => ("tables", groups, self.in_tables(dialect, elements)),
-            None => ("direct", items.div_ceil(GROUP), self.directly(dialect)),
+        let pass = AtomicPoints {
+            dialect,
+            index: atomic_points::index(&self.call),
+            acc: ["A", "NONE", "join"],
+            value: &format!("b1[{}]", brought(&self.call, "place")),
+            // A position beyond the table stands for the last row, so that nothing outside of it is written.
+            row: "key < last ? key : last",
+            table: "b2",
+            into_memory: "fold_into_memory",
+            into_table: "fold_into_table",
         };
+        let (groups, body) = pass.launch(points, width, self.tables);
+        let name = if self.tables.is_some() { "tables" } else { "direct" };
+        let sizes = pass.sizes(&self.call, width);
         let kernel = Kernel { name, group: GROUP, operands: &operands, sizes: &sizes, body: &body };
         writer.launch(groups, &kernel);
         writer.finish(&(fold_helpers(dialect, self.fold, dtype) + &self.atomics(dialect)), 0)
-    }
-
-    /// Each item folds its points into the table.
-    fn directly(&self, dialect: Dialect) -> String {
-        let at = self.index().short();
-        let (item, number) = (dialect.item_index(at), dialect.group_index(at));
-        format!(
-            "const {at} id = {number} * {GROUP}u + {item};\nif (id >= items) return;\n{}",
-            self.points("fold_into_memory", "b2")
-        )
-    }
-
-    /// Each group folds its points into a table of its own, and that into the whole one.
-    fn in_tables(&self, dialect: Dialect, elements: u64) -> String {
-        let at = self.index().short();
-        let (item, number) = (dialect.item_index(at), dialect.group_index(at));
-        let groups = match dialect {
-            Dialect::CudaCpp => format!("({at})gridDim.x"),
-            Dialect::OpenClC => format!("({at})get_num_groups(0)"),
-        };
-        let (local, barrier) = (dialect.local(), dialect.barrier(false));
-        format!(
-            "{local} A own[{elements}];\nconst {at} item = {item}, entries = (last + 1) * width;\n\
-             for ({at} i = item; i < entries; i += {GROUP}u) own[i] = NONE;\n{barrier}\n\
-             for ({at} id = {number} * {GROUP}u + item; id < items; id += {groups} * {GROUP}u) {{\n{}}}\n{barrier}\n\
-             for ({at} i = item; i < entries; i += {GROUP}u) {{\nconst A x = own[i];\nif (x != NONE) fold_into_memory(&b2[i], x);\n}}\n",
-            self.points("fold_into_table", "own")
-        )
-    }
-
-    /// Folds the points of item `id`: all are loaded first.
-    fn points(&self, fold_into: &str, table: &str) -> String {
-        let at = self.index().short();
-        let brought = brought(&self.call, "place");
-        // A position beyond the table stands for the last row, so that nothing outside of it is written.
-        let put = format!("{fold_into}(&{table}[({at})(key < last ? key : last) * width + column], all);");
-        format!(
-            "const {at} from = id / width * {EACH}u, column = id % width;\n\
-             const {at} to = from + {EACH}u < points ? from + {EACH}u : points;\nu32 keys[{EACH}];\nA xs[{EACH}];\n\
-             #pragma unroll\nfor (u32 j = 0; j < {EACH}u; j++) {{\n\
-             const {at} place = from + j < to ? from + j : to - 1;\nkeys[j] = b0[place];\nxs[j] = b1[{brought}];\n}}\n\
-             u32 key = keys[0];\nA all = xs[0];\n\
-             #pragma unroll\nfor (u32 j = 1; j < {EACH}u; j++) {{\nif (from + j >= to) break;\n\
-             if (keys[j] == key) {{ all = join(all, xs[j]); continue; }}\n{put}\nkey = keys[j];\nall = xs[j];\n}}\n{put}\n"
-        )
     }
 
     /// The functions that fold a value into an element of the table, or of a group's.

@@ -7,8 +7,10 @@
 //! Work items cooperate only within groups, with plain barriers, so that one text serves both languages.
 //! Results do not depend on timing.
 
+mod atomic_points;
 pub(crate) mod cumulate;
 pub(crate) mod exact_scatter;
+pub(crate) mod fixed_scatter;
 mod radix;
 pub(crate) mod scatter;
 pub(crate) mod sort;

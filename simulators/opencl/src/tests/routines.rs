@@ -237,3 +237,104 @@ fn extremes_of_floats() {
         assert!(results.iter().all(|result| *result == results[0]), "{fold:?}: {results:?}");
     }
 }
+
+/// The bits of a float32 table after sums of points, given as row and value, in each order and division.
+fn sums(device: &OpenClDevice, table: &[f32], width: u64, points: &[(i32, f32)]) -> Vec<Vec<f32>> {
+    let op = |points: u64| Scatter {
+        dtype: DType::F32,
+        fold: Some(Fold::Sum),
+        points,
+        rows: table.len() as u64 / width,
+        width,
+        each_row: true,
+        each_column: true,
+    };
+    let bytes: Vec<u8> = table.iter().flat_map(|v| v.to_ne_bytes()).collect();
+    let of = |(lanes, backward): (u64, bool)| {
+        let mut points: Vec<&[(i32, f32)]> = points.chunks(width as usize).collect();
+        if backward {
+            points.reverse();
+        }
+        let places = points.iter().map(|point| point[0].0).collect();
+        let values = points.concat().iter().map(|point| point.1.to_bits() as i32).collect();
+        let op: Arc<dyn LibraryOp> = Arc::new(op(points.len() as u64));
+        let got = run(device, &gpu(lanes), &op, &[places, values], std::slice::from_ref(&bytes));
+        words(&got[0]).iter().map(|&bits| f32::from_bits(bits as u32)).collect()
+    };
+    [(1000, false), (1000, true), (40_000, false), (40_000, true)].map(of).to_vec()
+}
+
+/// Sums of floats do not depend on the order of the points, and each is as exact as its own largest value
+/// allows, whatever others are.
+#[test]
+fn sums_of_floats() {
+    let Some(device) = device() else { return };
+    for [count, rows, width] in
+        [[1, 5, 3], [40, 5, 1], [300, 7, 4], [40, 3000, 3], [1500, 900, 1], [9000, 4, 3], [8001, 11, 1]]
+    {
+        let table: Vec<f32> = (0..rows * width).map(|i| (i % 7) as f32 - 3.0).collect();
+        // Rows differ by up to 2^200, the values of one by up to 2^30.
+        let value = |point: u64, row: u64, column: u64| {
+            let digits = ((point * 7919 + column * 104_729) % 2_000_003) as f32 / 1_000_003.0 - 0.9;
+            digits * 2f32.powi((row % 5) as i32 * 50 - 100 - (point % 31) as i32)
+        };
+        let mut points = Vec::new();
+        for point in 0..count {
+            let row = point * point % rows;
+            points.extend((0..width).map(|column| (row as i32, value(point, row, column))));
+        }
+        let results = sums(&device, &table, width, &points);
+        assert!(results.iter().all(|result| bits(result) == bits(&results[0])), "{count} {rows} {width}");
+        let mut exact: Vec<f64> = table.iter().map(|&x| x.into()).collect();
+        let mut size = exact.iter().map(|x| x.abs()).collect::<Vec<f64>>();
+        for (at, &(row, value)) in points.iter().enumerate() {
+            let to = row as usize * width as usize + at % width as usize;
+            exact[to] += f64::from(value);
+            size[to] = size[to].max(f64::from(value).abs());
+        }
+        for (at, (got, want)) in results[0].iter().zip(&exact).enumerate() {
+            let error = (f64::from(*got) - want).abs();
+            assert!(error <= 2e-7 * size[at].max(want.abs()), "{count} {rows} {width} at {at}: {got} {want}");
+        }
+    }
+}
+
+/// Infinities and NaN are summed as they are one by one, and subnormal numbers are not lost.
+#[test]
+fn sums_of_floats_that_are_not_finite() {
+    let Some(device) = device() else { return };
+    let inf = f32::INFINITY;
+    let tiny = f32::from_bits(3);
+    let lists: [(&[f32], f32); 8] = [
+        (&[inf, 1.0, inf], inf),
+        (&[-inf, 3e38], -inf),
+        (&[inf, -inf, 2.0], f32::NAN),
+        (&[f32::NAN, -inf], f32::NAN),
+        (&[-f32::NAN, 1.0], f32::NAN),
+        (&[3e38, 3e38, 3e38], inf),
+        (&[tiny, -1e-45], f32::from_bits(2)),
+        (&[1e30, -1e30, 7.0], 0.0),
+    ];
+    let mut points = Vec::new();
+    for turn in 0..3 {
+        for (row, (list, _)) in lists.iter().enumerate() {
+            points.extend(list.get(turn).map(|&value| (row as i32, value)));
+        }
+    }
+    for rows in [lists.len(), 1000] {
+        let mut table = vec![0.0; rows];
+        table[1] = 1.0;
+        for result in sums(&device, &table, 1, &points) {
+            for (row, (list, want)) in lists.iter().enumerate() {
+                let got = result[row];
+                let same = got == *want || got.is_nan() && want.is_nan();
+                assert!(same, "{list:?}: {got} instead of {want}");
+            }
+            assert!(result[lists.len()..].iter().all(|x| *x == 0.0));
+        }
+    }
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
