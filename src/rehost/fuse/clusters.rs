@@ -6,7 +6,7 @@
 //! few operands in every intermediate pair, and a value that a later map needs is one of them until that map
 //! has joined.
 //!
-//! The maps of a cluster are put in depth-first order, in which few values are needed later, and cut into
+//! The maps of a cluster are put in an [order](super::schedule) in which few values are needed later, and cut into
 //! Nests that are within the [`limits`]: each is appended once.
 
 mod segment;
@@ -14,7 +14,7 @@ mod segment;
 mod tests;
 
 use super::limits::Limits;
-use super::schedule::depth_first;
+use super::schedule::Graph;
 use super::{is_private, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -191,7 +191,7 @@ impl<'p> Cluster<'p> {
         let inside = |step: &usize| positions.binary_search(step).is_ok();
         let is_private = |id: BufferId| is_private(program, uses, id, inside);
         let mut members: Vec<Option<Member>> = Vec::with_capacity(found.len());
-        let order = depth_first_order(&found, &is_private);
+        let order = order_of(&found, &is_private);
         members.extend(found.into_iter().map(Some));
         let members: Vec<Member> = order.into_iter().filter_map(|at| members[at].take()).collect();
         let mut last_readers = HashMap::new();
@@ -226,9 +226,8 @@ impl<'p> Cluster<'p> {
     }
 }
 
-/// The order in which a walk from the members whose results are needed elsewhere finds the members, depth
-/// first.
-fn depth_first_order(members: &[Member], is_private: &dyn Fn(BufferId) -> bool) -> Vec<usize> {
+/// The order in which few results of members are needed later.
+fn order_of(members: &[Member], is_private: &dyn Fn(BufferId) -> bool) -> Vec<usize> {
     let mut writers: HashMap<BufferId, usize> = HashMap::new();
     for (at, member) in members.iter().enumerate() {
         member.access.writes.iter().for_each(|&id| _ = writers.insert(id, at));
@@ -241,8 +240,18 @@ fn depth_first_order(members: &[Member], is_private: &dyn Fn(BufferId) -> bool) 
         let writes = &members[*at].access.writes;
         !is_read[*at] || writes.iter().any(|&id| !is_private(id))
     };
-    let results: Vec<usize> = (0..members.len()).filter(is_result).collect();
-    depth_first(members.len(), results.into_iter(), |at, visit| {
-        members[at].access.reads.iter().filter_map(|id| writers.get(id)).for_each(|&before| visit(before));
-    })
+    Graph {
+        count: members.len(),
+        results: (0..members.len()).filter(is_result).collect(),
+        arguments: &|at, visit| {
+            members[at]
+                .access
+                .reads
+                .iter()
+                .filter_map(|id| writers.get(id))
+                .for_each(|&before| visit(before));
+        },
+        is_free: &|_| false,
+    }
+    .order()
 }

@@ -276,7 +276,7 @@ fn add_name(nest: &mut Nest, source: &str) {
 
 /// Replaces every load of `buffer` in a consumer by the producer's computation. False if a load cannot be
 /// replaced, or the Nest would grow too large.
-fn substitute(
+pub(super) fn substitute(
     program: &Program,
     consumer: (&mut Nest, &mut Vec<BufferId>),
     producer: (&Nest, &[BufferId], &Store),

@@ -56,7 +56,7 @@ impl Frame {
 }
 
 /// Whether a phase visits the inner points.
-fn is_inner(phase: &Phase) -> bool {
+pub(super) fn is_inner(phase: &Phase) -> bool {
     matches!(phase.kind, PhaseKind::Map | PhaseKind::Reduce)
 }
 

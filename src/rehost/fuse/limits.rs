@@ -3,7 +3,7 @@
 use super::schedule::{order_of, schedule};
 use super::size;
 use crate::rehost::device::Properties;
-use workalike_kernels::nest::{Inst, Nest, Phase};
+use workalike_kernels::nest::Nest;
 
 /// Maximum number of operands of a Nest: pointers that every device accepts.
 pub(super) const MAX_OPERANDS: usize = 28;
@@ -98,28 +98,5 @@ impl Limits {
 /// The most values that are alive at once in a phase, if its instructions are in the order that needs few
 /// registers.
 fn alive(nest: &Nest) -> usize {
-    nest.phases.iter().map(alive_in).max().unwrap_or(0)
-}
-
-fn alive_in(phase: &Phase) -> usize {
-    let insts = &phase.block.insts;
-    let order = order_of(phase);
-    // When each value is used last; stored and folded values, after all instructions.
-    let mut ends = vec![0; insts.len()];
-    for (time, &at) in order.iter().enumerate() {
-        insts[at].for_each_value(|value| ends[value as usize] = time);
-    }
-    phase.results().for_each(|value| ends[value as usize] = order.len());
-    let mut dying: Vec<usize> = vec![0; order.len() + 1];
-    let (mut now, mut most) = (0usize, 0);
-    for (time, &at) in order.iter().enumerate() {
-        now -= dying[time];
-        // Constants and axes need no register of their own.
-        if ends[at] > time && !matches!(insts[at], Inst::Const(_) | Inst::Axis(_)) {
-            now += 1;
-            dying[ends[at]] += 1;
-        }
-        most = most.max(now);
-    }
-    most
+    nest.phases.iter().map(|phase| order_of(phase).1).max().unwrap_or(0)
 }

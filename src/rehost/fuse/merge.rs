@@ -1,12 +1,13 @@
 //! Selects the Nests to join: pairs that access a common buffer, where joining saves more than it costs.
 
-use super::join::join;
+use super::join::{is_inner, join};
 use super::limits::Limits;
+use super::reframe::reframe;
 use super::{Cost, is_private, nothing, size, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use std::collections::BTreeSet;
-use workalike_kernels::nest::{Nest, PhaseKind};
+use workalike_kernels::nest::{Inst, Nest, PhaseKind};
 
 /// The number of earlier steps that are tried for each step.
 const CANDIDATES: usize = 16;
@@ -18,7 +19,7 @@ enum Pairs {
     Epilogues,
     /// Nests over the same grid, one of them a map.
     Maps,
-    /// Any with a common frame.
+    /// Any that visit the same points.
     Any,
 }
 
@@ -97,9 +98,41 @@ fn find(
             return None;
         }
         let private = |id: BufferId| is_private(program, uses, id, |step| *step == earlier || *step == later);
-        let (nest, buffers) = join((first, first_buffers), (nest, buffers), &private, limits)?;
-        is_worth_it(&nest, cost).then_some((earlier, at, Step::Nest { nest, buffers }))
+        let reframed = match pairs {
+            Pairs::Maps => None,
+            _ => reframe((first, first_buffers), (nest, buffers)),
+        };
+        let (joined, buffers) = match &reframed {
+            Some([first, second]) => join((&first.0, &first.1), (&second.0, &second.1), &private, limits)?,
+            None => join((first, first_buffers), (nest, buffers), &private, limits)?,
+        };
+        let good = is_worth_it(&joined, cost) && !turns(&joined, [first, nest]);
+        good.then_some((earlier, at, Step::Nest { nest: joined, buffers }))
     })
+}
+
+/// Whether the joined Nest reads large arrays along its rows and across them, where neither part does both:
+/// sums of the rows and of the columns of a matrix. One of them would be read with a stride.
+fn turns(joined: &Nest, parts: [&Nest; 2]) -> bool {
+    let is_small = joined.grid_points().saturating_mul(joined.inner_points()) <= Cost::SMALL;
+    let mixes = |nest: &Nest| directions(nest) == [true, true];
+    !is_small && mixes(joined) && !parts.into_iter().any(mixes)
+}
+
+/// Whether neighbours of what a Nest loads at every point lie along its grid, and along its inner axes.
+fn directions(nest: &Nest) -> [bool; 2] {
+    let mut found = [false, false];
+    for inst in nest.phases.iter().filter(|phase| is_inner(phase)).flat_map(|phase| &phase.block.insts) {
+        let Inst::Load { operand, index } = inst else { continue };
+        let Some(address) = nest.operands[*operand].affine(index, nest.axes.len()) else { continue };
+        let steps = || address.coefficients.iter().zip(&nest.axes).filter(|(_, extent)| **extent > 1);
+        if steps().all(|(step, _)| *step != 0)
+            && let Some(axis) = address.coefficients.iter().position(|step| step.abs() == 1)
+        {
+            found[usize::from(axis >= nest.grid)] = true;
+        }
+    }
+    found
 }
 
 /// The position of the merged step: the later one if nothing in between reads what the earlier step writes,

@@ -16,7 +16,9 @@
 //!   the part that it lies in;
 //! - [`merge`]: Nests over the same points [`join`] into one within [`limits`], the later reading the earlier
 //!   one's results from registers: epilogues of reductions (before `inline`), maps with shared inputs, and
-//!   finally all other Nests over the same points, such as the reductions and maps of a softmax;
+//!   finally all other Nests over the same points, such as the reductions and maps of a softmax. If the axes
+//!   are not the same, they are [split](reframe) so that they are;
+//! - [`sparse_reads`]: an array of which few elements are read is not stored, but computed where it is read;
 //! - [`halves`]: half-precision arguments of discontinuous instructions are rounded;
 //! - [`epilogue_fusion`]: an elementwise Nest over a library op's result becomes its epilogue, where the
 //!   device supports it;
@@ -43,7 +45,9 @@ mod merge;
 mod operand_layout;
 mod parts;
 mod piecewise;
+mod reframe;
 mod schedule;
+mod sparse_reads;
 mod split;
 mod store_forwarding;
 mod unit_axes;
@@ -92,6 +96,7 @@ pub(crate) fn fuse(
     // Merging leaves stores that are no longer read; dropping them may leave Nests without stores.
     drop_unread_stores(&mut program);
     assembled.unite(&mut program);
+    sparse_reads::run(&mut program, &cost, limits);
     halves::run(&mut program);
     let takes =
         |op: &dyn LibraryOp, nest: &Verified, operand| abilities.device.library(op, Some((nest, operand)));

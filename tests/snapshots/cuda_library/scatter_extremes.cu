@@ -30,15 +30,15 @@ if (bits >= 0) atomicMax((int*)at, (int)bits);
 else atomicMin((unsigned int*)at, (unsigned int)bits);
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(1024)
 void tables0(const u32* b0, const f32* b1, f32* b2, const u32 points, const u32 last, const u32 width, const u32 items)
 {
 BEGIN
 __shared__ A own[8192];
 const u32 item = (u32)threadIdx.x, entries = (last + 1) * width;
-for (u32 i = item; i < entries; i += 256u) own[i] = NONE;
+for (u32 i = item; i < entries; i += 1024u) own[i] = NONE;
 __syncthreads();
-for (u32 id = (u32)blockIdx.x * 256u + item; id < items; id += (u32)gridDim.x * 256u) {
+for (u32 id = (u32)blockIdx.x * 1024u + item; id < items; id += (u32)gridDim.x * 1024u) {
 const u32 from = id / width * 4u, column = id % width;
 const u32 to = from + 4u < points ? from + 4u : points;
 u32 keys[4];
@@ -62,7 +62,7 @@ all = xs[j];
 fold_into_table(&own[(u32)(key < last ? key : last) * width + column], all);
 }
 __syncthreads();
-for (u32 i = item; i < entries; i += 256u) {
+for (u32 i = item; i < entries; i += 1024u) {
 const A x = own[i];
 if (x != NONE) fold_into_memory(&b2[i], x);
 }

@@ -62,15 +62,15 @@ const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
 if (id < words) b0[id] = 0u;
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(1024)
 void magnitudes1(const u32* b0, const f32* b1, u32* b2, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
 {
 BEGIN
 __shared__ u32 own[1024];
 const u32 item = (u32)threadIdx.x, entries = (last + 1) * width;
-for (u32 i = item; i < entries; i += 256u) own[i] = 0u;
+for (u32 i = item; i < entries; i += 1024u) own[i] = 0u;
 __syncthreads();
-for (u32 id = (u32)blockIdx.x * 256u + item; id < items; id += (u32)gridDim.x * 256u) {
+for (u32 id = (u32)blockIdx.x * 1024u + item; id < items; id += (u32)gridDim.x * 1024u) {
 const u32 from = id / width * 4u, column = id % width;
 const u32 to = from + 4u < points ? from + 4u : points;
 u32 keys[4];
@@ -94,21 +94,21 @@ all = xs[j];
 most_into_table(&own[(u32)((key < last ? key : last)) * width + column], all);
 }
 __syncthreads();
-for (u32 i = item; i < entries; i += 256u) {
+for (u32 i = item; i < entries; i += 1024u) {
 const u32 x = own[i];
 if (x != 0u) most_into_memory(&b2[i], x);
 }
 }
 
-extern "C" __global__ __launch_bounds__(256)
+extern "C" __global__ __launch_bounds__(1024)
 void sums2(const u32* b0, const f32* b1, u64* b2, const u32* b3, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
 {
 BEGIN
 __shared__ u64 own[512];
 const u32 item = (u32)threadIdx.x, entries = (last + 1) * width;
-for (u32 i = item; i < entries; i += 256u) own[i] = 0;
+for (u32 i = item; i < entries; i += 1024u) own[i] = 0;
 __syncthreads();
-for (u32 id = (u32)blockIdx.x * 256u + item; id < items; id += (u32)gridDim.x * 256u) {
+for (u32 id = (u32)blockIdx.x * 1024u + item; id < items; id += (u32)gridDim.x * 1024u) {
 const u32 from = id / width * 4u, column = id % width;
 const u32 to = from + 4u < points ? from + 4u : points;
 u32 keys[4];
@@ -132,7 +132,7 @@ all = xs[j];
 total_into_table(&own[(u32)((key < last ? key : last)) * width + column], all);
 }
 __syncthreads();
-for (u32 i = item; i < entries; i += 256u) {
+for (u32 i = item; i < entries; i += 1024u) {
 const u64 x = own[i];
 if (x != 0) total_into_memory(&b2[i], x);
 }

@@ -18,7 +18,7 @@ static inline void fold_into_table(__local A* at, A x) {
 atomic_add((volatile __local unsigned int*)at, (unsigned int)x);
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1024, 1, 1)))
 void tables0(__global const u32* b0, const u64 byte0, __global const i32* b1, const u64 byte1, __global i32* b2, const u64 byte2, const u32 points, const u32 last, const u32 width, const u32 items)
 {
 b0 = (__global const u32*)((__global const u8*)b0 + byte0);
@@ -26,9 +26,9 @@ b1 = (__global const i32*)((__global const u8*)b1 + byte1);
 b2 = (__global i32*)((__global u8*)b2 + byte2);
 __local A own[1024];
 const u32 item = (u32)get_local_id(0), entries = (last + 1) * width;
-for (u32 i = item; i < entries; i += 256u) own[i] = NONE;
+for (u32 i = item; i < entries; i += 1024u) own[i] = NONE;
 barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 id = (u32)get_group_id(0) * 256u + item; id < items; id += (u32)get_num_groups(0) * 256u) {
+for (u32 id = (u32)get_group_id(0) * 1024u + item; id < items; id += (u32)get_num_groups(0) * 1024u) {
 const u32 from = id / width * 4u, column = id % width;
 const u32 to = from + 4u < points ? from + 4u : points;
 u32 keys[4];
@@ -52,7 +52,7 @@ all = xs[j];
 fold_into_table(&own[(u32)(key < last ? key : last) * width + column], all);
 }
 barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 i = item; i < entries; i += 256u) {
+for (u32 i = item; i < entries; i += 1024u) {
 const A x = own[i];
 if (x != NONE) fold_into_memory(&b2[i], x);
 }

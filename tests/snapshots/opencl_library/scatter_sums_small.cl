@@ -62,7 +62,7 @@ const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
 if (id < words) b0[id] = 0u;
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1024, 1, 1)))
 void magnitudes1(__global const u32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global u32* b2, const u64 byte2, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
 {
 b0 = (__global const u32*)((__global const u8*)b0 + byte0);
@@ -70,9 +70,9 @@ b1 = (__global const f32*)((__global const u8*)b1 + byte1);
 b2 = (__global u32*)((__global u8*)b2 + byte2);
 __local u32 own[1024];
 const u32 item = (u32)get_local_id(0), entries = (last + 1) * width;
-for (u32 i = item; i < entries; i += 256u) own[i] = 0u;
+for (u32 i = item; i < entries; i += 1024u) own[i] = 0u;
 barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 id = (u32)get_group_id(0) * 256u + item; id < items; id += (u32)get_num_groups(0) * 256u) {
+for (u32 id = (u32)get_group_id(0) * 1024u + item; id < items; id += (u32)get_num_groups(0) * 1024u) {
 const u32 from = id / width * 4u, column = id % width;
 const u32 to = from + 4u < points ? from + 4u : points;
 u32 keys[4];
@@ -96,13 +96,13 @@ all = xs[j];
 most_into_table(&own[(u32)((key < last ? key : last)) * width + column], all);
 }
 barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 i = item; i < entries; i += 256u) {
+for (u32 i = item; i < entries; i += 1024u) {
 const u32 x = own[i];
 if (x != 0u) most_into_memory(&b2[i], x);
 }
 }
 
-__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+__kernel __attribute__((reqd_work_group_size(1024, 1, 1)))
 void sums2(__global const u32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global u64* b2, const u64 byte2, __global const u32* b3, const u64 byte3, const u32 points, const u32 last, const u32 width, const u32 items, const u32 spare)
 {
 b0 = (__global const u32*)((__global const u8*)b0 + byte0);
@@ -111,9 +111,9 @@ b2 = (__global u64*)((__global u8*)b2 + byte2);
 b3 = (__global const u32*)((__global const u8*)b3 + byte3);
 __local u64 own[512];
 const u32 item = (u32)get_local_id(0), entries = (last + 1) * width;
-for (u32 i = item; i < entries; i += 256u) own[i] = 0;
+for (u32 i = item; i < entries; i += 1024u) own[i] = 0;
 barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 id = (u32)get_group_id(0) * 256u + item; id < items; id += (u32)get_num_groups(0) * 256u) {
+for (u32 id = (u32)get_group_id(0) * 1024u + item; id < items; id += (u32)get_num_groups(0) * 1024u) {
 const u32 from = id / width * 4u, column = id % width;
 const u32 to = from + 4u < points ? from + 4u : points;
 u32 keys[4];
@@ -137,7 +137,7 @@ all = xs[j];
 total_into_table(&own[(u32)((key < last ? key : last)) * width + column], all);
 }
 barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 i = item; i < entries; i += 256u) {
+for (u32 i = item; i < entries; i += 1024u) {
 const u64 x = own[i];
 if (x != 0) total_into_memory(&b2[i], x);
 }

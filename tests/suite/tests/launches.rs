@@ -149,3 +149,47 @@ fn a_softmax_of_everything_fills_the_device() -> Result<()> {
     assert_eq!(steps(&rows, args![Value::zeros(DType::F32, &[512, 512])?])?, 1);
     Ok(())
 }
+
+#[test]
+fn what_is_stored_and_summed_in_another_shape_is_one_step() -> Result<()> {
+    let x = &vector::<f32>("x");
+    let y = (x * 2.0 + 1.0).tanh();
+    let f = function([x]).output(&y).output(y.reshape([-1, 256]).sum(1)).compile()?;
+    assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[1 << 20])?])?, 1);
+    // The scale of each head of a token, applied to rows of all heads.
+    let x = &matrix::<f32>("x");
+    let heads = x.reshape([-1, 8, 64]);
+    let scaled = (&heads / heads.sqr().sum(2).expand_dims(2)).reshape([-1, 512]) * 2.0;
+    let f = function([x]).output(scaled).compile()?;
+    assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[1024, 512])?])?, 1);
+    Ok(())
+}
+
+/// The log-probabilities of labels, and the gradient of their mean: rows are read once and written once.
+#[test]
+fn a_cross_entropy_stores_no_log_probabilities() -> Result<()> {
+    let (z, y) = (&matrix::<f32>("z"), &vector::<i32>("y"));
+    let loss = -log_softmax(z, 1).index(idx![arange(y.extent(0)), y]).mean(..);
+    let labels = Value::zeros(DType::I32, &[256])?;
+    let rows = Value::zeros(DType::F32, &[256, 2048])?;
+    let bytes = 4 * 256 * 2048;
+    for (slope, most) in [(false, bytes + bytes / 8), (true, 2 * bytes + bytes / 8)] {
+        let mut f = function([z, y]).output(&loss);
+        if slope {
+            f = f.output(&grad(&loss, [z])?[0]);
+        }
+        let mut sim = f.compile()?.optimize(Wide.strict())?;
+        let plan = sim.plan(args![rows.clone(), labels.clone()])?;
+        assert!(plan.steps.len() <= 2 && plan.total.bytes() <= most, "{plan}");
+    }
+    Ok(())
+}
+
+/// Each sum reads the matrix along its own rows: neither waits for the other's strides.
+#[test]
+fn sums_of_rows_and_of_columns_are_two_steps() -> Result<()> {
+    let x = &matrix::<f32>("x");
+    let f = function([x]).output(x.sum(0)).output(x.sum(1)).compile()?;
+    assert_eq!(steps(&f, args![Value::zeros(DType::F32, &[2048, 2048])?])?, 2);
+    Ok(())
+}

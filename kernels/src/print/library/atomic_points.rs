@@ -12,6 +12,8 @@ use crate::scalar::Scalar;
 
 /// Items of a group.
 pub(super) const GROUP: u64 = 256;
+/// Items of a group with a table of its own, at most: the more, the fewer tables go to the whole one.
+const TABLE_GROUP: u64 = 1024;
 /// Neighbouring points that an item folds.
 const EACH: u64 = 4;
 /// Bytes that a table of a group may have. Each size has a kernel of its own, so they are few.
@@ -19,17 +21,26 @@ const TABLES: [u64; 2] = [4 << 10, 32 << 10];
 /// Fewer groups with tables of their own than this leave the device idle.
 const FEWEST: u64 = 32;
 
-/// Groups with tables of their own, and the elements of each.
-pub(super) type Tables = [u64; 2];
+/// Groups with tables of their own.
+#[derive(Clone, Copy)]
+pub(super) struct Tables {
+    /// How many there are.
+    groups: u64,
+    /// Items of each.
+    items: u64,
+    /// Elements of each table.
+    elements: u64,
+}
 
-/// The tables of groups, if they pay. An element has `bytes` bytes, a table at most `most`.
-pub(super) fn tables(call: &Scatter, bytes: u64, most: u64, target: &Target) -> Option<Tables> {
+/// The tables of groups, if they pay. An element has `bytes` bytes.
+pub(super) fn tables(call: &Scatter, bytes: u64, target: &Target) -> Option<Tables> {
     let entries = call.rows * call.width;
-    let holds = |table: &u64| entries * bytes <= *table && *table <= most.min(target.local_memory);
+    let holds = |table: &u64| entries * bytes <= *table && *table <= target.local_memory;
     let table = TABLES.into_iter().find(holds)?;
+    let items = if u64::from(target.max_group) >= TABLE_GROUP { TABLE_GROUP } else { GROUP };
     // What the groups' tables take at the end should be little beside the points.
-    let groups = (target.lanes / (2 * GROUP)).min(call.points * call.width / (4 * entries));
-    (groups >= FEWEST).then_some([groups, table / bytes])
+    let groups = (target.lanes / (2 * items)).min(call.points * call.width / (2 * entries));
+    (groups >= FEWEST).then_some(Tables { groups, items, elements: table / bytes })
 }
 
 /// The type of element and item numbers.
@@ -66,11 +77,11 @@ impl AtomicPoints<'_> {
         ]
     }
 
-    /// The number of groups, and the text.
-    pub(super) fn launch(&self, points: u64, width: u64, tables: Option<Tables>) -> (u64, String) {
+    /// The number of groups, the items of each, and the text.
+    pub(super) fn launch(&self, points: u64, width: u64, tables: Option<Tables>) -> ([u64; 2], String) {
         match tables {
-            Some([groups, elements]) => (groups, self.in_tables(elements)),
-            None => ((points.div_ceil(EACH) * width).div_ceil(GROUP), self.directly()),
+            Some(tables) => ([tables.groups, tables.items], self.in_tables(tables)),
+            None => ([(points.div_ceil(EACH) * width).div_ceil(GROUP), GROUP], self.directly()),
         }
     }
 
@@ -85,7 +96,7 @@ impl AtomicPoints<'_> {
     }
 
     /// Each group folds its points into a table of its own, and that into the whole one.
-    fn in_tables(&self, elements: u64) -> String {
+    fn in_tables(&self, Tables { elements, items, .. }: Tables) -> String {
         let (dialect, at, [acc, none, _]) = (self.dialect, self.index.short(), self.acc);
         let (item, number) = (dialect.item_index(at), dialect.group_index(at));
         let groups = match dialect {
@@ -96,9 +107,9 @@ impl AtomicPoints<'_> {
         let (into_memory, table) = (self.into_memory, self.table);
         format!(
             "{local} {acc} own[{elements}];\nconst {at} item = {item}, entries = (last + 1) * width;\n\
-             for ({at} i = item; i < entries; i += {GROUP}u) own[i] = {none};\n{barrier}\n\
-             for ({at} id = {number} * {GROUP}u + item; id < items; id += {groups} * {GROUP}u) {{\n{}}}\n{barrier}\n\
-             for ({at} i = item; i < entries; i += {GROUP}u) {{\n\
+             for ({at} i = item; i < entries; i += {items}u) own[i] = {none};\n{barrier}\n\
+             for ({at} id = {number} * {items}u + item; id < items; id += {groups} * {items}u) {{\n{}}}\n{barrier}\n\
+             for ({at} i = item; i < entries; i += {items}u) {{\n\
              const {acc} x = own[i];\nif (x != {none}) {into_memory}(&{table}[i], x);\n}}\n",
             self.points(self.into_table, "own")
         )

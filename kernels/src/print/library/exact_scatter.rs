@@ -33,7 +33,7 @@ impl Plan {
         if target.cpu || !is_exact || !fits || empty {
             return None;
         }
-        let tables = atomic_points::tables(call, dtype.size() as u64, u64::MAX, target);
+        let tables = atomic_points::tables(call, dtype.size() as u64, target);
         Some(Plan { call: call.clone(), fold: call.fold?, tables })
     }
 
@@ -57,10 +57,10 @@ impl Plan {
             into_memory: "fold_into_memory",
             into_table: "fold_into_table",
         };
-        let (groups, body) = pass.launch(points, width, self.tables);
+        let ([groups, group], body) = pass.launch(points, width, self.tables);
         let name = if self.tables.is_some() { "tables" } else { "direct" };
         let sizes = pass.sizes(&self.call, width);
-        let kernel = Kernel { name, group: GROUP, operands: &operands, sizes: &sizes, body: &body };
+        let kernel = Kernel { name, group, operands: &operands, sizes: &sizes, body: &body };
         writer.launch(groups, &kernel);
         writer.finish(&(fold_helpers(dialect, self.fold, dtype) + &self.atomics(dialect)), 0)
     }

@@ -26,8 +26,6 @@ const SUM_BITS: u32 = 62;
 const SIGNIFICAND: u32 = 24;
 /// As many points are sorted in one launch.
 const FEW: u64 = 4096;
-/// The largest table of a group: as many elements of the whole one are added to in memory as fast.
-const TABLE: u64 = 4 << 10;
 /// Number of the operand that is scratch memory.
 const SCRATCH: usize = 3;
 
@@ -56,7 +54,7 @@ impl Plan {
             call: call.clone(),
             slots: if by_points { points } else { rows },
             by_points,
-            tables: [4, 8].map(|bytes| atomic_points::tables(call, bytes, TABLE, target)),
+            tables: [4, 8].map(|bytes| atomic_points::tables(call, bytes, target)),
         };
         plan.is_cheaper(target.dialect).then_some(plan)
     }
@@ -172,11 +170,11 @@ impl Plan {
         pass: &AtomicPoints<'_>,
         (width, tables): (u64, Option<Tables>),
     ) {
-        let (groups, body) = pass.launch(self.call.points, width, tables);
+        let ([groups, group], body) = pass.launch(self.call.points, width, tables);
         let mut sizes = pass.sizes(&self.call, width);
         sizes.push(size32("spare", self.spare().into()));
         let (operands, sizes, body) = (&operands, &sizes, &body);
-        writer.launch(groups, &Kernel { name, group: GROUP, operands, sizes, body });
+        writer.launch(groups, &Kernel { name, group, operands, sizes, body });
     }
 
     /// Adds the sums to the table.

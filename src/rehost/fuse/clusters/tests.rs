@@ -182,6 +182,21 @@ fn steps_of_a_differential_equation_are_one_launch() {
     assert_eq!(planned(&inputs, state), (1, 24));
 }
 
+/// A mean with weights that depend on the terms: two sums need each weight.
+#[test]
+fn two_sums_over_many_neighbours_are_one_launch() {
+    let inputs = [vector::<f32>("x")];
+    let slice = |at: i64| inputs[0].index(idx![at..at + (1 << 20) - 64]);
+    let (here, mut sum, mut weights) = (slice(25), zeros_like(slice(25)), zeros_like(slice(25)));
+    for at in 0..49 {
+        let weight = ((at - 25) as f64 - (slice(at) - &here).sqr() * 12.5).exp();
+        sum = sum + &weight * slice(at);
+        weights = weights + weight;
+    }
+    let (launches, bytes) = planned(&inputs, vec![sum / weights]);
+    assert!(launches == 1 && bytes < 16, "{launches} launches, {bytes} MiB");
+}
+
 #[test]
 fn what_does_not_fit_is_cut_where_little_is_stored() {
     let inputs = [vector::<f32>("x")];

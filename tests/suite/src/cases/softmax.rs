@@ -1,15 +1,15 @@
 //! Softmax, its logarithm and cross-entropy along every axis, for long rows and extreme numbers.
 
-use super::FLOATS;
+use super::{FLOATS, magnitude};
 use crate::data::{below, normal, numbers, random};
 use crate::golden::Golden;
 use crate::group::Group;
-use crate::tolerance::{Tier, eps};
+use crate::tolerance::{Tier, eps, sum};
 use workalike::Result;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![softmaxes(), crossentropy()]
+    vec![softmaxes(), crossentropy(), picks()]
 }
 
 /// The parts of softmax, in float64.
@@ -183,4 +183,34 @@ fn softmax_of_random(dtype: DType, rows: usize, classes: usize) -> Result<Value>
     let sums: Vec<f64> = weights.chunks(classes).map(|row| row.iter().sum()).collect();
     let normed: Vec<f64> = weights.iter().enumerate().map(|(i, w)| w / sums[i / classes]).collect();
     numbers(dtype, &[rows, classes], &normed)
+}
+
+/// One entry of each row, and rows that are folded in another shape than they are stored in.
+fn picks() -> Result<Group> {
+    let mut group = Group::new("picked_rows");
+    for dtype in FLOATS {
+        let d = dtype.short();
+        let x = group.input(numbers(dtype, &[24, 160], &normal(24 * 160, 5))?);
+        let labels = group.input(below(160, DType::I32, &[24], 3)?);
+        let pick = |rows: &Variable| rows.index(idx![arange(labels.extent(0)), &labels]);
+        for (name, y, tier) in [
+            ("softmax", softmax(&x, 1), softmax_tier(&x, 1, 160)),
+            ("log_softmax", log_softmax(&x, 1), log_softmax_tier(&x, 1, 160)),
+        ] {
+            let Tier::Within(bound) = tier else { continue };
+            group.case(format!("{name}_{d}"), pick(&y), Tier::Within(pick(&bound)));
+            // All entries are needed too.
+            let both = pick(&y) + y.max(1) * 0.0;
+            group.case(format!("{name}_{d}_and_folded"), both, Tier::Within(pick(&bound)));
+        }
+        let halves = x.cast(DType::F64) * 0.5;
+        let sums = (&x * 0.5).reshape([-1, 32]).sum(1);
+        group.case(
+            format!("sums_{d}"),
+            sums,
+            sum(32, dtype.register(), dtype, &magnitude(&halves).reshape([-1, 32]).sum(1)),
+        );
+        group.case(format!("stored_{d}"), &x * 0.5, Tier::Exact);
+    }
+    Ok(group)
 }
