@@ -59,6 +59,7 @@ fn ops() -> Vec<(&'static str, Box<dyn LibraryOp>)> {
         ("scatter_add", scatter(Some(Fold::Sum), DType::F32, [100_000, 50_000, 256])),
         ("scatter_max", scatter(Some(Fold::Max), DType::F16, [300, 10, 7])),
         ("scatter_set", scatter(None, DType::F64, [5000, 100, 1])),
+        ("scatter_set_sparse", scatter(None, DType::F32, [1000, 1 << 24, 64])),
         ("scatter_one", Box::new(one)),
         ("scatter_sums", scatter(Some(Fold::Sum), DType::F16, [1 << 20, 1 << 16, 1])),
         ("scatter_sums_few", scatter(Some(Fold::Sum), DType::F32, [10_000, 1 << 16, 4])),

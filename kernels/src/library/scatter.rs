@@ -4,7 +4,7 @@ use super::{Check, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::{Fold, Operand};
 use crate::print::Target;
-use crate::print::library::{Routine, exact_scatter, fixed_scatter, scatter};
+use crate::print::library::{Routine, exact_scatter, fixed_scatter, last_scatter, scatter};
 
 /// A scatter of rows to a table; positions may repeat. Two operands are read: positions as uint32, each a row
 /// of the table, and the rows to scatter. The table is read and written.
@@ -84,14 +84,16 @@ impl LibraryOp for Scatter {
     fn routine_scratch(&self, target: &Target) -> Option<u64> {
         let exact = exact_scatter::Plan::of(self, target).map(|_| 0);
         let fixed = || fixed_scatter::Plan::of(self, target).map(|plan| plan.scratch());
+        let last = || last_scatter::Plan::of(self, target).map(|plan| plan.scratch());
         let sorted = || scatter::Plan::of(self, target).map(|plan| plan.scratch());
-        exact.or_else(fixed).or_else(sorted)
+        exact.or_else(fixed).or_else(last).or_else(sorted)
     }
 
     fn routine(&self, target: &Target) -> Option<Routine> {
         let exact = exact_scatter::Plan::of(self, target).map(|plan| plan.print(target));
         let fixed = || fixed_scatter::Plan::of(self, target).map(|plan| plan.print(target));
+        let last = || last_scatter::Plan::of(self, target).map(|plan| plan.print(target));
         let sorted = || scatter::Plan::of(self, target).map(|plan| plan.print(target));
-        exact.or_else(fixed).or_else(sorted)
+        exact.or_else(fixed).or_else(last).or_else(sorted)
     }
 }

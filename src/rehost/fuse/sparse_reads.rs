@@ -129,7 +129,9 @@ fn recomputed(
     let types = dtypes(nest, at).ok()?;
     let (phase, store) = (&nest.phases[at], nest.phases[at].stores[number].clone());
     let rows: Vec<Index> = (0..nest.grid).map(Index::axis).collect();
-    let mut source = Nest { grid: nest.axes.len(), phases: vec![], ..nest.clone() };
+    // The reader keeps its name.
+    let name = String::new();
+    let mut source = Nest { grid: nest.axes.len(), phases: vec![], name, ..nest.clone() };
     let mut source_buffers = buffers.to_vec();
     let (mut rest, mut rest_buffers) = (nest.clone(), buffers.to_vec());
     rest.phases[at].stores.remove(number);

@@ -11,6 +11,9 @@ use workalike_kernels::nest::{
 use workalike_kernels::ops;
 use workalike_kernels::verify::dtypes;
 
+/// Rows of so much less than a long one are split if so many times the elements of a long one are loaded.
+const HEAVY: u64 = 8;
+
 /// Splits every reduction that would leave most of the device idle.
 pub(super) fn run(program: &mut Program, thresholds: Cut) {
     for step in std::mem::take(&mut program.steps) {
@@ -41,7 +44,12 @@ struct Partial {
 
 fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
-    if grid == 0 || inner < thresholds.small || grid > thresholds.busy {
+    // Shorter rows pay too if much is loaded at each point: what a few groups move in all takes them longer.
+    let loads = nest.phases[0].block.insts.iter().filter(|inst| matches!(inst, Inst::Load { .. })).count();
+    let moved = grid.saturating_mul(inner).saturating_mul(loads as u64);
+    let is_long = inner >= thresholds.small;
+    let is_heavy = inner >= thresholds.small / HEAVY && moved >= thresholds.small * HEAVY;
+    if grid == 0 || grid > thresholds.busy || !(is_long || is_heavy) {
         return None;
     }
     let want = (thresholds.parts / grid).min(inner / thresholds.group).max(2);
@@ -248,6 +256,19 @@ mod tests {
     }
 
     /// Divisible extents, prime ones, and several axes: the two steps give what the one gave.
+    /// Rows of 4,096 are split if eight of them load many elements at each point, and not if they load one.
+    #[test]
+    fn what_a_few_groups_load_counts() {
+        let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256 };
+        let one = sum_nest(&[8, 4096], 1, Fold::Sum);
+        assert!(cut(&one, thresholds).is_none());
+        let mut many = one;
+        let load = many.phases[0].block.insts[0].clone();
+        many.phases[0].block.insts.extend(std::iter::repeat_n(load, 9));
+        let parts = cut(&many, thresholds).expect("this one is split");
+        assert_eq!((parts.count, parts.len), (16, 256));
+    }
+
     #[test]
     fn two_steps_fold_like_one() {
         for (axes, grid) in [

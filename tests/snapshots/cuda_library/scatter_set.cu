@@ -12,187 +12,56 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
-typedef u32 K;
-enum { GROUP = 512, ITEMS = 12 };
-static __device__ __forceinline__ u32 key_of(K x) {
-K k = x;
-return k;
-}
-// Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K), an unsigned
-// integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item.
-//
-// A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
-// lines and order is that of i, then of lanes.
-
-enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
-
-// Counts of digits by warp.
-typedef u32 Counts[WARPS][DIGITS];
-
-static __device__ __forceinline__ u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
-
-static __device__ __forceinline__ u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
-
-// The sum of x of the items before this one, among the first DIGITS; the others bring 0.
-static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
-{
-    u32 all = x;
-    for (u32 step = 1; step < 32u; step *= 2) {
-        const u32 other = __shfl_up_sync(~0u, all, step);
-        if (item % 32u >= step) all += other;
-    }
-    if (item < DIGITS && item % 32u == 31u) sums[item / 32u] = all;
-    __syncthreads();
-    u32 before = 0;
-    for (u32 warp = 0; warp < DIGITS / 32; warp++) before += warp < item / 32u ? sums[warp] : 0u;
-    __syncthreads();
-    return before + all - x;
-}
-
-// How many of the warp's elements before each have its digit.
-static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
-{
-    for (u32 at = item; at < WARPS * DIGITS; at += GROUP) (&counts[0][0])[at] = 0u;
-    __syncthreads();
-    u32 below;
-    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) {
-        u32 same = ~0u;
-#pragma unroll
-        for (u32 bit = 0; bit < 8u; bit++) {
-            const bool on = digit[i] >> bit & 1u;
-            const u32 all = __ballot_sync(~0u, on);
-            same &= on ? all : ~all;
-        }
-        volatile u32* count = &counts[item / 32u][digit[i]];
-        const u32 before = *count;
-        __syncwarp();
-        if ((same & below) == 0u) *count = before + __popc(same);
-        __syncwarp();
-        place[i] = before + __popc(same & below);
-    }
-    __syncthreads();
-}
-
-// Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have digit d, and where they start.
-static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
-{
-    total = 0u;
-    if (item < DIGITS) {
-        for (u32 warp = 0; warp < WARPS; warp++) {
-            const u32 count = counts[warp][item];
-            counts[warp][item] = total;
-            total += count;
-        }
-    }
-    const u32 start = sum_before(total, item, sums);
-    if (item < DIGITS) {
-        for (u32 warp = 0; warp < WARPS; warp++) counts[warp][item] += start;
-    }
-    __syncthreads();
-    return start;
-}
-
-// The digits of a tile: elements beyond the last are its last, and have the last digit.
-static __device__ __forceinline__ void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) digit[i] = first_of(item) + i * 32u < here ? digit_of(x[i], shift) : 255u;
-}
-
-// Moves what goes with each element to its place.
-template <typename T>
-static __device__ __forceinline__ void move(const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts, T* moved)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) moved[counts[item / 32u][digit[i]] + place[i]] = x[i];
-    __syncthreads();
-}
-
-template <typename T>
-static __device__ __forceinline__ void fetch(T (&x)[ITEMS], u32 item, const T* moved)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) x[i] = moved[first_of(item) + i * 32u];
-    __syncthreads();
-}
-
-// How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then, with those before,
-// how many there are up to its end. Tiles are numbered as they start, so those before this one are under way.
-static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u32 total)
-{
-    const u32 own = 1u << 30, all = 2u << 30, number = own - 1u;
-    if (tile == 0u) {
-        *said = all | total;
-        return 0u;
-    }
-    *said = own | total;
-    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
-    u32 before = 0u;
-    for (u32 next = tile;;) {
-        u32 words[BACK];
-#pragma unroll
-        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
-#pragma unroll
-        for (u32 i = 0; i < BACK; i++) {
-            while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
-            before += words[i] & number;
-            if (words[i] >= all) {
-                *said = all | (before + total);
-                return before;
-            }
-        }
-        next -= BACK;
-    }
-}
-
-extern "C" __global__ __launch_bounds__(512)
-void rows0(const u32* b0, u32* b1, i64* b2, const u32 n, const u32 kept)
-{
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8];
-__shared__ K memory[TILE];
-const u64 row = blockIdx.x;
-const u32 item = threadIdx.x;
-const u64 line = row * n, results = row * kept;
-K own[ITEMS];
-u32 position[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = first_of(item) + i * 32u;
-own[i] = at < n ? b0[line + (at)] : (K)0;
-position[i] = at;
-}
-#pragma unroll 1
-for (u32 shift = 0; shift < 8u; shift += 8u) {
-u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, n, shift);
-rank(digit, place, item, counts);
-settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-fetch(own, item, (K*)memory);
-move(position, digit, place, item, counts, (u32*)memory);
-fetch(position, item, (u32*)memory);
-}
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = first_of(item) + i * 32u;
-const K x = own[i];
-const u32 p = position[i];
-if (at < n) { if (at < kept) { b1[results + at] = x;b2[results + at] = (i64)p; } }
-}
+static __device__ __forceinline__ u32 later(u32 a, u32 b) { return a > b ? a : b; }
+static __device__ __forceinline__ void later_into_memory(u32* at, u32 x) {
+if (x > *(volatile u32*)at) atomicMax(at, x);
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void last1(const u32* b0, const i64* b1, const u64* b2, u64* b3, const u32 points, const u32 last, const u32 width, const u32 rows)
+void clear0(u32* b0, const u32 rows)
 {
 BEGIN
 const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-const u32 at = id / width, column = id % width;
-if (at >= rows) return;
-const u32 key = b0[at];
-if (at + 1 < points && b0[at + 1] == key) return;
-b3[(u32)(key < last ? key : last) * width + column] = b2[(u32)b1[at] * width + column];
+if (id < rows) b0[id] = 0u;
+}
+
+extern "C" __global__ __launch_bounds__(256)
+void winners1(const u32* b0, u32* b1, const u32 points, const u32 last, const u32 width, const u32 items)
+{
+BEGIN
+const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+if (id >= items) return;
+const u32 from = id / width * 4u, column = id % width;
+const u32 to = from + 4u < points ? from + 4u : points;
+u32 keys[4];
+u32 xs[4];
+#pragma unroll
+for (u32 j = 0; j < 4u; j++) {
+const u32 place = from + j < to ? from + j : to - 1;
+keys[j] = b0[place];
+xs[j] = (u32)place + 1u;
+}
+u32 key = keys[0];
+u32 all = xs[0];
+#pragma unroll
+for (u32 j = 1; j < 4u; j++) {
+if (from + j >= to) break;
+if (keys[j] == key) { all = later(all, xs[j]); continue; }
+later_into_memory(&b1[(u32)(key < last ? key : last) * width + column], all);
+key = keys[j];
+all = xs[j];
+}
+later_into_memory(&b1[(u32)(key < last ? key : last) * width + column], all);
+}
+
+extern "C" __global__ __launch_bounds__(256)
+void put2(const u32* b0, const u64* b1, u64* b2, const u32* b3, const u32 items, const u32 last, const u32 width)
+{
+BEGIN
+const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
+if (id >= items) return;
+const u32 place = id / width, column = id % width;
+const u32 row = b0[place] < last ? b0[place] : last;
+if (b3[row] != (u32)place + 1u) return;
+b2[(u32)row * width + column] = b1[place * width + column];
 }

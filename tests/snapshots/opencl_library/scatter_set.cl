@@ -8,131 +8,60 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-typedef u32 K;
-static inline K key_of(u32 x) {
-K k = x;
-return k;
+static inline u32 later(u32 a, u32 b) { return a > b ? a : b; }
+static inline void later_into_memory(__global u32* at, u32 x) {
+if (x > *(volatile __global u32*)at) atomic_max(at, x);
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void tiles0(__global const u32* b0, const u64 byte0, __global u32* b1, const u64 byte1, __global u32* b2, const u64 byte2, const u32 n, const u32 kept, const u32 length, const u32 tiles)
+void clear0(__global u32* b0, const u64 byte0, const u32 rows)
+{
+b0 = (__global u32*)((__global u8*)b0 + byte0);
+const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+if (id < rows) b0[id] = 0u;
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void winners1(__global const u32* b0, const u64 byte0, __global u32* b1, const u64 byte1, const u32 points, const u32 last, const u32 width, const u32 items)
 {
 b0 = (__global const u32*)((__global const u8*)b0 + byte0);
 b1 = (__global u32*)((__global u8*)b1 + byte1);
-b2 = (__global u32*)((__global u8*)b2 + byte2);
-__local K keys[1024];
-__local u32 positions[1024];
-const u32 number = (u32)get_group_id(0), item = (u32)get_local_id(0);
-const u64 row = number / tiles;
-const u32 first = number % tiles * length;
-const u64 line = row * n, results = row * kept;
-for (u32 i = item; i < length; i += 256u) {
-const int inside = first + i < n;
-keys[i] = inside ? key_of(b0[inside ? line + (first + i) : 0]) : ~(K)0;
-positions[i] = inside ? first + i : 0xffffffffu;
+const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+if (id >= items) return;
+const u32 from = id / width * 4u, column = id % width;
+const u32 to = from + 4u < points ? from + 4u : points;
+u32 keys[4];
+u32 xs[4];
+#pragma unroll
+for (u32 j = 0; j < 4u; j++) {
+const u32 place = from + j < to ? from + j : to - 1;
+keys[j] = b0[place];
+xs[j] = (u32)place + 1u;
 }
-barrier(CLK_LOCAL_MEM_FENCE);
-for (u32 size = 2; size <= length; size *= 2) {
-for (u32 step = size / 2; step > 0; step /= 2) {
-for (u32 i = item; i < length / 2; i += 256u) {
-const u32 a = 2 * i - (i & (step - 1)), b = a + step;
-const K ka = keys[a], kb = keys[b];
-const u32 pa = positions[a], pb = positions[b];
-const int after = ka > kb || (ka == kb && pa > pb);
-if (after == ((a & size) == 0)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+u32 key = keys[0];
+u32 all = xs[0];
+#pragma unroll
+for (u32 j = 1; j < 4u; j++) {
+if (from + j >= to) break;
+if (keys[j] == key) { all = later(all, xs[j]); continue; }
+later_into_memory(&b1[(u32)(key < last ? key : last) * width + column], all);
+key = keys[j];
+all = xs[j];
 }
-barrier(CLK_LOCAL_MEM_FENCE);
-}
-}
-for (u32 i = item; i < length; i += 256u) {
-const u32 at = first + i;
-if (at < n) { const K k = keys[i]; const u32 p = positions[i]; (void)k; b1[row * n + at] = k; b2[row * n + at] = p; }
-}
-}
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge1(__global const u32* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global u32* b4, const u64 byte4, const u32 n, const u32 kept, const u32 items, const u32 each, const u32 run)
-{
-b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global const u32*)((__global const u8*)b1 + byte1);
-b2 = (__global const u32*)((__global const u8*)b2 + byte2);
-b3 = (__global u32*)((__global u8*)b3 + byte3);
-b4 = (__global u32*)((__global u8*)b4 + byte4);
-const u32 number = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
-if (number >= items) return;
-const u64 row = number / each;
-const u32 start = (u32)(number % each) * 8u;
-const u64 line = row * n, results = row * kept;
-const u32 base = start & ~(2 * run - 1);
-const u32 middle = base + run < n ? base + run : n;
-const u32 end = n - base < 2 * run ? n : base + 2 * run;
-const u64 here = row * n;
-const u32 left = middle - base, right = end - middle, skip = start - base;
-u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
-while (low < high) {
-const u32 mid = (low + high) / 2;
-if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
-}
-u32 a = base + low, b = middle + (skip - low);
-const u32 stop = n - start < 8u ? n : start + 8u;
-K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
-for (u32 at = start; at < stop; at++) {
-const int first = a < middle && (b >= end || ka <= kb);
-const K k = first ? ka : kb;
-const u32 p = b2[here + (first ? a : b)];
-(void)k;
-b3[row * n + at] = k; b4[row * n + at] = p;
-if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
-}
-}
-
-__kernel __attribute__((reqd_work_group_size(128, 1, 1)))
-void merge2(__global const u32* b0, const u64 byte0, __global const u32* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, __global i64* b4, const u64 byte4, const u32 n, const u32 kept, const u32 items, const u32 each, const u32 run)
-{
-b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global const u32*)((__global const u8*)b1 + byte1);
-b2 = (__global const u32*)((__global const u8*)b2 + byte2);
-b3 = (__global u32*)((__global u8*)b3 + byte3);
-b4 = (__global i64*)((__global u8*)b4 + byte4);
-const u32 number = (u32)get_group_id(0) * 128u + (u32)get_local_id(0);
-if (number >= items) return;
-const u64 row = number / each;
-const u32 start = (u32)(number % each) * 8u;
-const u64 line = row * n, results = row * kept;
-const u32 base = start & ~(2 * run - 1);
-const u32 middle = base + run < n ? base + run : n;
-const u32 end = n - base < 2 * run ? n : base + 2 * run;
-const u64 here = row * n;
-const u32 left = middle - base, right = end - middle, skip = start - base;
-u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;
-while (low < high) {
-const u32 mid = (low + high) / 2;
-if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;
-}
-u32 a = base + low, b = middle + (skip - low);
-const u32 stop = n - start < 8u ? n : start + 8u;
-K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;
-for (u32 at = start; at < stop; at++) {
-const int first = a < middle && (b >= end || ka <= kb);
-const K k = first ? ka : kb;
-const u32 p = b2[here + (first ? a : b)];
-(void)k;
-if (at < kept) { b3[results + at] = b0[line + (p)];b4[results + at] = (i64)p; }
-if (first) { a++; ka = a < middle ? b1[here + a] : 0; } else { b++; kb = b < end ? b1[here + b] : 0; }
-}
+later_into_memory(&b1[(u32)(key < last ? key : last) * width + column], all);
 }
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void last3(__global const u32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const u64* b2, const u64 byte2, __global u64* b3, const u64 byte3, const u32 points, const u32 last, const u32 width, const u32 rows)
+void put2(__global const u32* b0, const u64 byte0, __global const u64* b1, const u64 byte1, __global u64* b2, const u64 byte2, __global const u32* b3, const u64 byte3, const u32 items, const u32 last, const u32 width)
 {
 b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-b2 = (__global const u64*)((__global const u8*)b2 + byte2);
-b3 = (__global u64*)((__global u8*)b3 + byte3);
+b1 = (__global const u64*)((__global const u8*)b1 + byte1);
+b2 = (__global u64*)((__global u8*)b2 + byte2);
+b3 = (__global const u32*)((__global const u8*)b3 + byte3);
 const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
-const u32 at = id / width, column = id % width;
-if (at >= rows) return;
-const u32 key = b0[at];
-if (at + 1 < points && b0[at + 1] == key) return;
-b3[(u32)(key < last ? key : last) * width + column] = b2[(u32)b1[at] * width + column];
+if (id >= items) return;
+const u32 place = id / width, column = id % width;
+const u32 row = b0[place] < last ? b0[place] : last;
+if (b3[row] != (u32)place + 1u) return;
+b2[(u32)row * width + column] = b1[place * width + column];
 }

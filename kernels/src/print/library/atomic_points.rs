@@ -49,6 +49,13 @@ pub(super) fn index(call: &Scatter) -> DType {
     index_type(items.saturating_add(1 << 20))
 }
 
+/// Declares the item's number.
+pub(super) fn item(dialect: Dialect, index: DType) -> String {
+    let at = index.short();
+    let (item, number) = (dialect.item_index(at), dialect.group_index(at));
+    format!("const {at} id = {number} * {GROUP}u + {item};\n")
+}
+
 /// What an item adds up of its points, and where it goes. Positions are `b0`.
 pub(super) struct AtomicPoints<'a> {
     pub(super) dialect: Dialect,
@@ -87,10 +94,9 @@ impl AtomicPoints<'_> {
 
     /// Each item folds its points into the table.
     fn directly(&self) -> String {
-        let at = self.index.short();
-        let (item, number) = (self.dialect.item_index(at), self.dialect.group_index(at));
         format!(
-            "const {at} id = {number} * {GROUP}u + {item};\nif (id >= items) return;\n{}",
+            "{}if (id >= items) return;\n{}",
+            item(self.dialect, self.index),
             self.points(self.into_memory, self.table)
         )
     }

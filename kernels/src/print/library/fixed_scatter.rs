@@ -136,7 +136,10 @@ impl Plan {
         let [sums, most, firsts] = self.sizes();
         let (words, rows) = ((sums + most) / 4, firsts / 4);
         let firsts = if self.by_points { "if (id < rows) b1[id] = 0xffffffffu;\n" } else { "" };
-        let body = format!("{}if (id < words) b0[id] = 0u;\n{firsts}", self.item(writer.target.dialect));
+        let body = format!(
+            "{}if (id < words) b0[id] = 0u;\n{firsts}",
+            atomic_points::item(writer.target.dialect, atomic_points::index(&self.call))
+        );
         let sizes = [self.size("words", words), self.size("rows", rows)];
         let (groups, operands) = (words.max(rows).div_ceil(GROUP), &operands);
         writer.launch(groups, &Kernel { name: "clear", group: GROUP, operands, sizes: &sizes, body: &body });
@@ -197,7 +200,7 @@ impl Plan {
         let body = format!(
             "{}if (id >= items) return;\n{which}const u32 most = b1[id];\nif (most == 0u) return;\n\
              const {at} to = {to};\n{put}\n",
-            self.item(dialect)
+            atomic_points::item(dialect, atomic_points::index(&self.call))
         );
         let Scatter { rows, width, .. } = self.call;
         let items = self.slots * width;
@@ -218,13 +221,6 @@ impl Plan {
 
     fn size(&self, name: &'static str, n: u64) -> Size {
         (name, Scalar::from_i128(atomic_points::index(&self.call), n.into()))
-    }
-
-    /// Declares the item's number.
-    fn item(&self, dialect: Dialect) -> String {
-        let at = atomic_points::index(&self.call).short();
-        let (item, number) = (dialect.item_index(at), dialect.group_index(at));
-        format!("const {at} id = {number} * {GROUP}u + {item};\n")
     }
 
     /// The row of accumulators for a position; `firsts` is the number of the operand with the first points.

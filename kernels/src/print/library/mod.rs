@@ -11,6 +11,7 @@ mod atomic_points;
 pub(crate) mod cumulate;
 pub(crate) mod exact_scatter;
 pub(crate) mod fixed_scatter;
+pub(crate) mod last_scatter;
 mod radix;
 pub(crate) mod scatter;
 pub(crate) mod sort;

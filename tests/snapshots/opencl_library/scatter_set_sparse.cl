@@ -1,0 +1,66 @@
+#pragma OPENCL FP_CONTRACT OFF
+typedef char i8;
+typedef uchar u8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+typedef u32 K;
+static inline K key_of(u32 x) {
+K k = x;
+return k;
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void tiles0(__global const u32* b0, const u64 byte0, __global u32* b1, const u64 byte1, __global i64* b2, const u64 byte2, const u32 n, const u32 kept, const u32 length, const u32 tiles)
+{
+b0 = (__global const u32*)((__global const u8*)b0 + byte0);
+b1 = (__global u32*)((__global u8*)b1 + byte1);
+b2 = (__global i64*)((__global u8*)b2 + byte2);
+__local K keys[1024];
+__local u32 positions[1024];
+const u32 number = (u32)get_group_id(0), item = (u32)get_local_id(0);
+const u64 row = number / tiles;
+const u32 first = number % tiles * length;
+const u64 line = row * n, results = row * kept;
+for (u32 i = item; i < length; i += 256u) {
+const int inside = first + i < n;
+keys[i] = inside ? key_of(b0[inside ? line + (first + i) : 0]) : ~(K)0;
+positions[i] = inside ? first + i : 0xffffffffu;
+}
+barrier(CLK_LOCAL_MEM_FENCE);
+for (u32 size = 2; size <= length; size *= 2) {
+for (u32 step = size / 2; step > 0; step /= 2) {
+for (u32 i = item; i < length / 2; i += 256u) {
+const u32 a = 2 * i - (i & (step - 1)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+barrier(CLK_LOCAL_MEM_FENCE);
+}
+}
+for (u32 i = item; i < length; i += 256u) {
+const u32 at = first + i;
+if (at < n) { const K k = keys[i]; const u32 p = positions[i]; (void)k; if (at < kept) { b1[results + at] = b0[line + (p)];b2[results + at] = (i64)p; } }
+}
+}
+
+__kernel __attribute__((reqd_work_group_size(256, 1, 1)))
+void last1(__global const u32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, const u32 points, const u32 last, const u32 width, const u32 rows)
+{
+b0 = (__global const u32*)((__global const u8*)b0 + byte0);
+b1 = (__global const i64*)((__global const u8*)b1 + byte1);
+b2 = (__global const u32*)((__global const u8*)b2 + byte2);
+b3 = (__global u32*)((__global u8*)b3 + byte3);
+const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
+const u32 at = id / width, column = id % width;
+if (at >= rows) return;
+const u32 key = b0[at];
+if (at + 1 < points && b0[at + 1] == key) return;
+b3[(u32)(key < last ? key : last) * width + column] = b2[(u32)b1[at] * width + column];
+}
