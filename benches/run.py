@@ -29,17 +29,27 @@ GROUPS = [
     ["middle_sum", "transpose_add", "take", "scatter_add"],
     ["cumsum", "sort", "argmax"],
     ["kernels"],
+    ["hash_popcount", "fft_radix2", "bilateral7", "run_lengths", "segment_softmax"],
+    ["ising", "lbm_d2q9", "heat2d", "lorenz_rk4", "pic1d", "nbody"],
+    ["viterbi", "lstm_step", "kalman", "lif_network"],
+    ["adagrad_embed", "embedding_gather", "quantile_norm", "sinkhorn_log"],
+    ["xent_smooth", "moe_top2", "rbm_cd1", "adam_mlp", "kmeans"],
+    ["gp_kernel_grad", "mc_asian_grad", "black_scholes", "mandelbrot"],
+    ["layernorm", "attention", "batched_small_matmul", "row_normalize_bcast", "conv5x5", "lenet_step"],
+    ["pairwise_dist"],
 ]
 WORKS = [work for group in GROUPS for work in group]
 EXTRA = ["first_result", "limits"]
 LOOPS = {"scan_rnn", "gru", "lstm", "scan_gradient", "lstm_training", "hmc", "while"}
+# The programs of peers/programs_data.py.
+PROGRAMS = set().union(*GROUPS[GROUPS.index(["kernels"]) + 1 :])
 # Works that a peer lacks: no process is started for these alone.
 WITHOUT = {
-    "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"} | LOOPS,
-    "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn", "kernels"} | LOOPS,
+    "cupy": {"trivial", "softmax", "reduce", "gemm", "logreg", "mlp", "lenet", "conv", "lif", "rnn"} | LOOPS | PROGRAMS,
+    "numpy": {"softmax", "logreg", "mlp", "lenet", "conv", "lif", "rnn", "kernels"} | LOOPS | PROGRAMS,
     "pytensor": {"lenet", "conv", "heat", "middle_sum", "transpose_add", "take", "scatter_add", "cumsum", "sort", "argmax",
-                 "kernels"} | LOOPS,
-    "jax": {"kernels"},
+                 "kernels"} | LOOPS | PROGRAMS,
+    "jax": {"kernels", "pairwise_dist"},
 }
 
 

@@ -65,6 +65,9 @@ class Bench:
     def normal(self, *shape, scale=1.0):
         return self.random.standard_normal(shape, dtype=np.float32) * np.float32(scale)
 
+    def uniform(self, *shape, low=0.0, high=1.0):
+        return self.random.random(shape, dtype=np.float32) * np.float32(high - low) + np.float32(low)
+
     def heat_decay(self, n):
         """What a step of the heat equation multiplies the Fourier transform of an n x n torus by."""
         square = np.fft.fftfreq(n)[:, None] ** 2 + np.fft.rfftfreq(n) ** 2

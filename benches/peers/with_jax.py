@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+import programs_jax
+
 # Products and convolutions: float32 is not computed in TF32.
 jax.config.update("jax_default_matmul_precision", "highest")
 
@@ -197,6 +199,7 @@ def run(b):
         b.time(name, variant, "jit", lambda: kept(lambda: f(x, *more)), sync)
 
     b.dense(dense)
+    programs_jax.run(b)
 
 
 def recurrent(b, kept, stepped, sync):

@@ -3,6 +3,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+import programs_torch
+
 torch.set_float32_matmul_precision("highest")
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
@@ -245,6 +247,7 @@ def run(b):
             torch.use_deterministic_algorithms(False)
 
     b.dense(dense)
+    programs_torch.run(b, captured)
     if b.wants("kernels"):
         n = 1 << 26
         x, y = torch.ones(n, device=dev), torch.empty(n, device=dev)

@@ -180,18 +180,32 @@ fn random(seed: u64, dtype: DType, shape: &[usize]) -> Result<Value> {
     Ok(integers(1 + seed, count, 2)?.cast(dtype)?.reshaped(shape)?)
 }
 
+/// The value of an expression without inputs, such as one of random draws.
+pub(crate) fn evaluated(expression: &Variable) -> workalike::Result<Value> {
+    let f = function([] as [&Variable; 0]).output(expression).compile()?;
+    Ok(f.call(args![])?[0].clone())
+}
+
 /// Random-normal float32 elements, the same in every run.
 pub(crate) fn normal(seed: u64, shape: &[usize], scale: f64) -> workalike::Result<Value> {
-    let draw = RandomStreams::new(seed).normal::<f32>(shape) * scale;
-    let f = function([] as [&Variable; 0]).output(&draw).compile()?;
-    Ok(f.call(args![])?[0].clone())
+    evaluated(&(RandomStreams::new(seed).normal::<f32>(shape) * scale))
+}
+
+/// Random float32 elements, uniform from `low` to `high`, the same in every run.
+pub(crate) fn uniform(seed: u64, shape: &[usize], low: f64, high: f64) -> workalike::Result<Value> {
+    evaluated(&(RandomStreams::new(seed).uniform::<f32>(shape) * (high - low) + low))
 }
 
 /// Random int64 elements below `below`, the same in every run.
 pub(crate) fn integers(seed: u64, count: usize, below: u64) -> workalike::Result<Value> {
-    let bits = RandomStreams::new(seed).bits(&[count]);
-    let drawn = function([] as [&Variable; 0]).output(&bits).compile()?.call(args![])?;
-    Ok(Value::from(drawn[0].to_vec::<u64>()?.iter().map(|b| (b % below) as i64).collect::<Vec<_>>()))
+    let bits = evaluated(&RandomStreams::new(seed).bits(&[count]))?;
+    Ok(Value::from(bits.to_vec::<u64>()?.iter().map(|b| (b % below) as i64).collect::<Vec<_>>()))
+}
+
+/// Random int32 elements below `below`, the same in every run.
+pub(crate) fn positions(seed: u64, shape: &[usize], below: usize) -> workalike::Result<Value> {
+    let count = workalike::value::checked_len(shape, DType::I64)?;
+    integers(seed, count, below as u64)?.cast(DType::I32)?.reshaped(shape)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Calls that do nothing, elementwise work, and reductions along rows and columns.
+//! Calls that do nothing, elementwise work, long chains of it, and reductions along rows and columns.
 
 use super::{Line, NONE, Way, Workload, zeros};
-use crate::inputs::normal;
+use crate::inputs::{integers, normal, uniform};
 use workalike::prelude::*;
 
 pub(super) const TRIVIAL: Workload = Workload {
@@ -113,6 +113,75 @@ pub(super) const REDUCE: Workload = Workload {
         }
         lines
     },
+};
+
+pub(super) const HASH_POPCOUNT: Workload = Workload {
+    name: "hash_popcount",
+    about: "hashes of 32-bit integers by shifts and a product, and the number of ones in rows of hashes",
+    settings: &[("n", "16777216", "2097152")],
+    build: |s| {
+        let n = s.n("n");
+        let row = (n / 8).clamp(1, 1024) as isize;
+        let input = shared("x", integers(101, n, 1 << 32)?.cast(DType::U32)?);
+        let mut x = (*input).clone();
+        for _ in 0..3 {
+            x = &x ^ (&x << 13);
+            x = &x ^ (&x >> 17);
+            x = &x ^ (&x << 5);
+        }
+        let x = x * 0x9e37_79b1u32;
+        let h = &x ^ (&x >> 16);
+        let p = &h - ((&h >> 1) & 0x5555_5555u32);
+        let p = (&p & 0x3333_3333u32) + ((&p >> 2) & 0x3333_3333u32);
+        let p = (&p + (&p >> 4)) & 0x0f0f_0f0fu32;
+        let p = (p * 0x0101_0101u32) >> 24;
+        let ones = p.reshape([-1, row]).sum(over(1).dtype(DType::I32));
+        function(NONE).output_named("hash", h).output_named("ones", ones).compile()
+    },
+    least: |s| (8.0 * s.float("n"), 35.0 * s.float("n")),
+    lines: |large| vec![HASH_POPCOUNT.line(large, Way::Device, &[("n", "64")])],
+};
+
+pub(super) const BLACK_SCHOLES: Workload = Workload {
+    name: "black_scholes",
+    about: "prices of call options by the formula of Black and Scholes",
+    settings: &[("n", "16777216", "524288")],
+    build: |s| {
+        let n = s.n("n");
+        let given = |name, seed| Ok::<_, workalike::Error>(shared(name, uniform(seed, &[n], 0.5, 1.5)?));
+        let (price, strike, time) = (given("s", 111)?, given("k", 112)?, given("t", 113)?);
+        let below = |x: &Variable| 0.5 * ((x / 2f64.sqrt()).erf() + 1.0);
+        let d1 = ((&price / &strike).log() + (0.02 + 0.045) * &time) / (0.3 * time.sqrt());
+        let d2 = &d1 - 0.3 * time.sqrt();
+        let call = &price * below(&d1) - &strike * (-0.02 * &time).exp() * below(&d2);
+        function(NONE).output_named("call", call).compile()
+    },
+    least: |s| (16.0 * s.float("n"), 80.0 * s.float("n")),
+    lines: |large| vec![BLACK_SCHOLES.line(large, Way::Device, &[("n", "1003")])],
+};
+
+/// Iterations of `mandelbrot`.
+const ITERATIONS: usize = 30;
+
+pub(super) const MANDELBROT: Workload = Workload {
+    name: "mandelbrot",
+    about: "in how many of 30 iterations of z^2 + c a point is within the circle of radius 2",
+    settings: &[("rows", "2048", "256"), ("columns", "2048", "256")],
+    build: |s| {
+        let c = shared("c", normal(121, &[2, s.n("rows"), s.n("columns")], 1.0)?);
+        let (x, y) = (c.index(idx![0]), c.index(idx![1]));
+        let [mut a, mut b, mut count] = [zeros_like(&x), zeros_like(&x), zeros_like(&x)];
+        for _ in 0..ITERATIONS {
+            (a, b) = (&a * &a - &b * &b + &x, 2.0 * &a * &b + &y);
+            count = count + (&a * &a + &b * &b).less(4.0);
+        }
+        function(NONE).output_named("count", count).compile()
+    },
+    least: |s| {
+        let points = s.float("rows") * s.float("columns");
+        (12.0 * points, 12.0 * ITERATIONS as f64 * points)
+    },
+    lines: |large| vec![MANDELBROT.line(large, Way::Device, &[("rows", "67"), ("columns", "131")])],
 };
 
 #[cfg(test)]

@@ -93,6 +93,22 @@ pub(super) const MLP: Workload = Workload {
     },
 };
 
+pub(super) const BATCHED_SMALL_MATMUL: Workload = Workload {
+    name: "batched_small_matmul",
+    about: "products of many pairs of small square matrices",
+    settings: &[("batch", "16384", "16384"), ("n", "16", "16")],
+    build: |s| {
+        let shape = [s.n("batch"), s.n("n"), s.n("n")];
+        let (a, b) = (shared("a", normal(15, &shape, 1.0)?), shared("b", normal(16, &shape, 1.0)?));
+        function(NONE).output_named("y", a.matmul(&b)).compile()
+    },
+    least: |s| {
+        let elements = s.float("batch") * s.float("n").powi(2);
+        (12.0 * elements, 2.0 * elements * s.float("n"))
+    },
+    lines: |large| vec![BATCHED_SMALL_MATMUL.line(large, Way::Device, &[("batch", "37")])],
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,10 +6,18 @@
 mod convolution;
 mod dense;
 mod elementwise;
+mod layers;
 mod linear;
 mod loops;
+mod particles;
+mod patches;
 mod recurrent;
+mod scatters;
+mod sequences;
 mod spectral;
+mod statistics;
+mod stencils;
+mod training;
 
 use crate::report::{Failure, Result};
 use workalike::prelude::*;
@@ -86,11 +94,82 @@ pub(crate) const ALL: &[Workload] = &[
     loops::LSTM_TRAINING,
     loops::HMC,
     loops::WHILE,
+    elementwise::HASH_POPCOUNT,
+    spectral::FFT_RADIX2,
+    stencils::BILATERAL7,
+    stencils::ISING,
+    stencils::LBM_D2Q9,
+    scatters::RUN_LENGTHS,
+    scatters::SEGMENT_SOFTMAX,
+    scatters::ADAGRAD_EMBED,
+    particles::LORENZ_RK4,
+    particles::PIC1D,
+    sequences::VITERBI,
+    sequences::LSTM_STEP,
+    sequences::KALMAN,
+    training::XENT_SMOOTH,
+    training::RBM_CD1,
+    layers::MOE_TOP2,
+    statistics::GP_KERNEL_GRAD,
+    statistics::MC_ASIAN_GRAD,
+    statistics::QUANTILE_NORM,
+    statistics::SINKHORN_LOG,
+    elementwise::BLACK_SCHOLES,
+    elementwise::MANDELBROT,
+    stencils::HEAT2D,
+    scatters::EMBEDDING_GATHER,
+    particles::NBODY,
+    recurrent::LIF_NETWORK,
+    training::ADAM_MLP,
+    training::KMEANS,
+    layers::LAYERNORM,
+    layers::ATTENTION,
+    linear::BATCHED_SMALL_MATMUL,
+    statistics::ROW_NORMALIZE_BCAST,
+    statistics::PAIRWISE_DIST,
+    patches::CONV5X5,
+    patches::LENET_STEP,
 ];
 
 /// The workload of this name.
 pub(crate) fn named(name: &str) -> Option<&'static Workload> {
     ALL.iter().find(|w| w.name == name)
+}
+
+impl Workload {
+    /// A line with the default sizes, checked at those of `checked`. The variant is the sizes joined by `x`,
+    /// or `key=size` if there is one.
+    fn line(&self, large: bool, way: Way, checked: &[(&'static str, &str)]) -> Line {
+        let sizes = self.settings.iter().filter(|setting| setting.0 != "form");
+        let sizes: Vec<_> = sizes.map(|&(key, gpu, cpu)| (key, if large { gpu } else { cpu })).collect();
+        let variant = match sizes[..] {
+            [(key, size)] => format!("{key}={size}"),
+            _ => sizes.iter().map(|size| size.1).collect::<Vec<_>>().join("x"),
+        };
+        Line::new(variant, &[], way).checked(checked)
+    }
+
+    /// That line for each form of the program: ways of writing it that have the same results.
+    fn forms(
+        &self,
+        large: bool,
+        way: Way,
+        checked: &[(&'static str, &str)],
+        forms: &[&'static str],
+    ) -> Vec<Line> {
+        let line = |form: &&'static str| {
+            let mut line = self.line(large, way, checked);
+            line.variant = format!("{form} {}", line.variant);
+            line.settings.push(("form", (*form).into()));
+            line.checked.push(("form", (*form).into()));
+            line
+        };
+        forms.iter().map(line).collect()
+    }
+
+    fn has_form(&self, form: &str) -> bool {
+        (self.lines)(false).iter().any(|line| line.form() == form)
+    }
 }
 
 /// The settings of a workload, as checked text.
@@ -121,6 +200,7 @@ impl Settings {
                 "dtype" => DType::parse(value).is_some_and(DType::is_float),
                 "axis" => ["none", "0", "1"].contains(&value),
                 "result" => ["output", "update"].contains(&value),
+                "form" => workload.has_form(value),
                 "role" => {
                     ["forward", "forward_bias_relu", "input_gradient", "filter_gradient"].contains(&value)
                 }
@@ -159,6 +239,11 @@ impl Line {
         Line { variant: variant.into(), settings, checked: vec![], way, odd: false }
     }
 
+    /// The form of a program that the line measures, or nothing.
+    fn form(&self) -> &str {
+        self.settings.iter().find(|(key, _)| *key == "form").map_or("", |(_, form)| form)
+    }
+
     fn odd(mut self) -> Line {
         self.odd = true;
         self
@@ -172,6 +257,11 @@ impl Line {
 
 /// For Functions without inputs.
 const NONE: [&Variable; 0] = [];
+
+/// The state that counts iterations, which picks the input of an iteration.
+fn counter() -> workalike::Result<SharedVariable> {
+    Ok(shared("t", Value::zeros(DType::I32, &[1])?))
+}
 
 pub(crate) fn zeros(shape: &[usize]) -> workalike::Result<Value> {
     Value::zeros(DType::F32, shape)
@@ -198,6 +288,43 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Outputs and new states of a call, by name.
+    fn results(workload: &Workload, line: &Line) -> Vec<(String, Vec<f64>)> {
+        let changes = line.checked.iter().map(|(k, v)| (*k, v.as_str()));
+        let f = (workload.build)(&Settings::of(workload, false, changes).unwrap()).unwrap();
+        let outputs = f.call(args![]).unwrap();
+        let outputs = outputs.iter().map(|(name, value)| (name.unwrap_or_default().into(), value.to_f64s()));
+        let states = f.updated().map(|c| (c.name().into(), c.get_value().unwrap().to_f64s()));
+        outputs.chain(states).collect()
+    }
+
+    #[test]
+    fn the_forms_of_a_program_agree() {
+        let has_forms = |w: &&Workload| w.settings.iter().any(|setting| setting.0 == "form");
+        for workload in ALL.iter().filter(has_forms) {
+            let lines = (workload.lines)(false);
+            let expected = results(workload, &lines[0]);
+            for line in &lines[1..] {
+                let found = results(workload, line);
+                // The states of nbody differ by form, and heat2d has other edges in the form of slices.
+                let same = workload.name != "nbody" && (workload.name, line.form()) != ("heat2d", "slices");
+                for ((name, a), (_, b)) in expected.iter().zip(&found).filter(|_| same) {
+                    let size = a.iter().fold(1e-30, |size: f64, a| size.max(a.abs()));
+                    let off = a.iter().zip(b).fold(0.0, |off: f64, (a, b)| off.max((a - b).abs()));
+                    assert!(a.len() == b.len() && off <= 1e-3 * size, "{}: {name}", line.variant);
+                }
+                assert!(found.iter().all(|(_, v)| v.iter().all(|v| v.is_finite())), "{}", line.variant);
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_forms_are_refused() {
+        let ising = named("ising").unwrap();
+        assert!(Settings::of(ising, false, [("form", "pad")]).is_ok());
+        assert!(Settings::of(ising, false, [("form", "slices")]).is_err());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Recurrent state: neurons, and a recurrent network unrolled in time.
 
 use super::{Line, NONE, Way, Workload, zeros};
-use crate::inputs::normal;
+use crate::inputs::{normal, uniform};
 use workalike::prelude::*;
 
 pub(super) const LIF: Workload = Workload {
@@ -71,6 +71,32 @@ pub(super) const RNN: Workload = Workload {
         };
         vec![line("100", "32", "256"), line("97", "31", "250").odd()]
     },
+};
+
+pub(super) const LIF_NETWORK: Workload = Workload {
+    name: "lif_network",
+    about: "a step of leaky integrate-and-fire neurons, all connected to all, with a filter at the synapses",
+    settings: &[("n", "4096", "1024")],
+    build: |s| {
+        let n = s.n("n");
+        let (dt, tau_rc, tau_ref, tau_syn) = (1e-3, 0.02, 0.002, 0.005);
+        let w = shared("w", normal(81, &[n, n], 0.01 / (n as f64).sqrt())?);
+        let bias = shared("bias", uniform(82, &[n], 0.8, 1.6)?);
+        let v = shared("v", uniform(83, &[n], 0.0, 1.0)?);
+        let (refractory, filtered) = (shared("refractory", zeros(&[n])?), shared("filtered", zeros(&[n])?));
+        let decay = f64::exp(-dt / tau_syn);
+        let current = w.dot(&filtered) + &bias;
+        let delta = (dt - &refractory).clip(0.0, dt);
+        let next = &v - (&current - &v) * (-delta / tau_rc).expm1();
+        let spiked = next.greater(1.0);
+        function(NONE)
+            .update(&refractory, where_(&spiked, tau_ref, &refractory - dt))
+            .update(&v, where_(&spiked, 0.0, next.maximum(0.0)))
+            .update(&filtered, decay * &filtered + (1.0 - decay) / dt * spiked.cast(DType::F32))
+            .compile()
+    },
+    least: |s| (4.0 * s.float("n").powi(2), 2.0 * s.float("n").powi(2)),
+    lines: |large| vec![LIF_NETWORK.line(large, Way::Steps, &[("n", "67")])],
 };
 
 #[cfg(test)]

@@ -9,11 +9,6 @@ use crate::nest::{Nest, Phase, PhaseKind};
 
 /// The largest vector that devices move at once, in bytes.
 const VECTOR: u64 = 16;
-/// Loads at computed positions, as of a stencil that wraps around, go one by one. With so many of them in a
-/// point, most of the time goes to what they move, so that neighbouring items should read neighbours.
-const MANY_COMPUTED: usize = 4;
-/// Bytes of a pack then: a warp reads one line of the cache.
-const NEIGHBOURS: u64 = 4;
 
 /// If an address is contiguous along an axis: the number of elements to which it is aligned.
 pub(crate) fn aligned_to(address: &Address, axis: usize, varies: &[bool]) -> Option<u64> {
@@ -70,12 +65,11 @@ fn neighbours(places: &[(Address, usize)], size: u64) -> Vec<Vec<usize>> {
 }
 
 /// Points in a pack along the last of `along` (the grid's or the inner walks): the widest operand fills a
-/// vector, unless there are [many computed loads](MANY_COMPUTED); 1 if there are no vectors. The width divides
-/// the walk's extent, unless `rest` is true and there is only one walk.
+/// vector; 1 if there are no vectors. The width divides the walk's extent, unless `rest` is true and there is
+/// only one walk.
 pub(crate) fn width(nest: &Nest, along: &[Walk], inner: bool, rest: bool) -> u32 {
     let Some(last) = along.last() else { return 1 };
     let (mut size, mut aligned) = (0, VECTOR);
-    let (mut computed, mut largest) = (0, 1);
     for phase in nest.phases.iter().filter(|p| !inner || p.kind != PhaseKind::Point) {
         let varies = varies(nest, phase, &[last.axis], !inner);
         for (operand, address) in phase_addresses(nest, phase) {
@@ -87,18 +81,11 @@ pub(crate) fn width(nest: &Nest, along: &[Walk], inner: bool, rest: bool) -> u32
                 }
                 // Neighbouring points are far apart in memory: different items should load them.
                 None if !moves && address.steps[last.axis] != 0 => return 1,
-                None if moves => {
-                    computed += 1;
-                    largest = largest.max(nest.operands[operand].dtype.size() as u64);
-                }
                 None => {}
             }
         }
     }
     let mut width = VECTOR.checked_div(size).unwrap_or(1).min(aligned);
-    if computed >= MANY_COMPUTED {
-        width = width.min((NEIGHBOURS / largest).max(1));
-    }
     let tiles = |width| last.extent.is_multiple_of(width) || rest && along.len() == 1 && last.extent >= width;
     while !tiles(width) {
         width /= 2;

@@ -63,14 +63,16 @@ fn alive(phase: &Phase, order: &[usize]) -> usize {
     most
 }
 
+/// Visits the arguments of a node.
+pub(super) type Arguments<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + 'a;
+
 /// A graph whose nodes are to be ordered.
 pub(super) struct Graph<'a> {
     /// The number of nodes.
     pub(super) count: usize,
     /// The nodes whose values are needed at the end.
     pub(super) results: Vec<usize>,
-    /// Visits the arguments of a node.
-    pub(super) arguments: &'a dyn Fn(usize, &mut dyn FnMut(usize)),
+    pub(super) arguments: &'a Arguments<'a>,
     /// Whether a value costs nothing to keep.
     pub(super) is_free: &'a dyn Fn(usize) -> bool,
 }

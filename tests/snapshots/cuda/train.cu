@@ -194,7 +194,7 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, const i64* 
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k2_log_softmax_exp_negative_scatter_sum(f32* b0, const i64* b1, const f32* b2, const f32* b3, const f32* b4) {
+void k2_arange_gather_sum_subtract_true_divid(f32* b0, const i64* b1, const f32* b2, const f32* b3, const f32* b4) {
     BEGIN
     __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;

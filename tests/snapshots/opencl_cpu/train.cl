@@ -120,7 +120,7 @@ void k0_add_log_softmax_exp_negative_scatter(__global const f32* b0, const u64 b
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global const f32* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
+void k1_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global const f32* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const i64*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);

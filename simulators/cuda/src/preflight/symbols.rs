@@ -51,6 +51,8 @@ pub(super) const DRIVER_SYMBOLS: &[&str] = &[
     "cuMemsetD8Async",
     "cuModuleLoadData",
     "cuModuleGetFunction",
+    "cuFuncGetAttribute",
+    "cuFuncSetAttribute",
     "cuModuleGetGlobal_v2",
     "cuModuleUnload",
     "cuLaunchKernelEx",
