@@ -51,6 +51,7 @@ fn ops() -> Vec<(&'static str, Box<dyn LibraryOp>)> {
     };
     vec![
         ("sort_short_rows", sort(DType::F32, [1000, 100, 1], true, true)),
+        ("sort_shortest_rows", sort(DType::F32, [1000, 9, 1], true, true)),
         ("sort_rows", sort(DType::F32, [1000, 4096, 1], true, false)),
         ("sort_columns", sort(DType::I16, [1, 3001, 50], true, true)),
         ("sort_long", sort(DType::F32, [1, 1 << 24, 1], true, false)),

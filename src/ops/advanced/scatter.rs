@@ -15,20 +15,17 @@ use workalike_kernels::ops::ScalarOp;
 /// Estimated cost of a contended atomic addition on a CPU, in plain additions. PoCL measured several.
 const CONTENDED_ADD: u64 = 8;
 
-/// Most additions to one element, on average, that are made atomically where the rows could be sorted. They
-/// follow each other at about 90 ns on an H200, where sorting takes 7 us at least.
-const ADDS_OF_ONE_ELEMENT: u64 = 64;
-
-/// Most atomic additions in all where the rows could be sorted. An H200 makes 100 a nanosecond, and sorts
-/// a million rows in 50 us.
+/// Most atomic additions in all where the library has a scatter.
 const ADDS_IN_ALL: u64 = 1 << 22;
 
-/// Rows of at most this extent may meet at one element in any number: additions of one warp to one address
-/// are combined.
-const NARROW_ROW: u64 = 4;
+/// So many rows are added atomically whatever their positions are. On an H100 additions to one element follow
+/// each other at 7 ns, and a scatter of the library takes 20 us.
+const FEW_ROWS: u64 = 4096;
 
-/// This many wider rows may all meet at one element before sorting them would be much cheaper.
-const FEW_ROWS: u64 = 2048;
+/// So many are if there are as many places for them. Were they to meet all the same, they would take eight times as
+/// long as the library's scatter; positions spread evenly take half of its time, and with a tenth of them at one
+/// place about as long.
+const SPREAD_ROWS: u64 = 16_384;
 
 /// Positions `start, start + step, ...` of an index array along one of its axes. None is negative, and no two
 /// are equal.
@@ -51,15 +48,12 @@ struct IndexAxes {
     adds: bool,
 }
 
-/// Whether atomic additions of rows to `x` take less time than sorting the rows would: if few meet at one
-/// element. `x` has the given shape, of which the first `indexed` axes are indexed; `points` are the extents
-/// of the index.
+/// Whether atomic additions of rows to `x` are expected to take less time than the library's scatter. `x` has the
+/// given shape, of which the first `indexed` axes are indexed; `points` are the extents of the index.
 fn adds_are_cheaper(shape: &[u64], indexed: usize, points: &[u64]) -> bool {
     let extent = |axes: &[u64]| axes.iter().copied().fold(1, u64::saturating_mul);
     let (places, width, rows) = (extent(&shape[..indexed]), extent(&shape[indexed..]), extent(points));
-    rows <= places.saturating_mul(ADDS_OF_ONE_ELEMENT)
-        && rows.saturating_mul(width) <= ADDS_IN_ALL
-        && (width <= NARROW_ROW || rows <= FEW_ROWS)
+    rows.saturating_mul(width) <= ADDS_IN_ALL && rows <= FEW_ROWS.max(places.min(SPREAD_ROWS))
 }
 
 impl Lowering<'_> {
@@ -68,7 +62,7 @@ impl Lowering<'_> {
     /// that are not indexed are grid axes; so is a last one along which positions are distinct.
     ///
     /// If that leaves the device idle, and the device may add to elements in any order, all axes are grid
-    /// axes, unless sorting the rows is estimated to be cheaper ([`adds_are_cheaper`]).
+    /// axes, unless the library's scatter is estimated to be cheaper ([`adds_are_cheaper`]).
     ///
     /// `row` computes the new element from the old one and the value; without it the element is replaced.
     pub(crate) fn scatter(&mut self, row: Option<ScalarOp>, node: &Node, inputs: &[View]) -> Lowered {

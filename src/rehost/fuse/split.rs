@@ -11,6 +11,17 @@ use workalike_kernels::nest::{
 use workalike_kernels::ops;
 use workalike_kernels::verify::dtypes;
 
+/// Columns that a group sums together.
+const COLUMNS: u64 = 32;
+/// Results of a tile.
+const TILE: u64 = 2048;
+/// A sum of a tile over so much less than a long row takes long enough to be split.
+const DEEP: u64 = 4;
+/// Most partial results of a contraction.
+const PARTIAL: u64 = 1 << 22;
+/// Rows and columns of which there are more go by tiles (`kernels/src/schedule/tile/mod.rs`).
+const NARROW: u64 = 16;
+
 /// Rows of so much less than a long one are split if so many times the elements of a long one are loaded.
 const HEAVY: u64 = 8;
 
@@ -44,15 +55,20 @@ struct Partial {
 
 fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
-    // Shorter rows pay too if much is loaded at each point: what a few groups move in all takes them longer.
+    // A contraction goes by tiles, a group for each.
+    let by_tiles = is_contraction(nest);
+    // Shorter rows pay too if a group moves much: it takes neighbouring columns together.
+    let columns = if is_across(nest) { grid.min(COLUMNS) } else { 1 };
     let loads = nest.phases[0].block.insts.iter().filter(|inst| matches!(inst, Inst::Load { .. })).count();
-    let moved = grid.saturating_mul(inner).saturating_mul(loads as u64);
-    let is_long = inner >= thresholds.small;
-    let is_heavy = inner >= thresholds.small / HEAVY && moved >= thresholds.small * HEAVY;
-    if grid == 0 || grid > thresholds.busy || !(is_long || is_heavy) {
+    let moved = columns.saturating_mul(inner).saturating_mul(loads as u64);
+    let is_heavy = !by_tiles && inner >= thresholds.small / HEAVY && moved >= thresholds.small * HEAVY;
+    let groups = if by_tiles { grid.div_ceil(TILE) } else { grid };
+    let is_long = inner >= if by_tiles { thresholds.small / DEEP } else { thresholds.small };
+    if grid == 0 || groups > thresholds.busy || !(is_long || is_heavy) {
         return None;
     }
-    let want = (thresholds.parts / grid).min(inner / thresholds.group).max(2);
+    let want = (thresholds.parts / groups).min(inner / thresholds.group);
+    let want = if by_tiles { want.min(PARTIAL / grid) } else { want }.max(2);
     // The outermost axis with enough points: its parts are long contiguous runs. A part of the innermost axis
     // would be a few neighbours from each of many rows.
     let axes = || (nest.grid..).zip(&nest.axes[nest.grid..]);
@@ -64,6 +80,33 @@ fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
         .min_by_key(|c| c.abs_diff(count));
     let len = extent.div_ceil(divisor.unwrap_or(count));
     Some(Parts { axis, count: extent.div_ceil(len), len })
+}
+
+/// Whether two factors are loaded, of which each is the same along a grid axis of the other's: tiles of results
+/// share them.
+fn is_contraction(nest: &Nest) -> bool {
+    // For each load, whether it moves along each grid axis of which there is more than a few points.
+    let moves = |inst: &Inst| -> Option<Vec<bool>> {
+        let Inst::Load { operand, index } = inst else { return None };
+        let address = nest.operands[*operand].affine(index, nest.axes.len())?;
+        let steps = address.coefficients[..nest.grid].iter().zip(&nest.axes);
+        Some(steps.filter(|(_, extent)| **extent > NARROW).map(|(step, _)| *step != 0).collect())
+    };
+    let loads: Vec<Vec<bool>> = nest.phases[0].block.insts.iter().filter_map(moves).collect();
+    let alone = |a: &Vec<bool>, b: &Vec<bool>| a.iter().zip(b).any(|(a, b)| *a && !*b);
+    loads.iter().any(|a| loads.iter().any(|b| alone(a, b) && alone(b, a)))
+}
+
+/// Whether neighbouring elements of what is folded belong to neighbouring results.
+fn is_across(nest: &Nest) -> bool {
+    nest.phases[0].block.insts.iter().any(|inst| {
+        let Inst::Load { operand, index } = inst else { return false };
+        let address = nest.operands[*operand].affine(index, nest.axes.len());
+        address.is_some_and(|address| {
+            let (grid, inner) = address.coefficients.split_at(nest.grid);
+            grid.iter().any(|step| step.abs() == 1) && inner.iter().any(|step| *step != 0)
+        })
+    })
 }
 
 fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: Cut) -> Option<[Step; 2]> {
@@ -256,17 +299,49 @@ mod tests {
     }
 
     /// Divisible extents, prime ones, and several axes: the two steps give what the one gave.
-    /// Rows of 4,096 are split if eight of them load many elements at each point, and not if they load one.
+    /// Eight columns of 4,096 are split if they load many elements at each point, and not if they load one; rows
+    /// are not, since each has a group.
     #[test]
-    fn what_a_few_groups_load_counts() {
+    fn what_a_group_loads_counts() {
         let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256 };
-        let one = sum_nest(&[8, 4096], 1, Fold::Sum);
-        assert!(cut(&one, thresholds).is_none());
-        let mut many = one;
-        let load = many.phases[0].block.insts[0].clone();
-        many.phases[0].block.insts.extend(std::iter::repeat_n(load, 9));
-        let parts = cut(&many, thresholds).expect("this one is split");
-        assert_eq!((parts.count, parts.len), (16, 256));
+        let rows = sum_nest(&[8, 4096], 1, Fold::Sum);
+        let mut columns = rows.clone();
+        columns.operands[0].strides = vec![1, 8];
+        for (nest, is_split) in [(rows, false), (columns, true)] {
+            assert!(cut(&nest, thresholds).is_none());
+            let mut many = nest;
+            let load = many.phases[0].block.insts[0].clone();
+            many.phases[0].block.insts.extend(std::iter::repeat_n(load, 9));
+            let parts = cut(&many, thresholds).map(|parts| (parts.count, parts.len));
+            assert_eq!(parts, is_split.then_some((16, 256)));
+        }
+    }
+
+    /// `sum(x[k, i] * y[k, j])` over k.
+    fn contraction(axes: [u64; 3]) -> Nest {
+        let [m, n, k] = axes;
+        let mut nest = sum_nest(&[m, n, k], 2, Fold::Sum);
+        nest.operands.insert(0, Operand::contiguous(DType::I64, &[k, m], false));
+        nest.operands[1] = Operand::contiguous(DType::I64, &[k, n], false);
+        let load = |operand, at| Inst::Load { operand, index: vec![Index::axis(2), Index::axis(at)] };
+        let product = Inst::Op { op: ops::MUL, args: vec![0, 1] };
+        nest.phases[0].block.insts = vec![load(0, 0), load(1, 1), product];
+        nest.phases[0].folds[0].value = 2;
+        nest.phases[1].stores[0].operand = 2;
+        nest
+    }
+
+    /// A few tiles of long sums are split, many tiles are not, nor are short sums.
+    #[test]
+    fn a_few_tiles_of_long_sums_are_split() {
+        let thresholds = Cut { busy: 33, parts: 264, small: 8192, group: 256 };
+        let parts = |axes| cut(&contraction(axes), thresholds).map(|cut| (cut.axis, cut.count));
+        assert_eq!(parts([64, 64, 16_384]), Some((2, 64)));
+        assert_eq!(parts([64, 64, 1024]), None);
+        assert_eq!(parts([512, 512, 16_384]), None);
+        // Items share each sum.
+        assert_eq!(parts([64, 8, 4096]), None);
+        verify(&contraction([64, 64, 16_384])).unwrap();
     }
 
     #[test]

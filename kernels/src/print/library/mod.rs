@@ -12,6 +12,7 @@ pub(crate) mod cumulate;
 pub(crate) mod exact_scatter;
 pub(crate) mod fixed_scatter;
 pub(crate) mod last_scatter;
+mod network;
 mod radix;
 pub(crate) mod scatter;
 pub(crate) mod sort;

@@ -1,7 +1,8 @@
-//! Sorts as kernels: a radix sort for long rows on CUDA ([`super::radix`]), else a merge sort: groups sort
-//! tiles in their memory, and items merge runs, twice as long each time. The merge sort compares unsigned
-//! keys, and positions if keys are equal, so it is stable.
+//! Sorts as kernels: a network for short rows on GPUs ([`super::network`]), a radix sort for long rows on CUDA
+//! ([`super::radix`]), else a merge sort: groups sort tiles in their memory, and items merge runs, twice as long
+//! each time. Networks and merges compare unsigned keys, and positions if keys are equal, so they are stable.
 
+use super::network;
 use super::radix::{End, Radix};
 use super::{Kernel, Part, Routine, Size, Writer, aligned, function, index_type, size32};
 use crate::dtype::DType;
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     tile: u64,
     tiles: u64,
     radix: Option<Radix>,
+    /// The length of the network that sorts a row.
+    network: Option<u64>,
 }
 
 /// The plan of a sort; `None` if there are no kernels for it. Kernels sort whole rows: there are none for
@@ -66,7 +69,8 @@ impl Plan {
         let radix = (target.dialect == Dialect::CudaCpp && n > SHORT)
             .then(|| Radix::of(bits, 8 * bits.size() as u32, [outer * inner, n], call.indices, target.lanes))
             .flatten();
-        Some(Plan { call: call.clone(), key, bits, capacity, tile, tiles: n.div_ceil(tile), radix })
+        let network = network::length(n, key.size() as u64).filter(|_| !target.cpu);
+        Some(Plan { call: call.clone(), key, bits, capacity, tile, tiles: n.div_ceil(tile), radix, network })
     }
 
     fn rows(&self) -> u64 {
@@ -154,17 +158,51 @@ impl Plan {
             ]
         };
         let done = self.tiles == 1;
+        if let Some(length) = self.network {
+            self.launch_rows(writer, &[vec![source], outputs].concat(), length);
+            return self.key_function(dialect);
+        }
         let sorted = if done { outputs.clone() } else { buffer(0, true).to_vec() };
         self.launch_tiles(writer, &[vec![source], sorted].concat(), done);
         if !done {
             self.launch_merges(writer, source, &outputs, buffer);
         }
+        self.key_function(dialect)
+    }
+
+    /// The dtype `K` of keys, and the function that gives an element's.
+    fn key_function(&self, dialect: Dialect) -> String {
         let (key, function) = (self.key.short(), function(dialect));
         format!(
             "typedef {key} K;\n{function} K key_of({} x) {{\n{}}}\n",
             self.bits.short(),
             self.key_text(dialect)
         )
+    }
+
+    /// The launch in which each item sorts a row.
+    fn launch_rows(&self, writer: &mut Writer, operands: &[(DType, Part)], length: u64) {
+        let dialect = writer.target.dialect;
+        let group = GROUP.min(writer.target.max_group.into());
+        let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
+        let mut body = format!(
+            "const u64 row = {number} * {group}u + {item};\nif (row >= rows) return;\n{}",
+            self.line()
+        );
+        // What fills up the row comes after equal keys.
+        for at in 0..length {
+            let element = self.element(&format!("{at}u < n ? {at}u : 0u"));
+            body += &format!("K k{at} = {at}u < n ? key_of(b0[{element}]) : ~(K)0;\nu32 p{at} = {at}u;\n");
+        }
+        body += &network::text(length);
+        for at in 0..length {
+            let put = self.put(dialect, true, 1);
+            body += &format!("{{ const u32 at = {at}u, p = p{at};\nif (at < n) {{ {put} }} }}\n");
+        }
+        let mut sizes = self.sizes_of_rows();
+        sizes.push(super::size64("rows", self.rows()));
+        let kernel = Kernel { name: "rows", group, operands, sizes: &sizes, body: &body };
+        writer.launch(self.rows().div_ceil(group), &kernel);
     }
 
     /// The launch in which each group sorts a tile.

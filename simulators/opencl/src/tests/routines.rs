@@ -92,6 +92,9 @@ fn sorts() {
     let Some(device) = device() else { return };
     let shapes = [
         [3, 2, 1],
+        [300, 9, 1],
+        [5, 16, 1],
+        [7, 32, 1],
         [3, 50, 1],
         [2, 64, 1],
         [2, 200, 1],
@@ -100,7 +103,7 @@ fn sorts() {
         [2, 3000, 1],
         [1, 9001, 1],
     ];
-    let strided = [[2, 30, 3], [2, 1500, 3], [1, 2500, 2]];
+    let strided = [[40, 4, 3], [2, 30, 3], [2, 1500, 3], [1, 2500, 2]];
     for (shape, part) in shapes.into_iter().chain(strided).flat_map(|s| [(s, 1), (s, 3)]) {
         let [outer, n, inner]: [u64; 3] = shape;
         let kept = n.div_ceil(part);

@@ -184,12 +184,25 @@ impl<'p> Part<'p> {
         &self.nest.phases[0].block.insts
     }
 
-    /// The operand and index if it is a plain copy.
-    pub(super) fn copied(&self) -> Option<(usize, &'p [Index])> {
-        match self.insts() {
-            [Inst::Load { operand, index }] if !self.continues => Some((*operand, index)),
-            _ => None,
-        }
+    /// Whether an operand is the array of another part's, in the same layout.
+    fn reads_as(&self, operand: usize, other: &Part<'_>, of_other: usize) -> bool {
+        let (a, b) = (&self.nest.operands[operand], &other.nest.operands[of_other]);
+        self.buffers[operand] == other.buffers[of_other] && (&a.shape, &a.strides) == (&b.shape, &b.strides)
+    }
+
+    /// Whether another part computes the same, but for where it loads from the same arrays.
+    pub(super) fn computes_as(&self, other: &Part<'_>) -> bool {
+        let alike = |(a, b): (&Inst, &Inst)| match (a, b) {
+            (Inst::Load { operand: a, index: at }, Inst::Load { operand: b, index: there }) => {
+                let fixed = there.iter().all(|index| index.dynamic.is_none());
+                fixed && at.len() == there.len() && self.reads_as(*a, other, *b)
+            }
+            (a, b) => a == b,
+        };
+        let (ours, theirs) = (self.insts(), other.insts());
+        (self.value, self.continues) == (other.value, other.continues)
+            && ours.len() == theirs.len()
+            && ours.iter().zip(theirs).all(alike)
     }
 }
 

@@ -66,10 +66,11 @@ impl<'c> Choice<'c> {
     pub(super) fn cost(&self, assembly: &Assembly<'_>, cost: &Cost) -> f64 {
         let chosen = self.candidates.len() > 1;
         let gathers = if chosen { cost.gather } else { 0.0 };
-        if self.one_source(assembly).is_some() {
+        if let (true, Some(first)) = (self.is_one_computation(assembly), self.candidates.first()) {
             // A choice among many is mostly one along an outer axis, and made once for many elements.
             let tests = (self.candidates.len() - 1).min(4) as f64;
-            return assembly.dtype.size() as f64 + 2.0 * tests * Cost::CHOICE_FLOPS * cost.flop + gathers;
+            let (flops, bytes) = evaluation(assembly.parts[first.part].nest);
+            return bytes + (flops + 2.0 * tests * Cost::CHOICE_FLOPS) * cost.flop + gathers;
         }
         let of = |candidate: &Candidate| {
             let part = &assembly.parts[candidate.part];
@@ -90,16 +91,19 @@ impl<'c> Choice<'c> {
         self.candidates.iter().map(|c| tests(c) + assembly.parts[c.part].insts().len()).sum()
     }
 
-    /// The candidates' loads if all are copies from one array of one layout.
-    fn one_source<'p>(&self, assembly: &Assembly<'p>) -> Option<Vec<(usize, &'p [Index])>> {
-        let copies: Vec<(usize, &'p [Index])> =
-            self.candidates.iter().map(|c| assembly.parts[c.part].copied()).collect::<Option<_>>()?;
-        let layout = |at: usize| {
-            let part = &assembly.parts[self.candidates[at].part];
-            let (operand, _) = copies[at];
-            (part.buffers[operand], &part.nest.operands[operand])
+    /// Whether all candidates compute the same of elements of the same arrays, at other positions: copies from
+    /// one array, as the two parts of a roll are.
+    fn is_one_computation(&self, assembly: &Assembly<'_>) -> bool {
+        let Some((first, others)) = self.candidates.split_first() else { return false };
+        let first = &assembly.parts[first.part];
+        let is_fixed = |inst: &Inst| match inst {
+            Inst::Load { index, .. } => index.iter().all(|index| index.dynamic.is_none()),
+            Inst::Axis(_) => false,
+            inst => inst.status().is_none(),
         };
-        (1..copies.len()).all(|at| layout(at) == layout(0)).then_some(copies)
+        !first.continues
+            && first.insts().iter().all(is_fixed)
+            && others.iter().all(|other| first.computes_as(&assembly.parts[other.part]))
     }
 
     /// Appends the computation of the element. `operands` are the positions of each part's operands.
@@ -109,10 +113,8 @@ impl<'c> Choice<'c> {
         writer: &mut BlockWriter,
         operands: &[Vec<usize>],
     ) -> Option<Value> {
-        if self.candidates.len() > 1
-            && let Some(copies) = self.one_source(assembly)
-        {
-            return self.load_at_choice(assembly, writer, operands, &copies);
+        if self.candidates.len() > 1 && self.is_one_computation(assembly) {
+            return self.compute_at_choice(assembly, writer, operands);
         }
         let mut chosen = None;
         for candidate in &self.candidates {
@@ -139,17 +141,39 @@ impl<'c> Choice<'c> {
         chosen
     }
 
-    /// One load, whose index along each dimension is chosen.
-    fn load_at_choice(
+    /// The computation that all parts have in common, of loads at chosen positions.
+    fn compute_at_choice(
         &self,
         assembly: &Assembly<'_>,
         writer: &mut BlockWriter,
         operands: &[Vec<usize>],
-        copies: &[(usize, &[Index])],
     ) -> Option<Value> {
-        let mut indices: Vec<Vec<Index>> = Vec::with_capacity(copies.len());
-        for (candidate, (_, index)) in self.candidates.iter().zip(copies) {
+        let part = self.candidates.first()?.part;
+        let mut values: Vec<Value> = Vec::new();
+        for (at, inst) in assembly.parts[part].insts().iter().enumerate() {
+            values.push(match inst {
+                Inst::Load { operand, .. } => {
+                    let operand = *operands.get(part)?.get(*operand)?;
+                    self.load_at_choice(assembly, writer, operand, at)?
+                }
+                _ => writer.copy(inst, None, operands.get(part)?, &values),
+            });
+        }
+        values.get(assembly.parts[part].value as usize).copied()
+    }
+
+    /// The load that is instruction `inst` of every part, with a chosen index along each dimension.
+    fn load_at_choice(
+        &self,
+        assembly: &Assembly<'_>,
+        writer: &mut BlockWriter,
+        operand: usize,
+        inst: usize,
+    ) -> Option<Value> {
+        let mut indices: Vec<Vec<Index>> = Vec::with_capacity(self.candidates.len());
+        for candidate in &self.candidates {
             let part = &assembly.parts[candidate.part];
+            let Inst::Load { index, .. } = part.insts().get(inst)? else { return None };
             let place: Vec<Index> =
                 part.dimensions.iter().map(|&d| shifted(&self.at[d], part.low[d])).collect();
             indices.push(writer.indices(index, Some(&place), &[]));
@@ -171,7 +195,6 @@ impl<'c> Choice<'c> {
             }
             index[d] = Index { dynamic: Some(chosen), ..Index::default() };
         }
-        let operand = *operands.get(self.candidates.first()?.part)?.get(copies.first()?.0)?;
         Some(writer.push(Inst::Load { operand, index }))
     }
 

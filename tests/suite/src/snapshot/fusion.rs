@@ -14,6 +14,11 @@ fn escapes(x: &Variable, iterations: usize) -> Variable {
     count
 }
 
+/// A step of Jacobi's method for Laplace's equation on a torus.
+fn relaxed(x: &Variable) -> Variable {
+    (x.roll(1, 0) + x.roll(-1, 0) + x.roll(1, 1) + x.roll(-1, 1)) * 0.25
+}
+
 /// The examples.
 ///
 /// # Errors
@@ -35,6 +40,11 @@ pub(super) fn examples() -> Result<Vec<Example>> {
                 .output(&x + x.set_index(idx![1..5, ..], x.index(idx![2..6, ..])).tanh())
                 .compile(),
             args![rows(64, 64)?],
+        )?,
+        Example::new(
+            "jacobi",
+            function([&x]).output(relaxed(&relaxed(&x))).compile(),
+            args![rows(1024, 1024)?],
         )?,
         Example::new(
             "distances",
