@@ -1,6 +1,9 @@
 //! Work on grids where each point reads its neighbours: a filter of an image, Ising spins, a lattice
 //! Boltzmann flow, heat.
 
+// Negative ends count from the end.
+#![allow(clippy::reversed_empty_ranges)]
+
 use super::{NONE, Settings, Way, Workload};
 use crate::inputs::{evaluated, integers, uniform};
 use workalike::prelude::*;

@@ -3,7 +3,7 @@
 use crate::capture::{MAX_GROUP, SHARED_MEMORY};
 use crate::context::{self, Context, OrDriver, Queue};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
-use crate::module::{CudaModule, Kernel, finish_loading, prefer_cache};
+use crate::module::{CudaModule, Kernel, finish_loading};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
 use crate::vendor::{self, Library, Streams};
@@ -97,7 +97,6 @@ impl CudaDevice {
                     let function =
                         function.or_driver(self.id(), &format!("cuModuleGetFunction({})", entry.name))?;
                     finish_loading(context, function.cu_function())?;
-                    prefer_cache(context, function.cu_function())?;
                     Some(function)
                 }
                 _ => None,

@@ -1,8 +1,7 @@
 //! Compiled Nests on a GPU.
 
-use crate::context::{Context, OrDriver};
+use crate::context::Context;
 use cudarc::driver::CudaFunction;
-use cudarc::driver::result::function::{get_function_attribute, set_function_attribute};
 use cudarc::driver::sys::{self, CUfunction};
 use workalike_device::{DeviceError, DeviceResult, Module};
 use workalike_kernels::Scalar;
@@ -26,22 +25,6 @@ pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceR
         0 => Ok(()),
         status => Err(DeviceError::driver(&context.id, "cuFuncLoad", format!("status {status}"))),
     }
-}
-
-/// Gives the cache of a compute unit to a kernel that uses no shared memory. By default the memory that both
-/// come from stays divided as for the kernel before, which may leave little of it to the cache.
-pub(crate) fn prefer_cache(context: &Context, function: CUfunction) -> DeviceResult<()> {
-    use sys::CUfunction_attribute_enum::{
-        CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
-    };
-    // SAFETY: the function is of a module that is loaded.
-    let shared = unsafe { get_function_attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) };
-    if shared.or_driver(&context.id, "cuFuncGetAttribute")? > 0 {
-        return Ok(());
-    }
-    // SAFETY: as above.
-    unsafe { set_function_attribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 0) }
-        .or_driver(&context.id, "cuFuncSetAttribute")
 }
 
 /// Compiled Nests, loaded.

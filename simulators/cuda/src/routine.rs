@@ -3,7 +3,7 @@
 use crate::capture::{Launch, MAX_GROUP, SHARED_MEMORY, Work};
 use crate::context::{OrDriver, Queue};
 use crate::memory::address;
-use crate::module::{finish_loading, prefer_cache};
+use crate::module::finish_loading;
 use crate::nvrtc;
 use crate::order::{Access, Range};
 use cudarc::driver::{CudaFunction, CudaModule};
@@ -74,9 +74,6 @@ pub(crate) fn launches(
         let function = module.load_function(name);
         let function = function.or_driver(queue.id(), &format!("cuModuleGetFunction({name})"))?;
         finish_loading(&queue.context, function.cu_function())?;
-        if shared == 0 {
-            prefer_cache(&queue.context, function.cu_function())?;
-        }
         let launched = Launch {
             function: function.cu_function(),
             grid: limits.grid(launch.grid)?,

@@ -6,8 +6,8 @@
 //! few operands in every intermediate pair, and a value that a later map needs is one of them until that map
 //! has joined.
 //!
-//! The maps of a cluster are put in an [order](super::schedule) in which few values are needed later, and cut into
-//! Nests that are within the [`limits`]: each is appended once.
+//! The maps of a cluster are put in an [order](super::schedule) in which few values are needed later, and cut
+//! into Nests that are within the [`limits`]: each is appended once.
 
 mod segment;
 #[cfg(test)]

@@ -106,9 +106,18 @@ fn find(
             Some([first, second]) => join((&first.0, &first.1), (&second.0, &second.1), &private, limits)?,
             None => join((first, first_buffers), (nest, buffers), &private, limits)?,
         };
-        let good = is_worth_it(&joined, cost) && !turns(&joined, [first, nest]);
+        let good = (reframed.is_none() || fills(&joined, cost))
+            && is_worth_it(&joined, cost)
+            && !turns(&joined, [first, nest]);
         good.then_some((earlier, at, Step::Nest { nest: joined, buffers }))
     })
+}
+
+/// Whether a fold in which a map is done too, whose points are in another shape, keeps the device as busy as
+/// the map alone.
+fn fills(nest: &Nest, cost: &Cost) -> bool {
+    let (grid, points) = (nest.grid_points(), nest.inner_points());
+    nest.is_map() || grid.saturating_mul(points) <= Cost::SMALL || cost.keeps_busy(grid, points)
 }
 
 /// Whether the joined Nest reads large arrays along its rows and across them, where neither part does both:

@@ -3,9 +3,9 @@
 //!
 //! Joins, pads, rolls, updates of slices and the gradients of slices assemble arrays. A load of such an array
 //! becomes the value of the part that its position lies in: of one part alone if all positions that the load
-//! visits lie there, else a choice by comparisons of the position. Parts that compute the same from one array,
-//! as those of a roll do, become one computation of a load at a chosen position. A part may read what the parts
-//! before it left, as the sum of a slice's gradient does.
+//! visits lie there, else a choice by comparisons of the position. Parts that compute the same from one
+//! array, as those of a roll do, become one computation of a load at a chosen position. A part may read what
+//! the parts before it left, as the sum of a slice's gradient does.
 //!
 //! An array that has to be stored is then stored by one step, if that is cheaper than a step for each part.
 //!

@@ -80,8 +80,8 @@ pub(super) struct Graph<'a> {
 impl Graph<'_> {
     /// The nodes that are found from the results, each behind its arguments: in the order of a walk, depth
     /// first, but a node that is the last to need some value comes as soon as it can. It replaces that value,
-    /// which would have to be kept until then, so there are never more values than in the walk. Where two sums
-    /// go over the same terms, the walk alone would finish one before the other, with all terms alive.
+    /// which would have to be kept until then, so there are never more values than in the walk. Where two
+    /// sums go over the same terms, the walk alone would finish one before the other, with all terms alive.
     pub(super) fn order(&self) -> Vec<usize> {
         let walked = self.walk();
         let mut ready = Ready::of(self, &walked);

@@ -1,5 +1,5 @@
-//! Arrays of which few elements are read are not stored: the label's entry of a log-softmax, the chosen action's
-//! of a softmax. Their readers compute these elements again, from what the rows were folded to.
+//! Arrays of which few elements are read are not stored: the label's entry of a log-softmax, the chosen
+//! action's of a softmax. Their readers compute these elements again, from what the rows were folded to.
 
 use super::edit::tidy;
 use super::inline::substitute;
@@ -14,6 +14,8 @@ use workalike_kernels::verify::dtypes;
 
 /// An array is not stored if its readers load at most one element of so many.
 const FEW: f64 = 8.0;
+/// Storing an array that takes less of a launch than this costs nothing that could be saved.
+const WORTHWHILE: f64 = 0.25;
 
 /// Removes such arrays from every step that stores some.
 pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) {
@@ -97,7 +99,8 @@ fn without(
         let (flops, bytes) = evaluation(source);
         let saved = program.buffers[buffer].bytes() as f64;
         let added: u64 = program.buffers[known..].iter().map(|buffer| 2 * buffer.bytes()).sum();
-        if evals * (bytes + flops * cost.flop) + added as f64 > saved {
+        let costs = evals * (bytes + flops * cost.flop) + added as f64;
+        if costs > saved || saved < WORTHWHILE * cost.launch {
             return None;
         }
         let mut changed = vec![(position, rest)];
@@ -119,8 +122,8 @@ fn without(
     found
 }
 
-/// A map that computes what a store of a phase stores, from what the rows were folded to, and the Nest without
-/// that store, which stores these folds.
+/// A map that computes what a store of a phase stores, from what the rows were folded to, and the Nest
+/// without that store, which stores these folds.
 fn recomputed(
     program: &mut Program,
     (nest, buffers): (&Nest, &[BufferId]),

@@ -82,8 +82,8 @@ fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     Some(Parts { axis, count: extent.div_ceil(len), len })
 }
 
-/// Whether two factors are loaded, of which each is the same along a grid axis of the other's: tiles of results
-/// share them.
+/// Whether two factors are loaded, of which each is the same along a grid axis of the other's: tiles of
+/// results share them.
 fn is_contraction(nest: &Nest) -> bool {
     // For each load, whether it moves along each grid axis of which there is more than a few points.
     let moves = |inst: &Inst| -> Option<Vec<bool>> {
@@ -298,9 +298,9 @@ mod tests {
         values.iter().flat_map(|v| v.to_le_bytes()).collect()
     }
 
-    /// Divisible extents, prime ones, and several axes: the two steps give what the one gave.
-    /// Eight columns of 4,096 are split if they load many elements at each point, and not if they load one; rows
-    /// are not, since each has a group.
+    /// Divisible extents, prime ones, and several axes: the two steps give what the one gave. Eight columns
+    /// of 4,096 are split if they load many elements at each point, and not if they load one; rows are not,
+    /// since each has a group.
     #[test]
     fn what_a_group_loads_counts() {
         let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256 };

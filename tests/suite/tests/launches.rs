@@ -198,7 +198,7 @@ fn sums_of_rows_and_of_columns_are_two_steps() -> Result<()> {
 #[test]
 fn a_long_contraction_is_split() -> Result<()> {
     let (x, y) = (&matrix::<f32>("x"), &matrix::<f32>("y"));
-    let f = function([x, y]).output((x.expand_dims(2).tanh() + y.expand_dims(1)).abs().sum(0)).compile()?;
+    let f = function([x, y]).output((x.expand_dims(2) + y.expand_dims(1)).abs().sum(0)).compile()?;
     let factor = Value::zeros(DType::F32, &[16_384, 64])?;
     assert_eq!(steps(&f, args![factor.clone(), factor])?, 2);
     Ok(())

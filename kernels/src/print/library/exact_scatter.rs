@@ -95,8 +95,8 @@ impl Plan {
                     call(if fold == Fold::Min { "min" } else { "max" }, of, "x")
                 }
             };
-            // What is there may be a NaN with either sign, which stays. Most values change nothing. Of zeros the
-            // integers decide, so that their order does not.
+            // What is there may be a NaN with either sign, which stays. Most values change nothing. Of zeros
+            // the integers decide, so that their order does not.
             let (better, worse) = if self.fold == Fold::Min { ("<", ">") } else { (">", "<") };
             let stays = match (self.fold, is_float) {
                 (Fold::Sum, _) => String::new(),

@@ -11,7 +11,8 @@ use crate::library::Scatter;
 use crate::print::{Dialect, Target};
 use crate::scalar::Scalar;
 
-/// Rows of a table for each point, beyond which sorting the points takes less than clearing what each row has.
+/// Rows of a table for each point, beyond which sorting the points takes less than clearing what each row
+/// has.
 const ROWS: u64 = 256;
 /// Number of the operand that is scratch memory.
 const SCRATCH: usize = 3;

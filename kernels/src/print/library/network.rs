@@ -47,8 +47,8 @@ pub(super) fn text(length: u64) -> String {
 mod tests {
     use super::*;
 
-    /// A network that sorts all rows of zeros and ones sorts all rows (Knuth, The art of computer programming,
-    /// volume 3, section 5.3.4).
+    /// A network that sorts all rows of zeros and ones sorts all rows (Knuth, The art of computer
+    /// programming, volume 3, section 5.3.4).
     #[test]
     fn rows_of_zeros_and_ones_are_sorted() {
         for length in [4, 8, 16] {

@@ -51,8 +51,6 @@ pub(super) const DRIVER_SYMBOLS: &[&str] = &[
     "cuMemsetD8Async",
     "cuModuleLoadData",
     "cuModuleGetFunction",
-    "cuFuncGetAttribute",
-    "cuFuncSetAttribute",
     "cuModuleGetGlobal_v2",
     "cuModuleUnload",
     "cuLaunchKernelEx",

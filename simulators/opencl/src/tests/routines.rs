@@ -186,8 +186,8 @@ fn scatters() {
     }
 }
 
-/// Extremes of floats do not depend on the order in which they come: neither does the sign of zeros, and a NaN
-/// of either sign stays.
+/// Extremes of floats do not depend on the order in which they come: neither does the sign of zeros, and a
+/// NaN of either sign stays.
 #[test]
 fn extremes_of_floats() {
     let Some(device) = device() else { return };

@@ -91,8 +91,8 @@ impl<'c> Choice<'c> {
         self.candidates.iter().map(|c| tests(c) + assembly.parts[c.part].insts().len()).sum()
     }
 
-    /// Whether all candidates compute the same of elements of the same arrays, at other positions: copies from
-    /// one array, as the two parts of a roll are.
+    /// Whether all candidates compute the same of elements of the same arrays, at other positions: copies
+    /// from one array, as the two parts of a roll are.
     fn is_one_computation(&self, assembly: &Assembly<'_>) -> bool {
         let Some((first, others)) = self.candidates.split_first() else { return false };
         let first = &assembly.parts[first.part];
