@@ -5,7 +5,7 @@ use super::join::Bound;
 use crate::lower::program::BufferId;
 use workalike_kernels::nest::{Affine, BlockWriter, Index, Inst, Nest, Operand, Phase, Store};
 
-/// An innermost axis that was split keeps at least so many points: kernels read neighbours side by side.
+/// An innermost axis is split only into parts of at least this length: kernels read neighbours side by side.
 const NEIGHBOURS: u64 = 16;
 
 /// A Nest and its buffers, changed.
@@ -63,7 +63,7 @@ fn framed(nest: &Nest, map: &Nest, whole: bool) -> Option<[Vec<Vec<u64>>; 2]> {
 /// same list. `None` if the axes do not divide each other.
 fn common(a: &[u64], b: &[u64]) -> Option<[Vec<Vec<u64>>; 2]> {
     let mut splits = [vec![vec![]; a.len()], vec![vec![]; b.len()]];
-    // From the innermost axis outwards: what is left of the two axes that are being divided.
+    // From the innermost axis outwards, the undivided rest of one axis of each list.
     let (mut at, mut left) = ([a.len(), b.len()], [1, 1]);
     loop {
         for (list, (at, left)) in [a, b].into_iter().zip(at.iter_mut().zip(&mut left)) {
