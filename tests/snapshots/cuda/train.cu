@@ -115,7 +115,7 @@ void k0_dot_add(const f32* b0, const f32* b1, const f32* b2, f32* b3) {
 }
 
 extern "C" __global__ __launch_bounds__(32)
-void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, const i64* b2, f32* b3, f32* b4) {
+void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, f32* b2, const i64* b3) {
     BEGIN
     const u32 t = (u32)threadIdx.x;
     const u32 x = t / 16u, y = t % 16u;
@@ -129,7 +129,7 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, const i64* 
         f32 f0_0 = __uint_as_float(0xff800000u);
         f32 f0_1 = 0.0f;
         {
-            const i64 v1 = b2[a0];
+            const i64 v1 = b3[a0];
             const bool v4 = v1 < 0LL;
             const i64 v5 = (i64)((u64)v1 + (u64)10LL);
             const i64 v6 = v4 ? v5 : v1;
@@ -182,19 +182,17 @@ void k1_log_softmax_exp_negative_scatter_sum(const f32* b0, f32* b1, const i64* 
                 const f32 v6 = expf(v5);
                 const f32 v8 = v6 * f0_1;
                 const f32 v25 = k1[0] - v8;
-                b1[a0 * 10 + a1] = v25;
+                b1[a0 * 10 + a1] = v5;
+                b2[a0 * 10 + a1] = v25;
             }
         }
-        __syncthreads();
         if (y == 0u) {
-            b3[a0] = f0_0;
-            b4[a0] = f1_0;
         }
     }
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k2_arange_gather_sum_subtract_true_divid(f32* b0, const i64* b1, const f32* b2, const f32* b3, const f32* b4) {
+void k2_arange_gather_sum_subtract_true_divid(f32* b0, const i64* b1, const f32* b2) {
     BEGIN
     __shared__ f32 lf0_0[2];
     const u32 t = (u32)threadIdx.x;
@@ -221,12 +219,7 @@ void k2_arange_gather_sum_subtract_true_divid(f32* b0, const i64* b1, const f32*
                 const i64 v18 = (v16 > 0LL || v16 != v16) ? v16 : 0LL;
                 const i64 v19 = (v18 < 9LL || v18 != v18) ? v18 : 9LL;
                 const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
-                const f32 v21 = b3[(i32)v11];
-                const f32 v22 = v20 - v21;
-                const f32 v23 = b4[(i32)v11];
-                const f32 v24 = logf(v23);
-                const f32 v25 = v22 - v24;
-                f0_0 = f0_0 + v25;
+                f0_0 = f0_0 + v20;
             }
         }
         #pragma unroll

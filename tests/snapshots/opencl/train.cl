@@ -119,12 +119,11 @@ void k0_dot_add(__global const f32* b0, const u64 byte0, __global const f32* b1,
 }
 
 __kernel __attribute__((reqd_work_group_size(32, 1, 1)))
-void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const i64* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global f32* b4, const u64 byte4) {
+void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
-    b2 = (__global const i64*)((__global const u8*)b2 + byte2);
-    b3 = (__global f32*)((__global u8*)b3 + byte3);
-    b4 = (__global f32*)((__global u8*)b4 + byte4);
+    b2 = (__global f32*)((__global u8*)b2 + byte2);
+    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
     __local f32 l_f32_0[32];
     __local f32 l_f32_1[32];
     const u32 t = (u32)get_local_id(0);
@@ -139,7 +138,7 @@ void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 b
         f32 f0_0 = as_float(0xff800000u);
         f32 f0_1 = 0.0f;
         {
-            const i64 v1 = b2[a0];
+            const i64 v1 = b3[a0];
             const bool v4 = v1 < 0L;
             const i64 v5 = (i64)((u64)v1 + (u64)10L);
             const i64 v6 = v4 ? v5 : v1;
@@ -228,24 +227,20 @@ void k1_log_softmax_exp_negative_scatter_sum(__global const f32* b0, const u64 b
                 const f32 v6 = exp(v5);
                 const f32 v8 = v6 * f0_1;
                 const f32 v25 = k1[0] - v8;
-                b1[a0 * 10 + a1] = v25;
+                b1[a0 * 10 + a1] = v5;
+                b2[a0 * 10 + a1] = v25;
             }
         }
-        barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         if (y == 0u) {
-            b3[a0] = f0_0;
-            b4[a0] = f1_0;
         }
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k2_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global const f32* b4, const u64 byte4) {
+void k2_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const i64*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
-    b4 = (__global const f32*)((__global const u8*)b4 + byte4);
     __local f32 l_f32_0[64];
     const u32 t = (u32)get_local_id(0);
     const u32 y = t;
@@ -271,12 +266,7 @@ void k2_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0,
                 const i64 v18 = (v16 > 0L || v16 != v16) ? v16 : 0L;
                 const i64 v19 = (v18 < 9L || v18 != v18) ? v18 : 9L;
                 const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
-                const f32 v21 = b3[(i32)v11];
-                const f32 v22 = v20 - v21;
-                const f32 v23 = b4[(i32)v11];
-                const f32 v24 = log(v23);
-                const f32 v25 = v22 - v24;
-                f0_0 = f0_0 + v25;
+                f0_0 = f0_0 + v20;
             }
         }
         l_f32_0[t] = f0_0;

@@ -51,13 +51,12 @@ static inline f32 __attribute__((overloadable)) wide_exp(f32 a) {
 #endif
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k0_add_log_softmax_exp_negative_scatter(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2, __global const i64* b3, const u64 byte3, __global f32* b4, const u64 byte4, __global f32* b5, const u64 byte5) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
+void k0_add_log_softmax_exp_negative_scatter(__global f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global f32* b3, const u64 byte3, __global const i64* b4, const u64 byte4) {
+    b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const f32*)((__global const u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    b3 = (__global const i64*)((__global const u8*)b3 + byte3);
-    b4 = (__global f32*)((__global u8*)b4 + byte4);
-    b5 = (__global f32*)((__global u8*)b5 + byte5);
+    b2 = (__global const f32*)((__global const u8*)b2 + byte2);
+    b3 = (__global f32*)((__global u8*)b3 + byte3);
+    b4 = (__global const i64*)((__global const u8*)b4 + byte4);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
@@ -65,10 +64,10 @@ void k0_add_log_softmax_exp_negative_scatter(__global const f32* b0, const u64 b
         f32 f0_0 = as_float(0xff800000u);
         f32 f0_1 = 0.0f;
         for (i32 a1 = 0; a1 < 10; ++a1) {
-            const f32 v0 = b0[a0 * 10 + a1];
-            const f32 v1 = b1[a1];
+            const f32 v0 = b1[a0 * 10 + a1];
+            const f32 v1 = b2[a1];
             const f32 v2 = v0 + v1;
-            const i64 v3 = b3[a0];
+            const i64 v3 = b4[a0];
             const bool v6 = v3 < 0L;
             const i64 v7 = (i64)((u64)v3 + (u64)10L);
             const i64 v8 = v6 ? v7 : v3;
@@ -83,23 +82,23 @@ void k0_add_log_softmax_exp_negative_scatter(__global const f32* b0, const u64 b
         }
         f32 f1_0 = 0.0f;
         for (i32 a1 = 0; a1 < 10; ++a1) {
-            const f32 v0 = b0[a0 * 10 + a1];
-            const f32 v1 = b1[a1];
+            const f32 v0 = b1[a0 * 10 + a1];
+            const f32 v1 = b2[a1];
             const f32 v2 = v0 + v1;
             const f32 v4 = v2 - f0_0;
             const f32 v5 = exp(v4);
             f1_0 = f1_0 + v5;
         }
         for (i32 a1 = 0; a1 < 10; ++a1) {
-            const f32 v0 = b0[a0 * 10 + a1];
-            const f32 v1 = b1[a1];
+            const f32 v0 = b1[a0 * 10 + a1];
+            const f32 v1 = b2[a1];
             const f32 v2 = v0 + v1;
             const f32 v4 = v2 - f0_0;
             const f32 v6 = log(f1_0);
             const f32 v7 = v4 - v6;
             const f32 v8 = exp(v7);
             const f32 v10 = v8 * f0_1;
-            const i64 v11 = b3[a0];
+            const i64 v11 = b4[a0];
             const bool v14 = v11 < 0L;
             const i64 v15 = (i64)((u64)v11 + (u64)10L);
             const i64 v16 = v14 ? v15 : v11;
@@ -110,23 +109,19 @@ void k0_add_log_softmax_exp_negative_scatter(__global const f32* b0, const u64 b
             const f32 v25 = 0.0f + v23;
             const f32 v26 = v21 ? v25 : 0.0f;
             const f32 v27 = v26 - v10;
-            b2[a0 * 10 + a1] = v27;
+            b0[a0 * 10 + a1] = v7;
+            b3[a0 * 10 + a1] = v27;
         }
         {
-            b4[a0] = f0_0;
-            b5[a0] = f1_0;
         }
     }
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k1_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global const f32* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
+void k1_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const f32* b2, const u64 byte2) {
     b0 = (__global f32*)((__global u8*)b0 + byte0);
     b1 = (__global const i64*)((__global const u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
-    b3 = (__global const f32*)((__global const u8*)b3 + byte3);
-    b4 = (__global const f32*)((__global const u8*)b4 + byte4);
-    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
     const u32 first = (u32)get_group_id(0) * 1u;
     const u32 last = first + 1u < 1u ? first + 1u : 1u;
     for (u32 p = first; p < last; ++p) {
@@ -153,14 +148,7 @@ void k1_arange_gather_sum_subtract_true_divid(__global f32* b0, const u64 byte0,
                     const i64 v18 = (v16 > 0L || v16 != v16) ? v16 : 0L;
                     const i64 v19 = (v18 < 9L || v18 != v18) ? v18 : 9L;
                     const f32 v20 = b2[(i32)v11 * 10 + (i32)v19];
-                    const f32 v21 = b3[(i32)v19];
-                    const f32 v22 = v20 + v21;
-                    const f32 v23 = b4[(i32)v11];
-                    const f32 v24 = v22 - v23;
-                    const f32 v25 = b5[(i32)v11];
-                    const f32 v26 = log(v25);
-                    const f32 v27 = v24 - v26;
-                    s0_0[l] = s0_0[l] + v27;
+                    s0_0[l] = s0_0[l] + v20;
                 }
             }
             for (i32 l = 0; l < 32; ++l) {
