@@ -82,18 +82,47 @@ impl LibraryOp for Scatter {
     }
 
     fn routine_scratch(&self, target: &Target) -> Option<u64> {
-        let exact = exact_scatter::Plan::of(self, target).map(|_| 0);
-        let fixed = || fixed_scatter::Plan::of(self, target).map(|plan| plan.scratch());
-        let last = || last_scatter::Plan::of(self, target).map(|plan| plan.scratch());
-        let sorted = || scatter::Plan::of(self, target).map(|plan| plan.scratch());
-        exact.or_else(fixed).or_else(last).or_else(sorted)
+        Plan::of(self, target).map(|plan| plan.scratch())
     }
 
     fn routine(&self, target: &Target) -> Option<Routine> {
-        let exact = exact_scatter::Plan::of(self, target).map(|plan| plan.print(target));
-        let fixed = || fixed_scatter::Plan::of(self, target).map(|plan| plan.print(target));
-        let last = || last_scatter::Plan::of(self, target).map(|plan| plan.print(target));
-        let sorted = || scatter::Plan::of(self, target).map(|plan| plan.print(target));
+        Plan::of(self, target).map(|plan| plan.print(target))
+    }
+}
+
+/// The kernels of a scatter: the first of these that it suits.
+enum Plan {
+    Exact(exact_scatter::Plan),
+    Fixed(fixed_scatter::Plan),
+    Last(last_scatter::Plan),
+    Sorted(scatter::Plan),
+}
+
+impl Plan {
+    fn of(call: &Scatter, target: &Target) -> Option<Plan> {
+        let exact = exact_scatter::Plan::of(call, target).map(Plan::Exact);
+        let fixed = || fixed_scatter::Plan::of(call, target).map(Plan::Fixed);
+        let last = || last_scatter::Plan::of(call, target).map(Plan::Last);
+        let sorted = || scatter::Plan::of(call, target).map(Plan::Sorted);
         exact.or_else(fixed).or_else(last).or_else(sorted)
+    }
+
+    /// Bytes of scratch memory.
+    fn scratch(&self) -> u64 {
+        match self {
+            Plan::Exact(_) => 0,
+            Plan::Fixed(plan) => plan.scratch(),
+            Plan::Last(plan) => plan.scratch(),
+            Plan::Sorted(plan) => plan.scratch(),
+        }
+    }
+
+    fn print(&self, target: &Target) -> Routine {
+        match self {
+            Plan::Exact(plan) => plan.print(target),
+            Plan::Fixed(plan) => plan.print(target),
+            Plan::Last(plan) => plan.print(target),
+            Plan::Sorted(plan) => plan.print(target),
+        }
     }
 }

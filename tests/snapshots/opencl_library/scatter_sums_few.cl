@@ -9,6 +9,7 @@ typedef long i64;
 typedef ulong u64;
 typedef float f32;
 static inline u32 magnitude(f32 x) { return as_uint(x) & 0x7fffffffu; }
+static inline u32 felt(f32 x) { return as_uint(x) == 0u ? 1u : magnitude(x); }
 static inline u32 first(u32 a, u32 b) { return a < b ? a : b; }
 static inline u32 most(u32 a, u32 b) { return a > b ? a : b; }
 static inline u64 total(u64 a, u64 b) { return a + b; }
@@ -111,7 +112,7 @@ u32 xs[4];
 for (u32 j = 0; j < 4u; j++) {
 const u32 place = from + j < to ? from + j : to - 1;
 keys[j] = b0[place];
-xs[j] = magnitude(b1[place * width + column]);
+xs[j] = felt(b1[place * width + column]);
 }
 u32 key = keys[0];
 u32 all = xs[0];

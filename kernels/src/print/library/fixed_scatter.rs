@@ -105,7 +105,7 @@ impl Plan {
 
         let index = atomic_points::index(&self.call).short();
         let value = dialect.load(dtype, "b1", &brought(&self.call, "place"));
-        let magnitude = format!("magnitude({value})");
+        let magnitude = format!("felt({value})");
         let most_of_key = format!("b3[({index})({}) * width + column]", self.slot("keys[j]", 4));
         let fixed = format!("fixed({value}, {most_of_key}, spare)");
         let [magnitudes, totals] = self.tables;
@@ -235,7 +235,8 @@ fn clamped(key: &str) -> String {
 }
 
 /// The functions of the passes. Magnitudes are the bits of floats without the sign, which are in the order of
-/// the floats, NaN above all.
+/// the floats, NaN above all. A positive zero is felt as the smallest number, since it makes a negative zero of
+/// the table positive; a negative one changes nothing.
 fn helpers(dialect: Dialect) -> String {
     let (bits, float, ldexp) = match dialect {
         Dialect::CudaCpp => ("__float_as_uint", "__uint_as_float", "ldexpf"),
@@ -244,6 +245,7 @@ fn helpers(dialect: Dialect) -> String {
     let f = function(dialect);
     let values = format!(
         "{f} u32 magnitude(f32 x) {{ return {bits}(x) & 0x7fffffffu; }}\n\
+         {f} u32 felt(f32 x) {{ return {bits}(x) == 0u ? 1u : magnitude(x); }}\n\
          {f} u32 first(u32 a, u32 b) {{ return a < b ? a : b; }}\n\
          {f} u32 most(u32 a, u32 b) {{ return a > b ? a : b; }}\n\
          {f} u64 total(u64 a, u64 b) {{ return a + b; }}\n\

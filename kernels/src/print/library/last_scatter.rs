@@ -5,7 +5,7 @@
 
 use super::atomic_points::{self, AtomicPoints, GROUP};
 use super::scatter::brought;
-use super::{Kernel, Part, Routine, Writer, aligned, function};
+use super::{Kernel, Part, Routine, Writer, aligned, function, moved_as};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::print::{Dialect, Target};
@@ -33,13 +33,7 @@ impl Plan {
         if target.cpu || call.fold.is_some() || !fits || empty || rows > points.saturating_mul(ROWS) {
             return None;
         }
-        let stored = match call.dtype.size() {
-            1 => DType::U8,
-            2 => DType::U16,
-            4 => DType::U32,
-            _ => DType::U64,
-        };
-        Some(Plan { call: call.clone(), stored })
+        Some(Plan { call: call.clone(), stored: moved_as(call.dtype) })
     }
 
     pub(crate) fn scratch(&self) -> u64 {

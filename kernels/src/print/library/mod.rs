@@ -195,6 +195,16 @@ impl Writer<'_> {
     }
 }
 
+/// The dtype as which elements are moved: the unsigned integers of their size.
+fn moved_as(dtype: DType) -> DType {
+    match dtype.size() {
+        1 => DType::U8,
+        2 => DType::U16,
+        4 => DType::U32,
+        _ => DType::U64,
+    }
+}
+
 /// Rounds a size up, so that the next part of scratch memory is aligned.
 fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGNMENT)

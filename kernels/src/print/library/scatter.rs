@@ -7,7 +7,7 @@
 //! results are deterministic.
 
 use super::sort;
-use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, index_type};
+use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, index_type, moved_as};
 use crate::dtype::DType;
 use crate::library::{Scatter, Sorting};
 use crate::nest::Fold;
@@ -61,12 +61,7 @@ impl Plan {
         }
         let stored = match call.fold {
             Some(_) => call.dtype,
-            None => match call.dtype.size() {
-                1 => DType::U8,
-                2 => DType::U16,
-                4 => DType::U32,
-                _ => DType::U64,
-            },
+            None => moved_as(call.dtype),
         };
         let sorting = Sorting {
             dtype: DType::U32,

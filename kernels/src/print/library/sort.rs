@@ -5,7 +5,7 @@
 
 use super::network;
 use super::radix::{End, Radix};
-use super::{Kernel, Part, Routine, Size, Writer, aligned, function, index_type, size32};
+use super::{Kernel, Part, Routine, Size, Writer, aligned, function, index_type, moved_as, size32};
 use crate::dtype::DType;
 use crate::library::Sorting;
 use crate::print::{Dialect, Target};
@@ -49,12 +49,7 @@ pub(crate) fn plan(sorting: &Sorting, target: &Target) -> Option<Plan> {
 
 impl Plan {
     pub(super) fn of(call: &Sorting, target: &Target) -> Option<Plan> {
-        let bits = match call.dtype.size() {
-            1 => DType::U8,
-            2 => DType::U16,
-            4 => DType::U32,
-            _ => DType::U64,
-        };
+        let bits = moved_as(call.dtype);
         let [outer, n, inner] = call.shape;
         if n >= 1 << 31 || outer * inner * n >= 1 << 40 {
             return None;

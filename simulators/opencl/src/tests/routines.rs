@@ -338,6 +338,20 @@ fn sums_of_floats_that_are_not_finite() {
     }
 }
 
+/// A positive zero makes a negative zero of the table positive, a negative one leaves it.
+#[test]
+fn sums_of_zeros() {
+    let Some(device) = device() else { return };
+    for rows in [4, 1000] {
+        let mut table = vec![-0.0f32; rows];
+        table[2] = 0.0;
+        let points: Vec<(i32, f32)> = (0..40).flat_map(|_| [(0, 0.0), (1, -0.0), (2, -0.0)]).collect();
+        for result in sums(&device, &table, 1, &points) {
+            assert_eq!(bits(&result[..4]), bits(&[0.0, -0.0, 0.0, -0.0]), "{rows} rows");
+        }
+    }
+}
+
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
