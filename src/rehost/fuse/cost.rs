@@ -7,6 +7,8 @@ use crate::rehost::device::Properties;
 
 /// Work items that fold together on a wide device.
 const GROUP: u64 = 256;
+/// Results of a tile on a wide device.
+const TILE: u64 = 2048;
 
 /// What a device costs, and what keeps it busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +51,8 @@ pub(super) struct Cut {
     pub(super) small: u64,
     /// The fewest inner points of a part.
     pub(super) group: u64,
+    /// The results of a contraction that one group computes as a tile; one where there are no tiles.
+    pub(super) tile: u64,
 }
 
 impl Cost {
@@ -85,10 +89,11 @@ impl Cost {
                 flop: 0.1,
                 gather: 0.0,
                 busy: Busy { points: properties.lanes / 4, inner: 1024 },
-                cut: Some(Cut { busy: groups / 4, parts: 2 * groups, small: 8192, group: GROUP }),
+                cut: Some(Cut { busy: groups / 4, parts: 2 * groups, small: 8192, group: GROUP, tile: TILE }),
             }
         } else {
-            let cores = Cut { busy: units.saturating_sub(1), parts: 4 * units, small: 1 << 15, group: GROUP };
+            let busy = units.saturating_sub(1);
+            let cores = Cut { busy, parts: 4 * units, small: 1 << 15, group: GROUP, tile: 1 };
             Cost {
                 launch: 3e4,
                 step: 3e4,

@@ -1,13 +1,13 @@
 //! Selects the Nests to join: pairs that access a common buffer, where joining saves more than it costs.
 
-use super::join::{is_inner, join};
+use super::join::join;
 use super::limits::Limits;
 use super::reframe::reframe;
-use super::{Cost, is_private, nothing, size, touches_mutable};
+use super::{Cost, directions, is_private, nothing, size, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use std::collections::BTreeSet;
-use workalike_kernels::nest::{Inst, Nest, PhaseKind};
+use workalike_kernels::nest::{Nest, PhaseKind};
 
 /// The number of earlier steps that are tried for each step.
 const CANDIDATES: usize = 16;
@@ -100,6 +100,8 @@ fn find(
         let private = |id: BufferId| is_private(program, uses, id, |step| *step == earlier || *step == later);
         let reframed = match pairs {
             Pairs::Maps => None,
+            // Those would be copied in vain.
+            _ if limits.too_large(first, nest) => None,
             _ => reframe((first, first_buffers), (nest, buffers)),
         };
         let (joined, buffers) = match &reframed {
@@ -126,22 +128,6 @@ fn turns(joined: &Nest, parts: [&Nest; 2]) -> bool {
     let is_small = joined.grid_points().saturating_mul(joined.inner_points()) <= Cost::SMALL;
     let mixes = |nest: &Nest| directions(nest) == [true, true];
     !is_small && mixes(joined) && !parts.into_iter().any(mixes)
-}
-
-/// Whether neighbours of what a Nest loads at every point lie along its grid, and along its inner axes.
-fn directions(nest: &Nest) -> [bool; 2] {
-    let mut found = [false, false];
-    for inst in nest.phases.iter().filter(|phase| is_inner(phase)).flat_map(|phase| &phase.block.insts) {
-        let Inst::Load { operand, index } = inst else { continue };
-        let Some(address) = nest.operands[*operand].affine(index, nest.axes.len()) else { continue };
-        let steps = || address.coefficients.iter().zip(&nest.axes).filter(|(_, extent)| **extent > 1);
-        if steps().all(|(step, _)| *step != 0)
-            && let Some(axis) = address.coefficients.iter().position(|step| step.abs() == 1)
-        {
-            found[usize::from(axis >= nest.grid)] = true;
-        }
-    }
-    found
 }
 
 /// The position of the merged step: the later one if nothing in between reads what the earlier step writes,

@@ -168,6 +168,23 @@ pub(super) fn evaluations(nest: &Nest, kind: PhaseKind) -> f64 {
     if kind == PhaseKind::Point { grid } else { grid * nest.inner_points() as f64 }
 }
 
+/// Whether neighbours of what a Nest loads at every point lie along its grid, and along its inner axes.
+pub(super) fn directions(nest: &Nest) -> [bool; 2] {
+    let mut found = [false, false];
+    for inst in nest.phases.iter().filter(|phase| join::is_inner(phase)).flat_map(|phase| &phase.block.insts)
+    {
+        let Inst::Load { operand, index } = inst else { continue };
+        let Some(address) = nest.operands[*operand].affine(index, nest.axes.len()) else { continue };
+        let steps = || address.coefficients.iter().zip(&nest.axes).filter(|(_, extent)| **extent > 1);
+        if steps().all(|(step, _)| *step != 0)
+            && let Some(axis) = address.coefficients.iter().position(|step| step.abs() == 1)
+        {
+            found[usize::from(axis >= nest.grid)] = true;
+        }
+    }
+    found
+}
+
 /// Instructions in all phases.
 pub(super) fn size(nest: &Nest) -> usize {
     nest.phases.iter().map(|p| p.block.insts.len()).sum()

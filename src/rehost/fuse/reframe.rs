@@ -5,7 +5,7 @@ use super::join::Bound;
 use crate::lower::program::BufferId;
 use workalike_kernels::nest::{Affine, BlockWriter, Index, Inst, Nest, Operand, Phase, Store};
 
-/// An innermost axis is split only into parts of at least this length: kernels read neighbours side by side.
+/// The least extent of an innermost axis that results from a split, so that reads stay contiguous.
 const NEIGHBOURS: u64 = 16;
 
 /// A Nest and its buffers, changed.

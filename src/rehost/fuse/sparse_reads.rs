@@ -177,7 +177,7 @@ fn recomputed(
 mod tests {
     use crate::prelude::*;
 
-    /// Steps and bytes of a method on the host, for rows of 4,096.
+    /// Bytes that a method moves on the host, for rows of 4,096.
     fn planned(cost: &Variable, inputs: [&Variable; 2]) -> u64 {
         let f = function(inputs).output(cost).compile().unwrap();
         let mut sim = f.optimize(Host::default().strict()).unwrap();
@@ -192,8 +192,8 @@ mod tests {
         let (z, y) = (&matrix::<f32>("z"), &vector::<i32>("y"));
         let pick = |rows: Variable| rows.index(idx![arange(y.extent(0)), y]).sum(..);
         let read = planned(&pick(log_softmax(z, 1)), [z, y]);
-        // The rows, some times, and nothing of their size beside them.
+        // The rows are read, and nothing of their size is written.
         let whole = 64 * 4096 * 4;
-        assert!(read < 4 * whole, "{read}");
+        assert!(read < whole + whole / 8, "{read}");
     }
 }

@@ -2,6 +2,7 @@
 //! inner points, then a fold of the partial results.
 
 use super::cost::Cut;
+use super::directions;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -13,8 +14,6 @@ use workalike_kernels::verify::dtypes;
 
 /// Columns that a group sums together.
 const COLUMNS: u64 = 32;
-/// Results of a tile.
-const TILE: u64 = 2048;
 /// A sum of a tile over so much less than a long row takes long enough to be split.
 const DEEP: u64 = 4;
 /// Most partial results of a contraction.
@@ -56,13 +55,13 @@ struct Partial {
 fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
     // A contraction goes by tiles, a group for each.
-    let by_tiles = is_contraction(nest);
+    let by_tiles = thresholds.tile > 1 && is_contraction(nest);
     // Shorter rows pay too if a group moves much: it takes neighbouring columns together.
-    let columns = if is_across(nest) { grid.min(COLUMNS) } else { 1 };
+    let columns = if directions(nest)[0] { grid.min(COLUMNS) } else { 1 };
     let loads = nest.phases[0].block.insts.iter().filter(|inst| matches!(inst, Inst::Load { .. })).count();
     let moved = columns.saturating_mul(inner).saturating_mul(loads as u64);
     let is_heavy = !by_tiles && inner >= thresholds.small / HEAVY && moved >= thresholds.small * HEAVY;
-    let groups = if by_tiles { grid.div_ceil(TILE) } else { grid };
+    let groups = if by_tiles { grid.div_ceil(thresholds.tile) } else { grid };
     let is_long = inner >= if by_tiles { thresholds.small / DEEP } else { thresholds.small };
     if grid == 0 || groups > thresholds.busy || !(is_long || is_heavy) {
         return None;
@@ -95,18 +94,6 @@ fn is_contraction(nest: &Nest) -> bool {
     let loads: Vec<Vec<bool>> = nest.phases[0].block.insts.iter().filter_map(moves).collect();
     let alone = |a: &Vec<bool>, b: &Vec<bool>| a.iter().zip(b).any(|(a, b)| *a && !*b);
     loads.iter().any(|a| loads.iter().any(|b| alone(a, b) && alone(b, a)))
-}
-
-/// Whether neighbouring elements of what is folded belong to neighbouring results.
-fn is_across(nest: &Nest) -> bool {
-    nest.phases[0].block.insts.iter().any(|inst| {
-        let Inst::Load { operand, index } = inst else { return false };
-        let address = nest.operands[*operand].affine(index, nest.axes.len());
-        address.is_some_and(|address| {
-            let (grid, inner) = address.coefficients.split_at(nest.grid);
-            grid.iter().any(|step| step.abs() == 1) && inner.iter().any(|step| *step != 0)
-        })
-    })
 }
 
 fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: Cut) -> Option<[Step; 2]> {
@@ -298,12 +285,11 @@ mod tests {
         values.iter().flat_map(|v| v.to_le_bytes()).collect()
     }
 
-    /// Divisible extents, prime ones, and several axes: the two steps give what the one gave. Eight columns
-    /// of 4,096 are split if they load many elements at each point, and not if they load one; rows are not,
-    /// since each has a group.
+    /// Eight columns of 4,096 are split if they load many elements at each point, and not if they load one;
+    /// rows are not, since each has a group.
     #[test]
     fn what_a_group_loads_counts() {
-        let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256 };
+        let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048 };
         let rows = sum_nest(&[8, 4096], 1, Fold::Sum);
         let mut columns = rows.clone();
         columns.operands[0].strides = vec![1, 8];
@@ -334,16 +320,19 @@ mod tests {
     /// A few tiles of long sums are split, many tiles are not, nor are short sums.
     #[test]
     fn a_few_tiles_of_long_sums_are_split() {
-        let thresholds = Cut { busy: 33, parts: 264, small: 8192, group: 256 };
+        let thresholds = Cut { busy: 33, parts: 264, small: 8192, group: 256, tile: 2048 };
         let parts = |axes| cut(&contraction(axes), thresholds).map(|cut| (cut.axis, cut.count));
         assert_eq!(parts([64, 64, 16_384]), Some((2, 64)));
         assert_eq!(parts([64, 64, 1024]), None);
         assert_eq!(parts([512, 512, 16_384]), None);
         // Items share each sum.
         assert_eq!(parts([64, 8, 4096]), None);
+        let without = Cut { tile: 1, ..thresholds };
+        assert!(cut(&contraction([64, 64, 16_384]), without).is_none(), "no tiles");
         verify(&contraction([64, 64, 16_384])).unwrap();
     }
 
+    /// Divisible extents, prime ones, and several axes: the two steps give what the one gave.
     #[test]
     fn two_steps_fold_like_one() {
         for (axes, grid) in [
@@ -361,7 +350,7 @@ mod tests {
                 let mut whole = vec![bytes(&x), bytes(&vec![0; results])];
                 interpret(&nest, &mut whole).unwrap();
                 let mut program = Program::default();
-                let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256 };
+                let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048 };
                 let buffers = [
                     program.buffer(DType::I64, &axes, Role::Input(0)),
                     program.buffer(DType::I64, &axes[..grid], Role::Temp),
