@@ -194,7 +194,7 @@ fn sums_of_rows_and_of_columns_are_two_steps() -> Result<()> {
     Ok(())
 }
 
-/// Few results that are long sums of products, written as a sum of outer products, fill the device.
+/// Few results that are long sums of a function of two factors fill the device.
 #[test]
 fn a_long_contraction_is_split() -> Result<()> {
     let (x, y) = (&matrix::<f32>("x"), &matrix::<f32>("y"));

@@ -9,7 +9,7 @@ use workalike::Result;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![softmaxes(), crossentropy(), picks()]
+    vec![softmaxes(), crossentropy(), picks(), picks_of_long_rows()]
 }
 
 /// The parts of softmax, in float64.
@@ -211,6 +211,22 @@ fn picks() -> Result<Group> {
             sum(32, dtype.register(), dtype, &magnitude(&halves).reshape([-1, 32]).sum(1)),
         );
         group.case(format!("stored_{d}"), &x * 0.5, Tier::Exact);
+    }
+    Ok(group)
+}
+
+/// Arrays so large that no device stores them for the few entries that are read.
+fn picks_of_long_rows() -> Result<Group> {
+    const ROWS: usize = 80;
+    const CLASSES: usize = 8192;
+    let mut group = Group::new("picked_long_rows");
+    for dtype in [DType::F16, DType::F32] {
+        let d = dtype.short();
+        let x = group.input(numbers(dtype, &[ROWS, CLASSES], &normal(ROWS * CLASSES, 6))?);
+        let labels = group.input(below(CLASSES, DType::I32, &[ROWS], 4)?);
+        let pick = |rows: &Variable| rows.index(idx![arange(labels.extent(0)), &labels]);
+        let Tier::Within(bound) = log_softmax_tier(&x, 1, CLASSES) else { continue };
+        group.case(format!("log_softmax_{d}"), pick(&log_softmax(&x, 1)), Tier::Within(pick(&bound)));
     }
     Ok(group)
 }
