@@ -235,8 +235,8 @@ fn clamped(key: &str) -> String {
 }
 
 /// The functions of the passes. Magnitudes are the bits of floats without the sign, which are in the order of
-/// the floats, NaN above all. A positive zero is felt as the smallest number, since it makes a negative zero of
-/// the table positive; a negative one changes nothing.
+/// the floats, NaN above all. A positive zero is felt as the smallest number, since it makes a negative zero
+/// of the table positive; a negative one changes nothing.
 fn helpers(dialect: Dialect) -> String {
     let (bits, float, ldexp) = match dialect {
         Dialect::CudaCpp => ("__float_as_uint", "__uint_as_float", "ldexpf"),
