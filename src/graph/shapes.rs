@@ -2,7 +2,8 @@
 //!
 //! Extents follow from the shapes of inputs and shared variables, and from the values of the few small
 //! integers that ops ask for ([`Op::shape_values`](crate::ops::Op::shape_values)): slice bounds, lengths.
-//! Those values are not part of a Program's signature; the extents they lead to are.
+//! Those values are not part of a Program's signature; the extents they lead to are, unless these follow from
+//! shapes too, as those of `x[1:n]` do, where `n` is an extent. Else each call computes what decides them.
 
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Def, FunctionGraph, Node, VarId, perform};
@@ -28,8 +29,10 @@ pub struct Shapes {
 pub struct Demand {
     /// Per Var: whether its value is needed to compute some shape.
     values: Vec<bool>,
-    /// Nodes whose output shapes depend on values.
+    /// Nodes whose output shapes depend on values that do not follow from shapes.
     deciding: Vec<usize>,
+    /// The deciding nodes, and all that their shapes are computed from; in order.
+    needed: Vec<usize>,
     /// Inputs (positions) whose values are needed.
     pub inputs: Vec<usize>,
     /// Shared variables (positions) whose values are needed.
@@ -60,6 +63,7 @@ impl Demand {
     }
 
     fn with(graph: &FunctionGraph, wanted: &[VarId], known: impl Fn(&Node) -> bool) -> Demand {
+        let follows = follows_from_shapes(graph);
         let mut values = vec![false; graph.vars.len()];
         wanted.iter().for_each(|&id| values[id as usize] = true);
         let (mut deciding, mut found) = (Vec::new(), Vec::new());
@@ -68,16 +72,12 @@ impl Demand {
             for &input in deciders.iter().filter_map(|&d| node.inputs.get(d)) {
                 values[input as usize] = true;
             }
-            let constant = |&d: &usize| node.inputs.get(d).is_none_or(|&i| graph.constant(i).is_some());
-            if !deciders.iter().all(constant) {
+            let settled = |&d: &usize| node.inputs.get(d).is_none_or(|&i| follows[i as usize]);
+            if !deciders.iter().all(settled) {
                 deciding.push(position);
             }
-            let shapes: Vec<Vec<usize>> =
-                node.inputs.iter().map(|&i| vec![1; graph.var(i).ty.ndim()]).collect();
-            let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
-            let from_shapes = node.op.values_from_shapes(&shapes).is_some();
             let wanted = || node.outputs.iter().copied().filter(|&o| values[o as usize]);
-            if from_shapes || wanted().next().is_none() {
+            if is_of_shapes(graph, node) || wanted().next().is_none() {
                 continue;
             }
             if known(node) {
@@ -87,6 +87,7 @@ impl Demand {
             }
         }
         deciding.reverse();
+        let nodes = with_ancestors(graph, &deciding);
         let needed = |ids: &[VarId]| (0..ids.len()).filter(|&p| values[ids[p] as usize]).collect();
         let (inputs, shared): (Vec<usize>, Vec<usize>) = (needed(&graph.inputs), needed(&graph.shared));
         let lent = match shared[..] {
@@ -96,13 +97,63 @@ impl Demand {
             }
             _ => None,
         };
-        Demand { values, deciding, inputs, shared, known: found, lent }
+        Demand { values, deciding, needed: nodes, inputs, shared, known: found, lent }
+    }
+
+    /// The extents that the deciding nodes decide.
+    fn decided(
+        &self,
+        graph: &FunctionGraph,
+        shapes: &[Vec<usize>],
+        parts: &HashMap<usize, Vec<usize>>,
+    ) -> Vec<usize> {
+        let outputs = |node: usize| graph.nodes[node].outputs.iter().map(|&o| &shapes[o as usize]);
+        let decided = self.deciding.iter().flat_map(|n| outputs(*n).chain(parts.get(n)));
+        decided.flatten().copied().collect()
     }
 
     /// Whether equal shapes of inputs and shared variables always give equal shapes of everything.
     pub fn is_static(&self) -> bool {
         self.deciding.is_empty()
     }
+}
+
+/// Whether a node's values follow from the shapes of its inputs.
+fn is_of_shapes(graph: &FunctionGraph, node: &Node) -> bool {
+    let shapes: Vec<Vec<usize>> = node.inputs.iter().map(|&i| vec![1; graph.var(i).ty.ndim()]).collect();
+    let shapes: Vec<&[usize]> = shapes.iter().map(Vec::as_slice).collect();
+    node.op.values_from_shapes(&shapes).is_some()
+}
+
+/// These nodes and all that their inputs are computed from, in order.
+fn with_ancestors(graph: &FunctionGraph, nodes: &[usize]) -> Vec<usize> {
+    let mut wanted = vec![false; graph.vars.len()];
+    let mut deciding = nodes.iter().rev().peekable();
+    let mut found = Vec::new();
+    for (position, node) in graph.nodes.iter().enumerate().rev() {
+        let decides = deciding.next_if(|&&next| next == position).is_some();
+        if decides || node.outputs.iter().any(|&o| wanted[o as usize]) {
+            node.inputs.iter().for_each(|&i| wanted[i as usize] = true);
+            found.push(position);
+        }
+    }
+    found.reverse();
+    found
+}
+
+/// Per Var: whether its value follows from constants and the shapes of inputs and shared variables.
+fn follows_from_shapes(graph: &FunctionGraph) -> Vec<bool> {
+    let constant = |id| graph.constant(id as VarId).is_some();
+    let mut follows: Vec<bool> = (0..graph.vars.len()).map(constant).collect();
+    for node in &graph.nodes {
+        // What acts, or what the device computes, is new in each call.
+        let is_pure = !node.op.has_effect() && node.op.bodies().is_empty();
+        let from_inputs = is_pure && node.inputs.iter().all(|&i| follows[i as usize]);
+        if from_inputs || is_of_shapes(graph, node) {
+            node.outputs.iter().for_each(|&o| follows[o as usize] = true);
+        }
+    }
+    follows
 }
 
 /// The inputs of shape inference: shapes of inputs and shared variables, and the values that [`Demand`]
@@ -144,6 +195,25 @@ pub fn infer_knowing(
     let Inference { shapes, fixed, parts, bodies, .. } = inference;
     graph.check_updates(|id| &shapes[id as usize])?;
     Ok(Shapes { shapes, fixed, parts, bodies })
+}
+
+/// The extents that make one call's Program differ from another's at equal shapes of inputs and shared
+/// variables, from only those nodes that decide them.
+///
+/// # Errors
+/// As [`infer`].
+pub fn infer_decided(
+    graph: &FunctionGraph,
+    demand: &Demand,
+    given: &Given,
+    known: &HashMap<VarId, Value>,
+) -> Result<Vec<usize>> {
+    let mut inference = Inference::new(graph, demand, given);
+    known.iter().for_each(|(&id, value)| inference.current[id as usize] = Some(value.clone()));
+    for &position in &demand.needed {
+        inference.visit(position, &graph.nodes[position])?;
+    }
+    Ok(demand.decided(graph, &inference.shapes, &inference.parts))
 }
 
 /// The values of a graph's outputs, which follow from shapes and from the values that
@@ -308,9 +378,32 @@ fn zeros(graph: &FunctionGraph, node: &Node, shapes: &[Vec<usize>]) -> Result<Ve
     outputs.map(|(&output, shape)| Value::zeros(graph.var(output).ty.dtype, shape)).collect()
 }
 
-/// The extents that make one call's Program differ from another's at equal input shapes.
-pub fn decided_extents(graph: &FunctionGraph, demand: &Demand, shapes: &Shapes) -> Vec<usize> {
-    let outputs = |node: usize| graph.nodes[node].outputs.iter().map(|&o| &shapes.shapes[o as usize]);
-    let decided = demand.deciding.iter().flat_map(|n| outputs(*n).chain(shapes.parts.get(n)));
-    decided.flatten().copied().collect()
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::ops::range;
+    use crate::prelude::*;
+
+    fn demand(inputs: &[&Variable], output: &Variable) -> (Demand, usize) {
+        let f = function(inputs.iter().copied()).output(output).compile().unwrap();
+        let graph = f.graph();
+        (Demand::of(graph), graph.nodes.len())
+    }
+
+    #[test]
+    fn what_follows_from_shapes_decides_nothing() {
+        let (x, n) = (&matrix::<f32>("x"), &scalar::<i64>("n"));
+        let rolled = &(x.roll(1, 0) + x.roll(-3, 1));
+        let inner = x.pad([[1, 1], [2, 2]], Pad::Edge).index(idx![1..-1, range(2, x.extent(1))]);
+        for follows in [rolled, &inner, &x.flip(1), &x.index(idx![range(0, x.extent(0) - 1)])] {
+            let (demand, _) = demand(&[x], follows);
+            assert!(demand.is_static(), "{:?}", demand.deciding);
+        }
+        // The end of a slice is given: each call infers what is sliced, and not what comes after.
+        let (sliced, all) = demand(&[x, n], &(x.index(idx![range(0, n)]).roll(1, 0).roll(1, 1) + 1.0).exp());
+        assert!(!sliced.is_static() && sliced.inputs == [1], "{:?}", sliced.inputs);
+        let (first, _) = demand(&[x, n], &x.index(idx![range(0, n)]));
+        assert!(sliced.needed.len() < all / 2 && first.needed.len() <= 2, "{:?} of {all}", sliced.needed);
+    }
 }

@@ -11,7 +11,7 @@ use super::plan_cache::PlanCache;
 use super::state::State;
 use super::status::Status;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::shapes::{Demand, Given, Shapes, decided_extents, infer_knowing};
+use crate::graph::shapes::{Demand, Given, Shapes, infer_decided, infer_knowing};
 use crate::graph::{FunctionGraph, VarId};
 use crate::lower::index_check::{self, Bounds, Trusted};
 use crate::lower::lower;
@@ -151,37 +151,68 @@ impl Definition {
 
     /// The extents of all variables, for these inputs and the current states.
     pub(super) fn infer(&self, context: &Context, fed: &[Fed]) -> Result<Shapes> {
-        self.infer_by(&self.demand, context, fed, !waits(&self.demand, fed), &HashMap::new())
+        self.infer_knowing(context, fed, None)
     }
 
     /// [`Definition::infer`], where these values that loops decide shapes with are known.
-    pub(super) fn infer_decided(
+    pub(super) fn infer_knowing(
         &self,
         context: &Context,
         fed: &[Fed],
-        decided: Option<&HashMap<VarId, Value>>,
+        known: Option<&HashMap<VarId, Value>>,
     ) -> Result<Shapes> {
-        match (self.deciding.get(), decided) {
-            (Some(Deciding { demand, .. }), Some(known)) => {
-                self.infer_by(demand, context, fed, !waits(demand, fed), known)
-            }
-            _ => self.infer(context, fed),
-        }
+        self.infer_by(context, fed, known, |graph, demand, given, known| {
+            infer_knowing(graph, demand, given, known)
+        })
+    }
+
+    /// The extents that make the Program another at equal shapes of inputs and states.
+    pub(super) fn decided(
+        &self,
+        context: &Context,
+        fed: &[Fed],
+        known: Option<&HashMap<VarId, Value>>,
+    ) -> Result<Vec<usize>> {
+        self.infer_by(context, fed, known, |graph, demand, given, known| {
+            infer_decided(graph, demand, given, known)
+        })
     }
 
     /// [`Definition::infer`]; `lends` says whether values of states may be read in place.
     pub(super) fn infer_lending(&self, context: &Context, fed: &[Fed], lends: bool) -> Result<Shapes> {
-        self.infer_by(&self.demand, context, fed, lends, &HashMap::new())
+        let none = HashMap::new();
+        self.given(&self.demand, context, fed, lends, |given| {
+            infer_knowing(&self.graph, &self.demand, given, &none)
+        })
     }
 
-    fn infer_by(
+    /// Infers with the demand that is left where these values are known.
+    fn infer_by<T>(
+        &self,
+        context: &Context,
+        fed: &[Fed],
+        known: Option<&HashMap<VarId, Value>>,
+        infer: impl FnOnce(&FunctionGraph, &Demand, &Given, &HashMap<VarId, Value>) -> Result<T>,
+    ) -> Result<T> {
+        let none = HashMap::new();
+        let (demand, known) = match (self.deciding.get(), known) {
+            (Some(Deciding { demand, .. }), Some(known)) => (demand, known),
+            _ => (&self.demand, &none),
+        };
+        self.given(demand, context, fed, !waits(demand, fed), |given| {
+            infer(&self.graph, demand, given, known)
+        })
+    }
+
+    /// Calls `then` with what shapes are inferred from.
+    fn given<T>(
         &self,
         demand: &Demand,
         context: &Context,
         fed: &[Fed],
         lends: bool,
-        known: &HashMap<VarId, Value>,
-    ) -> Result<Shapes> {
+        then: impl FnOnce(&Given) -> Result<T>,
+    ) -> Result<T> {
         let device = context.device.as_ref();
         let state = |i: usize| &context.states[self.states[i]];
         let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
@@ -190,8 +221,7 @@ impl Definition {
         let input_values = |i: usize| fed.get(i).and_then(Fed::value);
         let lent = |i: usize| if lends && demand.lent == Some(i) { state(i).lent(device) } else { None };
         let shared_values = |i: usize| lent(i).or_else(|| state(i).read(device).ok());
-        let given = Given { inputs, shared, input_values: &input_values, shared_values: &shared_values };
-        infer_knowing(&self.graph, demand, &given, known)
+        then(&Given { inputs, shared, input_values: &input_values, shared_values: &shared_values })
     }
 
     /// The Program for these shapes and its memory layout; nothing is compiled or allocated for it.
@@ -242,7 +272,7 @@ impl Definition {
         let shapes = self.infer(context, fed)?;
         let decided = match self.demand.is_static() {
             true => vec![],
-            false => decided_extents(&self.graph, &self.demand, &shapes),
+            false => self.decided(context, fed, None)?,
         };
         let signature: Vec<usize> = self.extents(&context.states, fed, &decided).copied().collect();
         self.draft(context, &shapes, &trusted, &signature)

@@ -6,7 +6,7 @@ use super::owned::owned_outputs;
 use super::planned::{Compiled, Planned};
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
-use crate::graph::shapes::{Shapes, decided_extents};
+use crate::graph::shapes::Shapes;
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Program;
 use crate::rehost::Sizes;
@@ -56,15 +56,12 @@ impl Engine {
 
     /// [`Engine::plan`] where values decide shapes, or bounds of indices may be known.
     fn plan_with_bounds(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
-        let mut shapes = None;
-        let mut decided = Vec::new();
         let values = self.decided(method, fed)?;
         let definition = &self.methods[method].definition;
-        if !definition.demand.is_static() {
-            let found = definition.infer_decided(&self.context, fed, values.as_ref())?;
-            decided = decided_extents(&definition.graph, &definition.demand, &found);
-            shapes = Some(found);
-        }
+        let decided = match definition.demand.is_static() {
+            true => vec![],
+            false => definition.decided(&self.context, fed, values.as_ref())?,
+        };
         let mut bounds = definition.known_bounds(&mut self.context, fed);
         loop {
             let trusted = Trusted::new(bounds.iter().map(|(role, _)| role.clone()).collect());
@@ -72,10 +69,7 @@ impl Engine {
                 self.specialise(method);
             } else {
                 let definition = &self.methods[method].definition;
-                let shapes = match shapes.take() {
-                    Some(shapes) => shapes,
-                    None => definition.infer_decided(&self.context, fed, values.as_ref())?,
-                };
+                let shapes = definition.infer_knowing(&self.context, fed, values.as_ref())?;
                 let signature = definition.extents(&self.context.states, fed, &decided).copied().collect();
                 self.plan_anew(method, signature, trusted, shapes, fed)?;
             }
