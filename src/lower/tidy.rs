@@ -1,12 +1,12 @@
 //! Removes unused operands and values from Nests.
 
 use super::program::BufferId;
-use workalike_kernels::nest::{Block, Inst, Nest, Phase, Value};
+use workalike_kernels::nest::{Inst, Nest};
 
 /// Drops unused operands and values, and sets `written` of the remaining operands.
 pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
     for phase in &mut nest.phases {
-        drop_unused_values(phase);
+        phase.drop_unused_values();
     }
     let mut used = vec![false; nest.operands.len()];
     let mut written = vec![false; nest.operands.len()];
@@ -44,37 +44,11 @@ pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
     }
 }
 
-fn drop_unused_values(phase: &mut Phase) {
-    let count = phase.block.insts.len();
-    let mut used: Vec<bool> = phase.block.insts.iter().map(|inst| inst.status().is_some()).collect();
-    phase.results().for_each(|value| used[value as usize] = true);
-    for at in (0..count).rev() {
-        if used[at] {
-            phase.block.insts[at].for_each_value(|value| used[value as usize] = true);
-        }
-    }
-    if used.iter().all(|&used| used) {
-        return;
-    }
-    let mut values: Vec<Value> = vec![0; count];
-    let mut block = Block::default();
-    for (at, mut inst) in std::mem::take(&mut phase.block.insts).into_iter().enumerate() {
-        if !used[at] {
-            continue;
-        }
-        inst.map_values(|value| values[value as usize]);
-        block.insts.push(inst);
-        values[at] = block.insts.len() as Value - 1;
-    }
-    phase.block = block;
-    phase.rename(&values);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use workalike_kernels::DType;
-    use workalike_kernels::nest::{Mode, Operand, PhaseKind};
+    use workalike_kernels::nest::{Block, Mode, Operand, Phase, PhaseKind};
 
     #[test]
     fn what_reports_is_kept() {

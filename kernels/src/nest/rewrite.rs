@@ -3,7 +3,7 @@
 //! Passes that copy, move or drop instructions are written with these, so that a new [`Inst`] is told here
 //! once what it uses.
 
-use super::{FoldOf, Inst, Phase, Store, Value};
+use super::{Block, FoldOf, Inst, Phase, Store, Value};
 
 impl Inst {
     /// Calls `then` with each value that it uses.
@@ -70,6 +70,33 @@ impl Phase {
         stored.chain(self.folds.iter().flat_map(|fold| fold.index.into_iter().chain([fold.value])))
     }
 
+    /// Drops the values that nothing uses. Those that report are kept.
+    pub fn drop_unused_values(&mut self) {
+        let count = self.block.insts.len();
+        let mut used: Vec<bool> = self.block.insts.iter().map(|inst| inst.status().is_some()).collect();
+        self.results().for_each(|value| used[value as usize] = true);
+        for at in (0..count).rev() {
+            if used[at] {
+                self.block.insts[at].for_each_value(|value| used[value as usize] = true);
+            }
+        }
+        if used.iter().all(|&used| used) {
+            return;
+        }
+        let mut values: Vec<Value> = vec![0; count];
+        let mut block = Block::default();
+        for (at, mut inst) in std::mem::take(&mut self.block.insts).into_iter().enumerate() {
+            if !used[at] {
+                continue;
+            }
+            inst.map_values(|value| values[value as usize]);
+            block.insts.push(inst);
+            values[at] = block.insts.len() as Value - 1;
+        }
+        self.block = block;
+        self.rename(&values);
+    }
+
     /// Renames the values that stores and folds use, as after a change of the block: `values` gives the new
     /// number of each.
     pub fn rename(&mut self, values: &[Value]) {
@@ -83,7 +110,7 @@ impl Phase {
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::nest::{Block, Fold, Index, Mode, PhaseKind};
+    use crate::nest::{Fold, Index, Mode, PhaseKind};
     use crate::ops::ADD;
 
     /// An index that is computed.

@@ -49,13 +49,12 @@ impl Printer<'_> {
                     names[at] = format!("f{phase}_{fold}{lane}");
                     continue;
                 }
-                Inst::Load { operand, .. } if self.is_packed_load(at) => {
-                    let dtype = nest.operands[*operand].dtype;
-                    self.dialect.load(dtype, &self.elements(dtype, &format!("x{at}")), "l")
-                }
                 Inst::Load { operand, index } => {
-                    let index = self.address(*operand, &Address::new(nest, *operand, index), names);
-                    self.dialect.load(nest.operands[*operand].dtype, &format!("b{operand}"), &index)
+                    let dtype = nest.operands[*operand].dtype;
+                    self.picked(at, dtype).unwrap_or_else(|| {
+                        let index = self.address(*operand, &Address::new(nest, *operand, index), names);
+                        self.dialect.load(dtype, &format!("b{operand}"), &index)
+                    })
                 }
                 Inst::Cast { to, value } => expr::cast(dtypes[*value as usize], *to, &names[*value as usize]),
                 // `explicit_bounds` has removed these.
@@ -105,10 +104,6 @@ impl Printer<'_> {
             Some(pack) if pack.inside && pack.axis == axis => format!("(a{axis} + l)"),
             _ => format!("a{axis}"),
         }
-    }
-
-    fn is_packed_load(&self, at: usize) -> bool {
-        self.pack.as_ref().is_some_and(|pack| pack.inside && pack.loads.contains(&at))
     }
 
     /// Prints the stores of a phase.

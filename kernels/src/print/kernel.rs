@@ -8,6 +8,7 @@ use crate::bounds::explicit_bounds;
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
 use crate::schedule::access::{Walk, Walks};
+use crate::schedule::interior::Interior;
 use crate::schedule::points::{Lanes, Points};
 use crate::schedule::register_cache::Kept;
 use crate::schedule::{Form, Schedule};
@@ -38,6 +39,8 @@ pub(super) struct Printer<'a> {
     suffix: String,
     /// Loops are those of a kernel for any size.
     pub(super) any_size: bool,
+    /// Boxes in which packs are computed by a simpler Nest, with the dtypes of its values.
+    interiors: Vec<(&'a Interior, Vec<Vec<DType>>)>,
     /// Extents, strides and offsets.
     pub(super) sizes: Sizes,
     text: String,
@@ -66,11 +69,13 @@ pub(super) fn kernel(
 }
 
 fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<Entry, VerifyError> {
-    let dtypes: Vec<_> = (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
+    let dtypes = all_dtypes(nest)?;
     let schedule = Schedule::choose(nest, &dtypes, target);
     let (groups, group) = schedule.launch();
-    let Schedule { form, walks, kept, any_size } = schedule;
-    let narrow = walks.narrow;
+    let Schedule { form, walks, kept, any_size, interiors } = schedule;
+    let inside = interiors.iter().map(|interior| Ok((interior, all_dtypes(&interior.nest)?)));
+    let inside = inside.collect::<Result<Vec<_>, VerifyError>>()?;
+    let narrow = walks.narrow && interiors.iter().all(|interior| Walks::new(&interior.nest).narrow);
     let dialect = target.dialect;
     let mut printer = Printer {
         nest,
@@ -86,6 +91,7 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
         count: if narrow { "u32" } else { "u64" },
         suffix: if narrow { "u".into() } else { format!("U{}", dialect.long()) },
         any_size,
+        interiors: inside,
         sizes: Sizes::new(target.sizes == ForSizes::Any),
         text: String::new(),
         indent: 1,
@@ -98,6 +104,11 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
     *text +=
         &format!("\n{}({}) {{\n{}}}\n", dialect.kernel(name, group), parameters.join(", "), printer.text);
     Ok(Entry { name: name.into(), groups, group, sizes: printer.sizes.values() })
+}
+
+/// The dtype of each value of each phase.
+fn all_dtypes(nest: &Nest) -> Result<Vec<Vec<DType>>, VerifyError> {
+    (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect()
 }
 
 impl Printer<'_> {
@@ -197,7 +208,7 @@ impl Printer<'_> {
         let walks = self.walks.clone();
         self.positions_of_pack(&walks.grid, "p", width);
         if width > 1 {
-            self.phases_packed(&walks, width);
+            self.packs_by_box(&walks, width);
         } else {
             self.phases_alone(Lanes::One);
         }
@@ -210,6 +221,46 @@ impl Printer<'_> {
             self.phases_alone(Lanes::One);
             self.close();
         }
+    }
+
+    /// Prints all phases of a pack: those of the box that it lies in, or of the whole Nest.
+    fn packs_by_box(&mut self, walks: &Walks, width: u32) {
+        let (whole, own) = (self.nest, self.dtypes.clone());
+        let interiors = self.interiors.clone();
+        for (at, (interior, dtypes)) in interiors.iter().enumerate() {
+            let lies_within = self.lies_within(interior, walks, width);
+            self.open(&format!("{}if ({lies_within})", if at == 0 { "" } else { "else " }));
+            (self.nest, self.dtypes) = (&interior.nest, dtypes.clone());
+            self.phases_packed(walks, width);
+            self.close();
+        }
+        (self.nest, self.dtypes) = (whole, own);
+        if interiors.is_empty() {
+            self.phases_packed(walks, width);
+        } else {
+            self.open("else");
+            self.phases_packed(walks, width);
+            self.close();
+        }
+    }
+
+    /// Whether all points of a pack are in a box.
+    fn lies_within(&self, interior: &Interior, walks: &Walks, width: u32) -> String {
+        let mut tests = Vec::new();
+        for (axis, (&(from, to), &extent)) in interior.within.iter().zip(&self.nest.axes).enumerate() {
+            // A pack lies along the last loop.
+            let beside = match walks.grid.last() {
+                Some(walk) if walk.axis == axis => i64::from(width) - 1,
+                _ => 0,
+            };
+            if from > 0 {
+                tests.push(format!("a{axis} >= {from}"));
+            }
+            if to < extent as i64 - 1 {
+                tests.push(format!("a{axis} <= {}", to - beside));
+            }
+        }
+        if tests.is_empty() { "1".into() } else { tests.join(" && ") }
     }
 
     fn chunked(&mut self, run: u64, rows: bool, lanes: Lanes) {

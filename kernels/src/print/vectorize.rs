@@ -16,7 +16,8 @@ use super::kernel::Printer;
 use crate::dtype::DType;
 use crate::nest::{Index, Inst, PhaseKind, Store};
 use crate::schedule::access::{Address, Walk, Walks};
-use crate::schedule::packs::aligned_to;
+use crate::schedule::packs::{Picked, aligned_to};
+use std::ops::RangeInclusive;
 
 /// The pack being printed.
 #[derive(Clone, Debug, Default)]
@@ -25,13 +26,55 @@ pub(super) struct Pack {
     pub(super) axis: usize,
     /// Number of points.
     pub(super) width: u32,
-    /// Instructions of the phase that are loaded as vectors.
-    pub(super) loads: Vec<usize>,
+    /// What the pack loads as vectors.
+    pub(super) vectors: Vec<Vectors>,
     /// Stores of the phase that are vectors.
     pub(super) stores: Vec<usize>,
     /// The loop over its points is open, `l` counts them.
     pub(super) inside: bool,
 }
+
+/// Neighbouring vectors of an operand, and the loads of a phase that pick their elements from them.
+#[derive(Clone, Debug)]
+pub(super) struct Vectors {
+    /// The first load, which names them.
+    name: usize,
+    operand: usize,
+    /// The address of vector 0, from which the others are counted.
+    address: Address,
+    numbers: RangeInclusive<i64>,
+    /// Each load's instruction, and the place of its elements.
+    loads: Vec<(usize, Picked)>,
+}
+
+impl Vectors {
+    /// Adds a load to the vectors that it shares or continues, or else as new ones. Loads come in the order of
+    /// their first vectors.
+    fn add(all: &mut Vec<Vectors>, (at, operand, address, picked): Load, width: u32) {
+        let numbers = picked.vectors(width);
+        let address = Address { base: 0, ..address };
+        let beside = |of: &&mut Vectors| {
+            let same = of.operand == operand && of.address == address;
+            same && (*of.numbers.start()..=of.numbers.end() + 1).contains(numbers.start())
+        };
+        match all.iter_mut().find(beside) {
+            Some(of) => {
+                of.name = of.name.min(at);
+                of.numbers = *of.numbers.start()..=*of.numbers.end().max(numbers.end());
+                of.loads.push((at, picked));
+            }
+            None => all.push(Vectors { name: at, operand, address, numbers, loads: vec![(at, picked)] }),
+        }
+    }
+
+    /// How many.
+    fn count(&self) -> i64 {
+        self.numbers.end() - self.numbers.start() + 1
+    }
+}
+
+/// A load of a pack: its instruction, its operand, its address and the place of its elements.
+type Load = (usize, usize, Address, Picked);
 
 /// The type of a vector.
 fn vector(dtype: DType, width: u32) -> String {
@@ -125,21 +168,30 @@ impl Printer<'_> {
         let nest = self.nest;
         let now = &nest.phases[phase];
         let varies = self.varies(phase, axis);
+        let (used, kept) = (self.used_values(phase), &self.kept.reads[phase]);
+        let loads = now.block.insts.iter().enumerate().filter_map(|(at, inst)| match inst {
+            Inst::Load { operand, index } if used[at] && !kept.contains_key(&at) => {
+                let address = Address::new(nest, *operand, index);
+                let picked = Picked::of(&address, axis, &varies, (nest, *operand), width.into())?;
+                Some((at, *operand, address, picked))
+            }
+            _ => None,
+        });
+        let mut loads: Vec<Load> = loads.collect();
+        loads.sort_by_key(|(.., picked)| *picked.vectors(width).start());
+        let mut vectors = Vec::new();
+        loads.into_iter().for_each(|load| Vectors::add(&mut vectors, load, width));
+        vectors.sort_by_key(|of| of.name);
         let fits = |operand: usize, index: &[Index]| {
             let address = Address::new(nest, operand, index);
             aligned_to(&address, axis, &varies).is_some_and(|to| to >= u64::from(width))
         };
-        let loads = now.block.insts.iter().enumerate().filter_map(|(at, inst)| match inst {
-            Inst::Load { operand, index } if fits(*operand, index) => Some(at),
-            _ => None,
-        });
         // Conditional and adding stores are not vectors. Stores to one operand stay in order: all are
         // vectors, or none.
         let plain = |store: &Store| store.when.is_none() && !store.add && fits(store.operand, &store.index);
         let all = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).all(plain);
         let stores = (0..now.stores.len()).filter(|&at| all(now.stores[at].operand));
-        let (loads, stores) = (loads.collect(), stores.collect());
-        self.pack = Some(Pack { axis, width, loads, stores, inside: false });
+        self.pack = Some(Pack { axis, width, vectors, stores: stores.collect(), inside: false });
     }
 
     /// Prints a phase at the points of a pack, or at one point if there are no packs. Some values have names
@@ -155,18 +207,8 @@ impl Printer<'_> {
         };
         let nest = self.nest;
         let varies = self.varies(phase, pack.axis);
-        let used = self.used_values(phase);
         self.block_where(phase, &mut names, |at| !done[at] && !varies[at]);
-        let kept = self.kept.reads[phase].clone();
-        for &at in pack.loads.iter().filter(|&&at| used[at] && !kept.contains_key(&at)) {
-            let Inst::Load { operand, index } = &nest.phases[phase].block.insts[at] else { continue };
-            let index = self.address(*operand, &Address::new(nest, *operand, index), &names);
-            let (kind, text) = (
-                vector(nest.operands[*operand].dtype, pack.width),
-                self.in_memory(*operand, pack.width, &index),
-            );
-            self.line(&format!("const {kind} x{at} = {text};"));
-        }
+        pack.vectors.iter().for_each(|vectors| self.load_vectors(vectors, pack.width, &names));
         for &at in &pack.stores {
             let dtype = nest.operands[nest.phases[phase].stores[at].operand].dtype;
             self.line(&format!("{} y{at};", vector(dtype, pack.width)));
@@ -185,6 +227,45 @@ impl Printer<'_> {
             self.line(&format!("{text} = y{at};"));
         }
         self.carry(phase, count);
+    }
+
+    /// Declares and loads neighbouring vectors.
+    fn load_vectors(&mut self, vectors: &Vectors, width: u32, names: &[String]) {
+        let (operand, name) = (vectors.operand, vectors.name);
+        let kind = vector(self.nest.operands[operand].dtype, width);
+        let mut texts = Vec::new();
+        for number in vectors.numbers.clone() {
+            let address = Address { base: number * i64::from(width), ..vectors.address.clone() };
+            let index = self.address(operand, &address, names);
+            texts.push(self.in_memory(operand, width, &index));
+        }
+        match &texts[..] {
+            [one] => self.line(&format!("const {kind} x{name} = {one};")),
+            several => {
+                self.line(&format!("{kind} x{name}[{}];", several.len()));
+                for (at, text) in several.iter().enumerate() {
+                    self.line(&format!("x{name}[{at}] = {text};"));
+                }
+            }
+        }
+    }
+
+    /// The element that a load picks at the current point of a pack, if it is loaded by vectors.
+    pub(super) fn picked(&self, at: usize, dtype: DType) -> Option<String> {
+        let pack = self.pack.as_ref().filter(|pack| pack.inside)?;
+        let from = pack.vectors.iter().find(|vectors| vectors.loads.iter().any(|load| load.0 == at))?;
+        let (_, picked) = from.loads.iter().find(|load| load.0 == at)?;
+        let first = picked.first - from.numbers.start() * i64::from(pack.width);
+        let place = match (picked.step, first) {
+            (1, 0) => "l".to_string(),
+            (1, first) => format!("({first} + l)"),
+            (step, first) => format!("({first} + {step} * l)"),
+        };
+        let (vector, place) = match from.count() {
+            1 => (format!("x{}", from.name), place),
+            _ => (format!("x{}[{place} / {}]", from.name, pack.width), format!("{place} % {}", pack.width)),
+        };
+        Some(self.dialect.load(dtype, &self.elements(dtype, &vector), &place))
     }
 
     /// Stores to neighbouring elements, as one vector.

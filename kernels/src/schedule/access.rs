@@ -46,7 +46,7 @@ impl Address {
 }
 
 /// One more than the largest linear index of an operand.
-fn span(nest: &Nest, operand: usize) -> u64 {
+pub(crate) fn span(nest: &Nest, operand: usize) -> u64 {
     let operand = &nest.operands[operand];
     let last = operand.shape.iter().zip(&operand.strides);
     last.fold(1u64, |sum, (&e, &s)| sum.saturating_add(e.saturating_sub(1).saturating_mul(s.unsigned_abs())))

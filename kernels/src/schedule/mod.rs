@@ -5,13 +5,15 @@
 //!
 //! - `access`: linear addresses from index maps, and merged axes.
 //! - `points`: the assignment of points to work items.
-//! - `packs`: neighbouring points that an item of a GPU computes together.
+//! - `packs`: neighbouring points that an item of a GPU computes together. `interior`: where these need no
+//!   comparisons of positions.
 //! - `tile`: products of matrices. `transpose`: maps with transposed operands.
 //! - `group_memory`: arrays through which the items of a group fold.
 //! - `register_cache`: values that stay in registers from one phase to the next.
 
 pub(crate) mod access;
 pub(crate) mod group_memory;
+pub(crate) mod interior;
 pub(crate) mod packs;
 pub(crate) mod points;
 pub(crate) mod register_cache;
@@ -23,6 +25,7 @@ use crate::nest::Nest;
 use crate::target::Target;
 use crate::verify::{VerifyError, dtypes};
 use access::Walks;
+use interior::Interior;
 use points::Points;
 use register_cache::Kept;
 use tile::Tile;
@@ -38,6 +41,8 @@ pub struct Schedule {
     pub(crate) kept: Kept,
     /// Loops are those of a kernel for any size.
     pub(crate) any_size: bool,
+    /// Boxes in which packs are computed by a simpler Nest.
+    pub(crate) interiors: Vec<Interior>,
 }
 
 /// The division of the points among groups and items.
@@ -64,6 +69,8 @@ impl Schedule {
         let walks = Walks::new(nest);
         let any_size = target.sizes.loops_for_any(nest);
         let none = Kept::none(nest);
+        let mut interiors = if any_size || target.cpu { vec![] } else { Interior::all(nest, &walks) };
+        interiors.retain(|inside| packs::width(&inside.nest, &walks.grid, false, true) > 1);
         let (form, kept) = if let Some(tile) = Tile::choose(nest, &walks, dtypes, any_size, target) {
             (Form::Tile(tile), none)
         } else if any_size {
@@ -72,12 +79,15 @@ impl Schedule {
         } else {
             let plan = Kept::plan(nest, &walks, dtypes);
             let bytes = group_memory::bytes(nest, dtypes);
-            let points = Points::choose(nest, &walks, bytes, plan.words, target);
+            let points = Points::choose(nest, &walks, &interiors, bytes, plan.words, target);
             let kept = if matches!(points, Points::Group(group) if group.keeps) { plan } else { none };
             let transpose = TransposeTile::choose(nest, &walks, dtypes, target);
             (transpose.map_or(Form::Points(points), Form::Transpose), kept)
         };
-        Schedule { form, walks, kept, any_size }
+        if !matches!(form, Form::Points(Points::Strided { width: 2.., .. })) {
+            interiors.clear();
+        }
+        Schedule { form, walks, kept, any_size, interiors }
     }
 
     /// Number of groups, and items per group.

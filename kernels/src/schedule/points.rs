@@ -18,6 +18,7 @@
 //! On CPUs the corresponding choice is [`Lanes`]: the points in the vector registers of an item.
 
 use super::access::{Walk, Walks};
+use super::interior::Interior;
 use crate::nest::Nest;
 use crate::target::Target;
 
@@ -100,13 +101,20 @@ const WARP: u64 = 32;
 
 impl Points {
     /// Chooses a schedule. In a group each item needs `item_bytes` of group memory; `kept` is the number of
-    /// registers for each of its points that would hold values for later phases. Nests with an empty grid get
+    /// registers for each of its points that would hold values for later phases; most points lie in `interiors`. Nests with an empty grid get
     /// 0 groups.
-    pub(crate) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, target: &Target) -> Points {
+    pub(crate) fn choose(
+        nest: &Nest,
+        walks: &Walks,
+        interiors: &[Interior],
+        item_bytes: u64,
+        kept: u64,
+        target: &Target,
+    ) -> Points {
         if target.cpu {
             chunked(nest, walks, false, target)
         } else {
-            gpu::choose(nest, walks, item_bytes, kept, target)
+            gpu::choose(nest, walks, interiors, item_bytes, kept, target)
         }
     }
 

@@ -210,5 +210,6 @@ pub fn all() -> Vec<Case> {
     cases.extend(folds());
     cases.extend(products(false));
     cases.extend(adds());
+    cases.extend(super::neighbours());
     cases
 }

@@ -5,10 +5,12 @@
 
 mod adds;
 mod cases;
+mod neighbours;
 mod products;
 mod semirings;
 pub use adds::{addable, adds};
 pub use cases::{all, casts, folds, primitives, shapes};
+pub use neighbours::neighbours;
 pub use products::{product, products};
 
 use workalike_kernels::nest::*;

@@ -97,6 +97,12 @@ fn shapes_as_on_gpus() {
 }
 
 #[test]
+fn neighbours_as_on_gpus() {
+    let Some(device) = device() else { return };
+    check(&device, &corpus::neighbours(), &gpu(128, 64));
+}
+
+#[test]
 fn folds_as_on_gpus() {
     let Some(device) = device() else { return };
     check(&device, &corpus::folds(), &gpu(1 << 12, 256));

@@ -3,6 +3,7 @@
 use super::{Group, Points, WARP, previous_power_of_two};
 use crate::nest::{Inst, Nest, PhaseKind};
 use crate::schedule::access::Walks;
+use crate::schedule::interior::Interior;
 use crate::schedule::packs;
 use crate::target::{Dialect, Target};
 
@@ -28,7 +29,14 @@ const HEAVY: u32 = 24;
 const READ: u64 = 32;
 
 /// See [`Points::choose`].
-pub(crate) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, target: &Target) -> Points {
+pub(crate) fn choose(
+    nest: &Nest,
+    walks: &Walks,
+    interiors: &[Interior],
+    item_bytes: u64,
+    kept: u64,
+    target: &Target,
+) -> Points {
     let points = nest.grid_points();
     let inner = nest.inner_points();
     let lanes = target.lanes.clamp(1, 1 << 24);
@@ -40,7 +48,7 @@ pub(crate) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
     // Without barriers, a fold across items pays for short rows too.
     let few = if exchange { VERY_FEW } else { FEW };
     if alone || inner <= VERY_FEW || points == 0 || points >= lanes && (inner <= few || across) {
-        return strided(nest, walks, lanes, target);
+        return strided(nest, walks, interiors, lanes, target);
     }
     let most = largest_group(item_bytes, target);
     let (share, together, width) = if across {
@@ -50,7 +58,7 @@ pub(crate) fn choose(nest: &Nest, walks: &Walks, item_bytes: u64, kept: u64, tar
         rows(nest, walks, kept, lanes, most)
     };
     if share == 1 {
-        return strided(nest, walks, lanes, target);
+        return strided(nest, walks, interiors, lanes, target);
     }
     let groups = points.div_ceil(together).min((lanes * WAVES).div_ceil(share * together));
     let mut group =
@@ -83,13 +91,16 @@ pub(crate) fn choose_for_any_size(nest: &Nest, walks: &Walks, item_bytes: u64, t
 const LONG: u64 = 2048;
 
 /// One item for each point, or for each pack of points.
-fn strided(nest: &Nest, walks: &Walks, lanes: u64, target: &Target) -> Points {
+fn strided(nest: &Nest, walks: &Walks, interiors: &[Interior], lanes: u64, target: &Target) -> Points {
     let points = nest.grid_points();
     // A Nest with inner points has long-running items and needs as many as the device runs; a map has short
     // ones and needs fewer.
     let enough = if nest.is_map() { lanes / 8 } else { lanes };
-    let mut width = u64::from(packs::width(nest, &walks.grid, false, true));
-    let insts: u64 = nest.phases.iter().map(|phase| phase.block.insts.len() as u64).sum();
+    let width_of = |nest: &Nest| u64::from(packs::width(nest, &walks.grid, false, true));
+    let inside = interiors.iter().map(|interior| width_of(&interior.nest)).min();
+    let mut width = inside.unwrap_or_else(|| width_of(nest));
+    let nests = interiors.iter().map(|interior| &interior.nest).chain([nest]);
+    let insts: u64 = nests.flat_map(|nest| &nest.phases).map(|phase| phase.block.insts.len() as u64).sum();
     while width > 1 && (points / width < enough || insts * width > LONG) {
         width /= 2;
     }

@@ -33,7 +33,7 @@ fn nest(axes: &[u64], grid: usize, place: &[usize], kind: PhaseKind) -> Nest {
 }
 
 fn choose(nest: &Nest, target: &Target) -> Points {
-    Points::choose(nest, &Walks::new(nest), 4, 0, target)
+    Points::choose(nest, &Walks::new(nest), &[], 4, 0, target)
 }
 
 fn group(groups: u64, points: u32, items: u32, width: u32) -> Points {
@@ -83,7 +83,7 @@ fn rows_are_folded_by_groups() {
 fn rows_are_kept_where_registers_suffice() {
     let kept = |rows: u64, columns: u64| {
         let nest = nest(&[rows, columns], 1, &[0, 1], PhaseKind::Reduce);
-        match Points::choose(&nest, &Walks::new(&nest), 4, 1, &gpu(1 << 17)) {
+        match Points::choose(&nest, &Walks::new(&nest), &[], 4, 1, &gpu(1 << 17)) {
             Points::Group(g) => (g.points, g.items, g.width, g.keeps),
             other => panic!("{other:?}"),
         }
