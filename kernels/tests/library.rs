@@ -44,6 +44,9 @@ fn scatter(fold: Option<Fold>, dtype: DType, sizes: [u64; 3]) -> Box<dyn Library
 
 fn ops() -> Vec<(&'static str, Box<dyn LibraryOp>)> {
     let topk = Sorting { kept: 10, descending: true, ..sorting(DType::F16, [64, 10_000, 1], true, true) };
+    let few = Sorting { kept: 50, ..sorting(DType::F32, [3, 1 << 20, 1], true, true) };
+    let medians =
+        Sorting { only: Some(vec![4999, 5000]), ..sorting(DType::F64, [500, 10_000, 1], true, false) };
     let one = Scatter {
         each_row: false,
         each_column: false,
@@ -57,6 +60,8 @@ fn ops() -> Vec<(&'static str, Box<dyn LibraryOp>)> {
         ("sort_long", sort(DType::F32, [1, 1 << 24, 1], true, false)),
         ("argsort_long", sort(DType::F64, [3, 1 << 20, 1], false, true)),
         ("topk", Box::new(topk)),
+        ("topk_few_rows", Box::new(few)),
+        ("medians", Box::new(medians)),
         ("scatter_add", scatter(Some(Fold::Sum), DType::F32, [100_000, 50_000, 256])),
         ("scatter_max", scatter(Some(Fold::Max), DType::F16, [300, 10, 7])),
         ("scatter_set", scatter(None, DType::F64, [5000, 100, 1])),

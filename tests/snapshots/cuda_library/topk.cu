@@ -12,275 +12,410 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
-typedef u16 K;
-enum { GROUP = 384, ITEMS = 16 };
-static __device__ __forceinline__ u32 key_of(K x) {
+typedef u32 K;
+static __device__ __forceinline__ K key_of(u16 x) {
 K k = x;
 if (k == 32768u) k = 0;
 k = (k & 32767u) > 31744u ? 65535u : k ^ ((k & 32768u) ? 65535u : 32768u);
 k = k ^ 65535u;
 return k;
 }
-// Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K), an unsigned
-// integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item.
-//
-// A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
-// lines and order is that of i, then of lanes.
 
-enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
-
-// Counts of digits by warp.
-typedef u32 Counts[WARPS][DIGITS];
-
-static __device__ __forceinline__ u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
-
-static __device__ __forceinline__ u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
-
-// The sum of x of the items before this one, among the first DIGITS; the others bring 0.
-static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
+extern "C" __global__ __launch_bounds__(256)
+void select0(const u16* b0, u32* b1, u32* b2, const u32 n, const u32 kept, const u32 parts, const u32 length, const u32 position_bits)
 {
-    u32 all = x;
-    for (u32 step = 1; step < 32u; step *= 2) {
-        const u32 other = __shfl_up_sync(~0u, all, step);
-        if (item % 32u >= step) all += other;
-    }
-    if (item < DIGITS && item % 32u == 31u) sums[item / 32u] = all;
-    __syncthreads();
-    u32 before = 0;
-    for (u32 warp = 0; warp < DIGITS / 32; warp++) before += warp < item / 32u ? sums[warp] : 0u;
-    __syncthreads();
-    return before + all - x;
+BEGIN
+__shared__ K keys[2048];
+__shared__ u32 positions[2048];
+__shared__ u32 bins[2048];
+__shared__ u32 sums[256];
+__shared__ u32 found[4];
+const u32 item = (u32)threadIdx.x;
+const u64 v = (u64)blockIdx.x;
+const u64 row = v / parts;
+const u64 line = row * n, results = row * kept;
+const u32 begin = (u32)(v % parts) * length;
+const u32 m = n - begin < length ? n - begin : length;
+const u32 wanted = (kept < m ? kept : m) - 1u;
+u32 taken = m;
+int near = 0;
+if (2u * kept <= 256u && m >= 4u * 256u) {
+K least = ~(K)0;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
 }
-
-// How many of the warp's elements before each have its digit.
-static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
-{
-    for (u32 at = item; at < WARPS * DIGITS; at += GROUP) (&counts[0][0])[at] = 0u;
-    __syncthreads();
-    u32 below;
-    asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
 #pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) {
-        u32 same = ~0u;
-#pragma unroll
-        for (u32 bit = 0; bit < 8u; bit++) {
-            const bool on = digit[i] >> bit & 1u;
-            const u32 all = __ballot_sync(~0u, on);
-            same &= on ? all : ~all;
-        }
-        volatile u32* count = &counts[item / 32u][digit[i]];
-        const u32 before = *count;
-        __syncwarp();
-        if ((same & below) == 0u) *count = before + __popc(same);
-        __syncwarp();
-        place[i] = before + __popc(same & below);
-    }
-    __syncthreads();
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+least = k < least ? k : least;
 }
-
-// Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have digit d, and where they start.
-static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
-{
-    total = 0u;
-    if (item < DIGITS) {
-        for (u32 warp = 0; warp < WARPS; warp++) {
-            const u32 count = counts[warp][item];
-            counts[warp][item] = total;
-            total += count;
-        }
-    }
-    const u32 start = sum_before(total, item, sums);
-    if (item < DIGITS) {
-        for (u32 warp = 0; warp < WARPS; warp++) counts[warp][item] += start;
-    }
-    __syncthreads();
-    return start;
 }
-
-// The digits of a tile: elements beyond the last are its last, and have the last digit.
-static __device__ __forceinline__ void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) digit[i] = first_of(item) + i * 32u < here ? digit_of(x[i], shift) : 255u;
+keys[item] = least;
+positions[item] = item;
+__syncthreads();
+for (u32 size = 2u; size <= 256u; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < 256u / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
 }
-
-// Moves what goes with each element to its place.
-template <typename T>
-static __device__ __forceinline__ void move(const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts, T* moved)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) moved[counts[item / 32u][digit[i]] + place[i]] = x[i];
-    __syncthreads();
+__syncthreads();
 }
-
-template <typename T>
-static __device__ __forceinline__ void fetch(T (&x)[ITEMS], u32 item, const T* moved)
-{
-#pragma unroll
-    for (u32 i = 0; i < ITEMS; i++) x[i] = moved[first_of(item) + i * 32u];
-    __syncthreads();
 }
-
-// How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then, with those before,
-// how many there are up to its end. Tiles are numbered as they start, so those before this one are under way.
-static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u32 total)
-{
-    const u32 own = 1u << 30, all = 2u << 30, number = own - 1u;
-    if (tile == 0u) {
-        *said = all | total;
-        return 0u;
-    }
-    *said = own | total;
-    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
-    u32 before = 0u;
-    for (u32 next = tile;;) {
-        u32 words[BACK];
+const K bound = keys[wanted];
+__syncthreads();
+if (item == 0u) found[3] = 0u;
+__syncthreads();
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
 #pragma unroll
-        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
+}
 #pragma unroll
-        for (u32 i = 0; i < BACK; i++) {
-            while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
-            before += words[i] & number;
-            if (words[i] >= all) {
-                *said = all | (before + total);
-                return before;
-            }
-        }
-        next -= BACK;
-    }
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (k <= bound) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = (begin + at); }
+}
+}
+}
+__syncthreads();
+taken = found[3];
+near = taken <= 2048u;
+__syncthreads();
+}
+if (!near) {
+K prefix = 0;
+u32 place = 0u, left = 16u, before = 0u;
+int by_place = 0;
+taken = m;
+while (taken > 2048u || (left == 16u && !by_place && taken > 512u)) {
+if (left == 0u) { by_place = 1; left = position_bits; }
+const u32 width = left < 11u ? left : 11u, shift = left - width;
+const int whole = by_place ? left == position_bits : left == 16u;
+for (u32 i = item; i < 2048u; i += 256u) bins[i] = 0u;
+__syncthreads();
+u32 digit = 0u, run = 0u;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+u32 d;
+if (by_place) {
+const u32 p = (begin + at);
+if (k != prefix || (!whole && (p >> left) != place)) continue;
+d = p >> shift;
+} else {
+if (!whole && (k >> left) != prefix) continue;
+d = (u32)(k >> shift);
+}
+d &= (1u << width) - 1u;
+if (d != digit) {
+if (run > 0u) atomicAdd(&bins[digit], run);
+digit = d;
+run = 0u;
+}
+run++;
+}
+}
+if (run > 0u) atomicAdd(&bins[digit], run);
+__syncthreads();
+u32 own_sum = 0u;
+#pragma unroll
+for (u32 j = 0u; j < 8u; j++) own_sum += bins[item * 8u + j];
+u32 until = own_sum;
+for (u32 step = 1u; step < 256u; step *= 2u) {
+sums[item] = until;
+__syncthreads();
+const u32 other = item >= step ? sums[item - step] : 0u;
+__syncthreads();
+until += other;
+}
+u32 here = before + until - own_sum;
+if (wanted >= here && wanted - here < own_sum) {
+for (u32 j = 0u; j < 8u; j++) {
+const u32 count = bins[item * 8u + j];
+if (wanted - here < count) {
+found[0] = item * 8u + j;
+found[1] = here - before;
+found[2] = count;
+break;
+}
+here += count;
+}
+}
+__syncthreads();
+before += found[1];
+taken = before + found[2];
+if (by_place) place = whole ? found[0] : (place << width) | found[0];
+else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
+left = shift;
+__syncthreads();
+}
+const int all = !by_place && left == 16u;
+if (item == 0u) found[3] = 0u;
+__syncthreads();
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (by_place ? k < prefix || (k == prefix && ((begin + at) >> left) <= place) : all || (k >> left) <= prefix) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = (begin + at); }
+}
+}
+}
+__syncthreads();
+}
+u32 filled = 2u;
+while (filled < taken) filled *= 2u;
+for (u32 i = taken + item; i < filled; i += 256u) { keys[i] = ~(K)0; positions[i] = 0xffffffffu; }
+__syncthreads();
+for (u32 size = 2u; size <= filled; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < filled / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+__syncthreads();
+}
+}
+for (u32 at = item; at < kept; at += 256u) {
+const K k = at <= wanted ? keys[at] : ~(K)0;
+const u32 p = at <= wanted ? positions[at] : n;
+(void)k;
+b1[v * kept + at] = k; b2[v * kept + at] = p;
+}
 }
 
 extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, u32* b1, const u64 counts, const u64 lookback)
+void select1(const u16* b0, const u32* b1, const u32* b2, u16* b3, i64* b4, const u32 n, const u32 kept, const u32 parts, const u32 length, const u32 position_bits)
 {
 BEGIN
-const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < counts) b0[at] = 0u;
-if (at < lookback) b1[at] = 0u;
-}
-
-extern "C" __global__ __launch_bounds__(384)
-void count1(const u16* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks)
-{
-BEGIN
-__shared__ u32 bins[2][DIGITS][4];
-const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / blocks;
+__shared__ K keys[2048];
+__shared__ u32 positions[2048];
+__shared__ u32 bins[2048];
+__shared__ u32 sums[256];
+__shared__ u32 found[4];
+const u32 item = (u32)threadIdx.x;
+const u64 v = (u64)blockIdx.x;
+const u64 row = v;
 const u64 line = row * n, results = row * kept;
-for (u32 i = item; i < 2u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
-__syncthreads();
-#pragma unroll 8
-for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
-const K x = b0[line + (at)];
+const u32 m = parts * kept;
+const u32 wanted = (kept < m ? kept : m) - 1u;
+u32 taken = m;
+int near = 0;
+if (2u * kept <= 256u && m >= 4u * 256u) {
+K least = ~(K)0;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
 #pragma unroll
-for (u32 pass = 0; pass < 2u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
 }
-__syncthreads();
-for (u32 i = item; i < 2u * DIGITS; i += GROUP) {
-u32 sum = 0u;
-for (u32 part = 0; part < 4u; part++) sum += bins[i / DIGITS][i % DIGITS][part];
-if (sum > 0u) atomicAdd(&b1[row * 512 + i], sum);
-}
-}
-
-extern "C" __global__ __launch_bounds__(384)
-void pass2(const u16* b0, u32* b1, u32* b2, u32* b3, u16* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
-{
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ u32 memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
-__syncthreads();
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[line + (at)] : (K)0;
-position[i] = at < n ? at : 0u;
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+least = k < least ? k : least;
 }
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
+}
+keys[item] = least;
+positions[item] = item;
 __syncthreads();
-K xs[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
+for (u32 size = 2u; size <= 256u; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < 256u / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
 }
 __syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { b4[row * n + at] = x; b5[row * n + at] = p; }
 }
 }
-
-extern "C" __global__ __launch_bounds__(384)
-void pass3(const u16* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u16* b5, i64* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
-{
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ u32 memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
+const K bound = keys[wanted];
 __syncthreads();
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
-#pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[row * n + at] : (K)0;
-position[i] = at < n ? b1[row * n + at] : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b3[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b2[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
+if (item == 0u) found[3] = 0u;
 __syncthreads();
-K xs[ITEMS];
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (k <= bound) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = b2[row * m + at]; }
+}
+}
 }
 __syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
+taken = found[3];
+near = taken <= 2048u;
+__syncthreads();
+}
+if (!near) {
+K prefix = 0;
+u32 place = 0u, left = 16u, before = 0u;
+int by_place = 0;
+taken = m;
+while (taken > 2048u || (left == 16u && !by_place && taken > 512u)) {
+if (left == 0u) { by_place = 1; left = position_bits; }
+const u32 width = left < 11u ? left : 11u, shift = left - width;
+const int whole = by_place ? left == position_bits : left == 16u;
+for (u32 i = item; i < 2048u; i += 256u) bins[i] = 0u;
+__syncthreads();
+u32 digit = 0u, run = 0u;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { if (at < kept) { b5[results + at] = x;b6[results + at] = (i64)p; } }
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+u32 d;
+if (by_place) {
+const u32 p = b2[row * m + at];
+if (k != prefix || (!whole && (p >> left) != place)) continue;
+d = p >> shift;
+} else {
+if (!whole && (k >> left) != prefix) continue;
+d = (u32)(k >> shift);
+}
+d &= (1u << width) - 1u;
+if (d != digit) {
+if (run > 0u) atomicAdd(&bins[digit], run);
+digit = d;
+run = 0u;
+}
+run++;
+}
+}
+if (run > 0u) atomicAdd(&bins[digit], run);
+__syncthreads();
+u32 own_sum = 0u;
+#pragma unroll
+for (u32 j = 0u; j < 8u; j++) own_sum += bins[item * 8u + j];
+u32 until = own_sum;
+for (u32 step = 1u; step < 256u; step *= 2u) {
+sums[item] = until;
+__syncthreads();
+const u32 other = item >= step ? sums[item - step] : 0u;
+__syncthreads();
+until += other;
+}
+u32 here = before + until - own_sum;
+if (wanted >= here && wanted - here < own_sum) {
+for (u32 j = 0u; j < 8u; j++) {
+const u32 count = bins[item * 8u + j];
+if (wanted - here < count) {
+found[0] = item * 8u + j;
+found[1] = here - before;
+found[2] = count;
+break;
+}
+here += count;
+}
+}
+__syncthreads();
+before += found[1];
+taken = before + found[2];
+if (by_place) place = whole ? found[0] : (place << width) | found[0];
+else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
+left = shift;
+__syncthreads();
+}
+const int all = !by_place && left == 16u;
+if (item == 0u) found[3] = 0u;
+__syncthreads();
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (by_place ? k < prefix || (k == prefix && (b2[row * m + at] >> left) <= place) : all || (k >> left) <= prefix) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = b2[row * m + at]; }
+}
+}
+}
+__syncthreads();
+}
+u32 filled = 2u;
+while (filled < taken) filled *= 2u;
+for (u32 i = taken + item; i < filled; i += 256u) { keys[i] = ~(K)0; positions[i] = 0xffffffffu; }
+__syncthreads();
+for (u32 size = 2u; size <= filled; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < filled / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+__syncthreads();
+}
+}
+for (u32 at = item; at < (kept < m ? kept : m); at += 256u) {
+const K k = keys[at];
+const u32 p = positions[at];
+(void)k;
+if (at < kept) { b3[results + at] = b0[line + (p)];b4[results + at] = (i64)p; }
 }
 }

@@ -15,6 +15,7 @@ pub(crate) mod last_scatter;
 mod network;
 mod radix;
 pub(crate) mod scatter;
+mod select;
 pub(crate) mod sort;
 
 use super::{Dialect, Target, prelude};

@@ -1,10 +1,11 @@
-//! Sorts as kernels: a network for short rows on GPUs ([`super::network`]), a radix sort for long rows on
-//! CUDA ([`super::radix`]), else a merge sort: groups sort tiles in their memory, and items merge runs, twice
+//! Sorts as kernels: a network for short rows on GPUs ([`super::network`]), a selection for a few of long rows
+//! ([`super::select`]), a radix sort for long rows on CUDA ([`super::radix`]), else a merge sort: groups sort tiles in their memory, and items merge runs, twice
 //! as long each time. Networks and merges compare unsigned keys, and positions if keys are equal, so they are
 //! stable.
 
 use super::network;
 use super::radix::{End, Radix};
+use super::select::Select;
 use super::{Kernel, Part, Routine, Size, Writer, aligned, function, index_type, moved_as, size32};
 use crate::dtype::DType;
 use crate::library::Sorting;
@@ -39,12 +40,13 @@ pub(crate) struct Plan {
     radix: Option<Radix>,
     /// The length of the network that sorts a row.
     network: Option<u64>,
+    select: Option<Select>,
 }
 
-/// The plan of a sort; `None` if there are no kernels for it. Kernels sort whole rows: there are none for
-/// selections.
+/// The plan of a sort; `None` if there are no kernels for it, or if a few places are wanted and it is as well
+/// to sort the whole.
 pub(crate) fn plan(sorting: &Sorting, target: &Target) -> Option<Plan> {
-    if sorting.only.is_none() { Plan::of(sorting, target) } else { None }
+    Plan::of(sorting, target).filter(|plan| sorting.only.is_none() || plan.select.is_some())
 }
 
 impl Plan {
@@ -66,7 +68,9 @@ impl Plan {
             .then(|| Radix::of(bits, 8 * bits.size() as u32, [outer * inner, n], call.indices, target.lanes))
             .flatten();
         let network = network::length(n, key.size() as u64).filter(|_| !target.cpu);
-        Some(Plan { call: call.clone(), key, bits, capacity, tile, tiles: n.div_ceil(tile), radix, network })
+        let select = Select::of(call, key, target);
+        let (call, tiles) = (call.clone(), n.div_ceil(tile));
+        Some(Plan { call, key, bits, capacity, tile, tiles, radix, network, select })
     }
 
     fn rows(&self) -> u64 {
@@ -80,6 +84,9 @@ impl Plan {
     }
 
     pub(crate) fn scratch(&self) -> u64 {
+        if let Some(select) = &self.select {
+            return select.scratch();
+        }
         if let Some(radix) = &self.radix {
             return radix.scratch();
         }
@@ -136,6 +143,12 @@ impl Plan {
         (arg, start): (usize, u64),
     ) -> String {
         let dialect = writer.target.dialect;
+        if let Some(select) = &self.select {
+            let put = |first: usize| self.result(dialect, first, &format!("b0[{}]", self.element("p")));
+            let (line, sizes) = (self.line(), self.sizes_of_rows());
+            select.launches(writer, source, &outputs, (&line, &sizes), &put, (arg, start));
+            return self.key_function(dialect);
+        }
         if let Some(radix) = &self.radix {
             let load = |first: usize| format!("b{first}[{}]", self.element("at"));
             let store = |first: usize| self.result(dialect, first, "x");

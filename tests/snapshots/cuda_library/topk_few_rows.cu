@@ -1,0 +1,420 @@
+typedef signed char i8;
+typedef unsigned char u8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+#if __CUDA_ARCH__ >= 900
+#define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#else
+#define BEGIN
+#endif
+typedef u32 K;
+static __device__ __forceinline__ K key_of(u32 x) {
+K k = x;
+if (k == 2147483648u) k = 0;
+k = (k & 2147483647u) > 2139095040u ? 4294967295u : k ^ ((k & 2147483648u) ? 4294967295u : 2147483648u);
+return k;
+}
+
+extern "C" __global__ __launch_bounds__(256)
+void select0(const u32* b0, u32* b1, u32* b2, const u32 n, const u32 kept, const u32 parts, const u32 length, const u32 position_bits)
+{
+BEGIN
+__shared__ K keys[2048];
+__shared__ u32 positions[2048];
+__shared__ u32 bins[2048];
+__shared__ u32 sums[256];
+__shared__ u32 found[4];
+const u32 item = (u32)threadIdx.x;
+const u64 v = (u64)blockIdx.x;
+const u64 row = v / parts;
+const u64 line = row * n, results = row * kept;
+const u32 begin = (u32)(v % parts) * length;
+const u32 m = n - begin < length ? n - begin : length;
+const u32 wanted = (kept < m ? kept : m) - 1u;
+u32 taken = m;
+int near = 0;
+if (2u * kept <= 256u && m >= 4u * 256u) {
+K least = ~(K)0;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+least = k < least ? k : least;
+}
+}
+keys[item] = least;
+positions[item] = item;
+__syncthreads();
+for (u32 size = 2u; size <= 256u; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < 256u / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+__syncthreads();
+}
+}
+const K bound = keys[wanted];
+__syncthreads();
+if (item == 0u) found[3] = 0u;
+__syncthreads();
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (k <= bound) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = (begin + at); }
+}
+}
+}
+__syncthreads();
+taken = found[3];
+near = taken <= 2048u;
+__syncthreads();
+}
+if (!near) {
+K prefix = 0;
+u32 place = 0u, left = 32u, before = 0u;
+int by_place = 0;
+taken = m;
+while (taken > 2048u || (left == 32u && !by_place && taken > 512u)) {
+if (left == 0u) { by_place = 1; left = position_bits; }
+const u32 width = left < 11u ? left : 11u, shift = left - width;
+const int whole = by_place ? left == position_bits : left == 32u;
+for (u32 i = item; i < 2048u; i += 256u) bins[i] = 0u;
+__syncthreads();
+u32 digit = 0u, run = 0u;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+u32 d;
+if (by_place) {
+const u32 p = (begin + at);
+if (k != prefix || (!whole && (p >> left) != place)) continue;
+d = p >> shift;
+} else {
+if (!whole && (k >> left) != prefix) continue;
+d = (u32)(k >> shift);
+}
+d &= (1u << width) - 1u;
+if (d != digit) {
+if (run > 0u) atomicAdd(&bins[digit], run);
+digit = d;
+run = 0u;
+}
+run++;
+}
+}
+if (run > 0u) atomicAdd(&bins[digit], run);
+__syncthreads();
+u32 own_sum = 0u;
+#pragma unroll
+for (u32 j = 0u; j < 8u; j++) own_sum += bins[item * 8u + j];
+u32 until = own_sum;
+for (u32 step = 1u; step < 256u; step *= 2u) {
+sums[item] = until;
+__syncthreads();
+const u32 other = item >= step ? sums[item - step] : 0u;
+__syncthreads();
+until += other;
+}
+u32 here = before + until - own_sum;
+if (wanted >= here && wanted - here < own_sum) {
+for (u32 j = 0u; j < 8u; j++) {
+const u32 count = bins[item * 8u + j];
+if (wanted - here < count) {
+found[0] = item * 8u + j;
+found[1] = here - before;
+found[2] = count;
+break;
+}
+here += count;
+}
+}
+__syncthreads();
+before += found[1];
+taken = before + found[2];
+if (by_place) place = whole ? found[0] : (place << width) | found[0];
+else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
+left = shift;
+__syncthreads();
+}
+const int all = !by_place && left == 32u;
+if (item == 0u) found[3] = 0u;
+__syncthreads();
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = key_of(b0[line + begin + at]);
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (by_place ? k < prefix || (k == prefix && ((begin + at) >> left) <= place) : all || (k >> left) <= prefix) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = (begin + at); }
+}
+}
+}
+__syncthreads();
+}
+u32 filled = 2u;
+while (filled < taken) filled *= 2u;
+for (u32 i = taken + item; i < filled; i += 256u) { keys[i] = ~(K)0; positions[i] = 0xffffffffu; }
+__syncthreads();
+for (u32 size = 2u; size <= filled; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < filled / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+__syncthreads();
+}
+}
+for (u32 at = item; at < kept; at += 256u) {
+const K k = at <= wanted ? keys[at] : ~(K)0;
+const u32 p = at <= wanted ? positions[at] : n;
+(void)k;
+b1[v * kept + at] = k; b2[v * kept + at] = p;
+}
+}
+
+extern "C" __global__ __launch_bounds__(256)
+void select1(const u32* b0, const u32* b1, const u32* b2, u32* b3, i64* b4, const u32 n, const u32 kept, const u32 parts, const u32 length, const u32 position_bits)
+{
+BEGIN
+__shared__ K keys[2048];
+__shared__ u32 positions[2048];
+__shared__ u32 bins[2048];
+__shared__ u32 sums[256];
+__shared__ u32 found[4];
+const u32 item = (u32)threadIdx.x;
+const u64 v = (u64)blockIdx.x;
+const u64 row = v;
+const u64 line = row * n, results = row * kept;
+const u32 m = parts * kept;
+const u32 wanted = (kept < m ? kept : m) - 1u;
+u32 taken = m;
+int near = 0;
+if (2u * kept <= 256u && m >= 4u * 256u) {
+K least = ~(K)0;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+least = k < least ? k : least;
+}
+}
+keys[item] = least;
+positions[item] = item;
+__syncthreads();
+for (u32 size = 2u; size <= 256u; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < 256u / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+__syncthreads();
+}
+}
+const K bound = keys[wanted];
+__syncthreads();
+if (item == 0u) found[3] = 0u;
+__syncthreads();
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (k <= bound) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = b2[row * m + at]; }
+}
+}
+}
+__syncthreads();
+taken = found[3];
+near = taken <= 2048u;
+__syncthreads();
+}
+if (!near) {
+K prefix = 0;
+u32 place = 0u, left = 32u, before = 0u;
+int by_place = 0;
+taken = m;
+while (taken > 2048u || (left == 32u && !by_place && taken > 512u)) {
+if (left == 0u) { by_place = 1; left = position_bits; }
+const u32 width = left < 11u ? left : 11u, shift = left - width;
+const int whole = by_place ? left == position_bits : left == 32u;
+for (u32 i = item; i < 2048u; i += 256u) bins[i] = 0u;
+__syncthreads();
+u32 digit = 0u, run = 0u;
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+u32 d;
+if (by_place) {
+const u32 p = b2[row * m + at];
+if (k != prefix || (!whole && (p >> left) != place)) continue;
+d = p >> shift;
+} else {
+if (!whole && (k >> left) != prefix) continue;
+d = (u32)(k >> shift);
+}
+d &= (1u << width) - 1u;
+if (d != digit) {
+if (run > 0u) atomicAdd(&bins[digit], run);
+digit = d;
+run = 0u;
+}
+run++;
+}
+}
+if (run > 0u) atomicAdd(&bins[digit], run);
+__syncthreads();
+u32 own_sum = 0u;
+#pragma unroll
+for (u32 j = 0u; j < 8u; j++) own_sum += bins[item * 8u + j];
+u32 until = own_sum;
+for (u32 step = 1u; step < 256u; step *= 2u) {
+sums[item] = until;
+__syncthreads();
+const u32 other = item >= step ? sums[item - step] : 0u;
+__syncthreads();
+until += other;
+}
+u32 here = before + until - own_sum;
+if (wanted >= here && wanted - here < own_sum) {
+for (u32 j = 0u; j < 8u; j++) {
+const u32 count = bins[item * 8u + j];
+if (wanted - here < count) {
+found[0] = item * 8u + j;
+found[1] = here - before;
+found[2] = count;
+break;
+}
+here += count;
+}
+}
+__syncthreads();
+before += found[1];
+taken = before + found[2];
+if (by_place) place = whole ? found[0] : (place << width) | found[0];
+else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
+left = shift;
+__syncthreads();
+}
+const int all = !by_place && left == 32u;
+if (item == 0u) found[3] = 0u;
+__syncthreads();
+for (u32 start = item; start < m; start += 1024u) {
+K own[4];
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 next = start + j * 256u, at = next < m ? next : item;
+own[j] = b1[row * m + at];
+}
+#pragma unroll
+for (u32 j = 0u; j < 4u; j++) {
+const u32 at = start + j * 256u;
+if (at >= m) continue;
+const K k = own[j];
+if (by_place ? k < prefix || (k == prefix && (b2[row * m + at] >> left) <= place) : all || (k >> left) <= prefix) {
+const u32 slot = atomicAdd(&found[3], 1u);
+if (slot < 2048u) { keys[slot] = k; positions[slot] = b2[row * m + at]; }
+}
+}
+}
+__syncthreads();
+}
+u32 filled = 2u;
+while (filled < taken) filled *= 2u;
+for (u32 i = taken + item; i < filled; i += 256u) { keys[i] = ~(K)0; positions[i] = 0xffffffffu; }
+__syncthreads();
+for (u32 size = 2u; size <= filled; size *= 2u) {
+for (u32 step = size / 2u; step > 0u; step /= 2u) {
+for (u32 i = item; i < filled / 2u; i += 256u) {
+const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
+const K ka = keys[a], kb = keys[b];
+const u32 pa = positions[a], pb = positions[b];
+const int after = ka > kb || (ka == kb && pa > pb);
+if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
+}
+__syncthreads();
+}
+}
+for (u32 at = item; at < (kept < m ? kept : m); at += 256u) {
+const K k = keys[at];
+const u32 p = positions[at];
+(void)k;
+if (at < kept) { b3[results + at] = b0[line + (p)];b4[results + at] = (i64)p; }
+}
+}
