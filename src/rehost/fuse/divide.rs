@@ -7,6 +7,7 @@
 
 use super::cost::Cut;
 use super::edit::tidy;
+use super::split;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{
@@ -16,7 +17,7 @@ use workalike_kernels::verify::dtypes;
 
 /// Rows are few if this many times as many would leave the device idle when their reductions are not split.
 const FEW: u64 = 6;
-/// Rows are long from this many times the length from which reductions are split.
+/// Rows are long from this many times the length from which reductions are split, columns from that length.
 const LONG: u64 = 16;
 
 /// Divides every Nest that is better run phase by phase.
@@ -39,8 +40,10 @@ fn is_inner(phase: &Phase) -> bool {
 
 /// Whether a Nest visits a few long rows more than once, in any order.
 fn suits(nest: &Nest, buffers: &[BufferId], cut: Cut) -> bool {
-    let (grid, inner) = (nest.grid_points(), nest.inner_points());
-    let few = grid > 0 && grid.saturating_mul(FEW) <= cut.busy && inner >= cut.small.saturating_mul(LONG);
+    let (groups, inner) = (split::groups(nest), nest.inner_points());
+    // A row has a group, which streams it; columns share groups that are too few.
+    let long = if split::sums_columns(nest) { 1 } else { LONG };
+    let few = groups > 0 && groups.saturating_mul(FEW) <= cut.busy && inner >= cut.small.saturating_mul(long);
     let ordered = nest.phases.iter().any(|phase| phase.kind == PhaseKind::Ordered);
     // A Point phase that joins a reduction's could not load what another has stored before it.
     let written = |operand: usize| {

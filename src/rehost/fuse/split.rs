@@ -12,8 +12,10 @@ use workalike_kernels::nest::{
 use workalike_kernels::ops;
 use workalike_kernels::verify::dtypes;
 
-/// Columns that a group sums together.
+/// Most columns that a group sums together.
 const COLUMNS: u64 = 32;
+/// Fewest: they fill a sector of memory (`kernels/src/schedule/points/gpu.rs`).
+const SECTOR: u64 = 8;
 /// A sum of a tile over so much less than a long row takes long enough to be split.
 const DEEP: u64 = 4;
 /// Most partial results of a contraction.
@@ -43,6 +45,20 @@ struct Parts {
     axis: usize,
     count: u64,
     len: u64,
+    /// Where the axis of parts is among the grid axes: before columns, whose elements are neighbours, and
+    /// behind rows.
+    at: usize,
+}
+
+/// Whether neighbouring grid points load neighbouring elements, and inner points do not.
+pub(super) fn sums_columns(nest: &Nest) -> bool {
+    directions(nest) == [true, false]
+}
+
+/// Groups that take a Nest's grid points, if these are few: columns are taken a few at a time.
+pub(super) fn groups(nest: &Nest) -> u64 {
+    let grid = nest.grid_points();
+    if sums_columns(nest) { grid.div_ceil(SECTOR) } else { grid }
 }
 
 /// The partial results of a fold, each in a buffer.
@@ -61,9 +77,11 @@ fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     let loads = nest.phases[0].block.insts.iter().filter(|inst| matches!(inst, Inst::Load { .. })).count();
     let moved = columns.saturating_mul(inner).saturating_mul(loads as u64);
     let is_heavy = !by_tiles && inner >= thresholds.small / HEAVY && moved >= thresholds.small * HEAVY;
-    let groups = if by_tiles { grid.div_ceil(thresholds.tile) } else { grid };
+    let groups = if by_tiles { grid.div_ceil(thresholds.tile) } else { groups(nest) };
     let is_long = inner >= if by_tiles { thresholds.small / DEEP } else { thresholds.small };
-    if grid == 0 || groups > thresholds.busy || !(is_long || is_heavy) {
+    // Groups of columns have all the items that they can.
+    let busy = if groups < grid && !by_tiles { thresholds.busy / 2 } else { thresholds.busy };
+    if grid == 0 || groups > busy || !(is_long || is_heavy) {
         return None;
     }
     let want = (thresholds.parts / groups).min(inner / thresholds.group);
@@ -78,7 +96,8 @@ fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
         .filter(|&c| c >= 2 && extent.is_multiple_of(c))
         .min_by_key(|c| c.abs_diff(count));
     let len = extent.div_ceil(divisor.unwrap_or(count));
-    Some(Parts { axis, count: extent.div_ceil(len), len })
+    let at = if sums_columns(nest) { 0 } else { nest.grid };
+    Some(Parts { axis, count: extent.div_ceil(len), len, at })
 }
 
 /// Whether two factors are loaded, of which each is the same along a grid axis of the other's: tiles of
@@ -109,7 +128,8 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: C
     }
     let cut = cut(nest, thresholds)?;
     let types = dtypes(nest, 0).ok()?;
-    let shape: Vec<u64> = nest.axes[..nest.grid].iter().copied().chain([cut.count]).collect();
+    let mut shape = nest.axes[..nest.grid].to_vec();
+    shape.insert(cut.at, cut.count);
     let mut temp = |dtype: DType| (program.buffer(dtype, &shape, Role::Temp), dtype);
     let mut results = Vec::with_capacity(reduce.folds.len());
     for fold in &reduce.folds {
@@ -117,7 +137,7 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: C
         results.push(Partial { value, index: fold.index.map(|_| temp(DType::I64)) });
     }
     let partial = partial_folds(nest, buffers, &cut, &types, &results);
-    Some([partial, final_folds(nest, buffers, &shape, &results)])
+    Some([partial, final_folds(nest, buffers, (&shape, cut.at), &results)])
 }
 
 /// The step that folds each part, and stores the partial results to `results`.
@@ -131,12 +151,12 @@ fn partial_folds(
     let reduce = &nest.phases[0];
     // The parts are one more grid axis; the axis that is cut keeps its place among the inner axes, with fewer
     // points.
-    let part = nest.grid;
+    let grid = nest.grid + 1;
     let mut axes = nest.axes.clone();
     axes[cut.axis] = cut.len;
-    axes.insert(part, cut.count);
-    let shape: Vec<u64> = axes[..=part].to_vec();
-    let mut partial = Nest { axes, grid: part + 1, name: format!("{}_parts", nest.name), ..nest.clone() };
+    axes.insert(cut.at, cut.count);
+    let shape: Vec<u64> = axes[..grid].to_vec();
+    let mut partial = Nest { axes, grid, name: format!("{}_parts", nest.name), ..nest.clone() };
     let mut partial_buffers = buffers.to_vec();
     let mut block = Shifted::of(nest, cut);
     let (mut folds, mut stores): (Vec<FoldOf>, Vec<Store>) = (vec![], vec![]);
@@ -145,7 +165,7 @@ fn partial_folds(
         folds.push(fold);
         partial.operands.push(Operand::contiguous(dtype, &shape, true));
         partial_buffers.push(buffer);
-        let index = (0..=part).map(Index::axis).collect();
+        let index = (0..grid).map(Index::axis).collect();
         stores.push(Store { operand, index, value, when: None, add: false });
     };
     for (fold, result) in reduce.folds.iter().zip(results) {
@@ -166,16 +186,24 @@ fn partial_folds(
     Step::Nest { nest: partial, buffers: partial_buffers }
 }
 
-/// The step that folds the partial results, which have extents `shape`, and does the Point phase.
-fn final_folds(nest: &Nest, buffers: &[BufferId], shape: &[u64], results: &[Partial]) -> Step {
-    let mut last = Nest { axes: shape.to_vec(), ..nest.clone() };
+/// The step that folds the partial results, which have extents `shape` with that of parts at `part`, and does
+/// the Point phase.
+fn final_folds(
+    nest: &Nest,
+    buffers: &[BufferId],
+    (shape, part): (&[u64], usize),
+    results: &[Partial],
+) -> Step {
+    let axes = nest.axes[..nest.grid].iter().copied().chain([shape[part]]);
+    let mut last = Nest { axes: axes.collect(), ..nest.clone() };
+    let mut places: Vec<Index> = (0..nest.grid).map(Index::axis).collect();
+    places.insert(part, Index::axis(nest.grid));
     let mut last_buffers = buffers.to_vec();
     let (mut loads, mut folds) = (Block::default(), Vec::new());
     let mut load = |(buffer, dtype): (BufferId, DType)| {
         last.operands.push(Operand::contiguous(dtype, shape, false));
         last_buffers.push(buffer);
-        let index = (0..shape.len()).map(Index::axis).collect();
-        loads.insts.push(Inst::Load { operand: last_buffers.len() - 1, index });
+        loads.insts.push(Inst::Load { operand: last_buffers.len() - 1, index: places.clone() });
         loads.insts.len() as Value - 1
     };
     for (fold, result) in nest.phases[0].folds.iter().zip(results) {
@@ -201,7 +229,7 @@ struct Shifted {
 
 impl Shifted {
     fn of(nest: &Nest, cut: &Parts) -> Shifted {
-        let part = nest.grid;
+        let part = cut.at;
         let renamed = |axis: usize| Index::axis(if axis >= part { axis + 1 } else { axis });
         let mut coordinates: Vec<Index> = (0..nest.axes.len()).map(renamed).collect();
         let mut writer = BlockWriter::new(PhaseKind::Reduce);
@@ -303,6 +331,23 @@ mod tests {
         }
     }
 
+    /// A group takes eight columns and more: a thousand of them are few. Parts are before columns.
+    #[test]
+    fn columns_are_taken_together() {
+        let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048 };
+        let parts = |columns: u64, transposed: bool| {
+            let mut nest = sum_nest(&[columns, 1 << 16], 1, Fold::Sum);
+            if transposed {
+                nest.operands[0].strides = vec![1, columns as i64];
+            }
+            cut(&nest, thresholds).map(|parts| (parts.count, parts.at))
+        };
+        assert_eq!(parts(512, true), Some((32, 0)));
+        assert_eq!(parts(2048, true), None);
+        assert_eq!(parts(128, false), Some((16, 1)));
+        assert_eq!(parts(512, false), None);
+    }
+
     /// `sum(x[k, i] * y[k, j])` over k.
     fn contraction(axes: [u64; 3]) -> Nest {
         let [m, n, k] = axes;
@@ -341,9 +386,14 @@ mod tests {
             (vec![2, 30011], 1),
             (vec![3, 101, 211], 1),
             (vec![97, 389], 0),
+            (vec![40, 9001], 1),
         ] {
             for fold in [Fold::Sum, Fold::Max, Fold::Min, Fold::ArgMax, Fold::ArgMin] {
-                let nest = sum_nest(&axes, grid, fold);
+                let mut nest = sum_nest(&axes, grid, fold);
+                // Columns of a matrix.
+                if axes == [40, 9001] {
+                    nest.operands[0].strides = vec![1, 40];
+                }
                 let count: u64 = axes.iter().product();
                 let x: Vec<i64> = (0..count as i64).map(|i| (i * 7919) % 10007 - 5000).collect();
                 let results = axes[..grid].iter().product::<u64>() as usize;
