@@ -133,6 +133,11 @@ impl View {
         Some(address)
     }
 
+    /// The same view of another buffer of the same extents.
+    pub(crate) fn of_buffer(&self, buffer: BufferId) -> View {
+        View { buffer, ..self.clone() }
+    }
+
     /// Axes renamed: `order[new]` is the old axis, or `None` for a new one of extent 1. Old axes not named
     /// have extent 1.
     pub fn dimshuffle(&self, order: &[Option<usize>]) -> View {

@@ -72,3 +72,47 @@ impl LibraryOp for Matmul {
         2.0 * self.batch as f64 * self.m as f64 * self.n as f64 * self.k as f64
     }
 }
+
+/// The product of int8 factors whose sums are int32, which wrap. Its [`Matmul::dtype`] is I8; the elements of
+/// both factors along the sum are neighbours.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ByteMatmul(pub Matmul);
+
+impl LibraryOp for ByteMatmul {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn dtype(&self) -> DType {
+        DType::I8
+    }
+
+    fn extents(&self) -> Vec<u64> {
+        self.0.extents()
+    }
+
+    fn operands(&self) -> Vec<Operand> {
+        let Matmul { batch, m, n, .. } = self.0;
+        let mut operands = self.0.operands();
+        operands.truncate(2);
+        operands.push(written(DType::I32, &[batch, m, n]));
+        operands
+    }
+
+    fn starts_anywhere(&self) -> bool {
+        true
+    }
+
+    fn verify(&self) -> Result<(), LibraryError> {
+        let Matmul { dtype, a, b, .. } = self.0;
+        let check = Check { op: self };
+        check.require(dtype == DType::I8, "dtype", || ("int8".into(), dtype))?;
+        let neighbours = a[2] == 1 && b[1] == 1;
+        check.require(neighbours, "strides", || ("1 along the sum".into(), format!("{a:?} and {b:?}")))?;
+        Matmul { dtype: DType::I32, ..self.0.clone() }.verify()
+    }
+
+    fn flops(&self) -> f64 {
+        self.0.flops()
+    }
+}

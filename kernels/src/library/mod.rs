@@ -24,7 +24,7 @@ pub use cumulate::Cumulate;
 pub use fourier::{Fourier, Transform};
 pub use in_memory::{Define, InMemory};
 pub use linear_algebra::{LinearAlgebra, Problem};
-pub use matmul::Matmul;
+pub use matmul::{ByteMatmul, Matmul};
 pub use nonzero::NonZero;
 pub use scatter::Scatter;
 pub use search::Search;

@@ -35,4 +35,4 @@ pub use interpreter::Interpreter;
 pub use native::{NativeDevice, NativeMemory, Owner};
 pub use open::{Open, Options, Sizes};
 pub use tuned::Tuned;
-pub use workalike_kernels::library::{LibraryOp, Matmul};
+pub use workalike_kernels::library::{ByteMatmul, LibraryOp, Matmul};

@@ -16,8 +16,11 @@ const CACHES: f64 = 53e3;
 const LIBRARY: f64 = 0.37e6;
 /// The same of halves, by the units for matrices.
 const LIBRARY_HALF: f64 = 4e6;
-/// Flops of a unit in a microsecond in a Nest that goes by tiles.
+/// The same of bytes, which was measured with less care.
+const LIBRARY_BYTES: f64 = 6e6;
+/// Flops of a unit in a microsecond in a Nest that goes by tiles; four bytes are multiplied at a time.
 const TILES: f64 = 0.18e6;
+const TILES_OF_BYTES: f64 = 0.65e6;
 /// Rows and columns of a tile; a smaller product costs a whole one.
 const TILE: u64 = 64;
 /// Of at most so many rows or columns, items share a sum rather than a tile if it is longer than the second
@@ -84,7 +87,11 @@ impl Cost<'_> {
 
     /// By the library, which reads each element once, and copies of factors that it cannot read in place.
     fn library(&self) -> f64 {
-        let rate = if self.dtype.is_half() { LIBRARY_HALF } else { LIBRARY };
+        let rate = match self.dtype {
+            DType::I8 => LIBRARY_BYTES,
+            dtype if dtype.is_half() => LIBRARY_HALF,
+            _ => LIBRARY,
+        };
         let copied = self.call.copied() as f64;
         let copies = if copied > 0.0 { KERNEL + 2.0 * copied * self.size() / self.all(MEMORY) } else { 0.0 };
         CALL + copies + self.once().max(self.flops() / self.all(rate))
@@ -97,7 +104,8 @@ impl Cost<'_> {
         if m.min(n) > NARROW.0 || length <= NARROW.1 {
             let tiles = batch * rows * columns / (TILE * TILE) as f64;
             let steps = k * (STEP + MORE * (tiles / SEVERAL).min(1.0));
-            let all = self.once().max(self.flops() / self.all(TILES));
+            let rate = if self.dtype == DType::I8 { TILES_OF_BYTES } else { TILES };
+            let all = self.once().max(self.flops() / self.all(rate));
             // The longer one hides half of the other.
             return KERNEL + steps.max(all) + steps.min(all) / 2.0;
         }

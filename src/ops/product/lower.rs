@@ -3,12 +3,12 @@
 use super::cost::Cost;
 use super::factors::{Axes, Call};
 use crate::graph::Node;
-use crate::lower::program::BufferId;
+use crate::lower::program::{BufferId, Step};
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Dot;
-use workalike_device::Matmul;
+use workalike_device::{ByteMatmul, Matmul};
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Fold, PhaseKind};
+use workalike_kernels::nest::{Fold, Index, Inst, PhaseKind};
 use workalike_kernels::ops as scalar;
 
 /// Rows and columns of the tile that a library gives a group in a product with few tiles.
@@ -32,7 +32,10 @@ impl Lowering<'_> {
     pub(crate) fn contraction(&mut self, axes: &Axes, a: &View, b: &View, dtype: DType) -> View {
         let factors = axes.in_order(a, b);
         let target = self.temp(dtype, &axes.shape);
-        if !self.by_slices(axes, &factors, target) && !self.by_library(axes, &factors, target) {
+        let by_library = self.of_bytes(axes, &factors, target)
+            || self.by_slices(axes, &factors, target)
+            || self.by_library(axes, &factors, target);
+        if !by_library {
             self.by_nest(axes, &factors, target);
         }
         View::whole(target, &axes.shape)
@@ -52,16 +55,70 @@ impl Lowering<'_> {
             && self.call_library(&call, factors, target)
     }
 
-    /// Appends a call of the device's library, if it takes it.
-    fn call_library(&mut self, call: &Call, factors: &[View; 2], target: BufferId) -> bool {
-        let dtype = self.program.buffers[target].dtype;
+    /// The product of int32 numbers that were int8, by the device's library, if it takes it: its factors have
+    /// neighbours along the sum.
+    fn of_bytes(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
+        if self.program.buffers[target].dtype != DType::I32 || axes.contracted != 1 {
+            return false;
+        }
+        let [Some(a), Some(b)] = [0, 1].map(|side| self.before_cast(&factors[side], DType::I8)) else {
+            return false;
+        };
+        let Some(call) = axes.call(&[a.clone(), b.clone()]) else { return false };
+        let product = self.matmul_of(&call, DType::I8);
+        // In the layout that the copies below give it.
+        let [_, m, n, k] = call.extents.map(|extent| extent as i64);
+        let asked = ByteMatmul(Matmul { a: [m * k, k, 1], b: [n * k, 1, k], ..product });
+        if !self.pays_by_library(&call, DType::I8) || !self.abilities.has(&asked) {
+            return false;
+        }
+        let sums = [axes.batch + axes.left, axes.batch];
+        let factors = [self.with_last(&a, sums[0]), self.with_last(&b, sums[1])];
+        axes.call(&factors).is_some_and(|call| self.call_library(&call, &factors, target))
+    }
+
+    /// The view of a buffer's elements before they were cast from this dtype, if they were.
+    fn before_cast(&self, view: &View, dtype: DType) -> Option<View> {
+        let source = self.program.steps.iter().rev().find_map(|step| cast_into(view.buffer, step))?;
+        let same = self.program.buffers[source].shape == self.program.buffers[view.buffer].shape;
+        let is = self.program.buffers[source].dtype == dtype && same;
+        is.then(|| view.of_buffer(source))
+    }
+
+    /// The view, or one of a copy, in which the elements along an axis are neighbours.
+    fn with_last(&mut self, view: &View, axis: usize) -> View {
+        let steps = view.linear().map(|address| address.coefficients);
+        if steps.is_some_and(|steps| steps[axis] == 1) {
+            return view.clone();
+        }
+        let rank = view.shape.len();
+        let order: Vec<usize> = (0..rank).filter(|&other| other != axis).chain([axis]).collect();
+        let place = |of: usize| order.iter().position(|&axis| axis == of);
+        let moved = view.dimshuffle(&order.iter().map(|&axis| Some(axis)).collect::<Vec<_>>());
+        self.own_copy(&moved).dimshuffle(&(0..rank).map(place).collect::<Vec<_>>())
+    }
+
+    fn matmul_of(&self, call: &Call, dtype: DType) -> Matmul {
         let [batch, m, n, k] = call.extents;
         let [a, b] = [0, 1].map(|side| call.steps(side));
-        let product = Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast };
+        Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast }
+    }
+
+    /// Appends a call of the device's library, if it takes it.
+    fn call_library(&mut self, call: &Call, factors: &[View; 2], target: BufferId) -> bool {
+        let (dtype, factor) =
+            (self.program.buffers[target].dtype, self.program.buffers[factors[0].buffer].dtype);
+        let [batch, m, n, _] = call.extents;
+        let product = self.matmul_of(call, factor);
         let device = self.abilities.properties();
         let units = if device.is_wide() { device.units.into() } else { 0 };
         let product = if batch == 1 { cut(&product, units) } else { product };
-        if !self.abilities.has(&product) {
+        let wide = factor != dtype;
+        let takes = match wide {
+            true => self.abilities.has(&ByteMatmul(product.clone())),
+            false => self.abilities.has(&product),
+        };
+        if !takes {
             return false;
         }
         let [a, b] = [0, 1].map(|side| match &call.factors[side] {
@@ -69,15 +126,29 @@ impl Lowering<'_> {
             Err(view) => (self.own_copy(view).buffer, 0),
         });
         if product.batch == batch {
-            return self.library_into(product, vec![a, b], vec![target]).is_some();
+            return self.push_product(product, wide, [a, b], target).is_some();
         }
         let parts = [product.batch, m, n];
         let sums = self.temp(dtype, &parts);
-        if self.library_into(product, vec![a, b], vec![sums]).is_none() {
+        if self.push_product(product, wide, [a, b], sums).is_none() {
             return false;
         }
         self.sum_of_parts(sums, &parts, target);
         true
+    }
+
+    /// Appends a library's product, of bytes with wide sums or of one dtype.
+    fn push_product(
+        &mut self,
+        product: Matmul,
+        wide: bool,
+        inputs: [(BufferId, u64); 2],
+        target: BufferId,
+    ) -> Option<()> {
+        match wide {
+            true => self.library_into(ByteMatmul(product), inputs.into(), vec![target]),
+            false => self.library_into(product, inputs.into(), vec![target]),
+        }
     }
 
     /// The sum of a batch of products, one for each position along one of the axes that are summed over, if
@@ -185,6 +256,25 @@ impl Lowering<'_> {
         point.finish();
         self.push(nest);
     }
+}
+
+/// The buffer of which a step casts each element into this buffer, if it does nothing else.
+fn cast_into(buffer: BufferId, step: &Step) -> Option<BufferId> {
+    let Step::Nest { nest, buffers } = step else { return None };
+    let [phase] = &nest.phases[..] else { return None };
+    let ([Inst::Load { operand, index }, Inst::Cast { value: 0, .. }], [store]) =
+        (&phase.block.insts[..], &phase.stores[..])
+    else {
+        return None;
+    };
+    let in_order = |operand: usize, index: &[Index]| {
+        let address = nest.operands[operand].affine(index, nest.axes.len());
+        address.is_some_and(|address| address.is_row_major(&nest.axes))
+    };
+    let casts = buffers[store.operand] == buffer && store.value == 1 && store.when.is_none() && !store.add;
+    let whole =
+        nest.grid == nest.axes.len() && in_order(*operand, index) && in_order(store.operand, &store.index);
+    (casts && whole).then_some(buffers[*operand])
 }
 
 /// A product as a batch of products over equal parts of k, whose results are to be summed; a batch of one if

@@ -272,17 +272,12 @@ impl Rewriting<'_, '_> {
         let each = indices.iter().zip(extents).map(|(index, &extent)| {
             let Some(value) = index.dynamic else { return index.clone() };
             let Some((sum, DType::I64)) = &self.sums[value as usize] else { return index.clone() };
-            match added(index, sum) {
-                Some(index) => {
-                    let (low, high) = self.inside.range(index.offset, index.terms.iter().copied());
-                    if low >= 0 && high < extent.into() {
-                        gained += 1;
-                        return index;
-                    }
-                }
-                None => {}
-            }
-            index.clone()
+            let sum = added(index, sum).filter(|sum| {
+                let (low, high) = self.inside.range(sum.offset, sum.terms.iter().copied());
+                low >= 0 && high < extent.into()
+            });
+            gained += usize::from(sum.is_some());
+            sum.unwrap_or_else(|| index.clone())
         });
         let indices = each.collect();
         self.inside.gained += gained;

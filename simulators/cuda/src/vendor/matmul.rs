@@ -28,7 +28,7 @@ use cudarc::driver::sys::CUstream;
 use plan::{At, Call, Plan, plan};
 use std::collections::HashMap;
 use std::sync::Arc;
-use workalike_device::{DeviceError, DeviceResult, LibraryOp, Matmul, Memory};
+use workalike_device::{ByteMatmul, DeviceError, DeviceResult, LibraryOp, Matmul, Memory};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Channels, LinearForm, Nest};
@@ -66,6 +66,9 @@ pub(super) enum Product {
 /// epilogue. They take no bias of f64.
 fn epilogue(product: &Matmul, nest: &Nest, own: usize) -> Option<LinearForm> {
     let elements = product.batch.checked_mul(product.m)?.checked_mul(product.n)?;
+    if !product.dtype.is_float() {
+        return None;
+    }
     let columns = Channels { channels: product.n, plane: 1, elements };
     let form = LinearForm::of(nest, own, product.dtype, columns)?;
     let biased = product.batch == 1 && product.dtype != DType::F64;
@@ -88,7 +91,8 @@ impl VendorLibrary for Products {
     }
 
     fn call(op: &dyn LibraryOp, _: Option<&LinearForm>) -> Option<Matmul> {
-        op.downcast::<Matmul>().cloned()
+        let of_floats = op.downcast::<Matmul>().filter(|product| product.dtype.is_float());
+        of_floats.or_else(|| op.downcast::<ByteMatmul>().map(|product| &product.0)).cloned()
     }
 
     fn open(streams: &Streams) -> DeviceResult<Products> {

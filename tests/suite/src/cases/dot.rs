@@ -10,7 +10,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![sizes(), layouts(), deep(), golden()]
+    vec![sizes(), layouts(), deep(), bytes(), golden()]
 }
 
 /// A product over `k` elements, within its bound.
@@ -107,6 +107,24 @@ fn deep() -> Result<Group> {
         add(&mut group, format!("left_transposed_{k}_{d}"), &at.t(), &b, k);
         add(&mut group, format!("both_transposed_{k}_{d}"), &at.t(), &a.t(), k);
     }
+    Ok(group)
+}
+
+/// Products of int8 numbers as int32, which wide devices compute by a library that reads bytes.
+fn bytes() -> Result<Group> {
+    let mut group = Group::new("dot_bytes");
+    let a = group.input(random(DType::I8, &[132, 1024], 1)?);
+    let b = group.input(random(DType::I8, &[1024, 512], 2)?);
+    let bt = group.input(random(DType::I8, &[512, 1024], 3)?);
+    let odd = group.input(random(DType::I8, &[1024, 510], 4)?);
+    let wide = |x: &Variable| x.cast(DType::I32);
+    add(&mut group, "plain".into(), &wide(&a), &wide(&b), 1024);
+    add(&mut group, "right_transposed".into(), &wide(&a), &wide(&bt).t(), 1024);
+    add(&mut group, "both_transposed".into(), &wide(&b).t(), &wide(&a).t(), 1024);
+    add(&mut group, "odd".into(), &wide(&a), &wide(&odd), 1024);
+    add(&mut group, "part".into(), &wide(&a).index(idx![4..]), &wide(&b).index(idx![.., 16..]), 1024);
+    let scaled = wide(&a).dot(wide(&bt).t()).cast(DType::F32) * 0.01;
+    group.case("scaled", scaled, Tier::Exact);
     Ok(group)
 }
 

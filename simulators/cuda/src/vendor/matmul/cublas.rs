@@ -15,16 +15,17 @@ use workalike_kernels::DType;
 
 const GEMM_ALGORITHM: sys::cublasGemmAlgo_t = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
 
-/// How elements are stored, and how products are summed.
-fn types(call: &Call) -> (sys::cudaDataType_t, sys::cublasComputeType_t) {
-    use sys::cublasComputeType_t::{CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F};
-    use sys::cudaDataType_t::{CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_64F};
+/// How the elements of factors and of the result are stored, and how products are summed.
+fn types(call: &Call) -> ([sys::cudaDataType_t; 2], sys::cublasComputeType_t) {
+    use sys::cublasComputeType_t as Compute;
+    use sys::cudaDataType_t::{CUDA_R_8I, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_32I, CUDA_R_64F};
     match call.dtype {
-        DType::F64 => (CUDA_R_64F, CUBLAS_COMPUTE_64F),
-        DType::F16 => (CUDA_R_16F, CUBLAS_COMPUTE_32F),
-        DType::BF16 => (CUDA_R_16BF, CUBLAS_COMPUTE_32F),
-        _ if call.fast => (CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32),
-        _ => (CUDA_R_32F, CUBLAS_COMPUTE_32F),
+        DType::F64 => ([CUDA_R_64F; 2], Compute::CUBLAS_COMPUTE_64F),
+        DType::F16 => ([CUDA_R_16F; 2], Compute::CUBLAS_COMPUTE_32F),
+        DType::BF16 => ([CUDA_R_16BF; 2], Compute::CUBLAS_COMPUTE_32F),
+        DType::I8 => ([CUDA_R_8I, CUDA_R_32I], Compute::CUBLAS_COMPUTE_32I),
+        _ if call.fast => ([CUDA_R_32F; 2], Compute::CUBLAS_COMPUTE_32F_FAST_TF32),
+        _ => ([CUDA_R_32F; 2], Compute::CUBLAS_COMPUTE_32F),
     }
 }
 
@@ -88,7 +89,7 @@ impl Cublas {
     }
 
     fn gemm(&self, call: &Call, at: At) -> DeviceResult<()> {
-        let (stored, computed) = types(call);
+        let ([stored, result], computed) = types(call);
         let scales = at.scales(call.dtype);
         let [alpha, beta] = scales.pointers();
         let Call { m, n, k, a, b, .. } = *call;
@@ -111,7 +112,7 @@ impl Cublas {
                 a.leading,
                 beta,
                 at.result as *mut c_void,
-                stored,
+                result,
                 n,
                 computed,
                 GEMM_ALGORITHM,
@@ -121,7 +122,7 @@ impl Cublas {
     }
 
     fn gemm_batched(&self, call: &Call, at: At) -> DeviceResult<()> {
-        let (stored, computed) = types(call);
+        let ([stored, result], computed) = types(call);
         let scales = at.scales(call.dtype);
         let [alpha, beta] = scales.pointers();
         let Call { count, m, n, k, a, b, .. } = *call;
@@ -146,7 +147,7 @@ impl Cublas {
                 a.step,
                 beta,
                 at.result as *mut c_void,
-                stored,
+                result,
                 n,
                 i64::from(m) * i64::from(n),
                 count,

@@ -1,23 +1,36 @@
 //! A call as cuBLASLt's objects: descriptors of the operation and its matrices, and the preferences for the
 //! choice of an algorithm.
 
-use super::plan::{Added, Call, Layout};
+use super::plan::{Added, Call, Layout, result_of};
 use cudarc::cublaslt::{result, sys};
 use std::ptr;
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 
-/// The type of elements, the type of alpha and beta, and the type of sums.
-fn types(call: &Call) -> (sys::cudaDataType, sys::cudaDataType, sys::cublasComputeType_t) {
-    use sys::cublasComputeType_t::{CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F};
-    use sys::cudaDataType_t::{CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_64F};
-    match call.dtype {
-        DType::F64 => (CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F),
-        DType::F16 => (CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-        DType::BF16 => (CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F),
-        _ if call.fast => (CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32),
-        _ => (CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F),
+/// The type of a matrix's elements.
+fn stored(dtype: DType) -> sys::cudaDataType {
+    use sys::cudaDataType_t::{CUDA_R_8I, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_32I, CUDA_R_64F};
+    match dtype {
+        DType::F64 => CUDA_R_64F,
+        DType::F16 => CUDA_R_16F,
+        DType::BF16 => CUDA_R_16BF,
+        DType::I8 => CUDA_R_8I,
+        DType::I32 => CUDA_R_32I,
+        _ => CUDA_R_32F,
     }
+}
+
+/// The type of the result's elements, the type of alpha and beta, and the type of sums.
+fn types(call: &Call) -> (sys::cudaDataType, sys::cudaDataType, sys::cublasComputeType_t) {
+    use sys::cublasComputeType_t as Compute;
+    let computed = match call.dtype {
+        DType::F64 => Compute::CUBLAS_COMPUTE_64F,
+        DType::I8 => Compute::CUBLAS_COMPUTE_32I,
+        DType::F32 if call.fast => Compute::CUBLAS_COMPUTE_32F_FAST_TF32,
+        _ => Compute::CUBLAS_COMPUTE_32F,
+    };
+    let result = result_of(call.dtype);
+    (stored(result), stored(if result.is_half() { DType::F32 } else { result }), computed)
 }
 
 /// How the parts of a product that is split along k may be summed, as the library's mask.
@@ -57,20 +70,20 @@ impl MatmulDescriptors {
     pub(super) fn of(device: &str, call: &Call, bias: u64) -> DeviceResult<MatmulDescriptors> {
         use sys::cublasLtMatmulDescAttributes_t as Desc;
         use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
-        let (stored, scale, computed) = types(call);
+        let (result_type, scale, computed) = types(call);
         let operation = result::create_matmul_desc(computed, scale);
         let operation = Operation(operation.map_err(|e| failed(device, "cublasLtMatmulDescCreate", e))?);
         let [first, second] = [call.b, call.a].map(|factor| i32::from(factor.transposed));
         operation.set(device, Desc::CUBLASLT_MATMUL_DESC_TRANSA, first)?;
         operation.set(device, Desc::CUBLASLT_MATMUL_DESC_TRANSB, second)?;
-        if let Some((epilogue, stored)) = epilogue(call) {
+        if let Some((epilogue, bias_type)) = epilogue(call) {
             operation.set(device, Desc::CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue as u32)?;
             operation.set(device, Desc::CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)?;
-            operation.set(device, Desc::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, stored as i32)?;
+            operation.set(device, Desc::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type as i32)?;
         }
-        let matrix = |layout: Layout| {
+        let matrix = |layout: Layout, elements: sys::cudaDataType| {
             let Layout { rows, columns, leading, step } = layout;
-            let matrix = result::create_matrix_layout(stored, rows, columns, leading);
+            let matrix = result::create_matrix_layout(elements, rows, columns, leading);
             let matrix = Matrix(matrix.map_err(|e| failed(device, "cublasLtMatrixLayoutCreate", e))?);
             if call.count > 1 {
                 let failed = |e| failed(device, "cublasLtMatrixLayoutSetAttribute", e);
@@ -91,7 +104,9 @@ impl MatmulDescriptors {
             Ok(matrix)
         };
         let [first, second, result] = call.layouts();
-        Ok(MatmulDescriptors { operation, matrices: [matrix(first)?, matrix(second)?, matrix(result)?] })
+        let factor = stored(call.dtype);
+        let matrices = [matrix(first, factor)?, matrix(second, factor)?, matrix(result, result_type)?];
+        Ok(MatmulDescriptors { operation, matrices })
     }
 
     /// The descriptor of the operation, valid as long as `self` lives.

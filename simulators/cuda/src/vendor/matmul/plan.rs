@@ -40,7 +40,8 @@ pub(in crate::vendor) struct Plan {
 pub(super) fn plan(product: &Matmul) -> Option<Plan> {
     let Matmul { dtype, batch, m, n, k, a, b, fast } = product;
     let extent = |e: u64| i32::try_from(e).ok().filter(|e| *e > 0);
-    if !dtype.is_float() || extent(*batch).is_none() {
+    let bytes = *dtype == DType::I8;
+    if !dtype.is_float() && !bytes || extent(*batch).is_none() || bytes && !suits_bytes(product) {
         return None;
     }
     let [rows, columns, inner] = [extent(*m)?, extent(*n)?, extent(*k)?];
@@ -48,6 +49,22 @@ pub(super) fn plan(product: &Matmul) -> Option<Plan> {
     let a = factor(*batch, [*k, *m], [a[0], a[2], a[1]])?;
     let b = factor(*batch, [*n, *k], [b[0], b[2], b[1]])?;
     Some(Plan { dtype: *dtype, batch: *batch, m: rows, n: columns, k: inner, a, b, fast: *fast })
+}
+
+/// Whether the units for matrices take a product of bytes: sums along neighbours, and vectors of 16.
+fn suits_bytes(product: &Matmul) -> bool {
+    let Matmul { batch, m, n, k, a, b, .. } = *product;
+    let vectors = |steps: [i64; 3], own: usize, lines: u64| {
+        let along_sum = if own == 1 { steps[2] } else { steps[1] };
+        let step = if lines == 1 { 0 } else { steps[own] };
+        along_sum == 1 && step % 16 == 0 && (batch == 1 || steps[0] % 16 == 0)
+    };
+    k.is_multiple_of(16) && n.is_multiple_of(16) && vectors(a, 1, m) && vectors(b, 2, n)
+}
+
+/// The dtype of the result of factors of this dtype: the sums of bytes are int32.
+pub(super) fn result_of(factors: DType) -> DType {
+    if factors == DType::I8 { DType::I32 } else { factors }
 }
 
 /// A `rows x columns` factor in column-major form; the steps are those along batch, rows and columns. `None`
@@ -84,15 +101,17 @@ impl Plan {
     /// of its rows.
     pub(super) fn calls(&self, start: At) -> impl Iterator<Item = (Call, At)> {
         let size = self.dtype.size() as u64;
+        let result_size = result_of(self.dtype).size() as u64;
         (0..self.batch).step_by(BATCH as usize).map(move |first| {
             // No overflow: the operands lie in real memory.
             let moved = |from: u64, step: i64| from + first * step as u64 * size;
             let result_step = i64::from(self.m) * i64::from(self.n);
+            let result_moved = |from: u64| from + first * result_step as u64 * result_size;
             let at = At {
                 a: moved(start.a, self.a.step),
                 b: moved(start.b, self.b.step),
-                result: moved(start.result, result_step),
-                added: start.added.map(|added| moved(added, result_step)),
+                result: result_moved(start.result),
+                added: start.added.map(result_moved),
                 ..start
             };
             let call = Call {
@@ -142,6 +161,7 @@ impl At {
         let double = [self.alpha, self.beta];
         match dtype {
             DType::F64 => Scales::Double(double),
+            DType::I8 => Scales::Whole(double.map(|scale| scale as i32)),
             _ => Scales::Single(double.map(|scale| scale as f32)),
         }
     }
@@ -158,6 +178,7 @@ impl At {
 pub(super) enum Scales {
     Single([f32; 2]),
     Double([f64; 2]),
+    Whole([i32; 2]),
 }
 
 impl Scales {
@@ -166,6 +187,7 @@ impl Scales {
         match self {
             Scales::Single([alpha, beta]) => [ptr::from_ref(alpha).cast(), ptr::from_ref(beta).cast()],
             Scales::Double([alpha, beta]) => [ptr::from_ref(alpha).cast(), ptr::from_ref(beta).cast()],
+            Scales::Whole([alpha, beta]) => [ptr::from_ref(alpha).cast(), ptr::from_ref(beta).cast()],
         }
     }
 }
@@ -238,7 +260,7 @@ impl Call {
 
     /// Bytes of the result.
     pub(super) fn result_bytes(&self) -> u64 {
-        [self.count, self.m, self.n].iter().fold(self.dtype.size() as u64, |product, extent| {
+        [self.count, self.m, self.n].iter().fold(result_of(self.dtype).size() as u64, |product, extent| {
             product.saturating_mul(u64::from(extent.unsigned_abs()))
         })
     }

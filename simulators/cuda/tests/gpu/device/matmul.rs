@@ -4,7 +4,7 @@ use super::{decode, encode, get, part, put, region, run, small};
 use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
-use workalike::rehost::device::{Command, Device, Matmul, Numerics};
+use workalike::rehost::device::{ByteMatmul, Command, Device, Matmul, Numerics};
 
 /// Tests of this file, for a device with cuBLAS.
 pub(crate) const TESTS: &[Test] = tests![
@@ -12,6 +12,7 @@ pub(crate) const TESTS: &[Test] = tests![
     matmul_with_a_batch_longer_than_the_grid,
     matmul_over_nothing_is_zero_and_of_integers_is_not_offered,
     f32_is_not_tf32_and_halves_accumulate_in_f32,
+    bytes_are_summed_in_int32,
 ];
 
 /// Runs a product twice by one recording and compares with the definition; values are exact.
@@ -95,6 +96,56 @@ fn matmul_over_nothing_is_zero_and_of_integers_is_not_offered() {
     let command = Command::library(zero, [empty.clone(), empty], c.clone());
     run(&device, &[], &[command]);
     assert_eq!(get(&device, &c), vec![0; 48]);
+}
+
+fn bytes_are_summed_in_int32() {
+    let device = open();
+    for (m, n, k) in [(16, 16, 16), (5, 48, 64), (300, 256, 1024), (1, 32, 4096), (128, 16, 80)] {
+        let (mi, ni, ki) = (m as i64, n as i64, k as i64);
+        for (batch, a, b) in [
+            (1, [0, ki, 1], [0, 1, ki]),
+            (1, [0, ki + 16, 1], [0, 1, ki + 32]),
+            (3, [mi * ki, ki, 1], [ni * ki, 1, ki]),
+            (3, [0, ki, 1], [ni * ki, 1, ki]),
+        ] {
+            let product = Matmul { dtype: DType::I8, batch, m, n, k, a, b, fast: false };
+            let span = |extents: [u64; 3], steps: [i64; 3]| {
+                1 + extents.iter().zip(steps).map(|(e, s)| (*e as usize - 1) * s as usize).sum::<usize>()
+            };
+            // The most negative sums do not fit 24 bits.
+            let bytes = |count: usize, by: usize| -> Vec<u8> {
+                (0..count).map(|i| if i % by == 0 { 0x80 } else { (i * 31 % 256) as u8 }).collect()
+            };
+            let (left, right) = (bytes(span([batch, m, k], a), 2), bytes(span([batch, k, n], b), 3));
+            let c = put(&device, &vec![0xAA; (4 * batch * m * n) as usize]);
+            let factors = [put(&device, &left), put(&device, &right)];
+            let op = ByteMatmul(product.clone());
+            assert!(device.library(&op, None).is_some(), "{product:?}");
+            run(&device, &[], &[Command::library(op, factors, c.clone())]);
+            let at = |bytes: &[u8], place: i64| i32::from(bytes[place as usize] as i8);
+            let mut want: Vec<u8> = Vec::new();
+            for (z, i, j) in
+                (0..batch as i64).flat_map(|z| (0..mi).flat_map(move |i| (0..ni).map(move |j| (z, i, j))))
+            {
+                let term = |l: i64| at(&left, z * a[0] + i * a[1] + l) * at(&right, z * b[0] + l + j * b[2]);
+                want.extend((0..ki).map(term).sum::<i32>().to_le_bytes());
+            }
+            assert!(get(&device, &c) == want, "{product:?}");
+        }
+    }
+    // Factors whose neighbours lie elsewhere, or that are no vectors, are not offered.
+    let good =
+        Matmul { dtype: DType::I8, batch: 1, m: 4, n: 16, k: 16, a: [0, 16, 1], b: [0, 1, 16], fast: false };
+    assert!(device.library(&ByteMatmul(good.clone()), None).is_some());
+    for refused in [
+        Matmul { b: [0, 16, 1], ..good.clone() },
+        Matmul { k: 15, ..good.clone() },
+        Matmul { a: [0, 17, 1], ..good.clone() },
+        Matmul { n: 15, ..good.clone() },
+    ] {
+        assert!(device.library(&ByteMatmul(refused.clone()), None).is_none(), "{refused:?}");
+    }
+    assert!(device.library(&good, None).is_none(), "sums of bytes in bytes");
 }
 
 fn f32_is_not_tf32_and_halves_accumulate_in_f32() {
