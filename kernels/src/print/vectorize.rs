@@ -48,8 +48,8 @@ pub(super) struct Vectors {
 }
 
 impl Vectors {
-    /// Adds a load to the vectors that it shares or continues, or else as new ones. Loads come in the order of
-    /// their first vectors.
+    /// Adds a load to the vectors that it shares or continues, or else as new ones. Loads come in the order
+    /// of their first vectors.
     fn add(all: &mut Vec<Vectors>, (at, operand, address, picked): Load, width: u32) {
         let numbers = picked.vectors(width);
         let address = Address { base: 0, ..address };

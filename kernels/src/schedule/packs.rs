@@ -4,9 +4,9 @@
 //! its size: an operand starts at a multiple of 16 bytes (see [`Entry`](crate::print::Entry)), and an address
 //! is taken as aligned if every part of it is.
 //!
-//! What a pack loads may begin within a vector, as the neighbours in a stencil do, or lie a few elements apart,
-//! as the channels of a pixel do. Then the pack loads all the vectors that hold its elements, and picks these
-//! from registers. Loads that share a vector load it once.
+//! What a pack loads may begin within a vector, as the neighbours in a stencil do, or lie a few elements
+//! apart, as the channels of a pixel do. Then the pack loads all the vectors that hold its elements, and
+//! picks these from registers. Loads that share a vector load it once.
 
 use super::access::{Address, Walk, phase_addresses, span, varies};
 use crate::nest::{Inst, Nest, Phase, PhaseKind};

@@ -101,8 +101,8 @@ const WARP: u64 = 32;
 
 impl Points {
     /// Chooses a schedule. In a group each item needs `item_bytes` of group memory; `kept` is the number of
-    /// registers for each of its points that would hold values for later phases; most points lie in `interiors`. Nests with an empty grid get
-    /// 0 groups.
+    /// registers for each of its points that would hold values for later phases; most points lie in
+    /// `interiors`. Nests with an empty grid get 0 groups.
     pub(crate) fn choose(
         nest: &Nest,
         walks: &Walks,

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod routines;
+mod selections;
 
 use crate::device::OpenClDevice;
 use crate::platform;

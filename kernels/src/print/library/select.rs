@@ -4,12 +4,12 @@
 //! with the digit in which the wanted place lies, until what is left fits its memory; that is sorted there
 //! (radix selection: T. Alabi et al., "Fast k-Selection Algorithms for Graphics Processing Units", 2012). The
 //! digits of equal keys are those of their positions, so that the order is that of a stable sort, whatever
-//! the timing. Where there are few rows, groups take the first of a part of a row each, and one more group for
-//! each row those of the parts.
+//! the timing. Where there are few rows, groups take the first of a part of a row each, and one more group
+//! for each row those of the parts.
 //!
-//! Of a few first elements a bound is known sooner: each item finds the first of the elements that it loads, and
-//! as many elements as are wanted come no later than that many of these. Mostly few others do, so that the row
-//! is read twice and nothing is counted.
+//! Of a few first elements a bound is known sooner: each item finds the first of the elements that it loads,
+//! and as many elements as are wanted come no later than that many of these. Mostly few others do, so that
+//! the row is read twice and nothing is counted.
 
 use super::{Kernel, Part, Size, Writer, aligned, size32};
 use crate::dtype::DType;

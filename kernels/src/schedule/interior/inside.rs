@@ -265,7 +265,7 @@ impl Rewriting<'_, '_> {
         fits.then_some((sum, dtype))
     }
 
-    /// Indices with what is computed as sums over axes, where that is within the operand.
+    /// The indices of an access, with computed parts as sums over axes where these stay within the operand.
     fn indices(&mut self, operand: usize, indices: &[Index]) -> Vec<Index> {
         let extents = &self.inside.nest.operands[operand].shape;
         let mut gained = 0;
