@@ -31,7 +31,7 @@ fn sort(dtype: DType, shape: [u64; 3], values: bool, indices: bool) -> Box<dyn L
 }
 
 fn running(fold: Fold, dtype: DType, shape: [u64; 3]) -> Box<dyn LibraryOp> {
-    Box::new(Cumulate { fold, dtype, shape, reverse: false })
+    Box::new(Cumulate { fold, dtype, from: dtype, shape, reverse: false })
 }
 
 fn rows(fold: Option<Fold>, dtype: DType, [points, rows, width]: [u64; 3]) -> Scatter {

@@ -66,6 +66,7 @@
 // The parts:
 // - here: the state of `Lowering`; `append`: its methods for ops; `abilities`: what the device offers;
 // - `program`: the result; `view`: the layout of a Var in a buffer; `build`: construction of Nests;
+// - `casts`: casts that a reader does by itself;
 // - `verify`: checks that the steps and views of an op are well-formed;
 // - `readers`: what the readers of a Var need of it;
 // - `loops`: bodies, and the rows that their iterations read and write;
@@ -78,6 +79,7 @@ mod abilities;
 mod append;
 pub(crate) mod bounds_reports;
 mod build;
+mod casts;
 pub(crate) mod checks;
 mod distinct;
 pub(crate) mod index_check;

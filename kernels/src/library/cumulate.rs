@@ -6,15 +6,17 @@ use crate::nest::{Fold, Operand};
 use crate::print::Target;
 use crate::print::library::{Routine, cumulate};
 
-/// Running folds along the middle axis, in the dtype of the input; halves accumulate in float32 or wider.
-/// Floats may be folded in any fixed order, so a partial product may leave the range of the accumulator
-/// though the whole product would not. One operand is read; one of the same shape is written.
+/// Running folds along the middle axis, of the input converted to the dtype of the output; halves accumulate
+/// in float32 or wider. Floats may be folded in any fixed order, so a partial product may leave the range of
+/// the accumulator though the whole product would not. One operand is read; one of the same shape is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cumulate {
     /// Sum, Product, Max or Min; for bool only Max and Min.
     pub fold: Fold,
-    /// The dtype of input and output.
+    /// The dtype of the output.
     pub dtype: DType,
+    /// The dtype of the input: the same, or one of which every number is one of it too.
+    pub from: DType,
     /// Extents before the axis, along it, and after it.
     pub shape: [u64; 3],
     /// Fold from the end.
@@ -35,12 +37,14 @@ impl LibraryOp for Cumulate {
     }
 
     fn operands(&self) -> Vec<Operand> {
-        vec![read(self.dtype, &self.shape), written(self.dtype, &self.shape)]
+        vec![read(self.from, &self.shape), written(self.dtype, &self.shape)]
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
         let check = Check { op: self };
         check.size("shape", self.dtype, &self.shape)?;
+        let texts = || (format!("{} or a part of it", self.dtype), self.from);
+        check.require(self.from == self.dtype || is_part(self.from, self.dtype), "from", texts)?;
         check.fold(Some(self.fold), self.dtype)
     }
 
@@ -54,5 +58,15 @@ impl LibraryOp for Cumulate {
 
     fn routine(&self, target: &Target) -> Option<Routine> {
         cumulate::Plan::of(self, target).map(|plan| plan.print(target))
+    }
+}
+
+/// Whether every number of a dtype is one of another.
+fn is_part(of: DType, whole: DType) -> bool {
+    let wider = of.size() < whole.size();
+    match (of.is_float(), whole.is_float()) {
+        (true, true) => wider,
+        (false, false) => of == DType::Bool || wider && (whole.is_signed() || !of.is_signed()),
+        _ => false,
     }
 }

@@ -12,10 +12,17 @@ use workalike_kernels::ops as scalar;
 pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let (x, dtype) = (&inputs[0], to.dtype(node.outputs[0]));
     let shape = x.shape.clone();
-    let fold = Cumulate { fold: op.fold, dtype, shape: about(&shape, op.axis), reverse: op.reverse };
-    if to.abilities.has(&fold) {
-        let input = to.whole(x);
-        if let Some(views) = to.library(fold, vec![(input, 0)], &[&shape]) {
+    let own = to.program.buffers[x.buffer].dtype;
+    let fold =
+        |from| Cumulate { fold: op.fold, dtype, from, shape: about(&shape, op.axis), reverse: op.reverse };
+    // The device converts what it reads, where it can.
+    let before = to.before_cast(x).map(|view| (to.program.buffers[view.buffer].dtype, view));
+    for (from, view) in before.into_iter().chain([(own, x.clone())]) {
+        if !to.abilities.has(&fold(from)) {
+            continue;
+        }
+        let input = to.whole(&view);
+        if let Some(views) = to.library(fold(from), vec![(input, 0)], &[&shape]) {
             return Ok(views);
         }
     }

@@ -190,20 +190,18 @@ impl Lowering<'_> {
     /// twice.
     fn running_counts(&mut self, mask: &View, len: u64) -> Option<View> {
         let dtype = if len <= i32::MAX as u64 { DType::I32 } else { DType::I64 };
-        let running = Cumulate { fold: Fold::Sum, dtype, shape: [1, len, 1], reverse: false };
-        if !self.abilities.has(&running) {
-            return None;
-        }
-        let ones = self.temp(dtype, &[len]);
+        let running = |from| Cumulate { fold: Fold::Sum, dtype, from, shape: [1, len, 1], reverse: false };
+        let from = [DType::Bool, dtype].into_iter().find(|&from| self.abilities.has(&running(from)))?;
+        let ones = self.temp(from, &[len]);
         let mut nest = NestBuilder::new("ones", &[len], &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
         let value = point.load(mask, &[At::Axis(0)]);
         let there = point.convert(value, DType::Bool);
-        let one = point.convert(there, dtype);
+        let one = point.convert(there, from);
         point.store(ones, &[len], &[At::Axis(0)], one, None);
         point.finish();
         self.push(nest);
-        self.library(running, vec![(ones, 0)], &[&[len]])?.pop()
+        self.library(running(from), vec![(ones, 0)], &[&[len]])?.pop()
     }
 
     /// Each element that is not zero knows its place by the running count.

@@ -3,12 +3,12 @@
 use super::cost::Cost;
 use super::factors::{Axes, Call};
 use crate::graph::Node;
-use crate::lower::program::{BufferId, Step};
+use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::Dot;
 use workalike_device::{ByteMatmul, Matmul};
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Fold, Index, Inst, PhaseKind};
+use workalike_kernels::nest::{Fold, PhaseKind};
 use workalike_kernels::ops as scalar;
 
 /// Rows and columns of the tile that a library gives a group in a product with few tiles.
@@ -61,7 +61,8 @@ impl Lowering<'_> {
         if self.program.buffers[target].dtype != DType::I32 || axes.contracted != 1 {
             return false;
         }
-        let [Some(a), Some(b)] = [0, 1].map(|side| self.before_cast(&factors[side], DType::I8)) else {
+        let of_bytes = |view: &View| self.program.buffers[view.buffer].dtype == DType::I8;
+        let [Some(a), Some(b)] = [0, 1].map(|side| self.before_cast(&factors[side]).filter(of_bytes)) else {
             return false;
         };
         let Some(call) = axes.call(&[a.clone(), b.clone()]) else { return false };
@@ -75,14 +76,6 @@ impl Lowering<'_> {
         let sums = [axes.batch + axes.left, axes.batch];
         let factors = [self.with_last(&a, sums[0]), self.with_last(&b, sums[1])];
         axes.call(&factors).is_some_and(|call| self.call_library(&call, &factors, target))
-    }
-
-    /// The view of a buffer's elements before they were cast from this dtype, if they were.
-    fn before_cast(&self, view: &View, dtype: DType) -> Option<View> {
-        let source = self.program.steps.iter().rev().find_map(|step| cast_into(view.buffer, step))?;
-        let same = self.program.buffers[source].shape == self.program.buffers[view.buffer].shape;
-        let is = self.program.buffers[source].dtype == dtype && same;
-        is.then(|| view.of_buffer(source))
     }
 
     /// The view, or one of a copy, in which the elements along an axis are neighbours.
@@ -256,25 +249,6 @@ impl Lowering<'_> {
         point.finish();
         self.push(nest);
     }
-}
-
-/// The buffer of which a step casts each element into this buffer, if it does nothing else.
-fn cast_into(buffer: BufferId, step: &Step) -> Option<BufferId> {
-    let Step::Nest { nest, buffers } = step else { return None };
-    let [phase] = &nest.phases[..] else { return None };
-    let ([Inst::Load { operand, index }, Inst::Cast { value: 0, .. }], [store]) =
-        (&phase.block.insts[..], &phase.stores[..])
-    else {
-        return None;
-    };
-    let in_order = |operand: usize, index: &[Index]| {
-        let address = nest.operands[operand].affine(index, nest.axes.len());
-        address.is_some_and(|address| address.is_row_major(&nest.axes))
-    };
-    let casts = buffers[store.operand] == buffer && store.value == 1 && store.when.is_none() && !store.add;
-    let whole =
-        nest.grid == nest.axes.len() && in_order(*operand, index) && in_order(store.operand, &store.index);
-    (casts && whole).then_some(buffers[*operand])
 }
 
 /// A product as a batch of products over equal parts of k, whose results are to be summed; a batch of one if

@@ -124,7 +124,8 @@ fn sizes_that_overflow() {
         op_refused(d, find(8, u64::MAX), args(3), &["kept"]);
         for shape in [[1 << 40, 1 << 40, 1], [0, u64::MAX, u64::MAX], [1 << 62, 1, 1]] {
             op_refused(d, sorting(shape, 1), args(3), &["shape"]);
-            let fold = Cumulate { fold: Fold::Sum, dtype: DType::F32, shape, reverse: false };
+            let fold =
+                Cumulate { fold: Fold::Sum, dtype: DType::F32, from: DType::F32, shape, reverse: false };
             op_refused(d, fold, args(2), &["shape"]);
         }
         let rows = |rows, width| Scatter {
@@ -170,7 +171,7 @@ fn parameters_out_of_range() {
             op_refused(d, select, args(), &["only", "below 4"]);
         }
         for (fold, dtype) in [(Fold::ArgMax, DType::F32), (Fold::Sum, DType::Bool)] {
-            let fold = Cumulate { fold, dtype, shape: [1, 8, 1], reverse: false };
+            let fold = Cumulate { fold, dtype, from: dtype, shape: [1, 8, 1], reverse: false };
             op_refused(d, fold, args(), &["fold"]);
         }
         refused(d, &[fill(8)], Command::Launch { nest: 1, args: vec![region(d, 32)] }, &["one of 1 Nests"]);
@@ -200,7 +201,13 @@ fn regions_that_are_not_aligned() {
         let launch = Command::Launch { nest: 0, args: vec![odd.clone()] };
         refused(d, &[fill(4)], launch, &["operand 0", "byte 1"]);
         let whole = region(d, 16_000);
-        let fold = Cumulate { fold: Fold::Sum, dtype: DType::I64, shape: [1, 1000, 1], reverse: false };
+        let fold = Cumulate {
+            fold: Fold::Sum,
+            dtype: DType::I64,
+            from: DType::I64,
+            shape: [1, 1000, 1],
+            reverse: false,
+        };
         op_refused(d, fold, vec![odd.clone(), part(&whole, 0, 8000)], &["input 0", "byte 1"]);
         let search = Search { dtype: DType::F64, len: 1000, asked: 1000, right: false };
         let args = vec![whole.clone(), region(d, 8000), odd.clone()];

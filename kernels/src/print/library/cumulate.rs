@@ -25,8 +25,10 @@ const PARTS: u64 = 256;
 /// The division of a fold into parts and tiles.
 pub(crate) struct Plan {
     call: Cumulate,
-    /// The dtype of elements in memory: bools are bytes.
+    /// The dtype of elements in memory: bools of which results are bools are bytes. That of the input may be
+    /// another.
     stored: DType,
+    from: DType,
     /// The dtype of the accumulator.
     acc: DType,
     group: u64,
@@ -38,6 +40,7 @@ pub(crate) struct Plan {
 impl Plan {
     pub(crate) fn of(call: &Cumulate, target: &Target) -> Option<Plan> {
         let stored = if call.dtype == DType::Bool { DType::U8 } else { call.dtype };
+        let from = if call.from == call.dtype { stored } else { call.from };
         // A product of some of the factors may leave the range of float32 though no result does.
         let acc = match (call.fold, stored.register(), target.dialect) {
             (Fold::Product, DType::F32, Dialect::CudaCpp) => DType::F64,
@@ -55,7 +58,7 @@ impl Plan {
             let wanted = (2 * lanes).div_ceil(columns.max(1));
             let parts = wanted.min(n.div_ceil(COLUMN)).clamp(1, PARTS);
             let group = COLUMN_GROUP.min(widest);
-            return Some(Plan { call: call.clone(), stored, acc, group, items: 1, parts });
+            return Some(Plan { call: call.clone(), stored, from, acc, group, items: 1, parts });
         }
         let [_, group, mut items] = *CLASSES.iter().find(|class| n <= class[0])?;
         let group = group.min(widest);
@@ -69,7 +72,7 @@ impl Plan {
         if outer * parts >= 1 << 31 || memory(items) > target.local_memory {
             return None;
         }
-        Some(Plan { call: call.clone(), stored, acc, group, items, parts })
+        Some(Plan { call: call.clone(), stored, from, acc, group, items, parts })
     }
 
     fn totals(&self) -> u64 {
@@ -82,7 +85,7 @@ impl Plan {
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let elements = self.call.shape.iter().product::<u64>();
-        let mut writer = Writer::new(target, [self.stored, self.acc].contains(&DType::F64));
+        let mut writer = Writer::new(target, [self.stored, self.from, self.acc].contains(&DType::F64));
         if elements == 0 {
             return writer.finish("", 0);
         }
@@ -97,11 +100,11 @@ impl Plan {
     /// The operands: the input, the result, the totals of the parts as they are written, and as they are
     /// read.
     fn operands(&self) -> [(DType, Part); 4] {
-        let bytes = self.call.shape.iter().product::<u64>() * self.stored.size() as u64;
+        let bytes = |dtype: DType| self.call.shape.iter().product::<u64>() * dtype.size() as u64;
         let totals = Part::whole(2, self.totals() * self.acc.size() as u64, true);
         [
-            (self.stored, Part::whole(0, bytes, false)),
-            (self.stored, Part::whole(1, bytes, true)),
+            (self.from, Part::whole(0, bytes(self.from), false)),
+            (self.stored, Part::whole(1, bytes(self.stored), true)),
             (self.acc, totals),
             (self.acc, totals.written(false)),
         ]
@@ -115,7 +118,7 @@ impl Plan {
         let sizes = |n: u64, parts: u64| {
             [size64("n", n), size32("parts", parts), size64("along", n.div_ceil(tile).div_ceil(parts) * tile)]
         };
-        let own = Tiles { memory: self.stored, reverse: self.call.reverse, what: Pass::Alone };
+        let own = Tiles { memory: [self.from, self.stored], reverse: self.call.reverse, what: Pass::Alone };
         let mut launch =
             |name: &str, groups: u64, operands: &[(DType, Part)], sizes: &[Size], tiles: Tiles| {
                 let body = self.tiles(dialect, &tiles);
@@ -125,7 +128,7 @@ impl Plan {
         if parts == 1 {
             return launch("rows", outer, &[source, result], &along, own);
         }
-        let scan = Tiles { memory: self.acc, reverse: false, what: Pass::Exclusive };
+        let scan = Tiles { memory: [self.acc; 2], reverse: false, what: Pass::Exclusive };
         launch("totals", outer * parts, &[source, totals], &along, Tiles { what: Pass::Total, ..own });
         launch("carry", outer, &[before, totals], &sizes(parts, 1), scan);
         let after = Tiles { what: Pass::After, ..own };
@@ -163,7 +166,7 @@ impl Plan {
         let (local, barrier) = (dialect.local(), dialect.barrier(false));
         let (item, group) = (dialect.item_index("u32"), dialect.group_index("u32"));
         let place = if t.reverse { "row * n + (n - 1 - at)" } else { "row * n + at" };
-        let load = dialect.load(t.memory, "b0", place);
+        let load = dialect.load(t.memory[0], "b0", place);
         let mut body = format!(
             "enum {{ G = {g}, ITEMS = {items} }};\n{local} A sums[G];\n\
              const u32 group = {group};\nconst u32 item = {item};\n\
@@ -180,7 +183,7 @@ impl Plan {
             );
             return body;
         }
-        let store = dialect.store(t.memory, "b1", place, "tile[k * G + item + (k * G + item) / ITEMS]");
+        let store = dialect.store(t.memory[1], "b1", place, "tile[k * G + item + (k * G + item) / ITEMS]");
         let before = if t.what == Pass::After { "b2[group]" } else { "NONE" };
         // Compensated summation of floats. Without a rounding error the compensation is not added, so that
         // infinities and the sign of zeros are kept.
@@ -224,7 +227,7 @@ impl Plan {
     fn columns(&self, dialect: Dialect, index: DType, what: Pass) -> String {
         let at = if self.call.reverse { "(n - 1 - step)" } else { "step" };
         let place = format!("first + {at} * inner");
-        let load = dialect.load(self.stored, "b0", &place);
+        let load = dialect.load(self.from, "b0", &place);
         // Compensated summation of floats. Without a rounding error the compensation is not added, so that
         // infinities and the sign of zeros are kept.
         let (step, value) = match self.is_compensated() {
@@ -286,8 +289,8 @@ enum Pass {
 /// A pass over rows in tiles.
 #[derive(Clone, Copy)]
 struct Tiles {
-    /// The dtype of what is read and written.
-    memory: DType,
+    /// The dtypes of the input and of the output.
+    memory: [DType; 2],
     reverse: bool,
     what: Pass,
 }

@@ -164,6 +164,9 @@ unsafe impl Sync for Cumulating {}
 
 /// Bytes of scratch memory: the totals of all parts; `None` for folds that have no loops here.
 pub(super) fn scratch(c: &Cumulate) -> Option<u64> {
+    if c.from != c.dtype {
+        return None;
+    }
     let extreme = matches!(c.fold, Fold::Max | Fold::Min);
     if c.fold.has_index() || (c.dtype == DType::Bool && !extreme) {
         return None;

@@ -11,13 +11,36 @@ use workalike::ops::CumOp;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![golden(), sizes(), corners()]
+    vec![golden(), sizes(), casts(), corners()]
 }
 
 /// The bound of a sum for each running sum, and the rounding of the result.
 fn sums(x: &Variable, axis: isize, n: usize) -> Tier {
     let total = magnitude(x).cumsum(axis);
     Tier::Within(total * (2.0 * (n.max(2) as f64).log2() * eps(x.dtype().register()) + eps(x.dtype())))
+}
+
+/// Folds of elements that were cast, which devices may convert as they read them.
+fn casts() -> Result<Group> {
+    let mut group = Group::new("cumulative_casts");
+    for (shape, axis) in [(&[9000][..], 0), (&[3, 2000], 1), (&[700, 5], 0)] {
+        let name: Vec<String> = shape.iter().map(usize::to_string).collect();
+        let name = name.join("x");
+        for dtype in [DType::Bool, DType::I8, DType::U8, DType::I32] {
+            let x = group.input(random(dtype, shape, 7)?);
+            let d = dtype.short();
+            group.exact(format!("sum_{d}_{name}"), x.cumsum(axis));
+            // A part of what was cast, and what was cast only in part.
+            let wide = x.cast(DType::I64);
+            group.exact(format!("part_{d}_{name}"), wide.index(idx![2..]).cumsum(axis));
+            let head = wide.set_index(idx![..2], 7i64);
+            group.exact(format!("replaced_{d}_{name}"), head.cumsum(axis));
+        }
+        let x = group.input(random(DType::F32, shape, 8)?);
+        group.exact(format!("mask_{name}"), x.greater(0.0).cumsum(axis) - 1i64);
+        group.exact(format!("truncated_{name}"), (&x * 9.0).cast(DType::I32).cumsum(axis));
+    }
+    Ok(group)
 }
 
 /// One rounding per product.

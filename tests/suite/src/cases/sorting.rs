@@ -9,7 +9,7 @@ use workalike::Result;
 use workalike::prelude::*;
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![golden(), quantiles(), sizes(), corners()]
+    vec![golden(), quantiles(), sizes(), first(), corners()]
 }
 
 fn golden() -> Result<Group> {
@@ -111,6 +111,30 @@ fn sizes() -> Result<Group> {
         let [values, indices] = x.topk_both(9, axis);
         group.exact(format!("both_values_{name}"), values);
         group.exact(format!("both_indices_{name}"), indices);
+    }
+    Ok(group)
+}
+
+/// The first of long rows, and places in the middle of them.
+fn first() -> Result<Group> {
+    let mut group = Group::new("sorting_first");
+    // A device without sorts counts, for each element, those before it, up to some length of rows.
+    for (rows, n) in [(2, 4500), (80, 17_000)] {
+        for dtype in [DType::F32, DType::F16, DType::F64] {
+            let x = group.input(random(dtype, &[rows, n], 3)?);
+            let d = dtype.short();
+            group.exact(format!("few_{d}_{rows}"), x.topk(40, 1));
+            group.exact(format!("many_{d}_{rows}"), x.argtopk(900, 1));
+            group.exact(format!("median_{d}_{rows}"), x.median(1));
+        }
+        // Nearly all are equal, or in order.
+        let equal = group.input(below(2, DType::I32, &[rows, n], 4)?);
+        let [values, indices] = equal.topk_both(100, 1);
+        group.exact(format!("equal_values_{rows}"), values);
+        group.exact(format!("equal_indices_{rows}"), indices);
+        group.exact(format!("equal_median_{rows}"), equal.cast(DType::F32).median(1));
+        let ascending = arange(n as i64) + &equal;
+        group.exact(format!("ascending_{rows}"), ascending.argtopk(300, 1));
     }
     Ok(group)
 }
