@@ -74,7 +74,8 @@ impl LibraryOp for Matmul {
 }
 
 /// The product of int8 factors whose sums are int32, which wrap. Its [`Matmul::dtype`] is I8; the elements of
-/// both factors along the sum are neighbours.
+/// both factors along the sum are neighbours. Devices load vectors of them, so the factors start at the device's
+/// alignment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ByteMatmul(pub Matmul);
 
@@ -97,10 +98,6 @@ impl LibraryOp for ByteMatmul {
         operands.truncate(2);
         operands.push(written(DType::I32, &[batch, m, n]));
         operands
-    }
-
-    fn starts_anywhere(&self) -> bool {
-        true
     }
 
     fn verify(&self) -> Result<(), LibraryError> {

@@ -78,10 +78,14 @@ impl Lowering<'_> {
         axes.call(&factors).is_some_and(|call| self.call_library(&call, &factors, target))
     }
 
-    /// The view, or one of a copy, in which the elements along an axis are neighbours.
+    /// The view of bytes, or one of a copy, in which the elements along an axis are neighbours, and start
+    /// where devices load vectors.
     fn with_last(&mut self, view: &View, axis: usize) -> View {
-        let steps = view.linear().map(|address| address.coefficients);
-        if steps.is_some_and(|steps| steps[axis] == 1) {
+        let alignment = self.abilities.properties().alignment.max(1) as i64;
+        if view
+            .linear()
+            .is_some_and(|address| address.coefficients[axis] == 1 && address.offset % alignment == 0)
+        {
             return view.clone();
         }
         let rank = view.shape.len();

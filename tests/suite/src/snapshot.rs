@@ -14,7 +14,8 @@ use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties, Recording, Region,
+    ByteMatmul, Command, Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties,
+    Recording, Region,
 };
 
 /// Selects a device that prints kernels only.
@@ -24,7 +25,7 @@ pub struct Paper {
     pub dialect: Dialect,
     /// Whether its kernels are for a CPU rather than a GPU.
     pub cpu: bool,
-    /// Whether it has a library for products of float matrices.
+    /// Whether it has a library for products of float matrices, and of bytes on a GPU.
     pub matmul: bool,
 }
 
@@ -149,7 +150,8 @@ impl Device for PaperDevice {
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         let float = op.downcast().is_some_and(|product: &Matmul| product.dtype.is_float());
-        (self.matmul && float && !(epilogue.is_some() && self.target.cpu)).then_some(0)
+        let bytes = op.downcast::<ByteMatmul>().is_some() && epilogue.is_none() && !self.target.cpu;
+        (self.matmul && (float || bytes) && !(epilogue.is_some() && self.target.cpu)).then_some(0)
     }
 }
 

@@ -4,9 +4,11 @@
 #![allow(clippy::reversed_empty_ranges)]
 
 use workalike::Result;
-use workalike::ops::einsum;
+use workalike::kernels::print::Dialect;
+use workalike::ops::{einsum, range};
 use workalike::prelude::*;
 use workalike_suite::data::below;
+use workalike_suite::snapshot::Paper;
 use workalike_suite::wide::Wide;
 
 /// Kernels and library calls of a call: what copies new values to shared variables, where they cannot be
@@ -201,5 +203,30 @@ fn a_long_contraction_is_split() -> Result<()> {
     let f = function([x, y]).output((x.expand_dims(2) + y.expand_dims(1)).abs().sum(0)).compile()?;
     let factor = Value::zeros(DType::F32, &[16_384, 64])?;
     assert_eq!(steps(&f, args![factor.clone(), factor])?, 2);
+    Ok(())
+}
+
+/// A library multiplies bytes where they lie, or copies of those that start where it loads no vectors or have
+/// no neighbours along the sum.
+#[test]
+fn bytes_start_where_vectors_do() -> Result<()> {
+    let paper = Paper { dialect: Dialect::CudaCpp, cpu: false, matmul: true };
+    let (a, b) = (&matrix::<i8>("a"), &matrix::<i8>("b"));
+    let wide = |x: &Variable| x.cast(DType::I32);
+    let part = |x: &Variable, from: i64| wide(x).index(idx![.., range(from, from + 768)]);
+    for (left, right, copies) in [
+        (wide(a), wide(b).t(), 0),
+        (part(a, 0), part(b, 256).t(), 0),
+        (part(a, 1), part(b, 0).t(), 1),
+        (part(a, 16), part(b, 3).t(), 2),
+        (part(a, 0).t(), part(b, 0), 2),
+    ] {
+        let mut sim = function([a, b]).output(left.dot(right)).compile()?.optimize(paper.strict())?;
+        let bytes = || Value::zeros(DType::I8, &[512, 1024]);
+        let plan = sim.plan(args![bytes()?, bytes()?])?.to_string();
+        // One step may make two copies.
+        let copied = plan.lines().filter(|line| line.contains("scratch") && line.contains("int8(")).count();
+        assert!(plan.contains("library matmul") && copied == copies, "{copies} copies: {plan}");
+    }
     Ok(())
 }
