@@ -9,15 +9,16 @@ impl Lowering<'_> {
     /// The view of a buffer's elements as they were before a cast, if they were cast.
     pub(crate) fn before_cast(&self, view: &View) -> Option<View> {
         let made = self.program.steps.iter().rev().find(|step| step.writes().contains(&view.buffer))?;
-        let (source, points) = cast_into(view.buffer, made)?;
-        let [from, to] = [source, view.buffer].map(|buffer| &self.program.buffers[buffer]);
-        (from.shape == to.shape && count(&to.shape) == Some(points)).then(|| view.of_buffer(source))
+        let source = cast_into(view.buffer, made)?;
+        let elements = |buffer: BufferId| count(&self.program.buffers[buffer].shape);
+        let whole =
+            elements(view.buffer) == count(source.shape()) && elements(source.buffer) == count(&source.base);
+        whole.then(|| view.through(&source))?
     }
 }
 
-/// The buffer of which a step casts so many elements into this buffer, from the first on, if it does nothing
-/// else.
-fn cast_into(buffer: BufferId, step: &Step) -> Option<(BufferId, u64)> {
+/// What a step casts into a buffer, from the first element on, if it does nothing else.
+fn cast_into(buffer: BufferId, step: &Step) -> Option<View> {
     let Step::Nest { nest, buffers } = step else { return None };
     let [phase] = &nest.phases[..] else { return None };
     let ([Inst::Load { operand, index }, Inst::Cast { value: 0, .. }], [store]) =
@@ -30,7 +31,12 @@ fn cast_into(buffer: BufferId, step: &Step) -> Option<(BufferId, u64)> {
         address.is_some_and(|address| address.is_row_major(&nest.axes))
     };
     let casts = buffers[store.operand] == buffer && store.value == 1 && store.when.is_none() && !store.add;
-    let whole =
-        nest.grid == nest.axes.len() && in_order(*operand, index) && in_order(store.operand, &store.index);
-    (casts && whole).then(|| (buffers[*operand], nest.grid_points()))
+    let points = nest.grid == nest.axes.len() && in_order(store.operand, &store.index);
+    let base = &nest.operands[*operand].shape;
+    // An operand is contiguous if an index of its own axes is its row-major position.
+    let own: Vec<Index> = (0..base.len()).map(Index::axis).collect();
+    let contiguous = nest.operands[*operand].affine(&own, base.len())?.is_row_major(base);
+    let known = index.iter().all(|index| index.dynamic.is_none());
+    (casts && points && contiguous && known)
+        .then(|| View::of_operand(buffers[*operand], base, &nest.axes, index))
 }

@@ -133,9 +133,35 @@ impl View {
         Some(address)
     }
 
-    /// The same view of another buffer of the same extents.
-    pub(crate) fn of_buffer(&self, buffer: BufferId) -> View {
-        View { buffer, ..self.clone() }
+    /// What a Nest over axes of extents `shape` loads at an index of an operand, which is a buffer with extents
+    /// `base`. No part of the index is computed.
+    pub(crate) fn of_operand(buffer: BufferId, base: &[u64], shape: &[u64], index: &[Index]) -> View {
+        let dynamic = vec![vec![]; base.len()];
+        View {
+            buffer,
+            base: base.to_vec(),
+            shape: shape.to_vec(),
+            index: index.to_vec(),
+            dynamic,
+            mistake: None,
+        }
+    }
+
+    /// The same elements where they are in `source`, of which the buffer of this view is a copy in row-major
+    /// order. `None` if that is no view.
+    pub(crate) fn through(&self, source: &View) -> Option<View> {
+        if source.linear().is_some_and(|address| address.is_row_major(&source.shape))
+            && count(&source.base) == count(&source.shape)
+        {
+            return Some(View { buffer: source.buffer, ..self.clone() });
+        }
+        let known = self.dynamic.iter().all(Vec::is_empty);
+        (known && self.base == source.shape).then(|| View {
+            shape: self.shape.clone(),
+            index: source.index.iter().map(|index| index.over(&self.index)).collect(),
+            mistake: self.mistake.clone(),
+            ..source.clone()
+        })
     }
 
     /// Axes renamed: `order[new]` is the old axis, or `None` for a new one of extent 1. Old axes not named

@@ -30,6 +30,10 @@ fn casts() -> Result<Group> {
             let x = group.input(random(dtype, shape, 7)?);
             let d = dtype.short();
             group.exact(format!("sum_{d}_{name}"), x.cumsum(axis));
+            // Turned and reversed before and after the cast.
+            let turned = x.flip(0).cast(DType::I64);
+            group.exact(format!("turned_{d}_{name}"), turned.t().cumsum(0));
+            group.exact(format!("turned_before_{d}_{name}"), x.t().flip(0).cast(DType::I64).cumsum(0));
             // A part of what was cast, and what was cast only in part.
             let wide = x.cast(DType::I64);
             group.exact(format!("part_{d}_{name}"), wide.index(idx![2..]).cumsum(axis));
