@@ -9,6 +9,8 @@ use crate::rehost::device::Properties;
 const GROUP: u64 = 256;
 /// Results of a tile on a wide device.
 const TILE: u64 = 2048;
+/// Columns that fill a sector of memory (`kernels/src/schedule/points/gpu.rs`).
+const SECTOR: u64 = 8;
 
 /// What a device costs, and what keeps it busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,6 +55,8 @@ pub(super) struct Cut {
     pub(super) group: u64,
     /// The results of a contraction that one group computes as a tile; one where there are no tiles.
     pub(super) tile: u64,
+    /// The fewest columns that one group takes, which are neighbours in memory; one where that is no matter.
+    pub(super) columns: u64,
 }
 
 impl Cost {
@@ -89,11 +93,18 @@ impl Cost {
                 flop: 0.1,
                 gather: 0.0,
                 busy: Busy { points: properties.lanes / 4, inner: 1024 },
-                cut: Some(Cut { busy: groups / 4, parts: 2 * groups, small: 8192, group: GROUP, tile: TILE }),
+                cut: Some(Cut {
+                    busy: groups / 4,
+                    parts: 2 * groups,
+                    small: 8192,
+                    group: GROUP,
+                    tile: TILE,
+                    columns: SECTOR,
+                }),
             }
         } else {
             let busy = units.saturating_sub(1);
-            let cores = Cut { busy, parts: 4 * units, small: 1 << 15, group: GROUP, tile: 1 };
+            let cores = Cut { busy, parts: 4 * units, small: 1 << 15, group: GROUP, tile: 1, columns: 1 };
             Cost {
                 launch: 3e4,
                 step: 3e4,

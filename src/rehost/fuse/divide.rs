@@ -40,9 +40,10 @@ fn is_inner(phase: &Phase) -> bool {
 
 /// Whether a Nest visits a few long rows more than once, in any order.
 fn suits(nest: &Nest, buffers: &[BufferId], cut: Cut) -> bool {
-    let (groups, inner) = (split::groups(nest), nest.inner_points());
-    // A row has a group, which streams it; columns share groups that are too few.
-    let long = if split::sums_columns(nest) { 1 } else { LONG };
+    let (groups, inner) = (split::groups(nest, cut), nest.inner_points());
+    // A row has a group, which streams it; columns that share groups have too few.
+    let shared = cut.columns > 1 && split::sums_columns(nest);
+    let long = if shared { 1 } else { LONG };
     let few = groups > 0 && groups.saturating_mul(FEW) <= cut.busy && inner >= cut.small.saturating_mul(long);
     let ordered = nest.phases.iter().any(|phase| phase.kind == PhaseKind::Ordered);
     // A Point phase that joins a reduction's could not load what another has stored before it.

@@ -14,8 +14,6 @@ use workalike_kernels::verify::dtypes;
 
 /// Most columns that a group sums together.
 const COLUMNS: u64 = 32;
-/// Fewest: they fill a sector of memory (`kernels/src/schedule/points/gpu.rs`).
-const SECTOR: u64 = 8;
 /// A sum of a tile over so much less than a long row takes long enough to be split.
 const DEEP: u64 = 4;
 /// Most partial results of a contraction.
@@ -56,9 +54,9 @@ pub(super) fn sums_columns(nest: &Nest) -> bool {
 }
 
 /// Groups that take a Nest's grid points, if these are few: columns are taken a few at a time.
-pub(super) fn groups(nest: &Nest) -> u64 {
+pub(super) fn groups(nest: &Nest, thresholds: Cut) -> u64 {
     let grid = nest.grid_points();
-    if sums_columns(nest) { grid.div_ceil(SECTOR) } else { grid }
+    if sums_columns(nest) { grid.div_ceil(thresholds.columns) } else { grid }
 }
 
 /// The partial results of a fold, each in a buffer.
@@ -74,14 +72,14 @@ fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     let by_tiles = thresholds.tile > 1 && is_contraction(nest);
     // Shorter rows pay too if a group moves much: it takes neighbouring columns together.
     let columns = match directions(nest)[0] {
-        true if grid > thresholds.busy => SECTOR,
+        true if grid > thresholds.busy => thresholds.columns,
         true => grid.min(COLUMNS),
         false => 1,
     };
     let loads = nest.phases[0].block.insts.iter().filter(|inst| matches!(inst, Inst::Load { .. })).count();
     let moved = columns.saturating_mul(inner).saturating_mul(loads as u64);
     let is_heavy = !by_tiles && inner >= thresholds.small / HEAVY && moved >= thresholds.small * HEAVY;
-    let groups = if by_tiles { grid.div_ceil(thresholds.tile) } else { groups(nest) };
+    let groups = if by_tiles { grid.div_ceil(thresholds.tile) } else { groups(nest, thresholds) };
     let is_long = inner >= if by_tiles { thresholds.small / DEEP } else { thresholds.small };
     // Groups of columns have all the items that they can.
     let busy = if groups < grid && !by_tiles { thresholds.busy / 2 } else { thresholds.busy };

@@ -6,7 +6,7 @@ use workalike_kernels::nest::Fold;
 use workalike_kernels::ops;
 use workalike_kernels::verify::verify;
 
-const LIMITS: Cut = Cut { busy: 12, parts: 64, small: 8, group: 4, tile: 1 };
+const LIMITS: Cut = Cut { busy: 12, parts: 64, small: 8, group: 4, tile: 1, columns: 1 };
 
 /// `y = x - max(x)`, `z = sum(y) + max(x)` and `w = y * z` of each row of integers.
 fn three_passes(rows: u64, length: u64) -> Nest {
