@@ -86,6 +86,11 @@ pub fn dtypes(nest: &Nest, phase: usize) -> Result<Vec<DType>, VerifyError> {
     each_phase(nest, phase + 1, |_, _| Ok(()))
 }
 
+/// The dtype of each value of each phase.
+pub(crate) fn all_dtypes(nest: &Nest) -> Result<Vec<Vec<DType>>, VerifyError> {
+    (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect()
+}
+
 /// Types the first `count` phases in order, and returns the dtypes of the last.
 fn each_phase(
     nest: &Nest,

@@ -70,7 +70,7 @@ impl Phase {
         stored.chain(self.folds.iter().flat_map(|fold| fold.index.into_iter().chain([fold.value])))
     }
 
-    /// Drops the values that nothing uses, except those that report.
+    /// Drops unused values. One that reports counts as used.
     pub fn drop_unused_values(&mut self) {
         let count = self.block.insts.len();
         let mut used: Vec<bool> = self.block.insts.iter().map(|inst| inst.status().is_some()).collect();

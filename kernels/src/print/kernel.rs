@@ -12,7 +12,7 @@ use crate::schedule::interior::Interior;
 use crate::schedule::points::{Lanes, Points};
 use crate::schedule::register_cache::Kept;
 use crate::schedule::{Form, Schedule};
-use crate::verify::{Verified, VerifyError, dtypes};
+use crate::verify::{Verified, VerifyError, all_dtypes};
 
 /// A kernel being printed.
 pub(super) struct Printer<'a> {
@@ -104,11 +104,6 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
     *text +=
         &format!("\n{}({}) {{\n{}}}\n", dialect.kernel(name, group), parameters.join(", "), printer.text);
     Ok(Entry { name: name.into(), groups, group, sizes: printer.sizes.values() })
-}
-
-/// The dtype of each value of each phase.
-fn all_dtypes(nest: &Nest) -> Result<Vec<Vec<DType>>, VerifyError> {
-    (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect()
 }
 
 impl Printer<'_> {

@@ -23,7 +23,7 @@ pub(crate) mod transpose;
 use crate::dtype::DType;
 use crate::nest::Nest;
 use crate::target::Target;
-use crate::verify::{VerifyError, dtypes};
+use crate::verify::{VerifyError, all_dtypes};
 use access::Walks;
 use interior::Interior;
 use points::Points;
@@ -59,9 +59,7 @@ impl Schedule {
     /// # Errors
     /// If the Nest is ill-typed.
     pub fn of(nest: &Nest, target: &Target) -> Result<Schedule, VerifyError> {
-        let dtypes: Vec<_> =
-            (0..nest.phases.len()).map(|phase| dtypes(nest, phase)).collect::<Result<_, _>>()?;
-        Ok(Schedule::choose(nest, &dtypes, target))
+        Ok(Schedule::choose(nest, &all_dtypes(nest)?, target))
     }
 
     /// The schedule of a Nest; `dtypes` are those of the values of each phase.

@@ -1,7 +1,7 @@
 //! The first few of long rows, and few known places of them, without a sort of the whole.
 //!
 //! A group counts the digits of a row's keys, from the most significant one on, and goes on among the keys
-//! with the digit in which the wanted place lies, until what is left fits its memory; that is sorted there
+//! with the digit in which the wanted place lies, until what is left fits its memory, where it is sorted
 //! (radix selection: T. Alabi et al., "Fast k-Selection Algorithms for Graphics Processing Units", 2012). The
 //! digits of equal keys are those of their positions, so that the order is that of a stable sort, whatever
 //! the timing. Where there are few rows, groups take the first of a part of a row each, and one more group
