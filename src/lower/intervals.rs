@@ -8,7 +8,7 @@ use crate::value::Value;
 use workalike_kernels::interval::Interval;
 
 /// Maximum number of elements of a constant array that are looked at.
-const MAX_CHECKED: usize = 1 << 16;
+pub(super) const MAX_CHECKED: usize = 1 << 16;
 
 impl Lowering<'_> {
     /// Whether all elements of a Var are in `low..high`, for all values of the inputs.
@@ -20,11 +20,16 @@ impl Lowering<'_> {
         if let Some(value) = self.fixed_value(id).filter(|value| value.len() <= MAX_CHECKED) {
             return Bounds::of(value).is_some_and(|bounds| bounds.within(low, high));
         }
-        self.intervals()[id as usize].is_within(low, high)
+        self.interval(id).is_within(low, high)
+    }
+
+    /// A range that all elements of a Var are in.
+    pub(super) fn interval(&self, id: VarId) -> Interval {
+        self.intervals()[id as usize]
     }
 
     /// The value that constants and extents give a Var.
-    fn fixed_value(&self, id: VarId) -> Option<&Value> {
+    pub(super) fn fixed_value(&self, id: VarId) -> Option<&Value> {
         let constant = || match &self.graph.var(id).def {
             Def::Constant(value) => Some(value),
             _ => None,

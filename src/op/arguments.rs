@@ -48,14 +48,15 @@ pub enum AxisRead {
     Passed(usize),
 }
 
-/// Whether the elements along an axis of a result differ from each other: what [`Op::distinct_along`] says.
+/// Whether a property of the elements along an axis of a result holds: what [`Op::distinct_along`] and
+/// [`Op::ascends_along`] say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Distinct {
+pub enum Holds {
     /// Not that it is known.
     Unknown,
-    /// No two are equal.
+    /// Whatever the inputs are.
     Always,
-    /// No two are equal if that holds along this axis of an input, whose elements they are.
+    /// If it holds along this axis of an input, and all elements of the input are in the dtype of the result.
     As {
         /// The position of the input.
         input: usize,

@@ -6,7 +6,7 @@ mod attributes;
 mod batch;
 mod unknown;
 
-pub use arguments::{AxisRead, Distinct, Gradient, Known, Narrowed};
+pub use arguments::{AxisRead, Gradient, Holds, Known, Narrowed};
 pub(crate) use attributes::ints;
 pub use attributes::{Attr, AttrGraph, Attributes};
 pub use batch::{Batch, Batched, BatchedOutputs};
@@ -131,9 +131,16 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
 
     /// Whether the elements of an output that differ in their position along this axis alone are distinct.
     /// Where they are positions, a scatter to them needs no order.
-    fn distinct_along(&self, output: usize, axis: usize) -> Distinct {
+    fn distinct_along(&self, output: usize, axis: usize) -> Holds {
         let _ = (output, axis);
-        Distinct::Unknown
+        Holds::Unknown
+    }
+
+    /// Whether no element of an output of integers is less than the one before it along this axis, where the
+    /// elements of the inputs are in these ranges. Positions in order that are equal are neighbours.
+    fn ascends_along(&self, output: usize, axis: usize, inputs: &[Known], elements: &[Interval]) -> Holds {
+        let _ = (output, axis, inputs, elements);
+        Holds::Unknown
     }
 
     /// The first element of its result, a vector of integers, and the difference from each to the next, where

@@ -2,6 +2,7 @@
 
 pub(crate) mod lower;
 mod scatter;
+mod scatter_in_order;
 
 use super::batching::{first_behind, only};
 use super::elemwise::{broadcast_shapes, broadcast_types};

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -230,6 +230,18 @@ impl Op for CumOp {
             Fold::Max | Fold::Min => Some(*each),
             _ => None,
         }
+    }
+
+    fn ascends_along(&self, _: usize, axis: usize, inputs: &[Known], elements: &[Interval]) -> Holds {
+        let ([x], [each]) = (inputs, elements) else { return Holds::Unknown };
+        let sum = each.sum(x.shape.get(self.axis).map_or(0.0, |&extent| extent as f64));
+        let ascends = match self.fold {
+            // A sum that may wrap may be anything in its dtype.
+            Fold::Sum => each.low >= 0.0 && sum != Interval::of_dtype(each.dtype),
+            Fold::Max => true,
+            _ => false,
+        };
+        if ascends && !self.reverse && axis == self.axis { Holds::Always } else { Holds::Unknown }
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -12,10 +12,11 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Distinct, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::ops::{ADD, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MUL, SUB};
 use workalike_kernels::ops::{Build, Ex, ScalarOp, Slope};
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
@@ -178,6 +179,29 @@ impl Op for Elemwise {
         Some(self.op.interval(elements))
     }
 
+    fn ascends_along(&self, _: usize, axis: usize, inputs: &[Known], elements: &[Interval]) -> Holds {
+        let ([a, b], [x, y]) = (inputs, elements) else { return Holds::Unknown };
+        let varies = |input: &Known| input.shape.get(axis).is_some_and(|&extent| extent != 1);
+        let input = match (varies(a), varies(b)) {
+            (true, false) => 0,
+            (false, true) => 1,
+            _ => return Holds::Unknown,
+        };
+        let other = if input == 0 { y } else { x };
+        // A result that may wrap may be anything in its dtype.
+        let result = self.op.interval(elements);
+        let wraps = result == Interval::of_dtype(result.dtype);
+        let keeps_order = match self.op {
+            MAXIMUM | MINIMUM => true,
+            ADD => !wraps,
+            SUB => !wraps && input == 0,
+            MUL => !wraps && other.low >= 0.0,
+            FLOOR_DIVIDE => input == 0 && other.low > 0.0,
+            _ => false,
+        };
+        if keeps_order { Holds::As { input, axis } } else { Holds::Unknown }
+    }
+
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
         lower::elemwise(self, to, node, inputs)
     }
@@ -228,8 +252,12 @@ impl Op for Cast {
         Some(elements.first()?.cast(self.dtype))
     }
 
-    fn distinct_along(&self, _: usize, axis: usize) -> Distinct {
-        Distinct::As { input: 0, axis }
+    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
+        Holds::As { input: 0, axis }
+    }
+
+    fn ascends_along(&self, _: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
+        Holds::As { input: 0, axis }
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

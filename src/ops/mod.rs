@@ -61,8 +61,8 @@ mod weak;
 mod windows;
 
 pub use crate::op::{
-    Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Distinct, Gradient, Known,
-    Narrowed, Op,
+    Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Holds, Known, Narrowed,
+    Op,
 };
 pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;

@@ -11,7 +11,7 @@ use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Distinct, Gradient, Known, Op};
+use crate::op::{Attr, Attributes, Gradient, Holds, Known, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
@@ -196,8 +196,12 @@ impl Op for NonZero {
         Some(Interval::new(DType::I64, 0.0, len as f64 - 1.0))
     }
 
-    fn distinct_along(&self, _: usize, _: usize) -> Distinct {
-        Distinct::Always
+    fn distinct_along(&self, _: usize, _: usize) -> Holds {
+        Holds::Always
+    }
+
+    fn ascends_along(&self, _: usize, _: usize, _: &[Known], _: &[Interval]) -> Holds {
+        Holds::Always
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -15,7 +15,7 @@ use crate::fallible;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Distinct, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
 use workalike_kernels::DType;
@@ -216,9 +216,14 @@ impl Op for Sort {
         Some(Interval::new(DType::I64, 0.0, *inputs.first()?.shape.get(self.axis)? as f64 - 1.0))
     }
 
-    fn distinct_along(&self, output: usize, axis: usize) -> Distinct {
+    fn distinct_along(&self, output: usize, axis: usize) -> Holds {
         let positions = self.gives.indices() && (output == 1 || !self.gives.values());
-        if positions && axis == self.axis { Distinct::Always } else { Distinct::Unknown }
+        if positions && axis == self.axis { Holds::Always } else { Holds::Unknown }
+    }
+
+    fn ascends_along(&self, output: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
+        let values = self.gives.values() && output == 0;
+        if values && !self.descending && axis == self.axis { Holds::Always } else { Holds::Unknown }
     }
 
     fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

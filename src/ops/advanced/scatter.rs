@@ -85,6 +85,11 @@ impl Lowering<'_> {
         {
             (free, ordered) = ((0..rank).collect(), vec![]);
         }
+        if let (None, [], &[count]) = (row, &free[..], &points[..])
+            && self.is_in_order(node, &points)
+        {
+            return self.scatter_in_order(node, inputs, count);
+        }
         let rest = x.shape[indices.len()..].iter().copied();
         let workers = free.iter().map(|&a| points[a]).chain(rest).fold(1, u64::saturating_mul);
         let cost = if self.abilities.properties().is_wide() { 1 } else { CONTENDED_ADD };

@@ -4,10 +4,11 @@ use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Distinct, Gradient, Known, Op, expect_inputs,
+    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs,
 };
 use crate::ops::batching::only;
 use crate::value::Value;
+use workalike_kernels::interval::Interval;
 
 /// Permutes axes, inserts axes of extent 1 (`None`), and drops the axes that are not named, of static extent
 /// 1.
@@ -115,8 +116,12 @@ impl Op for DimShuffle {
         to.map_or(AxisRead::All, AxisRead::Passed)
     }
 
-    fn distinct_along(&self, _: usize, axis: usize) -> Distinct {
-        self.order[axis].map_or(Distinct::Unknown, |axis| Distinct::As { input: 0, axis })
+    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
+        self.order[axis].map_or(Holds::Unknown, |axis| Holds::As { input: 0, axis })
+    }
+
+    fn ascends_along(&self, output: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
+        self.distinct_along(output, axis)
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

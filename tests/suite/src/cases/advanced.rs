@@ -10,7 +10,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![gathers(), wide_gathers(), scatters(), runs()]
+    vec![gathers(), wide_gathers(), scatters(), in_order(), runs()]
 }
 
 fn gathers() -> Result<Group> {
@@ -117,6 +117,46 @@ fn scatters() -> Result<Group> {
         group.exact(format!("embedding_{}", dtype.short()), &picked);
         let g = grad(&(&picked * &weights).sum(..), [&table])?;
         group.exact(format!("embedding_gradient_{}", dtype.short()), &g[0]);
+    }
+    Ok(group)
+}
+
+/// Rows replaced at positions that are known to be in order, and at some that look so but wrap around or
+/// descend.
+fn in_order() -> Result<Group> {
+    let mut group = Group::new("scatter_in_order");
+    let n = 300;
+    let marks = group.input(below(2, DType::Bool, &[n], 1)?);
+    let sorted = group.input(below(100, DType::I8, &[n], 2)?).sort(0);
+    let some = group.input(below(50, DType::I64, &[n], 3)?);
+    let all_but_first = group.input(Value::from((0..n).map(|i| i > 0).collect::<Vec<_>>()));
+    let x = group.input(random(DType::F32, &[n], 4)?);
+    let table = group.input(random(DType::I64, &[n, 5], 5)?);
+    for (name, at, places) in [
+        ("counted", marks.cumsum(0) - 1i64, n),
+        ("counted_by_twos", (marks.cumsum(0) * 2i64).floor_divide(3i64), n),
+        // The first point and the last one both mean the last row, or not.
+        ("around", all_but_first.cumsum(0) - 1i64, n - 1),
+        ("nearly_around", all_but_first.cumsum(0) - 1i64, n),
+        ("sorted", sorted.clone(), n),
+        ("wrapped", &sorted + 60i8, n),
+        ("descending", -&sorted + 99i8, 100),
+        ("from_the_end", sorted.cast(DType::I32) - 100i32, 100),
+        ("places", marks.flatnonzero(), n),
+        ("clipped", sorted.cast(DType::I32).maximum(20i32).minimum(70i32), 71),
+        ("range", arange(n as i64).floor_divide(7i64), 43),
+        ("greatest", some.cummax(0), 50),
+        ("backward", marks.flip(0).cumsum(0).flip(0) - 1i64, n),
+        ("one", some.index(idx![..1]).cummax(0), 50),
+        ("none", some.index(idx![..0]).cummax(0), 50),
+    ] {
+        let point = arange(at.extent(0));
+        let (x, table) = (x.index(idx![..places as i64]), table.index(idx![..places as i64]));
+        group.exact(format!("numbers_{name}"), x.set_index(idx![&at], point.cast(DType::F32)));
+        let rows = point.expand_dims(1) * 5i64 + arange(5i64);
+        group.exact(format!("rows_{name}"), table.set_index(idx![&at], rows));
+        group.exact(format!("row_{name}"), table.set_index(idx![&at], arange(5i64)));
+        group.exact(format!("column_{name}"), table.set_index(idx![&at], point.expand_dims(1)));
     }
     Ok(group)
 }
