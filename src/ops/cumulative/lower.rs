@@ -9,23 +9,48 @@ use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;
 
+/// In 32 bits where all sums fit and each number is converted exactly, as those of bools do.
 pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
-    let (x, dtype) = (&inputs[0], to.dtype(node.outputs[0]));
+    let (x, given) = (&inputs[0], to.dtype(node.outputs[0]));
+    let (dtype_of, narrow) = (|view: &View, to: &Lowering| to.program.buffers[view.buffer].dtype, DType::I32);
+    let before = to.before_cast(x);
+    let fits = to.stays_within(node.outputs[0], i32::MIN.into(), i128::from(i32::MAX) + 1);
+    let sources: Vec<View> = before.into_iter().chain([x.clone()]).collect();
+    let is_narrow = |view: &&View| dtype_of(view, to).promote(narrow) == narrow;
+    if let Some(source) = sources.iter().find(is_narrow)
+        && given.size() > narrow.size()
+        && fits
+    {
+        let sums = running(op, to, std::slice::from_ref(source), narrow)?;
+        return Ok(vec![to.converted(&sums, given)]);
+    }
+    Ok(vec![running(op, to, &sources, given)?])
+}
+
+/// The running folds, in this dtype, of the first of the views that the device converts, else of the last.
+fn running(op: &CumOp, to: &mut Lowering<'_>, sources: &[View], dtype: DType) -> Result<View, String> {
+    let Some(x) = sources.last() else { return Err("nothing to fold".into()) };
     let shape = x.shape.clone();
-    let own = to.program.buffers[x.buffer].dtype;
-    let fold =
-        |from| Cumulate { fold: op.fold, dtype, from, shape: about(&shape, op.axis), reverse: op.reverse };
-    // The device converts what it reads, where it can.
-    let before = to.before_cast(x).map(|view| (to.program.buffers[view.buffer].dtype, view));
-    for (from, view) in before.into_iter().chain([(own, x.clone())]) {
-        if !to.abilities.has(&fold(from)) {
+    for source in sources {
+        let from = to.program.buffers[source.buffer].dtype;
+        let fold =
+            Cumulate { fold: op.fold, dtype, from, shape: about(&shape, op.axis), reverse: op.reverse };
+        if !to.abilities.has(&fold) {
             continue;
         }
-        let input = to.whole(&view);
-        if let Some(views) = to.library(fold(from), vec![(input, 0)], &[&shape]) {
-            return Ok(views);
+        let input = to.whole(source);
+        if let Some(view) =
+            to.library(fold, vec![(input, 0)], &[&shape]).and_then(|views| views.into_iter().next())
+        {
+            return Ok(view);
         }
     }
+    in_order(op, to, x, dtype)
+}
+
+/// The running folds as an Ordered phase a row.
+fn in_order(op: &CumOp, to: &mut Lowering<'_>, x: &View, dtype: DType) -> Result<View, String> {
+    let shape = x.shape.clone();
     let acc = dtype.register();
     let target = to.temp(acc, &shape);
     let grid: Vec<u64> = (0..shape.len()).filter(|&a| a != op.axis).map(|a| shape[a]).collect();
@@ -61,7 +86,7 @@ pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[Vi
     phase.finish();
     to.push(nest);
     let all = View::whole(target, &shape);
-    Ok(vec![if acc == dtype { all } else { to.converted(&all, dtype) }])
+    Ok(if acc == dtype { all } else { to.converted(&all, dtype) })
 }
 
 impl Lowering<'_> {
