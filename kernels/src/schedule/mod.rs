@@ -75,10 +75,16 @@ impl Schedule {
             let bytes = group_memory::bytes(nest, dtypes);
             (Form::Points(Points::choose_for_any_size(nest, &walks, bytes, target)), none)
         } else {
-            let plan = Kept::plan(nest, &walks, dtypes);
             let bytes = group_memory::bytes(nest, dtypes);
-            let points = Points::choose(nest, &walks, &interiors, bytes, plan.words, target);
-            let kept = if matches!(points, Points::Group(group) if group.keeps) { plan } else { none };
+            let plans = Kept::plans(nest, &walks, dtypes)
+                .map(|plan| (Points::choose(nest, &walks, &interiors, bytes, plan.words, target), plan));
+            let fits = plans.iter().position(|(points, _)| matches!(points, Points::Group(g) if g.keeps));
+            let [first, second] = plans;
+            let (points, kept) = match fits {
+                Some(0) => first,
+                Some(_) => second,
+                None => (first.0, none),
+            };
             let transpose = TransposeTile::choose(nest, &walks, dtypes, target);
             (transpose.map_or(Form::Points(points), Form::Transpose), kept)
         };

@@ -34,9 +34,15 @@ impl Kept {
         Kept { arrays: vec![], reads: empty.clone(), writes: empty, words: 0 }
     }
 
-    /// All values worth keeping: of the values that a phase shares with an earlier one, those nearest to its
-    /// stores and folds.
-    pub(crate) fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> Kept {
+    /// What may be kept, that which saves most first: of the values that a phase shares with an earlier one
+    /// those nearest to its stores and folds; only what it reads, from which it computes them again.
+    pub(crate) fn plans(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> [Kept; 2] {
+        let is_load = |inst: &Inst| matches!(inst, Inst::Load { .. });
+        [Kept::plan(nest, walks, dtypes, &|_| true), Kept::plan(nest, walks, dtypes, &is_load)]
+    }
+
+    /// The shared values that are worth keeping, of those that may be.
+    fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], may: &dyn Fn(&Inst) -> bool) -> Kept {
         let mut kept = Kept::none(nest);
         let axes: Vec<usize> = walks.inner.iter().map(|w| w.axis).collect();
         let mut known = Expressions::default();
@@ -57,7 +63,8 @@ impl Kept {
                 }
                 let id = ids[inst];
                 let before = first.get(&id).copied().filter(|&(p, _)| p < at);
-                if let Some((p, i)) = before.filter(|_| varies[inst] && known.worth[id]) {
+                let is_kept = varies[inst] && known.worth[id] && may(&phase.block.insts[inst]);
+                if let Some((p, i)) = before.filter(|_| is_kept) {
                     let array = *array_of.entry(id).or_insert_with(|| {
                         kept.arrays.push(dtypes[at][inst].register());
                         kept.writes[p].insert(i, kept.arrays.len() - 1);
