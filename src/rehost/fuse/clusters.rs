@@ -15,7 +15,7 @@ mod tests;
 
 use super::limits::Limits;
 use super::schedule::Graph;
-use super::{is_private, touches_mutable};
+use super::{is_private, order_matters};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use segment::Segment;
@@ -36,8 +36,8 @@ pub(super) fn run(program: &mut Program, limits: Limits, smallest: usize) {
     if program.steps.len() < smallest {
         return;
     }
-    let accesses: Vec<Access> = program.steps.iter().map(|step| Access::of(program, step)).collect();
     let uses = Dependences::of(program);
+    let accesses: Vec<Access> = (0..program.steps.len()).map(|at| Access::of(program, &uses, at)).collect();
     let mut visited = vec![false; program.steps.len()];
     let mut is_member = vec![false; program.steps.len()];
     // The joined steps, by the position of the last step of their cluster.
@@ -75,13 +75,14 @@ struct Access {
 }
 
 impl Access {
-    fn of(program: &Program, step: &Step) -> Access {
+    fn of(program: &Program, uses: &Dependences, at: usize) -> Access {
+        let step = &program.steps[at];
         let (mut reads, mut writes) = (step.reads(), step.writes());
         let is_map = step.nest().is_some_and(|nest| {
             let stores = &nest.phases.first().map_or(&[][..], |phase| &phase.stores);
             nest.is_map() && !stores.iter().any(|store| store.add)
         });
-        let is_map = is_map && !touches_mutable(program, step);
+        let is_map = is_map && !order_matters(program, uses, at);
         let counts = |id: &BufferId| program.buffers[*id].role != Role::Status;
         let mut seen = HashSet::new();
         reads.retain(|id| counts(id) && seen.insert(*id));

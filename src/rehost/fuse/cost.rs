@@ -27,6 +27,9 @@ pub(super) struct Cost {
     pub(super) flop: f64,
     /// Loading an element at a computed index, beyond its bytes.
     pub(super) gather: f64,
+    /// Whether the points at edges are computed by themselves, so that the others choose among no parts
+    /// (`kernels/src/schedule/interior.rs`).
+    pub(super) edges_apart: bool,
     /// The number of points that keep the device busy.
     pub(super) busy: Busy,
     /// How a reduction to few results is cut; `None` if the device divides the work of a Nest by itself.
@@ -71,6 +74,8 @@ impl Cost {
     pub(super) const CHOICE_FLOPS: f64 = 3.0;
     /// Flops of keeping an index within bounds.
     pub(super) const CLAMP_FLOPS: f64 = 3.0;
+    /// A part is most of an array, and the others are its edges, if it has at least this much of it.
+    pub(super) const MOST: f64 = 0.9;
     /// A copy that makes an operand contiguous pays if each element is read at least this many times: a
     /// transposed element costs about four times as much as one that is read with a stride.
     pub(super) const REUSE: u64 = 16;
@@ -92,6 +97,7 @@ impl Cost {
                 dispatch: None,
                 flop: 0.1,
                 gather: 0.0,
+                edges_apart: true,
                 busy: Busy { points: properties.lanes / 4, inner: 1024 },
                 cut: Some(Cut {
                     busy: groups / 4,
@@ -112,6 +118,7 @@ impl Cost {
                 dispatch: None,
                 flop: 0.3,
                 gather: 32.0,
+                edges_apart: false,
                 // How an interpreter splits sums depends on the content of a Nest, and must not depend on the
                 // number of threads.
                 busy: Busy { points: if properties.interprets { 16 } else { 4 * units }, inner: 1 },

@@ -2,7 +2,7 @@
 
 use super::edit::{self, adopt, tidy};
 use super::limits::{Limits, MAX_OPERANDS};
-use super::{Cost, evaluation, evaluations, nothing, size, touches_mutable};
+use super::{Cost, evaluation, evaluations, nothing, order_matters, size};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -42,7 +42,7 @@ fn try_inline(
     let buffer = buffers[store.operand];
     let readers: Vec<usize> = uses.readers[buffer].iter().copied().collect();
     let private = program.buffers[buffer].role == Role::Temp && !uses.roots[buffer] && !readers.is_empty();
-    if !private || touches_mutable(program, &program.steps[position]) || readers.contains(&position) {
+    if !private || order_matters(program, uses, position) || readers.contains(&position) {
         return;
     }
     if !keeps_reports(program, (nest, buffers), &readers, buffer) {

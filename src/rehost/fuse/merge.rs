@@ -3,7 +3,7 @@
 use super::join::join;
 use super::limits::Limits;
 use super::reframe::reframe;
-use super::{Cost, directions, is_private, nothing, size, touches_mutable};
+use super::{Cost, directions, is_private, nothing, order_matters, size};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use std::collections::BTreeSet;
@@ -64,7 +64,7 @@ fn find(
     pairs: Pairs,
 ) -> Option<(usize, usize, Step)> {
     let Step::Nest { nest, buffers } = &program.steps[later] else { return None };
-    if touches_mutable(program, &program.steps[later]) || (pairs == Pairs::Maps && !nest.is_map()) {
+    if order_matters(program, uses, later) || (pairs == Pairs::Maps && !nest.is_map()) {
         return None;
     }
     let mut candidates: Vec<usize> = Vec::new();
@@ -89,7 +89,7 @@ fn find(
             Pairs::Maps => nest.axes[..] == first.axes[..first.grid],
             Pairs::Any => true,
         };
-        if !tried || touches_mutable(program, &program.steps[earlier]) {
+        if !tried || order_matters(program, uses, earlier) {
             return None;
         }
         let at = place(program, uses, earlier, later)?;

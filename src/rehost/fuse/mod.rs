@@ -131,6 +131,15 @@ pub(super) fn touches_mutable(program: &Program, step: &Step) -> bool {
     step.reads().iter().chain(&step.writes()).any(ordered)
 }
 
+/// Whether the place of a step among the others matters, because of memory that is written in parts: it writes
+/// such memory, or reads some that is not complete before. What is complete may be read at any time later.
+pub(super) fn order_matters(program: &Program, uses: &Dependences, at: usize) -> bool {
+    let step = &program.steps[at];
+    let in_parts = |b: &BufferId| program.buffers[*b].mutable && program.buffers[*b].role != Role::Status;
+    let incomplete = |b: &BufferId| uses.writers[*b].last().is_some_and(|&last| last >= at);
+    step.writes().iter().any(in_parts) || step.reads().iter().any(|b| in_parts(b) && incomplete(b))
+}
+
 /// Whether a buffer is scratch that only steps of this form access.
 pub(super) fn is_private(
     program: &Program,

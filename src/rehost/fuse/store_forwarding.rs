@@ -219,6 +219,7 @@ mod tests {
         dispatch: None,
         flop: 0.1,
         gather: 8.0,
+        edges_apart: false,
         busy: Busy { points: 1, inner: 1 },
         cut: None,
     };

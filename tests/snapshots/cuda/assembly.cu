@@ -43,7 +43,7 @@ void k0_join(f32* b0, const f32* b1) {
 }
 
 extern "C" __global__ __launch_bounds__(64)
-void k1_multiply_add_tanh_add(const f32* b0, f32* b1, f32* b2) {
+void k1_add_multiply_add_tanh_add(const f32* b0, f32* b1, f32* b2) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 4096u) {

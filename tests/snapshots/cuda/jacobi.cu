@@ -15,7 +15,7 @@ typedef float f32;
 struct alignas(16) f32x4 { f32 e[4]; };
 
 extern "C" __global__ __launch_bounds__(256)
-void k0_add(f32* b0, const f32* b1) {
+void k0_add_multiply(f32* b0, const f32* b1) {
     BEGIN
     const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
     if (p < 262144u) {
@@ -45,49 +45,8 @@ void k0_add(f32* b0, const f32* b1) {
             const i64 v22 = v21 ? 0LL : v20;
             const f32 v23 = b1[a0 * 1024 + (i32)v22];
             const f32 v24 = v19 + v23;
-            y0.e[l] = v24;
-        }
-        *(f32x4*)(b0 + a0 * 1024 + a1) = y0;
-    }
-}
-
-extern "C" __global__ __launch_bounds__(256)
-void k1_add_multiply(f32* b0, const f32* b1) {
-    BEGIN
-    const u32 p = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-    if (p < 262144u) {
-        const i32 a1 = (i32)(p % 256u) * 4;
-        const i32 a0 = (i32)(p / 256u);
-        const i64 v3 = (i64)((u64)(i64)a0 + (u64)(-1LL));
-        const bool v5 = (i64)a0 >= 1LL;
-        const i64 v6 = v5 ? v3 : 1023LL;
-        const i64 v10 = (i64)((u64)(i64)a0 + (u64)1LL);
-        const bool v12 = (i64)a0 >= 1023LL;
-        const i64 v13 = v12 ? 0LL : v10;
-        const f32x4 x7 = *(const f32x4*)(b1 + a1 + (i32)v6 * 1024);
-        const f32x4 x14 = *(const f32x4*)(b1 + a1 + (i32)v13 * 1024);
-        f32x4 y0;
-        #pragma unroll
-        for (i32 l = 0; l < 4; ++l) {
-            const f32 v7 = x7.e[l];
-            const f32 v9 = v7 * 0.25f;
-            const f32 v14 = x14.e[l];
-            const f32 v15 = v14 * 0.25f;
-            const f32 v16 = v9 + v15;
-            const i64 v18 = (i64)((u64)(i64)(a1 + l) + (u64)(-1LL));
-            const bool v19 = (i64)(a1 + l) >= 1LL;
-            const i64 v20 = v19 ? v18 : 1023LL;
-            const f32 v21 = b1[a0 * 1024 + (i32)v20];
-            const f32 v22 = v21 * 0.25f;
-            const f32 v23 = v16 + v22;
-            const i64 v24 = (i64)((u64)(i64)(a1 + l) + (u64)1LL);
-            const bool v25 = (i64)(a1 + l) >= 1023LL;
-            const i64 v26 = v25 ? 0LL : v24;
-            const f32 v27 = b1[a0 * 1024 + (i32)v26];
-            const f32 v28 = v27 * 0.25f;
-            const f32 v29 = v23 + v28;
-            const f32 v30 = v29 * 0.25f;
-            y0.e[l] = v30;
+            const f32 v26 = v24 * 0.25f;
+            y0.e[l] = v26;
         }
         *(f32x4*)(b0 + a0 * 1024 + a1) = y0;
     }

@@ -40,7 +40,7 @@ void k0_join(__global f32* b0, const u64 byte0, __global const f32* b1, const u6
 }
 
 __kernel __attribute__((reqd_work_group_size(64, 1, 1)))
-void k1_multiply_add_tanh_add(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
+void k1_add_multiply_add_tanh_add(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global f32*)((__global u8*)b2 + byte2);

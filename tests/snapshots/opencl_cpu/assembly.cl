@@ -88,33 +88,7 @@ void k2_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u6
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k3_add(__global const f32* b0, const u64 byte0, __global const f32* b1, const u64 byte1, __global f32* b2, const u64 byte2) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global const f32*)((__global const u8*)b1 + byte1);
-    b2 = (__global f32*)((__global u8*)b2 + byte2);
-    const u32 first = (u32)get_group_id(0) * 2u;
-    const u32 last = first + 2u < 128u ? first + 2u : 128u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 c1 = (i32)p * 32;
-        {
-            f32 w2[32];
-            for (i32 l = 0; l < 32; ++l) {
-                const i32 a1 = c1 + l;
-                const f32 v0 = b0[a1];
-                const f32 v1 = b1[a1];
-                const f32 v2 = v0 + v1;
-                w2[l] = v2;
-            }
-            for (i32 l = 0; l < 32; ++l) {
-                const i32 a1 = c1 + l;
-                b2[a1] = w2[l];
-            }
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k4_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k3_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
@@ -145,7 +119,7 @@ void k4_join(__global const f32* b0, const u64 byte0, __global f32* b1, const u6
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k5_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k4_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 2u;
@@ -168,7 +142,7 @@ void k5_copy(__global const f32* b0, const u64 byte0, __global f32* b1, const u6
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k6_set_part(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
+void k5_set_part(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     const u32 first = (u32)get_group_id(0) * 1u;
@@ -191,58 +165,38 @@ void k6_set_part(__global const f32* b0, const u64 byte0, __global f32* b1, cons
 }
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k7_tanh(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1) {
-    b0 = (__global const f32*)((__global const u8*)b0 + byte0);
-    b1 = (__global f32*)((__global u8*)b1 + byte1);
-    const u32 first = (u32)get_group_id(0) * 2u;
-    const u32 last = first + 2u < 128u ? first + 2u : 128u;
-    for (u32 p = first; p < last; ++p) {
-        const i32 c1 = (i32)p * 32;
-        {
-            f32 w1[32];
-            for (i32 l = 0; l < 32; ++l) {
-                const i32 a1 = c1 + l;
-                const f32 v0 = b0[a1];
-                const f32 v1 = tanh(v0);
-                w1[l] = v1;
-            }
-            for (i32 l = 0; l < 32; ++l) {
-                const i32 a1 = c1 + l;
-                b1[a1] = w1[l];
-            }
-        }
-    }
-}
-
-__kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void k8_multiply_add(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global f32* b4, const u64 byte4) {
+void k6_add_multiply_add_tanh_add(__global const f32* b0, const u64 byte0, __global f32* b1, const u64 byte1, __global const f32* b2, const u64 byte2, __global const f32* b3, const u64 byte3, __global f32* b4, const u64 byte4, __global const f32* b5, const u64 byte5) {
     b0 = (__global const f32*)((__global const u8*)b0 + byte0);
     b1 = (__global f32*)((__global u8*)b1 + byte1);
     b2 = (__global const f32*)((__global const u8*)b2 + byte2);
     b3 = (__global const f32*)((__global const u8*)b3 + byte3);
     b4 = (__global f32*)((__global u8*)b4 + byte4);
+    b5 = (__global const f32*)((__global const u8*)b5 + byte5);
     const u32 first = (u32)get_group_id(0) * 2u;
     const u32 last = first + 2u < 128u ? first + 2u : 128u;
     for (u32 p = first; p < last; ++p) {
         const i32 c1 = (i32)p * 32;
         {
-            f32 w4[32];
             f32 w6[32];
+            f32 w9[32];
             for (i32 l = 0; l < 32; ++l) {
                 const i32 a1 = c1 + l;
                 const f32 v0 = b0[a1];
                 const f32 v1 = b2[a1];
-                const f32 v3 = v1 * 0.5f;
-                const f32 v4 = v0 + v3;
-                const f32 v5 = b3[a1];
+                const f32 v2 = b3[a1];
+                const f32 v3 = v1 + v2;
+                const f32 v5 = v3 * 0.5f;
                 const f32 v6 = v0 + v5;
-                w4[l] = v4;
+                const f32 v7 = b5[a1];
+                const f32 v8 = tanh(v7);
+                const f32 v9 = v0 + v8;
                 w6[l] = v6;
+                w9[l] = v9;
             }
             for (i32 l = 0; l < 32; ++l) {
                 const i32 a1 = c1 + l;
-                b1[a1] = w4[l];
-                b4[a1] = w6[l];
+                b1[a1] = w6[l];
+                b4[a1] = w9[l];
             }
         }
     }

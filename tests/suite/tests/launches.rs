@@ -59,6 +59,25 @@ fn a_part_of_a_state_is_written_in_place() -> Result<()> {
     Ok(())
 }
 
+/// What a row becomes is computed from rows of the old state, before any is changed.
+#[test]
+fn rows_computed_from_rows_are_written_in_place() -> Result<()> {
+    type Write = fn(&Variable, &Variable, Variable) -> Variable;
+    let add: Write = |u, k, rows| u.inc_index(idx![k], rows);
+    let set: Write = |u, k, rows| u.set_index(idx![k], rows);
+    for (write, known) in [(add, true), (add, false), (set, true)] {
+        let u = shared("u", Value::zeros(DType::F32, &[4096, 96])?);
+        let given = &vector::<i64>("k");
+        let k = if known { given.argsort(0) } else { given.clone() };
+        let rows = u.index(idx![&k]).tanh() * 2.0;
+        let f = function([given]).update(&u, write(&u, &k, rows)).compile()?;
+        let mut sim = f.optimize(Wide.strict().deterministic(false))?;
+        let plan = sim.plan(args![Value::from((0..64i64).collect::<Vec<_>>())])?;
+        assert!(plan.total.bytes() <= 8 * 4 * 64 * 96, "{known} {plan}");
+    }
+    Ok(())
+}
+
 #[test]
 fn gradients_of_slices_are_added_up_in_one_step() -> Result<()> {
     let x = &matrix::<f32>("x");
@@ -228,5 +247,44 @@ fn bytes_start_where_vectors_do() -> Result<()> {
         let copied = plan.lines().filter(|line| line.contains("scratch") && line.contains("int8(")).count();
         assert!(plan.contains("library matmul") && copied == copies, "{copies} copies: {plan}");
     }
+    Ok(())
+}
+
+/// Rows at positions in order need no sort, and no order of the points: the last one of each run stores.
+#[test]
+fn rows_are_replaced_in_order_by_any_points() -> Result<()> {
+    let x = &vector::<i32>("x");
+    let marks = x.index(idx![1..]).not_equal(x.index(idx![..-1]));
+    let f =
+        function([x]).output(zeros_like(x).set_index(idx![marks.cumsum(0)], x.index(idx![1..]))).compile()?;
+    let mut sim = f.optimize(Wide.strict())?;
+    sim.plan(args![Value::zeros(DType::I32, &[1000])?])?;
+    let steps = sim.explain();
+    let scatter = steps.lines().find(|line| line.contains("scatter"));
+    assert!(scatter.is_some_and(|line| line.contains("grid 1; Point)")), "{steps}");
+    Ok(())
+}
+
+/// A sweep of the Ising model, whose second half looks at neighbours of what the first half computed.
+#[test]
+fn neighbours_of_what_is_computed_are_not_stored_by_parts() -> Result<()> {
+    let neighbours = |u: &Variable| {
+        let padded = u.pad([[1, 1], [1, 1]], Pad::Wrap);
+        let at = |i: i64, j: i64| padded.index(idx![range(i, i + 2048), range(j, j + 2048)]);
+        at(0, 1) + at(2, 1) + at(1, 0) + at(1, 2)
+    };
+    let u = shared("u", Value::zeros(DType::I8, &[2048, 2048])?);
+    let noise = matrix::<f32>("noise");
+    let colours = (arange(2048i64).expand_dims(1) + arange(2048i64)) % 2i64;
+    let mut next = (*u).clone();
+    for colour in 0..2i64 {
+        let energy = (&next * neighbours(&next)).cast(DType::F32);
+        let flips = noise.less((-0.88 * energy).exp());
+        next = where_(colours.equal(colour).and(flips), -&next, &next);
+    }
+    let f = function([&noise]).update(&u, &next).compile()?;
+    let mut sim = f.optimize(Wide.strict())?;
+    let plan = sim.plan(args![Value::zeros(DType::F32, &[2048, 2048])?])?;
+    assert!(plan.steps.len() <= 3, "{plan}");
     Ok(())
 }

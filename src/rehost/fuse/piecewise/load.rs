@@ -66,6 +66,12 @@ impl<'c> Choice<'c> {
     pub(super) fn cost(&self, assembly: &Assembly<'_>, cost: &Cost) -> f64 {
         let chosen = self.candidates.len() > 1;
         let gathers = if chosen { cost.gather } else { 0.0 };
+        let share = |part: &Part<'_>| (part.points() as f64 / assembly.points() as f64).min(1.0);
+        let mut parts = self.candidates.iter().map(|candidate| &assembly.parts[candidate.part]);
+        if let (true, Some(most)) = (cost.edges_apart, parts.find(|part| share(part) >= Cost::MOST)) {
+            let (flops, bytes) = evaluation(most.nest);
+            return bytes + flops * cost.flop;
+        }
         if let (true, Some(first)) = (self.is_one_computation(assembly), self.candidates.first()) {
             // A choice among many is mostly one along an outer axis, and made once for many elements.
             let tests = (self.candidates.len() - 1).min(4) as f64;
@@ -78,9 +84,9 @@ impl<'c> Choice<'c> {
             let tests = (candidate.before.len() + candidate.after.len()) as f64;
             let flops = flops + tests * (Cost::CHOICE_FLOPS + Cost::CLAMP_FLOPS);
             // Outside the part, its elements at the edge are loaded again and again.
-            let share = if chosen { part.points() as f64 / assembly.points() as f64 } else { 1.0 };
+            let share = if chosen { share(part) } else { 1.0 };
             let gathers = if bytes > 0.0 { gathers } else { 0.0 };
-            share.min(1.0) * bytes + flops * cost.flop + gathers
+            share * bytes + flops * cost.flop + gathers
         };
         self.candidates.iter().map(of).sum()
     }
