@@ -15,7 +15,7 @@ mod tests;
 
 use super::limits::Limits;
 use super::schedule::Graph;
-use super::{is_private, order_matters};
+use super::{is_private, order_matters, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use segment::Segment;
@@ -37,7 +37,13 @@ pub(super) fn run(program: &mut Program, limits: Limits, smallest: usize) {
         return;
     }
     let uses = Dependences::of(program);
-    let accesses: Vec<Access> = (0..program.steps.len()).map(|at| Access::of(program, &uses, at)).collect();
+    // Before assembled arrays are read by parts, their readers are left to the passes that do that.
+    let waits = |at: usize| match smallest {
+        LARGE => touches_mutable(program, &program.steps[at]),
+        _ => order_matters(program, &uses, at),
+    };
+    let access = |at: usize| Access::of(program, at, waits(at));
+    let accesses: Vec<Access> = (0..program.steps.len()).map(access).collect();
     let mut visited = vec![false; program.steps.len()];
     let mut is_member = vec![false; program.steps.len()];
     // The joined steps, by the position of the last step of their cluster.
@@ -75,14 +81,14 @@ struct Access {
 }
 
 impl Access {
-    fn of(program: &Program, uses: &Dependences, at: usize) -> Access {
+    fn of(program: &Program, at: usize, waits: bool) -> Access {
         let step = &program.steps[at];
         let (mut reads, mut writes) = (step.reads(), step.writes());
         let is_map = step.nest().is_some_and(|nest| {
             let stores = &nest.phases.first().map_or(&[][..], |phase| &phase.stores);
             nest.is_map() && !stores.iter().any(|store| store.add)
         });
-        let is_map = is_map && !order_matters(program, uses, at);
+        let is_map = is_map && !waits;
         let counts = |id: &BufferId| program.buffers[*id].role != Role::Status;
         let mut seen = HashSet::new();
         reads.retain(|id| counts(id) && seen.insert(*id));

@@ -2,7 +2,7 @@
 
 use super::edit::{self, adopt, tidy};
 use super::limits::{Limits, MAX_OPERANDS};
-use super::{Cost, evaluation, evaluations, nothing, order_matters, size};
+use super::{Cost, evaluation, evaluations, nothing, order_matters, size, touches_mutable};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
@@ -43,6 +43,11 @@ fn try_inline(
     let readers: Vec<usize> = uses.readers[buffer].iter().copied().collect();
     let private = program.buffers[buffer].role == Role::Temp && !uses.roots[buffer] && !readers.is_empty();
     if !private || order_matters(program, uses, position) || readers.contains(&position) {
+        return;
+    }
+    // What reads parts of an assembled array may be cheaper once these are known: it is computed once until
+    // then.
+    if readers.len() > 1 && touches_mutable(program, &program.steps[position]) {
         return;
     }
     if !keeps_reports(program, (nest, buffers), &readers, buffer) {
