@@ -30,6 +30,8 @@ pub(super) struct Cost {
     /// Whether the points at edges are computed by themselves, so that the others choose among no parts
     /// (`kernels/src/schedule/interior.rs`).
     pub(super) edges_apart: bool,
+    /// The number of compute units, each of which runs a group of work items.
+    pub(super) units: f64,
     /// The number of points that keep the device busy.
     pub(super) busy: Busy,
     /// How a reduction to few results is cut; `None` if the device divides the work of a Nest by itself.
@@ -98,6 +100,7 @@ impl Cost {
                 flop: 0.1,
                 gather: 0.0,
                 edges_apart: true,
+                units: f64::from(properties.units),
                 busy: Busy { points: properties.lanes / 4, inner: 1024 },
                 cut: Some(Cut {
                     busy: groups / 4,
@@ -119,6 +122,7 @@ impl Cost {
                 flop: 0.3,
                 gather: 32.0,
                 edges_apart: false,
+                units: f64::from(properties.units),
                 // How an interpreter splits sums depends on the content of a Nest, and must not depend on the
                 // number of threads.
                 busy: Busy { points: if properties.interprets { 16 } else { 4 * units }, inner: 1 },
@@ -126,6 +130,13 @@ impl Cost {
             }
         };
         if properties.interprets { Cost { step: 3e3, dispatch: Some(200.0), ..cost } } else { cost }
+    }
+
+    /// What a group costs that computes so much while the other units are idle. It moves more bytes than its
+    /// share: on an H100, of 132 units, a group alone moves a fortieth of what all of them do.
+    pub(super) fn alone(&self, (flops, bytes): (f64, f64)) -> f64 {
+        const SHARES: f64 = 3.0;
+        self.units * (bytes / SHARES + flops * self.flop)
     }
 
     /// Whether a device of this kind executes instructions one at a time, for many points each.

@@ -5,9 +5,9 @@
 //! again, but everywhere at once: its reductions are [split](super::split) next, its maps have a grid of all
 //! points.
 
-use super::cost::Cut;
+use super::cost::{Cost, Cut};
 use super::edit::tidy;
-use super::split;
+use super::{evaluation_of, split};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{
@@ -17,14 +17,16 @@ use workalike_kernels::verify::dtypes;
 
 /// Rows are few if this many times as many would leave the device idle when their reductions are not split.
 const FEW: u64 = 6;
-/// Rows are long from this many times the length from which reductions are split, columns from that length.
-const LONG: u64 = 16;
+/// Rows are divided if that is expected to take at most this part of the time.
+const GAIN: f64 = 0.5;
 
 /// Divides every Nest that is better run phase by phase.
-pub(super) fn run(program: &mut Program, cut: Cut) {
+pub(super) fn run(program: &mut Program, cost: &Cost, cut: Cut) {
     for step in std::mem::take(&mut program.steps) {
         let steps = match &step {
-            Step::Nest { nest, buffers } if suits(nest, buffers, cut) => divided(program, nest, buffers),
+            Step::Nest { nest, buffers } if suits(nest, buffers, (cost, cut)) => {
+                divided(program, nest, buffers)
+            }
             _ => None,
         };
         match steps {
@@ -39,12 +41,12 @@ fn is_inner(phase: &Phase) -> bool {
 }
 
 /// Whether a Nest visits a few long rows more than once, in any order.
-fn suits(nest: &Nest, buffers: &[BufferId], cut: Cut) -> bool {
+fn suits(nest: &Nest, buffers: &[BufferId], (cost, cut): (&Cost, Cut)) -> bool {
     let (groups, inner) = (split::groups(nest, cut), nest.inner_points());
     // A row has a group, which streams it; columns that share groups have too few.
     let shared = cut.columns > 1 && split::sums_columns(nest);
-    let long = if shared { 1 } else { LONG };
-    let few = groups > 0 && groups.saturating_mul(FEW) <= cut.busy && inner >= cut.small.saturating_mul(long);
+    let long = if shared { inner >= cut.small } else { pays(nest, cost) };
+    let few = groups > 0 && groups.saturating_mul(FEW) <= cut.busy && long;
     let ordered = nest.phases.iter().any(|phase| phase.kind == PhaseKind::Ordered);
     // A Point phase that joins a reduction's could not load what another has stored before it.
     let written = |operand: usize| {
@@ -56,6 +58,20 @@ fn suits(nest: &Nest, buffers: &[BufferId], cut: Cut) -> bool {
         insts.any(|inst| matches!(inst, Inst::Load { operand, .. } if written(*operand)))
     });
     few && !ordered && !loads_written && nest.phases.iter().filter(|phase| is_inner(phase)).count() > 1
+}
+
+/// Whether a step for each phase takes less time than a group for each row. A reduction becomes two steps.
+fn pays(nest: &Nest, cost: &Cost) -> bool {
+    let (mut alone, mut divided, mut steps) = (0.0, 0.0, 0.0);
+    for phase in nest.phases.iter().filter(|phase| is_inner(phase)) {
+        let (flops, bytes) = evaluation_of(nest, phase);
+        let stored: usize = phase.stores.iter().map(|store| nest.operands[store.operand].dtype.size()).sum();
+        let each = (flops, bytes + stored as f64);
+        alone += nest.inner_points() as f64 * cost.alone(each);
+        divided += nest.grid_points() as f64 * nest.inner_points() as f64 * (each.1 + each.0 * cost.flop);
+        steps += if phase.kind == PhaseKind::Reduce { 2.0 } else { 1.0 };
+    }
+    divided + (steps - 1.0) * cost.launch <= GAIN * alone
 }
 
 /// A Nest that is being divided.

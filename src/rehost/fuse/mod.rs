@@ -2,6 +2,7 @@
 //! Nests, never ops.
 //!
 //! The passes, in this order:
+//! - [`common`]: Nests that compute the same become one;
 //! - [`constants`]: constants that follow a formula are computed rather than loaded;
 //! - [`store_forwarding`]: an array that is assembled only to be copied into a larger one is assembled there;
 //! - [`unit_axes`]: axes of extent 1 are removed;
@@ -31,6 +32,7 @@
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
 mod clusters;
+mod common;
 mod constants;
 mod cost;
 mod divide;
@@ -60,7 +62,7 @@ use crate::lower::program::{BufferId, Program, Role, Step};
 use cost::Cost;
 use edit::drop_unread_stores;
 use limits::Limits;
-use workalike_kernels::nest::{Inst, Nest, PhaseKind};
+use workalike_kernels::nest::{Inst, Nest, Phase, PhaseKind};
 use workalike_kernels::verify::Verified;
 
 /// Fuses a Program, after the bodies of its steps. It queries only abilities of the device that do not
@@ -75,6 +77,7 @@ pub(crate) fn fuse(
         *body = fuse(std::mem::take(body), properties, abilities, varying);
     }
     let (cost, limits) = (Cost::of(properties), Limits::of(properties));
+    common::run(&mut program);
     constants::run(&mut program);
     store_forwarding::run(&mut program, &cost);
     unit_axes::run(&mut program);
@@ -108,7 +111,7 @@ pub(crate) fn fuse(
         operand_layout::run(&mut program);
     }
     if let Some(cut) = cost.cut {
-        divide::run(&mut program, cut);
+        divide::run(&mut program, &cost, cut);
         split::run(&mut program, cut);
     }
     program
@@ -131,8 +134,9 @@ pub(super) fn touches_mutable(program: &Program, step: &Step) -> bool {
     step.reads().iter().chain(&step.writes()).any(ordered)
 }
 
-/// Whether the place of a step among the others matters, because of memory that is written in parts: it writes
-/// such memory, or reads some that is not complete before. What is complete may be read at any time later.
+/// Whether the place of a step among the others matters, because of memory that is written in parts: it
+/// writes such memory, or reads some that is not complete before. What is complete may be read at any time
+/// later.
 pub(super) fn order_matters(program: &Program, uses: &Dependences, at: usize) -> bool {
     let step = &program.steps[at];
     let in_parts = |b: &BufferId| program.buffers[*b].mutable && program.buffers[*b].role != Role::Status;
@@ -154,8 +158,14 @@ pub(super) fn is_private(
 
 /// Flops of one evaluation of a Nest's only block, and bytes of the loads that vary from point to point.
 pub(super) fn evaluation(nest: &Nest) -> (f64, f64) {
+    let phases = nest.phases.iter().map(|phase| evaluation_of(nest, phase));
+    phases.fold((0.0, 0.0), |sum, each| (sum.0 + each.0, sum.1 + each.1))
+}
+
+/// The same of the block of one phase.
+pub(super) fn evaluation_of(nest: &Nest, phase: &Phase) -> (f64, f64) {
     let (mut flops, mut bytes) = (0.0, 0.0);
-    for inst in nest.phases.iter().flat_map(|p| &p.block.insts) {
+    for inst in &phase.block.insts {
         flops += f64::from(inst.flops());
         match inst {
             Inst::Cast { .. } => flops += 1.0,

@@ -220,6 +220,7 @@ mod tests {
         flop: 0.1,
         gather: 8.0,
         edges_apart: false,
+        units: 2.0,
         busy: Busy { points: 1, inner: 1 },
         cut: None,
     };

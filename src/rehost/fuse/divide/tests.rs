@@ -1,5 +1,6 @@
 //! What is divided computes what the whole does.
 
+use super::super::cost::Busy;
 use super::*;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::nest::Fold;
@@ -7,6 +8,18 @@ use workalike_kernels::ops;
 use workalike_kernels::verify::verify;
 
 const LIMITS: Cut = Cut { busy: 12, parts: 64, small: 8, group: 4, tile: 1, columns: 1 };
+const COST: Cost = Cost {
+    launch: 8000.0,
+    step: 8000.0,
+    concurrent: true,
+    dispatch: None,
+    flop: 0.1,
+    gather: 0.0,
+    edges_apart: true,
+    units: 40.0,
+    busy: Busy { points: 12, inner: 1024 },
+    cut: Some(LIMITS),
+};
 
 /// `y = x - max(x)`, `z = sum(y) + max(x)` and `w = y * z` of each row of integers.
 fn three_passes(rows: u64, length: u64) -> Nest {
@@ -54,7 +67,7 @@ fn the_steps_do_what_the_whole_does() {
     let mut buffer = |shape: &[u64]| program.buffer(DType::I64, shape, Role::Temp);
     let buffers: Vec<BufferId> = nest.operands.iter().map(|operand| buffer(&operand.shape)).collect();
     program.steps = vec![Step::Nest { nest: nest.clone(), buffers: buffers.clone() }];
-    run(&mut program, LIMITS);
+    run(&mut program, &COST, LIMITS);
     assert_eq!(program.steps.len(), 3, "{}", program.print());
     let x: Vec<u8> = (0..400i64).flat_map(|i| ((i * 7919) % 1009).to_le_bytes()).collect();
     let mut memory: Vec<Vec<u8>> = program.buffers.iter().map(|b| vec![0xAA; b.bytes() as usize]).collect();
@@ -81,6 +94,6 @@ fn the_steps_do_what_the_whole_does() {
 fn many_rows_and_short_ones_stay_whole() {
     for (rows, length) in [(3, 200), (2, 100)] {
         let nest = three_passes(rows, length);
-        assert!(!suits(&nest, &[0, 1, 2, 3], LIMITS), "{rows} {length}");
+        assert!(!suits(&nest, &[0, 1, 2, 3], (&COST, LIMITS)), "{rows} {length}");
     }
 }
