@@ -74,8 +74,8 @@ impl LibraryOp for Matmul {
 }
 
 /// The product of int8 factors whose sums are int32, which wrap. Its [`Matmul::dtype`] is I8; the elements of
-/// both factors along the sum are neighbours. Devices load vectors of them, so the factors start at the device's
-/// alignment.
+/// both factors along the sum are neighbours. Devices load vectors of them, so the factors start at the
+/// device's alignment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ByteMatmul(pub Matmul);
 

@@ -4,7 +4,7 @@ use super::{Check, LibraryError, LibraryOp, read, written};
 use crate::dtype::DType;
 use crate::nest::{Fold, Operand};
 use crate::print::Target;
-use crate::print::library::{Routine, exact_scatter, fixed_scatter, last_scatter, scatter};
+use crate::print::library::{Routine, exact_scatter, fixed_scatter, grouped_scatter, last_scatter, scatter};
 
 /// A scatter of rows to a table; positions may repeat. Two operands are read: positions as uint32, each a row
 /// of the table, and the rows to scatter. The table is read and written.
@@ -95,7 +95,8 @@ enum Plan {
     Exact(exact_scatter::Plan),
     Fixed(fixed_scatter::Plan),
     Last(last_scatter::Plan),
-    Sorted(scatter::Plan),
+    Grouped(grouped_scatter::Plan),
+    Sorted(Box<scatter::Plan>),
 }
 
 impl Plan {
@@ -103,8 +104,9 @@ impl Plan {
         let exact = exact_scatter::Plan::of(call, target).map(Plan::Exact);
         let fixed = || fixed_scatter::Plan::of(call, target).map(Plan::Fixed);
         let last = || last_scatter::Plan::of(call, target).map(Plan::Last);
-        let sorted = || scatter::Plan::of(call, target).map(Plan::Sorted);
-        exact.or_else(fixed).or_else(last).or_else(sorted)
+        let grouped = || grouped_scatter::Plan::of(call, target).map(Plan::Grouped);
+        let sorted = || scatter::Plan::of(call, target).map(Box::new).map(Plan::Sorted);
+        exact.or_else(fixed).or_else(last).or_else(grouped).or_else(sorted)
     }
 
     /// Bytes of scratch memory.
@@ -113,6 +115,7 @@ impl Plan {
             Plan::Exact(_) => 0,
             Plan::Fixed(plan) => plan.scratch(),
             Plan::Last(plan) => plan.scratch(),
+            Plan::Grouped(plan) => plan.scratch(),
             Plan::Sorted(plan) => plan.scratch(),
         }
     }
@@ -122,6 +125,7 @@ impl Plan {
             Plan::Exact(plan) => plan.print(target),
             Plan::Fixed(plan) => plan.print(target),
             Plan::Last(plan) => plan.print(target),
+            Plan::Grouped(plan) => plan.print(target),
             Plan::Sorted(plan) => plan.print(target),
         }
     }

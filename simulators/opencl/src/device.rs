@@ -223,7 +223,10 @@ impl Device for OpenClDevice {
     fn adds_to(&self, dtype: DType) -> bool {
         let info = &self.context.info;
         let known = (dtype.size() == 4 || info.wide_atomics) && (dtype != DType::F64 || info.f64);
-        Store::can_add_to(dtype) && known
+        // Floats are added by comparing and exchanging, again and again where many meet. GPUs fold them in
+        // order in less time.
+        let native = dtype.is_integer() || self.target.cpu;
+        Store::can_add_to(dtype) && known && native
     }
 
     fn native(&self) -> Option<NativeDevice> {

@@ -2,6 +2,7 @@
 
 mod corpus;
 mod routines;
+mod scatters;
 mod selections;
 
 use crate::device::OpenClDevice;

@@ -60,7 +60,7 @@ if (x > *(volatile u32*)at) atomicMax((u32*)at, x);
 static __device__ __forceinline__ void total_into_table(u64* at, u64 x) {
 u32* word = (u32*)at;
 const u32 low = (u32)x;
-u32 high = (u32)(x >> 32);
+u32 high = (u32)((u64)x >> 32);
 if (low != 0u) high += atomicAdd(word, low) > 0xffffffffu - low ? 1u : 0u;
 if (high != 0u) atomicAdd(word + 1, high);
 }

@@ -39,7 +39,7 @@ if (x > *(volatile __global u32*)at) atomic_max((volatile __global u32*)at, x);
 static inline void total_into_memory(__global u64* at, u64 x) {
 volatile __global u32* word = (volatile __global u32*)at;
 const u32 low = (u32)x;
-u32 high = (u32)(x >> 32);
+u32 high = (u32)((u64)x >> 32);
 if (low != 0u) high += atomic_add(word, low) > 0xffffffffu - low ? 1u : 0u;
 if (high != 0u) atomic_add(word + 1, high);
 }
@@ -50,7 +50,7 @@ if (x > *(volatile __local u32*)at) atomic_max((volatile __local u32*)at, x);
 static inline void total_into_table(__local u64* at, u64 x) {
 volatile __local u32* word = (volatile __local u32*)at;
 const u32 low = (u32)x;
-u32 high = (u32)(x >> 32);
+u32 high = (u32)((u64)x >> 32);
 if (low != 0u) high += atomic_add(word, low) > 0xffffffffu - low ? 1u : 0u;
 if (high != 0u) atomic_add(word + 1, high);
 }

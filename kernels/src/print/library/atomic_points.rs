@@ -56,6 +56,24 @@ pub(super) fn item(dialect: Dialect, index: DType) -> String {
     format!("const {at} id = {number} * {GROUP}u + {item};\n")
 }
 
+/// Adds `x` to the 64-bit integer at `at`. Such additions are native to CUDA's memory; elsewhere they are two
+/// of 32 bits, of which the lower one gives the carry.
+pub(super) fn add_wide(dialect: Dialect, space: &str, to_memory: bool) -> String {
+    let (volatile, add) = match dialect {
+        Dialect::CudaCpp if to_memory => {
+            return "atomicAdd((unsigned long long*)at, (unsigned long long)x);\n".into();
+        }
+        Dialect::CudaCpp => ("", "atomicAdd"),
+        Dialect::OpenClC => ("volatile ", "atomic_add"),
+    };
+    format!(
+        "{volatile}{space}u32* word = ({volatile}{space}u32*)at;\n\
+         const u32 low = (u32)x;\nu32 high = (u32)((u64)x >> 32);\n\
+         if (low != 0u) high += {add}(word, low) > 0xffffffffu - low ? 1u : 0u;\n\
+         if (high != 0u) {add}(word + 1, high);\n"
+    )
+}
+
 /// What an item adds up of its points, and where it goes. Positions are `b0`.
 pub(super) struct AtomicPoints<'a> {
     pub(super) dialect: Dialect,

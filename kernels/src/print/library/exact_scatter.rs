@@ -2,7 +2,7 @@
 //! extremes of numbers.
 
 use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
-use super::scatter::brought;
+use super::folded_rows::brought;
 use super::{Kernel, Part, Routine, Writer, fold_helpers};
 use crate::dtype::DType;
 use crate::library::Scatter;
@@ -24,8 +24,9 @@ impl Plan {
             Fold::Max | Fold::Min => true,
             _ => false,
         };
-        // OpenCL C has 64-bit operations by an extension only.
-        let sizes = if target.dialect == Dialect::CudaCpp { 4..=8 } else { 4..=4 };
+        // OpenCL C has 64-bit operations by an extension only; a sum is two of 32 bits.
+        let wide = target.dialect == Dialect::CudaCpp || call.fold == Some(Fold::Sum);
+        let sizes = if wide { 4..=8 } else { 4..=4 };
         let elements = call.points.checked_mul(call.width)?.max(call.rows.checked_mul(call.width)?);
         let fits =
             sizes.contains(&dtype.size()) && elements < 1 << 38 && u64::from(target.max_group) >= GROUP;
@@ -88,6 +89,7 @@ impl Plan {
             };
             let is_float = self.call.dtype.is_float();
             let body = match self.fold {
+                Fold::Sum if wide => atomic_points::add_wide(dialect, space, own == "fold_into_memory"),
                 Fold::Sum => call("add", unsigned, "x"),
                 fold if is_float => self.float_extreme(dialect, fold, [signed, unsigned], &call),
                 fold => {

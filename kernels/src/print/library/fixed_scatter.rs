@@ -12,7 +12,8 @@
 //! with one position the first one's.
 
 use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
-use super::scatter::brought;
+use super::folded_rows::brought;
+use super::grouped_scatter;
 use super::{Kernel, Part, Routine, Size, Writer, aligned, function, size32};
 use crate::dtype::DType;
 use crate::library::Scatter;
@@ -56,22 +57,26 @@ impl Plan {
             by_points,
             tables: [4, 8].map(|bytes| atomic_points::tables(call, bytes, target)),
         };
-        plan.is_cheaper(target.dialect).then_some(plan)
+        plan.is_cheaper(target).then_some(plan)
     }
 
-    /// Whether it is estimated to take less time than sorting the points. The figures are nanoseconds for a
-    /// thousand, from a grid of points, rows and widths on an H200 (docs/adr/0035): atomic operations go by
-    /// points and elements, accumulators beyond the cache by what they are, and sorts by points.
-    fn is_cheaper(&self, dialect: Dialect) -> bool {
+    /// Whether it is estimated to take less time than grouping the points, or sorting them. The figures are
+    /// nanoseconds for a thousand, from a grid of points, rows and widths on an H200 (docs/adr/0035): atomic
+    /// operations go by points and elements, accumulators beyond the cache by what they are, and sorts by
+    /// points.
+    fn is_cheaper(&self, target: &Target) -> bool {
         let Scatter { points, rows, width, .. } = self.call;
         let thousands = |n: u64| n as f64 / 1e3;
         let here = 12e3
             + 23.0 * thousands(points)
             + 4.0 * thousands(points * width)
             + 24.0 * thousands(self.slots * width);
+        if grouped_scatter::Plan::of(&self.call, target).is_some() {
+            return here < grouped_scatter::Plan::nanoseconds(&self.call);
+        }
         let digits = f64::from(rows.next_power_of_two().ilog2().div_ceil(8));
         // Without the radix sort, which CUDA has, sorts take several times as long.
-        let slower = if dialect == Dialect::CudaCpp { 1.0 } else { 4.0 };
+        let slower = if target.dialect == Dialect::CudaCpp { 1.0 } else { 4.0 };
         let start = if points > FEW { 15e3 + 5e3 * digits } else { 12e3 };
         here < slower * (start + 45.0 * thousands(points)) + 1.8 * thousands(points * width)
     }
@@ -273,30 +278,19 @@ fn helpers(dialect: Dialect) -> String {
     values + &spaces.map(|(name, space)| atomics(dialect, name, space)).concat()
 }
 
-/// The functions that fold a value into an element of memory, or of a group's table. 64-bit additions are
-/// native to CUDA's memory; elsewhere they are two of 32 bits, of which the lower one gives the carry.
+/// The functions that fold a value into an element of memory, or of a group's table.
 fn atomics(dialect: Dialect, name: &str, space: &str) -> String {
     let f = function(dialect);
-    let [add, max, min] = match dialect {
-        Dialect::CudaCpp => ["atomicAdd", "atomicMax", "atomicMin"],
-        Dialect::OpenClC => ["atomic_add", "atomic_max", "atomic_min"],
+    let [max, min] = match dialect {
+        Dialect::CudaCpp => ["atomicMax", "atomicMin"],
+        Dialect::OpenClC => ["atomic_max", "atomic_min"],
     };
     let volatile = if dialect == Dialect::CudaCpp { "" } else { "volatile " };
-    let sum = match (dialect, name) {
-        (Dialect::CudaCpp, "memory") => {
-            "atomicAdd((unsigned long long*)at, (unsigned long long)x);".to_string()
-        }
-        _ => format!(
-            "{volatile}{space}u32* word = ({volatile}{space}u32*)at;\n\
-             const u32 low = (u32)x;\nu32 high = (u32)(x >> 32);\n\
-             if (low != 0u) high += {add}(word, low) > 0xffffffffu - low ? 1u : 0u;\n\
-             if (high != 0u) {add}(word + 1, high);"
-        ),
-    };
+    let sum = atomic_points::add_wide(dialect, space, name == "memory");
     format!(
         "{f} void first_into_{name}({space}u32* at, u32 x) {{ {min}(({volatile}{space}u32*)at, x); }}\n\
          {f} void most_into_{name}({space}u32* at, u32 x) {{\n\
          if (x > *(volatile {space}u32*)at) {max}(({volatile}{space}u32*)at, x);\n}}\n\
-         {f} void total_into_{name}({space}u64* at, u64 x) {{\n{sum}\n}}\n"
+         {f} void total_into_{name}({space}u64* at, u64 x) {{\n{sum}}}\n"
     )
 }

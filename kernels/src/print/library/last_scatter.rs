@@ -4,7 +4,7 @@
 //! each of these stores its row.
 
 use super::atomic_points::{self, AtomicPoints, GROUP};
-use super::scatter::brought;
+use super::folded_rows::brought;
 use super::{Kernel, Part, Routine, Writer, aligned, function, moved_as};
 use crate::dtype::DType;
 use crate::library::Scatter;

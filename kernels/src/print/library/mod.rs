@@ -11,6 +11,8 @@ mod atomic_points;
 pub(crate) mod cumulate;
 pub(crate) mod exact_scatter;
 pub(crate) mod fixed_scatter;
+mod folded_rows;
+pub(crate) mod grouped_scatter;
 pub(crate) mod last_scatter;
 mod network;
 mod radix;

@@ -6,8 +6,9 @@
 //! and the item with the first part folds them in order. The division of runs depends on positions alone, so
 //! results are deterministic.
 
+use super::folded_rows::FoldedRows;
 use super::sort;
-use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, index_type, moved_as};
+use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, moved_as};
 use crate::dtype::DType;
 use crate::library::{Scatter, Sorting};
 use crate::nest::Fold;
@@ -25,27 +26,15 @@ const ASKED: u64 = 32;
 /// Maximum number of items of a group.
 const GROUP: u64 = 256;
 
-/// The index of the element to scatter in this column of the point `place`.
-pub(super) fn brought(call: &Scatter, place: &str) -> String {
-    let width = if call.each_column { "width" } else { "1u" };
-    let row = call.each_row.then(|| format!("{place} * {width}"));
-    let column = call.each_column.then(|| "column".to_string());
-    let terms: Vec<String> = row.into_iter().chain(column).collect();
-    if terms.is_empty() { "0".into() } else { terms.join(" + ") }
-}
-
 /// The division of a scatter into launches.
 pub(crate) struct Plan {
     call: Scatter,
     sort: sort::Plan,
     /// The dtype of elements in memory: an unsigned integer of the same size if they are only moved.
     stored: DType,
-    /// The dtype of the accumulator.
-    acc: DType,
+    rows: FoldedRows,
     /// Items of a group.
     group: u64,
-    /// Neighbouring elements that an item folds.
-    each: u64,
 }
 
 impl Plan {
@@ -75,20 +64,9 @@ impl Plan {
         let bits = call.rows.max(2).next_power_of_two().ilog2();
         let sort = sort::Plan::of(&sorting, target)?.narrowed(bits);
         let sort = if call.width <= ASKED { sort.skipping() } else { sort };
-        // A product of factors may leave the range of float32 though the product with the table does not.
-        let acc = match (call.fold, stored.register(), target.dialect) {
-            (Some(Fold::Product), DType::F32, Dialect::CudaCpp) => DType::F64,
-            (Some(Fold::Product), DType::F32, _) => return None,
-            (_, register, _) => register,
-        };
+        let rows = FoldedRows::of(call, call.points.div_ceil(CHUNK) * call.width, target)?;
         let group = 1 << GROUP.min(u64::from(target.max_group)).max(1).ilog2();
-        let (size, items) = (stored.size() as u64, call.points.div_ceil(CHUNK) * call.width);
-        let fits = |each: &u64| {
-            call.width.is_multiple_of(*each) && each * size <= 16 && items / each >= target.lanes / 4
-        };
-        let side_by_side = target.dialect == Dialect::CudaCpp && call.each_column;
-        let each = [8, 4, 2].into_iter().find(|each| side_by_side && fits(each)).unwrap_or(1);
-        Some(Plan { call: call.clone(), sort, stored, acc, group, each })
+        Some(Plan { call: call.clone(), sort, stored, rows, group })
     }
 
     fn chunks(&self) -> u64 {
@@ -99,7 +77,7 @@ impl Plan {
     /// start and at the end of each chunk.
     fn sizes(&self) -> [u64; 4] {
         let parts = match self.call.fold {
-            Some(_) => aligned(self.chunks() * self.call.width * self.acc.size() as u64),
+            Some(_) => aligned(self.chunks() * self.call.width * self.rows.acc.size() as u64),
             None => 0,
         };
         [aligned(self.call.points * 4), aligned(self.call.points * 8), parts, parts]
@@ -112,7 +90,7 @@ impl Plan {
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let Scatter { points, rows, width, fold, .. } = self.call;
         let size = self.stored.size() as u64;
-        let mut writer = Writer::new(target, [self.stored, self.acc].contains(&DType::F64));
+        let mut writer = Writer::new(target, [self.stored, self.rows.acc].contains(&DType::F64));
         if points * width == 0 {
             return writer.finish("", 0);
         }
@@ -147,25 +125,21 @@ impl Plan {
         };
         let parts = |written: bool| {
             let from = keys + order.1.bytes;
-            [part(self.acc, from, firsts, written), part(self.acc, from + firsts, lasts, written)]
+            [part(self.rows.acc, from, firsts, written), part(self.rows.acc, from + firsts, lasts, written)]
         };
         let [first, last] = parts(true);
         let operands = with_given(&[key, order, moved, table, first, last]);
-        launch("chunks", self.chunks(), self.each, &operands, self.chunk(dialect));
+        launch("chunks", self.chunks(), self.rows.each, &operands, self.chunk(dialect));
         let [first, last] = parts(false);
         launch("runs", self.chunks(), 1, &with_given(&[key, table, first, last]), self.run(dialect));
-        let mut helpers = sorting + &fold_helpers(dialect, fold, self.acc);
-        if self.each > 1 {
-            let (align, stored) = (self.each * size, dialect.stored(self.stored));
-            helpers += &format!("struct __align__({align}) Some {{ {stored} e[{}]; }};\n", self.each);
-        }
+        let helpers = sorting + &fold_helpers(dialect, fold, self.rows.acc) + &self.rows.helpers(dialect);
         writer.finish(&helpers, self.scratch())
     }
 
     /// The arguments of a launch for `rows` rows of items.
     fn launch_sizes(&self, rows: u64) -> Vec<Size> {
         let Scatter { points, rows: table, width, .. } = self.call;
-        let size = |name: &'static str, n: u64| (name, Scalar::from_i128(self.index(), n.into()));
+        let size = |name: &'static str, n: u64| (name, Scalar::from_i128(self.rows.index(), n.into()));
         // A position beyond the table stands for the last row, so that nothing outside of the table is
         // written.
         let last = table.saturating_sub(1);
@@ -195,7 +169,7 @@ impl Plan {
 
     /// The place of a sorted point among those given.
     fn place(&self, at: &str) -> String {
-        let index = self.index().short();
+        let index = self.rows.index().short();
         match self.sort.disorder(0, 0) {
             Some(_) => format!("(in_order ? {at} : ({index})b1[{at}])"),
             None => format!("({index})b1[{at}]"),
@@ -204,7 +178,7 @@ impl Plan {
 
     /// Declares the item's row, of `rows`, and its column; an item has `each` neighbouring elements.
     fn which(&self, dialect: Dialect, name: &str, each: u64) -> String {
-        let at = self.index().short();
+        let at = self.rows.index().short();
         let (item, number) = (dialect.item_index(at), dialect.group_index(at));
         let (items, column) = match each {
             1 => ("width".to_string(), String::new()),
@@ -217,69 +191,32 @@ impl Plan {
         )
     }
 
-    /// The type of element and item numbers; there may be up to a group more items than needed.
-    fn index(&self) -> DType {
-        index_type(self.call.points.max(self.call.rows).saturating_mul(self.call.width))
-    }
-
-    /// The index of the element in this column of row `key` of the table.
-    fn in_table(&self, key: &str) -> String {
-        format!("({})({key} < last ? {key} : last) * width + column", self.index().short())
-    }
-
-    /// The text for each of the item's elements; `v` is the element's number.
-    fn each_of(&self, text: &str) -> String {
-        format!("#pragma unroll\nfor (u32 v = 0; v < {}u; v++) {text}\n", self.each)
-    }
-
-    /// Reads the item's elements at `at` of a buffer.
-    fn read(&self, dialect: Dialect, buffer: &str, at: &str, to: &str) -> String {
-        let load =
-            |buffer: &str, at: &str| format!("{to}[v] = (A)({});", dialect.load(self.stored, buffer, at));
-        if self.each == 1 {
-            return self.each_of(&load(buffer, at));
-        }
-        format!(
-            "{{\nconst Some some_ = *(const Some*)({buffer} + ({at}));\n{}}}\n",
-            self.each_of(&load("some_.e", "v"))
-        )
-    }
-
-    /// Stores the item's elements `old` of the table, folded with `all`, to row `key`.
-    fn put_back(&self, dialect: Dialect, table: &str) -> String {
-        let at = self.in_table("key");
-        let store = |buffer: &str, at: &str| dialect.store(self.stored, buffer, at, "join(old[v], all[v])");
-        if self.each == 1 {
-            return self.each_of(&store(table, &at));
-        }
-        format!("Some some_;\n{}*(Some*)({table} + ({at})) = some_;\n", self.each_of(&store("some_.e", "v")))
-    }
-
     /// Without a fold: the last point of each run goes to the table.
     fn last(&self, dialect: Dialect) -> String {
         let (which, sorted, keys) = (self.which(dialect, "at", 1), self.sorted(4), self.keys());
         format!(
             "{which}{sorted}const u32 key = {keys}[at];\nif (at + 1 < points && {keys}[at + 1] == key) return;\n\
              b3[{}] = b2[{}];\n",
-            self.in_table("key"),
-            brought(&self.call, &self.place("at"))
+            self.rows.in_table("key"),
+            self.rows.brought(&self.place("at"))
         )
     }
 
     /// Folds the points of each run in a chunk.
     fn chunk(&self, dialect: Dialect) -> String {
-        let (each, index) = (self.each, self.index().short());
+        let (each, index) = (self.rows.each, self.rows.index().short());
         let (sorted, keys, place) = (self.sorted(6), self.keys(), self.place("at"));
         let which = self.which(dialect, "chunk", each);
         let (x, old) = (
-            self.read(dialect, "b2", &brought(&self.call, "places[j]"), "xs[j]"),
-            self.read(dialect, "b3", &self.in_table("keys[j]"), "olds[j]"),
+            self.rows.read(dialect, "b2", &self.rows.brought("places[j]"), "xs[j]"),
+            self.rows.read(dialect, "b3", &self.rows.in_table("keys[j]"), "olds[j]"),
         );
-        let put = self.put_back(dialect, "b3");
-        let part = |of: &str| self.each_of(&format!("{of}[chunk * width + column + v] = all[v];"));
+        let put = self.rows.put_back(dialect, "b3");
+        let part = |of: &str| self.rows.each_of(&format!("{of}[chunk * width + column + v] = all[v];"));
         let (first, last) = (part("b4"), part("b5"));
-        let (none, join) = (self.each_of("all[v] = NONE;"), self.each_of("all[v] = join(all[v], xs[j][v]);"));
-        let take = self.each_of("old[v] = olds[j][v];");
+        let (none, join) =
+            (self.rows.each_of("all[v] = NONE;"), self.rows.each_of("all[v] = join(all[v], xs[j][v]);"));
+        let take = self.rows.each_of("old[v] = olds[j][v];");
         format!(
             "{which}{sorted}const {index} from = chunk * {CHUNK}u;\n\
              const {index} to = from + {CHUNK}u < points ? from + {CHUNK}u : points;\n\
@@ -301,11 +238,11 @@ impl Plan {
     /// the end of a run is searched in steps that double.
     fn run(&self, dialect: Dialect) -> String {
         let (which, index, at) =
-            (self.which(dialect, "chunk", 1), self.index().short(), self.in_table("key"));
+            (self.which(dialect, "chunk", 1), self.rows.index().short(), self.rows.in_table("key"));
         let (sorted, keys) = (self.sorted(4), self.keys());
         // Compensated summation of floats. Without a rounding error the compensation is not added, so that
         // infinities and the sign of zeros are kept.
-        let compensated = self.call.fold == Some(Fold::Sum) && self.acc.is_float();
+        let compensated = self.rows.compensates();
         let step = if compensated {
             "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }"
         } else {

@@ -10,7 +10,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn groups() -> Vec<Result<Group>> {
-    vec![gathers(), wide_gathers(), scatters(), in_order(), runs()]
+    vec![gathers(), wide_gathers(), scatters(), in_order(), wide_rows(), runs()]
 }
 
 fn gathers() -> Result<Group> {
@@ -157,6 +157,26 @@ fn in_order() -> Result<Group> {
         group.exact(format!("rows_{name}"), table.set_index(idx![&at], rows));
         group.exact(format!("row_{name}"), table.set_index(idx![&at], arange(5i64)));
         group.exact(format!("column_{name}"), table.set_index(idx![&at], point.expand_dims(1)));
+    }
+    Ok(group)
+}
+
+/// Wide rows of some thousands of points, which a GPU groups: none, a few and many of them with one position.
+/// Every order of additions gives the same sums.
+fn wide_rows() -> Result<Group> {
+    let mut group = Group::new("scatter_wide_rows");
+    for (dtype, width) in [(DType::F32, 8), (DType::F16, 12), (DType::F64, 3)] {
+        let d = dtype.short();
+        let table = group.input(below(3, dtype, &[4000, width], 21)?);
+        for (name, points, places) in
+            [("spread", 3000, 4000), ("nine_each", 2700, 300), ("few", 2000, 5), ("sparse", 100, 4000)]
+        {
+            let at = group.input(below(places, DType::I64, &[points], 22)?);
+            let y = group.input(below(3, dtype, &[points, width], 23)?);
+            group.exact(format!("inc_{name}_{d}"), table.inc_index(idx![&at], &y));
+            group.exact(format!("max_{name}_{d}"), table.max_index(idx![&at], &y));
+            group.exact(format!("inc_by_row_{name}_{d}"), table.inc_index(idx![&at], y.index(idx![0])));
+        }
     }
     Ok(group)
 }
