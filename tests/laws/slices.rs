@@ -38,6 +38,23 @@ law!(join_parts, (x = array![[1f64, -0.], [f64::NAN, 4.]]), {
     let whole = zeros_like(&x);
     whole.inc_index(idx![.., 1..], x.index(idx![.., ..1])).inc_index(idx![.., ..-1], x.index(idx![.., 1..]))
 } => ["specify_shape[?, 2]", "subtensor", "subtensor", "add", "add", "join[1]"]);
+finite!(subtract_rows, (x = array![[1f64, -0.], [3., 4.], [5., 6.]], y = array![[7f64, 8.], [9., -0.], [f64::NAN, 2.]], k = array![2i64, 0, 2]), {
+    let table = x.specify_shape([Some(3), Some(2)]);
+    &table - 0.5 * zeros_like(&table).inc_index(idx![&k], &y)
+} => ["specify_shape[3, 2]", "multiply", "advanced_inc_subtensor"]);
+finite!(subtract_rows_of_two, (x = array![[1f64, -0.], [3., 4.]], y = array![[7f64, 8.]], k = array![1i64]), {
+    let table = x.specify_shape([Some(2), Some(2)]);
+    let rows = |at: &Variable| zeros_like(&table).inc_index(idx![at], &y);
+    &table - (rows(&k) + rows(&(&k - 1i64)))
+} => ["specify_shape[2, 2]", "subtract", "multiply", "advanced_inc_subtensor", "advanced_inc_subtensor"]);
+finite!(add_negative_rows, (x = array![[1f64, -0.], [3., 4.]], y = array![[7f64, 8.]], k = array![1i64]), {
+    let table = x.specify_shape([Some(2), Some(2)]);
+    &table + zeros_like(&table).inc_index(idx![&k], &y) * -2.0
+} => ["specify_shape[2, 2]", "multiply", "advanced_inc_subtensor"]);
+law!(rows_of_positive_multiples_stay, (x = array![[1f64, -0.], [3., 4.]], y = array![[7f64, 8.]], k = array![1i64]), {
+    let table = x.specify_shape([Some(2), Some(2)]);
+    &table + zeros_like(&table).inc_index(idx![&k], &y) * 2.0
+} => ["specify_shape[2, 2]", "broadcast_like", "advanced_inc_subtensor", "multiply", "add"]);
 law!(parts_that_overlap_stay, (x = array![1f64, 2., 3.]), {
     let x = x.specify_shape([Some(3)]);
     zeros_like(&x).inc_index(idx![1..], x.index(idx![1..])).inc_index(idx![..2], x.index(idx![1..]))

@@ -1,19 +1,22 @@
-//! Zeros to which parts are added. Gradients of slices are such; those of slices that make up a whole, as the
-//! gates of a recurrent network, are joined.
+//! Zeros to which parts are added. Gradients of slices and of rows are such; those of slices that make up a
+//! whole, as the gates of a recurrent network, are joined, and those of rows of a table that a step of
+//! gradient descent subtracts from the table are added to its rows.
 
 use super::super::terms::{Terms, WHOLE};
 use super::Root::{Elementwise, Op as Of};
 use super::{Found, rules};
 use crate::graph::TensorType;
 use crate::op::Op;
-use crate::ops::{Bound, IncSubtensor, Join, Slot};
+use crate::ops::{AdvancedIncSubtensor, Bound, IncSubtensor, Join, Slot};
 use std::sync::Arc;
-use workalike_kernels::ops::ADD;
+use workalike_kernels::ops::{ADD, MUL, SUB};
 
 rules! {
     add_parts on Elementwise(&[ADD]) => "zeros with parts, added up, are the same zeros with all of these parts";
     join_parts on Of("inc_subtensor") =>
         "zeros to which parts are added that fill an axis, side by side, are these parts, joined";
+    subtract_rows on Elementwise(&[SUB, ADD]) =>
+        "x - c * g, where g is zeros to which rows are added, is x to which -c times these rows are added";
 }
 
 /// Zeros, and what is added to them: an op, with the part and the bounds of it.
@@ -26,7 +29,7 @@ impl<V: Clone + PartialEq> Parts<V> {
     fn of<T: Terms<V = V>>(t: &T, whole: &V) -> Option<Parts<V>> {
         let (mut rest, mut added) = (whole.clone(), Vec::new());
         while let Some((op, args)) = t.owner(&rest)
-            && op.downcast::<IncSubtensor>().is_some_and(|write| !write.set)
+            && adds(&op)
         {
             let (first, others) = args.split_first()?;
             added.push((op, others.to_vec()));
@@ -35,6 +38,25 @@ impl<V: Clone + PartialEq> Parts<V> {
         added.reverse();
         (t.is(&rest, 0.0) && !added.is_empty()).then_some(Parts { zeros: rest, added })
     }
+
+    /// Whether they have no more elements than a whole of this type, as far as that is known.
+    fn are_fewer<T: Terms<V = V>>(&self, t: &T, whole: &TensorType) -> bool {
+        let elements =
+            |ty: &TensorType| ty.shape.iter().try_fold(1usize, |n, extent| n.checked_mul((*extent)?));
+        let Some(all) = elements(whole) else { return true };
+        let of =
+            |(_, others): &(_, Vec<V>)| others.first().and_then(|part| elements(&t.ty(part))).unwrap_or(0);
+        self.added.iter().map(of).fold(0, usize::saturating_add) <= all
+    }
+}
+
+/// Whether an op adds to a part, or to rows.
+fn adds(op: &Arc<dyn Op>) -> bool {
+    op.downcast::<IncSubtensor>().is_some_and(|write| !write.set) || adds_rows(op)
+}
+
+fn adds_rows(op: &Arc<dyn Op>) -> bool {
+    op.downcast::<AdvancedIncSubtensor>().is_some_and(|write| !write.set)
 }
 
 fn add_parts<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
@@ -55,6 +77,9 @@ fn add_parts<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 fn join_parts<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some(last) = op.downcast::<IncSubtensor>().filter(|write| !write.set) else { return Ok(None) };
     let Some(before) = inputs.first().and_then(|whole| Parts::of(t, whole)) else { return Ok(None) };
+    if before.added.iter().any(|(op, _)| adds_rows(op)) {
+        return Ok(None);
+    }
     let ty = t.ty(&before.zeros);
     let mut slots: Vec<&[Slot]> = vec![&last.slots];
     slots.extend(before.added.iter().filter_map(|(op, _)| Some(&op.downcast::<IncSubtensor>()?.slots[..])));
@@ -82,6 +107,48 @@ fn join_parts<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let zero = t.number(&before.zeros, 0.0)?;
     let parts = ranges.iter().map(|(.., part)| t.make(ADD, &[part, &zero])).collect::<Result<_, _>>()?;
     t.apply(Arc::new(Join { axis }), parts).map(Some)
+}
+
+/// Rows that were not there before, such as those of words that a minibatch does not have, are neither read
+/// nor written.
+fn subtract_rows<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
+    let (Some(op), [x, subtracted]) = (super::scalar_op(op), inputs) else { return Ok(None) };
+    let (scale, sum) = multiple(t, subtracted);
+    let read_here = t.is_read_once(subtracted) && t.is_read_once(&sum);
+    let Some(parts) = Parts::of(t, &sum).filter(|parts| parts.added.iter().all(|(op, _)| adds_rows(op)))
+    else {
+        return Ok(None);
+    };
+    // What is zero must be zero of the sign that changes no zero.
+    let factor = if op == SUB { -scale } else { scale };
+    let (ty, of_parts) = (t.ty(x), t.ty(&sum));
+    let fits = (0..ty.ndim()).all(|axis| t.equal_extents(x, &parts.zeros, axis));
+    let known = ty.dtype == of_parts.dtype && ty.ndim() == of_parts.ndim() && fits && ty.dtype.is_float();
+    if !read_here || !known || !factor.is_finite() || factor >= 0.0 || !parts.are_fewer(t, &ty) {
+        return Ok(None);
+    }
+    let mut whole = x.clone();
+    for (op, others) in parts.added {
+        let Some((rows, at)) = others.split_first() else { return Ok(None) };
+        let factor = t.number(rows, factor)?;
+        let rows = t.make(MUL, &[rows, &factor])?;
+        whole = t.apply(op, [&[whole, rows], at].concat())?;
+    }
+    Ok(Some(whole))
+}
+
+/// A Variable as a multiple of another one: the constant, and the other.
+fn multiple<T: Terms>(t: &T, v: &T::V) -> (f64, T::V) {
+    if let Some((MUL, args)) = t.elemwise(v)
+        && let [a, b] = &args[..]
+    {
+        for (scale, of) in [(a, b), (b, a)] {
+            if let Some(scale) = t.uniform(scale) {
+                return (scale, of.clone());
+            }
+        }
+    }
+    (1.0, v.clone())
 }
 
 /// Where a slice along one axis alone begins and ends, if that is known; it has elements.
