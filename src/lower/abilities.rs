@@ -13,6 +13,19 @@ pub struct Abilities<'d> {
     pub(crate) fast: bool,
     /// Results must not depend on the order in which work items run.
     pub(crate) deterministic: bool,
+    /// The indices that are taken to be in range.
+    pub(crate) promised: Promised,
+}
+
+/// Which indices are taken to be in range, though that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promised {
+    /// None: promised indices are checked too.
+    None,
+    /// Indices that an op of the graph [promises](crate::op::Op::promises_bounds) to be in range.
+    Marked,
+    /// All.
+    All,
 }
 
 impl Abilities<'_> {

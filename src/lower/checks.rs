@@ -2,6 +2,8 @@
 //!
 //! - An index that cannot be out of range (a constant, `arange`, `argmax`, `i % n`) needs no check: the range
 //!   of elements follows from op to op ([`crate::lower::intervals`]).
+//! - One that is promised to be in range ([`Op::promises_bounds`](crate::op::Op::promises_bounds), or all by
+//!   an option) is not checked.
 //! - One that comes from an input or shared variable whose elements the host knows is an assumption of the
 //!   Program ([`crate::lower::index_check`]), tested before each call.
 //! - In a Program without updates, the Nest that uses an index reports it
@@ -26,16 +28,18 @@ impl Lowering<'_> {
             return None;
         }
         let n = i128::from(extent);
-        if self.stays_within(id, -n, n) || self.assumes(id, -n, n) {
+        let promised = self.abilities.promised.holds_of(self.graph, id);
+        if promised || self.stays_within(id, -n, n) || self.assumes(id, -n, n) {
             return None;
         }
+        if self.checked.contains(&(id, extent)) {
+            return None;
+        }
+        self.checked.push((id, extent));
         if !self.transactional {
             return Some(self.status());
         }
-        if !self.checked.contains(&(id, extent)) {
-            self.checked.push((id, extent));
-            self.push_check(view, extent);
-        }
+        self.push_check(view, extent);
         None
     }
 

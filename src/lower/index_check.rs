@@ -6,6 +6,7 @@
 //! planned on the assumption that they are not, and each call tests the assumption. If it does not hold, the
 //! call runs the Program that checks on the device, which names the node.
 
+use super::abilities::Promised;
 use super::program::Role;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};
 use crate::value::Value;
@@ -77,14 +78,39 @@ impl IndexBound {
 /// The Var from which another one follows by views and widening integer conversions alone, so that its
 /// elements are all that the other can hold.
 pub(crate) fn origin(graph: &FunctionGraph, mut id: VarId) -> VarId {
-    while let Def::Output { node, .. } = graph.var(id).def {
-        let node = &graph.nodes[node as usize];
-        match node.inputs.first() {
-            Some(&input) if passes_on(graph, node) => id = input,
-            _ => break,
-        }
+    while let Some((_, before)) = before(graph, id) {
+        id = before;
     }
     id
+}
+
+impl Promised {
+    /// Whether it is promised that an index is in range.
+    pub(crate) fn holds_of(self, graph: &FunctionGraph, index: VarId) -> bool {
+        match self {
+            Promised::None => false,
+            Promised::Marked => is_promised(graph, index),
+            Promised::All => true,
+        }
+    }
+}
+
+/// Whether a node that a Var follows from by views and widening conversions promises that it is in range.
+fn is_promised(graph: &FunctionGraph, mut id: VarId) -> bool {
+    while let Some((node, before)) = before(graph, id) {
+        if node.op.promises_bounds() {
+            return true;
+        }
+        id = before;
+    }
+    false
+}
+
+/// The node that a Var is a view or a widening conversion by, and of which Var.
+fn before(graph: &FunctionGraph, id: VarId) -> Option<(&Node, VarId)> {
+    let Def::Output { node, .. } = graph.var(id).def else { return None };
+    let node = &graph.nodes[node as usize];
+    node.inputs.first().filter(|_| passes_on(graph, node)).map(|&input| (node, input))
 }
 
 /// The input or shared variable that is the [`origin`] of a Var.
@@ -102,11 +128,12 @@ fn passes_on(graph: &FunctionGraph, node: &Node) -> bool {
     node.op.passes_elements_on(&types)
 }
 
-/// The inputs and shared variables of a graph that are used as indices, each once.
-pub(crate) fn sources(graph: &FunctionGraph) -> Vec<Role> {
+/// The inputs and shared variables of a graph that are used as indices and not promised to be in range, each
+/// once.
+pub(crate) fn sources(graph: &FunctionGraph, promised: Promised) -> Vec<Role> {
     let mut found: Vec<Role> = Vec::new();
     for node in &graph.nodes {
-        for index in indices(node) {
+        for index in indices(node).filter(|&index| !promised.holds_of(graph, index)) {
             if let Some(role) = source(graph, index).filter(|role| !found.contains(role)) {
                 found.push(role);
             }

@@ -94,6 +94,7 @@ mod verify;
 mod view;
 
 pub use abilities::Abilities;
+pub(crate) use abilities::Promised;
 pub use build::{At, NestBuilder, PhaseBuilder};
 pub(crate) use loops::Rows;
 pub use program::{Buffer, BufferId, Role};

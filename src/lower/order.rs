@@ -1,5 +1,5 @@
-//! What is known of the elements of Vars along an axis, for all values of inputs and shared variables: whether
-//! they are distinct, and whether they are in order.
+//! What is known of the elements of Vars along an axis, for all values of inputs and shared variables:
+//! whether they are distinct, and whether they are in order.
 
 use super::Lowering;
 use super::intervals::MAX_CHECKED;

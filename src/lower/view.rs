@@ -133,8 +133,8 @@ impl View {
         Some(address)
     }
 
-    /// What a Nest over axes of extents `shape` loads at an index of an operand, which is a buffer with extents
-    /// `base`. No part of the index is computed.
+    /// What a Nest over axes of extents `shape` loads at an index of an operand, which is a buffer with
+    /// extents `base`. No part of the index is computed.
     pub(crate) fn of_operand(buffer: BufferId, base: &[u64], shape: &[u64], index: &[Index]) -> View {
         let dynamic = vec![vec![]; base.len()];
         View {

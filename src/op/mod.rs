@@ -97,6 +97,11 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether it promises that its results are in range where they are indices: they are not checked then.
+    fn promises_bounds(&self) -> bool {
+        false
+    }
+
     /// A range in which all elements of an output lie, in its dtype. `elements` are the ranges of the inputs'
     /// elements, `shape` is that of the output. None if nothing is known but the dtype.
     ///

@@ -23,6 +23,7 @@ pub mod elemwise;
 pub mod fft;
 mod functions;
 mod gradient_rules;
+mod in_bounds;
 mod index_expression;
 mod indexing;
 mod join;
@@ -78,6 +79,7 @@ pub use elemwise::{Cast, Elemwise};
 pub use fft::{FourierOp, Transform};
 pub use functions::{elementwise, where_};
 pub use gradient_rules::{Passes, WithGradient, consider_constant, grad_clip, grad_scale, zero_grad};
+pub use in_bounds::InBounds;
 pub use index_expression::{ELLIPSIS, Ix, NEWAXIS, range};
 pub use join::{Join, concatenate, stack};
 pub use kernel_op::{Grid, GridSize, Kernel, KernelOp, LaunchInput, Local};
@@ -114,7 +116,7 @@ use crate::graph::FunctionGraph;
 use std::fmt;
 
 /// The methods of Variables, by family.
-pub fn methods() -> [(&'static str, &'static [Method]); 17] {
+pub fn methods() -> [(&'static str, &'static [Method]); 18] {
     [
         ("elementwise functions", functions::METHODS),
         ("reductions", statistics::METHODS),
@@ -131,6 +133,7 @@ pub fn methods() -> [(&'static str, &'static [Method]); 17] {
         ("convolution", convolutions::METHODS),
         ("windows and pooling", pool::METHODS),
         ("while it runs", assert::METHODS),
+        ("while it runs", in_bounds::METHODS),
         ("while it runs", print::METHODS),
         ("contexts", transfer::METHODS),
     ]

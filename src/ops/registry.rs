@@ -23,6 +23,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
     }),
     ("cast", 1, |a| Ok(Arc::new(Cast { dtype: a.dtype("dtype")? }))),
     ("assert", 1, |a| Ok(Arc::new(Assert { message: a.text("message")?.into() }))),
+    ("in_bounds", 1, |_| Ok(Arc::new(InBounds))),
     ("print", 1, |a| Ok(Arc::new(Print { label: a.text("label")?.into() }))),
     ("with_gradient", 1, |a| Ok(Arc::new(WithGradient::decode(a.text("passes")?, a.ints("numbers")?)?))),
     ("reduce", 1, |a| {

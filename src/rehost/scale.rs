@@ -11,7 +11,7 @@ use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Demand, Given, infer};
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Step;
-use crate::lower::{Abilities, lower};
+use crate::lower::{Abilities, Promised, lower};
 use crate::prelude::*;
 use crate::rewrite::Rewrites;
 use std::time::{Duration, Instant};
@@ -114,7 +114,7 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     let shapes = clock.time("shapes", || infer(graph, &demand, &given).unwrap());
     let device = Host::threads(1).open().unwrap();
     let device = device.as_ref();
-    let abilities = Abilities { device, fast: false, deterministic: true };
+    let abilities = Abilities { device, fast: false, deterministic: true, promised: Promised::Marked };
     let program = clock.time("lower", || lower(graph, &shapes, &abilities, &Trusted::default(), 0).unwrap());
     let steps = program.steps.len();
     let state = vec![32; wrt.len()];

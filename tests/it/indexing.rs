@@ -163,3 +163,48 @@ fn a_shared_variable_is_a_position() {
     assert_eq!(f.call(args![]).unwrap()["entry"], Value::from(7f32));
     assert!(f.call(args![]).is_err());
 }
+
+/// What is promised to be in range is not checked, but where it is looked for.
+#[test]
+fn promised_indices_are_not_checked() {
+    let build = |promised: bool| {
+        let (table, k) = (shared("table", vec![1f32, 2.0, 3.0]), vector::<i64>("k"));
+        let i = (&k * 2i64) - 1i64;
+        let i = if promised { i.in_bounds() } else { i };
+        let rows = table.index(idx![&i]) * 10.0;
+        function([&k]).output(&rows).update(&table, table.set_index(idx![&i], &rows)).compile().unwrap()
+    };
+    let of = |values: Vec<f32>| Value::from(values);
+    for (function, backend, checks) in [
+        (build(false), Host::auto().in_bounds(false), true),
+        (build(true), Host::auto().in_bounds(false), false),
+        (build(false), Host::auto().in_bounds(true), false),
+        (build(true), Host::auto().nan_guard(true), true),
+        (build(false), Host::auto().in_bounds(true).nan_guard(true), true),
+    ] {
+        let mut sim = function.optimize(backend).unwrap();
+        let plan = sim.plan(args![vec![1i64]]).unwrap().to_string();
+        assert_eq!(plan.contains("check"), checks, "{plan}");
+        assert_eq!(sim.call(args![vec![1i64]]).unwrap()[0], of(vec![20.0]));
+        assert!(sim.verify(args![vec![9i64]], 1).is_err(), "the reference finds it");
+        let wrong = sim.call(args![vec![9i64]]);
+        if checks {
+            says(&text(wrong), &["out of range"]);
+        } else {
+            assert_eq!(wrong.unwrap()[0], of(vec![30.0]), "the nearest position");
+        }
+        assert!(sim.call(args![vec![1i64]]).is_ok());
+    }
+    // Elements that the host would look at before the call.
+    let (x, k) = (vector::<f32>("x"), vector::<i64>("k"));
+    for (k_used, promised) in [(k.clone(), false), (k.in_bounds(), true)] {
+        let mut sim = function([&x, &k])
+            .output(x.index(idx![&k_used]))
+            .compile()
+            .unwrap()
+            .optimize(Host::auto())
+            .unwrap();
+        assert_eq!(sim.call(args![vec![1f32, 2.0], vec![5i64]]).is_ok(), promised);
+        assert_eq!(sim.call(args![vec![1f32, 2.0], vec![-1i64]]).unwrap()[0], of(vec![2.0]));
+    }
+}

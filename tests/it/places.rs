@@ -226,6 +226,7 @@ fn table() -> Vec<Entry> {
     well!(segment_mean, x.segment_mean(&i, 3));
     well!(unique, x.unique().values);
     ill!(assert, x.assert(constant(vec![false]), "m"));
+    ill!(in_bounds, x.in_bounds());
     well!(print, x.print("x"));
     well!(transfer, x.transfer("dev1"));
     // Products.

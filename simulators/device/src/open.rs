@@ -20,6 +20,8 @@ pub struct Options {
     pub fast_math: bool,
     /// Each run gives the same bits: see [`Tuned::deterministic`](crate::Tuned::deterministic).
     pub deterministic: bool,
+    /// All indices are promised to be in range: see [`Tuned::in_bounds`](crate::Tuned::in_bounds).
+    pub in_bounds: bool,
     /// Steps run one by one: see [`Tuned::launch_blocking`](crate::Tuned::launch_blocking).
     pub launch_blocking: bool,
     /// Results are checked: see [`Tuned::nan_guard`](crate::Tuned::nan_guard).
@@ -66,6 +68,7 @@ impl Default for Options {
             any_size: true,
             fast_math: false,
             deterministic: true,
+            in_bounds: false,
             launch_blocking: false,
             nan_guard: false,
         }
@@ -156,6 +159,14 @@ pub trait Open {
         Self: Sized,
     {
         Tuned::of(self).launch_blocking(blocking)
+    }
+
+    /// This backend, with the promise that all indices are in range: see [`Tuned::in_bounds`].
+    fn in_bounds(self, promised: bool) -> Tuned<Self>
+    where
+        Self: Sized,
+    {
+        Tuned::of(self).in_bounds(promised)
     }
 
     /// This backend with a search for the first node that makes a NaN or infinity: see [`Tuned::nan_guard`].

@@ -109,10 +109,10 @@ impl<O: Open> Tuned<O> {
     /// be faster than the ordered form: for few or narrow rows of which few meet at one element. On an H200,
     /// 100,000 floats are added to 65,536 elements in 2 us, and in 27 us in order.
     ///
-    /// CUDA has atomic adds for integers and floats of 32 and 64 bits, OpenCL for those of 32 bits, and of 64
-    /// bits with `cl_khr_int64_base_atomics`. Where the device has none for the dtype (halves, bools, small
-    /// integers; on the host for all dtypes) the ordered form is used, and also where indices set rather than
-    /// increment.
+    /// CUDA has atomic adds for integers and floats of 32 and 64 bits, OpenCL for integers of 32 bits, and of
+    /// 64 bits with `cl_khr_int64_base_atomics`; on processors for floats of these sizes too. Where the
+    /// device has none for the dtype (halves, bools, small integers; on the host for all dtypes) the ordered
+    /// form is used, and also where indices set rather than increment.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -126,6 +126,27 @@ impl<O: Open> Tuned<O> {
     #[must_use]
     pub fn deterministic(mut self, deterministic: bool) -> Tuned<O> {
         self.options.deterministic = deterministic;
+        self
+    }
+
+    /// Whether all indices are promised to be in range, as `x.in_bounds()` promises it of one index array.
+    /// False by default.
+    ///
+    /// Then the device does not check indices, the host does not scan those that it uploads, and updates are
+    /// not guarded. An index that is out of range after all reads or writes the position nearest to it, and
+    /// the call succeeds. `sim.verify(..)` finds such an index, and so does [`Tuned::nan_guard`].
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let (x, i) = (vector::<f32>("x"), vector::<i64>("i"));
+    /// let f = function([&x, &i]).output(x.index(idx![&i])).compile()?;
+    /// let mut sim = f.optimize(Host::auto().in_bounds(true))?;
+    /// assert_eq!(sim.call(args![vec![1f32, 2.0], vec![1i64]])?[0].to_vec::<f32>()?, [2.0]);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    #[must_use]
+    pub fn in_bounds(mut self, promised: bool) -> Tuned<O> {
+        self.options.in_bounds = promised;
         self
     }
 

@@ -8,8 +8,8 @@ use workalike_kernels::nest::{PhaseKind, Value as NestValue};
 use workalike_kernels::ops as scalar;
 
 impl Lowering<'_> {
-    /// Whether the positions of a scatter are in order along the only axis of its index. Of those that count
-    /// from the end there may be the last one, so that they are in order but for those of the first points.
+    /// Whether the positions of a scatter ascend along the only axis of its index. A first run of -1, which
+    /// counts from the end and means the last row, is allowed.
     pub(super) fn is_in_order(&self, node: &Node, points: &[u64]) -> bool {
         let (&[_, _, index], [_]) = (&node.inputs[..], points) else { return false };
         self.ascends_along(index, 0) && self.stays_within(index, -1, i64::MAX.into())

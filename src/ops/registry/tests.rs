@@ -17,6 +17,7 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(Elemwise { op: workalike_kernels::ops::TANH }),
         Arc::new(Cast { dtype: DType::BF16 }),
         Arc::new(Assert { message: "positive".into() }),
+        Arc::new(InBounds),
         Arc::new(Print { label: "x".into() }),
         Arc::new(WithGradient { passes: Passes::Clipped { low: -0.5, high: 1e300 } }),
         Arc::new(Reduce {

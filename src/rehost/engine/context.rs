@@ -11,9 +11,9 @@ use super::state::State;
 use super::status;
 use crate::error::{DeviceError, Result};
 use crate::graph::FunctionGraph;
-use crate::lower::Abilities;
 use crate::lower::index_check::Bounds;
 use crate::lower::replace::with_replacements;
+use crate::lower::{Abilities, Promised};
 use crate::rehost::Options;
 use crate::value::Value;
 use std::sync::{Arc, OnceLock};
@@ -47,8 +47,13 @@ impl Context {
 
     /// What the device offers.
     pub(crate) fn abilities(&self) -> Abilities<'_> {
-        let Options { fast_math: fast, deterministic, .. } = self.options;
-        Abilities { device: self.device.as_ref(), fast, deterministic }
+        let Options { fast_math: fast, deterministic, in_bounds, nan_guard, .. } = self.options;
+        let promised = match (nan_guard, in_bounds) {
+            (true, _) => Promised::None,
+            (false, true) => Promised::All,
+            (false, false) => Promised::Marked,
+        };
+        Abilities { device: self.device.as_ref(), fast, deterministic, promised }
     }
 
     /// A method's graph, with other ops in place of those that have no form on the device. If they cannot be

@@ -14,8 +14,8 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::shapes::{Demand, Given, Shapes, infer_decided, infer_knowing};
 use crate::graph::{FunctionGraph, VarId};
 use crate::lower::index_check::{self, Bounds, Trusted};
-use crate::lower::lower;
 use crate::lower::program::{Program, Role};
+use crate::lower::{Promised, lower};
 use crate::rehost::Sizes;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -108,9 +108,10 @@ impl Definition {
         states: Vec<usize>,
         number: usize,
         status: Arc<OnceLock<Status>>,
+        promised: Promised,
     ) -> Definition {
         let demand = Demand::of(&graph);
-        let mut index_sources = index_check::sources(&graph);
+        let mut index_sources = index_check::sources(&graph, promised);
         // A value that an iteration changes may be out of range in the next one.
         let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
         index_sources.retain(|role| !changes(role));

@@ -140,7 +140,8 @@ impl Engine {
         let status = of.map_or_else(Arc::default, |of| self.methods[of].definition.status.clone());
         let graph = self.context.replaced(graph);
         let number = slot.unwrap_or(self.methods.len());
-        let method = Method::new(Definition::new(name, graph, states, number, status));
+        let promised = self.context.abilities().promised;
+        let method = Method::new(Definition::new(name, graph, states, number, status, promised));
         let mut beside = None;
         match self.methods.get_mut(number) {
             Some(place) => {

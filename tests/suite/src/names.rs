@@ -232,6 +232,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("fft::rfftn", "numpy.fft.rfftn"),
     ("flatten", "numpy.ravel"),
     ("hard_sigmoid", "Theano nnet.hard_sigmoid"),
+    ("in_bounds", "jax promise_in_bounds"),
     ("inc_index", "numpy.add.at, Theano inc_subtensor"),
     ("index", "x[...]"),
     ("linalg::cholesky", "numpy.linalg.cholesky"),
