@@ -9,7 +9,8 @@ use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;
 
-/// In 32 bits where all sums fit and each number is converted exactly, as those of bools do.
+/// In 32 bits where all sums fit and each number is converted exactly, as those of bools do. Readers widen what
+/// they read; a result of the graph would be widened by a step of its own.
 pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let (x, given) = (&inputs[0], to.dtype(node.outputs[0]));
     let (dtype_of, narrow) = (|view: &View, to: &Lowering| to.program.buffers[view.buffer].dtype, DType::I32);
@@ -17,9 +18,11 @@ pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[Vi
     let fits = to.stays_within(node.outputs[0], i32::MIN.into(), i128::from(i32::MAX) + 1);
     let sources: Vec<View> = before.into_iter().chain([x.clone()]).collect();
     let is_narrow = |view: &&View| dtype_of(view, to).promote(narrow) == narrow;
+    let is_result = to.graph.roots().any(|id| id == node.outputs[0]);
     if let Some(source) = sources.iter().find(is_narrow)
         && given.size() > narrow.size()
         && fits
+        && !is_result
     {
         let sums = running(op, to, std::slice::from_ref(source), narrow)?;
         return Ok(vec![to.converted(&sums, given)]);
