@@ -120,3 +120,37 @@ fn corners_of_groups_of_points() {
         }
     }
 }
+
+/// Sums of 64-bit integers are two additions of 32 bits: carries and negative numbers, in memory and in the
+/// tables of groups.
+#[test]
+fn sums_of_wide_integers() {
+    let Some(device) = device() else { return };
+    for (points, rows) in [(300u64, 7u64), (9000, 4), (2000, 900)] {
+        let positions: Vec<i32> = (0..points).map(|point| (point * point % rows) as i32).collect();
+        let value = |point: u64| match point % 4 {
+            0 => -1,
+            1 => i64::from(u32::MAX) - point as i64,
+            2 => i64::MIN / 4096 + point as i64,
+            _ => (point as i64) << 31,
+        };
+        let table: Vec<i64> = (0..rows).map(|row| i64::from(u32::MAX) * (row as i64 - 2)).collect();
+        let words_of = |values: &[i64]| -> Vec<i32> {
+            values.iter().flat_map(|v| [*v as i32, (*v >> 32) as i32]).collect()
+        };
+        let values: Vec<i64> = (0..points).map(value).collect();
+        let bytes: Vec<u8> = table.iter().flat_map(|v| v.to_le_bytes()).collect();
+        let sum = Scatter { dtype: DType::I64, ..scatter(Fold::Sum, points as usize, rows, 1, [true, true]) };
+        let op: Arc<dyn LibraryOp> = Arc::new(sum);
+        let mut want = table;
+        for (&row, value) in positions.iter().zip(&values) {
+            want[row as usize] = want[row as usize].wrapping_add(*value);
+        }
+        // Few lanes and enough for groups with tables of their own.
+        for lanes in [1000, 40_000] {
+            let inputs = [positions.clone(), words_of(&values)];
+            let got = run(&device, &gpu(lanes), &op, &inputs, std::slice::from_ref(&bytes));
+            assert_eq!(words(&got[0]), words_of(&want), "{points} points to {rows} rows, {lanes} lanes");
+        }
+    }
+}
