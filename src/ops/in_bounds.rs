@@ -50,10 +50,6 @@ impl Op for InBounds {
         vec![(0, axis)]
     }
 
-    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
-        elements.first().copied()
-    }
-
     fn distinct_along(&self, _: usize, axis: usize) -> Holds {
         Holds::As { input: 0, axis }
     }

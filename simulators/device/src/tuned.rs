@@ -132,7 +132,7 @@ impl<O: Open> Tuned<O> {
     /// Whether all indices are promised to be in range, as `x.in_bounds()` promises it of one index array.
     /// False by default.
     ///
-    /// Then the device does not check indices, the host does not scan those that it uploads, and updates are
+    /// Then the device does not check indices, the host does not scan them before an upload, and updates are
     /// not guarded. An index that is out of range after all reads or writes the position nearest to it, and
     /// the call succeeds. `sim.verify(..)` finds such an index, and so does [`Tuned::nan_guard`].
     ///

@@ -1,8 +1,8 @@
 //! Common steps: a Nest that computes what an earlier one has computed is dropped, and its readers read the
 //! earlier results.
 //!
-//! Equal nodes are one already (`rewrite/merge.rs`); these are what ops add when they are lowered, such as the
-//! rows that the positions of a scatter mean, where several scatters have the same positions.
+//! Equal nodes are one already (`rewrite/merge.rs`). Lowering adds further steps: each scatter computes which
+//! rows its positions mean, and several scatters may have the same positions.
 
 use super::nothing;
 use crate::lower::program::{BufferId, Program, Role, Step};

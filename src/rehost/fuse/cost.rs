@@ -60,7 +60,7 @@ pub(super) struct Cut {
     pub(super) group: u64,
     /// The results of a contraction that one group computes as a tile; one where there are no tiles.
     pub(super) tile: u64,
-    /// The fewest columns that one group takes, which are neighbours in memory; one where that is no matter.
+    /// The fewest columns that one group takes, which are neighbours in memory; 1 where columns need not be.
     pub(super) columns: u64,
 }
 

@@ -109,8 +109,8 @@ fn join_parts<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     t.apply(Arc::new(Join { axis }), parts).map(Some)
 }
 
-/// Rows that were not there before, such as those of words that a minibatch does not have, are neither read
-/// nor written.
+/// The other rows of the table, such as those of words that a minibatch does not have, are neither read nor
+/// written.
 fn subtract_rows<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let (Some(op), [x, subtracted]) = (super::scalar_op(op), inputs) else { return Ok(None) };
     let (scale, sum) = multiple(t, subtracted);
