@@ -16,7 +16,7 @@ use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known,
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
-use workalike_kernels::ops::{ADD, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MUL, SUB};
+use workalike_kernels::ops::{ADD, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MUL, RIGHT_SHIFT, SUB};
 use workalike_kernels::ops::{Build, Ex, ScalarOp, Slope};
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
@@ -197,6 +197,7 @@ impl Op for Elemwise {
             SUB => !wraps && input == 0,
             MUL => !wraps && other.low >= 0.0,
             FLOOR_DIVIDE => input == 0 && other.low > 0.0,
+            RIGHT_SHIFT => input == 0 && other.low >= 0.0,
             _ => false,
         };
         if keeps_order { Holds::As { input, axis } } else { Holds::Unknown }

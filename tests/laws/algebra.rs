@@ -63,6 +63,14 @@ law!(reciprocal_quotient, (x = array![3f64, 2.], y = array![7f64, -2.]), (&x / &
 law!(divide_reciprocal, (x = array![3f64, 2.], y = array![7f64, -2.]), &x / y.reciprocal() => ["multiply"]);
 law!(to_the_second, (x = array![3f64, 2.]), x.pow(2i64) => ["sqr"]);
 law!(power_number, (x = array![3f64, 2.]), x.pow(3i64) => ["sqr", "multiply"]);
+law!(by_power_of_two, (x = array![-9i32, -8, -1, 0, 7, 8, i32::MAX, i32::MIN]), &x % 8 + x.floor_divide(8i32) =>
+    ["bitwise_and", "right_shift", "add"]);
+law!(by_the_zeroth_power_of_two, (x = array![-9i64, 0, 7]), x.remainder(1i64) + x.floor_divide(1i64) => ["bitwise_and", "right_shift", "add"]);
+law!(bytes_by_a_power_of_two, (x = array![0u8, 127, 128, 255]), &x % constant(128u8) => ["bitwise_and"]);
+law!(by_another_number_stays, (x = array![-9i64, 0, 7]), &x % 6 + x.floor_divide(i64::MAX) => ["remainder", "floor_divide", "add"]);
+law!(by_a_negative_power_of_two_stays, (x = array![-9i64, 0, 7]), &x % -8 => ["remainder"]);
+law!(floats_by_a_power_of_two_stay, (x = array![-9f64, 0., 7.5]), &x % 8.0 => ["remainder"]);
+law!(bytes_by_a_wider_power_of_two, (x = array![-9i8, 0, 7]), &x % constant(8i64) => ["cast_int64", "bitwise_and"]);
 law!(to_the_fourth, (x = array![3i64, 2]), x.pow(4i64) => ["sqr", "sqr"]);
 law!(to_a_half, (x = array![3f64, 2.]), x.pow(0.5) => ["sqrt", "add", "equal", "where"]);
 law!(to_minus_a_half, (x = array![3f64, 2.]), x.pow(-0.5) => ["sqrt", "add", "equal", "where", "reciprocal"]);

@@ -195,15 +195,16 @@ pub(crate) fn both_bits(args: &[Interval], dtype: DType) -> Interval {
     }
 }
 
-/// A number that is not negative, moved to the right.
+/// A number moved to the right: towards zero, or towards -1 if it is negative.
 pub(crate) fn shifted_right(args: &[Interval], dtype: DType) -> Interval {
     let [a, b] = args else { return Interval::of_dtype(dtype) };
     let bits = 8.0 * dtype.size() as f64;
-    if a.low < 0.0 || b.low < 0.0 || b.high >= bits {
+    if b.low < 0.0 || b.high >= bits {
         return Interval::of_dtype(dtype);
     }
     let moved = |bound: f64, by: f64| (bound / 2f64.powf(by)).floor();
-    Interval::new(dtype, moved(a.low, b.high), moved(a.high, b.low))
+    let low = moved(a.low, if a.low < 0.0 { b.low } else { b.high });
+    Interval::new(dtype, low, moved(a.high, if a.high < 0.0 { b.high } else { b.low }))
 }
 
 pub(crate) fn squared(args: &[Interval], dtype: DType) -> Interval {
