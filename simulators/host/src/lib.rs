@@ -14,7 +14,8 @@
 //! - `strided_copy`: every copy between memory and registers, and from memory to memory.
 //! - `chain`: elementwise instructions fused on vector registers.
 //! - `folds`: folds of tiles, and of memory in place.
-//! - `matmul`: matrix products. `library`: cumulative folds, sorts, searches, selection by masks.
+//! - `matmul`: matrix products. `library`: cumulative folds, sorts, searches, selection by masks,
+//!   scatters.
 //! - `vector`: float vectors at each instruction set level.
 //! - `pool`: the thread pool. `cache_hints`: prefetches and non-temporal stores.
 //!

@@ -61,6 +61,16 @@ impl StridedCopy<'_> {
         }
         let bytes = |elements: i64| elements as isize * self.size as isize;
         let width = columns * self.size;
+        if step == (1, 1) && offsets.is_empty() && rows > 1 {
+            let from = from.wrapping_offset(bytes(r.at.0));
+            let to = to.wrapping_offset(bytes(r.at.1));
+            let by_row = (bytes(by_row.0), bytes(by_row.1));
+            // SAFETY: the caller guarantees these rows, of `width` bytes.
+            let done = unsafe { short_rows(from, to, (rows, width), by_row) };
+            if done {
+                return;
+            }
+        }
         for row in 0..rows {
             let offset = offsets.get(row).copied().unwrap_or(0);
             let from = from.wrapping_offset(bytes(r.at.0 + row as i64 * by_row.0 + offset));
@@ -80,6 +90,42 @@ impl StridedCopy<'_> {
             }
         }
     }
+}
+
+/// Copies rows of so many bytes, if there is a loop for that: a call for each would take longer than the
+/// copy. `by_row`: bytes from a row to the next at the source and at the target.
+///
+/// # Safety The rows must be readable at the source and writable at the target, and must not overlap. No
+/// other thread may write the source or use the target.
+unsafe fn short_rows(
+    from: *const u8,
+    to: *mut u8,
+    (rows, width): (usize, usize),
+    by_row: (isize, isize),
+) -> bool {
+    /// # Safety
+    /// Same as [`short_rows`], for rows of `T`, which need no alignment.
+    #[inline(never)]
+    unsafe fn each<T: Copy>(from: *const u8, to: *mut u8, rows: usize, by_row: (isize, isize)) {
+        for row in 0..rows as isize {
+            let (from, to) = (from.wrapping_offset(row * by_row.0), to.wrapping_offset(row * by_row.1));
+            // SAFETY: the caller guarantees the row on both sides.
+            unsafe { to.cast::<T>().write_unaligned(from.cast::<T>().read_unaligned()) };
+        }
+    }
+    // SAFETY: the caller guarantees rows of this width.
+    unsafe {
+        match width {
+            2 => each::<u16>(from, to, rows, by_row),
+            4 => each::<u32>(from, to, rows, by_row),
+            8 => each::<u64>(from, to, rows, by_row),
+            16 => each::<[u64; 2]>(from, to, rows, by_row),
+            32 => each::<[u64; 4]>(from, to, rows, by_row),
+            64 => each::<[u64; 8]>(from, to, rows, by_row),
+            _ => return false,
+        }
+    }
+    true
 }
 
 /// Copies `n` elements, at least one. `steps`: from one to the next at the source and at the target, in

@@ -9,8 +9,8 @@ use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;
 
-/// In 32 bits where all sums fit and each number is converted exactly, as those of bools do. Readers widen what
-/// they read; a result of the graph would be widened by a step of its own.
+/// In 32 bits where all sums fit and each number is converted exactly, as those of bools do. Readers widen
+/// what they read; a result of the graph would be widened by a step of its own.
 pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let (x, given) = (&inputs[0], to.dtype(node.outputs[0]));
     let (dtype_of, narrow) = (|view: &View, to: &Lowering| to.program.buffers[view.buffer].dtype, DType::I32);
@@ -30,25 +30,23 @@ pub(crate) fn lower(op: &CumOp, to: &mut Lowering<'_>, node: &Node, inputs: &[Vi
     Ok(vec![running(op, to, &sources, given)?])
 }
 
-/// The running folds, in this dtype, of the first of the views that the device converts, else of the last.
+/// The running folds, in this dtype, of the first of the views that the device converts, else of the last,
+/// which a step converts if the device folds numbers of that dtype.
 fn running(op: &CumOp, to: &mut Lowering<'_>, sources: &[View], dtype: DType) -> Result<View, String> {
     let Some(x) = sources.last() else { return Err("nothing to fold".into()) };
     let shape = x.shape.clone();
-    for source in sources {
-        let from = to.program.buffers[source.buffer].dtype;
-        let fold =
-            Cumulate { fold: op.fold, dtype, from, shape: about(&shape, op.axis), reverse: op.reverse };
-        if !to.abilities.has(&fold) {
-            continue;
-        }
-        let input = to.whole(source);
-        if let Some(view) =
-            to.library(fold, vec![(input, 0)], &[&shape]).and_then(|views| views.into_iter().next())
-        {
-            return Ok(view);
-        }
-    }
-    in_order(op, to, x, dtype)
+    let dtype_of = |view: &View, to: &Lowering| to.program.buffers[view.buffer].dtype;
+    let fold =
+        |from| Cumulate { fold: op.fold, dtype, from, shape: about(&shape, op.axis), reverse: op.reverse };
+    let found = sources.iter().find(|source| to.abilities.has(&fold(dtype_of(source, to))));
+    let source = match found {
+        Some(source) => source.clone(),
+        None if to.abilities.has(&fold(dtype)) => to.converted(x, dtype),
+        None => return in_order(op, to, x, dtype),
+    };
+    let (input, fold) = (to.whole(&source), fold(dtype_of(&source, to)));
+    let views = to.library(fold, vec![(input, 0)], &[&shape]);
+    views.and_then(|views| views.into_iter().next()).ok_or_else(|| "a running fold has no result".into())
 }
 
 /// The running folds as an Ordered phase a row.

@@ -282,6 +282,41 @@ fn a_running_sum_is_one_step() -> Result<()> {
     Ok(())
 }
 
+/// The host has library calls of its own for these; a Nest would take a point at a time, or one thread.
+#[test]
+fn the_host_folds_and_scatters_by_its_library() -> Result<()> {
+    let (mask, y) = (&vector::<bool>("m"), &matrix::<f32>("y"));
+    let (ids, table) = (&vector::<i32>("i"), &matrix::<f32>("t"));
+    let has = |f: Function, args: Args, step: &str| -> Result<bool> {
+        let plan = f.optimize(Host::threads(2).strict())?.plan(args)?.to_string();
+        Ok(plan.contains(step))
+    };
+    let zeros = |dtype, shape: &[usize]| Value::zeros(dtype, shape);
+    // In 32 bits, which the readers widen.
+    let sums = function([mask]).output(mask.cumsum(0) * 3).compile()?;
+    assert!(has(sums, args![zeros(DType::Bool, &[50_000])?], "library cumulate_sum")?);
+    let sums = function([ids]).output(ids.remainder(7i32).cumsum(0) * 3).compile()?;
+    assert!(has(sums, args![zeros(DType::I32, &[50_000])?], "library cumulate_sum")?);
+    let rows = [table.inc_index(idx![ids], y), table.set_index(idx![ids], y)];
+    for rows in rows {
+        let f = function([table, ids, y]).output(rows).compile()?;
+        let args = args![
+            zeros(DType::F32, &[999, 32])?,
+            zeros(DType::I32, &[1000])?,
+            zeros(DType::F32, &[1000, 32])?
+        ];
+        assert!(has(f, args, "library scatter")?);
+    }
+    let x = &vector::<f32>("x");
+    let few = function([x, ids]).output(x.segment_max(ids, 100)).compile()?;
+    assert!(has(
+        few,
+        args![zeros(DType::F32, &[50_000])?, zeros(DType::I32, &[50_000])?],
+        "library scatter"
+    )?);
+    Ok(())
+}
+
 /// A step of a lattice Boltzmann method: sums over nine directions, each from a neighbour, are used nine
 /// times.
 #[test]

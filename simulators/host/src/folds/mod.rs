@@ -7,6 +7,7 @@
 //!   folds narrow matrices.
 //! - `mapped_reduce`: folds over tests of elements: any, all and counts.
 //! - `argreduce`: argmax and argmin.
+//! - `updates`: folds of values into elements at computed addresses.
 
 /// Evaluates an expression with the Rust type of a number's dtype as `$t`; bools and halves have their own.
 macro_rules! with_number {
@@ -35,3 +36,4 @@ pub(super) mod rules;
 pub(super) mod stream;
 pub(super) mod strided_reduce;
 pub(super) mod tiles;
+pub(super) mod updates;

@@ -1,22 +1,24 @@
 //! Library ops on the host: cumulative folds, sorts, selections, searches, positions of nonzeros, compression
-//! by a mask, shared among threads; and every other op that has a definition.
+//! by a mask, scatters of rows, shared among threads; and every other op that has a definition.
 
 mod cumulate;
 mod keys;
 mod nonzero;
+mod scatter;
 mod search;
 mod sort;
 
 use super::pool::Pool;
 use cumulate::Cumulating;
 use nonzero::Finder;
+use scatter::Scattering;
 use search::Searcher;
 use sort::Sorter;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, definition_failed, operand_bytes};
-use workalike_kernels::library::{Cumulate, Definition, LibraryOp, NonZero, Search, Sorting};
+use workalike_kernels::library::{Cumulate, Definition, LibraryOp, NonZero, Scatter, Search, Sorting};
 
 /// A library op with memory bound.
 pub(super) struct LibraryCall {
@@ -28,6 +30,7 @@ enum Work {
     Cumulate(Cumulating),
     Sort(Sorter),
     NonZero(Finder),
+    Scatter(Scattering),
     Search(Searcher),
     Defined(Defined),
 }
@@ -49,6 +52,9 @@ pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
     }
     if let Some(find) = op.downcast::<NonZero>() {
         return nonzero::scratch(find, threads);
+    }
+    if let Some(scatter) = op.downcast::<Scatter>() {
+        return scatter::scratch(scatter);
     }
     let known = op.downcast::<Search>().is_some() || op.has_definition();
     known.then_some(0)
@@ -182,6 +188,8 @@ impl LibraryCall {
             Work::Sort(Sorter::new(sorting, starts, threads))
         } else if let Some(fold) = op.downcast::<Cumulate>() {
             Work::Cumulate(Cumulating::new(fold, starts))
+        } else if let Some(scatter) = op.downcast::<Scatter>() {
+            Work::Scatter(Scattering::new(scatter, starts))
         } else if let Some(find) = op.downcast::<NonZero>() {
             Work::NonZero(Finder::new(find, starts, threads))
         } else if let Some(search) = op.downcast::<Search>() {
@@ -214,6 +222,7 @@ impl LibraryCall {
                 Work::Cumulate(work) => work.run(pool),
                 Work::Sort(work) => work.run(pool),
                 Work::NonZero(work) => work.run(pool),
+                Work::Scatter(work) => work.run(pool),
                 Work::Search(work) => work.run(pool),
                 Work::Defined(work) => return work.run().map(|()| true),
             }
