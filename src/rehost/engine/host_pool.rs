@@ -135,6 +135,16 @@ impl HostPool {
         Ok(Value::over(dtype, shape, Arc::new(block)))
     }
 
+    /// A small array of these bytes.
+    pub(super) fn small(dtype: DType, shape: &[usize], bytes: &[u8]) -> Result<Value> {
+        if bytes.len() <= size_of::<[u64; 4]>() {
+            let mut words = [0; 4];
+            bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
+            return Ok(Value::over(dtype, shape, Arc::new(Inline { words, bytes: bytes.len() })));
+        }
+        Value::filled(dtype, shape, |target| target.copy_from_slice(bytes))
+    }
+
     /// A block for each result of these sizes that is large enough for the pool, in order. A block that is
     /// not used returns to the pool.
     pub(super) fn result_blocks(

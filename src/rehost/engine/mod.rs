@@ -25,7 +25,8 @@
 //! - `context`: state common to all methods; `state`: shared variables;
 //! - `method`, `plan_cache`, `planned`, `plan`: from a call's shapes to a planned Program;
 //! - `recorded`, `segment`, `regions`: a planned Program bound to memory;
-//! - `run`, `ran`: inputs copied in, Segments replayed, outputs copied out;
+//! - `run`, `ran`: inputs copied in, Segments replayed, outputs copied out; `transfers`: several small arrays
+//!   in one copy;
 //! - `status`: errors that calls found on the device;
 //! - `variants`: recordings over memory that the caller owns;
 //! - `steps`: many iterations without returning to the host, in `block`s that are recorded as one Segment,
@@ -67,6 +68,7 @@ mod steps;
 mod stepwise;
 mod tap;
 mod thrash;
+mod transfers;
 mod trial;
 mod variants;
 

@@ -1,15 +1,18 @@
 //! The results of a run: outputs and states, in place and on the host.
 
 use super::super::device::Region;
+use super::super::memory::SMALL;
 use super::array::DeviceArray;
 use super::context::Context;
-use super::host_pool::ResultBlock;
+use super::host_pool::{HostPool, ResultBlock};
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::tap::{Source, size};
+use super::transfers::transfers;
 use crate::error::Result;
 use crate::lower::program::{BufferId, Role};
 use crate::value::Value;
+use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_kernels::DType;
 
@@ -36,10 +39,41 @@ impl<'r> Ran<'r> {
         self.compiled.definition.check_status(self.context)?;
         let mut blocks = blocks.into_iter();
         let results = self.compiled.results();
+        let mut small = self.small_outputs()?;
         let mut values = Vec::with_capacity(results.len());
-        for (buffer, dtype, shape) in results {
-            let region = self.region(buffer)?;
-            values.push(self.context.host_pool.download_to(region, dtype, shape, &mut blocks)?);
+        for (position, (buffer, dtype, shape)) in results.enumerate() {
+            values.push(match small.remove(&position) {
+                Some(value) => value,
+                None => {
+                    let region = self.region(buffer)?;
+                    self.context.host_pool.download_to(region, dtype, shape, &mut blocks)?
+                }
+            });
+        }
+        Ok(values)
+    }
+
+    /// The small outputs that lie side by side on the device, by their positions.
+    fn small_outputs(&self) -> Result<HashMap<usize, Value>> {
+        let (context, results) = (self.context, || self.compiled.results().enumerate());
+        let properties = context.device.properties();
+        let mut values = HashMap::new();
+        if properties.interprets || results().len() < 2 {
+            return Ok(values);
+        }
+        let region = |(position, (buffer, dtype, shape)): (usize, (BufferId, DType, &[usize]))| {
+            let region = Region { bytes: size(dtype, shape), ..self.region(buffer)?.clone() };
+            Ok((position, region))
+        };
+        let regions = results().filter(|(_, (_, dtype, shape))| (1..=SMALL).contains(&size(*dtype, shape)));
+        let regions = regions.map(region).collect::<Result<_>>()?;
+        let shapes: Vec<(DType, &[usize])> = results().map(|(_, (_, dtype, shape))| (dtype, shape)).collect();
+        for transfer in transfers(regions, properties) {
+            transfer.download(context.device.as_ref(), |position, bytes| {
+                let (dtype, shape) = shapes[position];
+                values.insert(position, HostPool::small(dtype, shape, bytes)?);
+                Ok(())
+            })?;
         }
         Ok(values)
     }

@@ -11,6 +11,7 @@ use super::regions::{Elsewhere, Regions};
 use super::segment::{Part, Segment};
 use super::status::Outcome;
 use super::stepwise::{LoneStep, Sources};
+use super::transfers::{Transfer, contiguous_bytes, transfers};
 use crate::error::{Error, Result};
 use crate::graph::{VarId, perform};
 use crate::lower::program::{BufferId, HostNode, Role};
@@ -27,7 +28,7 @@ pub(super) struct Recorded {
     /// Checks of what is read from outside, for debugging.
     sources: Sources,
     /// The regions to which each call copies its inputs, by position; empty inputs are left out.
-    inputs: Vec<(usize, Region)>,
+    inputs: Vec<Transfer>,
     /// Recordings of many iterations.
     pub(super) blocks: Blocks,
 }
@@ -64,7 +65,8 @@ impl Recorded {
             (Role::Input(i), Some(region)) if region.bytes > 0 => Some((*i, region.clone())),
             _ => None,
         });
-        let inputs = inputs.filter(|(i, _)| elsewhere.inputs.iter().all(|(at, _)| at != i)).collect();
+        let inputs = inputs.filter(|(i, _)| elsewhere.inputs.iter().all(|(at, _)| at != i));
+        let inputs = transfers(inputs.collect(), context.device.properties());
         Ok(Recorded { epoch: context.epoch, regions, runs, sources, inputs, blocks: Blocks::default() })
     }
 
@@ -232,18 +234,23 @@ impl Bound<'_> {
     /// Copies the inputs, or one of them, to the regions from which the Program reads them.
     pub(super) fn feed(&self, context: &Context, fed: &[Fed], only: Option<usize>) -> Result<()> {
         let device = context.device.as_ref();
-        let inputs = self.recorded.inputs.iter();
-        for (i, region) in inputs.filter(|(i, _)| only.is_none_or(|only| only == *i)) {
-            match &fed[*i] {
-                Fed::Host(value) => match value.contiguous_bytes() {
-                    Some(bytes) => device.upload(bytes, region)?,
-                    None => device.upload(value.contiguous()?.contiguous_bytes().unwrap_or(&[]), region)?,
-                },
-                Fed::Device(array) => {
-                    device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)?
+        let value = |i: usize| match &fed[i] {
+            Fed::Host(value) if only.is_none() => Some(value),
+            _ => None,
+        };
+        for transfer in &self.recorded.inputs {
+            if transfer.upload(device, value)? {
+                continue;
+            }
+            for (i, region) in transfer.parts().filter(|(i, _)| only.is_none_or(|only| only == *i)) {
+                match &fed[i] {
+                    Fed::Host(value) => device.upload(&contiguous_bytes(value)?, &region)?,
+                    Fed::Device(array) => {
+                        device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, &region)?
+                    }
+                    // Each iteration copies its slice.
+                    Fed::Slices(..) => {}
                 }
-                // Each iteration copies its slice.
-                Fed::Slices(..) => {}
             }
         }
         Ok(())
@@ -251,22 +258,22 @@ impl Bound<'_> {
 
     /// Copies inputs of the same sizes as the last call's to the regions from which the Program reads them.
     pub(super) fn feed_again(&self, context: &Context, values: &[Value]) -> Result<()> {
-        for (i, region) in &self.recorded.inputs {
-            let whole;
-            let bytes = match values[*i].contiguous_bytes() {
-                Some(bytes) => bytes,
-                None => {
-                    whole = values[*i].contiguous()?;
-                    whole.contiguous_bytes().unwrap_or(&[])
-                }
-            };
-            if bytes.len() as u64 != region.bytes {
+        let device = context.device.as_ref();
+        for (i, region) in self.recorded.inputs.iter().flat_map(Transfer::parts) {
+            let bytes = values[i].len() as u64 * values[i].dtype().size() as u64;
+            if bytes != region.bytes {
                 let m = &self.compiled.definition;
-                let what = format!("{}: input {}", m.name, m.graph.describe(m.graph.inputs[*i]));
+                let what = format!("{}: input {}", m.name, m.graph.describe(m.graph.inputs[i]));
                 let expected = format!("{} bytes, as in the last call", region.bytes);
-                return Err(Error::mismatch(what, expected, format!("{} bytes", bytes.len())));
+                return Err(Error::mismatch(what, expected, format!("{bytes} bytes")));
             }
-            context.device.upload(bytes, region)?;
+        }
+        for transfer in &self.recorded.inputs {
+            if !transfer.upload(device, |i| Some(&values[i]))? {
+                for (i, region) in transfer.parts() {
+                    device.upload(&contiguous_bytes(&values[i])?, &region)?;
+                }
+            }
         }
         Ok(())
     }

@@ -36,6 +36,10 @@ pub struct ArenaSize {
     pub lower_bound: u64,
 }
 
+/// Inputs of at most so many bytes lie side by side, and such outputs too: one transfer moves all of them
+/// (`rehost/engine/transfers.rs`). Larger ones take longer to move than a transfer costs.
+pub(crate) const SMALL: u64 = 16 << 10;
+
 /// Lays out the buffers of the arena, by their [`lifetimes`].
 pub fn plan(program: &Program, alignment: u64) -> Layout {
     plan_of(program, alignment, |_, _| true)
@@ -48,13 +52,45 @@ fn plan_of(program: &Program, alignment: u64, placed: impl Fn(BufferId, &Buffer)
     let others = buffers.filter(|(id, buffer)| !placed(*id, buffer)).map(|(id, _)| id);
     others.for_each(|id| lives[id] = None);
     let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
-    let alive = lives.iter().enumerate().filter_map(|(id, life)| Some((id, (*life)?)));
-    let (ids, items): (Vec<BufferId>, Vec<Item>) =
-        alive.map(|(id, (first, last))| (id, Item { bytes: size(id), first, last })).unzip();
+    let groups = side_by_side(program, &lives);
+    let item = |group: &Vec<BufferId>| {
+        let lives = || group.iter().filter_map(|&id| lives[id]);
+        let (first, last) = (lives().map(|life| life.0).min(), lives().map(|life| life.1).max());
+        let bytes = group.iter().map(|&id| size(id)).sum();
+        Item { bytes, first: first.unwrap_or(0), last: last.unwrap_or(0) }
+    };
+    let items: Vec<Item> = groups.iter().map(item).collect();
     let (places, bytes) = place(&items);
     let mut offsets = vec![None; program.buffers.len()];
-    ids.iter().zip(places).for_each(|(&id, offset)| offsets[id] = Some(offset));
+    for (group, mut offset) in groups.iter().zip(places) {
+        for &id in group {
+            offsets[id] = Some(offset);
+            offset += size(id);
+        }
+    }
     Layout { offsets, arena: ArenaSize { bytes, lower_bound: lower_bound(&items) }, lives }
+}
+
+/// The buffers that have lives, in groups that lie side by side: small inputs, small outputs, and each other
+/// by itself.
+fn side_by_side(program: &Program, lives: &[Option<(usize, usize)>]) -> Vec<Vec<BufferId>> {
+    let is_small = |id: BufferId| lives[id].is_some() && program.buffers[id].bytes() <= SMALL;
+    let mut outputs: Vec<BufferId> = Vec::new();
+    for &id in &program.outputs {
+        if is_small(id) && program.buffers[id].role == Role::Temp && !outputs.contains(&id) {
+            outputs.push(id);
+        }
+    }
+    let (mut inputs, mut groups) = (vec![], vec![]);
+    for id in (0..lives.len()).filter(|&id| lives[id].is_some()) {
+        match program.buffers[id].role {
+            Role::Input(_) if is_small(id) => inputs.push(id),
+            _ if outputs.contains(&id) => {}
+            _ => groups.push(vec![id]),
+        }
+    }
+    groups.extend([inputs, outputs].into_iter().filter(|group| !group.is_empty()));
+    groups
 }
 
 /// For each buffer that lies in the arena, the first and the last step at which it is alive: inputs
@@ -93,5 +129,29 @@ mod tests {
         for w in ids.windows(2) {
             assert_ne!(layout.offsets[w[0]], layout.offsets[w[1]]);
         }
+    }
+
+    #[test]
+    fn small_inputs_lie_side_by_side_and_small_outputs_too() {
+        let mut program = Program::default();
+        let shapes: [&[u64]; 5] = [&[64], &[1 << 20], &[3], &[64], &[]];
+        let inputs: Vec<BufferId> =
+            (0..5).map(|i| program.buffer(DType::F32, shapes[i], Role::Input(i))).collect();
+        let outputs: Vec<BufferId> =
+            shapes.iter().map(|shape| program.buffer(DType::F32, shape, Role::Temp)).collect();
+        let copy = |at: usize| Step::Nest {
+            nest: Nest::copy(DType::F32, shapes[at]),
+            buffers: vec![inputs[at], outputs[at]],
+        };
+        program.steps = (0..5).rev().map(copy).collect();
+        program.outputs = [&outputs[..], &outputs[..1]].concat();
+        let layout = plan(&program, 256);
+        for ids in [inputs, outputs] {
+            let small: Vec<u64> =
+                [0, 2, 3, 4].iter().filter_map(|&at: &usize| layout.offsets[ids[at]]).collect();
+            let next: Vec<u64> = small.iter().map(|offset| offset - small[0]).collect();
+            assert_eq!(next, [0, 256, 512, 768]);
+        }
+        assert_eq!(layout.arena.bytes, 2 * ((4 << 20) + 1024));
     }
 }

@@ -2,7 +2,7 @@
 //! change the signature.
 
 use super::family;
-use crate::data::random;
+use crate::data::{below, random};
 use crate::stage::{Scenario, Stage, equal, near};
 use workalike::Result;
 use workalike::ops::range;
@@ -16,6 +16,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ("forty", forty),
             ("offsets_share_a_program", offsets),
             ("two_methods", methods),
+            ("many_small_arrays", many),
         ],
     )
 }
@@ -93,6 +94,65 @@ fn methods(stage: &Stage) -> Result<()> {
                 &want[i],
                 &crate::stage::relative(&want[i], 1e-9),
             )?;
+        }
+    }
+    Ok(())
+}
+
+/// Small inputs and outputs of every kind between large and empty ones, which may share transfers: some given as
+/// device arrays, some not contiguous, an output twice, an input and a shared variable as outputs.
+fn many(stage: &Stage) -> Result<()> {
+    let (flag, number) = (vector::<bool>("flag"), scalar::<f32>("number"));
+    let (ids, half, byte) = (vector::<i64>("ids"), vector::<half::f16>("half"), vector::<u8>("byte"));
+    let (none, large, turned) = (vector::<f32>("none"), vector::<f32>("large"), matrix::<f32>("turned"));
+    let state = shared("state", random(DType::F32, &[3], 9)?);
+    let sum = &number + turned.sum(..);
+    let f = function([&flag, &number, &ids, &half, &none, &large, &byte, &turned])
+        .output(flag.not())
+        .output(&sum)
+        .output(&ids * 2i64)
+        .output(&number)
+        .output(&half + &half)
+        .output(&large * &number)
+        .output(&none * 2.0)
+        .output(&sum)
+        .output(&byte + 1u8)
+        .output(&turned.t() + 1.0)
+        .output(&state)
+        .output(turned.index(idx![0, 0]).greater(0.0))
+        .update(&state, &state + 1.0)
+        .compile()?;
+    let reference = f.fork()?;
+    let mut simulator = stage.simulator(&stage.function(&f)?)?;
+    for round in 0..4u32 {
+        let whole = random(DType::F32, &[4, 3], round)?;
+        let values = [
+            below(2, DType::Bool, &[3], round)?,
+            random(DType::F32, &[], round + 1)?,
+            below(100, DType::I64, &[5], round)?,
+            random(DType::F16, &[7], round)?,
+            Value::zeros(DType::F32, &[0])?,
+            random(DType::F32, &[10_000], round)?,
+            below(200, DType::U8, &[1], round)?,
+            whole.view_as(&[3, 4], &[1, 3], 0)?,
+        ];
+        let args = || values.iter().fold(Args::new(), Args::with);
+        let want = reference.call_reference(args())?;
+        let got = match round {
+            2 => {
+                // Two of the small ones are on the device.
+                let lent = [1, 3].map(|at: usize| simulator.upload(&values[at]));
+                let [number, half] = lent;
+                let (number, half) = (number?, half?);
+                let [flag, _, ids, _, none, large, byte, turned] = &values;
+                simulator.call(args![flag, &number, ids, &half, none, large, byte, turned])?
+            }
+            3 => simulator.call_trusted(&values)?,
+            _ => simulator.call(args())?,
+        };
+        for i in 0..12 {
+            let bound = crate::stage::relative(&want[i], 1e-5);
+            near(&format!("round {round}, output {i}"), &got[i], &want[i], &bound)?;
         }
     }
     Ok(())
