@@ -128,7 +128,7 @@ fn loops() -> Result<Bundle> {
     let streams = RandomStreams::new(5);
     let taps = Scan::new().sequence_taps(&x, [0, 1]).recurrent_taps(x.index(idx![..2]), [-2, -1]);
     let taps = taps.run(|given| vec![(&given[0] + &given[2]).tanh() * &given[3], given[1].sum(..)]);
-    let states = scan(&x, &v, |row, h| (row * 0.5 + h * streams.uniform::<f32>(&[])).sin());
+    let states = scan(&x, &v, |row, h| (row * 0.5 + h * streams.uniform::<f32>(())).sin());
     let slope = grad(&states.sqr().sum(..), [&v])?.remove(0);
     let forward = function([&x, &v])
         .output(taps.history(0))

@@ -301,6 +301,31 @@ impl Function {
     pub fn load(path: impl AsRef<Path>) -> Result<Function> {
         Bundle::load(path)?.into_single()
     }
+
+    /// The bytes of the file that [`Function::save`] writes, to send to where the Function shall run.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = vector::<f32>("x");
+    /// let bytes = function([&x]).output(&x * 2.0).compile()?.to_bytes()?;
+    /// let there = Function::from_bytes(&bytes)?;
+    /// assert_eq!(there.call(args![vec![1f32]])?[0].to_vec::<f32>()?, [2.0]);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Bundle::to_bytes`].
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        Bundle::new().with(self.name(), self).to_bytes()
+    }
+
+    /// A Function from the bytes of a file that holds one.
+    ///
+    /// # Errors
+    /// As [`Bundle::from_bytes`], or if they hold several Functions.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Function> {
+        Bundle::from_bytes(bytes)?.into_single()
+    }
 }
 
 /// The shared variable of a name among cells, which may repeat.

@@ -8,9 +8,10 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
+use workalike_kernels::interval::Interval;
 
 /// Its first input, if every element of the second, of bools, is true; else an error with this message.
 ///
@@ -66,6 +67,10 @@ impl Op for Assert {
 
     fn trouble(&self) -> String {
         format!("{}: the condition does not hold", self.message)
+    }
+
+    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
+        elements.first().copied()
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

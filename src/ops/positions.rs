@@ -32,12 +32,13 @@ pub enum Mode {
 }
 
 /// The callers that have positions checked, and their names for a position.
-pub(super) const CALLERS: [(&str, &str); 9] = [
+pub(super) const CALLERS: [(&str, &str); 10] = [
     ("unravel_index", "an index is out of bounds for the shape"),
     ("ravel_multi_index", "an invalid entry in the coordinates"),
     ("choose", "an invalid entry in the choices"),
     ("eye", "an extent is negative"),
     ("tri", "an extent is negative"),
+    ("draw", "an extent is negative"),
     ("pad", "an empty axis has no element to extend it by"),
     ("repeat", "a count is negative"),
     ("bincount", "a number is negative, or too large for the length asked for"),

@@ -169,7 +169,7 @@ fn draws_in_the_body_are_made_anew_and_go_on() -> Result<()> {
         assert_eq!(same[..2], same[4..]);
     }
     let x = scalar::<f64>("x");
-    let twice = fori(2, &x, |_, x| fori(2, &x, |_, x| x + streams.uniform::<f64>(&[])));
+    let twice = fori(2, &x, |_, x| fori(2, &x, |_, x| x + streams.uniform::<f64>(())));
     let f = function([&x]).output(&twice).compile()?;
     assert_ne!(f.call(args![0.0])?[0], f.call(args![0.0])?[0]);
     Ok(())
@@ -180,12 +180,12 @@ fn a_loop_may_end_when_a_draw_says_so() -> Result<()> {
     let streams = RandomStreams::new(11);
     let limit = scalar::<f64>("limit");
     let draws = Scan::new().steps(500).run_until(|_| {
-        let draw = streams.uniform::<f64>(&[]);
+        let draw = streams.uniform::<f64>(());
         (vec![draw.clone()], draw.greater(&limit))
     });
     let f = function([&limit]).output(draws.result(0)).output(draws.iterations()).compile()?;
     let f = &Bundle::from_bytes(&Bundle::new().with("f", &f).to_bytes()?)?["f"];
-    let one = function(()).output(RandomStreams::new(11).uniform::<f64>(&[])).compile()?;
+    let one = function(()).output(RandomStreams::new(11).uniform::<f64>(())).compile()?;
     let mut sim = f.optimize(Host::auto())?;
     for limit in [0.9, -1.0, 0.5, 0.95] {
         let results = sim.call(args![limit])?;

@@ -33,6 +33,7 @@ mod places;
 mod pooling;
 mod probes;
 mod products;
+mod random;
 mod regressions;
 mod steps;
 mod sums;

@@ -78,7 +78,7 @@ fn subtree(
         let [q, p] = target.leapfrog(&s[0], &s[1], step);
         let change = start - target.energy(&q, &p);
         let weight = joined(&s[3], &change);
-        let taken = streams.uniform::<f64>(&[]).log().less(&change - &weight);
+        let taken = streams.uniform::<f64>(()).log().less(&change - &weight);
         let sum = &s[4] + &p;
         // A leaf of even number begins subtrees; one of odd number ends as many as it has trailing ones.
         let n = &s[6];
@@ -119,13 +119,13 @@ fn draw(target: &Target, streams: &RandomStreams, q: &Variable) -> [Variable; 2]
     ];
     let goes_on = |s: &Vec<Variable>| s[7].bitwise_and(s[8].less(DEPTH));
     let double = |s: Vec<Variable>| {
-        let right = streams.uniform::<f64>(&[]).less(0.5);
+        let right = streams.uniform::<f64>(()).less(0.5);
         let step = where_(&right, STEP, -STEP);
         let end = [where_(&right, &s[2], &s[0]), where_(&right, &s[3], &s[1])];
         let half = subtree(target, streams, [&end[0], &end[1]], &s[8], &step, &start);
         let good = half[5].invert();
         // Of the newer half rather than in proportion to its weight.
-        let taken = streams.uniform::<f64>(&[]).log().less(&half[3] - &s[5]).bitwise_and(&good);
+        let taken = streams.uniform::<f64>(()).log().less(&half[3] - &s[5]).bitwise_and(&good);
         let left = [where_(&right, &s[0], &half[0]), where_(&right, &s[1], &half[1])];
         let last = [where_(&right, &half[0], &s[2]), where_(&right, &half[1], &s[3])];
         let sum = &s[6] + &half[4];

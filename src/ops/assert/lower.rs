@@ -7,10 +7,12 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;
 
-/// A Nest that only reports a condition that fails.
-pub(crate) fn lower(_: &Assert, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
+/// A Nest that only reports a condition that fails; none if it is known to hold.
+pub(crate) fn lower(_: &Assert, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let condition = &inputs[1];
-    if condition.shape.contains(&0) {
+    // Shapes may decide it.
+    let known = to.fixed(node.inputs[1]).is_some_and(|value| value.scalars().all(|s| s.to_i128() != 0));
+    if known || condition.shape.contains(&0) {
         return Ok(vec![inputs[0].clone()]);
     }
     let status = to.status();

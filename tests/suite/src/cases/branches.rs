@@ -115,15 +115,14 @@ fn jacobians(stage: &Stage) -> Result<()> {
 /// A draw in a branch itself moves on with each call, and with each iteration.
 fn draws(stage: &Stage) -> Result<()> {
     let (streams, c) = (RandomStreams::new(3), scalar::<bool>("c"));
-    let sum =
-        |streams: &RandomStreams| fori(3i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(&[]));
+    let sum = |streams: &RandomStreams| fori(3i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(()));
     let sums = if_else(&c, || sum(&streams), || constant(0f64));
     let twice = fori(2i64, constant(0f64), |_, all| {
-        all + if_else(&c, || RandomStreams::new(3).uniform::<f64>(&[]), || constant(1f64))
+        all + if_else(&c, || RandomStreams::new(3).uniform::<f64>(()), || constant(1f64))
     });
     let f = function([&c]).output(&sums).output(twice).compile()?;
     let plain = RandomStreams::new(3);
-    let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
+    let one = function(()).output(plain.uniform::<f64>(())).compile()?;
     let draws: Vec<f64> = (0..8).map(|_| one.call(args![])?[0].item::<f64>()).collect::<Result<_>>()?;
     let mut simulator = stage.simulator(&f)?;
     for (call, taken) in [true, false, false, true].into_iter().enumerate() {
@@ -144,7 +143,7 @@ fn draws(stage: &Stage) -> Result<()> {
 fn draws_in_loops(stage: &Stage) -> Result<()> {
     let (streams, x) = (RandomStreams::new(7), scalar::<f64>("x"));
     let step = |streams: &RandomStreams, h: &Variable| {
-        let drawn = || fori(2i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(&[]));
+        let drawn = || fori(2i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(()));
         h + if_else(h.less(2.0), drawn, || constant(0.5f64))
     };
     let until = Scan::new().steps(20).recurrent(&x).run_until(|v| {
@@ -153,7 +152,7 @@ fn draws_in_loops(stage: &Stage) -> Result<()> {
     });
     let f = function([&x]).output(until.history(0)).output(until.iterations()).compile()?;
     let plain = RandomStreams::new(7);
-    let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
+    let one = function(()).output(plain.uniform::<f64>(())).compile()?;
     let mut simulator = stage.simulator(&f)?;
     for _ in 0..3 {
         let mut states = vec![0.25];
@@ -180,11 +179,11 @@ fn draws_in_loops(stage: &Stage) -> Result<()> {
 fn slope_of_draws(stage: &Stage) -> Result<()> {
     let (streams, x) = (RandomStreams::new(8), scalar::<f64>("x"));
     let last = fori(4i64, &x, |_, h| {
-        let drawn = || fori(2i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(&[]));
+        let drawn = || fori(2i64, constant(0f64), |_, sum| sum + streams.uniform::<f64>(()));
         ((&h + if_else(h.less(0.75), drawn, || constant(0.5f64))) * &h).sin()
     });
     let g = function([&x]).output(&last).outputs(&grad(&last, [&x])?).compile()?;
-    let one = function(()).output(RandomStreams::new(8).uniform::<f64>(&[])).compile()?;
+    let one = function(()).output(RandomStreams::new(8).uniform::<f64>(())).compile()?;
     let mut simulator = stage.simulator(&g)?;
     for _ in 0..3 {
         let (mut h, mut slope, mut taken) = (0.5f64, 1.0, 0);

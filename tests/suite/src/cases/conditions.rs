@@ -279,10 +279,10 @@ fn in_loops(stage: &Stage) -> Result<()> {
 fn draws(stage: &Stage) -> Result<()> {
     let (streams, limit) = (RandomStreams::new(3), scalar::<f64>("limit"));
     let (total, steps) =
-        While::new().run(&limit * 0.0, |t| t.less(&limit), |t| t + streams.uniform::<f64>(&[]));
+        While::new().run(&limit * 0.0, |t| t.less(&limit), |t| t + streams.uniform::<f64>(()));
     let f = function([&limit]).output(&total).output(&steps).compile()?;
     let plain = RandomStreams::new(3);
-    let one = function(()).output(plain.uniform::<f64>(&[])).compile()?;
+    let one = function(()).output(plain.uniform::<f64>(())).compile()?;
     let mut simulator = stage.simulator(&f)?;
     for limit in [2.0, 3.0] {
         let (mut sum, mut count) = (0.0, 0i64);
@@ -316,7 +316,7 @@ fn checkpoints_with_draws(stage: &Stage) -> Result<()> {
         let (streams, x) = (RandomStreams::new(9), scalar::<f64>("x"));
         let loops = Scan::new().steps(7).recurrent(&x);
         let loops = block.map_or(loops.clone(), |block| loops.checkpoint(block));
-        let history = loops.run(|v| vec![&v[0] + streams.uniform::<f64>(&[])]).history(0);
+        let history = loops.run(|v| vec![&v[0] + streams.uniform::<f64>(())]).history(0);
         function([&x]).output(history).compile()
     };
     let (mut plain, mut blocks) = (stage.simulator(&sums(None)?)?, stage.simulator(&sums(Some(3))?)?);

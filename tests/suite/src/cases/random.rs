@@ -17,6 +17,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             ("equal_seeds_give_equal_draws", seeds),
             ("nearly_zeros", nearly_zeros),
             ("two_functions_share_a_stream", shared_stream),
+            ("sizes_are_known_at_the_call", sizes),
         ],
     )
 }
@@ -25,9 +26,11 @@ const NONE: [&Variable; 0] = [];
 
 fn draws(stage: &Stage) -> Result<()> {
     let streams = RandomStreams::new(42);
+    let weights = constant(vec![1f32, 0.0, 4.0, 3.0]);
+    let broadcast = full([100, 4], 1f32) * &weights;
     let exact = [
         streams.bits(&[3, 5]),
-        streams.bits(&[]),
+        streams.bits(()),
         streams.bits(&[0, 4]),
         streams.uniform::<f32>(&[1001]),
         streams.uniform::<f64>(&[7, 11]),
@@ -35,9 +38,22 @@ fn draws(stage: &Stage) -> Result<()> {
         streams.uniform::<half::bf16>(&[100]),
         streams.uniform::<f32>(&[2, 3, 4]) * 2.0 - 1.0,
         streams.uniform::<f32>(&[50, 50]).less(0.3),
+        streams.integers(-5, 1000, [300]),
+        streams.integers(0u8, constant(vec![7i64, 1, i64::MAX]), (20, 3)),
+        streams.bernoulli(0.3, [500]),
+        streams.bernoulli(constant(vec![0.3f64, 0.9]), [40, 2]),
+        streams.permutation(400),
+        streams.choice_without_replacement(50, 7),
+        streams.choice_by_weight(&weights, [200]),
+        streams.categorical(broadcast),
     ];
-    let normals =
-        [streams.normal::<f32>(&[1000]), streams.normal::<f64>(&[33, 3]), streams.normal::<half::f16>(&[64])];
+    let normals = [
+        streams.normal::<f32>(&[1000]),
+        streams.normal::<f64>(&[33, 3]),
+        streams.normal::<half::f16>(&[64]),
+        streams.exponential::<f32>(2.0, [1000]),
+        streams.exponential::<f64>(constant(0.5f64), [77]),
+    ];
     let f = function(NONE).outputs(&exact).outputs(&normals).compile()?;
     let reference = f.fork()?;
     let mut simulator = stage.simulator(&stage.function(&f.fork()?)?)?;
@@ -134,4 +150,32 @@ fn shared_stream(stage: &Stage) -> Result<()> {
     let first = simulator.call(args![])?;
     let second = simulator.method("g")?.call(args![])?;
     ensure(first[0] != second[0], || "the second method drew the same".into())
+}
+
+/// The draws of a size that is known at the call are those of the same size in numbers, and the streams move on
+/// by as much.
+fn sizes(stage: &Stage) -> Result<()> {
+    let x = matrix::<f32>("x");
+    let n = scalar::<i64>("n");
+    let streams = RandomStreams::new(17);
+    let draws = [
+        streams.uniform::<f32>(like(&x)),
+        streams.bits((&n, 3)),
+        streams.permutation(x.extent(0)),
+        streams.bernoulli(x.abs(), like(&x)),
+    ];
+    let f = function([&x, &n]).outputs(draws).compile()?;
+    let reference = f.fork()?;
+    let mut simulator = stage.simulator(&stage.function(&f)?)?;
+    for (rows, columns, n) in [(3, 5, 4i64), (3, 5, 4), (40, 1, 0), (1, 7, 1), (0, 3, 2), (3, 5, 9)] {
+        let x = Value::zeros(DType::F32, &[rows, columns])?;
+        let (got, want) = (simulator.call(args![&x, n])?, reference.call_reference(args![&x, n])?);
+        for i in 0..4 {
+            equal(&format!("{rows} x {columns}, {n}: draw {i}"), &got[i], &want[i])?;
+        }
+    }
+    for cell in reference.cells() {
+        equal(cell.name(), &simulator.get_value(cell.name())?, cell.get_value()?)?;
+    }
+    Ok(())
 }
