@@ -271,7 +271,7 @@ fn an_op_from_a_graph_uses_static_extents() {
 fn a_random_stream_in_a_body_moves_on() {
     let x = vector::<f64>("x");
     let streams = RandomStreams::new(7);
-    let noise = streams.uniform::<f64>(&[2]);
+    let noise = streams.uniform::<f64>([2]);
     let op = OpFromGraph::new([&x], [&x + &noise]).unwrap();
     let f = function([&x]).output(&op.apply([&x])[0]).compile().unwrap();
     let draw = || f.call(args![vec![0.0; 2]]).unwrap()[0].to_vec::<f64>().unwrap();

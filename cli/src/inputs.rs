@@ -198,7 +198,7 @@ pub(crate) fn uniform(seed: u64, shape: &[usize], low: f64, high: f64) -> workal
 
 /// Random int64 elements below `below`, the same in every run.
 pub(crate) fn integers(seed: u64, count: usize, below: u64) -> workalike::Result<Value> {
-    let bits = evaluated(&RandomStreams::new(seed).bits(&[count]))?;
+    let bits = evaluated(&RandomStreams::new(seed).bits([count]))?;
     Ok(Value::from(bits.to_vec::<u64>()?.iter().map(|b| (b % below) as i64).collect::<Vec<_>>()))
 }
 

@@ -92,7 +92,7 @@ fn train() -> Result<Bundle> {
         .update(&b, &b - &rate * &g[1])
         .compile()?;
     let predict = function([&x]).output_named("label", p.argmax(-1)).output(p.max(0)).compile()?;
-    let noise = RandomStreams::new(7).normal::<f32>(&[4, 3]);
+    let noise = RandomStreams::new(7).normal::<f32>([4, 3]);
     let noise = function([&x]).output(&noise + x.sum(..)).compile()?;
     Ok(Bundle::new().with("train", &train).with("predict", &predict).with("noise", &noise))
 }

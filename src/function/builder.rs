@@ -117,7 +117,7 @@ impl FunctionBuilder {
     /// ```
     /// use workalike::prelude::*;
     /// let streams = RandomStreams::new(1);
-    /// let (fixed, moving) = (streams.uniform::<f32>(&[3]), streams.uniform::<f32>(&[3]));
+    /// let (fixed, moving) = (streams.uniform::<f32>([3]), streams.uniform::<f32>([3]));
     /// let f = function(()).outputs([&fixed, &moving]).no_default_updates_for([&fixed]).compile()?;
     /// let (first, second) = (f.call(args![])?, f.call(args![])?);
     /// assert!(first[0] == second[0] && first[1] != second[1]);

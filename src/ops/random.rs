@@ -30,14 +30,14 @@ use workalike_kernels::ops::philox4x32_10;
 
 /// A seed from which any number of independent streams is made, one for each draw that is written.
 ///
-/// Sizes are arrays of numbers or of 0-d integer Variables, tuples of both, `()` for a 0-d draw, or [`like`] an
-/// array. Parameters are numbers or Variables that broadcast to the size.
+/// Sizes are arrays of numbers or of 0-d integer Variables, tuples of both, `()` for a 0-d draw, or [`like`]
+/// an array. Parameters are numbers or Variables that broadcast to the size.
 ///
 /// ```
 /// use workalike::prelude::*;
 /// let streams = RandomStreams::new(42);
 /// let x = matrix::<f32>("x");
-/// let u = streams.uniform::<f32>(&[2, 3]);
+/// let u = streams.uniform::<f32>([2, 3]);
 /// let noise = streams.normal::<f32>(like(&x));
 /// let batch = streams.integers(0, x.extent(0), [64]);
 /// let f = function([&x]).output(&u).output(&x + noise).output(x.take(batch, 0)).compile()?;

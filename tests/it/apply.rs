@@ -188,7 +188,7 @@ fn ops_without_a_gradient_are_an_error() {
 #[test]
 fn updates_come_along_when_asked_for() {
     let (total, x) = (shared("total", 0i64), scalar::<i64>("x"));
-    let draw = RandomStreams::new(3).uniform::<f64>(&[4]);
+    let draw = RandomStreams::new(3).uniform::<f64>([4]);
     let f = function([&x]).output_named("draw", &draw).output_named("was", &total);
     let f = reloaded(&f.update(&total, &total + &x).compile().unwrap());
     let y = scalar::<i64>("y");

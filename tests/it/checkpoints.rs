@@ -11,7 +11,7 @@ const NONE: [&Variable; 0] = [];
 fn training() -> (SharedVariable, Bundle) {
     let streams = RandomStreams::new(7);
     let (w, velocity) = (shared("w", vec![1f32; 64]), shared("velocity", vec![0f32; 64]));
-    let noise = streams.normal::<f32>(&[64]);
+    let noise = streams.normal::<f32>([64]);
     let loss = (&w + &noise * 0.1).sqr().sum(..);
     let slope = grad(&loss, [&*w]).unwrap().swap_remove(0);
     let next = 0.9 * &*velocity - 0.01 * slope;

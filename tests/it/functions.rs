@@ -216,7 +216,7 @@ fn shared_variables_advance_by_default() {
 #[test]
 fn some_streams_stand_still() {
     let streams = RandomStreams::new(5);
-    let (a, b) = (streams.uniform::<f64>(&[4]), streams.normal::<f64>(&[4]));
+    let (a, b) = (streams.uniform::<f64>([4]), streams.normal::<f64>([4]));
     let f = function(()).outputs([&a, &b]).no_default_updates_for([&b * 2.0]).compile().unwrap();
     let (first, second) = (f.call(args![]).unwrap(), f.call(args![]).unwrap());
     assert!(first[0] != second[0] && first[1] == second[1]);

@@ -148,11 +148,11 @@ fn bodies_are_listed() {
 #[test]
 fn draws_in_the_body_are_made_anew_and_go_on() -> Result<()> {
     let streams = RandomStreams::new(7);
-    let before = streams.uniform::<f64>(&[2]);
-    let draws = Scan::new().steps(3).run(|_| vec![streams.uniform::<f64>(&[2]), before.clone()]);
+    let before = streams.uniform::<f64>([2]);
+    let draws = Scan::new().steps(3).run(|_| vec![streams.uniform::<f64>([2]), before.clone()]);
     let f = function(()).output(draws.result(0)).output(draws.result(1)).compile()?;
     let plain = RandomStreams::new(7);
-    let (outside, within) = (plain.uniform::<f64>(&[2]), plain.uniform::<f64>(&[2]));
+    let (outside, within) = (plain.uniform::<f64>([2]), plain.uniform::<f64>([2]));
     let one = function(()).output(&within).output(&outside).compile()?;
     let mut sim = f.optimize(Host::auto())?;
     for _ in 0..2 {

@@ -311,7 +311,7 @@ fn initial_values_are_drawn_as_a_call_draws_them() {
     let (a, b) = (RandomStreams::new(5), RandomStreams::new(5));
     let first = a.draw_normal::<f32>(&[3, 4]).unwrap();
     let none: [&Variable; 0] = [];
-    let f = function(none).output(b.normal::<f32>(&[3, 4])).compile().unwrap();
+    let f = function(none).output(b.normal::<f32>([3, 4])).compile().unwrap();
     assert_eq!(first, f.call(args![]).unwrap()[0]);
     assert_ne!(first, a.draw_normal::<f32>(&[3, 4]).unwrap());
     assert_eq!(a.draw_bits(&[2]).unwrap().dtype(), DType::U64);

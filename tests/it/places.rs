@@ -328,9 +328,9 @@ fn table() -> Vec<Entry> {
     well!(linspace, linspace(f.sum(..), 1.0, 3));
     ill!(draw_uniform, RandomStreams::new(1).draw_uniform::<i64>(&[3]).map_or_else(Variable::poison, constant));
     well!(where_, where_(x.greater(0.0), &x, 1.0));
-    ill!(uniform, RandomStreams::new(1).uniform::<i64>(&[3]));
-    ill!(bits, RandomStreams::new(1).bits(&[usize::MAX]));
-    well!(normal, RandomStreams::new(1).normal::<f32>(&[3]));
+    ill!(uniform, RandomStreams::new(1).uniform::<i64>([3]));
+    ill!(bits, RandomStreams::new(1).bits([usize::MAX]));
+    well!(normal, RandomStreams::new(1).normal::<f32>([3]));
     ill!(apply, first(OpFromGraph::new([&f], [f.exp()]).unwrap().apply([&x])));
     ill!(apply, or_poison(Variable::apply(Dot::PLAIN, &[x.clone(), y.clone()])));
     // Derivatives.

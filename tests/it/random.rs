@@ -41,7 +41,7 @@ fn floats_have_their_distributions() {
     let normal = function([&x]).output((&x / 2f64.sqrt()).erf() / 2.0 + 0.5).compile().unwrap();
     let below = |x: f64| normal.call(args![vec![x]]).unwrap()[0].to_f64s()[0];
     for (name, sample, limit) in [
-        ("float32", drawn(streams.normal::<f32>(&[2000])), 1.95),
+        ("float32", drawn(streams.normal::<f32>([2000])), 1.95),
         ("float64", drawn(streams.normal::<f64>([2000])), 1.95),
         ("float16", drawn(streams.normal::<half::f16>([2000])), 1.95),
     ] {

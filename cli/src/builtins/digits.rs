@@ -56,7 +56,7 @@ fn methods(x: &Variable, scores: &Variable, weights: &[SharedVariable]) -> Resul
 /// signals through a tanh layer.
 fn glorot(streams: &RandomStreams, inputs: usize, outputs: usize) -> Result<Value> {
     let bound = (6.0 / (inputs + outputs) as f64).sqrt();
-    let draw = (streams.uniform::<f32>(&[inputs, outputs]) - 0.5) * (2.0 * bound);
+    let draw = (streams.uniform::<f32>([inputs, outputs]) - 0.5) * (2.0 * bound);
     Ok(function(NO_INPUTS).output(draw).compile()?.call(args![])?[0].clone())
 }
 

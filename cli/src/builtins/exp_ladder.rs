@@ -9,7 +9,7 @@ const LENGTH: usize = 10 * 30 * 768;
 
 /// `y = exp(x)`, x shared and uniform in [0, 1).
 pub(super) fn exp_ladder() -> Result<Bundle> {
-    let draw = function(NO_INPUTS).output(RandomStreams::new(22).uniform::<f32>(&[LENGTH])).compile()?;
+    let draw = function(NO_INPUTS).output(RandomStreams::new(22).uniform::<f32>([LENGTH])).compile()?;
     let x = shared("x", &draw.call(args![])?[0]);
     let ladder = function(NO_INPUTS).output_named("y", x.exp()).compile()?;
     Ok(Bundle::new().with("main", &ladder))

@@ -167,7 +167,7 @@ pub(super) const HMC: Workload = Workload {
         };
         let x = shared("x", normal(53, &[chains, size], 1.0)?);
         let step = 0.1f32;
-        let velocity = streams.normal::<f32>(&[chains, size]);
+        let velocity = streams.normal::<f32>([chains, size]);
         let half = &velocity - slope(&x) * (0.5 * step);
         let (moved, v) = fori(s.n("leaps") as i64, (&x, &half), |_, (x, v)| {
             let x = &x + &v * step;
@@ -177,7 +177,7 @@ pub(super) const HMC: Workload = Workload {
         let v = v + slope(&moved) * (0.5 * step);
         let whole = |x: &Variable, v: &Variable| energy(x) + v.sqr().sum(over(1)) * 0.5;
         let change = whole(&x, &velocity) - whole(&moved, &v);
-        let accepted = streams.uniform::<f32>(&[chains]).less(change.exp());
+        let accepted = streams.uniform::<f32>([chains]).less(change.exp());
         function(NONE).update(&x, where_(accepted.expand_dims(1), &moved, &x)).compile()
     },
     least: |s| {

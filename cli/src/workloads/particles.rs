@@ -43,7 +43,7 @@ pub(super) const PIC1D: Workload = Workload {
     build: |s| {
         let (particles, cells) = (s.n("particles"), s.n("cells"));
         let streams = (arange(particles as i64) % 2 * 6 - 3).cast(DType::F32);
-        let v = evaluated(&(streams + 0.3 * RandomStreams::new(411).normal::<f32>(&[particles])))?;
+        let v = evaluated(&(streams + 0.3 * RandomStreams::new(411).normal::<f32>([particles])))?;
         let v = shared("v", v);
         let x = shared("x", uniform(412, &[particles], 0.0, cells as f64)?);
         let below = x.floor();

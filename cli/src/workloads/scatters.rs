@@ -67,7 +67,7 @@ pub(super) const ADAGRAD_EMBED: Workload = Workload {
     build: |s| {
         let (rows, batch, width) = (s.n("rows"), s.n("batch"), s.n("width"));
         // The cube of a uniform draw makes the first rows frequent.
-        let draws = RandomStreams::new(321).uniform::<f64>(&[BATCHES, batch]);
+        let draws = RandomStreams::new(321).uniform::<f64>([BATCHES, batch]);
         let at = (&draws * &draws * &draws * rows as f64).cast(DType::I32);
         let (at, y) = (shared("at", evaluated(&at)?), shared("y", normal(322, &[batch, width], 1.0)?));
         let w = shared("w", normal(323, &[rows, width], 1.0)?);

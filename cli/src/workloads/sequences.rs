@@ -12,7 +12,7 @@ pub(super) const VITERBI: Workload = Workload {
         let (batch, states, symbols) = (s.n("batch"), s.n("states"), s.n("symbols"));
         let streams = RandomStreams::new(501);
         let log_probabilities =
-            |columns: usize| evaluated(&log_softmax(streams.normal::<f32>(&[states, columns]), 1));
+            |columns: usize| evaluated(&log_softmax(streams.normal::<f32>([states, columns]), 1));
         let transition = shared("transition", log_probabilities(states)?);
         let emission = shared("emission", log_probabilities(symbols)?);
         let observed = shared("observed", positions(502, &[32, batch], symbols)?);
@@ -95,11 +95,11 @@ fn kalman(s: &Settings) -> workalike::Result<Function> {
     let identity = || eye(6, 6, 0, DType::F32);
     // Three positions that move at constant velocities.
     let f = shared("f", evaluated(&(identity() + 0.1 * eye(6, 6, 3, DType::F32)))?);
-    let noise = streams.normal::<f32>(&[6, 6]);
+    let noise = streams.normal::<f32>([6, 6]);
     let q = shared("q", evaluated(&(0.01 * noise.dot(noise.t())))?);
-    let observes = eye(3, 6, 0, DType::F32) + 0.1 * streams.normal::<f32>(&[3, 6]);
+    let observes = eye(3, 6, 0, DType::F32) + 0.1 * streams.normal::<f32>([3, 6]);
     let h = shared("h", evaluated(&observes)?);
-    let variances = streams.uniform::<f32>(&[3]) + 0.3;
+    let variances = streams.uniform::<f32>([3]) + 0.3;
     let r = shared("r", evaluated(&(eye(3, 3, 0, DType::F32) * variances))?);
     let zs = shared("zs", normal(522, &[16, batch, 3], 1.0)?);
     let x0 = shared("x", normal(523, &[batch, 6], 1.0)?);

@@ -101,9 +101,9 @@ pub(super) const SINKHORN_LOG: Workload = Workload {
     build: |s| {
         let (rows, columns) = (s.n("rows"), s.n("columns"));
         let streams = RandomStreams::new(831);
-        let points = |n: usize| streams.uniform::<f32>(&[n, 2]);
+        let points = |n: usize| streams.uniform::<f32>([n, 2]);
         let distances = (points(rows).expand_dims(1) - points(columns)).sqr().sum(2);
-        let log_masses = |n: usize| evaluated(&log_softmax((streams.uniform::<f32>(&[n]) + 0.1).log(), 0));
+        let log_masses = |n: usize| evaluated(&log_softmax((streams.uniform::<f32>([n]) + 0.1).log(), 0));
         let c = shared("c", evaluated(&distances)?);
         let (la, lb) = (shared("la", log_masses(rows)?), shared("lb", log_masses(columns)?));
         let (f, g) = (shared("f", zeros(&[rows])?), shared("g", zeros(&[columns])?));

@@ -121,7 +121,7 @@ fn streamed(f: &Variable, n: usize, form: &str) -> [Variable; 9] {
 fn flow(s: &Settings) -> workalike::Result<Function> {
     let n = s.n("n");
     let streams = RandomStreams::new(221);
-    let [u, v] = [0.08, 0.0].map(|mean| mean + 0.01 * streams.normal::<f32>(&[n, n]));
+    let [u, v] = [0.08, 0.0].map(|mean| mean + 0.01 * streams.normal::<f32>([n, n]));
     let f = shared("f", evaluated(&stack(equilibrium(&constant(1f32), &u, &v), 0))?);
     let centre = (n as f64 / 4.0, n as f64 / 2.0);
     let is_solid = |at: usize| {

@@ -47,7 +47,7 @@ pub(super) const RBM_CD1: Workload = Workload {
     settings: &[("batch", "128", "128"), ("visible", "784", "784"), ("hidden", "512", "512")],
     build: |s| {
         let (batch, visible, hidden) = (s.n("batch"), s.n("visible"), s.n("hidden"));
-        let ones = RandomStreams::new(611).uniform::<f32>(&[batch, visible]).less(0.3);
+        let ones = RandomStreams::new(611).uniform::<f32>([batch, visible]).less(0.3);
         let x = shared("x", evaluated(&ones.cast(DType::F32))?);
         let for_hidden = shared("for_hidden", uniform(612, &[8, batch, hidden], 0.0, 1.0)?);
         let for_visible = shared("for_visible", uniform(613, &[8, batch, visible], 0.0, 1.0)?);

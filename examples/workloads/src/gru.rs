@@ -73,7 +73,7 @@ impl Gru {
         let next_state = self.step(&state, &character);
         let logits = next_state.dot(&self.output) / &temperature;
         // The Gumbel-max trick: the argmax of logits plus Gumbel noise is distributed as their softmax.
-        let noise = -(-RandomStreams::new(9).uniform::<f32>(&[ALPHABET.len()]).log()).log();
+        let noise = -(-RandomStreams::new(9).uniform::<f32>([ALPHABET.len()]).log()).log();
         let next = (logits + noise).argmax(-1);
         let f = function([In::new(&temperature).default(0.3)]).output_named("character", &next);
         f.update(&character, &next).update(&state, next_state).compile()

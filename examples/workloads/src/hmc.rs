@@ -21,7 +21,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     };
     let positions = shared("positions", streams.draw_normal::<f32>(&[CHAINS, SIZE])?);
     let (step, rate) = (shared("step", 0.01f32), shared("rate", TARGET as f32));
-    let velocity = streams.normal::<f32>(&[CHAINS, SIZE]);
+    let velocity = streams.normal::<f32>([CHAINS, SIZE]);
     let half = &velocity - slope(&positions) * &step * 0.5;
     let (x, v) = fori(LEAPS, (&positions, &half), |_, (x, v)| {
         let x = &x + &v * &step;
@@ -32,7 +32,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let v = v + slope(&x) * &step * 0.5;
     let whole = |x: &Variable, v: &Variable| energy(x) + v.sqr().sum(over(1)) * 0.5;
     let change = whole(&positions, &velocity) - whole(&x, &v);
-    let accepted = streams.uniform::<f32>(&[CHAINS]).less(change.exp());
+    let accepted = streams.uniform::<f32>([CHAINS]).less(change.exp());
     let next = where_(accepted.expand_dims(1), &x, &positions);
     let f = function(())
         .output(&next)

@@ -77,7 +77,7 @@ impl Model {
             [&here * state + (1.0 - &here) * h, &here * next + (1.0 - &here) * c]
         });
         let last = states.index(idx![-1]);
-        let kept = RandomStreams::new(5).uniform::<f32>(&[BATCH, UNITS]).less(0.5).cast(DType::F32);
+        let kept = RandomStreams::new(5).uniform::<f32>([BATCH, UNITS]).less(0.5).cast(DType::F32);
         let dropped = where_(noise.greater(0.5), &last * kept, &last * 0.5);
         log_softmax(dropped.dot(&self.output) + &self.output_bias, -1)
     }

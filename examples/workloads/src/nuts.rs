@@ -103,7 +103,7 @@ fn subtree(
 
 /// A draw, from the one before, and the number of steps that it took.
 fn draw(target: &Target, streams: &RandomStreams, q: &Variable) -> [Variable; 2] {
-    let p = streams.normal::<f64>(&[SIZE]);
+    let p = streams.normal::<f64>([SIZE]);
     let start = target.energy(q, &p);
     let state = vec![
         q.clone(),

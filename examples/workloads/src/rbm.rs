@@ -33,7 +33,7 @@ impl Rbm {
 
     /// 1 with these probabilities, else 0.
     fn draw(&self, p: &Variable, size: usize) -> Variable {
-        self.streams.uniform::<f32>(&[BATCH, size]).less(p).cast(DType::F32)
+        self.streams.uniform::<f32>([BATCH, size]).less(p).cast(DType::F32)
     }
 
     fn free_energy(&self, v: &Variable) -> Variable {

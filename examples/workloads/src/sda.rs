@@ -122,7 +122,7 @@ fn autoencoder(
     let back = shared(&format!("back{layer}"), biases(size));
     let corruption = scalar::<f32>("corruption");
     // A binomial draw: 1 where a uniform draw is below the probability.
-    let kept = streams.uniform::<f32>(&[BATCH, size]).less(1.0 - &corruption);
+    let kept = streams.uniform::<f32>([BATCH, size]).less(1.0 - &corruption);
     let code = (where_(kept, input, 0.0).dot(&w) + &b).sigmoid();
     let z = (code.dot(w.t()) + &back).sigmoid();
     let cost = -(input * z.log() + (1.0 - input) * (1.0 - &z).log()).sum(1).mean(..);

@@ -67,8 +67,8 @@ impl RandomStreams {
     }
 
     /// Bools that are true with probability `p`, in multiples of 2^-24, or of 2^-53 if `p` is a float64
-    /// Variable. Equal on all devices. Of a Variable, what is above 1 counts as 1, and what is below 0, or NaN,
-    /// as 0: a check would cost each step of a sampler.
+    /// Variable. Equal on all devices. Of a Variable, what is above 1 counts as 1, and what is below 0, or
+    /// NaN, as 0: a check would cost each step of a sampler.
     ///
     /// # Errors
     /// (In the result.) If `p` is a number beyond 0 to 1.
@@ -87,9 +87,9 @@ impl RandomStreams {
         build().unwrap_or_else(Variable::poison)
     }
 
-    /// The integers from 0 to `n - 1` in random order, as int64: `x.take(streams.permutation(x.extent(0)), 0)`
-    /// has the rows of `x` in random order. Equal on all devices. All orders are equally likely, but for random
-    /// numbers of 64 bits that are equal.
+    /// The integers from 0 to `n - 1` in random order, as int64: `x.take(streams.permutation(x.extent(0)),
+    /// 0)` has the rows of `x` in random order. Equal on all devices. All orders are equally likely, but for
+    /// random numbers of 64 bits that are equal.
     ///
     /// # Errors
     /// (In the result.) If `n` is no integer, or negative.
@@ -100,8 +100,8 @@ impl RandomStreams {
         build().unwrap_or_else(Variable::poison)
     }
 
-    /// Integers from 0 to `n - 1`, as int64, in this size: `x.take(streams.choice(x.extent(0), [64]), 0)` are 64
-    /// rows of `x`, of which some may be the same (NumPy's `choice` with replacement).
+    /// Integers from 0 to `n - 1`, as int64, in this size: `x.take(streams.choice(x.extent(0), [64]), 0)` are
+    /// 64 rows of `x`, of which some may be the same (NumPy's `choice` with replacement).
     ///
     /// # Errors
     /// (In the result.) If `n` is no integer, or is below 1; of a Variable, that is found in the call.
@@ -113,8 +113,8 @@ impl RandomStreams {
     /// `count` different integers from 0 to `n - 1`, as an int64 vector in random order (NumPy's `choice`
     /// without replacement).
     ///
-    /// # Errors
-    /// (In the result.) If one is no integer or negative, or there are more than `n`: at run time for Variables.
+    /// # Errors (In the result.) If one is no integer or negative, or there are more than `n`: at run time
+    /// for Variables.
     #[track_caller]
     pub fn choice_without_replacement(&self, n: impl IntoOperand, count: impl IntoOperand) -> Variable {
         let _scope = place::enter();
@@ -132,8 +132,8 @@ impl RandomStreams {
         build().unwrap_or_else(Variable::poison)
     }
 
-    /// Positions in a vector of weights, each with a probability in proportion to its weight, as int64, in this
-    /// size (NumPy's `choice` with `p`). Weights are not negative, and not all 0.
+    /// Positions in a vector of weights, each with a probability in proportion to its weight, as int64, in
+    /// this size (NumPy's `choice` with `p`). Weights are not negative, and not all 0.
     ///
     /// # Errors
     /// (In the result.) If `weights` is no vector of floats.
@@ -156,9 +156,9 @@ impl RandomStreams {
         build().unwrap_or_else(Variable::poison)
     }
 
-    /// Positions along the last axis of `weights`, each with a probability in proportion to its weight, as int64.
-    /// The axes of `weights` before the last are those of the result, one draw each. Weights are not negative,
-    /// and not all 0.
+    /// Positions along the last axis of `weights`, each with a probability in proportion to its weight, as
+    /// int64. The axes of `weights` before the last are those of the result, one draw each. Weights are not
+    /// negative, and not all 0.
     ///
     /// ```
     /// use workalike::prelude::*;
@@ -177,7 +177,7 @@ impl RandomStreams {
             let weights = weights_of("categorical", &weights.into())?;
             let rank = weights.ndim();
             let sums = weights.try_cumsum(-1)?;
-            let total = sums.try_index([Ix::from(ELLIPSIS), Ix::from(-1)])?;
+            let total = sums.try_index([ELLIPSIS, Ix::from(-1)])?;
             let u = unit(&self.draw(like(&total))?.lane(0)?, weights.dtype())?;
             let at = u.try_mul(&total)?;
             let order = (0..rank - 1).map(Some).chain([None]).collect();

@@ -59,8 +59,8 @@ impl Size {
     }
 }
 
-/// What can be the size of a draw: an array, a slice or a `Vec` of numbers or of 0-d integer Variables, a tuple of
-/// both, `()` for a draw without axes, or [`like`] an array.
+/// What can be the size of a draw: an array, a slice or a `Vec` of numbers or of 0-d integer Variables, a
+/// tuple of both, `()` for a draw without axes, or [`like`] an array.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no size of a draw",
     note = "give extents, as [64, 8] or (&n, 8); () for a single number; or like(&x)"

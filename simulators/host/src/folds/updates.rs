@@ -1,4 +1,4 @@
-//! Updates of elements in memory, one after the other.
+//! Updates of elements in memory, in sequence.
 
 use super::super::halves;
 use super::rules::{Max, Min, Product, Rule, Sum};

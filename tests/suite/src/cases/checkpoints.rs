@@ -15,7 +15,7 @@ const NONE: [&Variable; 0] = [];
 fn trained(stage: &Stage) -> Result<Simulator> {
     let streams = RandomStreams::new(7);
     let (w, velocity) = (shared("w", vec![1f32; 300]), shared("velocity", vec![0f32; 300]));
-    let loss = (&w + &streams.normal::<f32>(&[300]) * 0.1).sqr().sum(..);
+    let loss = (&w + &streams.normal::<f32>([300]) * 0.1).sqr().sum(..);
     let slope = grad(&loss, [&*w])?.swap_remove(0);
     let next = 0.9 * &*velocity - 0.01 * slope;
     let train = function(NONE).output(&loss).update(&velocity, &next).update(&w, &w + &next).compile()?;

@@ -29,15 +29,15 @@ fn draws(stage: &Stage) -> Result<()> {
     let weights = constant(vec![1f32, 0.0, 4.0, 3.0]);
     let broadcast = full([100, 4], 1f32) * &weights;
     let exact = [
-        streams.bits(&[3, 5]),
+        streams.bits([3, 5]),
         streams.bits(()),
-        streams.bits(&[0, 4]),
-        streams.uniform::<f32>(&[1001]),
-        streams.uniform::<f64>(&[7, 11]),
-        streams.uniform::<half::f16>(&[100]),
-        streams.uniform::<half::bf16>(&[100]),
-        streams.uniform::<f32>(&[2, 3, 4]) * 2.0 - 1.0,
-        streams.uniform::<f32>(&[50, 50]).less(0.3),
+        streams.bits([0, 4]),
+        streams.uniform::<f32>([1001]),
+        streams.uniform::<f64>([7, 11]),
+        streams.uniform::<half::f16>([100]),
+        streams.uniform::<half::bf16>([100]),
+        streams.uniform::<f32>([2, 3, 4]) * 2.0 - 1.0,
+        streams.uniform::<f32>([50, 50]).less(0.3),
         streams.integers(-5, 1000, [300]),
         streams.integers(0u8, constant(vec![7i64, 1, i64::MAX]), (20, 3)),
         streams.bernoulli(0.3, [500]),
@@ -48,9 +48,9 @@ fn draws(stage: &Stage) -> Result<()> {
         streams.categorical(broadcast),
     ];
     let normals = [
-        streams.normal::<f32>(&[1000]),
-        streams.normal::<f64>(&[33, 3]),
-        streams.normal::<half::f16>(&[64]),
+        streams.normal::<f32>([1000]),
+        streams.normal::<f64>([33, 3]),
+        streams.normal::<half::f16>([64]),
         streams.exponential::<f32>(2.0, [1000]),
         streams.exponential::<f64>(constant(0.5f64), [77]),
     ];
@@ -85,14 +85,14 @@ fn draws(stage: &Stage) -> Result<()> {
 
 fn moves_on(stage: &Stage) -> Result<()> {
     let streams = RandomStreams::new(7);
-    let f = function(NONE).output(streams.bits(&[4])).compile()?;
+    let f = function(NONE).output(streams.bits([4])).compile()?;
     let f = stage.function(&f)?;
     let mut simulator = stage.simulator(&f)?;
     let (first, second) = (simulator.call(args![])?, simulator.call(args![])?);
     ensure(first[0] != second[0], || "two calls drew the same".into())?;
     equal("the parent's stream", &f.call(args![])?[0], &first[0])?;
     // Element i of a draw is the element at counter + i, so draws of 4 are parts of a longer draw.
-    let long = function(NONE).output(RandomStreams::new(7).bits(&[8])).compile()?;
+    let long = function(NONE).output(RandomStreams::new(7).bits([8])).compile()?;
     let all = stage.simulator(&stage.function(&long)?)?.call(args![])?[0].to_vec::<u64>()?;
     equal("first half", &first[0], all[..4].to_vec())?;
     equal("second half", &second[0], all[4..].to_vec())
@@ -100,7 +100,7 @@ fn moves_on(stage: &Stage) -> Result<()> {
 
 fn repeats(stage: &Stage) -> Result<()> {
     let streams = RandomStreams::new(3);
-    let f = function(NONE).output(streams.uniform::<f32>(&[9])).no_default_updates().compile()?;
+    let f = function(NONE).output(streams.uniform::<f32>([9])).no_default_updates().compile()?;
     let mut simulator = stage.simulator(&stage.function(&f)?)?;
     let first = simulator.call(args![])?;
     equal("second call", &simulator.call(args![])?[0], &first[0])?;
@@ -108,7 +108,7 @@ fn repeats(stage: &Stage) -> Result<()> {
 }
 
 fn run_n(stage: &Stage) -> Result<()> {
-    let u = RandomStreams::new(5).uniform::<f64>(&[10]);
+    let u = RandomStreams::new(5).uniform::<f64>([10]);
     let total = shared("total", 0f64);
     let f = function(NONE).output(&u).update(&total, &total + u.sum(..)).compile()?;
     stage.steps(&f, &vec![vec![]; 5], |want| {
@@ -120,7 +120,7 @@ fn run_n(stage: &Stage) -> Result<()> {
 fn seeds(stage: &Stage) -> Result<()> {
     let draw = |seed: u64| -> Result<Value> {
         let streams = RandomStreams::new(seed);
-        let f = function(NONE).outputs([streams.bits(&[3]), streams.bits(&[3])]).compile()?;
+        let f = function(NONE).outputs([streams.bits([3]), streams.bits([3])]).compile()?;
         let out = stage.simulator(&stage.function(&f)?)?.call(args![])?;
         ensure(out[0] != out[1], || "two streams of one seed are equal".into())?;
         Ok(out[1].clone())
@@ -132,7 +132,7 @@ fn seeds(stage: &Stage) -> Result<()> {
 /// Two uses of one draw see the same numbers (Theano's tutorial).
 fn nearly_zeros(stage: &Stage) -> Result<()> {
     let streams = RandomStreams::new(234);
-    let u = streams.uniform::<f32>(&[2, 2]);
+    let u = streams.uniform::<f32>([2, 2]);
     let f = function(NONE).output(&u + &u - &u * 2.0).compile()?;
     let mut simulator = stage.simulator(&stage.function(&f)?)?;
     for _ in 0..2 {
@@ -142,7 +142,7 @@ fn nearly_zeros(stage: &Stage) -> Result<()> {
 }
 
 fn shared_stream(stage: &Stage) -> Result<()> {
-    let bits = RandomStreams::new(9).bits(&[2]);
+    let bits = RandomStreams::new(9).bits([2]);
     let (f, g) = (function(NONE).output(&bits).compile()?, function(NONE).output(&bits).compile()?);
     let bundle = stage.bundle(&[("f", &f), ("g", &g)])?;
     let mut simulator = stage.simulator(&bundle["f"])?;
@@ -152,8 +152,8 @@ fn shared_stream(stage: &Stage) -> Result<()> {
     ensure(first[0] != second[0], || "the second method drew the same".into())
 }
 
-/// The draws of a size that is known at the call are those of the same size in numbers, and the streams move on
-/// by as much.
+/// The draws of a size that is known at the call are those of the same size in numbers, and the streams move
+/// on by as much.
 fn sizes(stage: &Stage) -> Result<()> {
     let x = matrix::<f32>("x");
     let n = scalar::<i64>("n");

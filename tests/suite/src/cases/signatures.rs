@@ -99,8 +99,8 @@ fn methods(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Small inputs and outputs of every kind between large and empty ones, which may share transfers: some given as
-/// device arrays, some not contiguous, an output twice, an input and a shared variable as outputs.
+/// Small inputs and outputs of every kind between large and empty ones, which may share transfers: some given
+/// as device arrays, some not contiguous, an output twice, an input and a shared variable as outputs.
 fn many(stage: &Stage) -> Result<()> {
     let (flag, number) = (vector::<bool>("flag"), scalar::<f32>("number"));
     let (ids, half, byte) = (vector::<i64>("ids"), vector::<half::f16>("half"), vector::<u8>("byte"));

@@ -132,7 +132,7 @@ fn switch(stage: &Stage) -> Result<()> {
 
 fn streams(stage: &Stage) -> Result<()> {
     let streams = RandomStreams::new(234);
-    let (uniform, normal) = (streams.uniform::<f64>(&[2, 2]), streams.normal::<f64>(&[2, 2]));
+    let (uniform, normal) = (streams.uniform::<f64>([2, 2]), streams.normal::<f64>([2, 2]));
     let none: [&Variable; 0] = [];
     let f = stage.function(&function(none).output(&uniform).compile()?)?;
     let g = stage.function(&function(none).output(&normal).no_default_updates().compile()?)?;

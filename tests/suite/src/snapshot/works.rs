@@ -99,8 +99,8 @@ fn folds() -> Result<Vec<Example>> {
         Example::new(
             "random",
             function(none)
-                .output(streams.uniform::<f32>(&[1000]))
-                .output(streams.normal::<f64>(&[10, 10]))
+                .output(streams.uniform::<f32>([1000]))
+                .output(streams.normal::<f64>([10, 10]))
                 .compile(),
             args![],
         )?,
