@@ -8,6 +8,9 @@ use crate::value::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// The most bytes of a transfer of several: to gather more takes longer than transfers do.
+const MOST: u64 = 256 << 10;
+
 /// Regions side by side, by the positions of arrays; or a single one.
 #[derive(Debug)]
 pub(super) struct Transfer {
@@ -28,9 +31,10 @@ pub(super) fn transfers(mut regions: Vec<(usize, Region)>, properties: &Properti
             let same = Arc::ptr_eq(&last.whole.memory, &region.memory);
             let end = last.whole.offset + last.whole.bytes;
             let small = region.bytes <= SMALL && last.parts.iter().all(|part| part.2 <= SMALL);
+            let few = last.whole.bytes + region.bytes <= MOST;
             // Nothing else lies between them: every buffer begins at a multiple of the alignment.
             let next = end.next_multiple_of(properties.alignment.max(1)) == region.offset;
-            same && small && next && !properties.interprets
+            same && small && few && next && !properties.interprets
         };
         match all.last_mut().filter(beside) {
             Some(last) => {
@@ -133,6 +137,10 @@ mod tests {
             assert!(Arc::ptr_eq(&region.memory, &given.memory));
             assert_eq!((region.offset, region.bytes), (given.offset, given.bytes));
         }
+        let many: Vec<(usize, Region)> =
+            (0..40).map(|i| (i, part(&arena, i as u64 * SMALL, SMALL))).collect();
+        let sizes: Vec<usize> = transfers(many, &properties).iter().map(|t| t.parts.len()).collect();
+        assert_eq!(sizes, [16, 16, 8]);
         let host = transfers(regions, device.properties());
         assert!(host.iter().all(|transfer| transfer.parts.len() == 1));
 
