@@ -71,17 +71,17 @@ void k2_philox_right_shift_cast_multiply_nega(f64* b0, const u64* b1, const u64*
     const u32 p = (u32)blockIdx.x * 64u + (u32)threadIdx.x;
     if (p < 100u) {
         const i32 a1 = (i32)p;
-        const u64 v1 = b1[0];
-        const u64 v2 = b2[a1];
-        const u64 v4 = philox_u64(v1, v2, 0ULL);
-        const u64 v6 = right_shift_u64(v4, 11ULL);
-        const f64 v7 = (f64)v6;
-        const f64 v9 = v7 * 0x1.0p-53;
-        const f64 v10 = -v9;
-        const f64 v11 = log1p(v10);
-        const f64 v12 = (-2.0) * v11;
+        const u64 v0 = b1[0];
+        const u64 v1 = b2[a1];
+        const u64 v3 = philox_u64(v0, v1, 0ULL);
+        const u64 v5 = right_shift_u64(v3, 11ULL);
+        const f64 v6 = (f64)v5;
+        const f64 v8 = v6 * 0x1.0p-53;
+        const f64 v9 = -v8;
+        const f64 v10 = log1p(v9);
+        const f64 v12 = v10 * (-2.0);
         const f64 v13 = sqrt(v12);
-        const u64 v15 = philox_u64(v1, v2, 1ULL);
+        const u64 v15 = philox_u64(v0, v1, 1ULL);
         const u64 v16 = right_shift_u64(v15, 11ULL);
         const f64 v17 = (f64)v16;
         const f64 v19 = v17 * 0x1.921fb54442d18p-51;
