@@ -8,10 +8,9 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
-use workalike_kernels::interval::Interval;
 
 /// Its first input, if every element of the second, of bools, is true; else an error with this message.
 ///
@@ -69,8 +68,8 @@ impl Op for Assert {
         format!("{}: the condition does not hold", self.message)
     }
 
-    fn element_bounds(&self, _: usize, _: &[Known], elements: &[Interval], _: &[usize]) -> Option<Interval> {
-        elements.first().copied()
+    fn passes_elements_on(&self, _: &[&TensorType]) -> bool {
+        true
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -82,6 +82,10 @@ fn integers_have_their_distributions() {
     let off = distance(wide, |x| x / 2f64.powi(64) + 0.5);
     assert!(off < 1.95, "the whole range: {off}");
 
+    // Bounds that float64 does not tell apart.
+    let last = function(()).output(streams.integers(i64::MAX - 1, i64::MAX, [3])).compile().unwrap();
+    assert_eq!(last.call(args![]).unwrap()[0].to_vec::<i64>().unwrap(), [i64::MAX - 1; 3]);
+
     let p = constant(ndarray::array![[0.1f32], [0.5], [1.0], [0.0]]);
     let coins = drawn(streams.bernoulli(p, [4, 20_000]));
     for (row, p) in coins.chunks(20_000).zip([0.1, 0.5, 1.0, 0.0]) {
@@ -190,6 +194,7 @@ fn wrong_parameters_are_refused() {
         (streams.exponential::<f32>(f64::NAN, [3]), "exponential: scale NaN is below 0"),
         (streams.integers(5, 5, [3]), "integers: there is none from 5 to below 5"),
         (streams.integers(0, 2.5, [3]), "integers: a bound is float64"),
+        (streams.integers(0, u64::MAX, [3]), "integers: 18446744073709551615 is out of range for int64"),
         (streams.choice_without_replacement(3, 4), "choice: 4 different ones of 3"),
         (
             streams.choice_by_weight(constant(ndarray::array![[1f32]]), [3]),

@@ -95,8 +95,9 @@ impl StridedCopy<'_> {
 /// Copies rows of so many bytes, if there is a loop for that: a call for each would take longer than the
 /// copy. `by_row`: bytes from a row to the next at the source and at the target.
 ///
-/// # Safety The rows must be readable at the source and writable at the target, and must not overlap. No
-/// other thread may write the source or use the target.
+/// # Safety
+/// The rows must be readable at the source and writable at the target, and must not overlap. No other thread
+/// may write the source or use the target.
 unsafe fn short_rows(
     from: *const u8,
     to: *mut u8,

@@ -9,7 +9,8 @@ use super::continuous::{number, unit};
 use super::{IntoSize, RandomStreams, Size, like};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
-use workalike_kernels::DType;
+use crate::value::Value;
+use workalike_kernels::{DType, Scalar};
 
 impl RandomStreams {
     /// Raw random bits, as uint64.
@@ -43,21 +44,24 @@ impl RandomStreams {
     }
 
     fn try_integers(&self, low: Operand, high: Operand, size: Size) -> Result<Variable> {
-        if let (Some(low), Some(high)) = (number(&low), number(&high))
+        let known = known_integer(&low).zip(known_integer(&high));
+        if let Some((low, high)) = known
             && low >= high
         {
             return Err(fail("integers", format!("there is none from {low} to below {high}")));
         }
         let whole = |bound: Operand| -> Result<Variable> {
+            if let Some(n) = known_integer(&bound).filter(|n| i64::try_from(*n).is_err()) {
+                return Err(fail("integers", format!("{n} is out of range for int64")));
+            }
             let bound = Operand::resolve_for("integers", vec![bound]).swap_remove(0);
             match bound.checked()?.dtype() {
                 dtype if dtype.is_integer() => cast(&bound, DType::I64),
                 other => Err(fail("integers", format!("a bound is {other}, which is no integer"))),
             }
         };
-        let known = number(&low).is_some() && number(&high).is_some();
         let (low, mut high) = (whole(low)?, whole(high)?);
-        if !known {
+        if known.is_none() {
             high = high.try_assert(high.try_greater(&low)?, "integers: there is none below the bound")?;
         }
         // In 64 bits without a sign no difference is too large.
@@ -113,14 +117,15 @@ impl RandomStreams {
     /// `count` different integers from 0 to `n - 1`, as an int64 vector in random order (NumPy's `choice`
     /// without replacement).
     ///
-    /// # Errors (In the result.) If one is no integer or negative, or there are more than `n`: at run time
+    /// # Errors
+    /// (In the result.) If one is no integer or negative, or there are more than `n`: at run time
     /// for Variables.
     #[track_caller]
     pub fn choice_without_replacement(&self, n: impl IntoOperand, count: impl IntoOperand) -> Variable {
         let _scope = place::enter();
         let build = || {
             let (n, count) = (n.into_operand(), count.into_operand());
-            if let (Some(n), Some(count)) = (number(&n), number(&count))
+            if let (Some(n), Some(count)) = (known_integer(&n), known_integer(&count))
                 && count > n
             {
                 return Err(fail("choice", format!("{count} different ones of {n}")));
@@ -187,6 +192,18 @@ impl RandomStreams {
             cast(&below.try_sum(-1)?.try_minimum(last)?, DType::I64)
         };
         build().unwrap_or_else(Variable::poison)
+    }
+}
+
+/// An integer that is known when it is written.
+fn known_integer(operand: &Operand) -> Option<i128> {
+    match operand {
+        Operand::Int(n) => Some(*n),
+        Operand::Variable(v) => {
+            let scalar = v.constant_value().and_then(Value::to_scalar);
+            scalar.filter(|s| s.dtype().is_integer()).map(Scalar::to_i128)
+        }
+        Operand::Float(_) | Operand::Bool(_) => None,
     }
 }
 

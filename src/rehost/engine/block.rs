@@ -91,7 +91,7 @@ pub(super) struct Unrolled<'p> {
 impl Unrolled<'_> {
     /// The results of the last replay.
     pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
-        Ran { compiled: self.compiled, regions: self.regions, context }
+        Ran { compiled: self.compiled, regions: self.regions, outputs: &[], context }
     }
 }
 
@@ -120,7 +120,7 @@ impl<'p> Bound<'p> {
         }
         let mut best = None;
         let mut seconds_a_step = 0.0;
-        for steps in sizes(Ran { compiled, regions: &recorded.regions, context }, kind)? {
+        for steps in sizes(Ran { compiled, regions: &recorded.regions, outputs: &[], context }, kind)? {
             let blocks = &recorded.blocks;
             if steps > limit || blocks.refused.is_some_and(|refused| steps >= refused) {
                 break;
@@ -134,7 +134,11 @@ impl<'p> Bound<'p> {
             if !pays || seconds_a_step * steps as f64 > RECORDING {
                 break;
             }
-            let block = match unroll(Ran { compiled, regions: &recorded.regions, context }, kind, steps) {
+            let block = match unroll(
+                Ran { compiled, regions: &recorded.regions, outputs: &[], context },
+                kind,
+                steps,
+            ) {
                 Ok(Some(block)) => block,
                 Ok(None) => return Ok(None),
                 Err(Error::Device(DeviceError::OutOfMemory { .. })) => {
@@ -221,7 +225,7 @@ fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
 /// The iterations of a block: the Program is their body, its shared variables are carried, and the slices of
 /// sequences are rows of the staging regions.
 fn iterations(ran: Ran<'_>, kind: &Kind, stages: &[Region], samples: &[(Region, u64)]) -> Result<Iterations> {
-    let Ran { compiled, context, regions } = ran;
+    let Ran { compiled, context, regions, .. } = ran;
     let program = &compiled.program;
     let mut all = Iterations::fixed(regions.clone());
     for (&(input, _, stride), stage) in kind.sequences.iter().zip(stages) {

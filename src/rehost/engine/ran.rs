@@ -1,18 +1,16 @@
 //! The results of a run: outputs and states, in place and on the host.
 
 use super::super::device::Region;
-use super::super::memory::SMALL;
 use super::array::DeviceArray;
 use super::context::Context;
 use super::host_pool::{HostPool, ResultBlock};
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::tap::{Source, size};
-use super::transfers::transfers;
+use super::transfers::Transfer;
 use crate::error::Result;
 use crate::lower::program::{BufferId, Role};
 use crate::value::Value;
-use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_kernels::DType;
 
@@ -21,6 +19,8 @@ use workalike_kernels::DType;
 pub(super) struct Ran<'r> {
     pub(super) compiled: &'r Compiled,
     pub(super) regions: &'r Regions,
+    /// See [`Recorded::outputs`](super::recorded::Recorded).
+    pub(super) outputs: &'r [Transfer],
     pub(super) context: &'r Context,
 }
 
@@ -39,43 +39,20 @@ impl<'r> Ran<'r> {
         self.compiled.definition.check_status(self.context)?;
         let mut blocks = blocks.into_iter();
         let results = self.compiled.results();
-        let mut small = self.small_outputs()?;
-        let mut values = Vec::with_capacity(results.len());
-        for (position, (buffer, dtype, shape)) in results.enumerate() {
-            values.push(match small.remove(&position) {
-                Some(value) => value,
-                None => {
-                    let region = self.region(buffer)?;
-                    self.context.host_pool.download_to(region, dtype, shape, &mut blocks)?
-                }
-            });
-        }
-        Ok(values)
-    }
-
-    /// The small outputs that lie side by side on the device, by their positions.
-    fn small_outputs(&self) -> Result<HashMap<usize, Value>> {
-        let (context, results) = (self.context, || self.compiled.results().enumerate());
-        let properties = context.device.properties();
-        let mut values = HashMap::new();
-        if properties.interprets || results().len() < 2 {
-            return Ok(values);
-        }
-        let region = |(position, (buffer, dtype, shape)): (usize, (BufferId, DType, &[usize]))| {
-            let region = Region { bytes: size(dtype, shape), ..self.region(buffer)?.clone() };
-            Ok((position, region))
-        };
-        let regions = results().filter(|(_, (_, dtype, shape))| (1..=SMALL).contains(&size(*dtype, shape)));
-        let regions = regions.map(region).collect::<Result<_>>()?;
-        let shapes: Vec<(DType, &[usize])> = results().map(|(_, (_, dtype, shape))| (dtype, shape)).collect();
-        for transfer in transfers(regions, properties) {
-            transfer.download(context.device.as_ref(), |position, bytes| {
-                let (dtype, shape) = shapes[position];
-                values.insert(position, HostPool::small(dtype, shape, bytes)?);
+        let mut values: Vec<Option<Value>> = vec![None; results.len()];
+        for transfer in self.outputs {
+            transfer.download(self.context.device.as_ref(), |position, bytes| {
+                let (_, dtype, shape) = self.compiled.result(position)?;
+                values[position] = Some(HostPool::small(dtype, shape, bytes)?);
                 Ok(())
             })?;
         }
-        Ok(values)
+        let value =
+            |(value, (buffer, dtype, shape)): (Option<Value>, (BufferId, DType, &[usize]))| match value {
+                Some(value) => Ok(value),
+                None => self.context.host_pool.download_to(self.region(buffer)?, dtype, shape, &mut blocks),
+            };
+        values.into_iter().zip(results).map(value).collect()
     }
 
     /// An output on the host.

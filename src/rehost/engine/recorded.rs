@@ -18,6 +18,7 @@ use crate::lower::program::{BufferId, HostNode, Role};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
+use workalike_kernels::DType;
 
 /// Recordings of a Program, valid while the epoch lasts.
 #[derive(Debug)]
@@ -29,6 +30,8 @@ pub(super) struct Recorded {
     sources: Sources,
     /// The regions to which each call copies its inputs, by position; empty inputs are left out.
     inputs: Vec<Transfer>,
+    /// The outputs, by position, of which one transfer brings several to the host.
+    pub(super) outputs: Vec<Transfer>,
     /// Recordings of many iterations.
     pub(super) blocks: Blocks,
 }
@@ -67,13 +70,28 @@ impl Recorded {
         });
         let inputs = inputs.filter(|(i, _)| elsewhere.inputs.iter().all(|(at, _)| at != i));
         let inputs = transfers(inputs.collect(), context.device.properties());
-        Ok(Recorded { epoch: context.epoch, regions, runs, sources, inputs, blocks: Blocks::default() })
+        let outputs = small_outputs(compiled, context, &regions);
+        let blocks = Blocks::default();
+        Ok(Recorded { epoch: context.epoch, regions, runs, sources, inputs, outputs, blocks })
     }
 
     /// Whether it is bound to the current addresses.
     pub(super) fn is_current(&self, context: &Context) -> bool {
         self.epoch == context.epoch
     }
+}
+
+/// The transfers of several small outputs. The memory of a shared variable may be another after a call.
+fn small_outputs(compiled: &Compiled, context: &Context, regions: &Regions) -> Vec<Transfer> {
+    let region = |(position, (buffer, dtype, shape)): (usize, (BufferId, DType, &[usize]))| {
+        let (region, bytes) = (regions.find(buffer)?, super::tap::size(dtype, shape));
+        let stays = !matches!(compiled.program.buffers[buffer].role, Role::Shared(_));
+        (stays && bytes > 0).then(|| (position, Region { bytes, ..region.clone() }))
+    };
+    let regions = compiled.results().enumerate().filter_map(region).collect();
+    let mut outputs = transfers(regions, context.device.properties());
+    outputs.retain(Transfer::has_several);
+    outputs
 }
 
 /// Records a Program, Segment by Segment. The last Segment ends with the copies of new values to shared
@@ -366,6 +384,7 @@ impl Bound<'_> {
 
     /// The results of the last run.
     pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
-        Ran { compiled: self.compiled, regions: &self.recorded.regions, context }
+        let Recorded { regions, outputs, .. } = &*self.recorded;
+        Ran { compiled: self.compiled, regions, outputs, context }
     }
 }

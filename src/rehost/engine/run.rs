@@ -5,6 +5,7 @@ use super::array::{DeviceArray, Fed};
 use super::context::Context;
 use super::planned::Planned;
 use super::ran::Ran;
+use super::recorded::Recorded;
 use super::{Engine, Source, Ticket};
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
@@ -71,7 +72,8 @@ impl Engine {
         let m = &self.methods[method];
         let last = m.plans.current().and_then(Planned::last_run);
         let (compiled, recorded) = last.ok_or_else(|| not_run(&m.definition.name))?;
-        Ok(Ran { compiled, regions: &recorded.regions, context: &self.context })
+        let Recorded { regions, outputs, .. } = recorded;
+        Ok(Ran { compiled, regions, outputs, context: &self.context })
     }
 
     /// The outputs of a method's last run, on the host.

@@ -48,6 +48,10 @@ pub(super) fn transfers(mut regions: Vec<(usize, Region)>, properties: &Properti
 }
 
 impl Transfer {
+    pub(super) fn has_several(&self) -> bool {
+        self.parts.len() > 1
+    }
+
     /// Each region by itself.
     pub(super) fn parts(&self) -> impl Iterator<Item = (usize, Region)> {
         self.parts.iter().map(|&(position, offset, bytes)| {
@@ -61,8 +65,11 @@ impl Transfer {
         device: &dyn Device,
         value: impl Fn(usize) -> Option<&'v Value>,
     ) -> Result<bool> {
+        if !self.has_several() {
+            return Ok(false);
+        }
         let values: Option<Vec<&Value>> = self.parts.iter().map(|part| value(part.0)).collect();
-        let Some(values) = values.filter(|values| values.len() > 1) else { return Ok(false) };
+        let Some(values) = values else { return Ok(false) };
         let mut staged = vec![0u8; self.whole.bytes as usize];
         for (value, &(_, offset, bytes)) in values.into_iter().zip(&self.parts) {
             let to = &mut staged[offset as usize..(offset + bytes) as usize];
@@ -76,20 +83,18 @@ impl Transfer {
         Ok(true)
     }
 
-    /// Calls `each` with the position and the bytes of each region, if there are several.
+    /// Calls `each` with the position and the bytes of each region.
     pub(super) fn download(
         &self,
         device: &dyn Device,
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        if self.parts.len() > 1 {
-            let mut staged = vec![0u8; self.whole.bytes as usize];
-            device.download(&self.whole, &mut staged)?;
-            for &(position, offset, bytes) in &self.parts {
-                each(position, &staged[offset as usize..(offset + bytes) as usize])?;
-            }
-        }
-        Ok(())
+        let mut staged = vec![0u8; self.whole.bytes as usize];
+        device.download(&self.whole, &mut staged)?;
+        let each = |&(position, offset, bytes): &(usize, u64, u64)| {
+            each(position, &staged[offset as usize..(offset + bytes) as usize])
+        };
+        self.parts.iter().try_for_each(each)
     }
 }
 

@@ -8,6 +8,7 @@ use super::super::folds::updates::{Half, Stored};
 use super::super::pool::Pool;
 use super::Sharing;
 use bytemuck::pod_read_unaligned;
+use std::marker::PhantomData;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 use workalike_kernels::level::{Loop, run};
 use workalike_kernels::library::Scatter;
@@ -194,11 +195,12 @@ impl Scattering {
             }
             Way::Parts(parts) => {
                 let tasks = parts as usize / TURNS;
-                // SAFETY: as above; the scratch memory has the tables of all parts.
+                // SAFETY: the caller guarantees operands of the dtype for which `new` chose the code, and as
+                // much scratch memory as the tables of all parts take; each task runs once.
                 let done = Sharing::new(tasks, pool.threads(), gains)
                     .run(pool, &|task, _| unsafe { (self.code.parts)(self, task) });
                 let tasks = (self.rows * self.width).div_ceil(JOINED);
-                // SAFETY: as above; the tables are complete.
+                // SAFETY: the same operands, and tables that are complete, since all parts are done.
                 done && Sharing::new(tasks, pool.threads(), gains)
                     .run(pool, &|task, _| unsafe { (self.code.join)(self, task) })
             }
@@ -228,10 +230,11 @@ impl Scattering {
 /// Scatters the points whose rows are those of a task. Rows are dealt by their hash, since often used ones
 /// may be neighbours.
 ///
-/// # Safety The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs
-/// them, with elements of `T`. No other thread runs this task of so many.
+/// # Safety
+/// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
+/// with elements of `T`. No other thread runs this task of so many.
 unsafe fn rows<T: Stored, R: Rule<T::Number>>(work: &Scattering, task: usize, tasks: usize) {
-    run(Rows::<T, R> { work, task, tasks, fold: std::marker::PhantomData });
+    run(Rows::<T, R> { work, task, tasks, fold: PhantomData });
 }
 
 /// The loop of [`rows`], which alone makes it.
@@ -239,7 +242,7 @@ struct Rows<'a, T, R> {
     work: &'a Scattering,
     task: usize,
     tasks: usize,
-    fold: std::marker::PhantomData<(T, R)>,
+    fold: PhantomData<(T, R)>,
 }
 
 impl<T: Stored, R: Rule<T::Number>> Loop for Rows<'_, T, R> {
@@ -324,7 +327,7 @@ unsafe fn parts<T: Stored, R: Rule<T::Number>>(work: &Scattering, task: usize) {
             return;
         }
         for (column, to) in tables[row..row + width].iter_mut().enumerate() {
-            // SAFETY: as above; the column exists.
+            // SAFETY: the caller guarantees the values; the point and the column exist.
             *to = R::fold(*to, unsafe { (*from.add(column * step)).widen() });
         }
     };
