@@ -1,5 +1,5 @@
 //! Several small arrays in one transfer: a transfer takes some microseconds, however little it moves. The
-//! memory plan has small inputs side by side, and small outputs.
+//! memory plan places small inputs next to each other, and small outputs (`rehost/memory`).
 
 use super::super::device::{Device, Properties, Region};
 use super::super::memory::SMALL;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The most bytes of a transfer of several: to gather more takes longer than transfers do.
 const MOST: u64 = 256 << 10;
 
-/// Regions side by side, by the positions of arrays; or a single one.
+/// Adjacent regions, by the positions of arrays; or a single one.
 #[derive(Debug)]
 pub(super) struct Transfer {
     /// All of them, with what lies between them to align them.

@@ -36,7 +36,7 @@ pub struct ArenaSize {
     pub lower_bound: u64,
 }
 
-/// Inputs of at most so many bytes lie side by side, and such outputs too: one transfer moves all of them
+/// Inputs of at most so many bytes are adjacent, and such outputs too: one transfer moves all of them
 /// (`rehost/engine/transfers.rs`). Larger ones take longer to move than a transfer costs.
 pub(crate) const SMALL: u64 = 16 << 10;
 
@@ -52,7 +52,7 @@ fn plan_of(program: &Program, alignment: u64, placed: impl Fn(BufferId, &Buffer)
     let others = buffers.filter(|(id, buffer)| !placed(*id, buffer)).map(|(id, _)| id);
     others.for_each(|id| lives[id] = None);
     let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
-    let groups = side_by_side(program, &lives);
+    let groups = adjacent(program, &lives);
     let item = |group: &Vec<BufferId>| {
         let lives = || group.iter().filter_map(|&id| lives[id]);
         let (first, last) = (lives().map(|life| life.0).min(), lives().map(|life| life.1).max());
@@ -71,9 +71,9 @@ fn plan_of(program: &Program, alignment: u64, placed: impl Fn(BufferId, &Buffer)
     Layout { offsets, arena: ArenaSize { bytes, lower_bound: lower_bound(&items) }, lives }
 }
 
-/// The buffers that have lives, in groups that lie side by side: small inputs, small outputs, and each other
-/// by itself.
-fn side_by_side(program: &Program, lives: &[Option<(usize, usize)>]) -> Vec<Vec<BufferId>> {
+/// The buffers that have lives, in groups that are adjacent: the small inputs, the small outputs, and each
+/// other buffer by itself.
+fn adjacent(program: &Program, lives: &[Option<(usize, usize)>]) -> Vec<Vec<BufferId>> {
     let is_small = |id: BufferId| lives[id].is_some() && program.buffers[id].bytes() <= SMALL;
     let mut outputs: Vec<BufferId> = Vec::new();
     for &id in &program.outputs {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn small_inputs_lie_side_by_side_and_small_outputs_too() {
+    fn small_inputs_are_adjacent_and_small_outputs_too() {
         let mut program = Program::default();
         let shapes: [&[u64]; 5] = [&[64], &[1 << 20], &[3], &[64], &[]];
         let inputs: Vec<BufferId> =
