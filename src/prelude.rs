@@ -16,7 +16,7 @@ pub use crate::initializers::{glorot_normal, glorot_uniform, he_normal, he_unifo
 pub use crate::opencl::OpenCl;
 pub use crate::ops::loops::{fori, if_else, scan, while_loop};
 pub use crate::ops::{Conv, Padding, Pool};
-pub use crate::ops::{ELLIPSIS, NEWAXIS, Pad, RandomStreams, like, over};
+pub use crate::ops::{ELLIPSIS, NEWAXIS, Pad, RandomStreams, fold_in, like, over, split};
 pub use crate::ops::{OpFromGraph, Registry, einsum, fft, linalg, multi_dot};
 pub use crate::ops::{arange, arange_between, eye, full, full_like, linspace, ones_like, zeros_like};
 pub use crate::ops::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};

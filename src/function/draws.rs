@@ -3,7 +3,7 @@
 use super::{Args, function};
 use crate::error::{Error, Result};
 use crate::graph::Variable;
-use crate::ops::RandomStreams;
+use crate::ops::{IntoSize, RandomStreams};
 use crate::value::{Element, Value};
 
 impl RandomStreams {
@@ -13,8 +13,8 @@ impl RandomStreams {
     /// ```
     /// use workalike::prelude::*;
     /// let streams = RandomStreams::new(42);
-    /// let w = shared("w", streams.draw_uniform::<f32>(&[784, 10])? /* in [0, 1) */);
-    /// let b = shared("b", streams.draw_normal::<f32>(&[10])?);
+    /// let w = shared("w", streams.draw_uniform::<f32>([784, 10])? /* in [0, 1) */);
+    /// let b = shared("b", streams.draw_normal::<f32>([10])?);
     /// # let _ = (w, b);
     /// # Ok::<(), workalike::Error>(())
     /// ```
@@ -22,8 +22,8 @@ impl RandomStreams {
     /// # Errors
     /// If the dtype is no float, or there is no memory.
     #[track_caller]
-    pub fn draw_uniform<T: Element>(&self, shape: &[usize]) -> Result<Value> {
-        drawn(&self.uniform::<T>(shape))
+    pub fn draw_uniform<T: Element>(&self, size: impl IntoSize) -> Result<Value> {
+        drawn(&self.uniform::<T>(size))
     }
 
     /// A host array of [`RandomStreams::normal`] draws, for initial values. It takes the next stream, as
@@ -32,8 +32,8 @@ impl RandomStreams {
     /// # Errors
     /// If the dtype is no float, or there is no memory.
     #[track_caller]
-    pub fn draw_normal<T: Element>(&self, shape: &[usize]) -> Result<Value> {
-        drawn(&self.normal::<T>(shape))
+    pub fn draw_normal<T: Element>(&self, size: impl IntoSize) -> Result<Value> {
+        drawn(&self.normal::<T>(size))
     }
 
     /// A host array of [`RandomStreams::bits`], as uint64. It takes the next stream, as writing a draw does.
@@ -41,8 +41,8 @@ impl RandomStreams {
     /// # Errors
     /// If there is no memory.
     #[track_caller]
-    pub fn draw_bits(&self, shape: &[usize]) -> Result<Value> {
-        drawn(&self.bits(shape))
+    pub fn draw_bits(&self, size: impl IntoSize) -> Result<Value> {
+        drawn(&self.bits(size))
     }
 }
 

@@ -94,7 +94,7 @@ pub use positions::{CheckIndex, Mode, ravel_multi_index, unravel_index};
 pub use print::{Print, PrintHook, set_print_hook};
 pub use product::Dot;
 pub use products::{TensordotAxes, multi_dot, try_multi_dot};
-pub use random::{IntoSize, RandomStreams, Size, like};
+pub use random::{IntoSize, RandomStreams, Size, fold_in, like, split};
 pub use reduce::{ArgReduce, Reduce};
 pub use registry::{Registry, StoredOp, ids};
 pub use search::{SearchSorted, Side};

@@ -5,28 +5,32 @@
 //! number of elements to the counter. So raw bits, integers and uniforms are equal bit for bit on every
 //! device; what is computed from them by logarithms and the like agrees within their tolerance.
 //!
-//! - here: streams and their states; `size`: the shapes of draws;
-//! - `continuous`: uniform, normal and exponential draws;
-//! - `discrete`: bits, integers, choices and permutations.
+//! - here: streams and their states; `size`: the shapes of draws; `keys`: seeds, and keys as values;
+//! - `continuous`: uniform, normal and exponential draws; `gammas`: gamma, beta and Dirichlet;
+//! - `discrete`: bits, integers, choices and permutations; `counts`: Poisson, binomial and multinomial.
 
 mod continuous;
+mod counts;
 mod discrete;
+mod gammas;
+mod keys;
 mod size;
 
+pub use keys::{fold_in, split};
 pub use size::{IntoSize, Size, like};
 
 use super::creation::arange_between;
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
+use super::shape::BroadcastLike;
 use super::{Extent, IncSubtensor, Reshape, Slot, Subtensor, subtensor::Bound};
 use crate::error::Result;
 use crate::graph::{Operand, SharedVariable, Variable};
-use crate::value::{Value, checked_len};
+use crate::value::checked_len;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use workalike_kernels::DType;
-use workalike_kernels::ops as scalar;
-use workalike_kernels::ops::philox4x32_10;
+use workalike_kernels::ops::{self as scalar, ScalarOp};
 
 /// A seed from which any number of independent streams is made, one for each draw that is written.
 ///
@@ -47,58 +51,70 @@ use workalike_kernels::ops::philox4x32_10;
 /// ```
 #[derive(Debug)]
 pub struct RandomStreams {
-    seed: u64,
+    source: keys::Source,
     made: AtomicU64,
 }
 
-/// The random bits of a draw: `bits(lane)` gives one u64 for each element, `lane` 0 or 1, from one counter.
+/// The random bits of a draw.
 struct Bits {
     key: Variable,
     counters: Variable,
 }
 
 impl Bits {
+    /// One u64 for each element; `lane` 0 or 1, from one counter.
     fn lane(&self, lane: u64) -> Result<Variable> {
-        let lane = Variable::constant(lane);
-        let inputs = vec![self.key.clone(), self.counters.clone(), lane];
-        elemwise(scalar::PHILOX, inputs.into_iter().map(Operand::Variable).collect())
+        self.through(scalar::PHILOX, vec![Operand::Variable(Variable::constant(lane))])
+    }
+
+    /// The results of an op that draws at keys and counters, with parameters that [fit](Bits::fit).
+    fn through(&self, op: ScalarOp, parameters: Vec<Operand>) -> Result<Variable> {
+        let place = [&self.key, &self.counters].map(|v| Operand::Variable(v.clone()));
+        elemwise(op, place.into_iter().chain(parameters).collect())
+    }
+
+    /// A parameter that broadcasts to the size: a larger one would give equal draws to several elements.
+    fn fit(&self, parameter: Operand) -> Result<Operand> {
+        match parameter {
+            Operand::Variable(v) if v.checked()?.ndim() > self.counters.ndim() => {
+                Err(fail("draw", format!("a parameter {} has more axes than the size", v.ty())))
+            }
+            Operand::Variable(v) if v.ndim() > 0 => {
+                BroadcastLike::of(&v, &self.counters).map(Operand::Variable)
+            }
+            other => Ok(other),
+        }
     }
 }
 
 impl RandomStreams {
-    /// Streams from a seed. Equal seeds give equal draws, in the order they are written.
-    pub fn new(seed: u64) -> RandomStreams {
-        RandomStreams { seed, made: AtomicU64::new(0) }
-    }
-
     /// The bits of a new stream, of this size.
     fn draw(&self, size: Size) -> Result<Bits> {
         let (extents, further) = size.extents()?;
         let count = count(&extents, &further)?;
-        let state = self.stream(&count)?;
-        let start = Operand::Variable(part(&state, 1)?);
-        let numbers = cast(&arange_between(0, &count, 1), DType::U64)?;
-        let counters = elemwise(scalar::ADD, vec![Operand::Variable(numbers), start])?;
+        let mut counters = cast(&arange_between(0, &count, 1), DType::U64)?;
+        let (key, start) = self.stream(&count)?;
+        if let Some(start) = start {
+            counters = elemwise(scalar::ADD, vec![Operand::Variable(counters), Operand::Variable(start)])?;
+        }
         let counters = Reshape::of(&counters, extents, &further)?;
-        Ok(Bits { key: part(&state, 0)?, counters })
+        Ok(Bits { key, counters })
     }
 
-    /// A new state, which advances by `count` at each call.
-    fn stream(&self, count: &Variable) -> Result<SharedVariable> {
+    /// The key of a new stream, and its first counter if that is not 0: of streams with a state, the state
+    /// advances by `count` at each call.
+    fn stream(&self, count: &Variable) -> Result<(Variable, Option<Variable>)> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let words = philox4x32_10(
-            [number as u32, (number >> 32) as u32, 1, 0],
-            [self.seed as u32, (self.seed >> 32) as u32],
-        );
-        let key = words[0] as u64 | (words[1] as u64) << 32;
+        let Some(value) = self.source.state(number) else { return Ok((self.source.key(number)?, None)) };
         let step = cast(count, DType::U64)?;
         let advance = move |state: &Variable| {
             let slots = vec![Slot::Index(Bound::At(1))];
             Variable::apply1(IncSubtensor { slots, set: false }, &[state.clone(), step.clone()])
                 .unwrap_or_else(Variable::poison)
         };
-        let value = Value::from(vec![key, 0u64]);
-        SharedVariable::build(&format!("rng{number}"), value, &[], Some(Arc::new(advance)))
+        let state = SharedVariable::build(&format!("rng{number}"), value, &[], Some(Arc::new(advance)))?;
+        self.source.remember(number, &state);
+        Ok((part(&state, 0)?, Some(part(&state, 1)?)))
     }
 }
 

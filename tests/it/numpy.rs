@@ -314,7 +314,7 @@ fn initial_values_are_drawn_as_a_call_draws_them() {
     let f = function(none).output(b.normal::<f32>([3, 4])).compile().unwrap();
     assert_eq!(first, f.call(args![]).unwrap()[0]);
     assert_ne!(first, a.draw_normal::<f32>(&[3, 4]).unwrap());
-    assert_eq!(a.draw_bits(&[2]).unwrap().dtype(), DType::U64);
+    assert_eq!(a.draw_bits([2]).unwrap().dtype(), DType::U64);
     let unit = a.draw_uniform::<f64>(&[1000]).unwrap().to_vec::<f64>().unwrap();
     assert!(unit.iter().all(|u| (0.0..1.0).contains(u)));
     assert!(a.draw_uniform::<i32>(&[2]).is_err());

@@ -202,6 +202,23 @@ fn wrong_parameters_are_refused() {
         ),
         (streams.categorical(constant(1f32)), "categorical: expected weights along an axis, got float32()"),
         (streams.categorical(constant(vec![1i64])), "got int64(1,)"),
+        (streams.gamma::<f32>(-1.0, 1.0, [3]), "gamma: shape -1 is below 0"),
+        (streams.gamma::<f32>(1.0, -2, [3]), "gamma: scale -2 is below 0"),
+        (streams.gamma::<i32>(1.0, 1.0, [3]), "expected a float dtype, got int32"),
+        (streams.beta::<f32>(1.0, f64::NAN, [3]), "beta: parameter NaN is below 0"),
+        (streams.dirichlet::<f32>(constant(1f32)), "dirichlet: expected alpha along an axis, got float32()"),
+        (streams.standard_t::<f32>(-1.0, [3]), "standard_t: number of degrees -1 is below 0"),
+        (streams.poisson(-0.5, [3]), "poisson: mean -0.5 is below 0"),
+        (streams.binomial(-1, 0.5, [3]), "binomial: -1 trials are less than none"),
+        (streams.binomial(2.5, 0.5, [3]), "binomial: the number of trials is float64(), which is no integer"),
+        (streams.binomial(3, 1.01, [3]), "binomial: probability 1.01 is not in 0 to 1"),
+        (streams.multinomial(3, constant(vec![1i64])), "multinomial: expected weights along an axis"),
+        (streams.multinomial(-3, constant(vec![1f64])), "multinomial: -3 trials"),
+        (
+            streams.poisson(constant(ndarray::array![[1f32]]), [3]),
+            "a parameter float32(1, 1) has more axes than the size",
+        ),
+        (streams.exponential::<f32>(constant(vec![1f32, 2.0]), [3]), "cannot broadcast float32(2,)"),
         (streams.permutation(-2), "-2 is no extent"),
         (streams.permutation(vector::<i64>("n")), "expected a whole number or a 0-d integer"),
         (streams.uniform::<f32>([-1]), "extent -1 is negative"),
@@ -212,6 +229,104 @@ fn wrong_parameters_are_refused() {
         let error = function(()).output(draw).compile().unwrap_err().to_string();
         assert!(error.contains(want) && error.contains("tests/it/random.rs:"), "{error}: not {want}");
     }
+}
+
+/// What two draws share would be the same in both.
+#[test]
+fn keys_are_values() {
+    let key = scalar::<u64>("key");
+    let streams = RandomStreams::from_key(&key);
+    let draws = [streams.bits([4]), streams.bits([4]), split(&key, 3), fold_in(&key, 1), fold_in(&key, 7i32)];
+    let f = function([&key]).outputs(draws).compile().unwrap();
+    assert_eq!(f.cells().len(), 0);
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    let (first, again, other) =
+        (sim.call(args![5u64]).unwrap(), sim.call(args![5u64]).unwrap(), sim.call(args![6u64]).unwrap());
+    for i in 0..5 {
+        assert_eq!(first[i], again[i]);
+        assert_ne!(first[i], other[i]);
+    }
+    assert_ne!(first[0], first[1]);
+    let keys = first[2].to_vec::<u64>().unwrap();
+    assert_eq!(keys[1], first[3].item::<u64>().unwrap());
+    assert!(!first[0].to_vec::<u64>().unwrap().contains(&keys[0]));
+
+    // In a loop that carries its key.
+    let walk = fori(3, (&key, constant(0f64)), |_, (key, x): (Variable, Variable)| {
+        let step = RandomStreams::from_key(&key).uniform::<f64>(());
+        (fold_in(&key, 0), x + step)
+    });
+    let f = function([&key]).output(&walk.0).output(&walk.1).compile().unwrap();
+    let out = f.call(args![5u64]).unwrap();
+    let (mut last, mut sum) = (5u64, 0.0);
+    let one =
+        function([&key]).output(fold_in(&key, 0)).output(RandomStreams::from_key(&key).uniform::<f64>(()));
+    let one = one.compile().unwrap();
+    for _ in 0..3 {
+        let step = one.call(args![last]).unwrap();
+        (last, sum) = (step[0].item().unwrap(), sum + step[1].item::<f64>().unwrap());
+    }
+    assert_eq!((out[0].item::<u64>().unwrap(), out[1].item::<f64>().unwrap()), (last, sum));
+    for (wrong, want) in [
+        (split(constant(vec![1u64]), 2), "expected a 0-d uint64, got uint64(1,)"),
+        (fold_in(constant(1i64), 2), "expected a 0-d uint64, got int64()"),
+        (split(-1, 2), "-1 is no uint64"),
+        (fold_in(&key, 0.5), "expected integers, got float64()"),
+        (split(&key, -1), "extent -1 is negative"),
+        (RandomStreams::from_key(vector::<u64>("v")).bits([2]), "expected a 0-d uint64"),
+    ] {
+        let error = function([&key]).allow_unused_inputs().output(wrong).compile().unwrap_err().to_string();
+        assert!(error.contains(want) && error.contains("tests/it/random.rs:"), "{error}: not {want}");
+    }
+}
+
+#[test]
+fn a_seed_begins_again() {
+    let streams = RandomStreams::new(1);
+    let f = function(()).outputs([streams.normal::<f32>([3]), streams.bits([2])]).compile().unwrap();
+    let fresh = RandomStreams::new(9);
+    let want = function(()).outputs([fresh.normal::<f32>([3]), fresh.bits([2])]).compile().unwrap();
+    let want = want.call(args![]).unwrap();
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    f.call(args![]).unwrap();
+    sim.call(args![]).unwrap();
+    streams.seed(9).unwrap();
+    assert_eq!(streams.states().len(), 2);
+    for state in streams.states() {
+        sim.set(&state, state.get_value().unwrap()).unwrap();
+    }
+    for got in [f.call(args![]).unwrap(), sim.call(args![]).unwrap()] {
+        assert!((0..2).all(|i| got[i] == want[i]));
+    }
+    // A stream that is written later has the new seed, as the third of them.
+    let third = |streams: &RandomStreams| streams.draw_bits([2]).unwrap();
+    let fresh = RandomStreams::new(9);
+    fresh.bits(());
+    fresh.bits(());
+    assert_eq!(third(&streams), third(&fresh));
+    RandomStreams::from_key(1).seed(3).unwrap();
+}
+
+#[test]
+fn counts_add_up() {
+    let streams = RandomStreams::new(1);
+    let weights = constant(ndarray::array![[1f32, 0.0, 2.0, 0.0], [0.5, 0.25, 0.0, 0.25]]);
+    let n = vector::<i32>("n");
+    let f =
+        function([&n]).output(streams.multinomial(&n, &weights)).output(streams.dirichlet::<f64>(&weights));
+    let f = f.compile().unwrap();
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    for _ in 0..20 {
+        let out = sim.call(args![vec![1000, 3]]).unwrap();
+        let counts = out[0].to_vec::<i64>().unwrap();
+        assert_eq!((counts[..4].iter().sum::<i64>(), counts[4..].iter().sum::<i64>()), (1000, 3));
+        assert_eq!((counts[1], counts[3], counts[6]), (0, 0, 0), "{counts:?}");
+        let shares = out[1].to_f64s();
+        assert!((shares[4..].iter().sum::<f64>() - 1.0).abs() < 1e-12 && shares[1] == 0.0, "{shares:?}");
+    }
+    let error = sim.call(args![vec![5, -1]]).unwrap_err().to_string();
+    assert!(error.contains("multinomial: a number of trials is negative"), "{error}");
+    assert!(sim.call(args![vec![5]]).is_ok(), "one number of trials for both");
 }
 
 /// What a call finds names the draw, and changes nothing; then a good call draws what it would have drawn.

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::report::{Failure, Result};
-use workalike::kernels::ops::{ScalarOp, TypeRule};
+use workalike::kernels::ops::ScalarOp;
 use workalike::ops::elementwise as apply;
 use workalike::prelude::*;
 
@@ -73,9 +73,7 @@ pub(super) fn elementwise(arity: usize, op: &str, dtypes: &str, ranks: Option<&s
     let op = find(op, arity)?;
     let dtypes = each(dtypes, arity, "dtypes", words::dtype)?;
     let dtypes = match dtypes[..] {
-        // The condition of a choice is a bool.
-        [dtype] if op.row().types == TypeRule::Select => vec![DType::Bool, dtype, dtype],
-        [dtype] => vec![dtype; arity],
+        [dtype] => op.arguments_of(dtype),
         _ => dtypes,
     };
     if op.signature(&dtypes).is_none() {
@@ -144,8 +142,12 @@ fn find(name: &str, arity: usize) -> Result<ScalarOp> {
     match op.row().arity {
         n if n == arity => Ok(op),
         n => {
-            let (kind, own) = (KINDS[n - 1].0, op.row().name);
-            Err(Failure::new(format!("{own} takes {n} arguments, not {arity}: make {kind}:{own}:DTYPE")))
+            let own = op.row().name;
+            let hint = match KINDS.get(n - 1) {
+                Some((kind, ..)) => format!("make {kind}:{own}:DTYPE"),
+                None => "there is no built-in of so many".into(),
+            };
+            Err(Failure::new(format!("{own} takes {n} arguments, not {arity}: {hint}")))
         }
     }
 }
@@ -162,6 +164,16 @@ mod tests {
                 let defined = row.signature(&vec![dtype; arity]).is_some();
                 let made = elementwise(arity, op, dtype.name(), Some("2"));
                 assert_eq!(made.is_ok(), defined, "{op} {dtype}: {:?}", made.err());
+            }
+        }
+    }
+
+    #[test]
+    fn an_op_of_more_arguments_is_refused() {
+        for op in ScalarOp::all() {
+            for arity in (1..=KINDS.len()).filter(|n| *n != op.row().arity) {
+                let error = elementwise(arity, op.row().name, "float32", None).err().map(|e| e.to_string());
+                assert!(error.is_some_and(|text| text.contains("arguments, not")), "{op:?}");
             }
         }
     }

@@ -110,10 +110,7 @@ fn results_of_every_op_are_in_the_range_that_follows() {
     // Nests have no compositions; these are ranges of the ops that they are made of.
     for op in ScalarOp::all().filter(|op| matches!(op.row().body, Body::Primitive { .. })) {
         for dtype in DType::ALL {
-            let given = match op.row().types {
-                TypeRule::Select => vec![DType::Bool, dtype, dtype],
-                _ => vec![dtype; op.row().arity],
-            };
+            let given = op.arguments_of(dtype);
             let Some(signature) = op.signature(&given).filter(|s| s.args == given) else { continue };
             for _ in 0..60 {
                 let args: Vec<Interval> = given.iter().map(|&d| random.interval(d)).collect();

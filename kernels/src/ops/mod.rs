@@ -13,6 +13,7 @@
 //! To add an op, add a row to `table.rs`; nothing else.
 
 mod divide;
+mod draw;
 mod host;
 mod philox;
 mod position;
@@ -77,6 +78,8 @@ pub enum TypeRule {
     Wide,
     /// All arguments and the result are u64.
     Bits,
+    /// The first two arguments, a key and a counter, are u64; parameters and the result are float64.
+    Draw,
 }
 
 /// How an op is computed.
@@ -213,11 +216,28 @@ impl ScalarOp {
             TypeRule::Compare => all(promoted, DType::Bool),
             TypeRule::Logical => all(DType::Bool, DType::Bool),
             TypeRule::Bits => all(DType::U64, DType::U64),
+            TypeRule::Draw => {
+                let mut args = vec![DType::F64; given.len()];
+                args.iter_mut().take(2).for_each(|arg| *arg = DType::U64);
+                Some(Signature { args, result: DType::F64 })
+            }
             TypeRule::Select => {
                 let value = given[1].promote(given[2]);
                 Some(Signature { args: vec![DType::Bool, value, value], result: value })
             }
         }
+    }
+
+    /// Dtypes of arguments that are all of `dtype`, but where the rule fixes another.
+    pub fn arguments_of(self, dtype: DType) -> Vec<DType> {
+        let row = self.row();
+        let mut all = vec![dtype; row.arity];
+        match row.types {
+            TypeRule::Select => all[0] = DType::Bool,
+            TypeRule::Draw => all[..2].fill(DType::U64),
+            _ => {}
+        }
+        all
     }
 
     /// Whether only the host's loops compute it: there is no text in the device languages.

@@ -1,6 +1,7 @@
 //! The table of elementwise ops. One op is one row; see the parent module for what follows from it.
 
 use super::divide::{Float as _, Integer};
+use super::draw;
 use super::host::{
     Select as Choose, Tiles, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers, tests,
     tile, tiles, usually, waves, written, written_waves,
@@ -79,6 +80,11 @@ fn wide(a: impl Into<f64>, function: fn(f64) -> f64) -> f64 {
     function(a.into())
 }
 
+/// The loops of a draw.
+fn drawn<B: super::host::Body>(dtype: DType) -> Option<Tiles> {
+    (dtype == DType::F64).then(tiles::<B>)
+}
+
 /// `libm`'s gives numbers below -1.
 fn acosh(a: f64) -> f64 {
     if a < 1.0 { f64::NAN } else { libm::acosh(a) }
@@ -94,7 +100,8 @@ fn gamma_density<'s, 'b>(a: Term<'s, 'b>, x: Term<'s, 'b>) -> Term<'s, 'b> {
 use Body::Composition;
 use CForm::{By, Call, Helper, Infix, Prefix, Template};
 use TypeRule::{
-    Bits, Compare, Float, Integral, IntegralOrI8, Logical, Number, NumberOrI8, Same, Select, TrueDivide, Wide,
+    Bits, Compare, Draw, Float, Integral, IntegralOrI8, Logical, Number, NumberOrI8, Same, Select,
+    TrueDivide, Wide,
 };
 
 /// The C function of a float; an integer is itself.
@@ -373,6 +380,12 @@ rows! {
             DType::U64 => Some(tile!(u64 => u64; |key, counter, lane| philox_u64(key, counter, lane))),
             _ => None,
         }, Helper("philox"))).costs(60, 0);
+    DRAW_LOG_GAMMA = row("draw_log_gamma", "the logarithm of a gamma variable with shape c and scale 1, drawn at (key, counter)", 3, Draw,
+        primitive(drawn::<draw::LogGamma>, Helper("draw_log_gamma"))).derivative(slopes!(|key, counter, shape; y, g| [FLAT, FLAT, UNKNOWN])).costs(400, 64).jumps();
+    DRAW_POISSON = row("draw_poisson", "a Poisson variable with mean c, drawn at (key, counter)", 3, Draw,
+        primitive(drawn::<draw::Poisson>, Helper("draw_poisson"))).costs(400, 0).jumps();
+    DRAW_BINOMIAL = row("draw_binomial", "how many of c trials succeed, each with probability d, drawn at (key, counter)", 4, Draw,
+        primitive(drawn::<draw::Binomial>, Helper("draw_binomial"))).costs(400, 0).jumps();
 
     // Special functions.
     XLOGX = row("xlogx", "a * log(a); 0 at 0", 1, Float, Composition(compose!(|a| a.is(0.0).choose(a.of(0.0), a * a.log()))))

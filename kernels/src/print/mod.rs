@@ -18,6 +18,7 @@ mod block;
 mod cpu_lanes;
 mod dialect;
 mod divide;
+mod draws;
 pub(crate) mod expr;
 mod folds;
 mod formula;

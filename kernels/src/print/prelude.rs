@@ -3,7 +3,7 @@
 //! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for the names in the
 //! language.
 
-use super::{Dialect, Target, divide, formula, processor};
+use super::{Dialect, Target, divide, draws, formula, processor};
 use crate::dtype::DType;
 use crate::nest::Store;
 
@@ -92,6 +92,9 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
         add(&adding_name(dtype), &adding(dialect, dtype));
     }
     add("philox_u64", PHILOX);
+    if f64 {
+        draws::FUNCTIONS.iter().for_each(|(name, text)| add(name, text));
+    }
     all.extend(divide::functions(dialect, f64));
     all.extend(formula::functions(dialect, f64, kernels));
     all

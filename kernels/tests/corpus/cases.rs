@@ -19,15 +19,15 @@ pub fn primitives() -> Vec<Case> {
     for op in ScalarOp::all().filter(|op| !op.is_host_only()) {
         for dtype in DType::ALL {
             let arity = op.row().arity;
-            let Some(signature) = op.signature(&vec![dtype; arity]) else { continue };
-            let select = signature.args.first() != signature.args.last();
+            let given = op.arguments_of(dtype);
+            let Some(signature) = op.signature(&given) else { continue };
             if signature.computing() != dtype || matches!(op.row().body, Body::Composition(_)) {
                 continue;
             }
             let n = 200;
             let mut b = Builder::new(&format!("{} {dtype}", op.row().name), &[n], 1);
-            for at in 0..arity {
-                b = b.special(if select && at == 0 { DType::Bool } else { dtype }, &[n]);
+            for dtype in given {
+                b = b.special(dtype, &[n]);
             }
             b = b.output(signature.result, &[n]).phase(Point, |p| {
                 let args: Vec<Value> = (0..arity).map(|a| p.load(a, &[0])).collect();
@@ -69,7 +69,7 @@ pub fn shapes() -> Vec<Case> {
     cases.extend(indices::scatter_adds());
     cases.push(phases::running_sum());
     cases.extend(phases::dependent_maps());
-    cases.extend([phases::in_place(), random_bits()]);
+    cases.extend([phases::in_place(), random_bits(), draws()]);
     cases.extend(columns::columns());
     cases.extend(reductions::extremes());
     cases.extend([no_axes(), long_map()]);
@@ -112,6 +112,27 @@ fn random_bits() -> Case {
             let uniform = p.op(ops::MUL, &[top, scale]);
             p.store(0, &[0, 1], bits);
             p.store(1, &[0, 1], uniform);
+        })
+        .done()
+}
+
+/// Draws by rejection and by search.
+fn draws() -> Case {
+    Builder::new("draws", &[50, 4], 2)
+        .output(DType::F64, &[50, 4])
+        .phase(Point, |p| {
+            let key = p.constant(DType::U64, 1.2e19);
+            let (counter, parameter) = (p.push(Inst::Axis(0)), p.push(Inst::Axis(1)));
+            let (counter, parameter) = (p.cast(counter, DType::U64), p.cast(parameter, DType::F64));
+            let eight = p.constant(DType::F64, 8.0);
+            let p_success = p.constant(DType::F64, 0.75);
+            let mean = p.op(ops::MUL, &[parameter, eight]);
+            let gamma = p.op(ops::DRAW_LOG_GAMMA, &[key, counter, parameter]);
+            let poisson = p.op(ops::DRAW_POISSON, &[key, counter, mean]);
+            let binomial = p.op(ops::DRAW_BINOMIAL, &[key, counter, mean, p_success]);
+            let sum = p.op(ops::ADD, &[gamma, poisson]);
+            let sum = p.op(ops::ADD, &[sum, binomial]);
+            p.store(0, &[0, 1], sum);
         })
         .done()
 }

@@ -48,14 +48,14 @@ impl RandomStreams {
             let log = up_to_one(&bits.lane(0)?, dtype)?.try_log()?;
             // Not the negative, which would be -0.0 of 0.
             let draw = elemwise(scalar::SUB, vec![Operand::Float(0.0), Operand::Variable(log)])?;
-            cast(&draw.try_mul(scale)?, T::DTYPE)
+            cast(&draw.try_mul(bits.fit(scale)?)?, T::DTYPE)
         };
         build().unwrap_or_else(Variable::poison)
     }
 }
 
 /// A parameter, if it is not negative; of a Variable, that is checked in each call.
-fn not_negative(draw: &str, name: &str, parameter: Operand) -> Result<Operand> {
+pub(super) fn not_negative(draw: &str, name: &str, parameter: Operand) -> Result<Operand> {
     let message = || format!("{draw}: a {name} is negative");
     match (number(&parameter), parameter) {
         (Some(n), _) if n.is_nan() || n < 0.0 => Err(fail(draw, format!("{name} {n} is below 0"))),

@@ -64,10 +64,12 @@ impl RandomStreams {
         if known.is_none() {
             high = high.try_assert(high.try_greater(&low)?, "integers: there is none below the bound")?;
         }
+        let bits = self.draw(size)?;
         // In 64 bits without a sign no difference is too large.
-        let span = cast(&high, DType::U64)?.try_sub(cast(&low, DType::U64)?)?;
-        let offset = self.draw(size)?.lane(0)?.try_remainder(span)?;
-        cast(&offset.try_add(cast(&low, DType::U64)?)?, DType::I64)
+        let low = cast(&low, DType::U64)?;
+        let span = cast(&high, DType::U64)?.try_sub(&low)?;
+        let offset = bits.lane(0)?.try_remainder(bits.fit(Operand::Variable(span))?)?;
+        cast(&offset.try_add(bits.fit(Operand::Variable(low))?)?, DType::I64)
     }
 
     /// Bools that are true with probability `p`, in multiples of 2^-24, or of 2^-53 if `p` is a float64
@@ -86,7 +88,8 @@ impl RandomStreams {
             }
             let wide = matches!(&p, Operand::Variable(v) if v.dtype() == DType::F64);
             let dtype = if wide { DType::F64 } else { DType::F32 };
-            unit(&self.draw(size.into_size())?.lane(0)?, dtype)?.try_less(p)
+            let bits = self.draw(size.into_size())?;
+            unit(&bits.lane(0)?, dtype)?.try_less(bits.fit(p)?)
         };
         build().unwrap_or_else(Variable::poison)
     }
@@ -196,7 +199,7 @@ impl RandomStreams {
 }
 
 /// An integer that is known when it is written.
-fn known_integer(operand: &Operand) -> Option<i128> {
+pub(super) fn known_integer(operand: &Operand) -> Option<i128> {
     match operand {
         Operand::Int(n) => Some(*n),
         Operand::Variable(v) => {
@@ -208,7 +211,7 @@ fn known_integer(operand: &Operand) -> Option<i128> {
 }
 
 /// Weights along an axis, in float32 or wider.
-fn weights_of(draw: &str, weights: &Variable) -> Result<Variable> {
+pub(super) fn weights_of(draw: &str, weights: &Variable) -> Result<Variable> {
     let weights = weights.checked()?;
     if weights.ndim() == 0 || !weights.dtype().is_float() {
         return Err(fail(draw, format!("expected weights along an axis, got {}", weights.ty())));

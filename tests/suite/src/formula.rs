@@ -85,14 +85,10 @@ fn number(value: f64) -> String {
 pub fn gradients(op: ScalarOp) -> Vec<String> {
     let arity = op.row().arity;
     let Some(derivative) = op.row().derivative else { return vec!["0".into(); arity] };
-    let select = op.row().types == rows::TypeRule::Select;
+    let dtypes = op.arguments_of(DType::F64);
     let mut text = Text(Vec::new());
-    let args: Vec<Ex> = (0..arity)
-        .map(|i| {
-            let dtype = if select && i == 0 { DType::Bool } else { DType::F64 };
-            text.push(["a", "b", "c", "d"][i].into(), ATOM, dtype)
-        })
-        .collect();
+    let args: Vec<Ex> =
+        (0..arity).map(|i| text.push(["a", "b", "c", "d"][i].into(), ATOM, dtypes[i])).collect();
     let (y, g) = (text.push("y".into(), ATOM, DType::F64), text.push("g".into(), ATOM, DType::F64));
     let slopes = derivative(&mut text, &args, y, g);
     let said = |slope: &Slope| match *slope {

@@ -7,7 +7,7 @@ use crate::names::{elsewhere, named, spelled};
 use crate::snapshot::Paper;
 use crate::tolerance::ulps;
 use std::fmt::Write;
-use workalike::kernels::ops::{Body, ScalarOp, TypeRule};
+use workalike::kernels::ops::{Body, ScalarOp};
 use workalike::kernels::print::Dialect;
 use workalike::ops::elementwise;
 use workalike::prelude::*;
@@ -160,8 +160,8 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
         head(text, title, &ROW_COLUMNS);
         for op in ScalarOp::all().filter(|op| op.row().arity == arity) {
             let accepted: Vec<DType> =
-                DType::ALL.into_iter().filter(|&d| op.signature(&given(op, d)).is_some()).collect();
-            let result = |d: DType| op.signature(&given(op, d)).map(|s| s.result);
+                DType::ALL.into_iter().filter(|&d| op.signature(&op.arguments_of(d)).is_some()).collect();
+            let result = |d: DType| op.signature(&op.arguments_of(d)).map(|s| s.result);
             let made = matches!(op.row().body, Body::Composition(_));
             let doc = if made { format!("{}; made of other ops", op.row().doc) } else { op.row().doc.into() };
             let (written, path) = spelled(op);
@@ -179,14 +179,6 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
 
 fn quoted(formula: String) -> String {
     if formula == "0" || formula == "unknown" { formula } else { format!("`{formula}`") }
-}
-
-/// The dtypes of arguments "of one dtype": the condition of a choice is bool.
-fn given(op: ScalarOp, dtype: DType) -> Vec<DType> {
-    match op.row().types {
-        TypeRule::Select => vec![DType::Bool, dtype, dtype],
-        _ => vec![dtype; op.row().arity],
-    }
 }
 
 fn error(op: ScalarOp) -> String {
@@ -215,7 +207,7 @@ fn measured(op: ScalarOp) -> String {
 
 /// A Function of one op, and arguments.
 fn example_of(op: ScalarOp, dtype: DType) -> Result<(Function, Args)> {
-    let inputs: Vec<Variable> = (given(op, dtype).iter().enumerate())
+    let inputs: Vec<Variable> = (op.arguments_of(dtype).iter().enumerate())
         .map(|(i, &d)| Variable::input(&format!("i{i}"), TensorType::of_rank(d, 1)))
         .collect();
     let mut args = Args::new();

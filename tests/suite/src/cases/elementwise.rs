@@ -20,6 +20,7 @@ pub(super) fn groups() -> Vec<Result<Group>> {
         mixed(),
         select(),
         bits(),
+        draws(),
     ]
 }
 
@@ -178,6 +179,22 @@ fn select() -> Result<Group> {
             group.exact(format!("weak_{}", dtype.short()), where_(x.greater(1i64), &x, 1i64));
         }
     }
+    Ok(group)
+}
+
+/// Draws as ops: of every parameter where their methods change, and of wrong ones.
+fn draws() -> Result<Group> {
+    let mut group = Group::new("draws");
+    let key = group.input(Value::from(7u64));
+    let counters = group.input(Value::from((0..64u64).collect::<Vec<_>>()));
+    let means = [-1.0, f64::NAN, 0.0, 1e-4, 0.3, 1.0, 9.99, 10.0, 55.5, 1e6];
+    let means = group.input(numbers(DType::F64, &[10, 1], &means)?);
+    let at = [key, counters, means];
+    add(&mut group, "log_gamma".into(), rows::DRAW_LOG_GAMMA, &at);
+    add(&mut group, "poisson".into(), rows::DRAW_POISSON, &at);
+    let probabilities = group.input(numbers(DType::F64, &[6, 1, 1], &[-0.1, 0.0, 0.01, 0.4, 0.97, 1.0])?);
+    let [key, counters, trials] = at;
+    add(&mut group, "binomial".into(), rows::DRAW_BINOMIAL, &[key, counters, trials.floor(), probabilities]);
     Ok(group)
 }
 

@@ -2,7 +2,6 @@
 //! operands. It takes long, and runs only if [`FULL`] is set.
 
 use super::elementwise::add;
-use super::rows;
 use crate::data::random;
 use crate::group::Group;
 use crate::tolerance::sum;
@@ -56,16 +55,20 @@ fn elementwise(dtype: DType, arity: usize) -> Result<Group> {
     let mut group = Group::new(&format!("full_{}", ["unary", "binary", "ternary"][arity - 1]));
     let layouts = operands(&mut group, dtype)?;
     for op in ScalarOp::all().filter(|op| op.row().arity == arity) {
-        let select = op.row().types == TypeRule::Select;
-        let given = if select { vec![DType::Bool, dtype, dtype] } else { vec![dtype; arity] };
-        // Of raw bits only its own dtypes mean anything.
-        if op.signature(&given).is_none() || (op == rows::PHILOX && dtype != DType::U64) {
+        let given = op.arguments_of(dtype);
+        // Of raw bits and draws only their own dtypes mean anything.
+        let other = match op.row().types {
+            TypeRule::Bits => dtype != DType::U64,
+            TypeRule::Draw => dtype != DType::F64,
+            _ => false,
+        };
+        if other || op.signature(&given).is_none() {
             continue;
         }
         for (layout, three) in &layouts {
             let mut args = three[..arity].to_vec();
-            if select {
-                args[0] = args[0].cast(DType::Bool);
+            for (arg, dtype) in args.iter_mut().zip(&given) {
+                *arg = arg.cast(*dtype);
             }
             add(&mut group, format!("{}_{}_{layout}", op.row().name, dtype.short()), op, &args);
         }

@@ -13,6 +13,7 @@ mod cumulative;
 mod custom_kernels;
 mod debugging;
 mod device_arrays;
+mod distributions;
 mod dot;
 mod effects;
 mod elementwise;
@@ -110,6 +111,7 @@ pub fn scenarios() -> Vec<Scenario> {
         gradients::scenarios,
         linalg::scenarios,
         options::scenarios,
+        distributions::scenarios,
         random::scenarios,
         recovery::scenarios,
         signatures::scenarios,

@@ -104,6 +104,15 @@ fn folds() -> Result<Vec<Example>> {
                 .compile(),
             args![],
         )?,
+        Example::new(
+            "draws",
+            function(none)
+                .output(streams.gamma::<f32>(0.5, 2.0, [1000]))
+                .output(streams.poisson(40.0, [100]))
+                .output(streams.binomial(50, 0.4, [100]))
+                .compile(),
+            args![],
+        )?,
     ])
 }
 
