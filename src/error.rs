@@ -5,6 +5,7 @@ use workalike_kernels::custom::SourceError;
 // Messages hold names, which come from files.
 use crate::memory_report::MemoryReport;
 use crate::printable::printable_lines as shown;
+use std::fmt;
 use std::io;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Where in the user's source an expression was written.
 pub type Place = &'static Location<'static>;
 
-/// Anything that can go wrong.
-#[derive(Clone, Debug, thiserror::Error)]
+/// Anything that can go wrong. `Debug` prints its text, as `Display` does: that is what a `main` that returns
+/// [`Result`] prints, and `unwrap`.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// An ill-typed expression: wrong rank, dtype or static shape.
@@ -102,6 +104,12 @@ pub enum Error {
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Error {
         Error::Compile(format!("kernel source, {error}"))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

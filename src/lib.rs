@@ -17,7 +17,7 @@
 //! - expressions: [`graph`], [`ops`], [`grad`](mod@grad);
 //! - compiling and calling: [`function`], [`rewrite`];
 //! - files: [`format`](mod@format); NumPy's: [`npy`], [`npz`];
-//! - training: [`optimizers`], [`initializers`];
+//! - training: [`optimizers`] and their [`schedules`], [`initializers`], [`losses`], [`layers`];
 //! - ops of a program's own: [`ops::Op`], [`lower`]; its own kernels, in C: [`custom`];
 //! - devices: [`device()`] by name, [`rehost`] (the engine), [`rehost::device`] (what a device must do). The
 //!   host device, OpenCL and CUDA are features of this crate: `host` (on by default), `opencl` and `cuda`.
@@ -31,7 +31,9 @@ pub mod function;
 pub mod grad;
 pub mod graph;
 pub mod initializers;
+pub mod layers;
 mod list;
+pub mod losses;
 pub mod lower;
 mod memory_report;
 pub mod npy;
@@ -43,6 +45,7 @@ pub mod prelude;
 pub mod printable;
 pub mod rehost;
 pub mod rewrite;
+pub mod schedules;
 mod selector;
 pub mod value;
 

@@ -20,8 +20,8 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place, shared, shared_dynamic};
+use crate::ops::methods::fail;
 use crate::value::Value;
-use std::borrow::Borrow;
 use workalike_kernels::DType;
 
 /// The argument of [`updates`](crate::function::FunctionBuilder::updates).
@@ -57,11 +57,11 @@ impl Parameter {
 
 fn parameters(
     optimizer: &str,
-    parameters: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+    parameters: impl IntoIterator<Item = impl Into<SharedVariable>>,
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: Operand,
 ) -> Result<Vec<Parameter>> {
-    let parameters: Vec<SharedVariable> = parameters.into_iter().map(|p| p.borrow().clone()).collect();
+    let parameters: Vec<SharedVariable> = parameters.into_iter().map(Into::into).collect();
     let gradients: Vec<Variable> = gradients.into_iter().map(Into::into).collect();
     if parameters.len() != gradients.len() {
         let expected = format!("a gradient for each of {} parameters", parameters.len());
@@ -97,7 +97,7 @@ fn parameters(
 /// If there is not one gradient for each parameter, of its rank, or a parameter is no float.
 #[track_caller]
 pub fn sgd(
-    list: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+    list: impl IntoIterator<Item = impl Into<SharedVariable>>,
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: impl IntoOperand,
 ) -> Result<Updates> {
@@ -113,7 +113,7 @@ pub fn sgd(
 /// As [`sgd`].
 #[track_caller]
 pub fn momentum(
-    list: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+    list: impl IntoIterator<Item = impl Into<SharedVariable>>,
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: impl IntoOperand,
     momentum: f64,
@@ -130,7 +130,7 @@ pub fn momentum(
 /// As [`sgd`].
 #[track_caller]
 pub fn nesterov(
-    list: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+    list: impl IntoIterator<Item = impl Into<SharedVariable>>,
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: impl IntoOperand,
     momentum: f64,
@@ -181,7 +181,7 @@ impl RmsProp {
     #[track_caller]
     pub fn updates(
         &self,
-        list: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+        list: impl IntoIterator<Item = impl Into<SharedVariable>>,
         gradients: impl IntoIterator<Item = impl Into<Variable>>,
         rate: impl IntoOperand,
     ) -> Result<Updates> {
@@ -204,7 +204,7 @@ impl RmsProp {
 /// As [`sgd`].
 #[track_caller]
 pub fn rmsprop(
-    list: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+    list: impl IntoIterator<Item = impl Into<SharedVariable>>,
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: impl IntoOperand,
 ) -> Result<Updates> {
@@ -239,7 +239,7 @@ impl Adam {
     #[track_caller]
     pub fn updates(
         &self,
-        list: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+        list: impl IntoIterator<Item = impl Into<SharedVariable>>,
         gradients: impl IntoIterator<Item = impl Into<Variable>>,
         rate: impl IntoOperand,
     ) -> Result<Updates> {
@@ -274,7 +274,7 @@ impl Adam {
 /// As [`sgd`].
 #[track_caller]
 pub fn adam(
-    list: impl IntoIterator<Item = impl Borrow<SharedVariable>>,
+    list: impl IntoIterator<Item = impl Into<SharedVariable>>,
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: impl IntoOperand,
 ) -> Result<Updates> {
@@ -298,7 +298,8 @@ pub fn clip_norm(
     for gradient in &gradients {
         let own = gradient.checked()?.dtype();
         if !own.is_float() {
-            return Err(Error::mismatch("clip_norm", "gradients of floats", gradient.ty().to_string()));
+            let what = format!("expected gradients of floats, got {}", gradient.ty());
+            return Err(fail("clip_norm", what));
         }
         dtype = Some(dtype.map_or(own.register(), |d| d.promote(own.register())));
     }

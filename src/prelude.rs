@@ -6,12 +6,15 @@ pub use crate::format::common_state;
 pub use crate::function::{Arg, Args, Bundle, Function, In, LoadOptions, Out, Outputs};
 pub use crate::function::{each, function, of_shape};
 pub use crate::grad::{Grad, grad, hessian, hvp, jacobian, jvp, verify_grad, vjp};
-pub use crate::graph::{SharedVariable, TensorType, Variable};
+pub use crate::graph::{Parameters, SharedVariable, TensorType, Variable};
 pub use crate::graph::{constant, matrix, scalar, shared, shared_dynamic, tensor, tensor3, vector};
 pub use crate::graph::{get_values, set_values};
 #[cfg(feature = "host")]
 pub use crate::host::Host;
 pub use crate::initializers::{glorot_normal, glorot_uniform, he_normal, he_uniform, orthogonal};
+pub use crate::layers::{BatchNormalization, dropout, layer_norm};
+pub use crate::losses::{binary_crossentropy, binary_crossentropy_with_logits};
+pub use crate::losses::{categorical_crossentropy_with_logits, huber, smooth_labels};
 #[cfg(feature = "opencl")]
 pub use crate::opencl::OpenCl;
 pub use crate::ops::loops::{fori, if_else, scan, while_loop};

@@ -4,6 +4,7 @@ use super::callable::Function;
 use crate::error::{Error, Result, array_text};
 use crate::rehost::{BorrowedArray, DeviceArray};
 use crate::value::{Element, Value};
+use std::ops::Range;
 use workalike_kernels::DType;
 
 /// One argument, which may be borrowed from another Simulator's last call.
@@ -93,6 +94,28 @@ impl<'a> ArgsIn<'a> {
         self
     }
 
+    /// The lengths of sequences.
+    pub(crate) fn sequences(&self) -> impl Iterator<Item = u64> {
+        let all = self.positional.iter().chain(self.named.iter().map(|named| &named.1));
+        all.filter_map(|arg| match arg {
+            ArgIn::Each(sequence) => Some(sequence.shape().first().copied().unwrap_or(0) as u64),
+            _ => None,
+        })
+    }
+
+    /// The arguments of some iterations: parts of sequences.
+    pub(crate) fn part(&self, iterations: Range<u64>) -> Result<ArgsIn<'a>> {
+        let part = |arg: &ArgIn<'a>| match arg {
+            ArgIn::Each(sequence) => slices_of(sequence, &iterations).map(ArgIn::Each),
+            other => Ok(other.clone()),
+        };
+        let named = self.named.iter().map(|(name, arg)| Ok((name.clone(), part(arg)?)));
+        Ok(ArgsIn {
+            positional: self.positional.iter().map(part).collect::<Result<_>>()?,
+            named: named.collect::<Result<_>>()?,
+        })
+    }
+
     /// One more argument by name.
     #[must_use]
     pub fn named(mut self, name: &str, arg: impl Into<ArgIn<'a>>) -> ArgsIn<'a> {
@@ -151,6 +174,16 @@ pub(crate) fn slice_of(sequence: &Value, step: u64) -> Result<Option<Value>> {
     }
     let first = sequence.offset() as isize + step as isize * stride;
     sequence.view_as(shape, strides, first as usize).map(Some)
+}
+
+/// Neighbouring slices of a sequence, which has them.
+fn slices_of(sequence: &Value, iterations: &Range<u64>) -> Result<Value> {
+    let mut shape = sequence.shape().to_vec();
+    let first = sequence.strides().first().copied().unwrap_or(0) * iterations.start as isize;
+    if let Some(len) = shape.first_mut() {
+        *len = (iterations.end - iterations.start) as usize;
+    }
+    sequence.view_as(&shape, sequence.strides(), (sequence.offset() as isize + first) as usize)
 }
 
 /// Removes the arguments for inputs with a value of their own from `args`, and returns them: positions among

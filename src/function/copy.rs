@@ -48,12 +48,13 @@ impl Function {
     ///
     /// # Errors
     /// If the Function has no such shared variable, types differ, or one shared variable would replace two.
-    pub fn swapped<'s>(
+    pub fn swapped(
         &self,
-        pairs: impl IntoIterator<Item = (&'s SharedVariable, &'s SharedVariable)>,
+        pairs: impl IntoIterator<Item = (impl Into<SharedVariable>, impl Into<SharedVariable>)>,
     ) -> Result<Function> {
         let mut cells: Vec<Arc<Cell>> = self.cells().to_vec();
         for (from, to) in pairs {
+            let (from, to): (SharedVariable, SharedVariable) = (from.into(), to.into());
             let (from, to) = (from.cell()?, to.cell()?);
             let Some(at) = self.cells().iter().position(|cell| cell.id() == from.id()) else {
                 let known: Vec<&str> = self.cells().iter().map(|cell| cell.name()).collect();

@@ -2,6 +2,7 @@
 
 use super::args::{ArgIn, ArgsIn, bind, slice_stand_in, state_args};
 use super::callable::{Function, with_states};
+use super::count::Count;
 use super::outputs::{OutputKey, Outputs};
 use crate::error::{Error, Result};
 use crate::list::IntoList;
@@ -93,7 +94,8 @@ impl Function {
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or an op fails.
-    pub fn run_n<'a>(&self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+    pub fn run_n<'a>(&self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        let n = n.count()?;
         let mut each = Vec::new();
         let mut constant = Vec::new();
         let (args, states) = state_args(self, args.into())?;

@@ -208,8 +208,9 @@ pub(super) fn nested(cell: &Cell, why: Endless) -> Error {
 ///
 /// # Errors
 /// If there is no memory for the copies, or an op asks while the Function that performs it holds one of them.
-pub fn get_values<'s>(variables: impl IntoIterator<Item = &'s SharedVariable>) -> Result<Vec<Value>> {
-    let cells = variables.into_iter().map(SharedVariable::cell).collect::<Result<Vec<_>>>()?;
+pub fn get_values(variables: impl IntoIterator<Item = impl Into<SharedVariable>>) -> Result<Vec<Value>> {
+    let variables: Vec<SharedVariable> = variables.into_iter().map(Into::into).collect();
+    let cells = variables.iter().map(SharedVariable::cell).collect::<Result<Vec<_>>>()?;
     Ok(CellSet::of(cells).snapshot()?.into_iter().map(|(value, _)| value).collect())
 }
 
@@ -219,10 +220,12 @@ pub fn get_values<'s>(variables: impl IntoIterator<Item = &'s SharedVariable>) -
 /// # Errors
 /// If dtype or shape of one do not fit its variable's type, there is no memory for it, or an op asks while
 /// the Function that performs it holds one of them.
-pub fn set_values<'s, V: Into<Value>>(
-    values: impl IntoIterator<Item = (&'s SharedVariable, V)>,
+pub fn set_values<S: Into<SharedVariable>, V: Into<Value>>(
+    values: impl IntoIterator<Item = (S, V)>,
 ) -> Result<()> {
-    let given = values.into_iter().map(|(variable, value)| Ok((variable.cell()?, value.into())));
+    let given: Vec<(SharedVariable, Value)> =
+        values.into_iter().map(|(variable, value)| (variable.into(), value.into())).collect();
+    let given = given.iter().map(|(variable, value)| Ok((variable.cell()?, value.clone())));
     let mut given: Vec<(&Arc<Cell>, Value)> = given.collect::<Result<_>>()?;
     given.iter().try_for_each(|(cell, value)| check_value(cell, value))?;
     let mut seen = HashSet::new();

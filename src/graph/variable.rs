@@ -334,6 +334,11 @@ impl From<&SharedVariable> for Variable {
         (**variable).clone()
     }
 }
+impl From<&&SharedVariable> for Variable {
+    fn from(variable: &&SharedVariable) -> Variable {
+        (***variable).clone()
+    }
+}
 impl From<SharedVariable> for Variable {
     fn from(variable: SharedVariable) -> Variable {
         (*variable).clone()

@@ -6,7 +6,8 @@ use super::CheckIndex;
 use super::elemwise::cast;
 use super::indexing::number;
 use super::methods::fail;
-use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
+use super::shape::{BroadcastLike, BroadcastTo, DimShuffle};
+use super::size::IntoSize;
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
@@ -248,14 +249,10 @@ pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
 /// `value` in a shape of numbers and 0-d integer Variables (Theano's `alloc`). Of `0.0` it is a weak float64,
 /// of `0.0f32` a float32: see [`Variable`].
 #[track_caller]
-pub fn full(shape: impl IntoIterator<Item = impl IntoOperand>, value: impl IntoOperand) -> Variable {
-    let shape: Vec<Operand> = shape.into_iter().map(IntoOperand::into_operand).collect();
+pub fn full(shape: impl IntoSize, value: impl IntoOperand) -> Variable {
     let _scope = place::enter();
     let build = || {
-        let (extents, further) = Extent::list("full", shape)?;
-        if extents.contains(&Extent::Infer) {
-            return Err(fail("full", "extent -1 is negative".into()));
-        }
+        let (extents, further) = shape.into_size().extents("full")?;
         let value = value.into_operand();
         let weak = value.is_weak();
         let value = Operand::resolve(vec![value]).swap_remove(0);

@@ -222,6 +222,14 @@ methods! {
         let dtype = if x.dtype() == DType::Bool { DType::I64 } else { x.dtype() };
         unary(scalar::RELU, &cast(x, dtype)?)
     }
+    /// `x` times the probability that a standard normal variable is below it (D. Hendrycks and K. Gimpel,
+    /// "Gaussian error linear units", 2016): `x erfc(-x / sqrt(2)) / 2`, exact where it is small.
+    gelu / try_gelu(x) {
+        let below = x.try_mul(-std::f64::consts::FRAC_1_SQRT_2)?.try_erfc()?;
+        x.try_mul(below.try_mul(0.5)?)
+    }
+    /// `x sigmoid(x)` (also called swish).
+    silu / try_silu(x) { x.try_mul(x.try_sigmoid()?) }
     /// Any elementwise op of one argument, by its row.
     elementwise / try_elementwise(x, op: ScalarOp) { unary(op, x) }
 }

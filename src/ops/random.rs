@@ -5,7 +5,7 @@
 //! number of elements to the counter. So raw bits, integers and uniforms are equal bit for bit on every
 //! device; what is computed from them by logarithms and the like agrees within their tolerance.
 //!
-//! - here: streams and their states; `size`: the shapes of draws; `keys`: seeds, and keys as values;
+//! - here: streams and their states; `keys`: seeds, and keys as values;
 //! - `continuous`: uniform, normal and exponential draws; `gammas`: gamma, beta and Dirichlet;
 //! - `discrete`: bits, integers, choices and permutations; `counts`: Poisson, binomial and multinomial.
 
@@ -14,15 +14,14 @@ mod counts;
 mod discrete;
 mod gammas;
 mod keys;
-mod size;
 
 pub use keys::{fold_in, split};
-pub use size::{IntoSize, Size, like};
 
 use super::creation::arange_between;
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
 use super::shape::BroadcastLike;
+use super::size::{IntoSize, Size, like};
 use super::{Extent, IncSubtensor, Reshape, Slot, Subtensor, subtensor::Bound};
 use crate::error::Result;
 use crate::graph::{Operand, SharedVariable, Variable};
@@ -90,7 +89,7 @@ impl Bits {
 impl RandomStreams {
     /// The bits of a new stream, of this size.
     fn draw(&self, size: Size) -> Result<Bits> {
-        let (extents, further) = size.extents()?;
+        let (extents, further) = size.checked_extents("draw")?;
         let count = count(&extents, &further)?;
         let mut counters = cast(&arange_between(0, &count, 1), DType::U64)?;
         let (key, start) = self.stream(&count)?;

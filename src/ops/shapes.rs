@@ -10,6 +10,7 @@ use super::methods::{fail, methods};
 use super::positions::CheckIndex;
 use super::search::Side;
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
+use super::size::IntoSize;
 use super::specify_shape::{EqualExtents, SpecifyShape};
 use super::{normalize_axis, where_};
 use crate::error::Result;
@@ -81,9 +82,10 @@ fn repeat_each(x: &Variable, counts: &Variable, axis: usize) -> Result<Variable>
 
 methods! {
     /// Axes in another order (NumPy's `transpose`).
-    transpose / try_transpose(x, axes: impl AsRef<[isize]>) {
+    transpose / try_transpose(x, axes: impl IntoSize) {
+        let axes = axes.into_size().numbers("transpose")?;
         let order: Vec<Option<usize>> =
-            axes.as_ref().iter().map(|&a| axis_of("transpose", a, x).map(Some)).collect::<Result<_>>()?;
+            axes.into_iter().map(|a| axis_of("transpose", a, x).map(Some)).collect::<Result<_>>()?;
         if order.len() != x.ndim() {
             return Err(fail("transpose", format!("{} axes for {}", order.len(), x.ty())));
         }
@@ -122,8 +124,8 @@ methods! {
         int_vector((0..x.ndim()).map(|a| extent(x, a).map(Operand::Variable)).collect::<Result<_>>()?)
     }
     /// The array again and again along each axis; more counts than axes put new axes before (NumPy's `tile`).
-    tile / try_tile(x, counts: impl AsRef<[usize]>) {
-        let counts = counts.as_ref();
+    tile / try_tile(x, counts: impl IntoSize) {
+        let counts = lengths("tile", counts)?;
         let rank = x.ndim().max(counts.len());
         let x = DimShuffle::pad_left(x, rank)?;
         let missing = rank - counts.len();
@@ -179,13 +181,14 @@ methods! {
         Reshape::of(&repeated, list(None), &merged)
     }
     /// Elements moved along an axis by a number or 0-d integer Variable, those beyond the end to the front.
-    roll / try_roll(x, shift: impl IntoOperand, axis: isize) {
-        let axis = axis_of("roll", axis, x)?;
-        let n = &extent(x, axis)?;
-        // Where the part begins that comes first.
-        let cut = &(n - int_scalar("roll", shift)? % n);
-        let [back, front] = [range(cut, n), range(0i64, cut)].map(|part| x.try_index(along(axis, part)));
-        concatenate([back?, front?], axis as isize).checked().cloned()
+    /// Along several axes, `[1, -1]` and `[0, 1]`; one number holds for all of them.
+    roll / try_roll(x, shift: impl IntoSize, axis: impl IntoSize) {
+        let (shifts, axes) = (shift.into_size().operands()?, axis.into_size().numbers("roll")?);
+        if shifts.len() != axes.len() && shifts.len() != 1 {
+            return Err(fail("roll", format!("{} shifts for {} axes", shifts.len(), axes.len())));
+        }
+        let mut along_each = axes.into_iter().zip(shifts.iter().cycle());
+        along_each.try_fold(x.clone(), |x, (axis, shift)| rolled(&x, shift, axis_of("roll", axis, &x)?))
     }
     /// The other way round along axes.
     flip / try_flip(x, axes: impl Axes) {
@@ -253,13 +256,27 @@ methods! {
         where_(on, cast(&value, x.dtype())?, x).checked().cloned()
     }
     /// A new last axis of so many classes, 1 at the class that x names and 0 elsewhere, as this dtype.
-    one_hot / try_one_hot(x, classes: usize, dtype: DType) {
+    one_hot / try_one_hot(x, classes: impl IntoOperand, dtype: DType) {
         if !x.dtype().is_integer() {
             return Err(fail("one_hot", format!("{} names no classes", x.ty())));
         }
         let labels = DimShuffle::keep_dims(x, &[x.ndim()])?;
-        cast(&labels.equal(arange(classes as i64)), dtype)
+        cast(&labels.equal(arange(classes)), dtype)
     }
+}
+
+fn rolled(x: &Variable, shift: &Operand, axis: usize) -> Result<Variable> {
+    let n = &extent(x, axis)?;
+    // Where the part begins that comes first.
+    let cut = &(n - int_scalar("roll", shift.clone())? % n);
+    let [back, front] = [range(cut, n), range(0i64, cut)].map(|part| x.try_index(along(axis, part)));
+    concatenate([back?, front?], axis as isize).checked().cloned()
+}
+
+/// Numbers that are not negative.
+fn lengths(op: &str, list: impl IntoSize) -> Result<Vec<usize>> {
+    let list = list.into_size().numbers(op)?.into_iter();
+    list.map(|n| usize::try_from(n).map_err(|_| fail(op, format!("{n} is negative")))).collect()
 }
 
 impl Variable {
@@ -269,10 +286,11 @@ impl Variable {
     /// If the axis is out of range. Lengths that do not add up to the extent are an error at run time, or
     /// here if it is known.
     #[track_caller]
-    pub fn try_split(&self, lens: impl AsRef<[usize]>, axis: isize) -> Result<Vec<Variable>> {
+    pub fn try_split(&self, lens: impl IntoSize, axis: isize) -> Result<Vec<Variable>> {
         let _scope = place::enter();
+        let lens = lengths("split", lens)?;
         let axis = axis_of("split", axis, self.checked()?)?;
-        let total = lens.as_ref().iter().try_fold(0usize, |total, &len| total.checked_add(len));
+        let total = lens.iter().try_fold(0usize, |total, &len| total.checked_add(len));
         let total = total.ok_or_else(|| fail("split", "more elements than there can be".into()))?;
         let extents: Vec<Option<usize>> = (0..self.ndim()).map(|a| (a == axis).then_some(total)).collect();
         let x = self.try_specify_shape(extents)?;
@@ -281,15 +299,16 @@ impl Variable {
             start += len as i64;
             x.try_index(along(axis, Ix::from(start - len as i64..start)))
         };
-        lens.as_ref().iter().map(part).collect()
+        lens.iter().map(part).collect()
     }
 
     /// [`Variable::try_split`], with errors in the parts.
     #[track_caller]
     #[must_use]
-    pub fn split(&self, lens: impl AsRef<[usize]>, axis: isize) -> Vec<Variable> {
-        let lens = lens.as_ref();
-        self.try_split(lens, axis).unwrap_or_else(|e| vec![Variable::poison(e); lens.len()])
+    pub fn split(&self, lens: impl IntoSize, axis: isize) -> Vec<Variable> {
+        let lens = lens.into_size();
+        let parts = lens.len();
+        self.try_split(lens, axis).unwrap_or_else(|e| vec![Variable::poison(e); parts])
     }
 }
 

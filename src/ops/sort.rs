@@ -282,7 +282,7 @@ fn or_one_element(rows: &Variable, n: &Variable) -> Result<Variable> {
     let kept = (0..axis).map(|axis| ShapeOf::of(rows, axis)).collect::<Result<Vec<_>>>()?;
     let shape = kept.into_iter().chain([n.equal(0i64).cast(DType::I64)]);
     let none = if rows.dtype().is_float() { f64::NAN } else { 0.0 };
-    let one = full(shape, none).cast(rows.dtype());
+    let one = full(shape.collect::<Vec<_>>(), none).cast(rows.dtype());
     concatenate([rows, &one], axis as isize).checked().cloned()
 }
 

@@ -4,8 +4,8 @@ use super::elemwise::cast;
 use super::index_expression::Ix;
 use super::indexing::{self, Combine};
 use super::methods::{fail, methods};
-use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
-use crate::error::Result;
+use super::shape::{BroadcastTo, DimShuffle, Reshape, ShapeOf};
+use super::size::IntoSize;
 use crate::graph::{IntoOperand, Operand, Variable};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
@@ -25,22 +25,16 @@ methods! {
         let at = super::normalize_axis(axis, x.ndim() + 1).map_err(|m| fail("expand_dims", m))?;
         DimShuffle::keep_dims(x, &[at])
     }
-    /// The same elements under another shape; one extent may be -1.
-    reshape / try_reshape(x, shape: impl AsRef<[isize]>) {
-        let extents = shape.as_ref().iter().map(|&e| match e {
-            -1 => Ok(Extent::Infer),
-            e => usize::try_from(e).map(Extent::Fixed).map_err(|_| fail("reshape", format!("extent {e} is negative"))),
-        });
-        Reshape::of(x, extents.collect::<Result<_>>()?, &[])
-    }
-    /// The same elements under a shape of numbers and 0-d integer Variables.
-    reshape_to / try_reshape_to(x, shape: Vec<Operand>) {
-        let (extents, further) = Extent::list("reshape", shape)?;
+    /// The same elements under a shape of numbers and 0-d integer Variables, of which one may be -1.
+    reshape / try_reshape(x, shape: impl IntoSize) {
+        let (extents, further) = shape.into_size().extents_or_inferred("reshape")?;
         Reshape::of(x, extents, &further)
     }
-    /// Repeated to another shape (NumPy's `broadcast_to`); axes of extent 1 repeat.
-    broadcast_to / try_broadcast_to(x, shape: impl AsRef<[usize]>) {
-        BroadcastTo::of(x, shape.as_ref().iter().map(|&e| Extent::Fixed(e)).collect(), &[])
+    /// Repeated to a shape of numbers and 0-d integer Variables (NumPy's `broadcast_to`); axes of extent 1
+    /// repeat.
+    broadcast_to / try_broadcast_to(x, shape: impl IntoSize) {
+        let (extents, further) = shape.into_size().extents("broadcast_to")?;
+        BroadcastTo::of(x, extents, &further)
     }
     /// The extent of an axis, as a 0-d int64. It is weak, as a number is: `&x / x.extent(0)` of float32 is
     /// float32 (see [`Variable`]).

@@ -91,7 +91,7 @@ fn two_parents_that_disagree_are_settled_by_an_explicit_side() {
         (|sim| sim.sync_from_parent_keeping(Keep::Simulator), 1),
         (|sim| sim.sync_to_parent_keeping(Keep::Simulator), 1),
         (|sim| sim.reset(), 5),
-        (|sim| sim.reset_only([]).and(sim.sync_from_parent_keeping(Keep::Parent)), 5),
+        (|sim| sim.reset_only([] as [&SharedVariable; 0]).and(sim.sync_from_parent_keeping(Keep::Parent)), 5),
     ];
     for (settle, value) in ways {
         let (w, other, mut sim) = two_parents();

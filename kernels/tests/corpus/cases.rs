@@ -134,6 +134,7 @@ fn draws() -> Case {
             let sum = p.op(ops::ADD, &[sum, binomial]);
             p.store(0, &[0, 1], sum);
         })
+        .ulp(64)
         .done()
 }
 

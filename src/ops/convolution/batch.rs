@@ -31,7 +31,7 @@ fn folded(x: &Variable, axis: usize) -> Result<Variable> {
     let own = shape.remove(axis + 1);
     let batch = shape[axis].clone();
     shape[axis] = merged(batch, own)?;
-    moved.try_reshape_to(shape)
+    moved.try_reshape(shape)
 }
 
 /// The inverse of [`folded`], where the batch and the axis have these extents.
@@ -39,7 +39,7 @@ fn unfolded(x: &Variable, axis: usize, [batch, own]: [Operand; 2]) -> Result<Var
     let mut shape = extents(x)?;
     shape[axis] = batch;
     shape.insert(axis + 1, own);
-    x.try_reshape_to(shape)?.try_moveaxis(axis as isize, 0)
+    x.try_reshape(shape)?.try_moveaxis(axis as isize, 0)
 }
 
 impl Convolution {

@@ -94,12 +94,13 @@ impl RandomStreams {
             let to_front = [&[order[order.len() - 1]][..], &order[..order.len() - 1]].concat();
             let to_back = [&order[1..], &[Some(0)][..]].concat();
             let front = |x: &Variable| DimShuffle::of(x, to_front.clone());
-            let key = bits.key.clone();
+            let (key, place) = (bits.key.clone(), place::here());
             let drawn = Scan::new()
                 .sequence(front(&bits.counters)?)
                 .sequence(front(&share)?)
                 .recurrent(left)
                 .try_run(|at| {
+                    let _scope = place::enter_at(place);
                     let inputs = [&key, &at[0], &at[2], &at[1]].map(|v| Operand::Variable(v.clone()));
                     let count = elemwise(scalar::DRAW_BINOMIAL, inputs.to_vec());
                     let count = count.unwrap_or_else(Variable::poison);

@@ -145,7 +145,7 @@ impl RandomStreams {
 pub fn split(key: impl IntoOperand, count: impl IntoOperand) -> Variable {
     let _scope = place::enter();
     let build = || {
-        let (extents, further) = [count].into_size().extents()?;
+        let (extents, further) = [count].into_size().checked_extents("draw")?;
         let numbers = cast(&arange_between(0, super::count(&extents, &further)?, 1), DType::U64)?;
         derived(&key_of(key)?, numbers, DERIVED)
     };

@@ -2,11 +2,12 @@
 
 use super::{Borrowed, Pending, Plan, Probe, Probed, Profile, Simulator, Typed, TypedTuple};
 use crate::error::Result;
-use crate::function::{Args, ArgsIn, Function, IntoList, OutputKey, Outputs};
+use crate::function::{Args, ArgsIn, Count, Function, IntoList, OutputKey, Outputs};
 use crate::rehost::engine::DeviceArray;
 use crate::rehost::memory::MemoryReport;
 use crate::rehost::verify::Verification;
 use crate::value::Value;
+use std::ops::ControlFlow;
 
 /// A method of a Simulator; made by [`Simulator::method`]. Its functions do what the Simulator's functions of
 /// the same names do with the first method.
@@ -107,16 +108,30 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::run_n`].
-    pub fn run_n<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.simulator.run_n_at(self.at, n, args.into(), false)
+    pub fn run_n<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.simulator.run_n_at(self.at, n.count()?, args.into(), false)
     }
 
     /// See [`Simulator::run_n_collect`].
     ///
     /// # Errors
     /// As [`Simulator::run_n_collect`].
-    pub fn run_n_collect<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.simulator.run_n_at(self.at, n, args.into(), true)
+    pub fn run_n_collect<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.simulator.run_n_at(self.at, n.count()?, args.into(), true)
+    }
+
+    /// See [`Simulator::run_n_watched`].
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n_watched`].
+    pub fn run_n_watched<'a>(
+        &mut self,
+        n: impl Count,
+        every: impl Count,
+        args: impl Into<ArgsIn<'a>>,
+        watch: impl FnMut(&mut Simulator, u64) -> ControlFlow<()>,
+    ) -> Result<(u64, Outputs)> {
+        self.simulator.run_n_watched_at(self.at, [n.count()?, every.count()?], args.into(), watch)
     }
 
     /// See [`Simulator::run_while`].
@@ -126,10 +141,10 @@ impl<'s> MethodHandle<'s> {
     pub fn run_while<'a>(
         &mut self,
         condition: &str,
-        max: u64,
+        max: impl Count,
         args: impl Into<ArgsIn<'a>>,
     ) -> Result<(u64, Outputs)> {
-        self.simulator.run_while_at(self.at, condition, max, args.into())
+        self.simulator.run_while_at(self.at, condition, max.count()?, args.into())
     }
 
     /// See [`Simulator::typed`].
@@ -145,8 +160,13 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::probe`].
-    pub fn probe(&mut self, what: impl Into<Probed>, every: u64, capacity: u64) -> Result<Probe> {
-        self.simulator.probe_at(self.at, what.into(), every, capacity)
+    pub fn probe(
+        &mut self,
+        what: impl Into<Probed>,
+        every: impl Count,
+        capacity: impl Count,
+    ) -> Result<Probe> {
+        self.simulator.probe_at(self.at, what.into(), every.count()?, capacity.count()?)
     }
 
     /// See [`Simulator::prepare`].
@@ -193,8 +213,8 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::profile`].
-    pub fn profile<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
-        self.simulator.profile_at(self.at, n, args.into())
+    pub fn profile<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
+        self.simulator.profile_at(self.at, n.count()?, args.into())
     }
 
     /// See [`Simulator::verify`].

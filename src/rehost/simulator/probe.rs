@@ -4,6 +4,7 @@
 use super::sync::Parent;
 use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
+use crate::function::Count;
 use crate::graph::{Cell, Def, FunctionGraph, Kind, SharedVariable, TensorType, Variable, fresh_id, verify};
 use crate::rehost::engine::{Source, StateBinding, Tap, Twins};
 use crate::rehost::executor::{Draft, PlacedTap};
@@ -101,8 +102,13 @@ impl Simulator {
     ///
     /// # Errors
     /// If the method has no such Variable, or it can no longer be computed.
-    pub fn probe(&mut self, what: impl Into<Probed>, every: u64, capacity: u64) -> Result<Probe> {
-        self.probe_at(0, what.into(), every, capacity)
+    pub fn probe(
+        &mut self,
+        what: impl Into<Probed>,
+        every: impl Count,
+        capacity: impl Count,
+    ) -> Result<Probe> {
+        self.probe_at(0, what.into(), every.count()?, capacity.count()?)
     }
 
     pub(super) fn probe_at(

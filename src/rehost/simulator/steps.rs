@@ -2,10 +2,11 @@
 
 use super::Simulator;
 use crate::error::{Error, Result};
-use crate::function::{ArgsIn, Outputs, state_args};
+use crate::function::{ArgsIn, Count, Outputs, state_args};
 use crate::rehost::engine::Tap;
 use crate::rehost::executor::{Iterations, PlacedTap};
 use crate::value::Value;
+use std::ops::ControlFlow;
 use workalike_kernels::DType;
 
 impl Simulator {
@@ -16,8 +17,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
-    pub fn run_n<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.run_n_at(0, n, args.into(), false)
+    pub fn run_n<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.run_n_at(0, n.count()?, args.into(), false)
     }
 
     /// [`Simulator::run_n`], with the outputs of all iterations stacked along a new first axis, of extent 0
@@ -25,8 +26,70 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::run_n`], or if an output changes its shape between iterations.
-    pub fn run_n_collect<'a>(&mut self, n: u64, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.run_n_at(0, n, args.into(), true)
+    pub fn run_n_collect<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+        self.run_n_at(0, n.count()?, args.into(), true)
+    }
+
+    /// [`Simulator::run_n`], with a look at the Simulator after every `every` iterations and after the last:
+    /// `watch` gets it with the number of iterations done, to read probes and shared variables, save, or
+    /// show progress, and may stop. Returns the number of iterations done, and the outputs of the last. Blocks
+    /// of some hundred iterations cost nothing measurable.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow::{Break, Continue};
+    /// use workalike::prelude::*;
+    /// let x = shared("x", 1f64);
+    /// let step = function(()).update(&x, &x * 0.5).compile()?;
+    /// let mut sim = step.optimize(Host::auto())?;
+    /// let (done, _) = sim.run_n_watched(1000, 10, args![], |sim, done| {
+    ///     println!("{done} steps");
+    ///     match sim.get(&x).and_then(|x| x.item::<f64>()) {
+    ///         Ok(x) if x > 1e-6 => Continue(()),
+    ///         _ => Break(()),
+    ///     }
+    /// })?;
+    /// assert_eq!(done, 20);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n`], or if `every` is 0.
+    pub fn run_n_watched<'a>(
+        &mut self,
+        n: impl Count,
+        every: impl Count,
+        args: impl Into<ArgsIn<'a>>,
+        watch: impl FnMut(&mut Simulator, u64) -> ControlFlow<()>,
+    ) -> Result<(u64, Outputs)> {
+        self.run_n_watched_at(0, [n.count()?, every.count()?], args.into(), watch)
+    }
+
+    pub(super) fn run_n_watched_at(
+        &mut self,
+        method: usize,
+        [n, every]: [u64; 2],
+        args: ArgsIn<'_>,
+        mut watch: impl FnMut(&mut Simulator, u64) -> ControlFlow<()>,
+    ) -> Result<(u64, Outputs)> {
+        if every == 0 {
+            return Err(Error::mismatch("run_n_watched", "a look every so many iterations", "0"));
+        }
+        // One block, also where a sequence has another length: it is refused there.
+        if n <= every || !args.sequences().all(|len| len == n) {
+            let outputs = self.run_n_at(method, n, args, false)?;
+            let _ = watch(self, n);
+            return Ok((n, outputs));
+        }
+        // Inputs that keep a value of their own are set once.
+        let rest = state_args(&self.methods[method].function, args.clone())?.0;
+        let mut outputs = self.run_n_at(method, every, args.part(0..every)?, false)?;
+        let mut done = every;
+        while watch(self, done).is_continue() && done < n {
+            let end = n.min(done.saturating_add(every));
+            outputs = self.run_n_at(method, end - done, rest.part(done..end)?, false)?;
+            done = end;
+        }
+        Ok((done, outputs))
     }
 
     /// Runs the first method until after the first iteration whose output `condition`, a 0-d bool, is false,
@@ -57,10 +120,10 @@ impl Simulator {
     pub fn run_while<'a>(
         &mut self,
         condition: &str,
-        max: u64,
+        max: impl Count,
         args: impl Into<ArgsIn<'a>>,
     ) -> Result<(u64, Outputs)> {
-        self.run_while_at(0, condition, max, args.into())
+        self.run_while_at(0, condition, max.count()?, args.into())
     }
 
     pub(super) fn run_while_at(

@@ -108,9 +108,9 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::sync_to_parent`], or if no method has one of them.
-    pub fn sync_to_parent_only<'s>(
+    pub fn sync_to_parent_only(
         &mut self,
-        variables: impl IntoIterator<Item = &'s SharedVariable>,
+        variables: impl IntoIterator<Item = impl Into<SharedVariable>>,
     ) -> Result<Vec<String>> {
         let states = self.states_of(variables)?;
         self.publish(&states, None)
@@ -143,9 +143,9 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::sync_from_parent`], or if no method has one of them.
-    pub fn sync_from_parent_only<'s>(
+    pub fn sync_from_parent_only(
         &mut self,
-        variables: impl IntoIterator<Item = &'s SharedVariable>,
+        variables: impl IntoIterator<Item = impl Into<SharedVariable>>,
     ) -> Result<Vec<String>> {
         let states = self.states_of(variables)?;
         self.read_in(&states, None)
@@ -178,9 +178,9 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::reset`], or if no method has one of them.
-    pub fn reset_only<'s>(
+    pub fn reset_only(
         &mut self,
-        variables: impl IntoIterator<Item = &'s SharedVariable>,
+        variables: impl IntoIterator<Item = impl Into<SharedVariable>>,
     ) -> Result<Vec<String>> {
         let states = self.states_of(variables)?;
         self.take_parents(&states)
@@ -190,8 +190,12 @@ impl Simulator {
         (0..self.states.len()).collect()
     }
 
-    fn states_of<'s>(&self, variables: impl IntoIterator<Item = &'s SharedVariable>) -> Result<Vec<usize>> {
-        let mut states = variables.into_iter().map(|v| self.state_of(v)).collect::<Result<Vec<_>>>()?;
+    fn states_of(
+        &self,
+        variables: impl IntoIterator<Item = impl Into<SharedVariable>>,
+    ) -> Result<Vec<usize>> {
+        let mut states =
+            variables.into_iter().map(|v| self.state_of(&v.into())).collect::<Result<Vec<_>>>()?;
         states.sort_unstable();
         states.dedup();
         Ok(states)

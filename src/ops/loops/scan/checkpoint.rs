@@ -75,7 +75,7 @@ fn split(x: &Variable, mut extents: Vec<Operand>) -> Result<Variable> {
     for axis in 1..x.ndim() {
         extents.push(Operand::Variable(x.try_extent(axis as isize)?));
     }
-    x.try_reshape_to(extents)
+    x.try_reshape(extents)
 }
 
 /// The first two axes as one, of this extent.
@@ -84,5 +84,5 @@ fn joined_blocks(x: &Variable, extent: &Variable) -> Result<Variable> {
     for axis in 2..x.ndim() {
         extents.push(Operand::Variable(x.try_extent(axis as isize)?));
     }
-    x.try_reshape_to(extents)
+    x.try_reshape(extents)
 }

@@ -185,10 +185,10 @@ fn select() -> Result<Group> {
 /// Draws as ops: of every parameter where their methods change, and of wrong ones.
 fn draws() -> Result<Group> {
     let mut group = Group::new("draws");
-    let key = group.input(Value::from(7u64));
-    let counters = group.input(Value::from((0..64u64).collect::<Vec<_>>()));
+    let key = group.input(Value::from(7u64).reshaped(&[1, 1, 1])?);
+    let counters = group.input(Value::from((0..64u64).collect::<Vec<_>>()).reshaped(&[1, 1, 64])?);
     let means = [-1.0, f64::NAN, 0.0, 1e-4, 0.3, 1.0, 9.99, 10.0, 55.5, 1e6];
-    let means = group.input(numbers(DType::F64, &[10, 1], &means)?);
+    let means = group.input(numbers(DType::F64, &[1, 10, 1], &means)?);
     let at = [key, counters, means];
     add(&mut group, "log_gamma".into(), rows::DRAW_LOG_GAMMA, &at);
     add(&mut group, "poisson".into(), rows::DRAW_POISSON, &at);

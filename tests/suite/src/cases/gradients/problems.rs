@@ -2,7 +2,7 @@
 
 use crate::cases::{apply, rows};
 use crate::data::{below, uniform};
-use workalike::kernels::ops::ScalarOp;
+use workalike::kernels::ops::{ScalarOp, TypeRule};
 use workalike::ops::{Ix, range};
 use workalike::prelude::*;
 use workalike::{Result, idx};
@@ -62,7 +62,10 @@ fn inside(op: ScalarOp, shapes: &[Vec<usize>]) -> Result<Vec<Value>> {
 fn elementwise() -> Result<Vec<Problem>> {
     let mut list = Vec::new();
     // Special functions of several arguments have no gradient with respect to their orders.
-    let differentiable = |op: &ScalarOp| op.row().derivative.is_some() && !op.is_host_only();
+    let differentiable = |op: &ScalarOp| {
+        let row = op.row();
+        row.derivative.is_some() && !op.is_host_only() && row.types != TypeRule::Draw
+    };
     for op in ScalarOp::all().filter(differentiable) {
         let arity = op.row().arity;
         if op == rows::WHERE {

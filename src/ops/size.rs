@@ -1,12 +1,12 @@
-//! The shapes of random draws.
+//! Extents as a program gives them: numbers of any integer type, 0-d Variables, or the shape of an array.
 
-use super::super::creation::extent_scalar;
-use super::super::methods::fail;
-use super::super::shape::{Extent, ShapeOf};
+use super::creation::extent_scalar;
+use super::methods::fail;
+use super::shape::{Extent, ShapeOf};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
 
-/// The shape of a draw: see [`IntoSize`].
+/// The extents of an array: see [`IntoSize`].
 #[derive(Clone, Debug)]
 pub struct Size(Form);
 
@@ -16,7 +16,7 @@ enum Form {
     Like(Variable),
 }
 
-/// The shape of an array, whatever it is at each call, as the size of a draw.
+/// The shape of an array, whatever it is at each call, as the size of another.
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -31,12 +31,10 @@ pub fn like(x: impl Into<Variable>) -> Size {
 }
 
 impl Size {
-    /// The extents, and the 0-d Variables among them.
-    pub(super) fn extents(self) -> Result<(Vec<Extent>, Vec<Variable>)> {
-        // The extents of an array are not negative.
-        let shaped = matches!(self.0, Form::Like(_));
-        let list = match self.0 {
-            Form::Extents(list) => list,
+    /// Numbers and 0-d Variables.
+    pub(super) fn operands(self) -> Result<Vec<Operand>> {
+        match self.0 {
+            Form::Extents(list) => Ok(list),
             Form::Like(x) => {
                 let x = x.checked()?;
                 let known = |axis: usize| x.ty().shape.get(axis).copied().flatten();
@@ -44,25 +42,64 @@ impl Size {
                     Some(n) => Ok(Operand::Int(n as i128)),
                     None => ShapeOf::of(x, axis).map(Operand::Variable),
                 };
-                (0..x.ndim()).map(extent).collect::<Result<_>>()?
+                (0..x.ndim()).map(extent).collect()
             }
-        };
-        let (extents, further) = Extent::list("draw", list)?;
-        if extents.contains(&Extent::Infer) {
-            return Err(fail("draw", "extent -1 is negative".into()));
         }
+    }
+
+    /// The extents, of which one may be inferred, and the 0-d Variables among them.
+    pub(super) fn extents_or_inferred(self, op: &str) -> Result<(Vec<Extent>, Vec<Variable>)> {
+        Extent::list(op, self.operands()?)
+    }
+
+    /// The extents, none of them inferred, and the 0-d Variables among them. What takes these finds negative
+    /// ones.
+    pub(super) fn extents(self, op: &str) -> Result<(Vec<Extent>, Vec<Variable>)> {
+        let (extents, further) = self.extents_or_inferred(op)?;
+        if extents.contains(&Extent::Infer) {
+            return Err(fail(op, "extent -1 is negative".into()));
+        }
+        Ok((extents, further))
+    }
+
+    /// [`Size::extents`]; of Variables each call finds negative ones.
+    pub(super) fn checked_extents(self, op: &'static str) -> Result<(Vec<Extent>, Vec<Variable>)> {
+        // The extents of an array are not negative.
+        let shaped = matches!(self.0, Form::Like(_));
+        let (extents, further) = self.extents(op)?;
         let checked = |extent: Variable| match shaped {
             true => Ok(extent),
-            false => extent_scalar("draw", extent),
+            false => extent_scalar(op, extent),
         };
         Ok((extents, further.into_iter().map(checked).collect::<Result<_>>()?))
     }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        match &self.0 {
+            Form::Extents(list) => list.len(),
+            Form::Like(x) => x.ndim(),
+        }
+    }
+
+    /// The numbers, where no Variable can stand.
+    pub(super) fn numbers(self, op: &str) -> Result<Vec<isize>> {
+        let whole = |operand: Operand| match operand {
+            Operand::Int(n) => isize::try_from(n).map_err(|_| fail(op, format!("{n} is out of range"))),
+            other => Err(fail(op, format!("expected a whole number, got {other}"))),
+        };
+        match self.0 {
+            Form::Extents(list) => list.into_iter().map(whole).collect(),
+            Form::Like(x) => Err(fail(op, format!("expected whole numbers, got the shape of {}", x.ty()))),
+        }
+    }
 }
 
-/// What can be the size of a draw: an array, a slice or a `Vec` of numbers or of 0-d integer Variables, a
-/// tuple of both, `()` for a draw without axes, or [`like`] an array.
+/// What can be a size: a number of any integer type or a 0-d integer Variable, for one axis; an array, a slice
+/// or a `Vec` of them, or a tuple of both, for several; `()` for none; or the size that [`like`] takes from an
+/// array.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no size of a draw",
+    message = "`{Self}` is no list of extents",
     note = "give extents, as [64, 8] or (&n, 8); () for a single number; or like(&x)"
 )]
 pub trait IntoSize {
@@ -115,6 +152,15 @@ impl<E: IntoOperand + Clone> IntoSize for &Vec<E> {
         listed(self.iter().cloned())
     }
 }
+
+macro_rules! single {
+    ($($t:ty),*) => { $(impl IntoSize for $t {
+        fn into_size(self) -> Size {
+            listed([self])
+        }
+    })* };
+}
+single!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, Variable, &Variable);
 
 macro_rules! tuples {
     ($first:ident $($rest:ident)*) => {
