@@ -1,6 +1,7 @@
 //! Arguments of a call: positional and by name, host values, device arrays, sequences.
 
 use super::callable::Function;
+use super::conversion::Conversion;
 use crate::error::{Error, Result, array_text};
 use crate::rehost::{BorrowedArray, DeviceArray};
 use crate::value::{Element, Value};
@@ -301,8 +302,11 @@ fn bind_input<'a>(function: &Function, position: usize, arg: Option<ArgIn<'a>>) 
         return Ok(arg);
     }
     let rank = shape.len();
-    let refused =
+    let mut refused =
         format!("input {}: expected {}, got {}; convert it first", name(), spec.ty, array_text(dtype, shape));
+    if spec.conversion != Conversion::Downcast && matches!(arg, ArgIn::Value(_) | ArgIn::Each(_)) {
+        refused += ", or let the call do so: In::new(..).allow_downcast()";
+    }
     let convert = |value: &Value| match spec.conversion.convert(value, spec.ty.dtype, rank)? {
         Some(value) => Ok(value),
         None => Err(fail(refused.clone())),

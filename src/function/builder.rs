@@ -229,8 +229,14 @@ impl FunctionBuilder {
         let mut updates: Vec<(Arc<Cell>, Variable)> = Vec::new();
         for ((shared, _), value) in self.updates.iter().zip(roots.drain(count..)) {
             let cell = shared.cell()?;
-            if updates.iter().any(|(c, _)| Arc::ptr_eq(c, cell)) {
-                return Err(Error::Compile(format!("shared variable {} is updated twice", cell.name())));
+            if let Some((_, before)) = updates.iter().find(|(c, _)| Arc::ptr_eq(c, cell)) {
+                let written = |value: &Variable| match value.owner() {
+                    Some((apply, _)) => format!("by what was written at {}", apply.place),
+                    None => format!("by {value:?}"),
+                };
+                let (name, first, second) = (cell.name(), written(before), written(&value));
+                let message = format!("shared variable {name} is updated twice, {first} and {second}");
+                return Err(Error::Compile(message));
             }
             check_update(cell, &value)?;
             updates.push((cell.clone(), value));

@@ -197,7 +197,9 @@ pub(super) fn check_inputs(inputs: &[In]) -> Result<()> {
             return Err(Error::Compile(format!("input {what} is given twice")));
         }
         if input.name.as_ref().is_some_and(|name| !names.insert(name.clone())) {
-            return Err(Error::Compile(format!("two inputs are called {what}")));
+            let message =
+                format!("two inputs are called {what}; name one of them with In::new(..).name(\"..\")");
+            return Err(Error::Compile(message));
         }
         if let Some(default) = &input.default {
             let conversion = input.conversion.unwrap_or_default();

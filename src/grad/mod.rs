@@ -123,7 +123,10 @@ impl Grad {
                     let what = variable.name().map_or_else(|| format!("{variable:?}"), Into::into);
                     Err(fail(
                         "grad",
-                        format!("expected a cost that depends smoothly on {what}, got one that does not"),
+                        format!(
+                            "expected a cost that depends smoothly on {what}, got one that does not; for a gradient of \
+                             zeros, Grad::of(&cost).disconnected(Disconnected::Zero)"
+                        ),
                     ))
                 }
             })

@@ -108,7 +108,9 @@ pub(crate) fn evaluate(
         let given = given
             .ok_or_else(|| Error::Internal(format!("node #{position} reads a value that is not there")))?;
         let known: Vec<_> = given.iter().map(crate::op::Known::of).collect();
-        let expected = node.op.shapes(&known).map_err(|message| node.failed(position, &message))?;
+        let expected = node.op.shapes(&known);
+        let expected =
+            expected.map_err(|message| graph.misfit(position, given.iter().map(Value::shape), &message))?;
         let shapes = expected.iter().map(Vec::as_slice);
         let results = perform(graph, position, shapes, |op| op.perform(&given))?;
         values.extend(node.outputs.iter().copied().zip(results));

@@ -4,7 +4,7 @@ use super::rebuild::ancestors;
 use super::shared::Cell;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
-use crate::error::{Error, Place, Result, array_text};
+use crate::error::{Error, Place, Result, array_text, shape_text};
 use crate::op::Op;
 use crate::printable::printable;
 use crate::value::{MAX_RANK, Value};
@@ -92,6 +92,37 @@ impl Node {
 }
 
 impl FunctionGraph {
+    /// An error of a node whose inputs do not fit each other: says which shape is that of which named input.
+    pub(crate) fn misfit<'s>(
+        &self,
+        position: usize,
+        shapes: impl Iterator<Item = &'s [usize]>,
+        message: &str,
+    ) -> Error {
+        let node = &self.nodes[position];
+        let named = node.inputs.iter().zip(shapes).filter_map(|(&input, shape)| {
+            let name = self.name_before_casts(input)?;
+            Some(format!("{name} is {}", shape_text(shape)))
+        });
+        let named: Vec<String> = named.collect();
+        match named.is_empty() {
+            true => node.failed(position, message),
+            false => node.failed(position, &format!("{message}; {}", named.join(", "))),
+        }
+    }
+
+    /// The name of a Var, or of the one that it is a conversion of.
+    fn name_before_casts(&self, var: VarId) -> Option<&str> {
+        let var = self.var(var);
+        match (&var.name, &var.def) {
+            (Some(name), _) => Some(name),
+            (None, Def::Output { node, .. }) if self.nodes[*node as usize].op.id() == "cast" => {
+                self.name_before_casts(*self.nodes[*node as usize].inputs.first()?)
+            }
+            _ => None,
+        }
+    }
+
     /// Makes this a copy of another graph as seen from outside: inputs, shared variables, outputs and updates
     /// are those of the other, for whose Vars `map` has the Vars here.
     pub(crate) fn take_roots(&mut self, old: &FunctionGraph, map: &[VarId]) {

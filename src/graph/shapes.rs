@@ -292,7 +292,10 @@ impl<'a> Inference<'a> {
             value: self.fixed[i as usize].as_ref().or(self.current[i as usize].as_ref()),
         };
         let known: Vec<Known> = node.inputs.iter().map(known).collect();
-        let made = node.op.shapes(&known).map_err(fail)?;
+        let made = node.op.shapes(&known);
+        let made = made.map_err(|message| {
+            self.graph.misfit(position, known.iter().map(|known| known.shape), &message)
+        })?;
         if made.len() != node.outputs.len() {
             return Err(fail(format!(
                 "the op gives {} shapes for {} results",

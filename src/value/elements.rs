@@ -7,6 +7,7 @@ use bytemuck::{CheckedBitPattern, NoUninit};
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
 use std::fmt;
+use std::panic::Location;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 
@@ -76,6 +77,7 @@ impl Value {
     ///
     /// # Errors
     /// If `T` is not the dtype.
+    #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.expect_dtype(T::DTYPE)?;
         let whole = self.contiguous()?;
@@ -90,11 +92,17 @@ impl Value {
     ///
     /// # Errors
     /// If `T` is not the dtype or there is not exactly one element.
+    #[track_caller]
     pub fn item<T: Element>(&self) -> Result<T> {
         self.expect_dtype(T::DTYPE)?;
+        let place = Location::caller();
+        if self.len() != 1 {
+            let got = format!("{} (at {place})", array_text(self.dtype, &self.shape));
+            return Err(Error::mismatch("item", "one element", got));
+        }
         match self.to_vec::<T>()?.as_slice() {
             [one] => Ok(*one),
-            _ => Err(Error::mismatch("item", "one element", array_text(self.dtype, &self.shape))),
+            _ => Err(shrunk()),
         }
     }
 
@@ -159,10 +167,12 @@ impl Value {
         self.scalars().map(Scalar::to_f64).collect()
     }
 
+    #[track_caller]
     fn expect_dtype(&self, dtype: DType) -> Result<()> {
         if dtype == self.dtype {
             return Ok(());
         }
-        Err(Error::mismatch("array", dtype.name(), self.dtype.name()))
+        let got = format!("{} (at {}); cast converts it", self.dtype.name(), Location::caller());
+        Err(Error::mismatch("array", dtype.name(), got))
     }
 }

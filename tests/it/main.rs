@@ -42,3 +42,4 @@ mod sync;
 mod tour;
 mod training;
 mod verify;
+mod wrong_calls;

@@ -1,8 +1,11 @@
 //! Warnings about calls that work.
 
 use super::Simulator;
+use crate::error::Place;
+use crate::graph::{Def, VarId};
 use crate::rehost::Sizes;
 use crate::rehost::device::cache::KernelCache;
+use workalike_kernels::DType;
 
 /// The number of evicted Programs of a method that are planned again before a warning is given.
 const PLANNED_AGAIN: u64 = 8;
@@ -12,7 +15,7 @@ impl Simulator {
     /// there are none. The library itself prints nothing.
     ///
     /// It reports kernels that cannot be cached; more signatures than cached Programs; shared variables of
-    /// one name that methods do not share; parents that changed and were not synced; and Bundles that were
+    /// one name that methods do not share; floats that integers made float64; parents that changed and were not synced; and Bundles that were
     /// saved while this Simulator held newer values.
     pub fn warnings(&self) -> Vec<String> {
         // The host device compiles nothing that could be cached.
@@ -21,6 +24,7 @@ impl Simulator {
         let mut warnings: Vec<String> = cache.into_iter().collect();
         self.warn_of_shapes(&mut warnings);
         self.warn_of_names(&mut warnings);
+        self.warn_of_promotions(&mut warnings);
         self.warn_of_parents(&mut warnings);
         warnings
     }
@@ -62,6 +66,36 @@ impl Simulator {
                 first(earlier),
                 first(later)
             ));
+        }
+    }
+
+    /// Where an array of integers made floats of 32 bits or less float64 ones.
+    fn warn_of_promotions(&self, warnings: &mut Vec<String>) {
+        for method in &self.methods {
+            let graph = method.function.graph();
+            let converted = |&id: &VarId| {
+                let Def::Output { node, .. } = graph.var(id).def else { return None };
+                let cast = &graph.nodes[node as usize];
+                let from = &graph.var(*cast.inputs.first()?).ty;
+                let casts = graph.var(id).ty.dtype == DType::F64 && cast.op.id() == "cast";
+                (casts && from.ndim() > 0).then_some((from.dtype, cast.place))
+            };
+            for node in &graph.nodes {
+                let inputs: Vec<_> = node.inputs.iter().filter_map(converted).collect();
+                // What a program casts by itself it writes on another line, or alone.
+                let here = |&(_, place): &(DType, Option<Place>)| place.is_some() && place == node.place;
+                let integers = inputs.iter().filter(|i| here(i)).find(|(dtype, _)| dtype.is_integer());
+                let narrow = inputs.iter().filter(|i| here(i)).find(|(dtype, _)| dtype.is_float());
+                if let (Some((whole, _)), Some((float, _))) = (integers, narrow) {
+                    warnings.push(format!(
+                        "method {}: {} of {float} and {whole} computes in float64, as NumPy does{}; cast the integers to {float} \
+                         if that is not meant",
+                        method.name,
+                        node.op.label(),
+                        node.written_at()
+                    ));
+                }
+            }
         }
     }
 
