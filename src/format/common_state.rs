@@ -54,11 +54,11 @@ pub fn common_state<T>(load: impl FnOnce() -> T) -> T {
     load()
 }
 
-/// The shared variable that was loaded before for this one, or the new one.
+/// The shared variable that was loaded before for this one, or the new one. A transient one has no value.
 ///
 /// # Errors
 /// If it has another type or value.
-pub(super) fn in_common(new: Arc<Cell>, value: &Value) -> Result<Arc<Cell>> {
+pub(super) fn in_common(new: Arc<Cell>, value: Option<&Value>) -> Result<Arc<Cell>> {
     let known = LOADED.with_borrow_mut(|loaded| {
         let Some(loaded) = loaded else { return new.clone() };
         loaded.entry(new.id()).or_insert_with(|| new.clone()).clone()
@@ -71,6 +71,7 @@ pub(super) fn in_common(new: Arc<Cell>, value: &Value) -> Result<Arc<Cell>> {
     if known.ty() != new.ty() {
         return bad(differs("type"));
     }
+    let Some(value) = value.filter(|_| !known.is_transient()) else { return Ok(known) };
     let bytes =
         |value: &Value| Ok::<_, crate::Error>(value.contiguous()?.contiguous_bytes().map(<[u8]>::to_vec));
     let held = known.get_value()?;

@@ -9,6 +9,7 @@ mod tensors;
 use super::bad;
 use super::codec::{Budget, Decoder};
 use super::common_state::in_common;
+use super::encode::NO_TENSOR;
 use crate::error::Result;
 use crate::fallible;
 use crate::function::{Bundle, Function, InputSpec};
@@ -233,6 +234,14 @@ fn cells(
     let mut cells = fallible::with_capacity(rows.len())?;
     let mut taken = fallible::filled(false, tensors.len())?;
     for (position, shared) in rows.into_iter().enumerate() {
+        if shared.tensor == NO_TENSOR {
+            let SharedRow { id, name, ty, .. } = shared;
+            cells.push(match contents {
+                Contents::File(_) => in_common(Arc::new(Cell::absent(id, &name, ty)?), None)?,
+                Contents::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
+            });
+            continue;
+        }
         let value = tensors.take(shared.tensor, budget)?;
         let SharedRow { id, name, ty, tensor } = shared;
         if !ty.admits(value.dtype(), value.shape()) {
@@ -242,7 +251,7 @@ fn cells(
             return bad(format!("shared variable {name} has the tensor of another one"));
         }
         cells.push(match contents {
-            Contents::File(_) => in_common(Arc::new(Cell::new(id, &name, ty, &value, None)?), &value)?,
+            Contents::File(_) => in_common(Arc::new(Cell::new(id, &name, ty, &value, None)?), Some(&value))?,
             Contents::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
         });
     }

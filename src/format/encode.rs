@@ -25,6 +25,9 @@ use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// In the place of a tensor's row: the shared variable is transient.
+pub(super) const NO_TENSOR: u32 = u32::MAX;
+
 /// Tensors start at multiples of this within their section.
 pub(super) const ALIGNMENT: usize = 64;
 
@@ -160,11 +163,17 @@ impl Writer<'_> {
             }
         }
         // All values are of one moment.
-        let values = CellSet::of(&self.encoded.cells).snapshot()?;
-        for (at, (value, _)) in values.into_iter().enumerate() {
+        let kept = self.encoded.cells.iter().filter(|cell| !cell.is_transient());
+        let mut values = CellSet::of(kept).snapshot()?.into_iter();
+        for at in 0..self.encoded.cells.len() {
             let cell = self.encoded.cells[at].clone();
-            cell.note_saved();
-            let tensor = self.new_tensor(&value)?;
+            let mut tensor = NO_TENSOR;
+            if !cell.is_transient()
+                && let Some((value, _)) = values.next()
+            {
+                cell.note_saved();
+                tensor = self.new_tensor(&value)?;
+            }
             self.shared.begin()?;
             let to = &mut self.shared.bytes;
             to.number((cell.id() >> 64) as u64)?;

@@ -273,6 +273,7 @@ impl Function {
             let id = crate::graph::fresh_id();
             let copy = Cell::new(id, cell.name(), cell.ty().clone(), &value, None)?;
             copy.set_context(cell.context().as_deref());
+            copy.set_transient(cell.is_transient());
             Ok(Arc::new(copy))
         });
         Ok(self.over(cells.collect::<Result<_>>()?))

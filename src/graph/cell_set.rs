@@ -78,7 +78,7 @@ impl CellSet {
         let locked = self.lock()?;
         let read = |(at, state): &(usize, Locked<'_, CellState>)| {
             let cell = &self.cells[*at];
-            Ok((state.read(cell.ty().dtype)?, cell.version()))
+            Ok((cell.read(state)?, cell.version()))
         };
         let values = locked.states.iter().map(read).collect::<Result<Vec<_>>>()?;
         Ok(self.places.iter().map(|&place| values[place].clone()).collect())
@@ -94,12 +94,18 @@ impl LockedCells<'_> {
         &self.states[self.set.places[position]].1
     }
 
+    /// # Errors
+    /// If a cell has no value.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.states.iter().try_for_each(|(at, state)| self.set.cells[*at].check(state))
+    }
+
     /// A copy of a value.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is none, or no memory for it.
     pub(crate) fn read(&self, position: usize) -> Result<Value> {
-        self.state(position).read(self.cell(position).ty().dtype)
+        self.cell(position).read(self.state(position))
     }
 
     /// Whether a cell's value has exactly these bits.
@@ -128,7 +134,7 @@ impl LockedCells<'_> {
     /// Replaces the memory of a value.
     pub(crate) fn moved(&mut self, position: usize, memory: Arc<HostMemory>, shape: Vec<usize>) {
         let state = &mut self.states[self.set.places[position]].1;
-        (state.memory, state.shape) = (memory, shape);
+        (state.memory, state.shape, state.absent) = (memory, shape, false);
     }
 
     /// Writes values to different cells, all or none. Returns the positions whose value changed; the other
@@ -144,7 +150,9 @@ impl LockedCells<'_> {
                 continue;
             }
             let memory = match new.memory {
-                None if state.shape != new.value.shape() => Some(Arc::new(HostMemory::from_bytes(bytes)?)),
+                None if state.absent || state.shape != new.value.shape() => {
+                    Some(Arc::new(HostMemory::from_bytes(bytes)?))
+                }
                 prepared => prepared,
             };
             differing.push((position, new.value, memory));

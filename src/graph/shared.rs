@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use workalike_device::HostMemory;
-use workalike_kernels::DType;
 
 /// The expression that advances a shared variable at each call, unless the user gives another.
 pub(crate) type DefaultUpdate = Arc<dyn Fn(&Variable) -> Variable + Send + Sync>;
@@ -40,12 +39,16 @@ pub struct Cell {
     default_update: Mutex<Option<DefaultUpdate>>,
     /// The name of the context that is to hold it: a hint.
     context: Mutex<Option<Arc<str>>>,
+    /// Whether files leave out its value.
+    transient: AtomicBool,
 }
 
 /// A cell's value. The embedded host device binds `memory` directly, so a Function's call copies no state.
 pub(crate) struct CellState {
     pub(crate) memory: Arc<HostMemory>,
     pub(crate) shape: Vec<usize>,
+    /// Whether there is no value, because the file that it was loaded from leaves it out.
+    pub(super) absent: bool,
 }
 
 impl Cell {
@@ -58,12 +61,72 @@ impl Cell {
     ) -> Result<Cell> {
         let whole = value.contiguous()?;
         let memory = Arc::new(HostMemory::from_bytes(whole.contiguous_bytes().unwrap_or(&[]))?);
-        let state = Lock::new(CellState { memory, shape: value.shape().to_vec() });
+        let state = CellState { memory, shape: value.shape().to_vec(), absent: false };
+        Ok(Cell::of(id, name, ty, state, default_update))
+    }
+
+    /// A transient cell without a value.
+    pub(crate) fn absent(id: u128, name: &str, ty: TensorType) -> Result<Cell> {
+        let shape = ty.shape.iter().map(|extent| extent.unwrap_or(0)).collect();
+        let state = CellState { memory: Arc::new(HostMemory::from_bytes(&[])?), shape, absent: true };
+        let cell = Cell::of(id, name, ty, state, None);
+        cell.set_transient(true);
+        Ok(cell)
+    }
+
+    fn of(
+        id: u128,
+        name: &str,
+        ty: TensorType,
+        state: CellState,
+        default_update: Option<DefaultUpdate>,
+    ) -> Cell {
+        let state = Lock::new(state);
         let (version, saved_behind) = (AtomicU64::new(0), AtomicBool::new(false));
         let (ahead, watchers) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let default_update = Mutex::new(default_update);
-        let (name, context) = (name.into(), Mutex::default());
-        Ok(Cell { id, name, ty, state, version, ahead, watchers, saved_behind, default_update, context })
+        let (name, context, transient) = (name.into(), Mutex::default(), AtomicBool::new(false));
+        Cell {
+            id,
+            name,
+            ty,
+            state,
+            version,
+            ahead,
+            watchers,
+            saved_behind,
+            default_update,
+            context,
+            transient,
+        }
+    }
+
+    /// Whether files leave out its value: see [`SharedVariable::transient`].
+    pub fn is_transient(&self) -> bool {
+        self.transient.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_transient(&self, transient: bool) {
+        self.transient.store(transient, Ordering::Relaxed);
+    }
+
+    /// The error if there is no value.
+    pub(super) fn check(&self, state: &CellState) -> Result<()> {
+        if !state.absent {
+            return Ok(());
+        }
+        Err(Error::Sync(format!(
+            "shared variable {} has no value: it is transient, and its file holds none; give it one with set_value (of a \
+             Simulator's file, load a Bundle, set it, and optimize that)",
+            self.name
+        )))
+    }
+
+    /// A copy of the value of a locked cell.
+    pub(super) fn read(&self, state: &CellState) -> Result<Value> {
+        self.check(state)?;
+        let dtype = self.ty.dtype;
+        Value::try_filled(dtype, &state.shape, |bytes| Ok(state.memory.read(0, bytes)?))
     }
 
     /// The name of the context that is to hold it: see [`SharedVariable::on`].
@@ -135,7 +198,7 @@ impl Cell {
     /// # Errors
     /// If there is no memory for it, or an op asks while the Function that performs it holds the variable.
     pub fn get_value(&self) -> Result<Value> {
-        self.lock()?.read(self.ty.dtype)
+        self.read(&*self.lock()?)
     }
 
     /// Replaces the value. To replace several at once, see [`set_values`](super::set_values).
@@ -156,14 +219,10 @@ impl Cell {
 }
 
 impl CellState {
-    pub(crate) fn read(&self, dtype: DType) -> Result<Value> {
-        Value::try_filled(dtype, &self.shape, |bytes| Ok(self.memory.read(0, bytes)?))
-    }
-
     /// Whether it has exactly this shape and these bytes.
     pub(crate) fn holds(&self, shape: &[usize], bytes: &[u8]) -> Result<bool> {
         let mut part = [0u8; 4096];
-        if self.shape != shape {
+        if self.absent || self.shape != shape {
             return Ok(false);
         }
         for (at, given) in bytes.chunks(part.len()).enumerate() {
@@ -325,6 +384,27 @@ impl SharedVariable {
     pub fn on(self, context: &str) -> SharedVariable {
         if let Kind::Shared(cell) = self.variable.kind() {
             cell.set_context(Some(context));
+        }
+        self
+    }
+
+    /// The same shared variable, whose value files leave out, such as data that a device draws minibatches
+    /// from: a file has its name and type. It is set after loading, before the first call.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let data = shared("data", vec![1f32; 1000]).transient();
+    /// let f = function(()).output(data.sum(..)).compile()?;
+    /// let loaded = Function::from_bytes(&f.to_bytes()?)?;
+    /// assert!(loaded.call(args![]).is_err());
+    /// loaded.shared("data")?.set_value(vec![2f32; 1000])?;
+    /// assert_eq!(loaded.call(args![])?[0].item::<f32>()?, 2000.0);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    #[must_use]
+    pub fn transient(self) -> SharedVariable {
+        if let Kind::Shared(cell) = self.variable.kind() {
+            cell.set_transient(true);
         }
         self
     }

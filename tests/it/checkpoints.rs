@@ -199,3 +199,46 @@ fn shapes_that_thrash_are_warned_of() {
     let warnings = sim.warnings();
     assert!(warnings.len() == 1 && warnings[0].contains(".dynamic()"), "{warnings:?}");
 }
+
+/// A file holds everything but the value of a transient variable, which is set before the first call.
+#[test]
+fn transient_variables_are_not_saved() {
+    let data = shared("data", (0..10_000).map(|i| i as f32).collect::<Vec<_>>()).transient();
+    let (seen, streams) = (shared("seen", 0f32), RandomStreams::new(1));
+    let batch = data.take(streams.choice(data.extent(0), 8), 0);
+    let train = function(()).output(batch.mean(..)).update(&seen, &seen + batch.sum(..)).compile().unwrap();
+    let mut sim = train.optimize(Host::threads(1)).unwrap();
+    sim.run_n(3, args![]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("half.walk");
+    sim.save(&path).unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() < 10_000);
+    sim.run_n(3, args![]).unwrap();
+
+    let refused = Simulator::load(&path, Host::threads(1)).unwrap_err().to_string();
+    assert!(
+        refused.contains("data has no value: it is transient") && refused.contains("set_value"),
+        "{refused}"
+    );
+    let bundle = Bundle::load(&path).unwrap();
+    let loaded = bundle.iter().next().unwrap().1;
+    for failing in [loaded.call(args![]), loaded.call_reference(args![])] {
+        assert!(failing.unwrap_err().to_string().contains("data has no value"));
+    }
+    assert!(loaded.shared("data").unwrap().get_value().is_err());
+    assert!(loaded.shared("data").unwrap().set_value(vec![1f32; 3]).is_err());
+    // What was loaded is saved again without it, and stays without it.
+    let again = Function::from_bytes(&loaded.to_bytes().unwrap()).unwrap();
+    assert!(again.shared("data").unwrap().get_value().is_err());
+    loaded.shared("data").unwrap().set_value(data.get_value().unwrap()).unwrap();
+    let mut resumed = bundle.optimize(Host::threads(1)).unwrap();
+    resumed.run_n(3, args![]).unwrap();
+    assert_eq!(resumed.get_value("seen").unwrap(), sim.get_value("seen").unwrap());
+    // Of no elements, and beside others of one file.
+    let none = shared("none", vec![0f32; 0]).transient();
+    let f = function(()).output(&none).output(&seen).compile().unwrap();
+    let loaded = Function::from_bytes(&f.to_bytes().unwrap()).unwrap();
+    assert!(loaded.call(args![]).is_err());
+    loaded.shared("none").unwrap().set_value(vec![0f32; 0]).unwrap();
+    assert_eq!(loaded.call(args![]).unwrap()[0].len(), 0);
+}

@@ -39,6 +39,7 @@ impl Function {
         work: impl FnOnce(&mut Engine) -> (Result<T>, bool),
     ) -> Result<T> {
         let mut cells = self.inner.state.lock()?;
+        cells.check()?;
         let mut guard = self.inner.engine.lock().map_err(|why| self.nested(why))?;
         let engine = match &mut *guard {
             Some(engine) => engine,

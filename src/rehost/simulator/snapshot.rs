@@ -83,6 +83,7 @@ impl Simulator {
                         let (value, ty) = (self.executor.read_state(state)?, parent.ty().clone());
                         let copy = Cell::new(parent.id(), parent.name(), ty, &value, None)?;
                         copy.set_context(self.saved_context(state, parent).as_deref());
+                        copy.set_transient(parent.is_transient());
                         place.insert(Arc::new(copy)).clone()
                     }
                 });
