@@ -43,7 +43,7 @@ pub use simulator::{
     Plan, Probe, Probed, Profile, Simulator, StepPlan, Typed, TypedArray, TypedTuple,
 };
 pub use workalike_device as device;
-pub use workalike_device::{Open, Options, Sizes, Tuned};
+pub use workalike_device::{Failing, Open, Options, Sizes, Tuned};
 
 use crate::error::Result;
 use crate::function::Function;

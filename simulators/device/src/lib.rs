@@ -2,7 +2,7 @@
 //!
 //! - [`Device`]: the trait of devices, which know no graphs. [`Command`]: one step of a recording.
 //! - [`Open`]: selects a device; [`Options`] and [`Tuned`]: how Functions are re-hosted on it.
-//! - [`Interpreter`]: the smallest device, as an example.
+//! - [`Interpreter`]: the smallest device, as an example. [`Failing`]: one that fails on purpose.
 //! - [`command_check`]: the checks of arguments that every device makes.
 //! - [`host_memory`]: main memory, which values, shared variables and the host device share.
 //! - [`Builds`]: compiled kernels in memory; [`cache`]: on disk; [`atomic_file`]: atomic writing of files.
@@ -19,6 +19,7 @@ pub mod command;
 pub mod command_check;
 pub mod device;
 pub mod error;
+mod failing;
 pub mod host_memory;
 mod interpreter;
 mod native;
@@ -30,6 +31,7 @@ pub use command::{Command, Region, Target};
 pub use command_check::operand_bytes;
 pub use device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed};
 pub use error::{ArgumentError, DeviceError};
+pub use failing::Failing;
 pub use host_memory::{HostBlock, HostBytes, HostMemory};
 pub use interpreter::Interpreter;
 pub use native::{NativeDevice, NativeMemory, Owner};

@@ -1,6 +1,7 @@
 //! Selection of a device, and options of re-hosting Functions on it.
 
 use crate::device::{Device, DeviceResult};
+use crate::failing::Failing;
 use crate::tuned::Tuned;
 use std::sync::Arc;
 
@@ -175,6 +176,33 @@ pub trait Open {
         Self: Sized,
     {
         Tuned::of(self).nan_guard(guard)
+    }
+
+    /// This backend with devices that work for so many commands and fail from then on, for tests of what a
+    /// program does then. Commands are calls of [`Device`] and replays of recordings; a call of a Simulator
+    /// takes a few, the first one some tens. The limit holds for all devices that are opened together.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let x = vector::<f32>("x");
+    /// let f = function([&x]).output(&x * 2.0).compile()?;
+    /// let failing = Host::auto().failing_after(40);
+    /// let mut sim = f.optimize(&failing)?;
+    /// for _ in 0..100 {
+    ///     let result = sim.call(args![vec![1f32]]).or_else(|_| {
+    ///         sim = f.optimize(Host::auto())?;
+    ///         sim.call(args![vec![1f32]])
+    ///     });
+    ///     assert_eq!(result?[0].to_vec::<f32>()?, [2.0]);
+    /// }
+    /// assert!(failing.has_failed());
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    fn failing_after(self, commands: u64) -> Failing<Self>
+    where
+        Self: Sized,
+    {
+        Failing::new(self, commands)
     }
 
     /// This backend with other options.
