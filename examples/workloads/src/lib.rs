@@ -20,6 +20,7 @@ mod digits;
 mod distances;
 mod exp_ladder;
 mod gemm;
+mod gray_scott;
 mod gru;
 mod hmc;
 mod kalman;
@@ -30,6 +31,7 @@ mod mandelbrot;
 mod nbody;
 mod nuts;
 mod online_mlp;
+mod pictures;
 mod power_iteration;
 mod rbm;
 mod rnn_rbm;
@@ -39,6 +41,7 @@ pub mod service;
 mod slot_filling;
 mod spiking;
 mod transfer;
+mod vae;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -97,6 +100,11 @@ pub const ALL: &[Example] = &[
         name: "gemm",
         about: "products of matrices that accumulate in a shared variable",
         run: gemm::run,
+    },
+    Example {
+        name: "gray_scott",
+        about: "spots that grow by reaction and diffusion, by expressions and by a kernel in C",
+        run: gray_scott::run,
     },
     Example {
         name: "gru",
@@ -179,6 +187,11 @@ pub const ALL: &[Example] = &[
         name: "spiking",
         about: "spiking neurons that learn a product, saved and continued",
         run: spiking::run,
+    },
+    Example {
+        name: "vae",
+        about: "an autoencoder that trains, is saved and resumed without its data, and serves pictures",
+        run: vae::run,
     },
     Example { name: "transfer", about: "times of copies to a device and back", run: transfer::run },
 ];
