@@ -68,6 +68,16 @@ pub use workalike_opencl as opencl;
 #[doc = include_str!("../docs/serving.md")]
 struct Serving;
 
+/// Likewise, of the pages on training and on simulations.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/training.md")]
+struct Training;
+
+/// See [`Training`].
+#[cfg(doctest)]
+#[doc = include_str!("../docs/simulation.md")]
+struct Simulation;
+
 /// Likewise, for kernels in C; their behaviour is tested by the conformance suite.
 #[cfg(all(doctest, feature = "opencl"))]
 #[doc = include_str!("../docs/custom-kernels.md")]
