@@ -2,7 +2,7 @@
 //! rules.
 
 use super::elemwise::{cast, elemwise};
-use super::methods::{binary, methods, unary};
+use super::methods::{binary, fail, methods, unary};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};
 use workalike_kernels::DType;
@@ -230,6 +230,24 @@ methods! {
     }
     /// `x sigmoid(x)` (also called swish).
     silu / try_silu(x) { x.try_mul(x.try_sigmoid()?) }
+    /// The number of bits that are 1, of negative numbers in their absolute value, as uint8 (NumPy's
+    /// `bitwise_count`).
+    bitwise_count / try_bitwise_count(x) {
+        if !x.dtype().is_integer() {
+            return Err(fail("bitwise_count", format!("expected integers, got {}", x.ty())));
+        }
+        // Sums of neighbouring bits, pairs and fours, then of all bytes by a product (H. Warren, "Hacker's
+        // Delight", 5-1).
+        let word = |bits: u64| Variable::constant(bits);
+        // In 64 bits, where the smallest of a narrower dtype has an absolute value.
+        let wide = if x.dtype().is_signed() { cast(x, DType::I64)? } else { x.clone() };
+        let mut n = cast(&wide.try_abs()?, DType::U64)?;
+        n = n.try_sub(n.try_right_shift(word(1))?.try_bitwise_and(word(0x5555_5555_5555_5555))?)?;
+        let pairs = word(0x3333_3333_3333_3333);
+        n = n.try_bitwise_and(&pairs)?.try_add(n.try_right_shift(word(2))?.try_bitwise_and(&pairs)?)?;
+        n = n.try_add(n.try_right_shift(word(4))?)?.try_bitwise_and(word(0x0f0f_0f0f_0f0f_0f0f))?;
+        cast(&n.try_mul(word(0x0101_0101_0101_0101))?.try_right_shift(word(56))?, DType::U8)
+    }
     /// Any elementwise op of one argument, by its row.
     elementwise / try_elementwise(x, op: ScalarOp) { unary(op, x) }
 }

@@ -241,9 +241,9 @@ fn on_row(op: &str, x: &Variable, axes: &impl Axes) -> Result<(Variable, usize)>
     }
 }
 
-fn sorted(op: &str, x: &Variable, axes: &impl Axes, gives: Sorted) -> Result<Variable> {
+fn sorted(op: &str, x: &Variable, axes: &impl Axes, gives: Sorted) -> Result<Vec<Variable>> {
     let (x, axis) = on_row(op, x, axes)?;
-    Variable::apply1(Sort { axis, descending: false, first: None, gives }, &[x])
+    Variable::apply(Sort { axis, descending: false, first: None, gives }, &[x])
 }
 
 fn largest(x: &Variable, k: usize, axis: isize, gives: Sorted) -> Result<Vec<Variable>> {
@@ -350,9 +350,9 @@ fn between(a: &Variable, b: &Variable, part: &Variable) -> Result<Variable> {
 methods! {
     /// Elements in ascending order along an axis, or all in one row (`..`). Stable; NaN comes last, zeros of
     /// either sign are equal.
-    sort / try_sort(x, axis: impl Axes) { sorted("sort", x, &axis, Sorted::Values) }
+    sort / try_sort(x, axis: impl Axes) { first_of(sorted("sort", x, &axis, Sorted::Values)?) }
     /// The positions that [`Variable::sort`] takes the elements from, as int64.
-    argsort / try_argsort(x, axis: impl Axes) { sorted("argsort", x, &axis, Sorted::Indices) }
+    argsort / try_argsort(x, axis: impl Axes) { first_of(sorted("argsort", x, &axis, Sorted::Indices)?) }
     /// The `k` largest elements along an axis, the largest first. NaN counts as largest.
     topk / try_topk(x, k: usize, axis: isize) { first_of(largest(x, k, axis, Sorted::Values)?) }
     /// Where the `k` largest elements are, as int64; the first among equals.
@@ -376,19 +376,29 @@ fn first_of(mut list: Vec<Variable>) -> Result<Variable> {
     }
 }
 
+/// Values and positions of one sort, or its error twice.
+fn both(made: Result<Vec<Variable>>) -> [Variable; 2] {
+    let pair = made.and_then(|list| {
+        let without = |_| crate::error::Error::Internal("a sort without two results".into());
+        <[Variable; 2]>::try_from(list).map_err(without)
+    });
+    pair.unwrap_or_else(|error| [Variable::poison(error.clone()), Variable::poison(error)])
+}
+
 impl Variable {
+    /// [`Variable::sort`] and [`Variable::argsort`], from one sort.
+    #[must_use]
+    #[track_caller]
+    pub fn sort_both(&self, axis: impl Axes) -> [Variable; 2] {
+        let _scope = place::enter();
+        both(self.checked().and_then(|x| sorted("sort", x, &axis, Sorted::Both)))
+    }
+
     /// [`Variable::topk`] and [`Variable::argtopk`], from one sort.
     #[must_use]
     #[track_caller]
     pub fn topk_both(&self, k: usize, axis: isize) -> [Variable; 2] {
         let _scope = place::enter();
-        let both = self.checked().and_then(|x| largest(x, k, axis, Sorted::Both));
-        match both.map(<[Variable; 2]>::try_from) {
-            Ok(Ok(both)) => both,
-            Ok(Err(_)) => [(); 2].map(|()| {
-                Variable::poison(crate::error::Error::Internal("a sort without two results".into()))
-            }),
-            Err(error) => [Variable::poison(error.clone()), Variable::poison(error)],
-        }
+        both(self.checked().and_then(|x| largest(x, k, axis, Sorted::Both)))
     }
 }

@@ -319,3 +319,26 @@ fn initial_values_are_drawn_as_a_call_draws_them() {
     assert!(unit.iter().all(|u| (0.0..1.0).contains(u)));
     assert!(a.draw_uniform::<i32>(&[2]).is_err());
 }
+
+#[test]
+fn bits_are_counted_as_numpy_counts_them() {
+    // NumPy: np.bitwise_count(np.array([...])).
+    let counted = |x: Variable| {
+        let f = function(()).output(x.bitwise_count()).compile().unwrap();
+        f.call(args![]).unwrap()[0].to_vec::<u8>().unwrap()
+    };
+    assert_eq!(counted(constant(vec![0i64, 1, -1, 255, i64::MIN, i64::MAX])), [0, 1, 1, 8, 1, 63]);
+    assert_eq!(counted(constant(vec![u64::MAX, 0x8000_0000_0000_0001])), [64, 2]);
+    assert_eq!(counted(constant(vec![i8::MIN, -3, 127])), [1, 2, 7]);
+    assert_eq!(counted(constant(vec![u16::MAX])), [16]);
+}
+
+#[test]
+fn a_sort_gives_values_and_positions() {
+    let x = constant(ndarray::array![[3f32, 1.0, 2.0], [0.0, f32::NAN, -1.0]]);
+    let [values, positions] = x.sort_both(1);
+    let f = function(()).output(values).output(positions).compile().unwrap();
+    let out = f.call(args![]).unwrap();
+    assert_eq!(out[1].to_vec::<i64>().unwrap(), [1, 2, 0, 2, 0, 1]);
+    assert_eq!(out[0].to_vec::<f32>().unwrap()[..5], [1.0, 2.0, 3.0, -1.0, 0.0]);
+}

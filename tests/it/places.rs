@@ -148,6 +148,8 @@ fn table() -> Vec<Entry> {
     ill!(argsort, x.argsort(9));
     ill!(topk, x.topk(2, 9));
     ill!(argtopk, x.argtopk(9, 0));
+    ill!(sort_both, x.sort_both(9)[1].clone());
+    ill!(bitwise_count, x.bitwise_count());
     ill!(topk_both, x.topk_both(9, 0)[1].clone());
     ill!(median, x.median(9));
     ill!(quantile, x.quantile(2.0, 0));
