@@ -40,6 +40,11 @@ impl DeviceMath {
         DeviceMath { device: device.clone(), known: Mutex::default() }
     }
 
+    /// The device.
+    pub(super) fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
     /// The values of expressions, as new arrays. `expressions` gets a Variable for each array. An array of
     /// another stream or device is copied through the host.
     ///

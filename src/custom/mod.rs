@@ -29,6 +29,7 @@
 //! A kernel in C may read and write outside of its arguments; nothing checks that.
 
 mod args;
+mod eager;
 mod elementwise;
 mod math;
 mod module;

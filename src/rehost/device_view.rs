@@ -11,7 +11,7 @@ use ndarray::SliceInfoElem;
 use std::path::Path;
 use std::sync::Arc;
 use store::Source;
-use workalike_kernels::DType;
+use workalike_kernels::{DType, Scalar};
 
 /// A part of a [`DeviceArray`], or its elements in another order: extents and strides over the same memory.
 ///
@@ -35,6 +35,16 @@ pub struct DeviceView {
     strides: Vec<isize>,
     /// The position of the first element in the array.
     offset: usize,
+}
+
+/// Whether a converted number is the same, or the nearest float.
+fn same_number(given: Scalar, own: Scalar) -> bool {
+    match (given.dtype().is_float(), own.dtype().is_float()) {
+        (true, true) => true,
+        (false, false) => given.to_i128() == own.to_i128(),
+        (true, false) => given.to_f64() == own.to_i128() as f64,
+        (false, true) => own.to_f64() as i128 == given.to_i128(),
+    }
 }
 
 impl DeviceArray {
@@ -93,10 +103,10 @@ impl DeviceArray {
         self.view().set(value)
     }
 
-    /// Sets all elements to one number.
+    /// Sets all elements to one number: see [`DeviceView::fill`].
     ///
     /// # Errors
-    /// If the number is of another dtype, or the device fails.
+    /// As [`DeviceView::fill`].
     pub fn fill(&self, number: impl Into<Value>) -> Result<()> {
         self.view().fill(number)
     }
@@ -267,15 +277,22 @@ impl DeviceView {
         }
     }
 
-    /// Sets all its elements to one number.
+    /// Sets all its elements to one number, of any dtype that has it exactly: `fill(0)` of floats.
     ///
     /// # Errors
-    /// If the number is of another dtype or no number, or the device fails.
+    /// If the array's dtype does not have the number (or only rounded, but for a float in an array of narrower
+    /// floats), it is no number, or the device fails.
     pub fn fill(&self, number: impl Into<Value>) -> Result<()> {
         let value = number.into();
-        match value.to_scalar().filter(|scalar| scalar.dtype() == self.dtype() && value.shape().is_empty()) {
-            Some(scalar) => self.store(Source::Number(scalar)),
-            None => {
+        let scalar = value.to_scalar().filter(|_| value.shape().is_empty());
+        let own = value.cast(self.dtype()).ok().and_then(|value| value.to_scalar());
+        match (scalar, own) {
+            (Some(given), Some(own)) if same_number(given, own) => self.store(Source::Number(own)),
+            (Some(given), _) => {
+                let expected = format!("a number that {} has", self.dtype());
+                Err(Error::mismatch("fill", expected, format!("{} {}", given.dtype(), given.to_f64())))
+            }
+            (None, _) => {
                 let given = format!("{} of shape {}", value.dtype(), shape_text(value.shape()));
                 Err(Error::mismatch("fill", format!("a number of {}", self.dtype()), given))
             }

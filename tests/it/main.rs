@@ -15,6 +15,7 @@ mod convolution;
 mod custom_op;
 mod debugging;
 mod differentiation;
+mod eager;
 mod errors;
 mod fft;
 mod files;

@@ -2,9 +2,20 @@
 
 use super::Simulator;
 use crate::error::{Error, Result, array_text};
+use crate::function::ArgIn;
 use crate::graph::{Cell, SharedVariable};
 use crate::value::Value;
 use std::sync::Arc;
+
+/// A value to be stored.
+fn host_value(given: ArgIn<'_>) -> Result<Value> {
+    match given {
+        ArgIn::Value(value) => Ok(value),
+        ArgIn::Device(array) => array.to_value(),
+        ArgIn::Borrowed(array) => array.to_value(),
+        ArgIn::Each(_) => Err(Error::mismatch("a shared variable", "an array", "a sequence, each(..)")),
+    }
+}
 
 impl Simulator {
     /// The names of the shared variables.
@@ -31,12 +42,13 @@ impl Simulator {
         self.executor.read_state(self.state_of(shared)?)
     }
 
-    /// Replaces the value of a shared variable on the device.
+    /// Replaces the value of a shared variable on the device, by a host array or the elements of a
+    /// [`DeviceArray`](crate::rehost::DeviceArray), which go through the host.
     ///
     /// # Errors
     /// If no method has this shared variable, the value does not fit, or the device fails.
-    pub fn set(&mut self, shared: &SharedVariable, value: impl Into<Value>) -> Result<()> {
-        self.set_state(self.state_of(shared)?, &value.into())
+    pub fn set<'a>(&mut self, shared: &SharedVariable, value: impl Into<ArgIn<'a>>) -> Result<()> {
+        self.set_state(self.state_of(shared)?, &host_value(value.into())?)
     }
 
     /// [`Simulator::get`], by name.
@@ -52,8 +64,8 @@ impl Simulator {
     /// # Errors
     /// If no method has a shared variable of this name, several have, the value does not fit, or the device
     /// fails.
-    pub fn set_value(&mut self, shared: &str, value: impl Into<Value>) -> Result<()> {
-        self.set_state(self.state_named(shared)?, &value.into())
+    pub fn set_value<'a>(&mut self, shared: &str, value: impl Into<ArgIn<'a>>) -> Result<()> {
+        self.set_state(self.state_named(shared)?, &host_value(value.into())?)
     }
 
     fn set_state(&mut self, position: usize, value: &Value) -> Result<()> {
