@@ -17,7 +17,7 @@ pub use crate::losses::{binary_crossentropy, binary_crossentropy_with_logits};
 pub use crate::losses::{categorical_crossentropy_with_logits, huber, smooth_labels};
 #[cfg(feature = "opencl")]
 pub use crate::opencl::OpenCl;
-pub use crate::ops::loops::{fori, if_else, scan, while_loop};
+pub use crate::ops::loops::{fori, if_else, scan, vmap, while_loop};
 pub use crate::ops::{Conv, Padding, Pool};
 pub use crate::ops::{ELLIPSIS, NEWAXIS, Pad, RandomStreams, fold_in, like, over, split};
 pub use crate::ops::{OpFromGraph, Registry, einsum, fft, linalg, multi_dot};

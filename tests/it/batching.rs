@@ -122,3 +122,92 @@ fn ops_that_are_not_linear_have_rules_too() {
         }
     }
 }
+
+/// The values of both ways, which are the same.
+#[track_caller]
+fn as_map_gives(x: &Variable, value: &Value, body: impl Fn(Variable) -> Variable) -> (Value, Function) {
+    let all = vmap(x, &body);
+    let one_by_one = workalike::loops::map(x, &body);
+    let f = function([x]).allow_unused_inputs().output(&all).compile().unwrap();
+    let g = function([x]).allow_unused_inputs().output(one_by_one).compile().unwrap();
+    let (got, want) = (f.call(args![value]).unwrap()[0].clone(), g.call(args![value]).unwrap()[0].clone());
+    assert_eq!(got.shape(), want.shape());
+    let near =
+        got.to_f64s().iter().zip(want.to_f64s()).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0));
+    assert!(near, "{got:?}, not {want:?}");
+    (got, f)
+}
+
+#[test]
+fn a_body_on_all_slices_gives_what_map_gives() {
+    let numbers: Vec<f64> = (0..24).map(|i| f64::from(i * 7 % 11) - 4.5).collect();
+    let value = Value::from_vec(&[4, 3, 2], numbers).unwrap();
+    let (w, streams) = (shared("w", ndarray::array![[1.0, 2.0], [3.0, -1.0]]), RandomStreams::new(1));
+    let noise = streams.uniform::<f64>([3]).sum(..) * 0.0;
+    for x in [tensor::<f64>("x", [Some(4), Some(3), Some(2)]), tensor3::<f64>("x")] {
+        let bodies: [(&str, &dyn Fn(Variable) -> Variable); 9] = [
+            ("elementwise", &|x| (x.sqr() + 1.0).log()),
+            ("folds", &|x| x.sum(0) / x.max(..)),
+            ("product", &|x| x.dot(&w).tanh()),
+            ("view", &|x| x.t().reshape([-1]).flip(0)),
+            ("the same for all", &|_| w.sum(..)),
+            ("from outside", &|x| x.sum(..) + &noise),
+            ("sorted", &|x| x.sort(0)),
+            ("running", &|x| x.cumsum(1)),
+            ("a loop", &|x| fori(3, x.index(idx![0]), |_, h| h * 0.5 + x.sum(0))),
+        ];
+        for (name, body) in bodies {
+            println!("{name}");
+            let (_, f) = as_map_gives(&x, &value, body);
+            assert!(name == "a loop" || !format!("{f:?}").contains("vmap"), "{name}: {f:?}");
+        }
+    }
+}
+
+#[test]
+fn bodies_of_several_arrays_nest_and_have_gradients() {
+    let (x, y) = (matrix::<f64>("x"), matrix::<f64>("y"));
+    // All products of rows: JAX's vmap(vmap(f, (None, 0)), (0, None)).
+    let pairs = vmap(&x, |a| vmap(&y, |b| a.dot(&b)));
+    let [sums, differences] = vmap([&x, &x], |[a, b]| [(&a + &b).sum(..), a - b]);
+    let slope = grad(&pairs.sqr().sum(..), [&x]).unwrap();
+    let f = function([&x, &y]).outputs([pairs, sums, differences, slope[0].clone()]).compile().unwrap();
+    let (a, b) =
+        (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);
+    let out = f.call(args![&a, &b]).unwrap();
+    let want = a.dot(&b.t());
+    assert_eq!(out[0].to_f64s(), want.iter().copied().collect::<Vec<_>>());
+    assert_eq!((out[1].to_f64s(), out[2].to_f64s()), (vec![6.0, 14.0], vec![0.0; 4]));
+    assert_eq!(out[3].to_f64s(), (2.0 * want.dot(&b)).into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn wrong_arrays_and_bodies_are_refused() {
+    let (x, y) = (matrix::<f64>("x"), tensor::<f64>("y", [Some(3), Some(2)]));
+    let fixed = tensor::<f64>("fixed", [Some(4), Some(2)]);
+    for (wrong, want) in [
+        (vmap(scalar::<f64>("s"), |x| x), "which has no slices"),
+        (workalike::loops::map(scalar::<f64>("s"), |x| x), "s"),
+        (vmap([&y, &fixed], |[a, b]| a + b), "vmap"),
+        (
+            vmap(&x, |a| {
+                a.dot(vector::<i64>("k").sum(..).expand_dims(0).reshape([1, 1]).t()).index(idx![0, 0, 0])
+            }),
+            "index",
+        ),
+        (vmap(Vec::<Variable>::new(), |_| constant(1.0)), "there are no"),
+    ] {
+        let error = wrong.checked().unwrap_err().to_string();
+        assert!(error.contains(want) && error.contains("batching.rs:"), "{error}: not {want}");
+    }
+    // Found in the call.
+    let f = function([&x, &y]).output(vmap([&x, &y], |[a, b]| a + b)).compile().unwrap();
+    assert!(
+        f.call(args![ndarray::Array2::<f64>::ones((2, 2)), ndarray::Array2::<f64>::ones((3, 2))]).is_err()
+    );
+    assert_eq!(
+        f.call(args![ndarray::Array2::<f64>::ones((3, 2)), ndarray::Array2::<f64>::ones((3, 2))]).unwrap()[0]
+            .len(),
+        6
+    );
+}

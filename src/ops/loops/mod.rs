@@ -9,6 +9,7 @@
 //!   op; `branch`: [`if_else`], [`switch`];
 //! - `scan`: [`Scan`], for several taps, results that are not carried, and the rest;
 //! - `pack`: [`Pack`], how a body takes and returns one Variable or several;
+//! - `vmap`: a body on all slices at once;
 //! - `closed`: sub-graphs; `states`: random streams within.
 //!
 //! ```
@@ -29,6 +30,7 @@ mod closed;
 mod pack;
 mod scan;
 mod states;
+mod vmap;
 mod while_loop;
 mod while_op;
 
@@ -37,6 +39,7 @@ pub use pack::Pack;
 pub(in crate::ops) use scan::decode;
 pub(crate) use scan::{Argument, LoopParts, Recurrence};
 pub use scan::{Scan, ScanOp, Scanned};
+pub use vmap::vmap;
 pub use while_loop::{While, while_loop};
 pub use while_op::WhileOp;
 
@@ -173,8 +176,12 @@ fn run<S: Pack, C: Pack, R: Pack>(
 
 /// The results, or as many poisoned ones.
 fn unpacked<P: Pack>(results: Result<Vec<Variable>>, count: usize) -> P::Variables {
-    let results = results.unwrap_or_else(|error| vec![Variable::poison(error); count]);
-    P::unpack_poisoned(results)
+    match results {
+        Ok(results) => P::unpack_poisoned(results),
+        // The body did not run, so nothing says how many it returns.
+        Err(error) if count == 0 => P::filled(&Variable::poison(error)),
+        Err(error) => P::unpack_poisoned(vec![Variable::poison(error); count]),
+    }
 }
 
 /// What the body is given does not have the form that it was declared with.

@@ -259,6 +259,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("loops::reduce", "Theano reduce, foldl, foldr"),
     ("loops::scan", "Theano scan, jax.lax.scan"),
     ("loops::switch", "jax.lax.switch"),
+    ("loops::vmap", "jax.vmap"),
     ("loops::while_loop", "Theano scan with until, jax.lax.while_loop"),
     ("max_index", "numpy.maximum.at"),
     ("max_pool", "Theano signal.pool.pool_2d (max)"),
