@@ -22,10 +22,10 @@ pub enum Argument<'a> {
     Number(Scalar),
     /// Bytes of memory of each group.
     Local(u64),
-    /// See [`In`].
-    In(Value),
-    /// See [`Out`] and [`InOut`].
-    Out(HostArray<'a>),
+    /// See [`CopyIn`].
+    CopyIn(Value),
+    /// See [`CopyOut`] and [`CopyInOut`].
+    CopyOut(HostArray<'a>),
 }
 
 /// An array of the host that a kernel writes.
@@ -38,14 +38,17 @@ pub struct HostArray<'a> {
 }
 
 /// An array of the host that a kernel reads: it is copied to the device before the launch.
-pub struct In<T>(pub T);
+#[doc(alias = "In")]
+pub struct CopyIn<T>(pub T);
 
 /// An array of the host that a kernel writes: it is zero before the launch, and copied back after it.
-pub struct Out<'a, A>(pub &'a mut A);
+#[doc(alias = "Out")]
+pub struct CopyOut<'a, A>(pub &'a mut A);
 
 /// An array of the host that a kernel reads and writes: it is copied to the device before the launch, and
 /// back after it.
-pub struct InOut<'a, A>(pub &'a mut A);
+#[doc(alias = "InOut")]
+pub struct CopyInOut<'a, A>(pub &'a mut A);
 
 impl Argument<'_> {
     /// Another handle to an argument that is not in the host's memory.
@@ -55,7 +58,7 @@ impl Argument<'_> {
             Argument::Strided(array) => Argument::Strided(array.clone()),
             Argument::Number(number) => Argument::Number(*number),
             Argument::Local(bytes) => Argument::Local(*bytes),
-            Argument::In(_) | Argument::Out(_) => return None,
+            Argument::CopyIn(_) | Argument::CopyOut(_) => return None,
         })
     }
 
@@ -69,7 +72,7 @@ impl Argument<'_> {
 
     /// Whether the argument is in the host's memory.
     pub(super) fn is_on_host(&self) -> bool {
-        matches!(self, Argument::In(_) | Argument::Out(_))
+        matches!(self, Argument::CopyIn(_) | Argument::CopyOut(_))
     }
 }
 
@@ -83,8 +86,8 @@ impl fmt::Debug for Argument<'_> {
             Argument::Strided(array) => write!(f, "a view with strides of {}", array.dtype()),
             Argument::Number(scalar) => write!(f, "{scalar} of {}", scalar.dtype()),
             Argument::Local(bytes) => write!(f, "{bytes} bytes of local memory"),
-            Argument::In(value) => host(f, value.dtype(), value.shape()),
-            Argument::Out(array) => host(f, array.dtype, &array.shape),
+            Argument::CopyIn(value) => host(f, value.dtype(), value.shape()),
+            Argument::CopyOut(array) => host(f, array.dtype, &array.shape),
         }
     }
 }
@@ -99,23 +102,25 @@ fn host_array<'a, T: Element, S: DataMut<Elem = T>, D: Dimension>(
         array.view_mut().into_dyn().assign(&value.to_array::<T>()?);
         Ok(())
     });
-    Argument::Out(HostArray { dtype, shape, before, store })
+    Argument::CopyOut(HostArray { dtype, shape, before, store })
 }
 
-impl<T: Into<Value>> From<In<T>> for Argument<'_> {
-    fn from(array: In<T>) -> Self {
-        Argument::In(array.0.into())
+impl<T: Into<Value>> From<CopyIn<T>> for Argument<'_> {
+    fn from(array: CopyIn<T>) -> Self {
+        Argument::CopyIn(array.0.into())
     }
 }
 
-impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<Out<'a, ArrayBase<S, D>>> for Argument<'a> {
-    fn from(array: Out<'a, ArrayBase<S, D>>) -> Self {
+impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<CopyOut<'a, ArrayBase<S, D>>> for Argument<'a> {
+    fn from(array: CopyOut<'a, ArrayBase<S, D>>) -> Self {
         host_array(array.0, false)
     }
 }
 
-impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<InOut<'a, ArrayBase<S, D>>> for Argument<'a> {
-    fn from(array: InOut<'a, ArrayBase<S, D>>) -> Self {
+impl<'a, T: Element, S: DataMut<Elem = T>, D: Dimension> From<CopyInOut<'a, ArrayBase<S, D>>>
+    for Argument<'a>
+{
+    fn from(array: CopyInOut<'a, ArrayBase<S, D>>) -> Self {
         host_array(array.0, true)
     }
 }

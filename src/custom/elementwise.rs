@@ -11,7 +11,7 @@ use workalike_kernels::custom::Source;
 /// A kernel that runs a statement in C for each index `i` of its arrays.
 ///
 /// ```
-/// use workalike::custom::{ElementwiseKernel, In, Out, kernel_args};
+/// use workalike::custom::{ElementwiseKernel, CopyIn, CopyOut, kernel_args};
 /// use workalike::prelude::*;
 /// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
 /// let axpby = ElementwiseKernel::new(
@@ -21,7 +21,7 @@ use workalike_kernels::custom::Source;
 ///     "z[i] = a * x[i] + b * y[i]",
 /// )?;
 /// let (x, y, mut z) = (array![1f32, 2.0], array![10f32, 20.0], Array1::<f32>::zeros(2));
-/// axpby.call(kernel_args![2.0, In(&x), 0.5, In(&y), Out(&mut z)])?;
+/// axpby.call(kernel_args![2.0, CopyIn(&x), 0.5, CopyIn(&y), CopyOut(&mut z)])?;
 /// assert_eq!(z, array![7f32, 14.0]);
 /// # }
 /// # Ok::<(), workalike::Error>(())
@@ -115,8 +115,8 @@ fn shares_arrays(args: &[Argument<'_>]) -> bool {
 fn elements(arg: &Argument<'_>) -> Option<usize> {
     let shape = match arg {
         Argument::Array(array) => array.shape(),
-        Argument::In(value) => value.shape(),
-        Argument::Out(array) => &array.shape,
+        Argument::CopyIn(value) => value.shape(),
+        Argument::CopyOut(array) => &array.shape,
         Argument::Strided(_) | Argument::Number(_) | Argument::Local(_) => return None,
     };
     Some(shape.iter().product())

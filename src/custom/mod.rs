@@ -6,7 +6,7 @@
 //! [`ScanKernel`] are made from expressions.
 //!
 //! ```
-//! use workalike::custom::{Grid, InOut, Module, Source, kernel_args};
+//! use workalike::custom::{Grid, CopyInOut, Module, Source, kernel_args};
 //! use workalike::prelude::*;
 //! # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
 //! let source = Source::dialect(
@@ -17,7 +17,7 @@
 //! )?;
 //! let doublify = Module::new(&device, source)?.kernel("doublify")?;
 //! let mut a = ndarray::array![[1f32, 2.0], [3.0, 4.0]];
-//! doublify.launch(Grid::items([4]), kernel_args![InOut(&mut a), 4])?;
+//! doublify.launch(Grid::items([4]), kernel_args![CopyInOut(&mut a), 4])?;
 //! assert_eq!(a, ndarray::array![[2f32, 4.0], [6.0, 8.0]]);
 //! # }
 //! # Ok::<(), workalike::Error>(())
@@ -37,7 +37,7 @@ mod reduction;
 mod scan;
 
 pub use crate::ops::{Grid, KernelOp, LaunchInput, Local};
-pub use args::{Argument, In, InOut, Out};
+pub use args::{Argument, CopyIn, CopyInOut, CopyOut};
 pub use elementwise::ElementwiseKernel;
 pub use math::DeviceMath;
 pub use module::{Launch, Module, RawKernel};
@@ -48,8 +48,8 @@ pub use workalike_kernels::custom::{Language, Param, ParamKind, Signature, Sourc
 /// The arguments of a kernel, each converted to an [`Argument`].
 ///
 /// ```
-/// use workalike::custom::{Argument, In, kernel_args};
-/// let args: Vec<Argument> = kernel_args![In(&[1f32, 2.0]), 3, 0.5];
+/// use workalike::custom::{Argument, CopyIn, kernel_args};
+/// let args: Vec<Argument> = kernel_args![CopyIn(&[1f32, 2.0]), 3, 0.5];
 /// assert_eq!(args.len(), 3);
 /// ```
 #[macro_export]

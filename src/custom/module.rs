@@ -107,8 +107,8 @@ impl Module {
         let mut moved = Moved { args: Vec::with_capacity(args.len()), from_host, results: vec![] };
         for arg in args {
             moved.args.push(match arg {
-                Argument::In(value) => Argument::Array(DeviceArray::upload(device, value)?),
-                Argument::Out(HostArray { dtype, shape, before, store }) => {
+                Argument::CopyIn(value) => Argument::Array(DeviceArray::upload(device, value)?),
+                Argument::CopyOut(HostArray { dtype, shape, before, store }) => {
                     let array = match before {
                         Some(value) => DeviceArray::upload(device, value)?,
                         None => DeviceArray::zeros(device, dtype, &shape)?,
@@ -200,7 +200,7 @@ impl RawKernel {
         &self.signature
     }
 
-    /// Enqueues one launch. If an argument is an [`Out`](super::Out) or [`InOut`](super::InOut), the call
+    /// Enqueues one launch. If an argument is a [`CopyOut`](super::CopyOut) or [`CopyInOut`](super::CopyInOut), the call
     /// waits until its results are on the host. The kernel remembers its last four launches, and keeps their
     /// arrays.
     ///

@@ -17,7 +17,7 @@ use workalike_kernels::custom::{Language, Source};
 /// same in each run. The operation must be associative and commutative; floats are rounded in that order.
 ///
 /// ```
-/// use workalike::custom::{In, ReductionKernel, kernel_args};
+/// use workalike::custom::{CopyIn, ReductionKernel, kernel_args};
 /// use workalike::prelude::*;
 /// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
 /// let dot = ReductionKernel::new(
@@ -28,7 +28,7 @@ use workalike_kernels::custom::{Language, Source};
 ///     "x[i] * y[i]",
 ///     "a + b",
 /// )?;
-/// let sum = dot.call(kernel_args![In(&[1f32, 2.0, 3.0]), In(&[4f32, 5.0, 6.0])])?;
+/// let sum = dot.call(kernel_args![CopyIn(&[1f32, 2.0, 3.0]), CopyIn(&[4f32, 5.0, 6.0])])?;
 /// assert_eq!(sum.to_value()?, Value::from(32f32));
 /// # }
 /// # Ok::<(), workalike::Error>(())

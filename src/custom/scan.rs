@@ -20,17 +20,17 @@ mod tests;
 /// of elements alone, so that the results of equal calls are equal.
 ///
 /// ```
-/// use workalike::custom::{In, Out, ScanKernel, kernel_args};
+/// use workalike::custom::{CopyIn, CopyOut, ScanKernel, kernel_args};
 /// use workalike::prelude::*;
 /// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
 /// let (x, starts) = (array![1i32, 2, 3, 4], array![0u8, 0, 1, 0]);
 /// let mut y = Array1::<i32>::zeros(4);
 /// let params = "const i32 *x, const u8 *starts, i32 *y";
 /// let sums = ScanKernel::new(&device, "sums", params, (DType::I32, "0"), "x[i]", "a + b", "y[i] = item")?;
-/// sums.call(kernel_args![In(&x), In(&starts), Out(&mut y)])?;
+/// sums.call(kernel_args![CopyIn(&x), CopyIn(&starts), CopyOut(&mut y)])?;
 /// assert_eq!(y, array![1, 3, 6, 10]);
 /// let by_segment = sums.segmented("starts[i]")?;
-/// by_segment.call(kernel_args![In(&x), In(&starts), Out(&mut y)])?;
+/// by_segment.call(kernel_args![CopyIn(&x), CopyIn(&starts), CopyOut(&mut y)])?;
 /// assert_eq!(y, array![1, 3, 3, 7]);
 /// # }
 /// # Ok::<(), workalike::Error>(())

@@ -76,23 +76,35 @@ pub fn total(program: &Program) -> Work {
 }
 
 /// Bytes that any implementation must move: inputs, shared variables and constants, as far as they are read,
-/// and outputs and new values, each once.
+/// and outputs and new values, each once. Of a shared variable that is changed in place, only what is
+/// written: rows of a table, not the table.
 pub fn compulsory_bytes(program: &Program) -> u64 {
-    let mut read: BTreeMap<BufferId, u64> = BTreeMap::new();
-    for step in &program.steps {
-        for (buffer, bytes) in touched(program, step, Way::Read) {
-            let sum = read.entry(buffer).or_default();
-            *sum = sum.saturating_add(bytes).min(program.buffers[buffer].bytes());
-        }
-    }
+    let (read, changed) = (all_touched(program, Way::Read), all_touched(program, Way::Write));
     let outside = |b: &BufferId| {
         matches!(program.buffers[*b].role, Role::Input(_) | Role::Shared(_) | Role::Constant(_))
     };
     let read = read.iter().filter(|(b, _)| outside(b)).map(|(_, bytes)| *bytes);
-    let results: HashSet<BufferId> =
-        program.outputs.iter().copied().chain(program.updates.iter().map(|u| u.1)).collect();
-    let written = results.iter().map(|&b| program.buffers[b].bytes());
+    let outputs: HashSet<BufferId> = program.outputs.iter().copied().collect();
+    let updates: HashSet<BufferId> = program.updates.iter().map(|update| update.1).collect();
+    let new_value = |&b: &BufferId| match program.buffers[b].role {
+        Role::Shared(_) => changed.get(&b).copied().unwrap_or(0),
+        _ => program.buffers[b].bytes(),
+    };
+    let updated = updates.difference(&outputs).map(new_value);
+    let written = outputs.iter().map(|&b| program.buffers[b].bytes()).chain(updated);
     read.chain(written).fold(0, u64::saturating_add)
+}
+
+/// Bytes that all steps together touch in each buffer, at most all of it.
+fn all_touched(program: &Program, way: Way) -> BTreeMap<BufferId, u64> {
+    let mut all: BTreeMap<BufferId, u64> = BTreeMap::new();
+    for step in &program.steps {
+        for (buffer, bytes) in touched(program, step, way) {
+            let sum = all.entry(buffer).or_default();
+            *sum = sum.saturating_add(bytes).min(program.buffers[buffer].bytes());
+        }
+    }
+    all
 }
 
 /// Bytes that a step touches in each buffer. The status word does not count: it is written only on an error.
@@ -134,6 +146,18 @@ mod tests {
             Work { launches: 1, flops: 2.0 * n as f64, bytes_read: 8 * n, bytes_written: 4 * n }
         );
         assert_eq!(compulsory, 12 * n);
+    }
+
+    #[test]
+    fn of_tables_only_the_rows_count_that_are_read_or_changed() {
+        let table = shared("table", Value::zeros(DType::F32, &[10_000, 8]).unwrap());
+        let (i, g) = (vector::<i64>("i"), matrix::<f32>("g"));
+        let f = function([&i, &g]).output(table.take(&i, 0).sum(..));
+        let f = f.update(&table, table.inc_index(crate::idx![&i], &g)).compile().unwrap();
+        let rows = Value::zeros(DType::F32, &[16, 8]).unwrap();
+        let (_, compulsory) = work(f, args![(0..16i64).collect::<Vec<_>>(), rows]);
+        // Positions, increments, rows read and rows written, and the sum.
+        assert!((1000..10_000).contains(&compulsory), "{compulsory}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::stage::{Scenario, Stage, ensure, equal, fails};
 use ndarray::{Array2, s};
 use std::sync::Arc;
 use workalike::Result;
-use workalike::custom::{Grid, In, InOut, Language, Module, Out, RawKernel, Source, kernel_args};
+use workalike::custom::{CopyIn, CopyInOut, CopyOut, Grid, Language, Module, RawKernel, Source, kernel_args};
 use workalike::prelude::{Array1, DType, DeviceArray, Simulator, Value, array};
 use workalike::rehost::device::Device;
 
@@ -94,11 +94,13 @@ fn multiply_them(stage: &Stage) -> Result<()> {
         )?;
         let (a, b) = (Array1::from(ramp(400)), Array1::from(ramp(400)).mapv(|x| x - 3.0));
         let mut dest = Array1::<f32>::zeros(400);
-        multiply.launch(Grid::groups([2], [200]), kernel_args![Out(&mut dest), In(&a), In(&b)])?;
+        multiply
+            .launch(Grid::groups([2], [200]), kernel_args![CopyOut(&mut dest), CopyIn(&a), CopyIn(&b)])?;
         ensure(dest == &a * &b, || format!("400 products: {dest}"))?;
         let (a, b) = (ramp2(20, 10), ramp2(20, 10).mapv(|x| 1.0 - x));
         let mut dest = Array2::<f32>::zeros((20, 10));
-        multiply.launch(Grid::groups([1], [200]), kernel_args![Out(&mut dest), In(&a), In(&b)])?;
+        multiply
+            .launch(Grid::groups([1], [200]), kernel_args![CopyOut(&mut dest), CopyIn(&a), CopyIn(&b)])?;
         ensure(dest == &a * &b, || format!("a matrix: {dest}"))
     })
 }
@@ -116,10 +118,10 @@ fn doublify(stage: &Stage) -> Result<()> {
         )?;
         let before = ramp2(4, 4);
         let mut a = before.clone();
-        doublify.launch(Grid::groups([1, 1], [4, 4]), kernel_args![InOut(&mut a)])?;
+        doublify.launch(Grid::groups([1, 1], [4, 4]), kernel_args![CopyInOut(&mut a)])?;
         ensure(a == &before * 2.0, || format!("{a}"))?;
         let mut turned = before.clone().reversed_axes();
-        doublify.launch(Grid::groups([1, 1], [4, 4]), kernel_args![InOut(&mut turned)])?;
+        doublify.launch(Grid::groups([1, 1], [4, 4]), kernel_args![CopyInOut(&mut turned)])?;
         ensure(turned == before.t().mapv(|x| x * 2.0), || format!("{turned}"))
     })
 }
@@ -147,7 +149,7 @@ fn languages(stage: &Stage) -> Result<()> {
                 continue;
             }
             let mut a = array![1f32, 2.0, 3.0];
-            module?.kernel("doublify")?.launch(Grid::items([3]), kernel_args![InOut(&mut a), 3])?;
+            module?.kernel("doublify")?.launch(Grid::items([3]), kernel_args![CopyInOut(&mut a), 3])?;
             ensure(a == array![2f32, 4.0, 6.0], || format!("{language:?}: {a}"))?;
         }
         Ok(())
@@ -170,7 +172,7 @@ fn matrix_product(stage: &Stage) -> Result<()> {
         )?;
         let (x, y) = (ramp2(37, 19), ramp2(19, 53));
         let mut z = Array2::<f32>::zeros((37, 53));
-        let args = kernel_args![In(&x), In(&y), Out(&mut z), 37, 19, 53];
+        let args = kernel_args![CopyIn(&x), CopyIn(&y), CopyOut(&mut z), 37, 19, 53];
         product.launch(Grid::items([53, 37]), args)?;
         ensure((&z - &x.dot(&y)).iter().all(|d| d.abs() < 1e-3), || format!("{z}"))
     })
@@ -222,12 +224,12 @@ fn strided_input(stage: &Stage) -> Result<()> {
         )?;
         let x = ramp2(7, 30);
         let mut z = Array2::<f32>::zeros((30, 7));
-        let args = kernel_args![In(&x), 1, 30, Out(&mut z), 30, 7];
+        let args = kernel_args![CopyIn(&x), 1, 30, CopyOut(&mut z), 30, 7];
         doubled.launch(Grid::items([7, 30]), args)?;
         ensure(z == x.t().mapv(|x| 2.0 * x), || format!("{z}"))?;
         // Every second column of the matrix.
         let mut z = Array2::<f32>::zeros((7, 15));
-        let args = kernel_args![In(&x), 30, 2, Out(&mut z), 7, 15];
+        let args = kernel_args![CopyIn(&x), 30, 2, CopyOut(&mut z), 7, 15];
         doubled.launch(Grid::items([15, 7]), args)?;
         ensure(z == x.slice(s![.., ..;2]).mapv(|x| 2.0 * x), || format!("{z}"))
     })

@@ -3,7 +3,7 @@
 use super::{dialect, on};
 use crate::stage::{Stage, equal, fails};
 use workalike::Result;
-use workalike::custom::{Argument, Grid, In, Module, kernel_args};
+use workalike::custom::{Argument, CopyIn, Grid, Module, kernel_args};
 use workalike::prelude::{DType, DeviceArray};
 
 pub(super) fn misfits(stage: &Stage) -> Result<()> {
@@ -28,7 +28,7 @@ pub(super) fn misfits(stage: &Stage) -> Result<()> {
         fails("a fraction", run(kernel_args![&x, &y, 0.5, local()]), &["`n`", "0.5 of float64"])?;
         fails("no size", run(kernel_args![&x, &y, 1, 4]), &["`t`: expected bytes of local memory"])?;
         fails("another stream", run(kernel_args![&other, &y, 1, local()]), &["`x`", "another stream"])?;
-        let host = k.prepare(Grid::items([4]), kernel_args![In(&[1f32]), &y, 1, local()]);
+        let host = k.prepare(Grid::items([4]), kernel_args![CopyIn(&[1f32]), &y, 1, local()]);
         fails("the host's memory", host, &["k", "arrays on the device"])?;
         let launch = |groups: [u64; 3], items: [u32; 3]| {
             k.launch(Grid::groups(groups, items), kernel_args![&x, &y, 1, local()])

@@ -4,7 +4,9 @@ use super::{on, ramp};
 use crate::stage::{Stage, ensure, equal, fails};
 use ndarray::ArrayD;
 use workalike::Result;
-use workalike::custom::{ElementwiseKernel, In, InOut, Out, ReductionKernel, ScanKernel, kernel_args};
+use workalike::custom::{
+    CopyIn, CopyInOut, CopyOut, ElementwiseKernel, ReductionKernel, ScanKernel, kernel_args,
+};
 use workalike::prelude::{Array1, DType, DeviceArray};
 
 pub(super) fn elementwise(stage: &Stage) -> Result<()> {
@@ -30,7 +32,7 @@ pub(super) fn elementwise(stage: &Stage) -> Result<()> {
             "f16 *x",
             "const f32 v = load_f16(x, i); store_f16(x, i, v * v + (f32)i)",
         )?;
-        kernel.call(kernel_args![InOut(&mut halves)])?;
+        kernel.call(kernel_args![CopyInOut(&mut halves)])?;
         let want = (0..12).map(|i| half::f16::from_f32(2.25 + i as f32));
         ensure(halves.iter().copied().eq(want), || format!("{halves}"))?;
         let (a, b) =
@@ -74,7 +76,7 @@ pub(super) fn reductions(stage: &Stage) -> Result<()> {
                 &sum.to_value()?,
                 x.iter().map(|x| i64::from(*x) * 3).sum::<i64>(),
             )?;
-            let top = most.call(kernel_args![In(&x)])?;
+            let top = most.call(kernel_args![CopyIn(&x)])?;
             equal("the most", &top.to_value()?, x.iter().copied().max().unwrap_or(-2147483647))?;
         }
         // A sum of halves is a sum of float32, rounded once.
@@ -87,7 +89,7 @@ pub(super) fn reductions(stage: &Stage) -> Result<()> {
             "load_f16(x, i)",
             "a + b",
         )?;
-        let sum = of_halves.call(kernel_args![In(&halves)])?;
+        let sum = of_halves.call(kernel_args![CopyIn(&halves)])?;
         equal("halves", &sum.to_value()?, half::f16::from_f32(2500.0))?;
         // Prepared: the arrays are read anew.
         let (x, out) =
@@ -99,7 +101,7 @@ pub(super) fn reductions(stage: &Stage) -> Result<()> {
         fails("too few", dot.call(kernel_args![&x]), &["dot: expected 2 arguments (x, by), found 1"])?;
         fails(
             "the host's",
-            dot.prepare(kernel_args![In(&[1i32]), 2], &out),
+            dot.prepare(kernel_args![CopyIn(&[1i32]), 2], &out),
             &["dot", "arrays on the device"],
         )?;
         let wrong = dot.prepare(kernel_args![&x, 2], &x);
@@ -138,7 +140,7 @@ pub(super) fn scans(stage: &Stage) -> Result<()> {
             let x: Vec<i32> = (0..count as i32).map(|i| i.wrapping_mul(7919) % 1000 - 300).collect();
             let [y, z] = [(), ()].map(|()| DeviceArray::zeros(device, DType::I64, &[count]));
             let (y, z) = (y?, z?);
-            sums.call(kernel_args![In(&x), &y, &z])?;
+            sums.call(kernel_args![CopyIn(&x), &y, &z])?;
             let mut total = 0i64;
             let inclusive: Vec<i64> = x
                 .iter()
@@ -185,7 +187,7 @@ pub(super) fn segmented_scans(stage: &Stage) -> Result<()> {
             let x: Vec<i32> = (0..count as i32).map(|i| i % 13 - 4).collect();
             let starts: Vec<bool> = (0..count).map(|i| (i * i + i / 7) % every == every / 2).collect();
             let (mut y, mut z) = (Array1::<i32>::zeros(count), Array1::<i32>::zeros(count));
-            scan.call(kernel_args![In(&x), In(&starts), Out(&mut y), Out(&mut z)])?;
+            scan.call(kernel_args![CopyIn(&x), CopyIn(&starts), CopyOut(&mut y), CopyOut(&mut z)])?;
             let (mut sum, mut want) = (0i32, (vec![], vec![]));
             for (x, start) in x.iter().zip(&starts) {
                 let before = if *start { 0 } else { sum };

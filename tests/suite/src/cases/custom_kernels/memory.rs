@@ -3,7 +3,7 @@
 use super::{dialect, kernel, on, ramp};
 use crate::stage::{Stage, ensure, equal, fails};
 use workalike::Result;
-use workalike::custom::{Argument, Grid, In, InOut, Language, Module, Out, Source, kernel_args};
+use workalike::custom::{Argument, CopyIn, CopyInOut, CopyOut, Grid, Language, Module, Source, kernel_args};
 use workalike::prelude::{Array1, DType, array};
 
 /// Sums of groups, in an array of the group that the launch sizes, and in one that the text sizes.
@@ -30,7 +30,7 @@ pub(super) fn group_memory(stage: &Stage) -> Result<()> {
         let x = ramp(640);
         let mut out = Array1::<f32>::zeros(10);
         let local = || Argument::Local(64 * 4);
-        sums.launch(Grid::groups([10], [64]), kernel_args![In(&x), Out(&mut out), local(), local()])?;
+        sums.launch(Grid::groups([10], [64]), kernel_args![CopyIn(&x), CopyOut(&mut out), local(), local()])?;
         let want: Array1<f32> = x.chunks(64).map(|group| group.iter().sum()).collect();
         ensure(out == want, || format!("{out}, not {want}"))
     })
@@ -52,7 +52,7 @@ pub(super) fn atomic_adds(stage: &Stage) -> Result<()> {
         )?;
         let x: Vec<u8> = (0..5000u32).map(|i| (i * i % 251) as u8).collect();
         let (mut bins, mut total) = (Array1::<u32>::zeros(10), Array1::<f32>::zeros(1));
-        let args = kernel_args![In(&x), InOut(&mut bins), InOut(&mut total), 5000];
+        let args = kernel_args![CopyIn(&x), CopyInOut(&mut bins), CopyInOut(&mut total), 5000];
         count.launch(Grid::items([5000]), args)?;
         let mut want = Array1::<u32>::zeros(10);
         x.iter().for_each(|x| want[usize::from(x % 10)] += 1);
@@ -80,7 +80,7 @@ pub(super) fn constants(stage: &Stage) -> Result<()> {
             let source = source.constant("limits", &[i64::MIN, i64::MAX, -1])?;
             let (mut x, mut y) = (Array1::<f32>::zeros(3), Array1::<i64>::zeros(3));
             let pick = Module::new(device, source)?.kernel("pick")?;
-            pick.launch(Grid::groups([1], [3]), kernel_args![Out(&mut x), Out(&mut y)])?;
+            pick.launch(Grid::groups([1], [3]), kernel_args![CopyOut(&mut x), CopyOut(&mut y)])?;
             ensure(x == array![1e-30f32, -2.5, 0.1] && y == array![i64::MIN, i64::MAX, -1], || {
                 format!("{language:?}: {x} {y}")
             })?;
@@ -112,7 +112,7 @@ pub(super) fn globals(stage: &Stage) -> Result<()> {
             let numbers = [1f32, 2.0, 3.0, 4.0].map(|x| x * scale);
             table.set(numbers.to_vec())?;
             let mut x = Array1::<f32>::zeros(4);
-            kernel.launch(Grid::groups([1], [4]), kernel_args![Out(&mut x)])?;
+            kernel.launch(Grid::groups([1], [4]), kernel_args![CopyOut(&mut x)])?;
             ensure(x.to_vec() == numbers, || format!("{x}"))?;
         }
         equal("calls", &calls.to_value()?, 2i32)
