@@ -125,13 +125,52 @@ impl<'a> ArgsIn<'a> {
     }
 }
 
-/// A copy: arrays are not copied. A device array that was donated is not given to the call, since `args`
-/// still holds it.
-impl<'a> From<&ArgsIn<'a>> for ArgsIn<'a> {
-    fn from(args: &ArgsIn<'a>) -> ArgsIn<'a> {
-        args.clone()
+/// What can be the arguments of a call: those of [`args!`](crate::args!), a tuple of up to eight values,
+/// device arrays or sequences by position, or `()` for none. An array is one argument, not several: `(x,)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no list of arguments",
+    note = "write args![..]: by position `args![x, 0.1]`, by name `args! {{\"x\" => x}}`; or a tuple, `(x, 0.1)`, \
+            of one argument `(x,)`, and () for none"
+)]
+pub trait IntoArgs<'a> {
+    /// The arguments.
+    fn into_args(self) -> ArgsIn<'a>;
+}
+
+impl<'a> IntoArgs<'a> for ArgsIn<'a> {
+    fn into_args(self) -> ArgsIn<'a> {
+        self
     }
 }
+
+/// A copy: arrays are not copied. A device array that was donated is not given to the call, since `args`
+/// still holds it.
+impl<'a> IntoArgs<'a> for &ArgsIn<'a> {
+    fn into_args(self) -> ArgsIn<'a> {
+        self.clone()
+    }
+}
+
+impl<'a> IntoArgs<'a> for () {
+    fn into_args(self) -> ArgsIn<'a> {
+        ArgsIn::new()
+    }
+}
+
+macro_rules! tuples {
+    ($first:ident $($rest:ident)*) => {
+        impl<'a, $first: Into<ArgIn<'a>>, $($rest: Into<ArgIn<'a>>),*> IntoArgs<'a> for ($first, $($rest,)*) {
+            #[allow(non_snake_case)]
+            fn into_args(self) -> ArgsIn<'a> {
+                let ($first, $($rest,)*) = self;
+                ArgsIn { positional: vec![$first.into(), $($rest.into()),*], named: vec![] }
+            }
+        }
+        tuples!($($rest)*);
+    };
+    () => {};
+}
+tuples!(A B C D E F G H);
 
 /// Arguments: by position `args![x, y]`, by name `args! {"x" => x, "lr" => 0.1}`, both `args![x; lr = 0.1]`;
 /// sequences for `run_n` `args![each(xs), each(ys)]`. Inputs that have a default may be left out.

@@ -23,7 +23,7 @@ mod wide;
 
 pub use crate::list::{IntoList, Iterable};
 pub use apply::{Applied, Given};
-pub use args::{Arg, ArgIn, Args, ArgsIn, each, of_shape};
+pub use args::{Arg, ArgIn, Args, ArgsIn, IntoArgs, each, of_shape};
 pub(crate) use args::{bind, slice_of, slice_stand_in, state_args};
 pub use builder::{FunctionBuilder, function};
 pub use bundle::Bundle;

@@ -1,6 +1,6 @@
 //! Other ways to call a Function: for some of its outputs, and many times in one go.
 
-use super::args::{ArgIn, ArgsIn, bind, slice_stand_in, state_args};
+use super::args::{ArgIn, IntoArgs, bind, slice_stand_in, state_args};
 use super::callable::{Function, with_states};
 use super::count::Count;
 use super::outputs::{OutputKey, Outputs};
@@ -33,7 +33,7 @@ impl Function {
     pub fn call_outputs<'a, 'k, Form>(
         &self,
         outputs: impl IntoList<OutputKey<'k>, Form>,
-        args: impl Into<ArgsIn<'a>>,
+        args: impl IntoArgs<'a>,
     ) -> Result<Outputs> {
         self.subset(self.output_positions(outputs)?)?.call(args)
     }
@@ -94,11 +94,11 @@ impl Function {
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or an op fails.
-    pub fn run_n<'a>(&self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
+    pub fn run_n<'a>(&self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
         let n = n.count()?;
         let mut each = Vec::new();
         let mut constant = Vec::new();
-        let (args, states) = state_args(self, args.into())?;
+        let (args, states) = state_args(self, args.into_args())?;
         for (position, arg) in bind(self, args)?.enumerate() {
             constant.push(Fed::Host(match arg? {
                 ArgIn::Value(value) => value,

@@ -9,6 +9,7 @@ pub use derived::{hessian, hvp, jacobian, jvp, vjp};
 
 use crate::error::Result;
 use crate::graph::{Apply, Variable, place, rebuild};
+use crate::list::IntoList;
 use crate::ops::backpropagate::{ByKey, backpropagate};
 use crate::ops::methods::fail;
 use crate::ops::zeros_like;
@@ -33,8 +34,8 @@ use crate::value::Value;
 /// If an expression is ill-typed, the cost is not a 0-d float, or does not depend on one of `wrt` in a
 /// differentiable way.
 #[track_caller]
-pub fn grad(cost: &Variable, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
-    Grad::of(cost).wrt(wrt)
+pub fn grad<Form>(cost: impl Into<Variable>, wrt: impl IntoList<Variable, Form>) -> Result<Vec<Variable>> {
+    Grad::of(&cost.into()).wrt(wrt.into_list())
 }
 
 /// The gradient of a Variable on which the cost does not depend smoothly.

@@ -336,3 +336,32 @@ fn a_refused_update_names_the_source_of_its_dtype() {
     assert!(text.contains("float64 came in at true_divide of float32(2,) and n int64()"), "{text}");
     assert!(text.contains(&place), "{text}");
 }
+
+/// A tuple is a list of arguments, an array is one.
+#[test]
+fn arguments_may_be_tuples() {
+    let (x, k) = (vector::<f64>("x"), scalar::<f64>("k"));
+    let f = function([&x, &k]).output(&x * &k).compile().unwrap();
+    let mut sim = f.optimize(Host::threads(1)).unwrap();
+    let want = [2.0, 4.0];
+    assert_eq!(f.call((vec![1.0, 2.0], 2.0)).unwrap()[0].to_f64s(), want);
+    assert_eq!(sim.call((&Value::from(vec![1.0, 2.0]), 2.0)).unwrap()[0].to_f64s(), want);
+    assert_eq!(sim.run_n(2, (vec![1.0, 2.0], each(vec![5.0, 2.0]))).unwrap()[0].to_f64s(), want);
+    assert_eq!(sim.call(&args![vec![1.0, 2.0]; k = 2.0]).unwrap()[0].to_f64s(), want);
+    let one = function([&x]).output(&x + 1.0).compile().unwrap();
+    assert_eq!(one.call(([1.0, 2.0],)).unwrap()[0].to_f64s(), [2.0, 3.0]);
+    let none = function(()).output(constant(7i64)).compile().unwrap();
+    assert_eq!(none.call(()).unwrap()[0].item::<i64>().unwrap(), 7);
+    assert!(none.call((1.0,)).is_err() && f.call((vec![1.0],)).is_err());
+}
+
+/// A cost by value, and Variables in every kind of list.
+#[test]
+fn gradients_are_asked_for_by_any_list() {
+    let (x, w) = (vector::<f64>("x"), shared("w", [3.0]));
+    let cost = || (&x * &w).sqr().sum(..);
+    let all =
+        [grad(cost(), [&w]), grad(&cost(), vec![&*w]), grad(cost(), (&w, &x)), grad(cost(), [&x].iter())];
+    let lens = all.map(|gradients| gradients.unwrap().len());
+    assert_eq!(lens, [1, 1, 2, 1]);
+}

@@ -1,6 +1,6 @@
 //! Calls of a Function: on the embedded host device, and by the reference.
 
-use super::super::args::{ArgIn, ArgsIn, bind, state_args};
+use super::super::args::{ArgIn, IntoArgs, bind, state_args};
 use super::super::outputs::Outputs;
 use super::Function;
 use crate::error::{Error, Result};
@@ -18,8 +18,8 @@ impl Function {
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds this Function or a
     /// shared variable of it.
-    pub fn call<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        let (args, states) = state_args(self, args.into())?;
+    pub fn call<'a>(&self, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        let (args, states) = state_args(self, args.into_args())?;
         let values = values_only(bind(self, args)?)?;
         let fed: Vec<_> = values.into_iter().map(crate::rehost::Fed::Host).collect();
         let values = self.on_engine(|engine| {
@@ -102,8 +102,8 @@ impl Function {
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds a shared variable of
     /// this Function.
-    pub fn call_reference<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        let (args, states) = state_args(self, args.into())?;
+    pub fn call_reference<'a>(&self, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        let (args, states) = state_args(self, args.into_args())?;
         let inputs = values_only(bind(self, args)?)?;
         let mut cells = self.inner.state.lock()?;
         let mut shared = (0..self.inner.cells.len()).map(|at| cells.read(at)).collect::<Result<Vec<_>>>()?;

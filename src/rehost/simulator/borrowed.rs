@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::{Error, Result};
-use crate::function::{ArgsIn, Function, Outputs};
+use crate::function::{ArgsIn, Function, IntoArgs, Outputs};
 use crate::rehost::engine::DeviceArray;
 use crate::value::Value;
 use std::marker::PhantomData;
@@ -57,8 +57,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call_borrowed<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Borrowed<'_>> {
-        self.call_borrowed_at(0, args.into())
+    pub fn call_borrowed<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Borrowed<'_>> {
+        self.call_borrowed_at(0, args.into_args())
     }
 
     pub(super) fn call_borrowed_at(&mut self, called: usize, args: ArgsIn<'_>) -> Result<Borrowed<'_>> {

@@ -2,7 +2,9 @@
 
 use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
-use crate::function::{ArgIn, Args, ArgsIn, IntoList, OutputKey, Outputs, bind, slice_stand_in, state_args};
+use crate::function::{
+    ArgIn, Args, ArgsIn, IntoArgs, IntoList, OutputKey, Outputs, bind, slice_stand_in, state_args,
+};
 use crate::graph::FunctionGraph;
 use crate::rehost::engine::{DeviceArray, Fed};
 use crate::rehost::executor::Draft;
@@ -20,8 +22,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.call_at(0, args.into())
+    pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.call_at(0, args.into_args())
     }
 
     pub(super) fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
@@ -152,9 +154,9 @@ impl Simulator {
     pub fn call_outputs<'a, 'k, Form>(
         &mut self,
         outputs: impl IntoList<OutputKey<'k>, Form>,
-        args: impl Into<ArgsIn<'a>>,
+        args: impl IntoArgs<'a>,
     ) -> Result<Outputs> {
-        self.call_outputs_at(0, outputs, args.into())
+        self.call_outputs_at(0, outputs, args.into_args())
     }
 
     pub(super) fn call_outputs_at<'k, Form>(
@@ -248,8 +250,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device fails.
-    pub fn call_device<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Vec<DeviceArray>> {
-        self.call_device_at(0, args.into())
+    pub fn call_device<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Vec<DeviceArray>> {
+        self.call_device_at(0, args.into_args())
     }
 
     pub(super) fn call_device_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Vec<DeviceArray>> {

@@ -2,7 +2,7 @@
 
 use super::{Borrowed, Pending, Plan, Probe, Probed, Profile, Simulator, Typed, TypedTuple};
 use crate::error::Result;
-use crate::function::{Args, ArgsIn, Count, Function, IntoList, OutputKey, Outputs};
+use crate::function::{Count, Function, IntoArgs, IntoList, OutputKey, Outputs};
 use crate::rehost::engine::DeviceArray;
 use crate::rehost::memory::MemoryReport;
 use crate::rehost::verify::Verification;
@@ -56,8 +56,8 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::call`].
-    pub fn call<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.simulator.call_at(self.at, args.into())
+    pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.simulator.call_at(self.at, args.into_args())
     }
 
     /// See [`Simulator::call_outputs`].
@@ -67,9 +67,9 @@ impl<'s> MethodHandle<'s> {
     pub fn call_outputs<'a, 'k, Form>(
         &mut self,
         outputs: impl IntoList<OutputKey<'k>, Form>,
-        args: impl Into<ArgsIn<'a>>,
+        args: impl IntoArgs<'a>,
     ) -> Result<Outputs> {
-        self.simulator.call_outputs_at(self.at, outputs, args.into())
+        self.simulator.call_outputs_at(self.at, outputs, args.into_args())
     }
 
     /// See [`Simulator::call_trusted`].
@@ -84,40 +84,40 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::call_device`].
-    pub fn call_device<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Vec<DeviceArray>> {
-        self.simulator.call_device_at(self.at, args.into())
+    pub fn call_device<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Vec<DeviceArray>> {
+        self.simulator.call_device_at(self.at, args.into_args())
     }
 
     /// See [`Simulator::call_borrowed`].
     ///
     /// # Errors
     /// As [`Simulator::call_borrowed`].
-    pub fn call_borrowed<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Borrowed<'_>> {
-        self.simulator.call_borrowed_at(self.at, args.into())
+    pub fn call_borrowed<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Borrowed<'_>> {
+        self.simulator.call_borrowed_at(self.at, args.into_args())
     }
 
     /// See [`Simulator::submit`].
     ///
     /// # Errors
     /// As [`Simulator::submit`].
-    pub fn submit<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
-        self.simulator.submit_at(self.at, args.into())
+    pub fn submit<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Pending> {
+        self.simulator.submit_at(self.at, args.into_args())
     }
 
     /// See [`Simulator::run_n`].
     ///
     /// # Errors
     /// As [`Simulator::run_n`].
-    pub fn run_n<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.simulator.run_n_at(self.at, n.count()?, args.into(), false)
+    pub fn run_n<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.simulator.run_n_at(self.at, n.count()?, args.into_args(), false)
     }
 
     /// See [`Simulator::run_n_collect`].
     ///
     /// # Errors
     /// As [`Simulator::run_n_collect`].
-    pub fn run_n_collect<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.simulator.run_n_at(self.at, n.count()?, args.into(), true)
+    pub fn run_n_collect<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.simulator.run_n_at(self.at, n.count()?, args.into_args(), true)
     }
 
     /// See [`Simulator::run_n_watched`].
@@ -128,10 +128,10 @@ impl<'s> MethodHandle<'s> {
         &mut self,
         n: impl Count,
         every: impl Count,
-        args: impl Into<ArgsIn<'a>>,
+        args: impl IntoArgs<'a>,
         watch: impl FnMut(&mut Simulator, u64) -> ControlFlow<()>,
     ) -> Result<(u64, Outputs)> {
-        self.simulator.run_n_watched_at(self.at, [n.count()?, every.count()?], args.into(), watch)
+        self.simulator.run_n_watched_at(self.at, [n.count()?, every.count()?], args.into_args(), watch)
     }
 
     /// See [`Simulator::run_while`].
@@ -142,9 +142,9 @@ impl<'s> MethodHandle<'s> {
         &mut self,
         condition: &str,
         max: impl Count,
-        args: impl Into<ArgsIn<'a>>,
+        args: impl IntoArgs<'a>,
     ) -> Result<(u64, Outputs)> {
-        self.simulator.run_while_at(self.at, condition, max.count()?, args.into())
+        self.simulator.run_while_at(self.at, condition, max.count()?, args.into_args())
     }
 
     /// See [`Simulator::typed`].
@@ -173,7 +173,7 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::prepare`].
-    pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
+    pub fn prepare<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<()> {
         self.simulator.warm_up_at(self.at, [args])
     }
 
@@ -181,7 +181,7 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::warm_up`].
-    pub fn warm_up<'a, A: Into<ArgsIn<'a>>>(&mut self, calls: impl IntoIterator<Item = A>) -> Result<()> {
+    pub fn warm_up<'a, A: IntoArgs<'a>>(&mut self, calls: impl IntoIterator<Item = A>) -> Result<()> {
         self.simulator.warm_up_at(self.at, calls)
     }
 
@@ -189,40 +189,40 @@ impl<'s> MethodHandle<'s> {
     ///
     /// # Errors
     /// As [`Simulator::reserve_for`].
-    pub fn reserve_for<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
-        self.simulator.reserve_for_at(self.at, args.into())
+    pub fn reserve_for<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<()> {
+        self.simulator.reserve_for_at(self.at, args.into_args())
     }
 
     /// See [`Simulator::memory_report`].
     ///
     /// # Errors
     /// As [`Simulator::memory_report`].
-    pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
-        self.simulator.memory_report_at(self.at, args.into())
+    pub fn memory_report<'a>(&self, args: impl IntoArgs<'a>) -> Result<MemoryReport> {
+        self.simulator.memory_report_at(self.at, args.into_args())
     }
 
     /// See [`Simulator::plan`].
     ///
     /// # Errors
     /// As [`Simulator::plan`].
-    pub fn plan<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
-        self.simulator.plan_at(self.at, args.into())
+    pub fn plan<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Plan> {
+        self.simulator.plan_at(self.at, args.into_args())
     }
 
     /// See [`Simulator::profile`].
     ///
     /// # Errors
     /// As [`Simulator::profile`].
-    pub fn profile<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
-        self.simulator.profile_at(self.at, n.count()?, args.into())
+    pub fn profile<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Profile> {
+        self.simulator.profile_at(self.at, n.count()?, args.into_args())
     }
 
     /// See [`Simulator::verify`].
     ///
     /// # Errors
     /// As [`Simulator::verify`].
-    pub fn verify(&self, args: impl Into<Args>, steps: u64) -> Result<Verification> {
-        self.simulator.verify_at(self.at, args.into(), steps)
+    pub fn verify(&self, args: impl IntoArgs<'static>, steps: u64) -> Result<Verification> {
+        self.simulator.verify_at(self.at, args.into_args(), steps)
     }
 
     /// A description as text: per signature the steps, and each host node with the reason.

@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::{Error, Result, shape_text};
-use crate::function::{ArgsIn, state_args};
+use crate::function::{ArgsIn, IntoArgs, state_args};
 use crate::rehost::engine::Fed;
 use crate::rehost::memory::MemoryReport;
 
@@ -26,8 +26,8 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, or shapes in one [context](crate::rehost::contexts) depend on a value
     /// that another one computes.
-    pub fn memory_report<'a>(&self, args: impl Into<ArgsIn<'a>>) -> Result<MemoryReport> {
-        self.memory_report_at(0, args.into())
+    pub fn memory_report<'a>(&self, args: impl IntoArgs<'a>) -> Result<MemoryReport> {
+        self.memory_report_at(0, args.into_args())
     }
 
     pub(super) fn memory_report_at(&self, method: usize, args: ArgsIn<'_>) -> Result<MemoryReport> {
@@ -48,8 +48,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or the device has no memory for it.
-    pub fn reserve_for<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
-        self.reserve_for_at(0, args.into())
+    pub fn reserve_for<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<()> {
+        self.reserve_for_at(0, args.into_args())
     }
 
     pub(super) fn reserve_for_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::{ArgsIn, Function, Outputs};
+use crate::function::{ArgsIn, Function, IntoArgs, Outputs};
 use crate::rehost::engine::{DeviceArray, Ticket};
 
 /// A call in progress; made by [`Simulator::submit`]. Its outputs are its own, and later calls do not change
@@ -35,8 +35,8 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, or the call cannot be enqueued. Errors on the device are reported by
     /// [`Pending::wait`].
-    pub fn submit<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Pending> {
-        self.submit_at(0, args.into())
+    pub fn submit<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Pending> {
+        self.submit_at(0, args.into_args())
     }
 
     pub(super) fn submit_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Pending> {

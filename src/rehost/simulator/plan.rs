@@ -8,7 +8,7 @@ pub use bodies::BodyPlan;
 
 use super::{Method, Simulator};
 use crate::error::Result;
-use crate::function::ArgsIn;
+use crate::function::{ArgsIn, IntoArgs};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
@@ -123,8 +123,8 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, the device cannot compile it, or shapes in one context depend on a value
     /// that another one computes.
-    pub fn plan<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<Plan> {
-        self.plan_at(0, args.into())
+    pub fn plan<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Plan> {
+        self.plan_at(0, args.into_args())
     }
 
     pub(super) fn plan_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Plan> {

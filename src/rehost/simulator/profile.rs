@@ -4,7 +4,7 @@ mod json;
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::{ArgsIn, Count};
+use crate::function::{ArgsIn, Count, IntoArgs};
 use crate::rehost::engine::Work;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -143,8 +143,8 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::run_n`].
-    pub fn profile<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Profile> {
-        self.profile_at(0, n.count()?, args.into())
+    pub fn profile<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Profile> {
+        self.profile_at(0, n.count()?, args.into_args())
     }
 
     pub(super) fn profile_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {

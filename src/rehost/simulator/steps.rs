@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::{Error, Result};
-use crate::function::{ArgsIn, Count, Outputs, state_args};
+use crate::function::{ArgsIn, Count, IntoArgs, Outputs, state_args};
 use crate::rehost::engine::Tap;
 use crate::rehost::executor::{Iterations, PlacedTap};
 use crate::value::Value;
@@ -17,8 +17,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or the device fails.
-    pub fn run_n<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.run_n_at(0, n.count()?, args.into(), false)
+    pub fn run_n<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.run_n_at(0, n.count()?, args.into_args(), false)
     }
 
     /// [`Simulator::run_n`], with the outputs of all iterations stacked along a new first axis, of extent 0
@@ -26,8 +26,8 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::run_n`], or if an output changes its shape between iterations.
-    pub fn run_n_collect<'a>(&mut self, n: impl Count, args: impl Into<ArgsIn<'a>>) -> Result<Outputs> {
-        self.run_n_at(0, n.count()?, args.into(), true)
+    pub fn run_n_collect<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.run_n_at(0, n.count()?, args.into_args(), true)
     }
 
     /// [`Simulator::run_n`], with a look at the Simulator after every `every` iterations and after the last:
@@ -58,10 +58,10 @@ impl Simulator {
         &mut self,
         n: impl Count,
         every: impl Count,
-        args: impl Into<ArgsIn<'a>>,
+        args: impl IntoArgs<'a>,
         watch: impl FnMut(&mut Simulator, u64) -> ControlFlow<()>,
     ) -> Result<(u64, Outputs)> {
-        self.run_n_watched_at(0, [n.count()?, every.count()?], args.into(), watch)
+        self.run_n_watched_at(0, [n.count()?, every.count()?], args.into_args(), watch)
     }
 
     pub(super) fn run_n_watched_at(
@@ -121,9 +121,9 @@ impl Simulator {
         &mut self,
         condition: &str,
         max: impl Count,
-        args: impl Into<ArgsIn<'a>>,
+        args: impl IntoArgs<'a>,
     ) -> Result<(u64, Outputs)> {
-        self.run_while_at(0, condition, max.count()?, args.into())
+        self.run_while_at(0, condition, max.count()?, args.into_args())
     }
 
     pub(super) fn run_while_at(

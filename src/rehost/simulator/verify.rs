@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::Args;
+use crate::function::{Args, IntoArgs};
 use crate::rehost::verify::{Check, Verification, verify_in};
 
 impl Simulator {
@@ -22,8 +22,8 @@ impl Simulator {
     ///
     /// # Errors
     /// If the arguments do not fit, or device or reference fail.
-    pub fn verify(&self, args: impl Into<Args>, steps: u64) -> Result<Verification> {
-        self.verify_at(0, args.into(), steps)
+    pub fn verify(&self, args: impl IntoArgs<'static>, steps: u64) -> Result<Verification> {
+        self.verify_at(0, args.into_args(), steps)
     }
 
     pub(super) fn verify_at(&self, method: usize, args: Args, steps: u64) -> Result<Verification> {

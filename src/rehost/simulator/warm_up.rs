@@ -2,7 +2,7 @@
 
 use super::Simulator;
 use crate::error::Result;
-use crate::function::ArgsIn;
+use crate::function::IntoArgs;
 
 impl Simulator {
     /// Plans, compiles and records a call of the first method with arguments of these shapes, without running
@@ -11,7 +11,7 @@ impl Simulator {
     /// # Errors
     /// If the arguments do not fit, the device cannot compile the call, or has no memory for it; or if shapes
     /// in one [context](crate::rehost::contexts) depend on a value that another one computes.
-    pub fn prepare<'a>(&mut self, args: impl Into<ArgsIn<'a>>) -> Result<()> {
+    pub fn prepare<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<()> {
         self.warm_up_at(0, [args])
     }
 
@@ -31,16 +31,16 @@ impl Simulator {
     ///
     /// # Errors
     /// As [`Simulator::prepare`]. The calls before the one that fails may be prepared.
-    pub fn warm_up<'a, A: Into<ArgsIn<'a>>>(&mut self, calls: impl IntoIterator<Item = A>) -> Result<()> {
+    pub fn warm_up<'a, A: IntoArgs<'a>>(&mut self, calls: impl IntoIterator<Item = A>) -> Result<()> {
         self.warm_up_at(0, calls)
     }
 
-    pub(super) fn warm_up_at<'a, A: Into<ArgsIn<'a>>>(
+    pub(super) fn warm_up_at<'a, A: IntoArgs<'a>>(
         &mut self,
         method: usize,
         calls: impl IntoIterator<Item = A>,
     ) -> Result<()> {
-        let fed = calls.into_iter().map(|args| self.planned_for(method, args.into()));
+        let fed = calls.into_iter().map(|args| self.planned_for(method, args.into_args()));
         let fed = fed.collect::<Result<Vec<_>>>()?;
         self.executor.warm_up(method, &fed)
     }
