@@ -53,6 +53,7 @@ pub fn dropout(x: impl Into<Variable>, rate: impl IntoOperand, streams: &RandomS
 /// `(x - mean) / sqrt(variance + epsilon) * scale + shift`, with mean and variance of each row along the last
 /// axis, which `scale` and `shift`, vectors, have too (J. Ba et al., "Layer normalization", 2016). Halves are
 /// computed in float32.
+#[doc(alias("LayerNorm"))]
 #[track_caller]
 pub fn layer_norm(
     x: impl Into<Variable>,
@@ -75,6 +76,7 @@ pub fn layer_norm(
 /// Batch normalization with its options (S. Ioffe and C. Szegedy, 2015): `(x - mean) / sqrt(variance +
 /// epsilon) * scale + shift`. Channels are axis 1 of `x`, as in `(n, c)` and `(n, c, h, w)`; scale, shift, mean
 /// and variance are vectors of one number for each.
+#[doc(alias("BatchNorm", "batch_norm"))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchNormalization {
     /// Added to the variance; 1e-5 by default.

@@ -37,6 +37,7 @@ pub fn binary_crossentropy(p: impl Into<Variable>, y: impl IntoOperand) -> Varia
 
 /// [`binary_crossentropy`] of `sigmoid(logits)`: `softplus(logits) - y logits`, elementwise, for targets `y`
 /// in 0 to 1, numbers or bools.
+#[doc(alias("sigmoid_cross_entropy", "bce_with_logits"))]
 #[track_caller]
 pub fn binary_crossentropy_with_logits(logits: impl Into<Variable>, y: impl IntoOperand) -> Variable {
     let _scope = place::enter();
@@ -51,6 +52,7 @@ pub fn binary_crossentropy_with_logits(logits: impl Into<Variable>, y: impl Into
 /// Cross-entropy of `softmax(logits, -1)` with true classes, in the shape of `logits` without its last axis:
 /// integer labels `y` of that shape, or distributions `y` of the shape of `logits`, such as those of
 /// [`smooth_labels`].
+#[doc(alias("softmax_cross_entropy", "sparse_categorical_crossentropy", "nll_loss"))]
 #[track_caller]
 pub fn categorical_crossentropy_with_logits(logits: impl Into<Variable>, y: impl Into<Variable>) -> Variable {
     let _scope = place::enter();
@@ -77,6 +79,7 @@ pub fn categorical_crossentropy_with_logits(logits: impl Into<Variable>, y: impl
 ///
 /// # Errors
 /// (In the result.) If `y` is no array of integers, or `amount` is not in 0 to 1.
+#[doc(alias("label_smoothing"))]
 #[track_caller]
 pub fn smooth_labels(y: impl Into<Variable>, classes: usize, amount: f64, dtype: DType) -> Variable {
     let _scope = place::enter();
@@ -96,6 +99,7 @@ pub fn smooth_labels(y: impl Into<Variable>, classes: usize, amount: f64, dtype:
 
 /// Huber's loss of differences, elementwise: `d^2 / 2` where `|d| <= delta`, else `delta (|d| - delta / 2)`
 /// (P. Huber, "Robust estimation of a location parameter", 1964). `delta` is positive.
+#[doc(alias("smooth_l1"))]
 #[track_caller]
 pub fn huber(difference: impl Into<Variable>, delta: impl IntoOperand) -> Variable {
     let _scope = place::enter();

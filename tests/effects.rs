@@ -251,7 +251,7 @@ fn an_op_from_a_graph_uses_static_extents() {
     let plain = OpFromGraph::new([&x, &y], [&x * &y]).unwrap();
     let one = Variable::input("one", TensorType::fixed(DType::F64, &[1]));
     let product = &plain.apply([&one, &y])[0];
-    let g = grad(&product.sum(..), [&one]).unwrap();
+    let g = grad(product.sum(..), [&one]).unwrap();
     let f = function([&one, &y]).output(product).output(&g[0]).compile().unwrap();
     let got = f.call(args![vec![2.0], vec![3.0, 4.0]]).unwrap();
     assert_eq!(got[0].to_vec::<f64>().unwrap(), [6.0, 8.0]);
@@ -259,7 +259,7 @@ fn an_op_from_a_graph_uses_static_extents() {
     let three = Variable::input("three", TensorType::fixed(DType::F64, &[3]));
     let product = &doubled.apply([&three, &three.exp()])[0];
     assert_eq!(product.ty(), three.ty());
-    let g = grad(&product.sum(..), [&three]).unwrap();
+    let g = grad(product.sum(..), [&three]).unwrap();
     let f = function([&three]).output(&g[0]).compile().unwrap();
     // Twice exp(x), and x exp(x) from the other input.
     assert_eq!(f.call(args![vec![0.0; 3]]).unwrap()[0].to_vec::<f64>().unwrap(), [2.0; 3]);

@@ -129,7 +129,7 @@ fn loops() -> Result<Bundle> {
     let taps = Scan::new().sequence_taps(&x, [0, 1]).recurrent_taps(x.index(idx![..2]), [-2, -1]);
     let taps = taps.run(|given| vec![(&given[0] + &given[2]).tanh() * &given[3], given[1].sum(..)]);
     let states = scan(&x, &v, |row, h| (row * 0.5 + h * streams.uniform::<f32>(())).sin());
-    let slope = grad(&states.sqr().sum(..), [&v])?.remove(0);
+    let slope = grad(states.sqr().sum(..), [&v])?.remove(0);
     let forward = function([&x, &v])
         .output(taps.history(0))
         .output(taps.result(0))
@@ -146,7 +146,7 @@ fn loops() -> Result<Bundle> {
         let next = &given[0] * 1.5 + x.index(idx![0]);
         (vec![next.clone()], next.sum(..).greater(4.0))
     });
-    let slope = grad(&until.history(0).sum(..), [&v])?.remove(0);
+    let slope = grad(until.history(0).sum(..), [&v])?.remove(0);
     let until =
         function([&x, &v]).output(until.history(0)).output(until.iterations()).output(&slope).compile()?;
     Ok(Bundle::new().with("forward", &forward).with("decide", &decide).with("until", &until))
@@ -174,6 +174,6 @@ fn kernels() -> Result<Bundle> {
     let next = KernelOp::elementwise("next", [&x], [&z], "z = x + 1;")?;
     let v = vector::<f32>("v");
     let a = &square.apply([&next.apply([&v])[0]])[0];
-    let f = function([&v]).output(a).output(&grad(&a.sum(..), [&v])?[0]).compile()?;
+    let f = function([&v]).output(a).output(&grad(a.sum(..), [&v])?[0]).compile()?;
     Ok(Bundle::new().with("kernels", &f))
 }

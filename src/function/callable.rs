@@ -70,6 +70,7 @@ pub(crate) struct CallOptions {
 ///
 /// A user's op may call other Functions. Such a nested call is an error if it uses a shared variable that the
 /// outer call holds, or is of the Function that the outer call runs.
+#[doc(alias("jit"))]
 #[derive(Clone)]
 pub struct Function {
     inner: Arc<Inner>,

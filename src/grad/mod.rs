@@ -33,6 +33,7 @@ use crate::value::Value;
 /// # Errors
 /// If an expression is ill-typed, the cost is not a 0-d float, or does not depend on one of `wrt` in a
 /// differentiable way.
+#[doc(alias("gradient", "value_and_grad", "backward"))]
 #[track_caller]
 pub fn grad<Form>(cost: impl Into<Variable>, wrt: impl IntoList<Variable, Form>) -> Result<Vec<Variable>> {
     Grad::of(&cost.into()).wrt(wrt.into_list())

@@ -22,6 +22,7 @@ methods! {
     /// `1 / (1 + exp(-x))`.
     sigmoid / try_sigmoid(x) { unary(scalar::SIGMOID, x) }
     /// `x * x`.
+    #[doc(alias("square"))]
     sqr / try_sqr(x) { unary(scalar::SQR, x) }
     /// Square root.
     sqrt / try_sqrt(x) { unary(scalar::SQRT, x) }
@@ -36,16 +37,22 @@ methods! {
     /// The smaller of two, NaN if either is.
     minimum / try_minimum(x, other: impl IntoOperand) { binary(scalar::MINIMUM, x, other) }
     /// `x == other`, elementwise.
+    #[doc(alias("eq"))]
     equal / try_equal(x, other: impl IntoOperand) { binary(scalar::EQ, x, other) }
     /// `x != other`, elementwise.
+    #[doc(alias("neq", "ne"))]
     not_equal / try_not_equal(x, other: impl IntoOperand) { binary(scalar::NE, x, other) }
     /// `x < other`, elementwise.
+    #[doc(alias("lt"))]
     less / try_less(x, other: impl IntoOperand) { binary(scalar::LT, x, other) }
     /// `x <= other`, elementwise.
+    #[doc(alias("le"))]
     less_equal / try_less_equal(x, other: impl IntoOperand) { binary(scalar::LE, x, other) }
     /// `x > other`, elementwise.
+    #[doc(alias("gt"))]
     greater / try_greater(x, other: impl IntoOperand) { binary(scalar::GT, x, other) }
     /// `x >= other`, elementwise.
+    #[doc(alias("ge"))]
     greater_equal / try_greater_equal(x, other: impl IntoOperand) { binary(scalar::GE, x, other) }
     /// Both are true.
     and / try_and(x, other: impl IntoOperand) { binary(scalar::AND, x, other) }
@@ -88,10 +95,13 @@ methods! {
     /// Tangent.
     tan / try_tan(x) { unary(scalar::TAN, x) }
     /// The angle from -pi/2 to pi/2 with this sine.
+    #[doc(alias("asin"))]
     arcsin / try_arcsin(x) { unary(scalar::ARCSIN, x) }
     /// The angle from 0 to pi with this cosine.
+    #[doc(alias("acos"))]
     arccos / try_arccos(x) { unary(scalar::ARCCOS, x) }
     /// The angle from -pi/2 to pi/2 with this tangent.
+    #[doc(alias("atan"))]
     arctan / try_arctan(x) { unary(scalar::ARCTAN, x) }
     /// Hyperbolic sine.
     sinh / try_sinh(x) { unary(scalar::SINH, x) }
@@ -108,6 +118,7 @@ methods! {
     /// Radians as degrees.
     rad2deg / try_rad2deg(x) { unary(scalar::RAD2DEG, x) }
     /// `log(1 + exp(x))`, without overflow.
+    #[doc(alias("logaddexp"))]
     softplus / try_softplus(x) { unary(scalar::SOFTPLUS, x) }
     /// `x / (1 + |x|)`.
     softsign / try_softsign(x) { unary(scalar::SOFTSIGN, x) }
@@ -154,6 +165,7 @@ methods! {
     /// `x * log(x)`; 0 at 0.
     xlogx / try_xlogx(x) { unary(scalar::XLOGX, x) }
     /// The largest integer not above `x / other`, as a number; integers by 0 give 0.
+    #[doc(alias("int_div"))]
     floor_divide / try_floor_divide(x, other: impl IntoOperand) { binary(scalar::FLOOR_DIVIDE, x, other) }
     /// `x - other * floor_divide(x, other)`, with the sign of `other` (also `%`).
     remainder / try_remainder(x, other: impl IntoOperand) { binary(scalar::REMAINDER, x, other) }
@@ -164,6 +176,7 @@ methods! {
     /// `sqrt(x * x + other * other)`, without overflow between.
     hypot / try_hypot(x, other: impl IntoOperand) { binary(scalar::HYPOT, x, other) }
     /// The angle of the point `(other, x)`, from -pi to pi.
+    #[doc(alias("atan2"))]
     arctan2 / try_arctan2(x, other: impl IntoOperand) { binary(scalar::ARCTAN2, x, other) }
     /// `log(exp(x) + exp(other))`, without overflow.
     logaddexp / try_logaddexp(x, other: impl IntoOperand) { binary(scalar::LOGADDEXP, x, other) }
@@ -192,6 +205,7 @@ methods! {
     /// `x * log(1 + other)`; 0 where x is 0.
     xlog1py / try_xlog1py(x, other: impl IntoOperand) { binary(scalar::XLOG1PY, x, other) }
     /// x, but not below `low` and not above `high`; NaN if one of them is.
+    #[doc(alias("clamp"))]
     clip / try_clip(x, low: impl IntoOperand, high: impl IntoOperand) {
         elemwise(scalar::CLIP, vec![Operand::Variable(x.clone()), low.into_operand(), high.into_operand()])
     }
@@ -217,6 +231,7 @@ methods! {
     /// `1 / sqrt(x)`.
     rsqrt / try_rsqrt(x) { unary(scalar::SQRT, x)?.try_reciprocal() }
     /// The rectifier: the larger of `x` and 0. NaN stays NaN. Its slope at 0 is 0.
+    #[doc(alias("rectifier", "maximum0"))]
     relu / try_relu(x) {
         // The row's integers are what `maximum` with an integer gives.
         let dtype = if x.dtype() == DType::Bool { DType::I64 } else { x.dtype() };
@@ -229,6 +244,7 @@ methods! {
         x.try_mul(below.try_mul(0.5)?)
     }
     /// `x sigmoid(x)` (also called swish).
+    #[doc(alias("swish"))]
     silu / try_silu(x) { x.try_mul(x.try_sigmoid()?) }
     /// The number of bits that are 1, of negative numbers in their absolute value, as uint8 (NumPy's
     /// `bitwise_count`).

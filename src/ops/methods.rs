@@ -19,10 +19,15 @@ pub struct Method {
 
 /// Declares a method and its `try_` form from one definition.
 macro_rules! methods {
-    ($($(#[doc = $doc:literal])* $name:ident / $try_name:ident ($self_:ident $(, $arg:ident : $ty:ty)*) $body:block)*) => {
+    ($(
+        $(#[doc = $doc:literal])*
+        $(#[doc(alias($($alias:literal),+))])?
+        $name:ident / $try_name:ident ($self_:ident $(, $arg:ident : $ty:ty)*) $body:block
+    )*) => {
         impl $crate::graph::Variable {
             $(
                 $(#[doc = $doc])*
+                $(#[doc(alias($($alias),+))])?
                 #[must_use]
                 #[track_caller]
                 pub fn $name(&self $(, $arg: $ty)*) -> $crate::graph::Variable {

@@ -84,6 +84,7 @@ impl Op for SearchSorted {
 
 methods! {
     /// Where numbers would have to be put into this sorted vector to keep it sorted (NumPy's `searchsorted`).
+    #[doc(alias("bisect", "digitize"))]
     searchsorted / try_searchsorted(x, numbers: impl IntoOperand, side: Side) {
         let both = vec![Operand::Variable(x.clone()), numbers.into_operand()];
         let both = Operand::resolve(Operand::compared(both));

@@ -82,6 +82,7 @@ fn repeat_each(x: &Variable, counts: &Variable, axis: usize) -> Result<Variable>
 
 methods! {
     /// Axes in another order (NumPy's `transpose`).
+    #[doc(alias("permute_dims", "dimshuffle"))]
     transpose / try_transpose(x, axes: impl IntoSize) {
         let axes = axes.into_size().numbers("transpose")?;
         let order: Vec<Option<usize>> =
@@ -114,6 +115,7 @@ methods! {
         DimShuffle::of(&x, (0..x.ndim()).filter(|a| !axes.contains(a)).map(Some).collect())
     }
     /// All elements along one axis, row by row (NumPy's `ravel`).
+    #[doc(alias("ravel"))]
     flatten / try_flatten(x) { Reshape::of(x, vec![Extent::Infer], &[]) }
     /// `x`, whose extents are these where one is given; an error at run time where they are not.
     specify_shape / try_specify_shape(x, extents: impl Into<Vec<Option<usize>>>) {
@@ -182,6 +184,7 @@ methods! {
     }
     /// Elements moved along an axis by a number or 0-d integer Variable, those beyond the end to the front.
     /// Along several axes, `[1, -1]` and `[0, 1]`; one number holds for all of them.
+    #[doc(alias("shift"))]
     roll / try_roll(x, shift: impl IntoSize, axis: impl IntoSize) {
         let (shifts, axes) = (shift.into_size().operands()?, axis.into_size().numbers("roll")?);
         if shifts.len() != axes.len() && shifts.len() != 1 {
@@ -191,6 +194,7 @@ methods! {
         along_each.try_fold(x.clone(), |x, (axis, shift)| rolled(&x, shift, axis_of("roll", axis, &x)?))
     }
     /// The other way round along axes.
+    #[doc(alias("reverse"))]
     flip / try_flip(x, axes: impl Axes) {
         let axes = axes.axes(x.ndim()).map_err(|m| fail("flip", m))?;
         let entries: Vec<Ix> =
@@ -256,6 +260,7 @@ methods! {
         where_(on, cast(&value, x.dtype())?, x).checked().cloned()
     }
     /// A new last axis of so many classes, 1 at the class that x names and 0 elsewhere, as this dtype.
+    #[doc(alias("to_one_hot"))]
     one_hot / try_one_hot(x, classes: impl IntoOperand, dtype: DType) {
         if !x.dtype().is_integer() {
             return Err(fail("one_hot", format!("{} names no classes", x.ty())));

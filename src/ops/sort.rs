@@ -352,8 +352,10 @@ methods! {
     /// either sign are equal.
     sort / try_sort(x, axis: impl Axes) { first_of(sorted("sort", x, &axis, Sorted::Values)?) }
     /// The positions that [`Variable::sort`] takes the elements from, as int64.
+    #[doc(alias("sort_indices"))]
     argsort / try_argsort(x, axis: impl Axes) { first_of(sorted("argsort", x, &axis, Sorted::Indices)?) }
     /// The `k` largest elements along an axis, the largest first. NaN counts as largest.
+    #[doc(alias("top_k"))]
     topk / try_topk(x, k: usize, axis: isize) { first_of(largest(x, k, axis, Sorted::Values)?) }
     /// Where the `k` largest elements are, as int64; the first among equals.
     argtopk / try_argtopk(x, k: usize, axis: isize) { first_of(largest(x, k, axis, Sorted::Indices)?) }

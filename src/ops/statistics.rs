@@ -140,6 +140,7 @@ fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
 methods! {
     /// Sum over axes (`..`, `-1`, `[0, 2]`, or [`over`](crate::ops::over)). Bool and integers sum to int64 or
     /// uint64, as in NumPy; halves accumulate in float32.
+    #[doc(alias("reduce_sum"))]
     sum / try_sum(x, axes: impl Axes) {
         let over = Chosen::of("sum", x, &axes)?;
         over.finish(over.total(Fold::Sum, x)?)
@@ -159,16 +160,19 @@ methods! {
         over.finish(cast(&over.mean(x)?, over.mean_dtype(x))?)
     }
     /// Variance over axes, about the mean; of integers float64. `over(..).ddof(1)` for that of a sample.
+    #[doc(alias("variance"))]
     var / try_var(x, axes: impl Axes) {
         let over = Chosen::of("var", x, &axes)?;
         over.finish(cast(&over.variance(x)?, over.mean_dtype(x))?)
     }
     /// Standard deviation over axes: the root of [`Variable::var`].
+    #[doc(alias("stddev"))]
     std / try_std(x, axes: impl Axes) {
         let over = Chosen::of("std", x, &axes)?;
         over.finish(cast(&rooted(&over.variance(x)?, Variable::sqrt), over.mean_dtype(x))?)
     }
     /// `log(sum(exp(x)))` over axes, without overflow.
+    #[doc(alias("log_sum_exp"))]
     logsumexp / try_logsumexp(x, axes: impl Axes) {
         let over = Chosen::of("logsumexp", x, &axes)?;
         let dtype = x.dtype().to_float();
@@ -205,8 +209,10 @@ methods! {
         over.finish(norm)
     }
     /// Maximum over axes; NaN if there is one.
+    #[doc(alias("amax", "reduce_max"))]
     max / try_max(x, axes: impl Axes) { extreme("max", Fold::Max, x, &axes) }
     /// Minimum over axes; NaN if there is one.
+    #[doc(alias("amin", "reduce_min"))]
     min / try_min(x, axes: impl Axes) { extreme("min", Fold::Min, x, &axes) }
     /// The largest less the smallest ("peak to peak"), over axes.
     ptp / try_ptp(x, axes: impl Axes) {

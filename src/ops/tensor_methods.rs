@@ -12,11 +12,14 @@ use workalike_kernels::nest::Fold;
 
 methods! {
     /// Converted to another dtype.
+    #[doc(alias("astype"))]
     cast / try_cast(x, dtype: DType) { Ok(cast(x, dtype)?.with_weakness(false)) }
     /// NumPy's `dot`: over the last axis, and the one before the last of `other`, which may have one axis
     /// only; numbers multiply.
+    #[doc(alias("matmul"))]
     dot / try_dot(x, other: impl Into<Variable>) { super::product::dot(x, &other.into()) }
     /// Axes permuted; `None` is a new axis, axes of static extent 1 may be left out.
+    #[doc(alias("newaxis", "permute_dims"))]
     dimshuffle / try_dimshuffle(x, order: impl Into<Vec<Option<usize>>>) { DimShuffle::of(x, order.into()) }
     /// Axes in reverse order.
     t / try_t(x) { DimShuffle::of(x, (0..x.ndim()).rev().map(Some).collect()) }
@@ -26,6 +29,7 @@ methods! {
         DimShuffle::keep_dims(x, &[at])
     }
     /// The same elements under a shape of numbers and 0-d integer Variables, of which one may be -1.
+    #[doc(alias("view"))]
     reshape / try_reshape(x, shape: impl IntoSize) {
         let (extents, further) = shape.into_size().extents_or_inferred("reshape")?;
         Reshape::of(x, extents, &further)
@@ -38,6 +42,7 @@ methods! {
     }
     /// The extent of an axis, as a 0-d int64. It is weak, as a number is: `&x / x.extent(0)` of float32 is
     /// float32 (see [`Variable`]).
+    #[doc(alias("shape", "size"))]
     extent / try_extent(x, axis: isize) {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("extent", m))?;
         Ok(ShapeOf::of(x, axis)?.with_weakness(true))
@@ -49,9 +54,11 @@ methods! {
     ///
     /// A boolean array makes a result whose extent depends on values: they are worked out on the host before
     /// each call.
+    #[doc(alias("getitem", "subtensor", "gather"))]
     index / try_index(x, entries: impl AsRef<[Ix]>) { indexing::read(x, entries.as_ref()) }
     /// The elements at integer positions along an axis, which is replaced by the axes of `indices`; negative
     /// ones count from the end.
+    #[doc(alias("gather", "embedding"))]
     take / try_take(x, indices: impl IntoOperand, axis: isize) {
         let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("take", m))?;
         let indices = Operand::resolve(vec![indices.into_operand()]).swap_remove(0);
@@ -64,10 +71,12 @@ methods! {
     }
     /// `x` with `x[entries]` replaced by `y`, which broadcasts to it. Where indices repeat, the last in
     /// row-major order holds.
+    #[doc(alias("set_subtensor", "at_set", "scatter"))]
     set_index / try_set_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Set)
     }
     /// `x` with `y` added to `x[entries]`; increments of repeated indices add up (NumPy's `add.at`).
+    #[doc(alias("inc_subtensor", "add_at", "scatter_add", "index_add"))]
     inc_index / try_inc_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Add)
     }

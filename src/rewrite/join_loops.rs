@@ -232,7 +232,7 @@ mod tests {
         check(2, |xs, h| {
             let double = |h: &Variable| scan(xs, h, |x, h| (x + h * 2.0).sin());
             // Behind the others is the loop of the gradient.
-            vec![double(h), double(&(h + 1.0)), grad(&double(h).sum(..), [h]).unwrap().remove(0)]
+            vec![double(h), double(&(h + 1.0)), grad(double(h).sum(..), [h]).unwrap().remove(0)]
         });
     }
 
@@ -242,7 +242,7 @@ mod tests {
         let [sums, roots] = [scan(&xs, &h, |x, h| x + h), scan(&xs, &h, |x, h| (x * h).sqrt())];
         let f = function([&xs, &h]).output(sums).output(roots).compile().unwrap();
         let applied = f.apply([&xs, &h]).unwrap();
-        let slope = grad(&applied[0].sum(..), [&xs]).unwrap();
+        let slope = grad(applied[0].sum(..), [&xs]).unwrap();
         let g = function([&xs, &h]).output(&slope[0]).compile().unwrap();
         // The slope of the root is infinite here.
         let got = g.call(args![[[0.0, 0.0], [0.0, 0.0]], [1.0, 2.0]]).unwrap();

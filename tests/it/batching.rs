@@ -170,7 +170,7 @@ fn bodies_of_several_arrays_nest_and_have_gradients() {
     // All products of rows: JAX's vmap(vmap(f, (None, 0)), (0, None)).
     let pairs = vmap(&x, |a| vmap(&y, |b| a.dot(&b)));
     let [sums, differences] = vmap([&x, &x], |[a, b]| [(&a + &b).sum(..), a - b]);
-    let slope = grad(&pairs.sqr().sum(..), [&x]).unwrap();
+    let slope = grad(pairs.sqr().sum(..), [&x]).unwrap();
     let f = function([&x, &y]).outputs([pairs, sums, differences, slope[0].clone()]).compile().unwrap();
     let (a, b) =
         (ndarray::array![[1.0, 2.0], [3.0, 4.0]], ndarray::array![[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);

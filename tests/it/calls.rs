@@ -347,7 +347,7 @@ fn arguments_may_be_tuples() {
     assert_eq!(f.call((vec![1.0, 2.0], 2.0)).unwrap()[0].to_f64s(), want);
     assert_eq!(sim.call((&Value::from(vec![1.0, 2.0]), 2.0)).unwrap()[0].to_f64s(), want);
     assert_eq!(sim.run_n(2, (vec![1.0, 2.0], each(vec![5.0, 2.0]))).unwrap()[0].to_f64s(), want);
-    assert_eq!(sim.call(&args![vec![1.0, 2.0]; k = 2.0]).unwrap()[0].to_f64s(), want);
+    assert_eq!(sim.call(args![vec![1.0, 2.0]; k = 2.0]).unwrap()[0].to_f64s(), want);
     let one = function([&x]).output(&x + 1.0).compile().unwrap();
     assert_eq!(one.call(([1.0, 2.0],)).unwrap()[0].to_f64s(), [2.0, 3.0]);
     let none = function(()).output(constant(7i64)).compile().unwrap();
@@ -361,7 +361,7 @@ fn gradients_are_asked_for_by_any_list() {
     let (x, w) = (vector::<f64>("x"), shared("w", [3.0]));
     let cost = || (&x * &w).sqr().sum(..);
     let all =
-        [grad(cost(), [&w]), grad(&cost(), vec![&*w]), grad(cost(), (&w, &x)), grad(cost(), [&x].iter())];
+        [grad(cost(), [&w]), grad(cost(), vec![&*w]), grad(cost(), (&w, &x)), grad(cost(), [&x].iter())];
     let lens = all.map(|gradients| gradients.unwrap().len());
     assert_eq!(lens, [1, 1, 2, 1]);
 }

@@ -208,8 +208,8 @@ fn gradients_are_those_of_differences() {
         verify_grad(|x| x[0].conv2d(&x[1], case.options()), &at, 1e-7).unwrap();
         // Gradients of gradients: the other two roles, with respect to both arguments.
         let cost = |x: &[Variable]| x[0].conv2d(&x[1], case.options()).sqr().sum(..);
-        verify_grad(|x| grad(&cost(x), [&x[0]]).unwrap().swap_remove(0), &at, 1e-6).unwrap();
-        verify_grad(|x| grad(&cost(x), [&x[1]]).unwrap().swap_remove(0), &at, 1e-6).unwrap();
+        verify_grad(|x| grad(cost(x), [&x[0]]).unwrap().swap_remove(0), &at, 1e-6).unwrap();
+        verify_grad(|x| grad(cost(x), [&x[1]]).unwrap().swap_remove(0), &at, 1e-6).unwrap();
     }
     let transposed =
         Conv::default().stride([2]).padding([(1, 0)]).dilation([2]).output_padding([1]).groups(2);
@@ -296,7 +296,7 @@ fn they_are_saved_and_loaded() {
     let (x, w) = (tensor::<f32>("x", [None; 4]), tensor::<f32>("w", [None; 4]));
     let options = Conv::default().stride([2, 1]).padding([(1, 0), (2, 1)]).dilation([1, 2]).groups(2);
     let pooled = x.conv2d(&w, options).tanh().max_pool(Pool::new([2, 3]).padding([(1, 0), (0, 0)]));
-    let outputs = [vec![pooled.clone()], grad(&pooled.sqr().sum(..), [&x, &w]).unwrap()].concat();
+    let outputs = [vec![pooled.clone()], grad(pooled.sqr().sum(..), [&x, &w]).unwrap()].concat();
     let f = function([&x, &w]).outputs(&outputs).compile().unwrap();
     let loaded = Bundle::from_bytes(&Bundle::new().with("f", &f).to_bytes().unwrap()).unwrap();
     let args = args![

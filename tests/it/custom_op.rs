@@ -285,7 +285,7 @@ fn model() -> Function {
     let (terms, total) = (constant(vec![0.5f32, -1.0, 0.25]), shared("total", 0f32));
     let product = sparse_dot(&(&values * 2.0), &columns, &x.tanh());
     let y = polynomial(&terms, &(&product - 0.5)).exp();
-    let slope = grad(&y.sum(..), [&x]).unwrap().swap_remove(0);
+    let slope = grad(y.sum(..), [&x]).unwrap().swap_remove(0);
     let f = function([&values, &columns, &x]).output(&y).output(slope);
     f.update(&total, &*total + product.sum(..)).name("model").compile().unwrap()
 }

@@ -40,32 +40,32 @@ fn constants_stop_gradients() {
     let e = std::f64::consts::E;
     let held = Grad::of(&cost).consider_constant([&y]).wrt([&x]).unwrap();
     assert_eq!(values(&[(&x, at.clone())], &held), [[1.0, e]]);
-    let by_op = grad(&(consider_constant(&y) * &x).sum(..), [&x]).unwrap();
+    let by_op = grad((consider_constant(&y) * &x).sum(..), [&x]).unwrap();
     assert_eq!(values(&[(&x, at.clone())], &by_op), [[1.0, e]]);
-    let zero = grad(&zero_grad(&y).sum(..), [&x]).unwrap();
+    let zero = grad(zero_grad(&y).sum(..), [&x]).unwrap();
     assert_eq!(values(&[(&x, at.clone())], &zero), [[0.0, 0.0]]);
-    let clipped = grad(&(grad_clip(&x, -1.0, 2.0) * 7.0).sum(..), [&x]).unwrap();
+    let clipped = grad((grad_clip(&x, -1.0, 2.0) * 7.0).sum(..), [&x]).unwrap();
     assert_eq!(values(&[(&x, at)], &clipped), [[2.0, 2.0]]);
 }
 
 #[test]
 fn disconnected_inputs_are_an_error_or_zero() {
     let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
-    let error = grad(&x.sum(..), [&y]).unwrap_err().to_string();
+    let error = grad(x.sum(..), [&y]).unwrap_err().to_string();
     assert!(error.contains('y'), "{error}");
     let zero = Grad::of(&x.sum(..)).disconnected(Disconnected::Zero).wrt([&y]).unwrap();
     let at = [(&x, Value::from(vec![1.0])), (&y, Value::from(vec![5.0, 6.0]))];
     assert_eq!(values(&at, &zero), [[0.0, 0.0]]);
     assert!(Grad::of(&x.sum(..)).wrt_connected(&[y]).unwrap()[0].is_none());
-    assert!(grad(&x.argmax(..).cast(DType::F64), [&x]).is_err(), "an index has no slope");
+    assert!(grad(x.argmax(..).cast(DType::F64), [&x]).is_err(), "an index has no slope");
 }
 
 #[test]
 fn an_unknown_slope_is_an_error_only_if_requested() {
     let x = vector::<f64>("x");
-    let error = grad(&gammainc(&x, 2.0).sum(..), [&x]).unwrap_err().to_string();
+    let error = grad(gammainc(&x, 2.0).sum(..), [&x]).unwrap_err().to_string();
     assert!(error.contains("gammainc") && error.contains("consider_constant"), "{error}");
-    assert!(grad(&(consider_constant(gammainc(&x, 2.0)) * &x).sum(..), [&x]).is_ok());
+    assert!(grad((consider_constant(gammainc(&x, 2.0)) * &x).sum(..), [&x]).is_ok());
 }
 
 #[test]
@@ -183,12 +183,12 @@ fn intermediate_variables_are_independent() {
     let x = vector::<f64>("x");
     let at = [(&x, Value::from(vec![0.0, 1.0]))];
     let p = softmax(&x, -1);
-    let g = values(&at, &[p.clone(), grad(&p.log().sum(..), [&p]).unwrap().swap_remove(0)]);
+    let g = values(&at, &[p.clone(), grad(p.log().sum(..), [&p]).unwrap().swap_remove(0)]);
     for (p, g) in g[0].iter().zip(&g[1]) {
         assert!((g - 1.0 / p).abs() < 1e-12);
     }
     let y = x.exp();
-    let g = values(&at, &grad(&((&y + 1.0).log() + &y).sum(..), [&y]).unwrap()).swap_remove(0);
+    let g = values(&at, &grad(((&y + 1.0).log() + &y).sum(..), [&y]).unwrap()).swap_remove(0);
     for (g, y) in g.iter().zip([1.0, std::f64::consts::E]) {
         assert!((g - (1.0 / (1.0 + y) + 1.0)).abs() < 1e-12, "{g}");
     }
@@ -216,28 +216,28 @@ fn all_outputs_of_a_node_are_waited_for() {
 fn run_time_broadcasts_are_summed_over() {
     let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
     let at = |x0: &[f64], y0: &[f64]| [(&x, Value::from(x0.to_vec())), (&y, Value::from(y0.to_vec()))];
-    let g = grad(&(&x * &y).sum(..), [&x, &y]).unwrap();
+    let g = grad((&x * &y).sum(..), [&x, &y]).unwrap();
     assert_eq!(values(&at(&[2.0], &[1.0, 2.0, 3.0]), &g), [vec![6.0], vec![2.0, 2.0, 2.0]]);
     assert_eq!(values(&at(&[2.0, 3.0], &[5.0, 7.0]), &g), [[5.0, 7.0], [2.0, 3.0]]);
     assert_eq!(values(&at(&[2.0, 3.0], &[5.0]), &g), [vec![5.0, 5.0], vec![5.0]]);
     // The same for second derivatives.
-    let again = grad(&(&x * &y).sqr().sum(..), [&x]).unwrap();
-    let twice = grad(&again[0].sum(..), [&x, &y]).unwrap();
+    let again = grad((&x * &y).sqr().sum(..), [&x]).unwrap();
+    let twice = grad(again[0].sum(..), [&x, &y]).unwrap();
     assert_eq!(values(&at(&[2.0], &[1.0, 3.0]), &twice), [vec![20.0], vec![8.0, 24.0]]);
-    let wide = grad(&x.broadcast_to([5]).sum(..), [&x]).unwrap();
+    let wide = grad(x.broadcast_to([5]).sum(..), [&x]).unwrap();
     assert_eq!(values(&at(&[2.0], &[]), &wide), [[5.0]]);
     assert_eq!(values(&at(&[0.0; 5], &[]), &wide), [[1.0; 5]]);
     let written = constant(vec![0.0; 4]);
     for part in
         [written.set_index(workalike::idx![1..], &x), written.set_index(workalike::idx![[1i64, 2, 3]], &x)]
     {
-        let g = grad(&(part * constant(vec![1.0, 2.0, 3.0, 4.0])).sum(..), [&x]).unwrap();
+        let g = grad((part * constant(vec![1.0, 2.0, 3.0, 4.0])).sum(..), [&x]).unwrap();
         assert_eq!(values(&at(&[2.0], &[]), &g), [[9.0]]);
         assert_eq!(values(&at(&[2.0, 3.0, 4.0], &[]), &g), [[2.0, 3.0, 4.0]]);
     }
     let (a, b) = (tensor3::<f64>("a"), tensor3::<f64>("b"));
     let product = a.matmul(&b);
-    let g = grad(&product.sum(..), [&a, &b]).unwrap();
+    let g = grad(product.sum(..), [&a, &b]).unwrap();
     let ones = |shape: [usize; 3]| Value::from_vec(&shape, vec![1.0; shape.iter().product()]).unwrap();
     let batch = [(&a, ones([1, 2, 3])), (&b, ones([4, 3, 5]))];
     assert_eq!(values(&batch, &g), [vec![20.0; 6], vec![2.0; 60]]);
@@ -258,20 +258,20 @@ fn the_last_of_repeated_writes_has_the_gradient() {
     let at = [(&y, Value::from(vec![5.0, 7.0]))];
     let zeros = constant(vec![0.0, 0.0]);
     let i = constant(vec![0i64, 0]);
-    let g = grad(&zeros.set_index(workalike::idx![&i], &y).sum(..), [&y]).unwrap();
+    let g = grad(zeros.set_index(workalike::idx![&i], &y).sum(..), [&y]).unwrap();
     assert_eq!(values(&at, &g), [[0.0, 1.0]]);
-    let g = grad(&zeros.put_along_axis(&i, &y, 0).sum(..), [&y]).unwrap();
+    let g = grad(zeros.put_along_axis(&i, &y, 0).sum(..), [&y]).unwrap();
     assert_eq!(values(&at, &g), [[0.0, 1.0]]);
     // Rows, each written or overwritten; and one value for all of them.
     let (m, rows) = (constant(array![[0.0, 0.0], [0.0, 0.0]]), matrix::<f64>("rows"));
     let set = m.set_index(workalike::idx![[1i64, -1, 1]], &rows);
-    let g = grad(&(set * constant(array![[1.0, 2.0], [3.0, 4.0]])).sum(..), [&rows]).unwrap();
+    let g = grad((set * constant(array![[1.0, 2.0], [3.0, 4.0]])).sum(..), [&rows]).unwrap();
     let three = [(&rows, Value::from(array![[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]))];
     assert_eq!(values(&three, &g), [[0.0, 0.0, 0.0, 0.0, 3.0, 4.0]]);
     assert_eq!(values(&[(&rows, Value::from(array![[1.0, 2.0]]))], &g), [[3.0, 4.0]]);
     // Positions that cannot repeat need no extra ops.
     let distinct = zeros.set_index(workalike::idx![arange(2)], &y);
-    let f = function([&y]).outputs(grad(&distinct.sum(..), [&y]).unwrap()).compile().unwrap();
+    let f = function([&y]).outputs(grad(distinct.sum(..), [&y]).unwrap()).compile().unwrap();
     let sets = f.graph().nodes.iter().filter(|n| n.op.id() == "advanced_inc_subtensor").count();
     assert!(sets <= 1, "{:?}", f.graph());
 }
@@ -280,7 +280,7 @@ fn the_last_of_repeated_writes_has_the_gradient() {
 fn slopes_at_zero_and_near_it() {
     let (a, b) = (vector::<f64>("a"), vector::<f64>("b"));
     let slopes = |y: Variable, a0: f64, b0: f64| {
-        let g = grad(&y.sum(..), [&a, &b]).unwrap();
+        let g = grad(y.sum(..), [&a, &b]).unwrap();
         values(&[(&a, Value::from(vec![a0])), (&b, Value::from(vec![b0]))], &g).concat()
     };
     let near = |got: Vec<f64>, want: [f64; 2]| {
@@ -292,10 +292,10 @@ fn slopes_at_zero_and_near_it() {
     near(slopes(a.xlog1py(&b), 0.0, -1.0), [0.0, 0.0]);
     let x = vector::<f32>("x");
     let y = constant(vec![1e-25f32]);
-    let g = grad(&x.arctan2(&y).sum(..), [&x]).unwrap();
+    let g = grad(x.arctan2(&y).sum(..), [&x]).unwrap();
     let got = values(&[(&x, Value::from(vec![1e-25f32]))], &g)[0][0];
     assert!((got - 5e24).abs() < 1e19, "{got}");
-    let g = grad(&x.arcsinh().sum(..), [&x]).unwrap();
+    let g = grad(x.arcsinh().sum(..), [&x]).unwrap();
     let got = values(&[(&x, Value::from(vec![1e25f32]))], &g)[0][0];
     assert!((got - 1e-25).abs() < 1e-31, "{got}");
 }

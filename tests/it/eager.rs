@@ -75,7 +75,7 @@ fn a_shared_variable_takes_an_array_of_the_device() {
     let array = sim.upload(vec![1f32, 3.0]).unwrap();
     sim.set(&w, &array).unwrap();
     assert_eq!(sim.call(args![]).unwrap()[0].to_f64s(), [2.0, 6.0]);
-    sim.set_value("w", &(&array * 2.0).unwrap()).unwrap();
+    sim.set_value("w", (&array * 2.0).unwrap()).unwrap();
     assert_eq!(sim.call(args![]).unwrap()[0].to_f64s(), [4.0, 12.0]);
     assert!(sim.set(&w, each(vec![1f32, 2.0])).is_err() && sim.set(&w, vec![1f32]).is_err());
     assert_eq!(sim.get(&w).unwrap().to_f64s(), [2.0, 6.0]);

@@ -121,7 +121,7 @@ fn distinct_elements_are_found_on_the_host() {
     let mut strict = f.optimize(Host::auto().strict()).unwrap();
     says(&text(strict.call(args![&a])), &["unique", "no device rule"]);
     // Values are selected by their first position, so they have a gradient.
-    let g = grad(&u.values.sqr().sum(..), [&x]).unwrap();
+    let g = grad(u.values.sqr().sum(..), [&x]).unwrap();
     let f = function([&x]).outputs(&g).compile().unwrap();
     let g = f.call(args![array![[2f32, 1.], [2., 5.]]]).unwrap()[0].to_vec::<f32>().unwrap();
     assert_eq!(g, [4., 2., 0., 10.]);

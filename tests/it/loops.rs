@@ -126,7 +126,7 @@ fn a_loop_is_saved_loaded_and_differentiated() {
         array![[0.5, -1.0], [0.25, 0.75]]
     ];
     let gradient = |states: &Variable| {
-        let slope = grad(&states.sqr().sum(..), [&w, &h, &xs]).unwrap();
+        let slope = grad(states.sqr().sum(..), [&w, &h, &xs]).unwrap();
         let g = function([&xs, &h, &w]).outputs(&slope).compile().unwrap();
         let results = g.call(&arguments).unwrap();
         (0..3).map(|at| results[at].to_vec::<f64>().unwrap()).collect::<Vec<_>>()
@@ -284,7 +284,7 @@ fn products_that_need_no_iteration_leave_the_loop() {
     for steps in [None, Some(6)] {
         let xs = tensor::<f32>("xs", [steps, Some(4), Some(3)]);
         let states = scan(&xs, &h0, |x, h| cell(&x, &h));
-        let slopes = grad(&states.sqr().sum(..), [&xs, &w, &u]).unwrap();
+        let slopes = grad(states.sqr().sum(..), [&xs, &w, &u]).unwrap();
         // Before: x w, for both loops. After: the gradients of w and u, and of xs.
         assert_eq!(products(&[&xs, &h0, &w, &u], &slopes), [4, 2]);
     }
@@ -297,7 +297,7 @@ fn checkpoints_save_memory() -> Result<()> {
         let scan = Scan::new().steps(1024).recurrent(&h);
         let scan = block.map_or(scan.clone(), |block| scan.checkpoint(block));
         let last = scan.run(|v| vec![(&v[0] * &w).sin()]).last_of(0);
-        let f = function([&h, &w]).output(&grad(&last.sum(..), [&w])?[0]).compile()?;
+        let f = function([&h, &w]).output(&grad(last.sum(..), [&w])?[0]).compile()?;
         let mut sim = f.optimize(Host::auto().strict())?;
         let values: Vec<f64> = (0..1024).map(|i| f64::from(i) / 1024.0).collect();
         let slope = sim.call(args![&values, vec![0.9; 1024]])?[0].clone();

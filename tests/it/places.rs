@@ -368,7 +368,7 @@ fn table() -> Vec<Entry> {
     ill!(apply, or_poison(Variable::apply(Dot::PLAIN, &[x.clone(), y.clone()])));
     // Derivatives.
     ill!(grad, or_poison(grad(&x, [&x])));
-    ill!(grad, or_poison(grad(&f.sum(..), [&x])));
+    ill!(grad, or_poison(grad(f.sum(..), [&x])));
     ill!(vjp, or_poison(vjp(&f, [&f], &x)));
     ill!(jvp, jvp(&f, [&f], [&f, &f]).unwrap_or_else(Variable::poison));
     ill!(jacobian, or_poison(jacobian(&c, [&c])));

@@ -64,7 +64,7 @@ fn pools_by_hand() {
 #[test]
 fn ties_of_a_maximum() {
     let x = vector::<f64>("x");
-    let g = grad(&x.max_pool([2]).sum(..), [&x]).unwrap();
+    let g = grad(x.max_pool([2]).sum(..), [&x]).unwrap();
     let got = reference(&g[0], &[(&x, &Value::from(vec![2.0, 2.0, 1.0, 3.0]))]);
     near(&got, &[4], &[0.5, 0.5, 0.0, 1.0]);
 }

@@ -53,7 +53,7 @@ fn gradients_of_a_batch_are_one_call_each() {
     let (x, w) = (&tensor3::<f32>("x"), &matrix::<f32>("w"));
     let y = &tensor3::<f32>("y");
     // Of a weighted sum: the gradient of the product is y itself.
-    let g = grad(&(x.matmul(w) * y).sum(..), [x, w]).unwrap();
+    let g = grad((x.matmul(w) * y).sum(..), [x, w]).unwrap();
     let given: [(&Variable, &[usize]); 3] = [(x, &[7, 20, 30]), (w, &[30, 40]), (y, &[7, 20, 40])];
     for (g, product) in g.iter().zip([[1, 140, 30, 40], [1, 30, 40, 140]]) {
         let plan = plan(g, &given);

@@ -313,7 +313,7 @@ fn the_host_sums_to_a_shape_where_the_device_has_no_float64() {
     let (x, y) = (vector::<f64>("x"), vector::<f64>("y"));
     // Only the shape of `moved` is needed, until the sum runs on the host.
     let moved = x.exp();
-    let slope = grad(&(&moved * &y).sum(..), [&moved]).unwrap();
+    let slope = grad((&moved * &y).sum(..), [&moved]).unwrap();
     let f = function([&x, &y]).output(&slope[0]).compile().unwrap();
     let mut sim = f.optimize(NarrowHost).unwrap();
     for (x, want) in [(vec![2f64], vec![6f64]), (vec![1.0; 3], vec![1.0, 2.0, 3.0])] {

@@ -47,7 +47,7 @@ law!(product_of_roots, (x = 2f64), x.sqrt() * x.sqrt() => ["absolute", "greater_
 fn log_erfc_of_large_numbers_has_a_value_and_a_gradient() {
     let x = vector::<f64>("x");
     let y = x.erfc().log();
-    let gradient = grad(&y.sum(..), [&x]).unwrap().remove(0);
+    let gradient = grad(y.sum(..), [&x]).unwrap().remove(0);
     let f = function([&x]).output(&y).output(&gradient).compile().unwrap();
     let got = f.call(args![vec![-40.0, 0.5, 30.0]]).unwrap();
     // log(erfc(x)) and -2 exp(-x * x) / (sqrt(pi) erfc(x)), for the largest x by the asymptotic series of

@@ -38,8 +38,8 @@ fn conv(s: &Settings) -> workalike::Result<Function> {
     let y = x.conv2d(&w, Conv::default().stride([stride, stride]).padding(padding));
     let squares = || y.sqr().sum(..);
     let (result, shape) = match s.get("role") {
-        "input_gradient" => (grad(&squares(), [&x])?.swap_remove(0), input),
-        "filter_gradient" => (grad(&squares(), [&w])?.swap_remove(0), filters),
+        "input_gradient" => (grad(squares(), [&x])?.swap_remove(0), input),
+        "filter_gradient" => (grad(squares(), [&w])?.swap_remove(0), filters),
         "forward_bias_relu" => {
             let b = shared("b", normal(53, &filters[..1], 1.0)?);
             ((y + b.dimshuffle([None, Some(0), None, None])).relu(), output_shape(s))

@@ -114,7 +114,7 @@ pub(super) const SCAN_GRADIENT: Workload = Workload {
         let [_, _, width] = sizes(s);
         let net = Network::of(s, 1)?;
         let states = scan(&net.rows, &net.h, |x, h| (x + h.dot(&net.u)).tanh());
-        let slope = grad(&states.sqr().sum(..), [&net.u])?;
+        let slope = grad(states.sqr().sum(..), [&net.u])?;
         let kept = shared("slope", zeros(&[width, width])?);
         function(NONE).update(&kept, &slope[0]).compile()
     },
@@ -163,7 +163,7 @@ pub(super) const HMC: Workload = Workload {
         let precision = precision.dot(precision.t()) + eye(size as i64, size as i64, 0, DType::F32);
         let energy = |x: &Variable| (x.dot(&precision) * x).sum(over(1)) * 0.5;
         let slope = |x: &Variable| {
-            grad(&energy(x).sum(..), [x]).map_or_else(Variable::poison, |mut slopes| slopes.remove(0))
+            grad(energy(x).sum(..), [x]).map_or_else(Variable::poison, |mut slopes| slopes.remove(0))
         };
         let x = shared("x", normal(53, &[chains, size], 1.0)?);
         let step = 0.1f32;

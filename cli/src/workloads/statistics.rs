@@ -20,7 +20,7 @@ pub(super) const GP_KERNEL_GRAD: Workload = Workload {
         let root5 = 5f64.sqrt();
         let matern = (1.0 + root5 * &r + 5.0 / 3.0 * r.sqr()) * (-root5 * &r).exp();
         let k = 0.7 * (-&q / 2.0).exp() + 0.3 * matern;
-        let slopes = grad(&a.dot(k.dot(&a)), [&scales])?;
+        let slopes = grad(a.dot(k.dot(&a)), [&scales])?;
         function(NONE).output_named("covariance", &k).output_named("gradient", &slopes[0]).compile()
     },
     least: |s| {

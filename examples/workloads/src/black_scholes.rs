@@ -20,7 +20,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     let discounted = &strike * (-&rate * &years).exp();
     let call = &spot * below(&d1) - &discounted * below(&d2);
     let put = &discounted * below(&-&d2) - &spot * below(&-&d1);
-    let greeks = grad(&call.sum(..), [&spot, &volatility])?;
+    let greeks = grad(call.sum(..), [&spot, &volatility])?;
     let f = function([&spot, &strike, &years, &rate, &volatility])
         .output_named("call", &call)
         .output_named("put", &put)

@@ -17,7 +17,7 @@ pub(crate) fn run(device: &Device) -> Result<String> {
     // The negative logarithm of the density of each chain's position: a normal one.
     let energy = |x: &Variable| (x.sqr() / &variance).sum(over(1)) * 0.5;
     let slope = |x: &Variable| {
-        grad(&energy(x).sum(..), [x]).map_or_else(Variable::poison, |mut slopes| slopes.remove(0))
+        grad(energy(x).sum(..), [x]).map_or_else(Variable::poison, |mut slopes| slopes.remove(0))
     };
     let positions = shared("positions", streams.draw_normal::<f32>(&[CHAINS, SIZE])?);
     let (step, rate) = (shared("step", 0.01f32), shared("rate", TARGET as f32));

@@ -74,7 +74,7 @@ fn rows(call: Call<'_>) -> Result<()> {
     let (row, full) = (vector::<f32>("row"), array![[1f32, -0.5], [0.25, 2.0]]);
     let y = row.dot(constant(&full)).tanh();
     let rows = map(arange(y.extent(0)), |i| {
-        grad(&y.index(idx![i]), [&row]).map_or_else(Variable::poison, |mut g| g.remove(0))
+        grad(y.index(idx![i]), [&row]).map_or_else(Variable::poison, |mut g| g.remove(0))
     });
     let f = function([&row]).output(&rows).compile()?;
     let at: [f64; 2] = [0.5, -1.0];

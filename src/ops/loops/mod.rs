@@ -134,6 +134,7 @@ pub fn foldr<S: Pack, C: Pack, R: Pack>(
 /// assert_eq!(f.call(args![vec![2.0, 3.0], 4i64])?[0].to_vec::<f64>()?, [16.0, 81.0]);
 /// # Ok::<(), workalike::Error>(())
 /// ```
+#[doc(alias("fori_loop"))]
 #[track_caller]
 #[must_use]
 pub fn fori<C: Pack, R: Pack>(

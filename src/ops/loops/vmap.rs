@@ -31,6 +31,7 @@ use std::collections::HashMap;
 /// # Errors
 /// (In the results.) If an array has no axes, their first extents differ, or the body does not fit its
 /// slices.
+#[doc(alias("vectorize", "batch"))]
 #[track_caller]
 #[must_use]
 pub fn vmap<S: Pack, R: Pack>(arrays: S, body: impl FnOnce(S::Variables) -> R) -> R::Variables {

@@ -36,6 +36,7 @@ impl RandomStreams {
     /// # Errors
     /// (In the result.) If a bound is no integer, or there is no integer between them; of Variables, that is
     /// found in the call.
+    #[doc(alias("randint", "random_integers"))]
     #[track_caller]
     pub fn integers(&self, low: impl IntoOperand, high: impl IntoOperand, size: impl IntoSize) -> Variable {
         let _scope = place::enter();
@@ -100,6 +101,7 @@ impl RandomStreams {
     ///
     /// # Errors
     /// (In the result.) If `n` is no integer, or negative.
+    #[doc(alias("shuffle", "randperm"))]
     #[track_caller]
     pub fn permutation(&self, n: impl IntoOperand) -> Variable {
         let _scope = place::enter();
@@ -178,6 +180,7 @@ impl RandomStreams {
     ///
     /// # Errors
     /// (In the result.) If `weights` has no axes, or is no array of floats.
+    #[doc(alias("multinomial1"))]
     #[track_caller]
     pub fn categorical(&self, weights: impl Into<Variable>) -> Variable {
         let _scope = place::enter();

@@ -87,6 +87,7 @@ impl RandomStreams {
     ///
     /// # Errors
     /// (In the result.) If there are less than 0 degrees, or NaN; of a Variable, that is found in the call.
+    #[doc(alias("student_t"))]
     #[track_caller]
     pub fn standard_t<T: Element>(&self, degrees: impl IntoOperand, size: impl IntoSize) -> Variable {
         let _scope = place::enter();

@@ -130,7 +130,7 @@ mod tests {
     fn the_gradient_of_a_maximum_finds_what_was_chosen() {
         let x = vector::<half::f16>("x");
         let y = x.tanh().maximum((&x * 0.5).sin());
-        let gradient = grad(&y.sum(0), [&x]).unwrap().remove(0);
+        let gradient = grad(y.sum(0), [&x]).unwrap().remove(0);
         let f = function([&x]).output(&y).output(gradient).compile().unwrap();
         let [got, expected] = both(&f, &[0.1, 0.7, -0.3, 1.3]);
         assert!(got.iter().zip(&expected).all(|(x, y)| (x - y).abs() < 2e-3), "{got:?} {expected:?}");

@@ -47,6 +47,7 @@ impl Simulator {
     ///
     /// # Errors
     /// If no method has this shared variable, the value does not fit, or the device fails.
+    #[doc(alias("device_put"))]
     pub fn set<'a>(&mut self, shared: &SharedVariable, value: impl Into<ArgIn<'a>>) -> Result<()> {
         self.set_state(self.state_of(shared)?, &host_value(value.into())?)
     }

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_loop_of_a_gradient_goes_backwards_in_files_too() {
         let (xs, h) = (matrix::<f32>("xs"), vector::<f32>("h"));
-        let slope = grad(&crate::ops::loops::scan(&xs, &h, |x, h| (x * h).sin()).sum(..), [&xs]).unwrap();
+        let slope = grad(crate::ops::loops::scan(&xs, &h, |x, h| (x * h).sin()).sum(..), [&xs]).unwrap();
         let all = crate::graph::ancestors(&slope, |_| false);
         let mut ops = all.iter().filter_map(|v| Some(&v.owner()?.0.op));
         let op = ops.rfind(|op| op.id() == "scan" && op.version() == 2).unwrap();

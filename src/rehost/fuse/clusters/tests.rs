@@ -15,7 +15,7 @@ fn iterate(mut y: Variable, n: usize, mut visit: impl FnMut(&Variable)) -> Varia
 fn chain(n: usize) -> Function {
     let x = vector::<f32>("x");
     let y = iterate(&x + 0.0, n, |_| ());
-    let slope = grad(&y.sum(..), [&x]).unwrap().remove(0);
+    let slope = grad(y.sum(..), [&x]).unwrap().remove(0);
     function([&x]).output(y).output(slope).compile().unwrap()
 }
 
@@ -42,7 +42,7 @@ fn tree(n: usize) -> Function {
     while level.len() > 1 {
         level = level.chunks(2).map(|pair| pair[1..].iter().fold(pair[0].clone(), |a, b| a + b)).collect();
     }
-    let slope = grad(&level[0].sum(..), [&x]).unwrap().remove(0);
+    let slope = grad(level[0].sum(..), [&x]).unwrap().remove(0);
     function([&x]).output(&level[0]).output(slope).compile().unwrap()
 }
 

@@ -115,7 +115,7 @@ fn scatters() -> Result<Group> {
         let weights = group.input(below(9, dtype, &[6, 30, 8], 10)?);
         let picked = table.index(idx![&words]);
         group.exact(format!("embedding_{}", dtype.short()), &picked);
-        let g = grad(&(&picked * &weights).sum(..), [&table])?;
+        let g = grad((&picked * &weights).sum(..), [&table])?;
         group.exact(format!("embedding_gradient_{}", dtype.short()), &g[0]);
     }
     Ok(group)

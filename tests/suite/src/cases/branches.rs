@@ -73,7 +73,7 @@ fn gradients(stage: &Stage) -> Result<()> {
     let (x, y, c) = (vector::<f64>("x"), vector::<f64>("y"), scalar::<bool>("c"));
     let z = if_else(&c, || (&x * &x * &y).sum(..), || x.sin().sum(..));
     let slopes = grad(&z, [&x, &y])?;
-    let second = grad(&slopes[0].sqr().sum(..), [&x])?;
+    let second = grad(slopes[0].sqr().sum(..), [&x])?;
     let f = function([&x, &y, &c]).outputs(&slopes).output(&second[0]).compile()?;
     let (a, b) = (vec![0.5, 2.0], vec![3.0, -1.0]);
     let got = twice(stage, &f, args![&a, &b, true])?;

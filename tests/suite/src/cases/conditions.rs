@@ -263,7 +263,7 @@ fn in_loops(stage: &Stage) -> Result<()> {
     let by_h = Scan::new().sequence(&xs).recurrent(&h).run(|v| {
         vec![if_else(v[1].sum(..).greater(0.0), || (&v[1] * 0.5 - &v[0]).sin(), || &v[1] + &v[0] * &v[0])]
     });
-    let slopes = grad(&by_h.history(0).sqr().sum(..), [&xs, &h])?;
+    let slopes = grad(by_h.history(0).sqr().sum(..), [&xs, &h])?;
     let g = function([&xs, &h]).outputs(&slopes).compile()?;
     for rows in [6usize, 7] {
         let arguments = args![Value::from_vec(&[rows, 3], normal(rows * 3, 6))?, vec![0.5, -0.25, 0.75]];

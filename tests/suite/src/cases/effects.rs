@@ -52,7 +52,7 @@ fn printed(stage: &Stage, seen: &Mutex<Vec<Value>>) -> Result<()> {
     let x = matrix::<f32>("x");
     let total = shared("total", vec![0f32; 2]);
     let y = (&x + 1.0).t().print("a story's x");
-    let slope = grad(&y.sqr().sum(..), [&x])?;
+    let slope = grad(y.sqr().sum(..), [&x])?;
     let f = function([&x]).output(&slope[0]).update(&total, &total + y.sum(0)).compile()?;
     let f = stage.function(&f)?;
     // Strict: printing a value needs no host node.

@@ -118,9 +118,9 @@ fn on_devices() -> Result<Group> {
     let cost = |x: &Variable, w: &Variable, b: &Variable| {
         categorical_crossentropy(softmax((x.dot(w) + b).tanh(), -1), &y).mean(..)
     };
-    let narrow = grad(&cost(&x, &w, &b), [&w, &b])?;
+    let narrow = grad(cost(&x, &w, &b), [&w, &b])?;
     let (x, w, b) = (x.cast(DType::F64), w.cast(DType::F64), b.cast(DType::F64));
-    let wide = grad(&cost(&x, &w, &b), [&w, &b])?;
+    let wide = grad(cost(&x, &w, &b), [&w, &b])?;
     for (name, narrow, wide) in [("weights", &narrow[0], &wide[0]), ("bias", &narrow[1], &wide[1])] {
         // Sums over inner, columns and rows of numbers below 1, divided by rows.
         let bound = zeros_like(wide) + 1.0;

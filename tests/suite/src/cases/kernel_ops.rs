@@ -110,7 +110,7 @@ fn matrix_product(stage: &Stage) -> Result<()> {
     let (a, b) = (matrix::<f32>("a"), matrix::<f32>("b"));
     // The second operand is a view, which is copied.
     let c = &product.apply([&(&a + 1.0), &b.transpose([1, 0])])[0];
-    let grads = grad(&c.sqr().sum(..), [&a, &b])?;
+    let grads = grad(c.sqr().sum(..), [&a, &b])?;
     let f = function([&a, &b]).output(c).output(&grads[0]).output(&grads[1]).compile()?;
     let mut sim = stage.simulator(&stage.function(&f)?)?;
     for (m, k, n) in [(37, 19, 53), (1, 1, 1), (8, 0, 3), (0, 2, 2)] {

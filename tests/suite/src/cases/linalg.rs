@@ -230,7 +230,7 @@ fn failures(stage: &Stage) -> Result<()> {
         refused(linalg::solve(&a, &b), twice, singular)?,
         refused(linalg::inv(&a), twice, singular)?,
         refused(linalg::solve_triangular(&a, &b, SolveTriangular::LOWER), [1.0, 0.0, 2.0, 0.0], singular)?,
-        refused(grad(&linalg::slogdet(&a)[1].sum(..), [&a])?.swap_remove(0), twice, singular)?,
+        refused(grad(linalg::slogdet(&a)[1].sum(..), [&a])?.swap_remove(0), twice, singular)?,
     ] {
         let calls = shared("calls", 0i64);
         let f = function([&a]).output(&output).update(&calls, &calls + 1i64).compile()?;
@@ -317,7 +317,7 @@ type Expression = fn(&[Variable]) -> Variable;
 fn slope(expression: Expression, x: &[Variable]) -> Variable {
     let squares = expression(x).sqr().flatten();
     let weights = arange(squares.extent(0)) + 1;
-    grad(&(squares * weights).sum(..), [&x[0]]).map_or_else(Variable::poison, |mut g| g.swap_remove(0))
+    grad((squares * weights).sum(..), [&x[0]]).map_or_else(Variable::poison, |mut g| g.swap_remove(0))
 }
 
 fn gradients(_: &Stage) -> Result<()> {
@@ -364,7 +364,7 @@ fn triangular(kind: &str, x: &[Variable]) -> Variable {
 /// other batch.
 fn repeated() -> Result<()> {
     let (a, b) = (tensor3::<f64>("a"), tensor3::<f64>("b"));
-    let f = function([&a, &b]).outputs(&grad(&linalg::solve(&a, &b).sqr().sum(..), [&a, &b])?).compile()?;
+    let f = function([&a, &b]).outputs(&grad(linalg::solve(&a, &b).sqr().sum(..), [&a, &b])?).compile()?;
     let thrice = |value: &Value| -> Result<Value> {
         let shape = [&[3][..], &value.shape()[1..]].concat();
         Value::from_vec(&shape, value.to_vec::<f64>()?.repeat(3))

@@ -152,7 +152,7 @@ fn of_state(stage: &Stage) -> Result<()> {
 fn embeddings(stage: &Stage) -> Result<()> {
     let (table, words, weights) =
         (matrix::<f32>("table"), matrix::<i64>("words"), tensor::<f32>("weights", [None; 3]));
-    let g = grad(&(table.index(idx![&words]) * &weights).sum(..), [&table])?;
+    let g = grad((table.index(idx![&words]) * &weights).sum(..), [&table])?;
     let f = function([&table, &words, &weights]).output(&g[0]).compile()?;
     let args = args![
         random(DType::F32, &[50, 8], 1)?,

@@ -167,7 +167,7 @@ fn vectors(stage: &Stage) -> Result<()> {
 /// A determinant is a polynomial: its slopes are the cofactors, at singular matrices too.
 fn determinants(stage: &Stage) -> Result<()> {
     let a = tensor::<f64>("a", [None, None, None]);
-    let f = function([&a]).outputs(grad(&linalg::det(&a).sum(..), [&a])?).compile()?;
+    let f = function([&a]).outputs(grad(linalg::det(&a).sum(..), [&a])?).compile()?;
     let mut sim = stage.function(&f)?.optimize(stage.open()?)?;
     let cases: [(usize, &[f64], &[f64]); 5] = [
         (1, &[0., 3.], &[1., 1.]),

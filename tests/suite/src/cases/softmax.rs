@@ -159,7 +159,7 @@ fn crossentropy() -> Result<Group> {
             let tier = Tier::Within(picked(&bound));
             group.against(format!("integer_labels_{name}_{d}"), &cost, &exact, tier);
             // The gradient is softmax(x) minus 1 at the label, and finite for all logits.
-            let g = grad(&cost.sum(..), [&x])?;
+            let g = grad(cost.sum(..), [&x])?;
             let p = w.shifted.exp() / &w.total;
             let wanted = p.inc_index(workalike::idx![arange(rows as i64), &y], -1.0);
             // The gradient is computed from exp(log_softmax), so the bound is that of log_softmax, relative

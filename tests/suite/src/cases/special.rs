@@ -62,8 +62,8 @@ fn among_others() -> Result<Group> {
         group.case(name, y, Tier::Within(bound));
     };
     near(&mut group, "between", (gammainc(1.5, x.exp()) * &x).sum(0));
-    near(&mut group, "jv", grad(&jv(2.5, &x).sum(..), [&x])?.swap_remove(0));
-    near(&mut group, "owens_t", grad(&owens_t(&x, &x * 2.0).sum(..), [&x])?.swap_remove(0));
-    near(&mut group, "hyp2f1", grad(&hyp2f1(0.5, 1.5, 2.5, -&x).sum(..), [&x])?.swap_remove(0));
+    near(&mut group, "jv", grad(jv(2.5, &x).sum(..), [&x])?.swap_remove(0));
+    near(&mut group, "owens_t", grad(owens_t(&x, &x * 2.0).sum(..), [&x])?.swap_remove(0));
+    near(&mut group, "hyp2f1", grad(hyp2f1(0.5, 1.5, 2.5, -&x).sum(..), [&x])?.swap_remove(0));
     Ok(group)
 }

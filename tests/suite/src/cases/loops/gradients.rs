@@ -93,7 +93,7 @@ fn weights() -> Result<Group> {
     for (name, cell) in cells {
         let states = scan(&xs, &h0, |x, h| cell(&x, &h, &w, &b));
         let written = stack(unrolled(STEPS, &h0, |t, h| cell(&at(&xs, t), h, &w, &b)), 0);
-        let slopes = |states: &Variable| grad(&states.sqr().sum(..), [&w, &b, &xs]);
+        let slopes = |states: &Variable| grad(states.sqr().sum(..), [&w, &b, &xs]);
         group.slopes(name, &names, slopes(&states)?, &slopes(&written)?);
     }
     // One state at a time: the gradient of the weights is a sum of outer products.
@@ -102,11 +102,11 @@ fn weights() -> Result<Group> {
     let cell = |x: &Variable, h: &Variable| (x + h.dot(&w) + x.dot(w.t()) + &b).tanh();
     let states = scan(&rows, &first, |x, h| cell(&x, &h));
     let written = stack(unrolled(STEPS, &first, |t, h| cell(&at(&rows, t), h)), 0);
-    let slopes = |states: &Variable| grad(&states.sqr().sum(..), [&w, &b, &rows]);
+    let slopes = |states: &Variable| grad(states.sqr().sum(..), [&w, &b, &rows]);
     group.slopes("vectors", &names, slopes(&states)?, &slopes(&written)?);
     let again = |states: &Variable| {
-        let slope = grad(&states.sqr().sum(..), [&w])?.remove(0);
-        grad(&slope.sqr().sum(..), [&w, &b, &rows])
+        let slope = grad(states.sqr().sum(..), [&w])?.remove(0);
+        grad(slope.sqr().sum(..), [&w, &b, &rows])
     };
     group.slopes("vectors_again", &names, again(&states)?, &again(&written)?);
     Ok(group)
@@ -126,11 +126,11 @@ fn networks() -> Result<Group> {
         ("some", &|h| h.index(idx![1..3]).sqr().sum(..)),
     ];
     for (cost_name, cost) in costs {
-        let [looped, written] = [&states, &written].map(|states| grad(&cost(states), [xs, h0, w, u]));
+        let [looped, written] = [&states, &written].map(|states| grad(cost(states), [xs, h0, w, u]));
         group.slopes(cost_name, &["xs", "h0", "w", "u"], looped?, &written?);
     }
-    let slopes = |states: &Variable| grad(&states.sqr().sum(..), [u]).map(|mut g| g.remove(0));
-    let second = |states: &Variable| grad(&(slopes(states)? * u).sum(..), [u, h0]);
+    let slopes = |states: &Variable| grad(states.sqr().sum(..), [u]).map(|mut g| g.remove(0));
+    let second = |states: &Variable| grad((slopes(states)? * u).sum(..), [u, h0]);
     group.slopes("second", &["u", "h0"], second(&states)?, &second(&written)?);
     Ok(group)
 }
@@ -151,8 +151,8 @@ fn taps() -> Result<Group> {
     }
     let rest = (0..STEPS).map(|t| at(&xs, t).sqr().sum(..) * &values[t]).collect::<Vec<_>>();
     let cost = |history: &Variable, rest: &Variable| history.sqr().sum(..) + rest.sum(..);
-    let looped = grad(&cost(&taps.history(0), &taps.result(0)), [&xs, &two])?;
-    let expected = grad(&cost(&stack(&values[2..], 0), &stack(&rest, 0)), [&xs, &two])?;
+    let looped = grad(cost(&taps.history(0), &taps.result(0)), [&xs, &two])?;
+    let expected = grad(cost(&stack(&values[2..], 0), &stack(&rest, 0)), [&xs, &two])?;
     group.slopes("taps", &["xs", "initial"], looped, &expected);
     Ok(group)
 }
@@ -164,14 +164,14 @@ fn checkpoints() -> Result<Group> {
     let Network { xs, h0, u, .. } = &net;
     let plain = net.written();
     let costs = |states: &Variable| states.sqr().sum(..) + states.index(idx![-1]).sin().sum(..);
-    let written = grad(&costs(&plain), [xs, h0, u])?;
+    let written = grad(costs(&plain), [xs, h0, u])?;
     for block in [1, 2, 4, 6, 9] {
         let blocks = Scan::new().sequence(xs).recurrent(h0).checkpoint(block);
         let scanned = blocks.run(|v| vec![net.cell(&v[0], &v[1]), v[1].sum(..)]);
         group.unrolled(&format!("blocks_of_{block}"), scanned.history(0), &plain);
         let before = concatenate([h0.expand_dims(0), plain.index(idx![..-1])], 0);
         group.unrolled(&format!("sums_of_{block}"), scanned.result(0), &before.sum(over([1, 2])));
-        let looped = grad(&costs(&scanned.history(0)), [xs, h0, u])?;
+        let looped = grad(costs(&scanned.history(0)), [xs, h0, u])?;
         group.slopes(&format!("blocks_of_{block}"), &["xs", "h0", "u"], looped, &written);
     }
     Ok(group)
@@ -213,7 +213,7 @@ fn nested() -> Result<Group> {
     let power = fori(STEPS as i64, ones_like(&row), |_, p| p * &row);
     group.unrolled(
         "power",
-        grad(&power.sum(..), [&row])?.remove(0),
+        grad(power.sum(..), [&row])?.remove(0),
         &(row.pow(STEPS as f64 - 1.0) * STEPS as f64),
     );
     let nested = reduce(&xs, &h0, |x, h| reduce(x.t(), &h, |c, h| (h * c.expand_dims(1)).sin()));
@@ -223,8 +223,8 @@ fn nested() -> Result<Group> {
             h = (h * xs.index(idx![t as i64, .., c as i64]).expand_dims(1)).sin();
         }
     }
-    let looped = grad(&nested.sum(..), [&xs, &h0])?;
-    let expected = grad(&h.sum(..), [&xs, &h0])?;
+    let looped = grad(nested.sum(..), [&xs, &h0])?;
+    let expected = grad(h.sum(..), [&xs, &h0])?;
     group.slopes("nested", &["xs", "h0"], looped, &expected);
     let column = at(&h0, 0);
     let jacobian_of = |y: &Variable| jacobian(y, [&column]).map(|mut rows| rows.remove(0));

@@ -98,7 +98,7 @@ fn gradients() -> Result<Group> {
     let reached = grown.iterations();
     let written = Scan::new().steps(&reached).recurrent(&x).run(|v| vec![&v[0] * &a + v[0].sin()]);
     let cost = |history: &Variable| history.sqr().sum(..);
-    let by = |history: &Variable| grad(&cost(history), [&x, &a]);
+    let by = |history: &Variable| grad(cost(history), [&x, &a]);
     let (slopes, expected) = (by(&grown.history(0))?, by(&written.history(0))?);
     for ((name, slope), expected) in ["x", "a"].iter().zip(slopes).zip(&expected) {
         group.unrolled(&format!("by_{name}"), slope, expected);
@@ -107,7 +107,7 @@ fn gradients() -> Result<Group> {
         let next = v[0].sqr();
         (vec![next.clone()], next.greater(5.0))
     });
-    let slope = grad(&squares.last_of(0), [&a])?.remove(0);
+    let slope = grad(squares.last_of(0), [&a])?.remove(0);
     group.unrolled("of_a_power", slope, &(a.pow(3.0) * 4.0));
     Ok(group)
 }
