@@ -33,6 +33,7 @@ impl Extent {
         let mut further = Vec::new();
         let extents = shape.into_iter().map(|operand| match operand {
             Operand::Int(-1) => Ok(Extent::Infer),
+            Operand::Int(n) if n < 0 => Err(super::methods::fail(op, format!("extent {n} is negative"))),
             Operand::Int(n) => i64::try_from(n)
                 .ok()
                 .and_then(|n| usize::try_from(n).ok())

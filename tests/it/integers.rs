@@ -29,7 +29,7 @@ fn extents_are_of_any_integer_type() {
         assert_eq!([out[0].shape(), out[1].shape(), out[2].shape()], [&[2, 5][..], &[2, 5], &[7]]);
     }
     for (wrong, want) in [
-        (x.reshape([-2, 6]), "-2 is no extent"),
+        (x.reshape([-2, 6]), "extent -2 is negative"),
         (y.broadcast_to([-1, 5]), "extent -1 is negative"),
         (y.tile([-1]), "-1 is negative"),
         (y.tile(&n), "expected a whole number"),

@@ -219,7 +219,7 @@ fn wrong_parameters_are_refused() {
             "a parameter float32(1, 1) has more axes than the size",
         ),
         (streams.exponential::<f32>(constant(vec![1f32, 2.0]), [3]), "cannot broadcast float32(2,)"),
-        (streams.permutation(-2), "-2 is no extent"),
+        (streams.permutation(-2), "extent -2 is negative"),
         (streams.permutation(vector::<i64>("n")), "expected a whole number or a 0-d integer"),
         (streams.uniform::<f32>([-1]), "extent -1 is negative"),
         (streams.uniform::<i64>([3]), "expected a float dtype, got int64"),

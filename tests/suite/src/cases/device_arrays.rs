@@ -140,7 +140,10 @@ fn set(stage: &Stage) -> Result<()> {
     let empty = DeviceArray::zeros(&device, DType::F32, &[0, 3])?;
     empty.fill(1f32)?;
     empty.copy()?.set(ndarray::Array2::<f32>::zeros((0, 3)))?;
-    fails("another dtype", x.fill(1f64), &["a number of float32", "float64"])?;
+    x.fill(2i64)?;
+    equal("a number of another dtype", &x.to_value()?, Array3::from_elem((4, 5, 6), 2f32))?;
+    let bytes = DeviceArray::zeros(&device, DType::U8, &[3])?;
+    fails("a number that its dtype has not", bytes.fill(300), &["a number that uint8 has", "300"])?;
     fails("an array", x.fill(vec![1f32]), &["a number of float32"])?;
     fails("another shape", x.set(vec![1f32]), &["(4, 5, 6)", "(1,)"])?;
     let other = DeviceArray::zeros(&stage.open()?, DType::F32, &[4, 5, 6])?;
