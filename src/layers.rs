@@ -74,8 +74,8 @@ pub fn layer_norm(
 }
 
 /// Batch normalization with its options (S. Ioffe and C. Szegedy, 2015): `(x - mean) / sqrt(variance +
-/// epsilon) * scale + shift`. Channels are axis 1 of `x`, as in `(n, c)` and `(n, c, h, w)`; scale, shift, mean
-/// and variance are vectors of one number for each.
+/// epsilon) * scale + shift`. Channels are axis 1 of `x`, as in `(n, c)` and `(n, c, h, w)`; scale, shift,
+/// mean and variance are vectors of one number for each.
 #[doc(alias("BatchNorm", "batch_norm"))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BatchNormalization {

@@ -36,8 +36,8 @@ fn math_of(array: &DeviceArray) -> Rc<DeviceMath> {
 
 /// Eager arithmetic. Operators take another array, which broadcasts, or a number, which takes the array's
 /// dtype where NumPy's would: `&x + &y`, `&x * 2.0`, `-&x`. All results are new arrays, or errors: `(&x *
-/// 2.0)?`. Each expression is compiled when it is new to the thread, and kept for the two devices that it used
-/// last; chains of operators are faster as one [`map`](DeviceArray::map).
+/// 2.0)?`. Each expression is compiled when it is new to the thread, and kept for the two devices that it
+/// used last; chains of operators are faster as one [`map`](DeviceArray::map).
 ///
 /// ```
 /// use workalike::prelude::*;

@@ -200,9 +200,9 @@ impl RawKernel {
         &self.signature
     }
 
-    /// Enqueues one launch. If an argument is a [`CopyOut`](super::CopyOut) or [`CopyInOut`](super::CopyInOut), the call
-    /// waits until its results are on the host. The kernel remembers its last four launches, and keeps their
-    /// arrays.
+    /// Enqueues one launch. If an argument is a [`CopyOut`](super::CopyOut) or
+    /// [`CopyInOut`](super::CopyInOut), the call waits until its results are on the host. The kernel
+    /// remembers its last four launches, and keeps their arrays.
     ///
     /// # Errors
     /// If an argument does not fit its parameter, is on another device, or was computed by a call that

@@ -1,7 +1,8 @@
 //! Several shared variables as one state: read, written and held together.
 
+use super::cell::{Cell, CellState};
 use super::lock::{Endless, Locked};
-use super::shared::{Cell, CellState, SharedVariable};
+use super::shared::SharedVariable;
 use crate::error::{Error, Result, array_text};
 use crate::value::Value;
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
 //! The flat form of a computation: arenas of Vars and Nodes, in topological order.
 
+use super::cell::Cell;
 use super::rebuild::ancestors;
-use super::shared::Cell;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::error::{Error, Place, Result, array_text, shape_text};

@@ -7,6 +7,7 @@
 //! - [`FunctionGraph`]: the arena that `compile` imports a DAG into; passes, files and the engine see only
 //!   this.
 
+mod cell;
 mod cell_set;
 mod default_updates;
 mod evaluate;
@@ -26,6 +27,8 @@ mod tensor_type;
 mod variable;
 mod verify;
 
+pub use cell::Cell;
+pub(crate) use cell::{Ahead, Watched};
 pub(crate) use cell_set::{CellSet, LockedCells, NewValue};
 pub use cell_set::{get_values, set_values};
 pub(crate) use default_updates::{carried_states, default_updates};
@@ -37,8 +40,8 @@ pub use operand::{IntoOperand, Operand};
 pub use parameters::Parameters;
 pub use print::{debugprint, dot, listing};
 pub(crate) use rebuild::{ancestors, rebuild};
-pub(crate) use shared::{Ahead, Watched, fresh_id};
-pub use shared::{Cell, SharedVariable, shared, shared_dynamic};
+pub(crate) use shared::fresh_id;
+pub use shared::{SharedVariable, shared, shared_dynamic};
 pub use tensor_type::TensorType;
 pub use variable::{Apply, Constant, Kind, Variable};
 pub use variable::{constant, matrix, scalar, tensor, tensor3, vector};

@@ -9,7 +9,8 @@ use crate::value::Value;
 ///
 /// ```
 /// use workalike::prelude::*;
-/// fn layer(model: &mut Parameters, name: &str, x: &Variable, sizes: [usize; 2]) -> Result<Variable, workalike::Error> {
+/// use workalike::Result;
+/// fn layer(model: &mut Parameters, name: &str, x: &Variable, sizes: [usize; 2]) -> Result<Variable> {
 ///     let w = model.shared(&format!("{name}.w"), Value::zeros(DType::F32, &sizes)?);
 ///     let b = model.shared(&format!("{name}.b"), Value::zeros(DType::F32, &sizes[1..])?);
 ///     Ok((x.dot(w) + b).tanh())

@@ -1,7 +1,8 @@
 //! Variables and Apply nodes: the immutable DAG that expressions build.
 
+use super::cell::Cell;
 use super::place;
-use super::shared::{Cell, SharedVariable};
+use super::shared::SharedVariable;
 use super::tensor_type::TensorType;
 use crate::error::{Error, Place, Result};
 use crate::op::Op;

@@ -40,6 +40,7 @@ mod positions;
 mod print;
 mod product;
 mod products;
+mod quantile;
 mod random;
 mod reduce;
 mod registry;

@@ -95,9 +95,9 @@ impl Size {
     }
 }
 
-/// What can be a size: a number of any integer type or a 0-d integer Variable, for one axis; an array, a slice
-/// or a `Vec` of them, or a tuple of both, for several; `()` for none; or the size that [`like`] takes from an
-/// array.
+/// What can be a size: a number of any integer type or a 0-d integer Variable, for one axis; an array, a
+/// slice or a `Vec` of them, or a tuple of both, for several; `()` for none; or the size that [`like`]
+/// takes from an array.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no list of extents",
     note = "give extents, as [64, 8] or (&n, 8); () for a single number; or like(&x)"

@@ -280,8 +280,8 @@ impl DeviceView {
     /// Sets all its elements to one number, of any dtype that has it exactly: `fill(0)` of floats.
     ///
     /// # Errors
-    /// If the array's dtype does not have the number (or only rounded, but for a float in an array of narrower
-    /// floats), it is no number, or the device fails.
+    /// If the array's dtype does not have the number (or only rounded, but for a float in an array of
+    /// narrower floats), it is no number, or the device fails.
     pub fn fill(&self, number: impl Into<Value>) -> Result<()> {
         let value = number.into();
         let scalar = value.to_scalar().filter(|_| value.shape().is_empty());

@@ -88,9 +88,9 @@ impl RandomStreams {
         RandomStreams { source, made: AtomicU64::new(0) }
     }
 
-    /// Streams from a key, a number or a 0-d uint64 that may be an input or a computed value: JAX's `random`. They have
-    /// no state: equal keys give equal draws, call after call. Draws that are written one after the other are
-    /// independent of each other. New keys come from [`split`] and [`fold_in`].
+    /// Streams from a key, a number or a 0-d uint64 that may be an input or a computed value: JAX's
+    /// `random`. They have no state: equal keys give equal draws, call after call. Draws that are written
+    /// one after the other are independent of each other. New keys come from [`split`] and [`fold_in`].
     ///
     /// ```
     /// use workalike::prelude::*;

@@ -30,10 +30,10 @@ impl Simulator {
         self.run_n_at(0, n.count()?, args.into_args(), true)
     }
 
-    /// [`Simulator::run_n`], with a look at the Simulator after every `every` iterations and after the last:
-    /// `watch` gets it with the number of iterations done, to read probes and shared variables, save, or
-    /// show progress, and may stop. Returns the number of iterations done, and the outputs of the last. Blocks
-    /// of some hundred iterations cost nothing measurable.
+    /// [`Simulator::run_n`], with a look at the Simulator after every `every` iterations and after the
+    /// last: `watch` gets it with the number of iterations done, to read probes and shared variables, save,
+    /// or show progress, and may stop. Returns the number of iterations done, and the outputs of the last.
+    /// Blocks of some hundred iterations cost nothing measurable.
     ///
     /// ```
     /// use std::ops::ControlFlow::{Break, Continue};

@@ -15,8 +15,8 @@ impl Simulator {
     /// there are none. The library itself prints nothing.
     ///
     /// It reports kernels that cannot be cached; more signatures than cached Programs; shared variables of
-    /// one name that methods do not share; floats that integers made float64; parents that changed and were not synced; and Bundles that were
-    /// saved while this Simulator held newer values.
+    /// one name that methods do not share; floats that integers made float64; parents that changed and were
+    /// not synced; and Bundles that were saved while this Simulator held newer values.
     pub fn warnings(&self) -> Vec<String> {
         // The host device compiles nothing that could be cached.
         let compiles = self.executor.engines().any(|engine| engine.device().properties().id != "host");
