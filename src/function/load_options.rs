@@ -6,7 +6,7 @@ use crate::ops::Registry;
 ///
 /// ```no_run
 /// use workalike::prelude::*;
-/// let trained = Bundle::load_with("trained.wa", LoadOptions::new().allow_kernels(true))?;
+/// let trained = Bundle::load_with("trained.walk", LoadOptions::new().allow_kernels(true))?;
 /// # Ok::<(), workalike::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
