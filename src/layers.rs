@@ -45,7 +45,9 @@ pub fn dropout(x: impl Into<Variable>, rate: impl IntoOperand, streams: &RandomS
         }
         let keep = rate.try_mul(-1.0)?.try_add(1.0)?.try_cast(x.dtype().register())?;
         let kept = streams.bernoulli(&keep, like(&x));
-        Ok(where_(kept, x.try_div(keep)?.try_cast(x.dtype())?, 0.0))
+        // Where nothing is kept the factor is 0, so that the slope is a number.
+        let factor = where_(keep.greater(0.0), keep.reciprocal(), 0.0);
+        Ok(where_(kept, x.try_mul(factor)?.try_cast(x.dtype())?, 0.0))
     };
     build().unwrap_or_else(Variable::poison)
 }

@@ -22,16 +22,19 @@ thread_local! {
 
 /// The arithmetic of an array's device.
 fn math_of(array: &DeviceArray) -> Rc<DeviceMath> {
-    RECENT.with_borrow_mut(|recent| {
+    let new = || Rc::new(DeviceMath::new(array.device()));
+    let found = RECENT.try_with(|place| {
+        // Taken out, because what is dropped here may be an owner whose code computes too.
+        let mut recent = place.take();
         let at = recent.iter().position(|math| Arc::ptr_eq(math.device(), array.device()));
-        let math = match at {
-            Some(at) => recent.remove(at),
-            None => Rc::new(DeviceMath::new(array.device())),
-        };
-        recent.truncate(KEPT - 1);
+        let math = at.map_or_else(new, |at| recent.remove(at));
         recent.insert(0, math.clone());
+        recent.truncate(KEPT);
+        place.replace(recent);
         math
-    })
+    });
+    // A thread that ends keeps nothing any more.
+    found.unwrap_or_else(|_| new())
 }
 
 /// Eager arithmetic. Operators take another array, which broadcasts, or a number, which takes the array's

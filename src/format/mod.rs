@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! magic, format version, section table (kind, offset, length, crc32), crc32 of all that
-//! GRAPH    tables of graphs, ops, functions, shared variables
+//! GRAPH    tables of graphs, ops, functions, shared variables (a transient one has no tensor)
 //! TENSORS  raw little-endian elements, each tensor at a multiple of 64 bytes
 //! CALL_OPTIONS  options of Functions for arguments and outputs; if there are any
 //! CONTEXTS  contexts of shared variables; if there are any

@@ -98,7 +98,8 @@ impl Cell {
         }
     }
 
-    /// Whether files leave out its value: see [`SharedVariable::transient`](super::SharedVariable::transient).
+    /// Whether files leave out its value: see
+    /// [`SharedVariable::transient`](super::SharedVariable::transient).
     pub fn is_transient(&self) -> bool {
         self.transient.load(Ordering::Relaxed)
     }

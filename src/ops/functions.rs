@@ -231,7 +231,7 @@ methods! {
     /// `1 / sqrt(x)`.
     rsqrt / try_rsqrt(x) { unary(scalar::SQRT, x)?.try_reciprocal() }
     /// The rectifier: the larger of `x` and 0. NaN stays NaN. Its slope at 0 is 0.
-    #[doc(alias("rectifier", "maximum0"))]
+    #[doc(alias("rectifier"))]
     relu / try_relu(x) {
         // The row's integers are what `maximum` with an integer gives.
         let dtype = if x.dtype() == DType::Bool { DType::I64 } else { x.dtype() };

@@ -15,6 +15,7 @@ mod discrete;
 mod gammas;
 mod keys;
 
+use keys::{Source, first_state, of_stream};
 pub use keys::{fold_in, split};
 
 use super::creation::arange_between;
@@ -26,8 +27,8 @@ use super::{Extent, IncSubtensor, Reshape, Slot, Subtensor, subtensor::Bound};
 use crate::error::Result;
 use crate::graph::{Operand, SharedVariable, Variable};
 use crate::value::checked_len;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
 use workalike_kernels::DType;
 use workalike_kernels::ops::{self as scalar, ScalarOp};
 
@@ -50,7 +51,7 @@ use workalike_kernels::ops::{self as scalar, ScalarOp};
 /// ```
 #[derive(Debug)]
 pub struct RandomStreams {
-    source: keys::Source,
+    source: Source,
     made: AtomicU64,
 }
 
@@ -104,15 +105,19 @@ impl RandomStreams {
     /// advances by `count` at each call.
     fn stream(&self, count: &Variable) -> Result<(Variable, Option<Variable>)> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
-        let Some(value) = self.source.state(number) else { return Ok((self.source.key(number)?, None)) };
+        let (seed, states) = match &self.source {
+            Source::Key(key) => return Ok((of_stream(key, number)?, None)),
+            Source::Seed { seed, states } => (seed.load(Ordering::Relaxed), states),
+        };
         let step = cast(count, DType::U64)?;
         let advance = move |state: &Variable| {
             let slots = vec![Slot::Index(Bound::At(1))];
             Variable::apply1(IncSubtensor { slots, set: false }, &[state.clone(), step.clone()])
                 .unwrap_or_else(Variable::poison)
         };
+        let value = first_state(seed, number);
         let state = SharedVariable::build(&format!("rng{number}"), value, &[], Some(Arc::new(advance)))?;
-        self.source.remember(number, &state);
+        states.lock().unwrap_or_else(PoisonError::into_inner).insert(number, state.clone());
         Ok((part(&state, 0)?, Some(part(&state, 1)?)))
     }
 }

@@ -8,6 +8,7 @@ pub use broadcast::{BroadcastLike, BroadcastTo};
 pub use dimshuffle::DimShuffle;
 
 use super::batching::only;
+use super::methods::fail;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable};
@@ -131,6 +132,25 @@ impl Reshape {
         Variable::apply1(Reshape { extents }, &inputs)
     }
 
+    /// The extent that is to be inferred, of each of a batch: `x` has the batch axis, `own` are the extents
+    /// that are given.
+    fn inferred(&self, x: &Variable, own: &[Variable]) -> Result<Variable> {
+        let size =
+            (1..x.ndim()).try_fold(Variable::constant(1i64), |n, axis| n.try_mul(ShapeOf::of(x, axis)?))?;
+        let mut others = Variable::constant(1i64);
+        for extent in &self.extents {
+            others = match extent {
+                Extent::Fixed(n) => others.try_mul(*n as i64)?,
+                Extent::Input(i) => {
+                    let missing = || fail("reshape", "an extent names an input that is not there".into());
+                    others.try_mul(own.get(*i).ok_or_else(missing)?)?
+                }
+                Extent::Infer => others,
+            };
+        }
+        size.try_floor_divide(others)
+    }
+
     fn solve(shape: &[usize], extents: &[Option<usize>]) -> Result<Vec<usize>, String> {
         let size = shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
         let size = size.ok_or("more elements than there can be")?;
@@ -201,8 +221,17 @@ impl Op for Reshape {
     }
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
-        let Some((extents, further)) = at.extents(&self.extents) else { return Ok(None) };
-        only(Reshape::of(&at.repeated(0)?, extents, &further))
+        let Some((mut extents, mut further)) = at.extents(&self.extents) else { return Ok(None) };
+        let x = at.repeated(0)?;
+        // Of a batch of none, nothing says what is to be inferred.
+        if let Some(place) = extents.iter().position(|e| *e == Extent::Infer)
+            && x.ty().shape[0].is_none_or(|count| count == 0)
+        {
+            let inferred = self.inferred(&x, &further)?;
+            further.push(inferred);
+            extents[place] = Extent::Input(further.len() - 1);
+        }
+        only(Reshape::of(&x, extents, &further))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -71,7 +71,7 @@ methods! {
     }
     /// `x` with `x[entries]` replaced by `y`, which broadcasts to it. Where indices repeat, the last in
     /// row-major order holds.
-    #[doc(alias("set_subtensor", "at_set", "scatter"))]
+    #[doc(alias("set_subtensor", "scatter"))]
     set_index / try_set_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Set)
     }

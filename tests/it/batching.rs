@@ -211,3 +211,40 @@ fn wrong_arrays_and_bodies_are_refused() {
         6
     );
 }
+
+/// Of a draw in the body there is one for all slices, also where the body runs slice by slice.
+#[test]
+fn draws_of_a_body_are_the_same_for_all_slices() {
+    let x = vector::<f64>("x");
+    for by_slice in [false, true] {
+        let streams = RandomStreams::new(1);
+        let noisy = vmap(&x, |x| {
+            let noise = streams.uniform::<f64>(()) + streams.uniform::<f64>(like(&x));
+            // A loop that decides when it ends has no rule for batches.
+            match by_slice {
+                true => while_loop(&x, |h| h.less(0.0), |h| h + 1.0) + noise,
+                false => x + noise,
+            }
+        });
+        let f = function([&x]).output(noisy).compile().unwrap();
+        let mut sim = f.optimize(Host::threads(1)).unwrap();
+        let calls = [0; 3].map(|_| sim.call(args![vec![0.5; 4]]).unwrap()[0].to_f64s());
+        assert!(calls.iter().all(|draws| draws.iter().all(|d| *d == draws[0])), "{by_slice}: {calls:?}");
+        assert!(calls[0] != calls[1] && calls[1] != calls[2], "the streams move on: {calls:?}");
+    }
+}
+
+#[test]
+fn there_may_be_no_slices() {
+    let x = tensor3::<f64>("x");
+    let bodies: [&dyn Fn(Variable) -> Variable; 4] =
+        [&|x| x.reshape([-1]), &|x| x.reshape([2, -1]), &|x| x.sum(..), &|x| x.dot(constant([1.0, 2.0]))];
+    for (at, body) in bodies.into_iter().enumerate() {
+        let f = function([&x]).output(vmap(&x, body)).compile().unwrap();
+        for slices in [0, 3] {
+            let out = f.call(args![Value::zeros(DType::F64, &[slices, 4, 2]).unwrap()]);
+            let out = out.unwrap_or_else(|e| panic!("body {at} of {slices} slices: {e}"));
+            assert_eq!(out[0].shape()[0], slices, "body {at}");
+        }
+    }
+}

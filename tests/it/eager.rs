@@ -39,7 +39,7 @@ fn operators_are_numpys() {
     assert!(error.contains("(2, 2)") && error.contains("3"), "{error}");
     assert!(x.sum(7).is_err() && x.dot(&long).is_err());
     assert_eq!(numbers(&x + &x), [2.0, 4.0, 6.0, 8.0]);
-    // Arrays of three devices, one after the other.
+    // A thread keeps the expressions of two devices; here are three.
     for _ in 0..2 {
         for other in [Host::threads(1), Host::threads(2)].map(|host| host.open().unwrap()) {
             assert_eq!(numbers(&uploaded(&other, vec![1f64]) + 1), [2.0]);

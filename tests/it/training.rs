@@ -106,6 +106,13 @@ fn dropout_keeps_the_mean() {
         assert!((mean - 1.0).abs() < 5.0 * (rate / (1.0 - rate) / 40_000.0).sqrt() + 1e-6, "{rate}: {mean}");
     }
     assert!(f.call(args![&ones, 1.0]).unwrap()[0].to_f64s().iter().all(|y| *y == 0.0));
+    // Its slope is a number, also where nothing is kept.
+    for rate in [0.0, 0.5, 1.0] {
+        let slope = grad(dropout(&x, rate, &streams).sum(..), [&x]).unwrap();
+        let slope = function([&x]).output(&slope[0]).compile().unwrap().call(args![vec![1f32; 50]]).unwrap();
+        let kept = if rate == 1.0 { 0.0 } else { 1.0 / (1.0 - rate) };
+        assert!(slope[0].to_f64s().iter().all(|s| *s == 0.0 || *s == kept), "{rate}: {:?}", slope[0]);
+    }
     for (wrong, want) in [
         (dropout(&x, 1.5, &streams), "dropout: the rate 1.5 is not in 0 to 1"),
         (dropout(constant(1i64), 0.5, &streams), "dropout: expected floats, got int64()"),

@@ -10,6 +10,7 @@ pub(crate) const KINDS: &[&str] = &[
     "tensors",
     "overlap",
     "shared",
+    "transient",
     "functions",
     "unknown functions",
     "axes",
@@ -118,6 +119,10 @@ fn tensor_tables(kind: &str, n: usize, t: &mut Tables, tensors: &mut Vec<u8>) ->
             *tensors = vec![7; n / 2];
             t.tensors = vec![tensor(&[n as u64 / 2], 0)];
             t.shared = (0..n / 16).map(|i| shared(i, ty(U8, &[-1]), 0)).collect();
+        }
+        "transient" => {
+            let huge = [i64::MAX >> 1, -1];
+            t.shared = (0..n / 24).map(|i| shared(i, ty(U8, &huge), u32::MAX)).collect();
         }
         "axes" => {
             t.tensors = vec![tensor(&vec![1; n / 2], 0)];

@@ -1,4 +1,4 @@
-//! Pictures of results, as PNG files: images side by side, a field in colours, a curve.
+//! PNG files of results: a grid of images, a field in colours, a curve.
 
 use std::path::PathBuf;
 use workalike::{Error, Result};

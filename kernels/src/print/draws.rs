@@ -2,8 +2,7 @@
 //! line by line.
 
 /// Name and text of each function, before its uses.
-pub(super) const FUNCTIONS: [(&str, &str); 8] = [
-    ("draw_block", BLOCK),
+pub(super) const FUNCTIONS: [(&str, &str); 7] = [
     ("draw_wide", WIDE),
     ("draw_narrow", NARROW),
     ("stirling_tail", STIRLING_TAIL),
@@ -12,26 +11,6 @@ pub(super) const FUNCTIONS: [(&str, &str); 8] = [
     ("draw_rarer", RARER),
     ("draw_binomial_f64", BINOMIAL),
 ];
-
-const BLOCK: &str = "$fn void draw_block(u64 key, u64 counter, u32 trial, u32* w) {
-    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = trial, c3 = 1u;
-    u32 k0 = (u32)key, k1 = (u32)(key >> 32);
-    for (int round = 0; round < 10; ++round) {
-        const u32 h0 = $high(0xD2511F53u, c0), l0 = 0xD2511F53u * c0;
-        const u32 h1 = $high(0xCD9E8D57u, c2), l1 = 0xCD9E8D57u * c2;
-        c0 = h1 ^ c1 ^ k0;
-        c1 = l1;
-        c2 = h0 ^ c3 ^ k1;
-        c3 = l0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    w[0] = c0;
-    w[1] = c1;
-    w[2] = c2;
-    w[3] = c3;
-}
-";
 
 const WIDE: &str = "$fn f64 draw_wide(u32 low, u32 high) {
     return ((f64)(((u64)low | (u64)high << 32) >> 12) + 0.5) * 0x1p-52;
@@ -50,7 +29,7 @@ const LOG_GAMMA: &str = "$fn f64 draw_log_gamma_f64(u64 key, u64 counter, f64 sh
     f64 result = log(d);
     u32 w[4];
     for (u32 trial = 1u; trial <= 64u; ++trial) {
-        draw_block(key, counter, trial, w);
+        philox_block(key, counter, trial, 1u, w);
         const f64 x = sqrt(-2.0 * log(draw_wide(w[0], w[1]))) * cos(6.283185307179586 * draw_narrow(w[2]));
         const f64 root = 1.0 + c * x;
         if (root <= 0.0) continue;
@@ -61,7 +40,7 @@ const LOG_GAMMA: &str = "$fn f64 draw_log_gamma_f64(u64 key, u64 counter, f64 sh
         }
     }
     if (shape < 1.0) {
-        draw_block(key, counter, 0u, w);
+        philox_block(key, counter, 0u, 1u, w);
         result += log(draw_wide(w[0], w[1])) / shape;
     }
     return result;
@@ -84,7 +63,7 @@ const POISSON: &str = "$fn f64 draw_poisson_f64(u64 key, u64 counter, f64 mean) 
     if (!(mean >= 0.0)) return log(-1.0);
     u32 w[4];
     if (mean < 10.0) {
-        draw_block(key, counter, 0u, w);
+        philox_block(key, counter, 0u, 1u, w);
         const f64 u = draw_wide(w[0], w[1]);
         f64 k = 0.0, p = exp(-mean), below = p;
         while (u > below) {
@@ -101,7 +80,7 @@ const POISSON: &str = "$fn f64 draw_poisson_f64(u64 key, u64 counter, f64 mean) 
     const f64 inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
     const f64 sure = 0.9277 - 3.6224 / (b - 2.0);
     for (u32 trial = 1u; trial <= 64u; ++trial) {
-        draw_block(key, counter, trial, w);
+        philox_block(key, counter, trial, 1u, w);
         const f64 u = draw_wide(w[0], w[1]) - 0.5, v = draw_narrow(w[2]);
         const f64 edge = 0.5 - fabs(u);
         const f64 k = floor((2.0 * a / edge + b) * u + mean + 0.43);
@@ -119,7 +98,7 @@ const RARER: &str = "$fn f64 draw_rarer(u64 key, u64 counter, f64 n, f64 p) {
     const f64 odds = p / (1.0 - p);
     u32 w[4];
     if (n * p < 10.0) {
-        draw_block(key, counter, 0u, w);
+        philox_block(key, counter, 0u, 1u, w);
         const f64 u = draw_wide(w[0], w[1]);
         f64 k = 0.0, f = exp(n * log1p(-p)), below = f;
         while (u > below && k < n) {
@@ -139,7 +118,7 @@ const RARER: &str = "$fn f64 draw_rarer(u64 key, u64 counter, f64 n, f64 p) {
     const f64 at_mode = (mode + 0.5) * log((mode + 1.0) / (odds * (n - mode + 1.0)))
         + stirling_tail(mode) + stirling_tail(n - mode);
     for (u32 trial = 1u; trial <= 64u; ++trial) {
-        draw_block(key, counter, trial, w);
+        philox_block(key, counter, trial, 1u, w);
         const f64 u = draw_wide(w[0], w[1]) - 0.5, v = draw_narrow(w[2]);
         const f64 edge = 0.5 - fabs(u);
         const f64 k = floor((2.0 * a / edge + b) * u + n * p + 0.5);

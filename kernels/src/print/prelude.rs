@@ -91,6 +91,7 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
     for dtype in DType::ALL.into_iter().filter(|d| Store::can_add_to(*d)) {
         add(&adding_name(dtype), &adding(dialect, dtype));
     }
+    add("philox_block", PHILOX_BLOCK);
     add("philox_u64", PHILOX);
     if f64 {
         draws::FUNCTIONS.iter().for_each(|(name, text)| add(name, text));
@@ -310,9 +311,9 @@ const FAST_TANH: &str = "$fn f32 fast_tanh(f32 x) {
 }
 ";
 
-/// The counterpart of `ops/philox.rs`.
-const PHILOX: &str = "$fn u64 philox_u64(u64 key, u64 counter, u64 lane) {
-    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = 0u, c3 = 0u;
+/// The four words of a block: the counterpart of `ops/philox.rs`.
+const PHILOX_BLOCK: &str = "$fn void philox_block(u64 key, u64 counter, u32 third, u32 fourth, u32* w) {
+    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = third, c3 = fourth;
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);
     for (int round = 0; round < 10; ++round) {
         const u32 h0 = $high(0xD2511F53u, c0), l0 = 0xD2511F53u * c0;
@@ -324,6 +325,16 @@ const PHILOX: &str = "$fn u64 philox_u64(u64 key, u64 counter, u64 lane) {
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
+    w[0] = c0;
+    w[1] = c1;
+    w[2] = c2;
+    w[3] = c3;
+}
+";
+
+const PHILOX: &str = "$fn u64 philox_u64(u64 key, u64 counter, u64 lane) {
+    u32 w[4];
+    philox_block(key, counter, 0u, 0u, w);
+    return (lane & 1u) ? ((u64)w[2] | (u64)w[3] << 32) : ((u64)w[0] | (u64)w[1] << 32);
 }
 ";

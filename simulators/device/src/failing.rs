@@ -175,7 +175,8 @@ impl Device for FailingDevice {
 
     unsafe fn adopt(&self, memory: NativeMemory, bytes: u64, owner: Owner) -> DeviceResult<Arc<dyn Memory>> {
         self.count("adopt")?;
-        // SAFETY: the caller's promise is the one that the device asks for.
+        // SAFETY: `adopt` of the device that this one wraps has the same `# Safety`, and the arguments are
+        // passed on unchanged.
         unsafe { self.device.adopt(memory, bytes, owner) }
     }
 }

@@ -64,8 +64,8 @@ impl RandomStreams {
 
     /// How often each position along the last axis of `weights` comes up in `n` draws, each with a
     /// probability in proportion to its weight, as int64: counts that add up to `n`, in the shape of
-    /// `weights`. `n` broadcasts to the axes before the last. Weights are not negative, and not all 0. A
-    /// binomial draw for each position, one after the other.
+    /// `weights`. `n` broadcasts to the axes before the last. Weights are not negative, and not all 0. Each
+    /// position is a binomial draw from what the positions before it left.
     ///
     /// # Errors
     /// (In the result.) If `weights` has no axes, or is no array of floats, or `n` is no integer or negative.
@@ -76,7 +76,7 @@ impl RandomStreams {
             let n = Operand::resolve(vec![trials("multinomial", n.into_operand())?]).swap_remove(0);
             let weights = cast(&weights_of("multinomial", &weights.into())?, DType::F64)?;
             let bits = self.draw(like(&weights))?;
-            // Of what is left, the next position takes its share of the weights from there on.
+            // A position's probability among those that are not drawn yet.
             let rest = weights.try_flip(-1)?.try_cumsum(-1)?.try_flip(-1)?;
             let share = weights.try_div(&rest)?;
             // The positions without weight at the end share nothing.

@@ -180,7 +180,6 @@ impl RandomStreams {
     ///
     /// # Errors
     /// (In the result.) If `weights` has no axes, or is no array of floats.
-    #[doc(alias("multinomial1"))]
     #[track_caller]
     pub fn categorical(&self, weights: impl Into<Variable>) -> Variable {
         let _scope = place::enter();

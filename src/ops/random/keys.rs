@@ -28,35 +28,13 @@ pub(super) enum Source {
 const STREAMS: u64 = 0;
 const DERIVED: u64 = 1;
 
-impl Source {
-    /// The first state of a stream, if it has one.
-    pub(super) fn state(&self, number: u64) -> Option<Value> {
-        match self {
-            Source::Seed { seed, .. } => Some(first_state(seed.load(Ordering::Relaxed), number)),
-            Source::Key(_) => None,
-        }
-    }
-
-    pub(super) fn remember(&self, number: u64, state: &SharedVariable) {
-        if let Source::Seed { states, .. } = self {
-            states.lock().unwrap_or_else(PoisonError::into_inner).insert(number, state.clone());
-        }
-    }
-
-    /// The key of a stream without a state.
-    pub(super) fn key(&self, number: u64) -> Result<Variable> {
-        match self {
-            Source::Key(key) => derived(key, Variable::constant(number), STREAMS),
-            Source::Seed { seed, .. } => {
-                let state = first_state(seed.load(Ordering::Relaxed), number);
-                super::part(&Variable::constant(state), 0)
-            }
-        }
-    }
+/// The key of a stream of draws with a key.
+pub(super) fn of_stream(key: &Variable, number: u64) -> Result<Variable> {
+    derived(key, Variable::constant(number), STREAMS)
 }
 
 /// Key and counter of a stream that has drawn nothing.
-fn first_state(seed: u64, number: u64) -> Value {
+pub(super) fn first_state(seed: u64, number: u64) -> Value {
     let words =
         philox4x32_10([number as u32, (number >> 32) as u32, 1, 0], [seed as u32, (seed >> 32) as u32]);
     Value::from(vec![u64::from(words[0]) | u64::from(words[1]) << 32, 0u64])
@@ -119,9 +97,10 @@ impl RandomStreams {
     /// If there is no memory, or an op asks while the Function that performs it holds a state.
     pub fn seed(&self, new: u64) -> Result<()> {
         let Source::Seed { seed, states } = &self.source else { return Ok(()) };
+        let known = states.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        crate::graph::set_values(known.iter().map(|(number, state)| (state, first_state(new, *number))))?;
         seed.store(new, Ordering::Relaxed);
-        let states = states.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        crate::graph::set_values(states.iter().map(|(number, state)| (state, first_state(new, *number))))
+        Ok(())
     }
 
     /// The state of each stream, in the order they were written: two uint64, a key and the number of elements

@@ -17,8 +17,8 @@ static __device__ __forceinline__ i64 f64_to_i64(f64 x) {
     if (!(x > -9.223372036854776e18)) return x == x ? (i64)((0xffffffffffffffffuLL >> 1) + 1u) : (i64)0;
     return x < 9.223372036854776e18 ? (i64)x : (i64)(0xffffffffffffffffuLL >> 1);
 }
-static __device__ __forceinline__ void draw_block(u64 key, u64 counter, u32 trial, u32* w) {
-    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = trial, c3 = 1u;
+static __device__ __forceinline__ void philox_block(u64 key, u64 counter, u32 third, u32 fourth, u32* w) {
+    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = third, c3 = fourth;
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);
     for (int round = 0; round < 10; ++round) {
         const u32 h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0;
@@ -58,7 +58,7 @@ static __device__ __forceinline__ f64 draw_log_gamma_f64(u64 key, u64 counter, f
     f64 result = log(d);
     u32 w[4];
     for (u32 trial = 1u; trial <= 64u; ++trial) {
-        draw_block(key, counter, trial, w);
+        philox_block(key, counter, trial, 1u, w);
         const f64 x = sqrt(-2.0 * log(draw_wide(w[0], w[1]))) * cos(6.283185307179586 * draw_narrow(w[2]));
         const f64 root = 1.0 + c * x;
         if (root <= 0.0) continue;
@@ -69,7 +69,7 @@ static __device__ __forceinline__ f64 draw_log_gamma_f64(u64 key, u64 counter, f
         }
     }
     if (shape < 1.0) {
-        draw_block(key, counter, 0u, w);
+        philox_block(key, counter, 0u, 1u, w);
         result += log(draw_wide(w[0], w[1])) / shape;
     }
     return result;
@@ -78,7 +78,7 @@ static __device__ __forceinline__ f64 draw_poisson_f64(u64 key, u64 counter, f64
     if (!(mean >= 0.0)) return log(-1.0);
     u32 w[4];
     if (mean < 10.0) {
-        draw_block(key, counter, 0u, w);
+        philox_block(key, counter, 0u, 1u, w);
         const f64 u = draw_wide(w[0], w[1]);
         f64 k = 0.0, p = exp(-mean), below = p;
         while (u > below) {
@@ -95,7 +95,7 @@ static __device__ __forceinline__ f64 draw_poisson_f64(u64 key, u64 counter, f64
     const f64 inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
     const f64 sure = 0.9277 - 3.6224 / (b - 2.0);
     for (u32 trial = 1u; trial <= 64u; ++trial) {
-        draw_block(key, counter, trial, w);
+        philox_block(key, counter, trial, 1u, w);
         const f64 u = draw_wide(w[0], w[1]) - 0.5, v = draw_narrow(w[2]);
         const f64 edge = 0.5 - fabs(u);
         const f64 k = floor((2.0 * a / edge + b) * u + mean + 0.43);
@@ -111,7 +111,7 @@ static __device__ __forceinline__ f64 draw_rarer(u64 key, u64 counter, f64 n, f6
     const f64 odds = p / (1.0 - p);
     u32 w[4];
     if (n * p < 10.0) {
-        draw_block(key, counter, 0u, w);
+        philox_block(key, counter, 0u, 1u, w);
         const f64 u = draw_wide(w[0], w[1]);
         f64 k = 0.0, f = exp(n * log1p(-p)), below = f;
         while (u > below && k < n) {
@@ -131,7 +131,7 @@ static __device__ __forceinline__ f64 draw_rarer(u64 key, u64 counter, f64 n, f6
     const f64 at_mode = (mode + 0.5) * log((mode + 1.0) / (odds * (n - mode + 1.0)))
         + stirling_tail(mode) + stirling_tail(n - mode);
     for (u32 trial = 1u; trial <= 64u; ++trial) {
-        draw_block(key, counter, trial, w);
+        philox_block(key, counter, trial, 1u, w);
         const f64 u = draw_wide(w[0], w[1]) - 0.5, v = draw_narrow(w[2]);
         const f64 edge = 0.5 - fabs(u);
         const f64 k = floor((2.0 * a / edge + b) * u + n * p + 0.5);

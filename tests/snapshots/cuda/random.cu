@@ -13,8 +13,8 @@ typedef double f64;
 #else
 #define BEGIN
 #endif
-static __device__ __forceinline__ u64 philox_u64(u64 key, u64 counter, u64 lane) {
-    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = 0u, c3 = 0u;
+static __device__ __forceinline__ void philox_block(u64 key, u64 counter, u32 third, u32 fourth, u32* w) {
+    u32 c0 = (u32)counter, c1 = (u32)(counter >> 32), c2 = third, c3 = fourth;
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);
     for (int round = 0; round < 10; ++round) {
         const u32 h0 = __umulhi(0xD2511F53u, c0), l0 = 0xD2511F53u * c0;
@@ -26,7 +26,15 @@ static __device__ __forceinline__ u64 philox_u64(u64 key, u64 counter, u64 lane)
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    return (lane & 1u) ? ((u64)c2 | (u64)c3 << 32) : ((u64)c0 | (u64)c1 << 32);
+    w[0] = c0;
+    w[1] = c1;
+    w[2] = c2;
+    w[3] = c3;
+}
+static __device__ __forceinline__ u64 philox_u64(u64 key, u64 counter, u64 lane) {
+    u32 w[4];
+    philox_block(key, counter, 0u, 0u, w);
+    return (lane & 1u) ? ((u64)w[2] | (u64)w[3] << 32) : ((u64)w[0] | (u64)w[1] << 32);
 }
 static __device__ __forceinline__ u64 right_shift_u64(u64 a, u64 b) {
     return b < 64 ? (u64)(a >> b) : (u64)0;

@@ -1,12 +1,15 @@
 //! Simulators that are saved and restored, and forked, on their device.
 
 use super::family;
-use crate::stage::{Scenario, Stage, ensure, equal};
+use crate::stage::{Scenario, Stage, ensure, equal, fails};
 use workalike::Result;
 use workalike::prelude::*;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    family("checkpoints", &[("resumes_bit_equal", resumes), ("forks", forks)])
+    family(
+        "checkpoints",
+        &[("resumes_bit_equal", resumes), ("forks", forks), ("without_transient_values", without_data)],
+    )
 }
 
 const NONE: [&Variable; 0] = [];
@@ -55,4 +58,24 @@ fn forks(stage: &Stage) -> Result<()> {
     let before = simulator.get_value("w")?;
     fork.run_n(5, args![])?;
     equal("the model", &simulator.get_value("w")?, before)
+}
+
+/// A data set that the file leaves out is set after loading, and the run goes on with equal bits.
+fn without_data(stage: &Stage) -> Result<()> {
+    let numbers: Vec<f32> = (0..500u16).map(f32::from).collect();
+    let data = shared("data", numbers.clone()).transient();
+    let seen = shared("seen", 0f32);
+    let batch = data.take(RandomStreams::new(3).choice(500, 16), 0);
+    let f = function(()).output(batch.max(..)).update(&seen, seen.maximum(batch.sum(..))).compile()?;
+    let mut simulator = stage.simulator(&f)?;
+    simulator.run_n(4, args![])?;
+    let file = simulator.to_bytes()?;
+    ensure(file.len() < 500 * 4, || format!("the file has {} bytes", file.len()))?;
+    fails("the data is missing", Simulator::from_bytes(&file, stage.open()?), &["data", "transient"])?;
+    let bundle = Bundle::from_bytes(&file)?;
+    bundle["main"].shared("data")?.set_value(numbers)?;
+    let mut resumed = stage.simulator(&bundle["main"])?;
+    let (got, want) = (resumed.run_n(4, args![])?, simulator.run_n(4, args![])?);
+    equal("the output", &got[0], &want[0])?;
+    equal("the state", &resumed.get_value("seen")?, &simulator.get_value("seen")?)
 }

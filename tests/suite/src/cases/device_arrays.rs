@@ -13,13 +13,14 @@ use workalike::rehost::device::Device;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 8] = [
+    let stories: [Story; 9] = [
         ("slices", slices),
         ("views_in_kernels", views_in_kernels),
         ("slices_that_do_not_exist", bad_slices),
         ("elements_that_are_set", set),
         ("numpy_files", numpy_files),
         ("arithmetic", arithmetic),
+        ("operators", operators),
         ("dlpack", dlpack),
         ("dlpack_that_is_refused", dlpack_refused),
     ];
@@ -197,6 +198,22 @@ fn arithmetic(stage: &Stage) -> Result<()> {
     let other = DeviceArray::zeros(&stage.open()?, DType::F32, &[3])?;
     let [ones] = math.map([&other], |[x]| [x + 1.0])?;
     equal("an array of another stream is copied", &ones.to_value()?, vec![1f32; 3])
+}
+
+/// Eager arithmetic without an object for it.
+fn operators(stage: &Stage) -> Result<()> {
+    let device = stage.open()?;
+    let x = DeviceArray::upload(&device, array![[1f32, 2.0], [3.0, 4.0]])?;
+    let row = DeviceArray::upload(&device, vec![10f32, 20.0])?;
+    let half = (&(&x + &row)? * 0.5)?;
+    equal("a chain", &half.to_value()?, array![[5.5f32, 11.0], [6.5, 12.0]])?;
+    equal("a number first", &(1 - &x)?.to_value()?, array![[0f32, -1.0], [-2.0, -3.0]])?;
+    equal("a sum", &x.sum(0)?.to_value()?, vec![4f32, 6.0])?;
+    equal("a product", &x.dot(&row)?.to_value()?, vec![50f32, 110.0])?;
+    equal("integers", &x.cast(DType::I16)?.max(..)?.to_value()?, 4i16)?;
+    let norm = x.map(|x| x.sqr().sum(..).sqrt())?;
+    ensure((norm.to_value()?.item::<f32>()? - 30f32.sqrt()).abs() < 1e-5, || "the norm".into())?;
+    fails("shapes", x.dot(&DeviceArray::zeros(&device, DType::F32, &[3])?), &["dot"])
 }
 
 /// A tensor of another library, in main memory; its deleter counts.
