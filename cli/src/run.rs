@@ -166,7 +166,7 @@ fn sequence(value: Value) -> Result<Given> {
     } else {
         value.view_as(shape, strides, value.offset())?
     };
-    Ok(Given { arg: Arg::Each(value), sample: Arg::Value(sample), slices: Some(slices as u64) })
+    Ok(Given { arg: Arg::Each(value.into()), sample: Arg::Value(sample), slices: Some(slices as u64) })
 }
 
 fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outcome> {

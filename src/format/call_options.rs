@@ -185,7 +185,7 @@ fn read(from: &mut Reader, function: Option<&mut Function>, budget: &mut Budget)
     for (input, flags) in inputs.iter_mut().zip(flags) {
         (input.conversion, input.mutable) = (conversion(flags & !MUTABLE)?, flags & MUTABLE != 0);
     }
-    *options = CallOptions { states, borrowed };
+    *options = CallOptions { states, borrowed, device: None };
     Ok(())
 }
 

@@ -2,8 +2,9 @@
 
 use super::callable::Function;
 use super::conversion::Conversion;
+use super::each::EachArg;
 use crate::error::{Error, Result, array_text};
-use crate::rehost::{BorrowedArray, DeviceArray};
+use crate::rehost::{BorrowedArray, DeviceArray, DeviceView};
 use crate::value::{Element, Value};
 use std::ops::Range;
 use workalike_kernels::DType;
@@ -15,8 +16,10 @@ pub enum ArgIn<'a> {
     Value(Value),
     /// An array on the device.
     Device(DeviceArray),
+    /// A part of an array on the device, or its elements in another order.
+    View(DeviceView),
     /// A sequence: `run_n` takes one slice along the first axis per iteration.
-    Each(Value),
+    Each(EachArg),
     /// An output of [`Simulator::call_borrowed`](crate::rehost::Simulator::call_borrowed).
     Borrowed(BorrowedArray<'a>),
 }
@@ -42,15 +45,22 @@ impl From<&DeviceArray> for ArgIn<'_> {
     }
 }
 
+impl From<DeviceView> for ArgIn<'_> {
+    fn from(view: DeviceView) -> Self {
+        ArgIn::View(view)
+    }
+}
+
+impl From<&DeviceView> for ArgIn<'_> {
+    fn from(view: &DeviceView) -> Self {
+        ArgIn::View(view.clone())
+    }
+}
+
 impl<'a> From<BorrowedArray<'a>> for ArgIn<'a> {
     fn from(array: BorrowedArray<'a>) -> Self {
         ArgIn::Borrowed(array)
     }
-}
-
-/// A sequence for `run_n`: iteration `k` gets the `k`-th slice along the first axis.
-pub fn each(sequence: impl Into<Value>) -> EachArg {
-    EachArg(sequence.into())
 }
 
 /// An array of zeros of this shape that takes no memory: for plans
@@ -62,13 +72,9 @@ pub fn of_shape<T: Element>(shape: &[usize]) -> Result<Value> {
     Value::zeros(T::DTYPE, &[])?.broadcast_to(shape)
 }
 
-/// Made by [`each`].
-#[derive(Clone, Debug)]
-pub struct EachArg(Value);
-
 impl From<EachArg> for ArgIn<'_> {
     fn from(each: EachArg) -> Self {
-        ArgIn::Each(each.0)
+        ArgIn::Each(each)
     }
 }
 
@@ -99,7 +105,7 @@ impl<'a> ArgsIn<'a> {
     pub(crate) fn sequences(&self) -> impl Iterator<Item = u64> {
         let all = self.positional.iter().chain(self.named.iter().map(|named| &named.1));
         all.filter_map(|arg| match arg {
-            ArgIn::Each(sequence) => Some(sequence.shape().first().copied().unwrap_or(0) as u64),
+            ArgIn::Each(sequence) => Some(sequence.len()),
             _ => None,
         })
     }
@@ -107,7 +113,7 @@ impl<'a> ArgsIn<'a> {
     /// The arguments of some iterations: parts of sequences.
     pub(crate) fn part(&self, iterations: Range<u64>) -> Result<ArgsIn<'a>> {
         let part = |arg: &ArgIn<'a>| match arg {
-            ArgIn::Each(sequence) => slices_of(sequence, &iterations).map(ArgIn::Each),
+            ArgIn::Each(sequence) => sequence.part(&iterations).map(ArgIn::Each),
             other => Ok(other.clone()),
         };
         let named = self.named.iter().map(|(name, arg)| Ok((name.clone(), part(arg)?)));
@@ -194,38 +200,6 @@ macro_rules! args {
     };
 }
 
-/// A stand-in for a sequence's slices until the first is available: zeros of their shape. `what` names the
-/// input.
-pub(crate) fn slice_stand_in(sequence: &Value, steps: u64, what: impl FnOnce() -> String) -> Result<Value> {
-    let len = sequence.shape().first().copied().unwrap_or(0) as u64;
-    if len != steps {
-        return Err(Error::mismatch(what(), format!("a sequence of {steps} slices"), len.to_string()));
-    }
-    Value::zeros(sequence.dtype(), &[])?.broadcast_to(&sequence.shape()[1..])
-}
-
-/// The slice of a sequence for one iteration; `None` if it has no such slice.
-pub(crate) fn slice_of(sequence: &Value, step: u64) -> Result<Option<Value>> {
-    let ([len, shape @ ..], [stride, strides @ ..]) = (sequence.shape(), sequence.strides()) else {
-        return Ok(None);
-    };
-    if step >= *len as u64 {
-        return Ok(None);
-    }
-    let first = sequence.offset() as isize + step as isize * stride;
-    sequence.view_as(shape, strides, first as usize).map(Some)
-}
-
-/// Neighbouring slices of a sequence, which has them.
-fn slices_of(sequence: &Value, iterations: &Range<u64>) -> Result<Value> {
-    let mut shape = sequence.shape().to_vec();
-    let first = sequence.strides().first().copied().unwrap_or(0) * iterations.start as isize;
-    if let Some(len) = shape.first_mut() {
-        *len = (iterations.end - iterations.start) as usize;
-    }
-    sequence.view_as(&shape, sequence.strides(), (sequence.offset() as isize + first) as usize)
-}
-
 /// Removes the arguments for inputs with a value of their own from `args`, and returns them: positions among
 /// the Function's shared variables, and new values.
 pub(crate) fn state_args<'a>(
@@ -261,6 +235,7 @@ pub(crate) fn state_args<'a>(
         let value = match arg {
             ArgIn::Value(value) => value,
             ArgIn::Device(array) => array.to_value()?,
+            ArgIn::View(view) => view.to_value()?,
             ArgIn::Borrowed(array) => array.to_value()?,
             ArgIn::Each(_) => {
                 let message = format!("input {what} keeps a value of its own, so it takes no sequence");
@@ -318,6 +293,7 @@ fn bind_input<'a>(function: &Function, position: usize, arg: Option<ArgIn<'a>>) 
     let (dtype, shape): (DType, &[usize]) = match &arg {
         ArgIn::Value(value) => (value.dtype(), value.shape()),
         ArgIn::Device(array) => (array.dtype(), array.shape()),
+        ArgIn::View(view) => (view.dtype(), view.shape()),
         ArgIn::Borrowed(array) => (array.dtype(), array.shape()),
         ArgIn::Each(sequence) => match sequence.shape() {
             [_, slice @ ..] => (sequence.dtype(), slice),
@@ -343,7 +319,9 @@ fn bind_input<'a>(function: &Function, position: usize, arg: Option<ArgIn<'a>>) 
     let rank = shape.len();
     let mut refused =
         format!("input {}: expected {}, got {}; convert it first", name(), spec.ty, array_text(dtype, shape));
-    if spec.conversion != Conversion::Downcast && matches!(arg, ArgIn::Value(_) | ArgIn::Each(_)) {
+    if spec.conversion != Conversion::Downcast
+        && matches!(arg, ArgIn::Value(_) | ArgIn::Each(EachArg::Host(_)))
+    {
         refused += ", or let the call do so: In::new(..).allow_downcast()";
     }
     let convert = |value: &Value| match spec.conversion.convert(value, spec.ty.dtype, rank)? {
@@ -352,7 +330,7 @@ fn bind_input<'a>(function: &Function, position: usize, arg: Option<ArgIn<'a>>) 
     };
     match &arg {
         ArgIn::Value(value) => Ok(ArgIn::Value(convert(value)?)),
-        ArgIn::Each(value) => Ok(ArgIn::Each(convert(value)?)),
+        ArgIn::Each(EachArg::Host(value)) => Ok(ArgIn::Each(EachArg::Host(convert(value)?))),
         _ => Err(fail(refused)),
     }
 }

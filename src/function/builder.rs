@@ -256,7 +256,7 @@ impl FunctionBuilder {
             Some(StateInput { shared: at(&shared)?, ..state })
         });
         let borrowed = self.outputs.iter().enumerate().filter(|(_, o)| o.borrow).map(|(at, _)| at);
-        CallOptions { states: states.collect(), borrowed: borrowed.collect() }
+        CallOptions { states: states.collect(), borrowed: borrowed.collect(), device: None }
     }
 }
 

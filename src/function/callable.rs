@@ -1,6 +1,7 @@
 //! The Function: a portable callable.
 
 mod call;
+mod device;
 
 pub(super) use call::with_states;
 
@@ -57,6 +58,8 @@ pub(crate) struct CallOptions {
     pub(crate) states: Vec<StateInput>,
     /// Positions of the outputs marked with [`Out::borrow`](super::Out::borrow), in order.
     pub(crate) borrowed: Vec<usize>,
+    /// Where calls run instead of the embedded host device: see [`Function::on_device`].
+    pub(crate) device: Option<device::CallDevice>,
 }
 
 /// A compiled Function: portable, CPU-only, callable here and now. Cloning shares graph and shared variables.
@@ -87,7 +90,8 @@ struct Inner {
     source: Option<Arc<Source>>,
     /// The cells, to be locked.
     state: CellSet,
-    /// The Function's Program on the embedded host device; made at the first call. Locked after the cells.
+    /// The Function's Program on the embedded host device, or the one that calls run on; made at the first
+    /// call. Locked after the cells.
     engine: Lock<Option<Engine>>,
     /// The Functions that compute only some of the outputs; made on first use.
     subsets: Subsets,

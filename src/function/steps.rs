@@ -1,6 +1,6 @@
 //! Other ways to call a Function: for some of its outputs, and many times in one go.
 
-use super::args::{ArgIn, IntoArgs, bind, slice_stand_in, state_args};
+use super::args::{ArgIn, IntoArgs, bind, state_args};
 use super::callable::{Function, with_states};
 use super::count::Count;
 use super::outputs::{OutputKey, Outputs};
@@ -103,11 +103,12 @@ impl Function {
             constant.push(Fed::Host(match arg? {
                 ArgIn::Value(value) => value,
                 ArgIn::Device(array) => array.to_value()?,
+                ArgIn::View(view) => view.to_value()?,
                 ArgIn::Borrowed(array) => array.to_value()?,
                 ArgIn::Each(sequence) => {
                     let what = || format!("{}: input {}", self.name(), self.input_name(position));
-                    let slice = slice_stand_in(&sequence, n, what)?;
-                    each.push((position, sequence));
+                    let slice = sequence.stand_in(n, what)?;
+                    each.push((position, Fed::Host(sequence.to_value()?)));
                     slice
                 }
             }));

@@ -1,45 +1,18 @@
-//! Convolutions as methods, with PyTorch's names, and their options.
+//! Convolutions as methods, with PyTorch's names, and their options. `padding`: the zeros around them.
+
+mod padding;
+
+pub use padding::Padding;
 
 use super::convolution::{Convolution, ConvolutionRole};
 use super::methods::{fail, methods};
 use super::product::promoted;
 use super::shape::{BroadcastTo, Extent};
-use super::windows::{affine_extent, effective_extent};
+use super::windows::affine_extent;
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
 use crate::value::Value;
 use workalike_kernels::Scalar;
-
-/// Zeros before and after the input of a convolution, along each spatial axis.
-///
-/// [`Padding::Same`] and [`Padding::Full`] follow from the extents of the filters, which their type must know
-/// ([`Variable::specify_shape`]).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Padding {
-    /// Nothing: filters stay within the input.
-    #[default]
-    Valid,
-    /// An output of the input's extent divided by the stride, rounded up, as JAX and TensorFlow pad; of an
-    /// odd number of zeros the greater part comes after. With a stride above 1 it follows from the input's
-    /// extent too, which its type must know then. Of a transposed convolution: an output of the input's
-    /// extent times the stride.
-    Same,
-    /// All positions at which filters meet the input: one element less than a filter covers, on both sides.
-    Full,
-    /// These numbers before and after, for each axis.
-    Explicit(Vec<(usize, usize)>),
-}
-
-impl<const N: usize> From<[(usize, usize); N]> for Padding {
-    fn from(pairs: [(usize, usize); N]) -> Padding {
-        Padding::Explicit(pairs.to_vec())
-    }
-}
-impl From<Vec<(usize, usize)>> for Padding {
-    fn from(pairs: Vec<(usize, usize)>) -> Padding {
-        Padding::Explicit(pairs)
-    }
-}
 
 /// The options of [`Variable::conv2d`] and the other convolutions. The defaults: stride 1, no padding,
 /// dilation 1, one group, filters that are not flipped.
@@ -149,117 +122,6 @@ impl Conv {
             groups: self.groups,
         })
     }
-
-    /// The number of elements that the filters cover along each spatial axis.
-    fn effective(&self, name: &str, filters: &Variable, dilation: &[usize]) -> Result<Vec<usize>> {
-        let of = |(extent, &dilation): (&Option<usize>, &usize)| {
-            let extent = extent.ok_or_else(|| {
-                let message = format!(
-                    "expected filters whose type knows their extents, for {:?} padding, got {}; specify_shape \
-                     says them",
-                    self.padding,
-                    filters.ty()
-                );
-                fail(name, message)
-            })?;
-            effective_extent(extent, dilation).map_err(|message| fail(name, message))
-        };
-        filters.ty().shape[2..].iter().zip(dilation).map(of).collect()
-    }
-
-    /// The pairs that were given.
-    fn explicit(name: &str, pairs: &[(usize, usize)], axes: usize) -> Result<Vec<(usize, usize)>> {
-        if pairs.len() == axes {
-            return Ok(pairs.to_vec());
-        }
-        Err(fail(name, format!("expected pairs of padding for {axes} spatial axes, got {pairs:?}")))
-    }
-
-    /// The zeros around `x`.
-    fn around(
-        &self,
-        name: &str,
-        x: &Variable,
-        filters: &Variable,
-        op: &Convolution,
-    ) -> Result<Vec<(usize, usize)>> {
-        let axes = op.stride.len();
-        match &self.padding {
-            Padding::Valid => Ok(vec![(0, 0); axes]),
-            Padding::Explicit(pairs) => Conv::explicit(name, pairs, axes),
-            Padding::Full => {
-                let effective = self.effective(name, filters, &op.dilation)?;
-                Ok(effective.into_iter().map(|n| (n - 1, n - 1)).collect())
-            }
-            Padding::Same => {
-                let effective = self.effective(name, filters, &op.dilation)?;
-                let of = |(axis, covered): (usize, usize)| {
-                    let stride = op.stride[axis];
-                    let missing = match x.ty().shape[axis + 2] {
-                        _ if stride == 1 => covered - 1,
-                        Some(extent) => {
-                            let steps = extent.div_ceil(stride).saturating_sub(1) * stride;
-                            steps.saturating_add(covered).saturating_sub(extent)
-                        }
-                        None => {
-                            let message = format!(
-                                "expected an input whose type knows its extents, for Same padding with stride \
-                                 {stride}, got {}; specify_shape says them",
-                                x.ty()
-                            );
-                            return Err(fail(name, message));
-                        }
-                    };
-                    Ok((missing / 2, missing - missing / 2))
-                };
-                effective.into_iter().enumerate().map(of).collect()
-            }
-        }
-    }
-
-    /// The zeros around the output of a transposed convolution, as a convolution's input, and the additional
-    /// elements at its end.
-    #[expect(clippy::type_complexity, reason = "two lists")]
-    fn around_output(
-        &self,
-        name: &str,
-        filters: &Variable,
-        op: &Convolution,
-    ) -> Result<(Vec<(usize, usize)>, Vec<usize>)> {
-        let axes = op.stride.len();
-        let mut longer =
-            if self.output_padding.is_empty() { vec![0; axes] } else { self.output_padding.clone() };
-        if longer.len() != axes || longer.iter().zip(&op.stride).any(|(more, stride)| more >= stride) {
-            let message = format!(
-                "expected an output_padding below the stride along each of {axes} spatial axes, got {longer:?} \
-                 with strides {:?}",
-                op.stride
-            );
-            return Err(fail(name, message));
-        }
-        let padding = match &self.padding {
-            Padding::Valid => vec![(0, 0); axes],
-            Padding::Explicit(pairs) => Conv::explicit(name, pairs, axes)?,
-            Padding::Full => {
-                let effective = self.effective(name, filters, &op.dilation)?;
-                effective.into_iter().map(|n| (n - 1, n - 1)).collect()
-            }
-            Padding::Same => {
-                if longer.iter().any(|&more| more > 0) {
-                    return Err(fail(
-                        name,
-                        "expected no output_padding with Same padding, which says the extents".into(),
-                    ));
-                }
-                let effective = self.effective(name, filters, &op.dilation)?;
-                longer =
-                    effective.iter().zip(&op.stride).map(|(n, stride)| stride.saturating_sub(*n)).collect();
-                let missing = effective.iter().zip(&op.stride).map(|(n, stride)| n.saturating_sub(*stride));
-                missing.map(|n| (n / 2, n - n / 2)).collect()
-            }
-        };
-        Ok((padding, longer))
-    }
 }
 
 /// Input and filters of a convolution over this number of spatial axes, in one dtype; filters as the op takes
@@ -285,22 +147,26 @@ fn convolve(name: &str, axes: usize, x: &Variable, filters: &Variable, options: 
         return Err(fail(name, "expected no output_padding, which is for transposed convolutions".into()));
     }
     let op = options.op(name, ConvolutionRole::Forward, axes)?;
-    let padding = options.around(name, &x, &filters, &op)?;
+    let around = padding::around_input(name, options, &x, &filters, &op)?;
+    let (x, padding) = padding::padded(name, x, &around)?;
     Variable::apply1(Convolution { padding, ..op }, &[x, filters])
 }
 
-/// The sum of two parts of an extent, which is not negative where it is known.
+/// The sum of two parts of an extent.
 fn sum(name: &str, a: Operand, b: Operand) -> Result<Operand> {
     match (a, b) {
         (Operand::Variable(a), b) => Ok(Operand::Variable(a.try_add(b)?)),
         (a, Operand::Variable(b)) => Ok(Operand::Variable(b.try_add(a)?)),
-        (Operand::Int(a), Operand::Int(b)) if a.saturating_add(b) >= 0 => {
-            Ok(Operand::Int(a.saturating_add(b)))
-        }
-        (Operand::Int(a), Operand::Int(b)) => {
-            Err(fail(name, format!("the padding leaves an output of extent {}", a.saturating_add(b))))
-        }
+        (Operand::Int(a), Operand::Int(b)) => Ok(Operand::Int(a.saturating_add(b))),
         (a, b) => Err(fail(name, format!("expected extents, got {a} and {b}"))),
+    }
+}
+
+/// An extent of the output, which is not negative where it is known.
+fn extent(name: &str, sum: Operand) -> Result<Operand> {
+    match sum {
+        Operand::Int(n) if n < 0 => Err(fail(name, format!("the padding leaves an output of extent {n}"))),
+        sum => Ok(sum),
     }
 }
 
@@ -309,24 +175,33 @@ fn sum(name: &str, a: Operand, b: Operand) -> Result<Operand> {
 fn transposed(name: &str, axes: usize, x: &Variable, filters: &Variable, options: &Conv) -> Result<Variable> {
     let [x, filters] = factors(name, axes, x, filters, options.flip_filters)?;
     let op = options.op(name, ConvolutionRole::InputGradient, axes)?;
-    let (padding, longer) = options.around_output(name, &filters, &op)?;
+    let (around, longer) = padding::around_output(name, options, &filters, &op)?;
+    let (padding, cut): (Vec<_>, Vec<_>) = around.into_iter().map(padding::counted).unzip();
     let signed = |n: usize| i64::try_from(n).map_err(|_| fail(name, format!("{n} is longer than any axis")));
     let mut shape = vec![affine_extent(&x, 0, 1, 0)?, affine_extent(&filters, 1, signed(op.groups)?, 0)?];
-    for axis in 0..axes {
+    for (axis, longer) in longer.into_iter().enumerate() {
         let (stride, dilation) = (op.stride[axis], op.dilation[axis]);
         let (before, after) = padding[axis];
         // (H - 1) * stride + (K - 1) * dilation + 1, less the padding.
-        let rest = longer[axis] as i128 + 1
-            - [stride, dilation, before, after].into_iter().map(|n| n as i128).sum::<i128>();
-        let rest = i64::try_from(rest).map_err(|_| fail(name, format!("{rest} is longer than any axis")))?;
-        let steps = affine_extent(&x, axis + 2, signed(stride)?, rest)?;
-        shape.push(sum(name, steps, affine_extent(&filters, axis + 2, signed(dilation)?, 0)?)?);
+        let rest = 1 - [stride, dilation, before, after].into_iter().map(|n| n as i128).sum::<i128>();
+        let rest = sum(name, Operand::Int(rest), longer)?;
+        let steps = match &rest {
+            Operand::Int(rest) => {
+                let rest = i64::try_from(*rest);
+                let rest = rest.map_err(|_| fail(name, "the padding is longer than any axis".into()))?;
+                affine_extent(&x, axis + 2, signed(stride)?, rest)?
+            }
+            _ => sum(name, affine_extent(&x, axis + 2, signed(stride)?, 0)?, rest)?,
+        };
+        shape
+            .push(extent(name, sum(name, steps, affine_extent(&filters, axis + 2, signed(dilation)?, 0)?)?)?);
     }
     // Of the third input only the shape is read: it is never computed.
     let (extents, further) = Extent::list(name, shape)?;
     let zero = Variable::constant(Value::scalar(Scalar::from_f64(x.dtype(), 0.0)));
     let like = BroadcastTo::of(&zero, extents, &further)?;
-    Variable::apply1(Convolution { padding, ..op }, &[x, filters, like])
+    let whole = Variable::apply1(Convolution { padding, ..op }, &[x, filters, like])?;
+    padding::without(name, whole, cut)
 }
 
 methods! {

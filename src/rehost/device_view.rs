@@ -314,6 +314,15 @@ impl DeviceView {
         self.is_in_order().then(|| self.array.with_region(region, &self.shape))
     }
 
+    /// Its elements in order, as an array: in the same memory if they lie in order there, else in a copy on
+    /// the device.
+    ///
+    /// # Errors
+    /// If the device has no memory for a copy, or fails.
+    pub(crate) fn in_order(&self) -> Result<DeviceArray> {
+        self.contiguous().map_or_else(|| self.to_array(), Ok)
+    }
+
     /// For a kernel's argument: the memory from its first element on.
     pub(crate) fn starting_at_first(&self) -> DeviceArray {
         let size = self.dtype().size() as u64;

@@ -12,7 +12,7 @@ use super::device::Device;
 use super::executor::OpenContext;
 use super::{Options, Simulator};
 use crate::error::{Error, Result, array_text};
-use crate::function::{Arg, Args, Function, bind, slice_of, state_args};
+use crate::function::{Arg, Args, Function, bind, state_args};
 use crate::value::Value;
 pub use compare::Difference;
 use compare::compare;
@@ -184,11 +184,11 @@ fn slice_at(function: &Function, position: usize, arg: &Arg, step: u64) -> Resul
     match arg {
         Arg::Value(value) => Ok(value.clone()),
         Arg::Device(array) => array.to_value(),
+        Arg::View(view) => view.to_value(),
         Arg::Borrowed(array) => array.to_value(),
-        Arg::Each(sequence) => slice_of(sequence, step)?.ok_or_else(|| {
+        Arg::Each(sequence) => sequence.slice_at(step)?.ok_or_else(|| {
             let what = format!("{}: input {}", function.name(), function.input_name(position));
-            let slices = sequence.shape().first().copied().unwrap_or(0);
-            Error::mismatch(what, "a slice for each step", format!("{slices} slices"))
+            Error::mismatch(what, "a slice for each step", format!("{} slices", sequence.len()))
         }),
     }
 }

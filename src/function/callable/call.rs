@@ -1,4 +1,4 @@
-//! Calls of a Function: on the embedded host device, and by the reference.
+//! Calls of a Function: on the embedded host device, or the device of its choice, and by the reference.
 
 use super::super::args::{ArgIn, IntoArgs, bind, state_args};
 use super::super::outputs::Outputs;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use workalike_device::HostMemory;
 
 impl Function {
-    /// Calls the Function on the embedded host device.
+    /// Calls the Function on the embedded host device, or on its own: see [`Function::on_device`].
     ///
     /// # Errors
     /// If the arguments do not fit, an op fails, or the call is nested in one that holds this Function or a
@@ -41,6 +41,9 @@ impl Function {
         let mut cells = self.inner.state.lock()?;
         cells.check()?;
         let mut guard = self.inner.engine.lock().map_err(|why| self.nested(why))?;
+        if let Some(device) = &self.inner.options.device {
+            return self.on_own_device(device, &mut guard, &mut cells, work);
+        }
         let engine = match &mut *guard {
             Some(engine) => engine,
             none => none.insert(self.engine(&cells)?),
@@ -181,6 +184,7 @@ fn values_only<'a>(args: impl Iterator<Item = Result<ArgIn<'a>>>) -> Result<Vec<
     args.map(|arg| match arg? {
         ArgIn::Value(value) => Ok(value),
         ArgIn::Device(array) => array.to_value(),
+        ArgIn::View(view) => view.to_value(),
         ArgIn::Borrowed(array) => array.to_value(),
         ArgIn::Each(_) => Err(Error::mismatch("call", "a value", "a sequence, which only run_n takes")),
     })

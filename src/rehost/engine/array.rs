@@ -121,6 +121,15 @@ impl DeviceArray {
         DeviceArray { region, shape: shape.to_vec(), donated: false, ..self.clone() }
     }
 
+    /// The slice at a position along the first axis, in the same memory; `None` if there is no such slice.
+    pub(crate) fn slice_at(&self, position: u64) -> Option<DeviceArray> {
+        let (len, shape) = self.shape.split_first()?;
+        let bytes = super::tap::size(self.dtype, shape);
+        let offset = self.region.offset + position.checked_mul(bytes)?;
+        let region = Region { offset, bytes, ..self.region.clone() };
+        (position < *len as u64).then(|| self.with_region(region, shape))
+    }
+
     /// Where its elements lie, in the terms of the device's driver: an address, or a `cl_mem` and an offset.
     /// They are contiguous. The memory is the array's; another library may use it while the array exists, in
     /// the order of the device's stream or queue: see
@@ -142,7 +151,7 @@ impl DeviceArray {
     }
 
     /// Bounds of the elements, if they are known.
-    fn bounds(&self) -> Option<Bounds> {
+    pub(super) fn bounds(&self) -> Option<Bounds> {
         let known = self.bounds.as_deref().filter(|known| !known.stale.load(Ordering::Acquire));
         known.map(|known| known.bounds)
     }

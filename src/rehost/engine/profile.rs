@@ -7,7 +7,6 @@ use super::context::Context;
 use super::planned::Compiled;
 use super::sequence::Sequence;
 use crate::error::{DeviceError, Result};
-use crate::value::Value;
 use std::time::{Duration, Instant};
 
 /// The work of a step.
@@ -30,7 +29,7 @@ impl Engine {
         method: usize,
         n: u64,
         constant: &[Fed],
-        each: &[(usize, Value)],
+        each: &[(usize, Fed)],
         mut each_call: impl FnMut(Instant, Vec<(Work, Duration)>),
     ) -> Result<()> {
         let sequences = each.iter().map(|(input, value)| Sequence::new(&self.context, *input, value));

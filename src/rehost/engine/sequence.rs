@@ -1,11 +1,15 @@
-//! Sequences: inputs that take one slice per iteration. They are uploaded in chunks of bounded size, with
-//! slices at the device's alignment, so that a block takes its slices in one copy and binds them directly.
+//! Sequences: inputs that take one slice per iteration, with slices at the device's alignment, so that a
+//! block takes its slices in one copy and binds them directly. Those of the host are uploaded in chunks of
+//! bounded size. Those of the device are used where they are, or copied in such chunks if their slices are not
+//! at the alignment.
 
 use super::super::device::Region;
-use super::array::DeviceArray;
+use super::array::{DeviceArray, Fed};
 use super::context::Context;
 use crate::error::Result;
+use crate::rehost::DeviceView;
 use crate::value::Value;
+use ndarray::SliceInfoElem;
 use workalike_kernels::DType;
 
 /// Maximum size of a sequence's chunk on the device, in bytes; a single larger slice makes a larger chunk.
@@ -15,8 +19,9 @@ const CHUNK: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) input: usize,
-    /// Contiguous.
-    value: Value,
+    source: Source,
+    /// The number of slices.
+    count: u64,
     dtype: DType,
     shape: Vec<usize>,
     /// Bytes of a slice.
@@ -32,28 +37,43 @@ pub(super) struct Sequence {
     padded: Vec<u8>,
 }
 
+/// Where the slices come from.
+#[derive(Debug)]
+enum Source {
+    /// Contiguous.
+    Host(Value),
+    Device(DeviceArray),
+}
+
 impl Sequence {
     /// A sequence for an input; its first axis counts the iterations.
-    pub(super) fn new(context: &Context, input: usize, value: &Value) -> Result<Sequence> {
-        let value = value.contiguous()?;
-        let (count, shape) = (value.shape()[0] as u64, value.shape()[1..].to_vec());
-        let bytes = super::tap::size(value.dtype(), &shape);
-        let stride = bytes.next_multiple_of(context.device.properties().alignment.max(1));
-        let capacity = (CHUNK / stride.max(1)).clamp(1, count.max(1));
-        let chunk = context.allocate(capacity * stride)?;
-        let dtype = value.dtype();
-        Ok(Sequence {
-            input,
-            value,
-            dtype,
-            shape,
-            bytes,
-            stride,
-            chunk,
-            capacity,
-            held: (0, 0),
-            padded: vec![],
-        })
+    pub(super) fn new(context: &Context, input: usize, sequence: &Fed) -> Result<Sequence> {
+        let (source, dtype) = match sequence {
+            Fed::Host(value) | Fed::Slices(value, _) => (Source::Host(value.contiguous()?), value.dtype()),
+            Fed::Device(array) => (Source::Device(array.clone()), array.dtype),
+        };
+        let (count, shape) = match sequence.shape() {
+            [count, shape @ ..] => (*count as u64, shape.to_vec()),
+            [] => (0, vec![]),
+        };
+        let bytes = super::tap::size(dtype, &shape);
+        let alignment = context.device.properties().alignment.max(1);
+        let stride = bytes.next_multiple_of(alignment);
+        let in_place = match &source {
+            Source::Device(array) if stride == bytes => {
+                array.region.offset.is_multiple_of(alignment).then(|| array.region.clone())
+            }
+            _ => None,
+        };
+        let (chunk, capacity, held) = match in_place {
+            Some(region) => (region, count.max(1), (0, count)),
+            None => {
+                let capacity = (CHUNK / stride.max(1)).clamp(1, count.max(1));
+                (context.allocate(capacity * stride)?, capacity, (0, 0))
+            }
+        };
+        let padded = vec![];
+        Ok(Sequence { input, source, count, dtype, shape, bytes, stride, chunk, capacity, held, padded })
     }
 
     /// Slices `step..step + count` on the device, at multiples of the stride. At most [`Sequence::most`] at a
@@ -61,22 +81,25 @@ impl Sequence {
     pub(super) fn slices(&mut self, context: &Context, step: u64, count: u64) -> Result<Region> {
         let (first, held) = self.held;
         if step < first || step + count > first + held {
-            // Pending copies from the chunk run before this upload, since the device works in order.
-            let all = self.value.shape()[0] as u64;
-            let held = self.capacity.min(all - step.min(all));
-            self.upload(context, step, held)?;
+            // Pending copies from the chunk run before this one is filled, since the device works in order.
+            let held = self.capacity.min(self.count - step.min(self.count));
+            self.fill(context, step, held)?;
             self.held = (step, held);
         }
         let offset = self.chunk.offset + (step - self.held.0) * self.stride;
         Ok(Region { offset, bytes: count * self.stride, ..self.chunk.clone() })
     }
 
-    fn upload(&mut self, context: &Context, first: u64, count: u64) -> Result<()> {
-        if self.bytes == 0 {
+    /// Copies slices into the chunk.
+    fn fill(&mut self, context: &Context, first: u64, count: u64) -> Result<()> {
+        if self.bytes == 0 || count == 0 {
             return Ok(());
         }
         let (bytes, stride) = (self.bytes as usize, self.stride as usize);
-        let all = self.value.contiguous_bytes().unwrap_or(&[]);
+        let all = match &self.source {
+            Source::Device(array) => return self.copy(context, array, first, count),
+            Source::Host(value) => value.contiguous_bytes().unwrap_or(&[]),
+        };
         let wanted = &all[first as usize * bytes..(first + count) as usize * bytes];
         let target = Region { bytes: count * self.stride, ..self.chunk.clone() };
         if bytes == stride {
@@ -87,6 +110,18 @@ impl Sequence {
             slot[..bytes].copy_from_slice(slice);
         }
         Ok(context.device.upload(&self.padded[..count as usize * stride], &target)?)
+    }
+
+    /// Copies slices of an array of the device into the chunk, as rows of a matrix with gaps.
+    fn copy(&self, context: &Context, array: &DeviceArray, first: u64, count: u64) -> Result<()> {
+        let rows = |of: &Region, skipped: u64, row: u64| -> DeviceView {
+            let region = Region { offset: of.offset + skipped, bytes: count * row, ..of.clone() };
+            let columns = row as usize / self.dtype.size();
+            DeviceArray::of(&context.device, region, self.dtype, &[count as usize, columns]).view()
+        };
+        let slice = (0..(self.bytes as isize / self.dtype.size() as isize)).into();
+        let target = rows(&self.chunk, 0, self.stride).slice([SliceInfoElem::from(..), slice])?;
+        target.assign(&rows(&array.region, first * self.bytes, self.bytes))
     }
 
     /// The slice of one iteration, as an array.

@@ -1,8 +1,8 @@
 //! Shared variables on the device, each at its own address.
 
-use super::super::device::{Device, Memory, Region};
+use super::super::device::{Device, DeviceResult, Memory, Region};
 use super::Engine;
-use super::array::download;
+use super::array::{DeviceArray, download};
 use crate::error::Result;
 use crate::graph::TensorType;
 use crate::lower::index_check::Bounds;
@@ -24,7 +24,8 @@ pub(crate) struct State {
     pub(crate) shape: Vec<usize>,
     /// Bounds of the value, if it is an integer array that the host has read and no call has changed since.
     pub(super) bounds: Option<Bounds>,
-    /// The version of the Function's shared variable that it holds: see [`Engine::move_state`].
+    /// The version of the Function's shared variable that it holds: see [`Engine::move_state`] and
+    /// [`Engine::hold_version`].
     version: Option<u64>,
 }
 
@@ -114,6 +115,16 @@ impl Engine {
         }
     }
 
+    /// Notes which version of the Function's shared variable a copy on the device is; `None`: it is not known.
+    pub(crate) fn hold_version(&mut self, position: usize, version: Option<u64>) {
+        self.context.states[position].version = version;
+    }
+
+    /// The version that [`Engine::hold_version`] noted.
+    pub(crate) fn version_held(&self, position: usize) -> Option<u64> {
+        self.context.states[position].version
+    }
+
     /// The region of a shared variable, and its extents.
     pub(crate) fn state_place(&self, position: usize) -> (Region, Vec<usize>) {
         let state = &self.context.states[position];
@@ -127,20 +138,42 @@ impl Engine {
     pub(crate) fn write_state(&mut self, position: usize, value: &Value) -> Result<()> {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
-        let moves = self.context.states[position].shape != value.shape();
-        let region = match moves {
-            true => self.allocate_anew(bytes.len() as u64)?,
-            false => self.context.states[position].region.clone(),
+        let upload = |device: &dyn Device, region: &Region| device.upload(bytes, region);
+        self.replace_state(position, value.shape(), Bounds::of(value), upload)
+    }
+
+    /// Gives a shared variable the elements of an array of its dtype on this stream.
+    pub(crate) fn copy_to_state(&mut self, position: usize, array: &DeviceArray) -> Result<()> {
+        array.check()?;
+        let copy = |device: &dyn Device, region: &Region| {
+            device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, region)
         };
-        if !bytes.is_empty() {
-            self.device().upload(bytes, &Region { bytes: bytes.len() as u64, ..region.clone() })?;
+        self.replace_state(position, &array.shape, array.bounds(), copy)
+    }
+
+    /// Has `write` store a value of this shape, if it has elements.
+    fn replace_state(
+        &mut self,
+        position: usize,
+        shape: &[usize],
+        bounds: Option<Bounds>,
+        write: impl FnOnce(&dyn Device, &Region) -> DeviceResult<()>,
+    ) -> Result<()> {
+        let state = &self.context.states[position];
+        let (moves, bytes) = (state.shape != shape, super::tap::size(state.binding.ty.dtype, shape));
+        let region = match moves {
+            true => self.allocate_anew(bytes)?,
+            false => state.region.clone(),
+        };
+        if bytes > 0 {
+            write(self.device().as_ref(), &Region { bytes, ..region.clone() })?;
         }
+        let state = &mut self.context.states[position];
+        state.bounds = bounds;
         if moves {
-            let state = &mut self.context.states[position];
-            (state.region, state.shape) = (region, value.shape().to_vec());
+            (state.region, state.shape) = (region, shape.to_vec());
             self.context.epoch += 1;
         }
-        self.context.states[position].bounds = Bounds::of(value);
         Ok(())
     }
 

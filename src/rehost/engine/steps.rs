@@ -15,8 +15,6 @@ use super::status::Trouble;
 use super::tap::Tap;
 use super::{Engine, Fed};
 use crate::error::{Error, Result};
-use crate::lower::index_check::Bounds;
-use crate::value::Value;
 
 /// If samples are at most this many iterations apart, blocks include them; otherwise a block ends before a
 /// sample.
@@ -53,14 +51,14 @@ impl<'t> Loop<'t> {
         methods: Twins,
         n: u64,
         mut constant: Vec<Fed>,
-        each: &[(usize, Value)],
+        each: &[(usize, Fed)],
         taps: Vec<&'t mut Tap>,
     ) -> Result<Loop<'t>> {
         let sequences = each.iter().map(|(input, value)| Sequence::new(engine.context(), *input, value));
         let sequences = sequences.collect::<Result<Vec<_>>>()?;
         for (input, value) in each {
             if let Fed::Host(zeros) = &constant[*input] {
-                constant[*input] = Fed::Slices(zeros.clone(), Bounds::of(value));
+                constant[*input] = Fed::Slices(zeros.clone(), value.bounds());
             }
         }
         if methods.plain != methods.probed && n > 1 {

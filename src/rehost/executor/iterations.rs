@@ -19,7 +19,7 @@ pub(crate) struct Iterations<'t> {
     /// The value of each input in all iterations; for a sequence, a stand-in of its slices' shape.
     pub(crate) constant: Vec<Fed>,
     /// Sequences, each with the position of its input.
-    pub(crate) each: &'t [(usize, Value)],
+    pub(crate) each: &'t [(usize, Fed)],
     pub(crate) taps: Vec<&'t mut PlacedTap>,
     /// The output that ends the run after the first iteration in which it is false.
     pub(crate) condition: Option<usize>,
@@ -163,7 +163,7 @@ impl Executor {
         method: usize,
         n: u64,
         constant: &[Fed],
-        each: &[(usize, Value)],
+        each: &[(usize, Fed)],
         mut each_call: impl FnMut(Instant, Vec<(Work, Duration)>),
     ) -> Result<()> {
         if let Form::Whole { part, at } = self.methods[method].form {
@@ -190,11 +190,16 @@ impl Executor {
 }
 
 /// The arguments of one iteration.
-fn slices(constant: &[Fed], each: &[(usize, Value)], step: u64) -> Result<Vec<Fed>> {
+fn slices(constant: &[Fed], each: &[(usize, Fed)], step: u64) -> Result<Vec<Fed>> {
     let missing = || Error::Internal("a sequence without a slice for an iteration".into());
     let mut fed = constant.to_vec();
     for (input, sequence) in each {
-        fed[*input] = Fed::Host(slice_of(sequence, step)?.ok_or_else(missing)?);
+        fed[*input] = match sequence {
+            Fed::Device(array) => Fed::Device(array.slice_at(step).ok_or_else(missing)?),
+            Fed::Host(value) | Fed::Slices(value, _) => {
+                Fed::Host(slice_of(value, step)?.ok_or_else(missing)?)
+            }
+        };
     }
     Ok(fed)
 }

@@ -1,8 +1,9 @@
 //! Shared variables, each on one of the devices.
 
+use super::staged::peer_copy;
 use super::{Executor, StatePlace};
 use crate::error::Result;
-use crate::rehost::engine::{State, StateBinding};
+use crate::rehost::engine::{DeviceArray, Fed, State, StateBinding};
 use crate::value::Value;
 
 impl Executor {
@@ -53,6 +54,18 @@ impl Executor {
     pub(crate) fn write_state(&mut self, position: usize, value: &Value) -> Result<()> {
         let StatePlace { part, at } = self.states[position];
         self.parts[part].engine.write_state(at, value)
+    }
+
+    /// Gives a shared variable the elements of a device array, by way of the host only where the devices cannot
+    /// copy them.
+    pub(crate) fn copy_to_state(&mut self, position: usize, array: &DeviceArray) -> Result<()> {
+        array.check()?;
+        let StatePlace { part, at } = self.states[position];
+        let engine = &mut self.parts[part].engine;
+        match peer_copy(engine, array.clone())? {
+            Fed::Device(array) => engine.copy_to_state(at, &array),
+            Fed::Host(value) | Fed::Slices(value, _) => engine.write_state(at, &value),
+        }
     }
 
     /// Frees a state's memory; no method may use the state any more.

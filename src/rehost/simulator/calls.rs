@@ -3,7 +3,7 @@
 use super::{Hidden, Method, Simulator};
 use crate::error::{Error, Result};
 use crate::function::{
-    ArgIn, Args, ArgsIn, IntoArgs, IntoList, OutputKey, Outputs, bind, slice_stand_in, state_args,
+    ArgIn, Args, ArgsIn, EachArg, IntoArgs, IntoList, OutputKey, Outputs, bind, state_args,
 };
 use crate::graph::FunctionGraph;
 use crate::rehost::engine::{DeviceArray, Fed};
@@ -11,7 +11,7 @@ use crate::rehost::executor::Draft;
 use crate::value::Value;
 
 /// Inputs (positions) that take one slice per iteration, with their sequences.
-type Sequences = Vec<(usize, Value)>;
+type Sequences = Vec<(usize, Fed)>;
 
 /// Selections of outputs cached per Simulator; the oldest is dropped first.
 const SUBSETS_KEPT: usize = 32;
@@ -320,13 +320,18 @@ impl Simulator {
                     self.executor.lent(method, array.donate(), unchecked)
                 }
                 (ArgIn::Device(array), _) => self.executor.lent(method, array, unchecked),
+                (ArgIn::View(view), _) => self.executor.lent(method, view.in_order()?, unchecked),
                 // Held only for the duration of the call.
                 (ArgIn::Borrowed(array), _) => self.executor.lent(method, array.array, unchecked),
                 (ArgIn::Each(_), None) => {
                     Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"))
                 }
                 (ArgIn::Each(sequence), Some(n)) => {
-                    let slice = slice_stand_in(&sequence, n, what)?;
+                    let slice = sequence.stand_in(n, what)?;
+                    let sequence = match sequence {
+                        EachArg::Host(value) => Fed::Host(value),
+                        EachArg::Device(view) => self.executor.lent(method, view.in_order()?, false)?,
+                    };
                     each.push((position, sequence));
                     Ok(Fed::Host(slice))
                 }

@@ -4,16 +4,27 @@ use super::Simulator;
 use crate::error::{Error, Result, array_text};
 use crate::function::ArgIn;
 use crate::graph::{Cell, SharedVariable};
+use crate::rehost::DeviceArray;
 use crate::value::Value;
 use std::sync::Arc;
 
 /// A value to be stored.
-fn host_value(given: ArgIn<'_>) -> Result<Value> {
-    match given {
-        ArgIn::Value(value) => Ok(value),
-        ArgIn::Device(array) => array.to_value(),
-        ArgIn::Borrowed(array) => array.to_value(),
-        ArgIn::Each(_) => Err(Error::mismatch("a shared variable", "an array", "a sequence, each(..)")),
+enum NewState {
+    Host(Value),
+    Device(DeviceArray),
+}
+
+impl NewState {
+    fn of(given: ArgIn<'_>) -> Result<NewState> {
+        Ok(match given {
+            ArgIn::Value(value) => NewState::Host(value),
+            ArgIn::Device(array) => NewState::Device(array),
+            ArgIn::View(view) => NewState::Device(view.in_order()?),
+            ArgIn::Borrowed(array) => NewState::Device(array.array),
+            ArgIn::Each(_) => {
+                return Err(Error::mismatch("a shared variable", "an array", "a sequence, each(..)"));
+            }
+        })
     }
 }
 
@@ -43,13 +54,14 @@ impl Simulator {
     }
 
     /// Replaces the value of a shared variable on the device, by a host array or the elements of a
-    /// [`DeviceArray`](crate::rehost::DeviceArray), which go through the host.
+    /// [`DeviceArray`] or a [`DeviceView`](crate::rehost::DeviceView). These are copied on the device; from
+    /// another device they go through the host where the two cannot copy.
     ///
     /// # Errors
     /// If no method has this shared variable, the value does not fit, or the device fails.
     #[doc(alias("device_put"))]
     pub fn set<'a>(&mut self, shared: &SharedVariable, value: impl Into<ArgIn<'a>>) -> Result<()> {
-        self.set_state(self.state_of(shared)?, &host_value(value.into())?)
+        self.set_state(self.state_of(shared)?, NewState::of(value.into())?)
     }
 
     /// [`Simulator::get`], by name.
@@ -66,20 +78,26 @@ impl Simulator {
     /// If no method has a shared variable of this name, several have, the value does not fit, or the device
     /// fails.
     pub fn set_value<'a>(&mut self, shared: &str, value: impl Into<ArgIn<'a>>) -> Result<()> {
-        self.set_state(self.state_named(shared)?, &host_value(value.into())?)
+        self.set_state(self.state_named(shared)?, NewState::of(value.into())?)
     }
 
-    fn set_state(&mut self, position: usize, value: &Value) -> Result<()> {
+    fn set_state(&mut self, position: usize, new: NewState) -> Result<()> {
         let binding = &self.executor.state(position).binding;
-        if !binding.ty.admits(value.dtype(), value.shape()) {
-            let given = array_text(value.dtype(), value.shape());
-            return Err(Error::mismatch(
-                format!("shared variable {}", binding.name),
-                binding.ty.to_string(),
-                given,
-            ));
+        let (dtype, shape) = match &new {
+            NewState::Host(value) => (value.dtype(), value.shape()),
+            NewState::Device(array) => (array.dtype(), array.shape()),
+        };
+        if !binding.ty.admits(dtype, shape) {
+            let what = format!("shared variable {}", binding.name);
+            return Err(Error::mismatch(what, binding.ty.to_string(), array_text(dtype, shape)));
         }
-        self.put_state(position, value)
+        match new {
+            NewState::Host(value) => self.put_state(position, &value),
+            NewState::Device(array) => {
+                let written = self.executor.copy_to_state(position, &array);
+                self.note_put(position, written)
+            }
+        }
     }
 
     /// The value of the shared variable at a position: those of the first method come first, in its order.
@@ -90,6 +108,10 @@ impl Simulator {
     /// Replaces the value of the shared variable at a position.
     pub(crate) fn put_state(&mut self, position: usize, value: &Value) -> Result<()> {
         let written = self.executor.write_state(position, value);
+        self.note_put(position, written)
+    }
+
+    fn note_put(&mut self, position: usize, written: Result<()>) -> Result<()> {
         if written.as_ref().err().is_none_or(Error::may_change_state) {
             self.states[position].set_ahead(true);
         }

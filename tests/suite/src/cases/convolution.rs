@@ -184,7 +184,8 @@ fn paddings() -> Result<Group> {
         let mut named = |name: &str, options: Conv, numbers: Conv| {
             let bound = by(&magnitude(&x), &magnitude(&w), &numbers);
             let of_known = by(&known(&x, images), &fixed, &options);
-            add(name, of_known, by(&x, &w, &numbers), bound);
+            add(name, of_known, by(&x, &w, &numbers), bound.clone());
+            add(&format!("{name}_unknown"), by(&x, &w, &options), by(&x, &w, &numbers), bound);
         };
         let conv = Conv::default;
         named("same", conv().padding(Padding::Same), conv().padding([(1, 1), (1, 2)]));

@@ -12,6 +12,7 @@ mod corners;
 mod cumulative;
 mod custom_kernels;
 mod debugging;
+mod device_arguments;
 mod device_arrays;
 mod distributions;
 mod dot;
@@ -99,6 +100,7 @@ pub fn scenarios() -> Vec<Scenario> {
         corners::scenarios,
         custom_kernels::scenarios,
         kernel_ops::scenarios,
+        device_arguments::scenarios,
         device_arrays::scenarios,
         branches::scenarios,
         conditions::scenarios,
