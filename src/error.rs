@@ -3,19 +3,16 @@
 use workalike_kernels::DType;
 use workalike_kernels::custom::SourceError;
 // Messages hold names, which come from files.
+pub use crate::graph::Place;
 use crate::memory_report::MemoryReport;
 use crate::printable::printable_lines as shown;
 use std::fmt;
 use std::io;
-use std::panic::Location;
 use std::path::{Path, PathBuf};
 pub use workalike_device::error::{ArgumentError, DeviceError};
 
 /// The library's result.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// Where in the user's source an expression was written.
-pub type Place = &'static Location<'static>;
 
 /// Anything that can go wrong. `Debug` prints its text, as `Display` does: that is what a `main` that returns
 /// [`Result`] prints, and `unwrap`.

@@ -38,6 +38,7 @@ pub(crate) use lock::{Endless, Lock};
 pub(crate) use numbers::Numbers;
 pub use operand::{IntoOperand, Operand};
 pub use parameters::Parameters;
+pub use place::{Place, written_at};
 pub use print::{debugprint, dot, listing};
 pub(crate) use rebuild::{ancestors, rebuild};
 pub(crate) use shared::fresh_id;

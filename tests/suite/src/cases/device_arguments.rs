@@ -174,19 +174,19 @@ fn functions(stage: &Stage) -> Result<()> {
     // A Simulator of it is one of the same shared variables.
     let mut sim = f.optimize(stage.open()?)?;
     sim.call(args![vec![1f32; 2]])?;
-    f.call(args![vec![0f32; 2]])?;
-    fails("both changed them", sim.sync_to_parent(), &["count", "changed in the parent"])?;
-    equal("the Function's", &w.get_value()?, array![7f32, 7.0])?;
+    f.call(args![vec![2f32; 2]])?;
+    fails("both changed them", sim.sync_to_parent(), &["variable w", "changed in the parent"])?;
+    equal("the Function's", &w.get_value()?, array![9f32, 9.0])?;
     // A call that fails changes nothing; a good one follows.
     let pick = function([&i]).output(w.index(idx![&i])).update(&w, &w * 2f32).compile()?;
     let pick = pick.on_device(stage.open()?)?;
     fails("a position", pick.call(args![5i64]), &["out of range"])?;
-    equal("nothing changed", &w.get_value()?, array![7f32, 7.0])?;
-    equal("a good call", &pick.call(args![1i64])?[0], 7f32)?;
-    equal("it changed", &w.get_value()?, array![14f32, 14.0])?;
+    equal("nothing changed", &w.get_value()?, array![9f32, 9.0])?;
+    equal("a good call", &pick.call(args![1i64])?[0], 9f32)?;
+    equal("it changed", &w.get_value()?, array![18f32, 18.0])?;
     // The device is no part of a file, and clones share it.
     let there = Function::from_bytes(&f.to_bytes()?)?;
-    equal("of a file", &there.call(args![vec![1f32; 2]])?[0], 28f32)?;
+    equal("of a file", &there.call(args![vec![1f32; 2]])?[0], 36f32)?;
     let calls = |f: &Function| (0..20).try_for_each(|_| f.call(args![vec![0f32; 2]]).map(drop));
     std::thread::scope(|scope| {
         let threads = [f.clone(), f.renamed("other"), host.clone()].map(|f| scope.spawn(move || calls(&f)));
