@@ -51,6 +51,22 @@ const GPUARRAY: &[(&str, DType)] = &[
     ("ga_half", DType::F16),
 ];
 
+/// The names of the keywords.
+fn words() -> impl Iterator<Item = &'static str> {
+    KEYWORDS.iter().map(|(keyword, ..)| keyword.split('(').next().unwrap_or(keyword))
+}
+
+/// Whether a word is a keyword on every device.
+pub(super) fn is_keyword(word: &str) -> bool {
+    words().any(|keyword| keyword == word && !keyword.starts_with("shuffle"))
+}
+
+/// The number of a word among those for the position of a work item and the sizes, `LID_0` to `GDIM_2`.
+pub(super) fn item_word(word: &str) -> Option<u16> {
+    let of_dimension = |word: &&str| ["_0", "_1", "_2"].iter().any(|end| word.ends_with(end));
+    (0..).zip(words().filter(of_dimension)).find(|(_, keyword)| *keyword == word).map(|(number, _)| number)
+}
+
 /// The text before a source in the dialect: the keywords, types and functions that it uses. `types`: its type
 /// parameters.
 pub(super) fn head(target: &Target, text: &str, types: &[(String, DType)]) -> String {

@@ -1,9 +1,10 @@
 //! Kernels of a source with grids and arguments, as a library op.
 
+use super::interpret;
 use super::signature::{Param, ParamKind};
-use super::source::Source;
+use super::source::{Language, Source};
 use crate::dtype::DType;
-use crate::library::{Check, LibraryError, LibraryOp};
+use crate::library::{Check, Definition, DefinitionError, LibraryError, LibraryOp};
 use crate::nest::Operand;
 use crate::print::Target;
 use crate::print::library::{LaunchArg, Part, Routine, RoutineLaunch};
@@ -183,6 +184,14 @@ impl LibraryOp for CustomLaunch {
         let text = self.source.printed(target)?;
         let launches = self.calls.iter().map(|call| self.launch(call)).collect();
         Some(Routine { text, units: vec![], scratch: 0, launches })
+    }
+
+    fn definition(&self) -> Option<Result<Definition, DefinitionError>> {
+        self.has_definition().then(|| interpret::definition(self))
+    }
+
+    fn has_definition(&self) -> bool {
+        self.source.language() == Language::Dialect
     }
 }
 

@@ -7,10 +7,12 @@
 //!
 //! - `signature`: the parameters of kernels. `source`: the text for a device. `dialect`: the keywords.
 //! - `launch`: kernels with arguments, as library ops. `function`: functions of numbers within Nests.
+//! - `interpret`: kernels in the dialect in main memory, for the host.
 //! - `quote`: the lines that a compiler's log names.
 
 mod dialect;
 mod function;
+mod interpret;
 mod launch;
 mod quote;
 mod signature;

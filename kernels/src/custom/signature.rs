@@ -288,7 +288,7 @@ impl Reader<'_> {
 }
 
 /// The dtype of a type in C, given by its words. On all devices `char` is signed, and `long` has 64 bits.
-fn dtype_of(words: &[&str], known: &dyn Fn(&str) -> Option<DType>) -> Option<DType> {
+pub(super) fn dtype_of(words: &[&str], known: &dyn Fn(&str) -> Option<DType>) -> Option<DType> {
     if let [word] = words
         && let Some(dtype) = known(word)
     {

@@ -2,11 +2,13 @@
 
 use super::dialect;
 use super::function::is_identifier;
+use super::interpret::{self, Program};
 use super::signature::{KernelText, ParamKind, ParamText, Signature, SourceError, code_of, kernels};
 use crate::dtype::DType;
 use crate::print::{Dialect, Target, expr};
 use crate::scalar::Scalar;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// The language of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +31,19 @@ pub struct Source {
     /// Arrays of numbers in constant memory, by name.
     constants: Vec<(String, Vec<Scalar>)>,
     kernels: Vec<KernelText>,
+    /// Compiled for main memory, once that is asked for.
+    program: OnceLock<Result<Arc<Program>, SourceError>>,
+}
+
+/// The dtype that a word means by a type parameter: `type_x` or `work_x`.
+fn type_parameter(types: &[(String, DType)], word: &str) -> Option<DType> {
+    let (kind, name) = word.split_once('_')?;
+    let dtype = types.iter().find(|(known, _)| known == name)?.1;
+    match kind {
+        "type" => Some(dtype),
+        "work" => Some(dtype.register()),
+        _ => None,
+    }
 }
 
 impl Source {
@@ -51,20 +66,11 @@ impl Source {
         if text.contains('\0') {
             return refuse("expected text, found a NUL byte");
         }
-        let names_type = |word: &str| {
-            let (kind, name) = word.split_once('_')?;
-            let dtype = types.iter().find(|(known, _)| known == name)?.1;
-            match kind {
-                "type" => Some(dtype),
-                "work" => Some(dtype.register()),
-                _ => None,
-            }
-        };
-        let kernels = kernels(&text, &names_type)?;
+        let kernels = kernels(&text, &|word| type_parameter(&types, word))?;
         if kernels.is_empty() {
             return refuse("expected a kernel: KERNEL void name(..) {..}, found none");
         }
-        Ok(Source { language, text, types, constants: vec![], kernels })
+        Ok(Source { language, text, types, constants: vec![], kernels, program: OnceLock::new() })
     }
 
     /// A text in the dialect, which compiles for OpenCL and CUDA. See [`Source::new`].
@@ -102,6 +108,7 @@ impl Source {
             ));
         }
         self.constants.push((name.into(), numbers));
+        self.program = OnceLock::new();
         Ok(self)
     }
 
@@ -135,6 +142,16 @@ impl Source {
     /// The type parameters.
     pub fn types(&self) -> &[(String, DType)] {
         &self.types
+    }
+
+    /// The dtype that a word of the text means by a type parameter.
+    pub(super) fn type_parameter(&self, word: &str) -> Option<DType> {
+        type_parameter(&self.types, word)
+    }
+
+    /// The text compiled for main memory. It is in the dialect.
+    pub(super) fn program(&self) -> Result<Arc<Program>, SourceError> {
+        self.program.get_or_init(|| interpret::compiled(self).map(Arc::new)).clone()
     }
 
     /// The kernels, in the order of the text.

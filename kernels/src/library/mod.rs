@@ -63,6 +63,18 @@ pub enum DefinitionError {
         /// The slices.
         found: String,
     },
+    /// A text of the user's did not compile.
+    #[error("{log}")]
+    Compile {
+        /// What is wrong, with the lines of the text.
+        log: String,
+    },
+    /// Code of the user's failed.
+    #[error("{message}")]
+    Failed {
+        /// What went wrong, and where.
+        message: String,
+    },
 }
 
 /// A computation that devices may have code of their own for. See the [module](self).

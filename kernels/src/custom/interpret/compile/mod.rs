@@ -1,0 +1,379 @@
+//! From typed functions to instructions.
+
+mod expression;
+mod place;
+mod statement;
+
+use super::expr::{Function, Named};
+use super::memory::pointer;
+use super::parse::Unit;
+use super::program::{Expected, ITEM_REGISTERS, Inst, Kernel, Memory, Object, Program, Reg};
+use super::token::refuse;
+use super::types::Type;
+use crate::custom::SourceError;
+use place::Place;
+use std::collections::HashMap;
+
+type Compiled<T> = Result<T, SourceError>;
+
+/// Registers at most; above them are constants, until all are known.
+const MOST_REGISTERS: usize = 1 << 15;
+/// Arrays and variables in memory at most.
+const MOST_OBJECTS: usize = (1 << 16) - 1;
+/// Bytes of private memory of a work item at most.
+const MOST_OWN: u64 = 1 << 20;
+/// Bytes of local memory of a group at most.
+pub(super) const MOST_LOCAL: u64 = 256 << 10;
+/// Instructions at most.
+const MOST_CODE: usize = 1 << 20;
+
+/// Where a function's arguments and result are.
+struct Frame {
+    link: Option<Reg>,
+    params: Vec<Place>,
+    result: Option<Place>,
+}
+
+struct Compiler<'a> {
+    unit: &'a Unit,
+    code: Vec<Inst>,
+    lines: Vec<u32>,
+    constants: HashMap<u64, Reg>,
+    /// The values of the constants, in the order of their registers.
+    pool: Vec<u64>,
+    objects: Vec<Object>,
+    /// The objects of the text's own arrays, by their number.
+    named: Vec<usize>,
+    frames: Vec<Frame>,
+    entries: Vec<u32>,
+    own: u64,
+    /// The next free register.
+    next: usize,
+    /// The most registers that were taken.
+    high: usize,
+    // Of the function that is compiled:
+    slots: Vec<Place>,
+    function: usize,
+    labels: Vec<Option<u32>>,
+    held: Vec<Reg>,
+    /// Where `break` and `continue` go, and the labels of the cases.
+    breaks: Vec<u32>,
+    continues: Vec<u32>,
+    cases: Vec<Vec<u32>>,
+}
+
+/// Compiles what was read.
+pub(super) fn compile(unit: &Unit) -> Compiled<Program> {
+    check_calls(&unit.functions)?;
+    let mut compiler = Compiler {
+        unit,
+        code: vec![],
+        lines: vec![],
+        constants: HashMap::new(),
+        pool: vec![],
+        objects: vec![Object { name: "a null pointer".into(), memory: Memory::Null, element: 1 }],
+        named: vec![],
+        frames: vec![],
+        entries: vec![],
+        own: 0,
+        next: ITEM_REGISTERS,
+        high: ITEM_REGISTERS,
+        slots: vec![],
+        function: 0,
+        labels: vec![],
+        held: vec![],
+        breaks: vec![],
+        continues: vec![],
+        cases: vec![],
+    };
+    let mut memory = vec![];
+    let locals = compiler.place_named(&unit.objects, &mut memory)?;
+    for function in &unit.functions {
+        let frame = compiler.frame(function)?;
+        compiler.frames.push(frame);
+    }
+    for at in 0..unit.functions.len() {
+        compiler.function(at)?;
+    }
+    let kernels = compiler.kernels(&locals)?;
+    compiler.finish(memory, kernels)
+}
+
+/// A function must be defined, and must not call itself.
+fn check_calls(all: &[Function]) -> Compiled<()> {
+    let mut left: Vec<usize> = all.iter().map(|function| function.calls.len()).collect();
+    let mut callers: Vec<Vec<usize>> = vec![vec![]; all.len()];
+    for (at, function) in all.iter().enumerate() {
+        for &callee in &function.calls {
+            if all[callee].body.is_none() {
+                return refuse(function.line, format!("`{}`, which `{}` calls, is not defined", all[callee].name, function.name));
+            }
+            callers[callee].push(at);
+        }
+    }
+    let mut ready: Vec<usize> = (0..all.len()).filter(|at| left[*at] == 0).collect();
+    let mut done = 0;
+    while let Some(at) = ready.pop() {
+        done += 1;
+        for &caller in &callers[at] {
+            left[caller] -= 1;
+            if left[caller] == 0 {
+                ready.push(caller);
+            }
+        }
+    }
+    if done == all.len() {
+        return Ok(());
+    }
+    // Of those that are left, one that calls another one that is left: follow the calls until one repeats.
+    let start = left.iter().position(|count| *count > 0).unwrap_or(0);
+    let next = |at: usize| all[at].calls.iter().copied().find(|callee| left[*callee] > 0).unwrap_or(at);
+    let within = (0..all.len()).fold(start, |at, _| next(at));
+    refuse(all[within].line, format!("`{}` calls itself; recursion is not supported", all[within].name))
+}
+
+impl Compiler<'_> {
+    /// Gives the arrays of the text their places. Returns the bytes of local memory of each kernel.
+    fn place_named(&mut self, all: &[Named], constants: &mut Vec<u8>) -> Compiled<HashMap<usize, u64>> {
+        let mut locals: HashMap<usize, u64> = HashMap::new();
+        for named in all {
+            let bytes = self.size(&named.ty, 1)?;
+            let memory = match (&named.bytes, named.owner) {
+                (Some(values), _) => {
+                    constants.resize(constants.len().next_multiple_of(16), 0);
+                    let base = constants.len();
+                    constants.extend_from_slice(values);
+                    Memory::Constant { base, bytes: bytes as usize }
+                }
+                (None, owner) => {
+                    let used = locals.entry(owner.unwrap_or(usize::MAX)).or_default();
+                    let base = used.next_multiple_of(16);
+                    *used = base.saturating_add(bytes);
+                    if *used > MOST_LOCAL {
+                        let line = owner.and_then(|at| self.unit.functions.get(at)).map_or(1, |kernel| kernel.line);
+                        return refuse(line, format!("`{}`: local memory is larger than {MOST_LOCAL} bytes", named.name));
+                    }
+                    Memory::Local { base: base as usize, bytes: bytes as usize }
+                }
+            };
+            let element = self.element_size(&named.ty);
+            let at = self.object(Object { name: named.name.to_string(), memory, element }, 1)?;
+            self.named.push(at);
+        }
+        Ok(locals)
+    }
+
+    fn size(&self, ty: &Type, line: usize) -> Compiled<u64> {
+        self.unit.records.size(ty).or_else(|message| refuse(line, message))
+    }
+
+    /// The size of an array's element, or of what is no array.
+    fn element_size(&self, ty: &Type) -> u64 {
+        let mut ty = ty;
+        while let Type::Array(element, _) = ty {
+            ty = element;
+        }
+        self.unit.records.size(ty).unwrap_or(1).max(1)
+    }
+
+    fn object(&mut self, object: Object, line: usize) -> Compiled<usize> {
+        if self.objects.len() >= MOST_OBJECTS {
+            return refuse(line, format!("more than {MOST_OBJECTS} variables in memory"));
+        }
+        self.objects.push(object);
+        Ok(self.objects.len() - 1)
+    }
+
+    /// Private memory of a type. `link`: of the function to which it belongs.
+    fn own_memory(&mut self, name: &str, ty: &Type, link: Option<Reg>, line: usize) -> Compiled<Place> {
+        let bytes = self.size(ty, line)?;
+        let base = self.own.next_multiple_of(16);
+        self.own = base.saturating_add(bytes);
+        if self.own > MOST_OWN {
+            return refuse(line, format!("`{name}`: variables need more than {MOST_OWN} bytes of private memory"));
+        }
+        let memory = Memory::Own { base: base as usize, bytes: bytes as usize, link };
+        let element = self.element_size(ty);
+        let object = self.object(Object { name: name.into(), memory, element }, line)?;
+        Ok(Place::Own { object, at: base as u32, offset: 0 })
+    }
+
+    fn register(&mut self, line: usize) -> Compiled<Reg> {
+        if self.next >= MOST_REGISTERS {
+            return refuse(line, format!("more than {MOST_REGISTERS} variables"));
+        }
+        self.next += 1;
+        self.high = self.high.max(self.next);
+        Ok((self.next - 1) as Reg)
+    }
+
+    /// The register of a constant.
+    fn constant(&mut self, bits: u64, line: usize) -> Compiled<Reg> {
+        if let Some(&known) = self.constants.get(&bits) {
+            return Ok(known);
+        }
+        if self.pool.len() >= MOST_REGISTERS {
+            return refuse(line, format!("more than {MOST_REGISTERS} constants"));
+        }
+        let register = (MOST_REGISTERS + self.pool.len()) as Reg;
+        self.pool.push(bits);
+        self.constants.insert(bits, register);
+        Ok(register)
+    }
+
+    fn frame(&mut self, function: &Function) -> Compiled<Frame> {
+        let line = function.line;
+        let link = if function.is_kernel { None } else { Some(self.register(line)?) };
+        let mut params = Vec::new();
+        for param in function.variables.iter().take(function.params) {
+            params.push(match param.ty.is_scalar() {
+                true => Place::Register(self.register(line)?),
+                false => self.own_memory(&param.name, &param.ty, link, line)?,
+            });
+        }
+        let result = match &function.result {
+            Type::Void => None,
+            ty if ty.is_scalar() => Some(Place::Register(self.register(line)?)),
+            // It is read after the function has ended.
+            ty => Some(self.own_memory(&function.name, ty, None, line)?),
+        };
+        Ok(Frame { link, params, result })
+    }
+
+    fn emit(&mut self, inst: Inst, line: usize) -> Compiled<()> {
+        if self.code.len() >= MOST_CODE {
+            return refuse(line, format!("the text has more than {MOST_CODE} instructions"));
+        }
+        self.code.push(inst);
+        self.lines.push(line as u32);
+        Ok(())
+    }
+
+    fn label(&mut self) -> u32 {
+        self.labels.push(None);
+        (self.labels.len() - 1) as u32
+    }
+
+    /// Puts a label here.
+    fn bind(&mut self, label: u32) {
+        if let Some(place) = self.labels.get_mut(label as usize) {
+            *place = Some(self.code.len() as u32);
+        }
+    }
+
+    fn function(&mut self, at: usize) -> Compiled<()> {
+        let start = self.code.len();
+        self.entries.push(start as u32);
+        let function = &self.unit.functions[at];
+        let Some(body) = &function.body else { return Ok(()) };
+        self.function = at;
+        self.labels.clear();
+        self.slots.clear();
+        let link = self.frames[at].link;
+        self.next = self.high;
+        for (number, variable) in function.variables.iter().enumerate() {
+            let arrival = self.frames[at].params.get(number).copied();
+            let slot = match arrival {
+                Some(place) if !variable.in_memory || !variable.ty.is_scalar() => place,
+                Some(place) => {
+                    let own = self.own_memory(&variable.name, &variable.ty, link, function.line)?;
+                    let value = self.load(place, &variable.ty, None, function.line)?;
+                    self.store(own, &variable.ty, value, function.line)?;
+                    own
+                }
+                None if variable.in_memory => self.own_memory(&variable.name, &variable.ty, link, function.line)?,
+                None => Place::Register(self.register(function.line)?),
+            };
+            self.slots.push(slot);
+        }
+        self.statements(body)?;
+        self.leave(function.line)?;
+        for inst in &mut self.code[start..] {
+            if let Some(to) = inst.target() {
+                *to = self.labels.get(*to as usize).copied().flatten().unwrap_or(start as u32);
+            }
+        }
+        self.next = self.high;
+        Ok(())
+    }
+
+    /// The end of a function or a kernel.
+    fn leave(&mut self, line: usize) -> Compiled<()> {
+        match self.frames[self.function].link {
+            Some(link) => self.emit(Inst::Return { link }, line),
+            None => self.emit(Inst::End, line),
+        }
+    }
+
+    fn kernels(&mut self, locals: &HashMap<usize, u64>) -> Compiled<HashMap<String, Kernel>> {
+        let mut all = HashMap::new();
+        let has_barrier = barriers(&self.unit.functions);
+        for (at, function) in self.unit.functions.iter().enumerate() {
+            if !function.is_kernel || function.body.is_none() {
+                continue;
+            }
+            let mut params = Vec::new();
+            for number in 0..function.params {
+                let (variable, place) = (&function.variables[number], self.frames[at].params[number]);
+                let expected = match (&variable.ty, place) {
+                    (Type::Number(dtype), Place::Register(register)) => (register, Expected::Number(*dtype)),
+                    (Type::Pointer(pointee), Place::Register(register)) if !self.unit.records.has_pointer(&pointee.ty) => {
+                        let memory = Memory::Argument { constant: pointee.constant };
+                        let element = self.element_size(&pointee.ty);
+                        let name = variable.name.to_string();
+                        let object = self.object(Object { name, memory, element }, function.line)?;
+                        (register, Expected::Pointer(object))
+                    }
+                    _ => {
+                        let message = format!("parameter `{}` of a kernel is neither a number nor a pointer to elements", variable.name);
+                        return refuse(function.line, message);
+                    }
+                };
+                params.push(expected);
+            }
+            let (entry, local) = (self.entries[at], locals.get(&at).copied().unwrap_or(0) as usize);
+            let kernel = Kernel { entry, params, local, has_barrier: has_barrier[at] };
+            all.insert(function.name.to_string(), kernel);
+        }
+        Ok(all)
+    }
+
+    /// Constants get the registers behind all others, and calls their targets.
+    fn finish(self, constants: Vec<u8>, kernels: HashMap<String, Kernel>) -> Compiled<Program> {
+        let Compiler { mut code, lines, pool, objects, own, high, entries, .. } = self;
+        let moved = |register: Reg| match usize::from(register).checked_sub(MOST_REGISTERS) {
+            Some(constant) => (high + constant) as Reg,
+            None => register,
+        };
+        for inst in &mut code {
+            inst.map_registers(&moved);
+            if let Inst::Call { to, .. } = inst {
+                *to = entries[*to as usize];
+            }
+        }
+        let registers = std::iter::repeat_n(0, high).chain(pool).collect();
+        Ok(Program { code, lines, registers, own: own as usize, constants, objects, kernels })
+    }
+
+    /// The register of a pointer to an object's byte.
+    fn address_of(&mut self, object: usize, offset: u64, line: usize) -> Compiled<Reg> {
+        self.constant(pointer(object, offset.cast_signed()).unwrap_or(0), line)
+    }
+}
+
+/// Whether each function or one that it calls has a barrier.
+fn barriers(all: &[Function]) -> Vec<bool> {
+    let mut has: Vec<bool> = all.iter().map(|function| function.has_barrier).collect();
+    loop {
+        let mut found = false;
+        for at in 0..all.len() {
+            if !has[at] && all[at].calls.iter().any(|callee| has[*callee]) {
+                has[at] = true;
+                found = true;
+            }
+        }
+        if !found {
+            return has;
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A work item: runs instructions up to a barrier or the end.
+
+use super::memory::{Fault, Own, Shared, decoded, encode, moved, split};
+use super::program::{Inst, Program, Reg};
+
+/// Why a work item stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    Barrier,
+    End,
+}
+
+/// The state of a work item.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// The next instruction; behind an error, the one that failed.
+    pub(super) next: usize,
+    pub(super) registers: Vec<u64>,
+    pub(super) own: Vec<u8>,
+}
+
+impl Item {
+    /// Runs on. Registers and jumps are those that the compiler made, and exist.
+    pub(super) fn run(&mut self, program: &Program, shared: &mut Shared<'_, '_>) -> Result<Stop, Fault> {
+        let Item { next, registers, own } = self;
+        let registers = registers.as_mut_slice();
+        let mut at = *next;
+        loop {
+            let Some(&inst) = program.code.get(at) else { return Ok(Stop::End) };
+            let get = |register: Reg| registers[usize::from(register)];
+            at += 1;
+            match inst {
+                Inst::Move { to, from } => registers[usize::from(to)] = get(from),
+                Inst::Apply1 { function, to, a } => registers[usize::from(to)] = function(get(a)),
+                Inst::Apply2 { function, to, a, b } => {
+                    registers[usize::from(to)] = function(get(a), get(b));
+                }
+                Inst::Apply3 { function, to, a, b, c } => {
+                    registers[usize::from(to)] = function(get(a), get(b), get(c));
+                }
+                Inst::Jump { to } => at = to as usize,
+                Inst::Branch { condition, when, to } => {
+                    if (get(condition) != 0) == when {
+                        at = to as usize;
+                    }
+                }
+                Inst::BranchBy { function, a, b, when, to } => {
+                    if (function(get(a), get(b)) != 0) == when {
+                        at = to as usize;
+                    }
+                }
+                Inst::Call { link, to } => {
+                    registers[usize::from(link)] = at as u64;
+                    at = to as usize;
+                }
+                Inst::Return { link } => at = std::mem::take(&mut registers[usize::from(link)]) as usize,
+                Inst::Barrier => {
+                    *next = at;
+                    return Ok(Stop::Barrier);
+                }
+                Inst::End => return Ok(Stop::End),
+                other => {
+                    let done = match other {
+                        Inst::Divide { .. } | Inst::Offset { .. } | Inst::Advance { .. } | Inst::Distance { .. } => {
+                            checked(other, registers)
+                        }
+                        _ => access(other, registers, own, shared),
+                    };
+                    if let Err(fault) = done {
+                        *next = at - 1;
+                        return Err(fault);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Arithmetic that may fail.
+#[inline(always)]
+fn checked(inst: Inst, registers: &mut [u64]) -> Result<(), Fault> {
+    let get = |register: Reg| registers[usize::from(register)];
+    let (to, value) = match inst {
+        Inst::Divide { function, to, a, b } => match get(b) {
+            0 => return Err(Fault::Division),
+            divisor => (to, function(get(a), divisor)),
+        },
+        Inst::Offset { to, pointer, index, step } => (to, element(get(pointer), get(index), step)?),
+        Inst::Advance { to, pointer, by } => {
+            let from = get(pointer);
+            (to, moved(from, by).ok_or(Fault::Beyond { object: split(from).0 })?)
+        }
+        Inst::Distance { to, a, b, step } => {
+            let [(x, from), (y, until)] = [split(get(a)), split(get(b))];
+            if x != y {
+                return Err(Fault::Distance { objects: [x, y] });
+            }
+            (to, (from - until).checked_div(step).unwrap_or(0).cast_unsigned())
+        }
+        _ => return Ok(()),
+    };
+    registers[usize::from(to)] = value;
+    Ok(())
+}
+
+/// A pointer to an element.
+#[inline(always)]
+fn element(pointer: u64, index: u64, step: i64) -> Result<u64, Fault> {
+    let by = index.cast_signed().checked_mul(step);
+    by.and_then(|by| moved(pointer, by)).ok_or(Fault::Beyond { object: split(pointer).0 })
+}
+
+/// Instructions on memory.
+#[inline(always)]
+fn access(
+    inst: Inst,
+    registers: &mut [u64],
+    own: &mut Vec<u8>,
+    shared: &mut Shared<'_, '_>,
+) -> Result<(), Fault> {
+    let get = |register: Reg| registers[usize::from(register)];
+    let (to, value) = match inst {
+        Inst::LoadAt { to, pointer, index, dtype } => {
+            let pointer = element(get(pointer), get(index), dtype.size() as i64)?;
+            (to, shared.load(&Own { registers, bytes: own }, pointer, 0, dtype)?)
+        }
+        Inst::StoreAt { pointer, index, from, dtype } => {
+            let (pointer, value) = (element(get(pointer), get(index), dtype.size() as i64)?, get(from));
+            return shared.store(&mut Own { registers, bytes: own }, pointer, 0, value, dtype);
+        }
+        Inst::Load { to, pointer, offset, dtype } => {
+            let pointer = get(pointer);
+            (to, shared.load(&Own { registers, bytes: own }, pointer, offset, dtype)?)
+        }
+        Inst::Store { pointer, offset, from, dtype } => {
+            let (pointer, value) = (get(pointer), get(from));
+            return shared.store(&mut Own { registers, bytes: own }, pointer, offset, value, dtype);
+        }
+        Inst::LoadOwn { to, at, dtype } => {
+            let at = at as usize;
+            (to, decoded(own.get(at..at + dtype.size()).unwrap_or(&[]), dtype))
+        }
+        Inst::StoreOwn { at, from, dtype } => {
+            let at = at as usize;
+            encode(own.get_mut(at..at + dtype.size()).unwrap_or(&mut []), get(from), dtype);
+            return Ok(());
+        }
+        Inst::Copy { to, from, bytes } => {
+            let (to, from) = (get(to), get(from));
+            return shared.copy(&mut Own { registers, bytes: own }, to, from, bytes);
+        }
+        Inst::CopyOwn { to, from, bytes } => {
+            let [to, from, bytes] = [to, from, bytes].map(|number| number as usize);
+            if to.max(from) + bytes <= own.len() {
+                own.copy_within(from..from + bytes, to);
+            }
+            return Ok(());
+        }
+        Inst::ClearOwn { at, bytes } => {
+            let (at, bytes) = (at as usize, bytes as usize);
+            own.get_mut(at..at + bytes).unwrap_or(&mut []).fill(0);
+            return Ok(());
+        }
+        Inst::AtomicAdd { function, to, pointer, value, dtype } => {
+            let (pointer, value) = (get(pointer), get(value));
+            let before = shared.load(&Own { registers, bytes: own }, pointer, 0, dtype)?;
+            shared.store(&mut Own { registers, bytes: own }, pointer, 0, function(before, value), dtype)?;
+            (to, before)
+        }
+        _ => return Ok(()),
+    };
+    registers[usize::from(to)] = value;
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! Launches: groups one after another, and the work items of a group from barrier to barrier.
+
+use super::item::{Item, Stop};
+use super::memory::{Fault, Segment, Shared, pointer};
+use super::program::{Expected, ITEM_REGISTERS, Kernel, Memory, Program, Reg};
+use super::compile::MOST_LOCAL;
+use crate::custom::{KernelArg, KernelCall};
+use crate::nest::Operand;
+
+/// Work items of a group at most, as on GPUs.
+const MOST_ITEMS: u64 = 1024;
+/// Groups in a dimension at most, as on GPUs.
+const MOST_GROUPS: u64 = (1 << 31) - 1;
+/// Bytes of the states of a group's work items at most.
+const MOST_STATES: u64 = 1 << 28;
+
+/// A kernel with its arguments.
+#[derive(Debug)]
+pub(super) struct Launch {
+    pub(super) kernel: String,
+    grid: [u64; 3],
+    group: [u32; 3],
+    segments: Vec<Segment>,
+    entry: usize,
+    has_barrier: bool,
+    /// Registers that every work item begins with.
+    start: Vec<(Reg, u64)>,
+    local: usize,
+}
+
+/// Memory that launches use, one after another.
+#[derive(Debug, Default)]
+pub(super) struct Workspace {
+    items: Vec<Item>,
+    local: Vec<u8>,
+}
+
+/// An error of a work item.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// The instruction.
+    pub(super) at: usize,
+    pub(super) why: Why,
+    pub(super) item: [u32; 3],
+    pub(super) group: [u64; 3],
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub(super) enum Why {
+    Fault(Fault),
+    /// This work item waits at a barrier, and another one at another instruction, or it has ended.
+    Barrier { other: [u32; 3], waits: Option<usize> },
+}
+
+impl Launch {
+    /// A call with its limits checked.
+    pub(super) fn new(program: &Program, call: &KernelCall, operands: &[Operand]) -> Result<Launch, String> {
+        let Some(kernel) = program.kernels.get(&call.kernel) else {
+            return Err("the text, once preprocessed, has no kernel of this name".into());
+        };
+        let items = call.group.iter().map(|extent| u64::from(*extent)).fold(1, u64::saturating_mul);
+        if items > MOST_ITEMS {
+            return Err(format!("expected at most {MOST_ITEMS} work items in a group, found {:?}", call.group));
+        }
+        let groups = call.grid.iter().fold(1, |all: u64, extent| all.saturating_mul(*extent));
+        if call.grid.iter().any(|extent| *extent > MOST_GROUPS) || groups == u64::MAX {
+            return Err(format!("expected at most {MOST_GROUPS} groups in each dimension, found {:?}", call.grid));
+        }
+        let states = (program.registers.len() * 8 + program.own) as u64 * items;
+        if kernel.has_barrier && states > MOST_STATES {
+            return Err(format!("{items} work items with barriers need {states} bytes; at most {MOST_STATES} are supported"));
+        }
+        let mut launch = Launch {
+            kernel: call.kernel.clone(),
+            grid: call.grid,
+            group: call.group,
+            segments: program.objects.iter().map(|object| segment(object.memory)).collect(),
+            entry: kernel.entry as usize,
+            has_barrier: kernel.has_barrier,
+            start: vec![],
+            local: kernel.local,
+        };
+        launch.bind(kernel, call, operands, program)?;
+        Ok(launch)
+    }
+
+    /// Gives the parameters their arguments.
+    fn bind(&mut self, kernel: &Kernel, call: &KernelCall, operands: &[Operand], program: &Program) -> Result<(), String> {
+        if kernel.params.len() != call.args.len() {
+            return Err(format!("expected {} arguments, found {}", kernel.params.len(), call.args.len()));
+        }
+        for (number, (&(register, expected), arg)) in kernel.params.iter().zip(&call.args).enumerate() {
+            let bits = match (expected, *arg) {
+                (Expected::Number(dtype), KernelArg::Scalar(scalar)) if scalar.dtype() == dtype => {
+                    super::memory::decoded(&scalar.to_le_bytes()[..dtype.size()], dtype)
+                }
+                (Expected::Pointer(object), KernelArg::Array(at)) => {
+                    let constant = program.objects.get(object).is_some_and(|object| object.memory == Memory::Argument { constant: true });
+                    // The read operands come first.
+                    let reads = operands.iter().filter(|operand| !operand.written).count();
+                    let segment = match at.checked_sub(reads) {
+                        None => Segment::Read(at),
+                        Some(at) => Segment::Written { at, constant },
+                    };
+                    self.set(object, segment)
+                }
+                (Expected::Pointer(object), KernelArg::Local(bytes)) => {
+                    let base = self.local.next_multiple_of(16);
+                    if base as u64 + bytes.min(MOST_LOCAL + 1) > MOST_LOCAL {
+                        return Err(format!("expected at most {MOST_LOCAL} bytes of local memory, found {bytes} and {base} of the text"));
+                    }
+                    self.local = base + bytes as usize;
+                    self.set(object, Segment::Local { base, bytes: bytes as usize })
+                }
+                (expected, arg) => {
+                    return Err(format!("argument {number}: expected {expected:?}, found {arg:?}"));
+                }
+            };
+            self.start.push((register, bits));
+        }
+        Ok(())
+    }
+
+    /// Gives an object its memory; returns a pointer to it.
+    fn set(&mut self, object: usize, segment: Segment) -> u64 {
+        if let Some(place) = self.segments.get_mut(object) {
+            *place = segment;
+        }
+        pointer(object, 0).unwrap_or(0)
+    }
+
+    /// The memory of an object.
+    pub(super) fn segment(&self, object: usize) -> Option<Segment> {
+        self.segments.get(object).copied()
+    }
+
+    fn states(&self) -> usize {
+        if self.has_barrier { self.items() } else { 1 }
+    }
+
+    /// Work items of a group: at most [`MOST_ITEMS`].
+    fn items(&self) -> usize {
+        self.group.iter().map(|extent| *extent as usize).product()
+    }
+
+    /// Runs all groups.
+    pub(super) fn run(
+        &self,
+        program: &Program,
+        read: &[&[u8]],
+        written: &mut [&mut [u8]],
+        workspace: &mut Workspace,
+    ) -> Result<(), Failure> {
+        let Workspace { items, local } = workspace;
+        let (segments, constants) = (&self.segments[..], &program.constants[..]);
+        let local = local.get_mut(..self.local).unwrap_or(&mut []);
+        let mut shared = Shared { segments, read, written, local, constants };
+        for z in 0..self.grid[2] {
+            for y in 0..self.grid[1] {
+                for x in 0..self.grid[0] {
+                    // What is not written is as likely a NaN as anything.
+                    shared.local.fill(0xff);
+                    let group = [x, y, z];
+                    let failed = |(at, why, item)| Failure { at, why, item, group };
+                    match self.has_barrier {
+                        true => self.phases(program, &mut shared, items, group).map_err(failed)?,
+                        false => self.items_in_turn(program, &mut shared, items, group).map_err(failed)?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The position of a work item in its group.
+    fn position(&self, number: usize) -> [u32; 3] {
+        let (number, [x, y, _]) = (number as u32, self.group);
+        [number % x, number / x % y, number / x / y]
+    }
+
+    fn begin(&self, item: &mut Item, number: usize, group: [u64; 3]) {
+        let wide = |extents: [u32; 3]| extents.map(u64::from);
+        let numbers = [wide(self.position(number)), wide(self.group), group, self.grid];
+        let registers = &mut item.registers[..ITEM_REGISTERS];
+        registers.iter_mut().zip(numbers.into_iter().flatten()).for_each(|(register, number)| *register = number);
+        for &(register, bits) in &self.start {
+            item.registers[usize::from(register)] = bits;
+        }
+        item.next = self.entry;
+    }
+
+    /// Without barriers one state serves all work items.
+    fn items_in_turn(
+        &self,
+        program: &Program,
+        shared: &mut Shared<'_, '_>,
+        items: &mut [Item],
+        group: [u64; 3],
+    ) -> Result<(), (usize, Why, [u32; 3])> {
+        let Some(item) = items.first_mut() else { return Ok(()) };
+        for number in 0..self.items() {
+            self.begin(item, number, group);
+            let stopped = item.run(program, shared);
+            stopped.map_err(|fault| (item.next, Why::Fault(fault), self.position(number)))?;
+        }
+        Ok(())
+    }
+
+    /// All work items run to the next barrier, until all have ended.
+    fn phases(
+        &self,
+        program: &Program,
+        shared: &mut Shared<'_, '_>,
+        items: &mut [Item],
+        group: [u64; 3],
+    ) -> Result<(), (usize, Why, [u32; 3])> {
+        let items = items.get_mut(..self.items()).unwrap_or(&mut []);
+        for (number, item) in items.iter_mut().enumerate() {
+            self.begin(item, number, group);
+        }
+        loop {
+            let mut first = None;
+            for (number, item) in items.iter_mut().enumerate() {
+                let stopped = item.run(program, shared);
+                let stop = stopped.map_err(|fault| (item.next, Why::Fault(fault), self.position(number)))?;
+                // Where it waits: the barrier is the instruction before the next one.
+                let waits = (stop == Stop::Barrier).then(|| item.next - 1);
+                match *first.get_or_insert(waits) {
+                    known if known == waits => {}
+                    Some(at) => {
+                        let why = Why::Barrier { other: self.position(number), waits };
+                        return Err((at, why, self.position(0)));
+                    }
+                    None => {
+                        let why = Why::Barrier { other: self.position(0), waits: None };
+                        return Err((waits.unwrap_or(0), why, self.position(number)));
+                    }
+                }
+            }
+            if first.flatten().is_none() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Workspace {
+    /// Memory for any of the launches.
+    ///
+    /// # Errors
+    /// The bytes that the system refused.
+    pub(super) fn new(program: &Program, launches: &[Launch]) -> Result<Workspace, u64> {
+        let count = launches.iter().map(Launch::states).max().unwrap_or(0);
+        let locals = launches.iter().map(|launch| launch.local).max().unwrap_or(0);
+        let mut items = Vec::new();
+        let refused = |bytes: usize| bytes as u64;
+        items.try_reserve_exact(count).map_err(|_| refused(count * size_of::<Item>()))?;
+        for _ in 0..count {
+            let mut registers = filled(program.registers.len(), 0u64).map_err(refused)?;
+            registers.copy_from_slice(&program.registers);
+            items.push(Item { next: 0, registers, own: filled(program.own, 0u8).map_err(refused)? });
+        }
+        Ok(Workspace { items, local: filled(locals, 0u8).map_err(refused)? })
+    }
+
+    /// Undoes what a launch that failed has left: functions that have not returned.
+    pub(super) fn reset(&mut self, program: &Program) {
+        self.items.iter_mut().for_each(|item| item.registers.copy_from_slice(&program.registers));
+    }
+}
+
+fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, usize> {
+    let mut all = Vec::new();
+    all.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<T>()))?;
+    all.resize(count, value);
+    Ok(all)
+}
+
+/// The memory of an object, before arguments are known.
+fn segment(memory: Memory) -> Segment {
+    match memory {
+        Memory::Null | Memory::Argument { .. } => Segment::Null,
+        Memory::Local { base, bytes } => Segment::Local { base, bytes },
+        Memory::Constant { base, bytes } => Segment::Constant { base, bytes },
+        Memory::Own { base, bytes, link } => Segment::Own { base, bytes, link },
+    }
+}
