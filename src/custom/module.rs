@@ -32,17 +32,22 @@ pub struct Module {
 impl Module {
     /// Compiles a source. Compiled kernels are kept on disk, so that a later process finds them.
     ///
+    /// The host interprets texts in the dialect, so that a program can be tried without a GPU. It is slow, and
+    /// checks what a GPU does not: an index beyond an array, a division by zero or a barrier that not all work
+    /// items of a group reach is an error of the launch, with the line of the text.
+    ///
     /// # Errors
-    /// If the device takes no kernels in this language (the host takes none), or the text does not compile:
-    /// the error has the compiler's log, with the lines of the text.
+    /// If the device takes no kernels in this language (the host takes the dialect alone), or the text does
+    /// not compile: the error has the compiler's log, with the lines of the text.
     pub fn new(device: &Arc<dyn Device>, source: Source) -> Result<Module> {
         let source = Arc::new(source);
         let nothing = device.compile(&[], Numerics::default())?;
         let op = CustomLaunch { source: source.clone(), operands: vec![], calls: vec![], initialized: true };
         if device.library(&op, None).is_none() {
             let language = source.language();
-            let what =
-                format!("a kernel of a program's own ({language:?}; OpenCL and CUDA devices compile C)");
+            let what = format!(
+                "a kernel of a program's own ({language:?}; the host takes the dialect, OpenCL and CUDA devices their own C as well)"
+            );
             return Err(DeviceError::Unsupported { device: device.properties().id.clone(), what }.into());
         }
         device.record(&nothing, &[Command::library(op, [], Target::Memory(vec![]))])?;

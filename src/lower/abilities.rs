@@ -53,10 +53,15 @@ impl Abilities<'_> {
     /// Whether the kernels that it generates can call functions in C.
     pub fn takes_functions(&self) -> bool {
         let text = "KERNEL void probe(GLOBAL_MEM f32 *x) {}";
-        Source::dialect(text).is_ok_and(|source| {
-            let source = Arc::new(source);
-            self.has(&CustomLaunch { source, operands: vec![], calls: vec![], initialized: false })
-        })
+        Source::dialect(text).is_ok_and(|source| self.compiles(&Arc::new(source)))
+    }
+
+    /// Whether the device compiles kernels of this source. A device that runs every op interprets them, which
+    /// takes longer than to run a reference.
+    pub fn compiles(&self, source: &Arc<Source>) -> bool {
+        let (source, operands, calls) = (source.clone(), vec![], vec![]);
+        !self.properties().every_op
+            && self.has(&CustomLaunch { source, operands, calls, initialized: false })
     }
 
     /// Whether the device has code of its own for this op, and the op's parameters are valid.

@@ -34,6 +34,9 @@ pub fn definition_failed(device: &str, call: &str, error: DefinitionError) -> De
             requested: bytes,
             available: "the system gives this process no more".into(),
         },
+        DefinitionError::Compile { log } => {
+            DeviceError::KernelCompile { device: device.into(), source_path: "the text as given".into(), log }
+        }
         other => DeviceError::driver(device, call, other),
     }
 }

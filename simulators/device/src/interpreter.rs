@@ -104,6 +104,12 @@ impl Device for InterpreterDevice {
             for region in command.regions() {
                 HostMemory::of_region(region, "record")?;
             }
+            // A user's text that does not compile is an error here, as on other devices.
+            if let Command::Library { op, .. } = command
+                && let Some(Err(error)) = op.definition()
+            {
+                return Err(definition_failed(ID, "record", error));
+            }
         }
         Ok(Box::new(Interpreted { nests: nests.clone(), commands: commands.to_vec() }))
     }

@@ -135,11 +135,7 @@ pub(super) struct Extents<'a> {
 impl Launches {
     /// The source that a device compiles.
     pub(super) fn source_for(&self, device: &Abilities<'_>) -> Option<&Arc<Source>> {
-        let takes = |source: &&Arc<Source>| {
-            let (source, operands, calls) = ((*source).clone(), vec![], vec![]);
-            device.has(&CustomLaunch { source, operands, calls, initialized: false })
-        };
-        self.codes.iter().filter_map(|code| code.source.as_ref()).find(takes)
+        self.codes.iter().filter_map(|code| code.source.as_ref()).find(|source| device.compiles(source))
     }
 
     /// The sizes depend on shapes alone.

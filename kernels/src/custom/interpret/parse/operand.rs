@@ -135,8 +135,8 @@ impl Parser<'_> {
 
     /// `of[index]`.
     pub(super) fn element(&mut self, of: Expr, index: Expr, line: usize) -> Parsed<Expr> {
-        let of = self.value(of)?;
-        if of.ty.pointee().is_none() {
+        let (of, index) = (self.value(of)?, self.value(index)?);
+        if of.ty.pointee().is_none() && index.ty.pointee().is_none() {
             return refuse(line, format!("expected an array, found {}", self.records.name(&of.ty)));
         }
         let pointer = self.operate("+", of, index, line)?;

@@ -1,9 +1,9 @@
 //! Arguments that do not fit, and sources that do not compile.
 
-use super::{dialect, on};
+use super::{compiles_c, dialect, kernel, on, ramp};
 use crate::stage::{Stage, equal, fails};
 use workalike::Result;
-use workalike::custom::{Argument, CopyIn, Grid, Module, kernel_args};
+use workalike::custom::{Argument, CopyIn, CopyInOut, Grid, Module, kernel_args};
 use workalike::prelude::{DType, DeviceArray};
 
 pub(super) fn misfits(stage: &Stage) -> Result<()> {
@@ -54,5 +54,27 @@ pub(super) fn bad_sources(stage: &Stage) -> Result<()> {
         fails("an open bracket", dialect("KERNEL void k(GLOBAL_MEM f32 *x"), &["line 1", "closing bracket"])?;
         let text = "\n// KERNEL void q(int);\nKERNEL void k(GLOBAL_MEM f32 *x,\n  vector<int> &v) {}";
         fails("a parameter", dialect(text), &["line 4", "vector<int> &v"])
+    })
+}
+
+/// What is undefined on a GPU is an error on the host, which names the line; the device works on.
+pub(super) fn faults(stage: &Stage) -> Result<()> {
+    on(stage, |device| {
+        if compiles_c(device) {
+            return Ok(());
+        }
+        let text = "KERNEL void shift(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, i32 by)\n{\n    y[LID_0] = x[LID_0 + 12 / by];\n}";
+        let shift = kernel(device, text)?;
+        let (x, y) = (ramp(8), DeviceArray::zeros(device, DType::F32, &[4])?);
+        let run = |by: i32| shift.launch(Grid::groups([1], [4]), kernel_args![CopyIn(&x), &y, by]);
+        let words = ["kernels:3: x[8] is out of range: `x` has 8 elements", "work item [2, 0, 0]", "kernels:3 |     y[LID_0]"];
+        fails("an index", run(2), &words)?;
+        fails("a division", run(0), &["kernels:3: a division by zero", "kernel shift"])?;
+        let text = "KERNEL void wait(GLOBAL_MEM f32 *x) { if (LID_0 == 0) local_barrier(); }";
+        let mut out = vec![0f32];
+        let wait = kernel(device, text)?.launch(Grid::groups([1], [2]), kernel_args![CopyInOut(&mut out)]);
+        fails("a barrier", wait, &["not all work items of the group reach this barrier", "kernel wait"])?;
+        run(3)?;
+        equal("after all errors", &y.to_value()?, x[4..].to_vec())
     })
 }

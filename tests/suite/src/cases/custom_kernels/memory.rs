@@ -1,6 +1,6 @@
 //! Memory of groups, atomic adds, constants, and variables of a module.
 
-use super::{dialect, kernel, on, ramp};
+use super::{dialect, kernel, on, own_language, ramp};
 use crate::stage::{Stage, ensure, equal, fails};
 use workalike::Result;
 use workalike::custom::{Argument, CopyIn, CopyInOut, CopyOut, Grid, Language, Module, Source, kernel_args};
@@ -63,10 +63,9 @@ pub(super) fn atomic_adds(stage: &Stage) -> Result<()> {
 /// Arrays of numbers in constant memory, in the dialect and in each language.
 pub(super) fn constants(stage: &Stage) -> Result<()> {
     on(stage, |device| {
-        let own =
-            if device.properties().id.starts_with("cuda") { Language::CudaCpp } else { Language::OpenClC };
+        let own = own_language(device);
         let raw = match own {
-            Language::CudaCpp => {
+            Some(Language::CudaCpp) => {
                 "__global__ void pick(float *x, long long *y) { int i = threadIdx.x; x[i] = table[2 - i]; y[i] = limits[i]; }"
             }
             _ => {
@@ -74,7 +73,8 @@ pub(super) fn constants(stage: &Stage) -> Result<()> {
             }
         };
         let dialect = "KERNEL void pick(GLOBAL_MEM f32 *x, GLOBAL_MEM i64 *y) { x[LID_0] = table[2 - LID_0]; y[LID_0] = limits[LID_0]; }";
-        for (language, text) in [(Language::Dialect, dialect), (own, raw)] {
+        let raw = own.map(|own| (own, raw));
+        for (language, text) in [(Language::Dialect, dialect)].into_iter().chain(raw) {
             let source = Source::new(language, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
             let source = source.constant("table", &[0.1f32, -2.5, 1e-30])?;
             let source = source.constant("limits", &[i64::MIN, i64::MAX, -1])?;
@@ -89,7 +89,7 @@ pub(super) fn constants(stage: &Stage) -> Result<()> {
     })
 }
 
-/// CUDA's variables are arrays of the host; OpenCL has none, and says what to do.
+/// CUDA's variables are arrays of the host; other devices have none, and say what to do.
 pub(super) fn globals(stage: &Stage) -> Result<()> {
     on(stage, |device| {
         if !device.properties().id.starts_with("cuda") {
