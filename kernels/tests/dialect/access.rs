@@ -27,11 +27,15 @@ fn halves_round_to_the_nearest_even() {
     let text = "KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f16 *y, GLOBAL_MEM bf16 *z) {
         store_f16(y, LID_0, x[LID_0]); store_bf16(z, LID_0, load_f16(y, LID_0)); }";
     let x = [1.0 + 2f32.powi(-11), 1.0 + 3.0 * 2f32.powi(-11), 70000.0, -0.0, f32::NAN, 1e-8];
-    let run = Run::of(text).groups([1; 3], [6, 1, 1]).input(&x).output(&[f16::ZERO; 6]).output(&[bf16::ZERO; 6]);
+    let run =
+        Run::of(text).groups([1; 3], [6, 1, 1]).input(&x).output(&[f16::ZERO; 6]).output(&[bf16::ZERO; 6]);
     let found = run.all().unwrap();
     let bits = |values: Vec<u16>| values;
     let want: Vec<f16> = x.iter().map(|x| f16::from_f32(*x)).collect();
-    assert_eq!(bits(bytemuck::pod_collect_to_vec(&found[0])), want.iter().map(|x| x.to_bits()).collect::<Vec<u16>>());
+    assert_eq!(
+        bits(bytemuck::pod_collect_to_vec(&found[0])),
+        want.iter().map(|x| x.to_bits()).collect::<Vec<u16>>()
+    );
     let want: Vec<u16> = want.iter().map(|x| bf16::from_f32(x.to_f32()).to_bits()).collect();
     assert_eq!(bits(bytemuck::pod_collect_to_vec(&found[1])), want);
 }

@@ -5,7 +5,8 @@ use super::Run;
 #[test]
 fn accesses_beyond_an_array() {
     let text = "KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, i64 by)\n{\n    y[GID_0 * LDIM_0 + LID_0] = x[LID_0 + by];\n}";
-    let run = |by: i64| Run::of(text).groups([2, 1, 1], [4, 1, 1]).input(&[1f32; 4]).output(&[0f32; 8]).number(by);
+    let run =
+        |by: i64| Run::of(text).groups([2, 1, 1], [4, 1, 1]).input(&[1f32; 4]).output(&[0f32; 8]).number(by);
     assert_eq!(run(0).first::<f32>(), [1.0; 8]);
     run(2).fails(&[
         "kernels:3: x[4] is out of range: `x` has 4 elements",
@@ -17,13 +18,19 @@ fn accesses_beyond_an_array() {
     run(i64::MIN).fails(&["x"]);
     run(1 << 60).fails(&["far beyond `x`"]);
     let text = "KERNEL void k(GLOBAL_MEM f32 *y) { y[LID_0 + GID_0 * LDIM_0] = 1; }";
-    Run::of(text).groups([3, 1, 1], [4, 1, 1]).output(&[0f32; 10]).fails(&["y[10]", "10 elements", "work item [2, 0, 0] of group [2, 0, 0]"]);
+    Run::of(text).groups([3, 1, 1], [4, 1, 1]).output(&[0f32; 10]).fails(&[
+        "y[10]",
+        "10 elements",
+        "work item [2, 0, 0] of group [2, 0, 0]",
+    ]);
 }
 
 #[test]
 fn accesses_beyond_other_memory() {
     let run = |statements: &str| {
-        let text = format!("CONSTANT_MEM i32 table[3] = {{1, 2, 3}};\nKERNEL void k(GLOBAL_MEM i32 *out, i32 n, LOCAL_MEM_ARG i32 *given)\n{{ LOCAL_MEM i32 tile[2][4]; i32 own[3]; struct {{ i32 a; i32 b[2]; }} s;\n{statements}\n}}");
+        let text = format!(
+            "CONSTANT_MEM i32 table[3] = {{1, 2, 3}};\nKERNEL void k(GLOBAL_MEM i32 *out, i32 n, LOCAL_MEM_ARG i32 *given)\n{{ LOCAL_MEM i32 tile[2][4]; i32 own[3]; struct {{ i32 a; i32 b[2]; }} s;\n{statements}\n}}"
+        );
         Run::of(&text).output(&[0i32; 4]).number(5i32).local(8)
     };
     run("tile[1][n] = 1;").fails(&["kernels:4", "tile[9] is out of range", "8 elements"]);
@@ -43,7 +50,9 @@ fn accesses_beyond_other_memory() {
 #[test]
 fn divisions_by_zero() {
     for (operator, dtype) in [("/", "i32"), ("%", "u64"), ("/", "i64")] {
-        let text = format!("KERNEL void k(GLOBAL_MEM {dtype} *x)\n{{\n  {dtype} n = 0;\n  x[0] = 5 {operator} n;\n}}");
+        let text = format!(
+            "KERNEL void k(GLOBAL_MEM {dtype} *x)\n{{\n  {dtype} n = 0;\n  x[0] = 5 {operator} n;\n}}"
+        );
         let run = Run::of(&text);
         match dtype {
             "i32" => run.output(&[0i32]).fails(&["kernels:4: a division by zero"]),
@@ -62,7 +71,9 @@ fn divisions_by_zero() {
 fn variables_of_a_function_that_has_returned() {
     let text = "DEVICE_FN f32 *dangling(f32 x) { f32 own[2]; own[0] = x; return own; }
         KERNEL void k(GLOBAL_MEM f32 *out) { f32 *p = dangling(1); out[0] = p[0]; }";
-    Run::of(text).output(&[0f32]).fails(&["kernels:2", "`own` is a variable of a function that has returned"]);
+    Run::of(text)
+        .output(&[0f32])
+        .fails(&["kernels:2", "`own` is a variable of a function that has returned"]);
 }
 
 #[test]
@@ -72,9 +83,12 @@ fn limits_of_launches() {
     run().groups([1; 3], [u32::MAX; 3]).fails(&["at most 1024 work items"]);
     run().groups([1, u64::MAX, 1], [1; 3]).fails(&["kernel k", "18446744073709551615"]);
     run().groups([1; 3], [0, 1, 1]).fails(&["group", "at least one work item"]);
-    let local = Run::of("KERNEL void k(GLOBAL_MEM u32 *x, LOCAL_MEM_ARG u32 *t) { x[0] = 1; }").output(&[0u32]);
+    let local =
+        Run::of("KERNEL void k(GLOBAL_MEM u32 *x, LOCAL_MEM_ARG u32 *t) { x[0] = 1; }").output(&[0u32]);
     local.clone().local(1 << 40).fails(&["kernel k", "bytes of local memory"]);
     local.local(u64::MAX).fails(&["bytes of local memory"]);
-    let states = Run::of("KERNEL void k(GLOBAL_MEM u32 *x) { u32 a[200000]; a[LID_0] = 1; local_barrier(); x[0] = a[LID_0]; }");
+    let states = Run::of(
+        "KERNEL void k(GLOBAL_MEM u32 *x) { u32 a[200000]; a[LID_0] = 1; local_barrier(); x[0] = a[LID_0]; }",
+    );
     states.output(&[0u32]).groups([1; 3], [1024, 1, 1]).fails(&["work items with barriers need"]);
 }

@@ -79,10 +79,22 @@ fn no_groups_run_nothing() {
 #[test]
 fn barriers_that_not_all_reach() {
     let text = "KERNEL void k(GLOBAL_MEM u32 *x) {\n  if (LID_0 < 2)\n    local_barrier();\n}";
-    let words = ["kernels:3: not all work items", "work item [2, 0, 0] has ended", "kernel k", "kernels:3 |     local_barrier();"];
+    let words = [
+        "kernels:3: not all work items",
+        "work item [2, 0, 0] has ended",
+        "kernel k",
+        "kernels:3 |     local_barrier();",
+    ];
     Run::of(text).groups([1; 3], [4, 1, 1]).output(&[0u32]).fails(&words);
     let text = "KERNEL void k(GLOBAL_MEM u32 *x) {\n  if (LID_0 > 2)\n    local_barrier();\n}";
-    Run::of(text).groups([1; 3], [4, 1, 1]).output(&[0u32]).fails(&["kernels:3", "[0, 0, 0] has ended", "work item [3, 0, 0] of group [0, 0, 0]"]);
+    Run::of(text).groups([1; 3], [4, 1, 1]).output(&[0u32]).fails(&[
+        "kernels:3",
+        "[0, 0, 0] has ended",
+        "work item [3, 0, 0] of group [0, 0, 0]",
+    ]);
     let text = "KERNEL void k(GLOBAL_MEM u32 *x) {\n  if (LID_0 > 2)\n    local_barrier();\n  else local_barrier();\n}";
-    Run::of(text).groups([1; 3], [4, 1, 1]).output(&[0u32]).fails(&["kernels:4", "work item [3, 0, 0] waits at that of line 3"]);
+    Run::of(text)
+        .groups([1; 3], [4, 1, 1])
+        .output(&[0u32])
+        .fails(&["kernels:4", "work item [3, 0, 0] waits at that of line 3"]);
 }

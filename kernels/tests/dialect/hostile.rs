@@ -6,7 +6,12 @@ use std::time::{Duration, Instant};
 fn refused(text: &str, words: &[&str]) {
     let start = Instant::now();
     Run::of(text).output(&[0f32]).fails(words);
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?} for {}", start.elapsed(), &text[..60.min(text.len())]);
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "{:?} for {}",
+        start.elapsed(),
+        &text[..60.min(text.len())]
+    );
 }
 
 fn kernel(head: &str, body: &str) -> String {
@@ -15,7 +20,9 @@ fn kernel(head: &str, body: &str) -> String {
 
 #[test]
 fn nesting() {
-    let deep = |open: &str, inner: &str, close: &str, count: usize| [&open.repeat(count), inner, &close.repeat(count)].concat();
+    let deep = |open: &str, inner: &str, close: &str, count: usize| {
+        [&open.repeat(count), inner, &close.repeat(count)].concat()
+    };
     for count in [150, 100_000] {
         refused(&kernel("", &format!("x[0] = {};", deep("(", "1", ")", count))), &["nested deeper"]);
         refused(&kernel("", &format!("x[0] = {};", deep("-", " 1", "", count))), &["kernels:2"]);
@@ -92,15 +99,50 @@ fn sizes() {
 #[test]
 fn ends() {
     refused("KERNEL void k(GLOBAL_MEM f32 *x) { x[0] = 1; /* no end", &["kernels:1", "`*/`"]);
-    refused("KERNEL void k(GLOBAL_MEM f32 *x) {\n x[0] = \"no end;\n}", &["kernels:2", "before the end of the line"]);
-    refused("KERNEL void k(GLOBAL_MEM f32 *x) {\n x[0] = 'no\n}", &["kernels:2", "before the end of the line"]);
+    refused(
+        "KERNEL void k(GLOBAL_MEM f32 *x) {\n x[0] = \"no end;\n}",
+        &["kernels:2", "before the end of the line"],
+    );
+    refused(
+        "KERNEL void k(GLOBAL_MEM f32 *x) {\n x[0] = 'no\n}",
+        &["kernels:2", "before the end of the line"],
+    );
     refused("KERNEL void k(GLOBAL_MEM f32 *x) {\n#if 1\n}", &["kernels:2", "#endif"]);
     refused("KERNEL void k(GLOBAL_MEM f32 *x) {\n#endif\n}", &["kernels:2", "#endif without #if"]);
     refused("KERNEL void k(GLOBAL_MEM f32 *x) {\n x[0] = 1;", &["kernels:2", "expected `}`"]);
     refused("KERNEL void k(GLOBAL_MEM f32 *x) { x[0] = 1; @ }", &["`@` is no character"]);
     refused("KERNEL void k(GLOBAL_MEM f32 *x) { x[0] = \u{e9}; }", &["is no character"]);
     refused("KERNEL void k(GLOBAL_MEM f32 *x) {\n#", &["expected `}`"]);
-    for end in ["x", "x[", "x[0", "x[0] =", "f(", "for (", "for (;;", "if (", "struct", "struct {", "sizeof", "sizeof(", "(f32", "x.", "x ?", "switch (", "case", "do", "f32 y[", "f32 y = {", "#define", "#if", "enum {", "enum { A =", "&", "KERNEL", "LAUNCH_BOUNDS", "_Pragma"] {
+    for end in [
+        "x",
+        "x[",
+        "x[0",
+        "x[0] =",
+        "f(",
+        "for (",
+        "for (;;",
+        "if (",
+        "struct",
+        "struct {",
+        "sizeof",
+        "sizeof(",
+        "(f32",
+        "x.",
+        "x ?",
+        "switch (",
+        "case",
+        "do",
+        "f32 y[",
+        "f32 y = {",
+        "#define",
+        "#if",
+        "enum {",
+        "enum { A =",
+        "&",
+        "KERNEL",
+        "LAUNCH_BOUNDS",
+        "_Pragma",
+    ] {
         refused(&format!("KERNEL void k(GLOBAL_MEM f32 *x) {{\n {end}"), &["kernels:"]);
         refused(&format!("KERNEL void k(GLOBAL_MEM f32 *x) {{ }}\n{end}"), &["kernels:"]);
     }

@@ -19,7 +19,7 @@ use workalike_kernels::nest::Operand;
 use workalike_kernels::{DType, Scalar};
 
 /// A number that arrays hold.
-pub trait Element: Pod {
+pub(crate) trait Element: Pod {
     const DTYPE: DType;
 }
 
@@ -33,7 +33,7 @@ elements!(half::f16: F16, half::bf16: BF16);
 
 /// A launch of the first kernel of a text, and its arguments in the order of the parameters.
 #[derive(Clone)]
-pub struct Run {
+pub(crate) struct Run {
     source: Source,
     grid: [u64; 3],
     group: [u32; 3],
@@ -43,20 +43,20 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn of(text: &str) -> Run {
+    pub(crate) fn of(text: &str) -> Run {
         Run::typed(text, &[])
     }
 
-    pub fn typed(text: &str, types: &[(&str, DType)]) -> Run {
+    pub(crate) fn typed(text: &str, types: &[(&str, DType)]) -> Run {
         let source = Source::new(Language::Dialect, text, types).unwrap();
         Run { source, grid: [1; 3], group: [1; 3], arrays: vec![], args: vec![] }
     }
 
-    pub fn constant<T: Into<Scalar> + Copy>(self, name: &str, numbers: &[T]) -> Run {
+    pub(crate) fn constant<T: Into<Scalar> + Copy>(self, name: &str, numbers: &[T]) -> Run {
         Run { source: self.source.clone().constant(name, numbers).unwrap(), ..self }
     }
 
-    pub fn groups(self, grid: [u64; 3], group: [u32; 3]) -> Run {
+    pub(crate) fn groups(self, grid: [u64; 3], group: [u32; 3]) -> Run {
         Run { grid, group, ..self }
     }
 
@@ -66,26 +66,26 @@ impl Run {
         self
     }
 
-    pub fn input<T: Element>(self, elements: &[T]) -> Run {
+    pub(crate) fn input<T: Element>(self, elements: &[T]) -> Run {
         self.array(elements, false)
     }
 
-    pub fn output<T: Element>(self, elements: &[T]) -> Run {
+    pub(crate) fn output<T: Element>(self, elements: &[T]) -> Run {
         self.array(elements, true)
     }
 
-    pub fn number<T: Into<Scalar>>(mut self, number: T) -> Run {
+    pub(crate) fn number<T: Into<Scalar>>(mut self, number: T) -> Run {
         self.args.push(KernelArg::Scalar(number.into()));
         self
     }
 
-    pub fn local(mut self, bytes: u64) -> Run {
+    pub(crate) fn local(mut self, bytes: u64) -> Run {
         self.args.push(KernelArg::Local(bytes));
         self
     }
 
     /// Runs it: the arrays that were written, or the error.
-    pub fn all(self) -> Result<Vec<Vec<u8>>, String> {
+    pub(crate) fn all(self) -> Result<Vec<Vec<u8>>, String> {
         let mut order: Vec<usize> = (0..self.arrays.len()).collect();
         order.sort_by_key(|at| self.arrays[*at].2);
         let place = |at: usize| order.iter().position(|own| *own == at).unwrap();
@@ -104,7 +104,8 @@ impl Run {
             args: self.args.iter().map(arg).collect(),
         };
         let operands = order.iter().map(operand).collect();
-        let op = CustomLaunch { source: Arc::new(self.source), operands, calls: vec![call], initialized: true };
+        let op =
+            CustomLaunch { source: Arc::new(self.source), operands, calls: vec![call], initialized: true };
         op.verify().map_err(|error| error.to_string())?;
         let definition = op.definition().unwrap().map_err(|error| error.to_string())?;
         let read: Vec<&[u8]> =
@@ -117,13 +118,13 @@ impl Run {
     }
 
     /// The first array that it writes.
-    pub fn first<T: Element>(self) -> Vec<T> {
+    pub(crate) fn first<T: Element>(self) -> Vec<T> {
         let bytes = self.all().unwrap_or_else(|error| panic!("{error}")).swap_remove(0);
         bytemuck::pod_collect_to_vec(&bytes)
     }
 
     /// Fails with an error that has these words.
-    pub fn fails(self, words: &[&str]) {
+    pub(crate) fn fails(self, words: &[&str]) {
         let error = self.all().expect_err("it runs");
         for word in words {
             assert!(error.contains(word), "expected `{word}` in: {error}");
@@ -132,12 +133,13 @@ impl Run {
 }
 
 /// What statements that set `r` compute.
-pub fn computed<T: Element>(dtype: &str, statements: &str) -> T {
-    let text = format!("KERNEL void k(GLOBAL_MEM {dtype} *out) {{ {dtype} r = 0; {statements}\n out[0] = r; }}");
+pub(crate) fn computed<T: Element>(dtype: &str, statements: &str) -> T {
+    let text =
+        format!("KERNEL void k(GLOBAL_MEM {dtype} *out) {{ {dtype} r = 0; {statements}\n out[0] = r; }}");
     Run::of(&text).output(&[T::zeroed()]).first::<T>()[0]
 }
 
 /// What an expression is.
-pub fn value<T: Element>(dtype: &str, expression: &str) -> T {
+pub(crate) fn value<T: Element>(dtype: &str, expression: &str) -> T {
     computed(dtype, &format!("r = {expression};"))
 }

@@ -3,7 +3,8 @@
 use super::{Run, computed};
 
 fn under(head: &str, statements: &str) -> i32 {
-    let text = format!("{head}\nKERNEL void k(GLOBAL_MEM i32 *out) {{ i32 r = 0; {statements}\n out[0] = r; }}");
+    let text =
+        format!("{head}\nKERNEL void k(GLOBAL_MEM i32 *out) {{ i32 r = 0; {statements}\n out[0] = r; }}");
     Run::of(&text).output(&[0i32]).first::<i32>()[0]
 }
 
@@ -11,7 +12,13 @@ fn under(head: &str, statements: &str) -> i32 {
 fn macros_expand_as_in_c() {
     assert_eq!(under("#define TWICE(x) ((x) * 2)\n#define N TWICE(TWICE(3))", "r = N;"), 12);
     assert_eq!(under("DEVICE_FN i32 f(i32 x) { return 100; }\n#define f(x) x + f(x)", "r = f(1);"), 101);
-    assert_eq!(under("#define EMPTY()\n#define ONE(x) x\n#define PAIR(a, b) a b", "r = 4 EMPTY() ONE(); r PAIR(+=, 3);"), 7);
+    assert_eq!(
+        under(
+            "#define EMPTY()\n#define ONE(x) x\n#define PAIR(a, b) a b",
+            "r = 4 EMPTY() ONE(); r PAIR(+=, 3);"
+        ),
+        7
+    );
     assert_eq!(under("#define A B\n#define B A\nCONSTANT_MEM i32 A = 3;", "r = A;"), 3);
     assert_eq!(under("#define N 1\n#define N 2\n#undef M", "r = N;"), 2);
     assert_eq!(under("#define f(x) 1\n#define g f", "i32 f = 3; r = g(0) + f;"), 4);
@@ -24,12 +31,20 @@ fn macros_expand_as_in_c() {
 fn conditions_choose_the_text() {
     let choose = |n: i32| {
         under(
-            &format!("#define N {n}\n#if N == 1 && defined(N)\n#define R 1\n#elif N > (1 << 2) || !defined N\n#if 0\nnonsense #\n#else\n#define R 2\n#endif\n#else\n#define R 3\n#endif"),
+            &format!(
+                "#define N {n}\n#if N == 1 && defined(N)\n#define R 1\n#elif N > (1 << 2) || !defined N\n#if 0\nnonsense #\n#else\n#define R 2\n#endif\n#else\n#define R 3\n#endif"
+            ),
             "r = R;",
         )
     };
     assert_eq!([1, 9, 3].map(choose), [1, 2, 3]);
-    assert_eq!(under("#ifdef HAS_SHUFFLE\n#error no\n#endif\n#ifndef KERNEL\n#error no\n#endif\n#pragma once\n#line 7", "_Pragma(\"unroll\") for (i32 i = 0; i < 3; i++) r += i;"), 3);
+    assert_eq!(
+        under(
+            "#ifdef HAS_SHUFFLE\n#error no\n#endif\n#ifndef KERNEL\n#error no\n#endif\n#pragma once\n#line 7",
+            "_Pragma(\"unroll\") for (i32 i = 0; i < 3; i++) r += i;"
+        ),
+        3
+    );
     assert_eq!(under("#if UNKNOWN ? 1 : -1 + 1\n#define R 1\n#else\n#define R 2\n#endif", "r = R;"), 2);
 }
 
@@ -53,6 +68,9 @@ fn errors_of_the_preprocessor_name_the_line() {
     refused("#if 1 / 0\n#endif", &["kernels:1", "division by zero"]);
     refused("#if (1\n#endif", &["kernels:1", "expected `)`"]);
     refused("#error use another", &["kernels:1", "use another"]);
-    refused("#define F(a, b) a\nCONSTANT_MEM i32 c = F(1);", &["kernels:2", "expected 2 arguments of macro F, found 1"]);
+    refused(
+        "#define F(a, b) a\nCONSTANT_MEM i32 c = F(1);",
+        &["kernels:2", "expected 2 arguments of macro F, found 1"],
+    );
     assert_eq!(computed::<i32>("i32", "\n#if 1\nr = 1;\n#endif\n"), 1);
 }

@@ -88,7 +88,9 @@ fn integer_expressions_are_those_of_c() {
         let (mut declared, mut lines, mut want) = (String::new(), String::new(), Vec::new());
         for at in 0..6 {
             let ty = random.ty();
-            let value = ty.wrap((i128::from(random.next(1 << 31)) << random.next(40)) * (1 - 2 * i128::from(random.next(2))));
+            let value = ty.wrap(
+                (i128::from(random.next(1 << 31)) << random.next(40)) * (1 - 2 * i128::from(random.next(2))),
+            );
             let bits = Ty { bits: 64, unsigned: true }.wrap(value);
             declared += &format!("{} v{at} = ({}){bits}ull;\n", ty.name(), ty.name());
             vars.push((format!("v{at}"), ty, value));
@@ -101,7 +103,7 @@ fn integer_expressions_are_those_of_c() {
         let text = format!("KERNEL void k(GLOBAL_MEM i64 *out) {{\n{declared}{lines}}}");
         let found = Run::of(&text).output(&[0i64; 20]).first::<i64>();
         for (at, (found, want)) in found.iter().zip(&want).enumerate() {
-            assert_eq!(found, want, "{}", text.lines().nth(7 + at as usize).unwrap());
+            assert_eq!(found, want, "{}", text.lines().nth(7 + at).unwrap());
         }
     }
 }

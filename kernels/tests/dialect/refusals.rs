@@ -23,7 +23,10 @@ fn names_and_words_of_the_languages() {
     body("float4 v;", &["float4"]);
     body("half h;", &["half"]);
     body("x[0] = shuffle_up(x[0], 1);", &["shuffle_up", "HAS_SHUFFLE"]);
-    refused("__device__ float f(float x) { return x; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}", &["__device__", "DEVICE_FN"]);
+    refused(
+        "__device__ float f(float x) { return x; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}",
+        &["__device__", "DEVICE_FN"],
+    );
     body("goto end; end: ;", &["goto"]);
     body("x[0] = 1 ? 2;", &["kernels:2", "expected `:`"]);
     body("switch (1) { case 1: x[0] = 1; case 1: ; }", &["cases", "the same"]);
@@ -61,16 +64,27 @@ fn types_must_fit() {
     body("local_barrier(1);", &["expected 0 arguments"]);
     refused("KERNEL void k(GLOBAL_MEM const f32 *x) { x[0] = 1; }", &["`x` is const"]);
     refused("KERNEL void k(GLOBAL_MEM f32 *x) {}\nf32 y = 1;", &["kernels:2", "CONSTANT_MEM"]);
-    refused("DEVICE_FN f32 f(f32 x) { LOCAL_MEM f32 t[2]; return x; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}", &["kernels:1", "body of a kernel"]);
+    refused(
+        "DEVICE_FN f32 f(f32 x) { LOCAL_MEM f32 t[2]; return x; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}",
+        &["kernels:1", "body of a kernel"],
+    );
     refused("DEVICE_FN f32 f(f32 x);\nKERNEL void k(GLOBAL_MEM f32 *x) { f(1); }", &["`f`", "not defined"]);
-    refused("DEVICE_FN f32 f(f32 x);\nDEVICE_FN f32 f(i32 x) { return 1; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}", &["kernels:2", "different types"]);
+    refused(
+        "DEVICE_FN f32 f(f32 x);\nDEVICE_FN f32 f(i32 x) { return 1; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}",
+        &["kernels:2", "different types"],
+    );
     refused("KERNEL void k(GLOBAL_MEM f32 *x) { k(x); }", &["is a kernel"]);
-    refused("DEVICE_FN f32 *g(f32 (*f)(f32)) { return 0; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}", &["pointers to functions"]);
+    refused(
+        "DEVICE_FN f32 *g(f32 (*f)(f32)) { return 0; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}",
+        &["pointers to functions"],
+    );
 }
 
 #[test]
 fn halves_are_only_stored() {
-    let run = |statements: &str| Run::of(&format!("KERNEL void k(GLOBAL_MEM f16 *x, GLOBAL_MEM bf16 *y) {{ {statements} }}"));
+    let run = |statements: &str| {
+        Run::of(&format!("KERNEL void k(GLOBAL_MEM f16 *x, GLOBAL_MEM bf16 *y) {{ {statements} }}"))
+    };
     for (statements, words) in [
         ("x[0] = 1;", ["f16 is only stored", "store_f16"]),
         ("f32 z = y[0];", ["bf16 is only stored", "load_bf16"]),
@@ -84,6 +98,12 @@ fn halves_are_only_stored() {
 
 #[test]
 fn recursion() {
-    refused("DEVICE_FN i32 f(i32 n)\n{ return n ? f(n - 1) : 0; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}", &["kernels:1", "`f` calls itself"]);
-    refused("DEVICE_FN i32 g(i32 n);\nDEVICE_FN i32 f(i32 n) { return g(n); }\nDEVICE_FN i32 g(i32 n) { return f(n); }\nKERNEL void k(GLOBAL_MEM f32 *x) {}", &["calls itself"]);
+    refused(
+        "DEVICE_FN i32 f(i32 n)\n{ return n ? f(n - 1) : 0; }\nKERNEL void k(GLOBAL_MEM f32 *x) {}",
+        &["kernels:1", "`f` calls itself"],
+    );
+    refused(
+        "DEVICE_FN i32 g(i32 n);\nDEVICE_FN i32 f(i32 n) { return g(n); }\nDEVICE_FN i32 g(i32 n) { return f(n); }\nKERNEL void k(GLOBAL_MEM f32 *x) {}",
+        &["calls itself"],
+    );
 }

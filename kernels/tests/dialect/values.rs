@@ -36,7 +36,9 @@ fn floats_are_computed_in_their_own_type() {
     assert_eq!(value::<f32>("f32", "0x1.8p1f"), 3.0);
     // No contraction: the product is rounded.
     let (a, b) = (1.0f32 + f32::EPSILON, 1.0f32 - f32::EPSILON);
-    let run = Run::of("KERNEL void k(f32 a, f32 b, GLOBAL_MEM f32 *out) { out[0] = a * b - 1.0f; out[1] = fma(a, b, -1.0f); }");
+    let run = Run::of(
+        "KERNEL void k(f32 a, f32 b, GLOBAL_MEM f32 *out) { out[0] = a * b - 1.0f; out[1] = fma(a, b, -1.0f); }",
+    );
     let found = run.number(a).number(b).output(&[0f32; 2]).first::<f32>();
     assert_eq!(found, [a * b - 1.0, a.mul_add(b, -1.0)]);
 }
@@ -58,21 +60,43 @@ fn math_has_the_names_of_both_languages() {
 
 #[test]
 fn control_flow() {
-    assert_eq!(computed::<i32>("i32", "for (i32 i = 0; i < 10; i++) { if (i == 3) continue; if (i == 7) break; r += i; }"), 18);
+    assert_eq!(
+        computed::<i32>(
+            "i32",
+            "for (i32 i = 0; i < 10; i++) { if (i == 3) continue; if (i == 7) break; r += i; }"
+        ),
+        18
+    );
     assert_eq!(computed::<i32>("i32", "i32 i = 5; while (i-- > 0) r = r * 10 + i;"), 43210);
     assert_eq!(computed::<i32>("i32", "do r++; while (r < 5);"), 5);
     assert_eq!(computed::<i32>("i32", "for (;;) { if (++r > 8) break; }"), 9);
-    let switch = |x: i32| computed::<i32>("i32", &format!(
-        "switch ({x}) {{ case 1: r += 1; case 2: r += 2; break; case 'a': {{ r = 9; break; }} default: r = 7; case -4: r *= 3; }}"
-    ));
+    let switch = |x: i32| {
+        computed::<i32>(
+            "i32",
+            &format!(
+                "switch ({x}) {{ case 1: r += 1; case 2: r += 2; break; case 'a': {{ r = 9; break; }} default: r = 7; case -4: r *= 3; }}"
+            ),
+        )
+    };
     assert_eq!([1, 2, 97, 5, -4].map(switch), [3, 2, 9, 21, 0]);
-    let arms = |x: i32| computed::<i32>("i32", &format!("if ({x} == 0) r = 1; else if ({x} == 1) r = 2; else r = 3;"));
+    let arms = |x: i32| {
+        computed::<i32>("i32", &format!("if ({x} == 0) r = 1; else if ({x} == 1) r = 2; else r = 3;"))
+    };
     assert_eq!([0, 1, 2].map(arms), [1, 2, 3]);
     assert_eq!(computed::<i32>("i32", "i32 n = 0; r = (n++ && n++) || (n++ , n == 2); r = r * 10 + n;"), 12);
     assert_eq!(computed::<i32>("i32", "i32 a = 1, b; b = a = 5; r = a > 3 ? b ? a + b : 0 : -1;"), 10);
-    assert_eq!(computed::<i32>("i32", "i32 i = 3; r = i++ + 10; r += --i; r <<= 2; r |= 1; r ^= 2; r %= 50;"), 17);
+    assert_eq!(
+        computed::<i32>("i32", "i32 i = 3; r = i++ + 10; r += --i; r <<= 2; r |= 1; r ^= 2; r %= 50;"),
+        17
+    );
     assert_eq!(computed::<u8>("u8", "u8 x = 250; x += 10; r = x;"), 4);
-    assert_eq!(computed::<i32>("i32", "i32 x = 1; { i32 x = 2; r += x; } for (i32 x = 0; x < 3; ++x) r += 10; r += x;"), 33);
+    assert_eq!(
+        computed::<i32>(
+            "i32",
+            "i32 x = 1; { i32 x = 2; r += x; } for (i32 x = 0; x < 3; ++x) r += 10; r += x;"
+        ),
+        33
+    );
 }
 
 #[test]
@@ -107,4 +131,20 @@ fn a_parameter_may_change_and_have_an_address() {
         KERNEL void k(GLOBAL_MEM u32 *out, u32 n, u32 m) { add(&n); m++; out[LID_0] = n + m; }";
     let run = Run::of(text).groups([1; 3], [3, 1, 1]).output(&[0u32; 3]).number(1u32).number(2u32);
     assert_eq!(run.first::<u32>(), [9; 3]);
+}
+
+#[test]
+fn structs_in_local_memory_are_arguments_and_results() {
+    let text = "typedef struct { i64 a; u8 b; } P;
+        DEVICE_FN P joined(P x, P y) { P z = x; z.a += y.a; z.b = y.b; return z; }
+        KERNEL void k(GLOBAL_MEM i64 *out) {
+            LOCAL_MEM P list[4];
+            P own = {LID_0 + 1, (u8)LID_0};
+            list[LID_0] = own;
+            local_barrier();
+            for (u32 i = 1; i < 4; i++) own = joined(own, list[(LID_0 + i) % 4]);
+            out[LID_0] = own.a * 10 + own.b + joined(list[0], joined(list[1], list[2])).a * 1000;
+        }";
+    let found = Run::of(text).groups([1; 3], [4, 1, 1]).output(&[0i64; 4]).first::<i64>();
+    assert_eq!(found, [6103, 6100, 6101, 6102]);
 }

@@ -43,12 +43,19 @@ pub(super) enum Kind {
     /// The distance of two pointers in elements of a size in bytes.
     Distance(Box<[Expr; 2]>, i64),
     /// `&&`, and `||` if `any`.
-    Logic { any: bool, of: Box<[Expr; 2]> },
+    Logic {
+        any: bool,
+        of: Box<[Expr; 2]>,
+    },
     Choose(Box<[Expr; 3]>),
     Comma(Box<[Expr; 2]>),
     Assign(Box<[Expr; 2]>),
     /// A variable that changes by what it holds. The value is that before the change if `post`.
-    Update { target: Box<Expr>, change: Box<Expr>, post: bool },
+    Update {
+        target: Box<Expr>,
+        change: Box<Expr>,
+        post: bool,
+    },
     /// The value that the innermost [`Kind::Update`] changes.
     Held,
     /// A function of the text, by its number.
@@ -64,7 +71,10 @@ pub(super) enum Stmt {
     Expr(Expr),
     Block(Vec<Stmt>),
     /// Conditions with what is done if they are the first that holds.
-    If { arms: Vec<(Expr, Stmt)>, otherwise: Option<Box<Stmt>> },
+    If {
+        arms: Vec<(Expr, Stmt)>,
+        otherwise: Option<Box<Stmt>>,
+    },
     Loop(Box<Loop>),
     Switch(Box<Switch>),
     /// Where a case of the innermost switch begins, by its number.

@@ -61,9 +61,10 @@ impl Item {
                 Inst::End => return Ok(Stop::End),
                 other => {
                     let done = match other {
-                        Inst::Divide { .. } | Inst::Offset { .. } | Inst::Advance { .. } | Inst::Distance { .. } => {
-                            checked(other, registers)
-                        }
+                        Inst::Divide { .. }
+                        | Inst::Offset { .. }
+                        | Inst::Advance { .. }
+                        | Inst::Distance { .. } => checked(other, registers),
                         _ => access(other, registers, own, shared),
                     };
                     if let Err(fault) = done {

@@ -1,9 +1,9 @@
 //! Launches: groups one after another, and the work items of a group from barrier to barrier.
 
+use super::compile::MOST_LOCAL;
 use super::item::{Item, Stop};
 use super::memory::{Fault, Segment, Shared, pointer};
 use super::program::{Expected, ITEM_REGISTERS, Kernel, Memory, Program, Reg};
-use super::compile::MOST_LOCAL;
 use crate::custom::{KernelArg, KernelCall};
 use crate::nest::Operand;
 
@@ -50,7 +50,10 @@ pub(super) struct Failure {
 pub(super) enum Why {
     Fault(Fault),
     /// This work item waits at a barrier, and another one at another instruction, or it has ended.
-    Barrier { other: [u32; 3], waits: Option<usize> },
+    Barrier {
+        other: [u32; 3],
+        waits: Option<usize>,
+    },
 }
 
 impl Launch {
@@ -61,15 +64,23 @@ impl Launch {
         };
         let items = call.group.iter().map(|extent| u64::from(*extent)).fold(1, u64::saturating_mul);
         if items > MOST_ITEMS {
-            return Err(format!("expected at most {MOST_ITEMS} work items in a group, found {:?}", call.group));
+            return Err(format!(
+                "expected at most {MOST_ITEMS} work items in a group, found {:?}",
+                call.group
+            ));
         }
         let groups = call.grid.iter().fold(1, |all: u64, extent| all.saturating_mul(*extent));
         if call.grid.iter().any(|extent| *extent > MOST_GROUPS) || groups == u64::MAX {
-            return Err(format!("expected at most {MOST_GROUPS} groups in each dimension, found {:?}", call.grid));
+            return Err(format!(
+                "expected at most {MOST_GROUPS} groups in each dimension, found {:?}",
+                call.grid
+            ));
         }
         let states = (program.registers.len() * 8 + program.own) as u64 * items;
         if kernel.has_barrier && states > MOST_STATES {
-            return Err(format!("{items} work items with barriers need {states} bytes; at most {MOST_STATES} are supported"));
+            return Err(format!(
+                "{items} work items with barriers need {states} bytes; at most {MOST_STATES} are supported"
+            ));
         }
         let mut launch = Launch {
             kernel: call.kernel.clone(),
@@ -86,7 +97,13 @@ impl Launch {
     }
 
     /// Gives the parameters their arguments.
-    fn bind(&mut self, kernel: &Kernel, call: &KernelCall, operands: &[Operand], program: &Program) -> Result<(), String> {
+    fn bind(
+        &mut self,
+        kernel: &Kernel,
+        call: &KernelCall,
+        operands: &[Operand],
+        program: &Program,
+    ) -> Result<(), String> {
         if kernel.params.len() != call.args.len() {
             return Err(format!("expected {} arguments, found {}", kernel.params.len(), call.args.len()));
         }
@@ -96,7 +113,10 @@ impl Launch {
                     super::memory::decoded(&scalar.to_le_bytes()[..dtype.size()], dtype)
                 }
                 (Expected::Pointer(object), KernelArg::Array(at)) => {
-                    let constant = program.objects.get(object).is_some_and(|object| object.memory == Memory::Argument { constant: true });
+                    let constant = program
+                        .objects
+                        .get(object)
+                        .is_some_and(|object| object.memory == Memory::Argument { constant: true });
                     // The read operands come first.
                     let reads = operands.iter().filter(|operand| !operand.written).count();
                     let segment = match at.checked_sub(reads) {
@@ -108,7 +128,9 @@ impl Launch {
                 (Expected::Pointer(object), KernelArg::Local(bytes)) => {
                     let base = self.local.next_multiple_of(16);
                     if base as u64 + bytes.min(MOST_LOCAL + 1) > MOST_LOCAL {
-                        return Err(format!("expected at most {MOST_LOCAL} bytes of local memory, found {bytes} and {base} of the text"));
+                        return Err(format!(
+                            "expected at most {MOST_LOCAL} bytes of local memory, found {bytes} and {base} of the text"
+                        ));
                     }
                     self.local = base + bytes as usize;
                     self.set(object, Segment::Local { base, bytes: bytes as usize })
@@ -183,7 +205,10 @@ impl Launch {
         let wide = |extents: [u32; 3]| extents.map(u64::from);
         let numbers = [wide(self.position(number)), wide(self.group), group, self.grid];
         let registers = &mut item.registers[..ITEM_REGISTERS];
-        registers.iter_mut().zip(numbers.into_iter().flatten()).for_each(|(register, number)| *register = number);
+        registers
+            .iter_mut()
+            .zip(numbers.into_iter().flatten())
+            .for_each(|(register, number)| *register = number);
         for &(register, bits) in &self.start {
             item.registers[usize::from(register)] = bits;
         }

@@ -62,22 +62,22 @@ macro_rules! exact {
 /// The function of this name.
 pub(super) fn math(name: &str) -> Option<Math> {
     Some(match name {
-        "sqrt" => exact!(One |a| a.sqrt()),
-        "fabs" => exact!(One |a| a.abs()),
-        "floor" => exact!(One |a| a.floor()),
-        "ceil" => exact!(One |a| a.ceil()),
-        "trunc" => exact!(One |a| a.trunc()),
-        "round" => exact!(One |a| a.round()),
-        "rint" => exact!(One |a| a.round_ties_even()),
-        "fmin" => exact!(Two |a, b| a.min(b)),
-        "fmax" => exact!(Two |a, b| a.max(b)),
-        "fmod" => exact!(Two |a, b| a % b),
-        "copysign" => exact!(Two |a, b| a.copysign(b)),
-        "fma" => exact!(Three |a, b, c| a.mul_add(b, c)),
-        "isnan" => exact!(Is |a| a.is_nan()),
-        "isinf" => exact!(Is |a| a.is_infinite()),
-        "isfinite" => exact!(Is |a| a.is_finite()),
-        "signbit" => exact!(Is |a| a.is_sign_negative()),
+        "sqrt" => exact!(One | a | a.sqrt()),
+        "fabs" => exact!(One | a | a.abs()),
+        "floor" => exact!(One | a | a.floor()),
+        "ceil" => exact!(One | a | a.ceil()),
+        "trunc" => exact!(One | a | a.trunc()),
+        "round" => exact!(One | a | a.round()),
+        "rint" => exact!(One | a | a.round_ties_even()),
+        "fmin" => exact!(Two | a, b | a.min(b)),
+        "fmax" => exact!(Two | a, b | a.max(b)),
+        "fmod" => exact!(Two | a, b | a % b),
+        "copysign" => exact!(Two | a, b | a.copysign(b)),
+        "fma" => exact!(Three | a, b, c | a.mul_add(b, c)),
+        "isnan" => exact!(Is | a | a.is_nan()),
+        "isinf" => exact!(Is | a | a.is_infinite()),
+        "isfinite" => exact!(Is | a | a.is_finite()),
+        "signbit" => exact!(Is | a | a.is_sign_negative()),
         "fdim" => Math::Two(
             |a, b| libm::fdimf(f32::get(a), f32::get(b)).put(),
             |a, b| libm::fdim(f64::get(a), f64::get(b)).put(),
@@ -188,7 +188,9 @@ pub(super) fn instead(word: &str) -> Option<&'static str> {
         "clamp" => "min and max",
         "vload_half" => "load_f16",
         "vstore_half" | "vstore_half_rte" => "store_f16",
-        "__shfl_up_sync" | "__shfl_down_sync" | "__shfl_xor_sync" => "shuffle_up, where HAS_SHUFFLE is defined",
+        "__shfl_up_sync" | "__shfl_down_sync" | "__shfl_xor_sync" => {
+            "shuffle_up, where HAS_SHUFFLE is defined"
+        }
         "convert_float" => "(f32)",
         _ => return None,
     })

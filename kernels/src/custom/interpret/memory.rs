@@ -31,17 +31,33 @@ pub(super) fn moved(from: u64, by: i64) -> Option<u64> {
 pub(super) enum Fault {
     Null,
     /// An access to bytes of an object that has fewer.
-    Range { object: usize, at: i64, bytes: usize },
-    Misaligned { object: usize, at: i64, align: usize },
+    Range {
+        object: usize,
+        at: i64,
+        bytes: usize,
+    },
+    Misaligned {
+        object: usize,
+        at: i64,
+        align: usize,
+    },
     /// A variable of a function that has returned.
-    Ended { object: usize },
+    Ended {
+        object: usize,
+    },
     /// A write to an array that is only read.
-    Constant { object: usize },
+    Constant {
+        object: usize,
+    },
     Division,
     /// Pointer arithmetic far beyond every array.
-    Beyond { object: usize },
+    Beyond {
+        object: usize,
+    },
     /// The distance of pointers to different arrays.
-    Distance { objects: [usize; 2] },
+    Distance {
+        objects: [usize; 2],
+    },
 }
 
 /// An object in a launch.
@@ -119,7 +135,14 @@ impl Shared<'_, '_> {
     }
 
     /// The bytes of an access.
-    fn bytes<'c>(&'c self, own: &'c Own<'_>, pointer: u64, offset: u32, size: usize, align: usize) -> Result<&'c [u8], Fault> {
+    fn bytes<'c>(
+        &'c self,
+        own: &'c Own<'_>,
+        pointer: u64,
+        offset: u32,
+        size: usize,
+        align: usize,
+    ) -> Result<&'c [u8], Fault> {
         let (object, at) = split(pointer);
         let at = at + i64::from(offset);
         let all = self.object(object, own)?;
@@ -127,7 +150,14 @@ impl Shared<'_, '_> {
         all.get(start..start + size).ok_or(Fault::Range { object, at, bytes: size })
     }
 
-    fn bytes_mut<'c>(&'c mut self, own: &'c mut Own<'_>, pointer: u64, offset: u32, size: usize, align: usize) -> Result<&'c mut [u8], Fault> {
+    fn bytes_mut<'c>(
+        &'c mut self,
+        own: &'c mut Own<'_>,
+        pointer: u64,
+        offset: u32,
+        size: usize,
+        align: usize,
+    ) -> Result<&'c mut [u8], Fault> {
         let (object, at) = split(pointer);
         let at = at + i64::from(offset);
         let all = self.object_mut(object, own)?;

@@ -51,7 +51,8 @@ pub(super) fn definition(op: &CustomLaunch) -> Result<Definition, DefinitionErro
     })?;
     let mut launches = Vec::new();
     for call in &op.calls {
-        let failed = |message| DefinitionError::Failed { message: format!("kernel {}: {message}", call.kernel) };
+        let failed =
+            |message| DefinitionError::Failed { message: format!("kernel {}: {message}", call.kernel) };
         launches.push(Launch::new(&program, call, &op.operands).map_err(failed)?);
     }
     let workspace = Workspace::new(&program, &launches);

@@ -14,36 +14,135 @@ pub(super) const ITEM_REGISTERS: usize = 12;
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Inst {
-    Move { to: Reg, from: Reg },
-    Apply1 { function: Fn1, to: Reg, a: Reg },
-    Apply2 { function: Fn2, to: Reg, a: Reg, b: Reg },
-    Apply3 { function: Fn3, to: Reg, a: Reg, b: Reg, c: Reg },
+    Move {
+        to: Reg,
+        from: Reg,
+    },
+    Apply1 {
+        function: Fn1,
+        to: Reg,
+        a: Reg,
+    },
+    Apply2 {
+        function: Fn2,
+        to: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Apply3 {
+        function: Fn3,
+        to: Reg,
+        a: Reg,
+        b: Reg,
+        c: Reg,
+    },
     /// A function of two integers, of which the second must not be 0.
-    Divide { function: Fn2, to: Reg, a: Reg, b: Reg },
+    Divide {
+        function: Fn2,
+        to: Reg,
+        a: Reg,
+        b: Reg,
+    },
     /// A pointer moved by a number of elements of a size.
-    Offset { to: Reg, pointer: Reg, index: Reg, step: i64 },
+    Offset {
+        to: Reg,
+        pointer: Reg,
+        index: Reg,
+        step: i64,
+    },
     /// A pointer moved by bytes.
-    Advance { to: Reg, pointer: Reg, by: i64 },
-    Distance { to: Reg, a: Reg, b: Reg, step: i64 },
-    Load { to: Reg, pointer: Reg, offset: u32, dtype: DType },
-    Store { pointer: Reg, offset: u32, from: Reg, dtype: DType },
+    Advance {
+        to: Reg,
+        pointer: Reg,
+        by: i64,
+    },
+    Distance {
+        to: Reg,
+        a: Reg,
+        b: Reg,
+        step: i64,
+    },
+    Load {
+        to: Reg,
+        pointer: Reg,
+        offset: u32,
+        dtype: DType,
+    },
+    Store {
+        pointer: Reg,
+        offset: u32,
+        from: Reg,
+        dtype: DType,
+    },
     /// Elements of the dtype's size.
-    LoadAt { to: Reg, pointer: Reg, index: Reg, dtype: DType },
-    StoreAt { pointer: Reg, index: Reg, from: Reg, dtype: DType },
+    LoadAt {
+        to: Reg,
+        pointer: Reg,
+        index: Reg,
+        dtype: DType,
+    },
+    StoreAt {
+        pointer: Reg,
+        index: Reg,
+        from: Reg,
+        dtype: DType,
+    },
     /// Private memory at a known byte.
-    LoadOwn { to: Reg, at: u32, dtype: DType },
-    StoreOwn { at: u32, from: Reg, dtype: DType },
-    Copy { to: Reg, from: Reg, bytes: u32 },
-    CopyOwn { to: u32, from: u32, bytes: u32 },
-    ClearOwn { at: u32, bytes: u32 },
-    AtomicAdd { function: Fn2, to: Reg, pointer: Reg, value: Reg, dtype: DType },
-    Jump { to: u32 },
+    LoadOwn {
+        to: Reg,
+        at: u32,
+        dtype: DType,
+    },
+    StoreOwn {
+        at: u32,
+        from: Reg,
+        dtype: DType,
+    },
+    Copy {
+        to: Reg,
+        from: Reg,
+        bytes: u32,
+    },
+    CopyOwn {
+        to: u32,
+        from: u32,
+        bytes: u32,
+    },
+    ClearOwn {
+        at: u32,
+        bytes: u32,
+    },
+    AtomicAdd {
+        function: Fn2,
+        to: Reg,
+        pointer: Reg,
+        value: Reg,
+        dtype: DType,
+    },
+    Jump {
+        to: u32,
+    },
     /// Jumps if the condition holds or not, as `when` says.
-    Branch { condition: Reg, when: bool, to: u32 },
-    BranchBy { function: Fn2, a: Reg, b: Reg, when: bool, to: u32 },
+    Branch {
+        condition: Reg,
+        when: bool,
+        to: u32,
+    },
+    BranchBy {
+        function: Fn2,
+        a: Reg,
+        b: Reg,
+        when: bool,
+        to: u32,
+    },
     /// Jumps to a function, whose link register then holds where to go on.
-    Call { link: Reg, to: u32 },
-    Return { link: Reg },
+    Call {
+        link: Reg,
+        to: u32,
+    },
+    Return {
+        link: Reg,
+    },
     Barrier,
     End,
 }
@@ -63,11 +162,23 @@ pub(super) enum Memory {
     /// What a null pointer points to.
     Null,
     /// The argument of a kernel.
-    Argument { constant: bool },
-    Local { base: usize, bytes: usize },
-    Constant { base: usize, bytes: usize },
+    Argument {
+        constant: bool,
+    },
+    Local {
+        base: usize,
+        bytes: usize,
+    },
+    Constant {
+        base: usize,
+        bytes: usize,
+    },
     /// Private memory; of a function while its link register is not 0.
-    Own { base: usize, bytes: usize, link: Option<Reg> },
+    Own {
+        base: usize,
+        bytes: usize,
+        link: Option<Reg>,
+    },
 }
 
 /// What a kernel expects of an argument.
@@ -116,7 +227,9 @@ impl Inst {
         match self {
             Inst::Move { to, from } => all(&mut [to, from]),
             Inst::Apply1 { to, a, .. } => all(&mut [to, a]),
-            Inst::Apply2 { to, a, b, .. } | Inst::Divide { to, a, b, .. } | Inst::Distance { to, a, b, .. } => {
+            Inst::Apply2 { to, a, b, .. }
+            | Inst::Divide { to, a, b, .. }
+            | Inst::Distance { to, a, b, .. } => {
                 all(&mut [to, a, b]);
             }
             Inst::Apply3 { to, a, b, c, .. } => all(&mut [to, a, b, c]),
@@ -126,7 +239,9 @@ impl Inst {
             Inst::Advance { to, pointer, .. } | Inst::Load { to, pointer, .. } => all(&mut [to, pointer]),
             Inst::Store { pointer, from, .. } => all(&mut [pointer, from]),
             Inst::StoreAt { pointer, index, from, .. } => all(&mut [pointer, index, from]),
-            Inst::LoadOwn { to: register, .. } | Inst::StoreOwn { from: register, .. } => all(&mut [register]),
+            Inst::LoadOwn { to: register, .. } | Inst::StoreOwn { from: register, .. } => {
+                all(&mut [register])
+            }
             Inst::Copy { to, from, .. } => all(&mut [to, from]),
             Inst::AtomicAdd { to, pointer, value, .. } => all(&mut [to, pointer, value]),
             Inst::Branch { condition, .. } => all(&mut [condition]),

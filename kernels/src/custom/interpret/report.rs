@@ -65,7 +65,10 @@ fn out_of_range(object: Option<&Object>, byte: i64, bytes: usize, size: usize) -
     let index = byte.div_euclid(element);
     match index >= count || byte < 0 {
         true => format!("{name}[{index}] is out of range: `{name}` has {count} elements"),
-        false => format!("bytes {byte} to {} of `{name}` are out of range: it has {size} bytes", byte + bytes as i64 - 1),
+        false => format!(
+            "bytes {byte} to {} of `{name}` are out of range: it has {size} bytes",
+            byte + bytes as i64 - 1
+        ),
     }
 }
 
@@ -75,6 +78,8 @@ fn size(segment: Option<Segment>, read: &[&[u8]], written: &[&mut [u8]]) -> usiz
         None | Some(Segment::Null) => 0,
         Some(Segment::Read(at)) => read.get(at).map_or(0, |bytes| bytes.len()),
         Some(Segment::Written { at, .. }) => written.get(at).map_or(0, |bytes| bytes.len()),
-        Some(Segment::Local { bytes, .. } | Segment::Constant { bytes, .. } | Segment::Own { bytes, .. }) => bytes,
+        Some(Segment::Local { bytes, .. } | Segment::Constant { bytes, .. } | Segment::Own { bytes, .. }) => {
+            bytes
+        }
     }
 }

@@ -138,7 +138,10 @@ impl Compiler<'_> {
             _ => return refuse(line, "expected a value"),
         };
         let to = match inst {
-            Inst::Apply1 { to, .. } | Inst::Apply2 { to, .. } | Inst::Apply3 { to, .. } | Inst::Divide { to, .. } => to,
+            Inst::Apply1 { to, .. }
+            | Inst::Apply2 { to, .. }
+            | Inst::Apply3 { to, .. }
+            | Inst::Divide { to, .. } => to,
             Inst::Offset { to, .. } | Inst::Advance { to, .. } | Inst::Distance { to, .. } => to,
             Inst::AtomicAdd { to, .. } => to,
             _ => return refuse(line, "expected a value"),
@@ -234,15 +237,22 @@ impl Compiler<'_> {
                 false => self.place(arg)?,
             });
         }
+        let Some(link) = self.frames[at].link else { return refuse(line, "a kernel cannot be called") };
+        if args.iter().any(|arg| !arg.ty.is_scalar()) {
+            // Parameters in memory can be written once the function is active.
+            let from = self.constant(1, line)?;
+            self.emit(Inst::Move { to: link, from }, line)?;
+        }
         for (number, (arg, from)) in args.iter().zip(given).enumerate() {
             let to = self.frames[at].params.get(number).copied();
             match (to, from) {
-                (Some(Place::Register(to)), Place::Register(from)) => self.emit(Inst::Move { to, from }, line)?,
+                (Some(Place::Register(to)), Place::Register(from)) => {
+                    self.emit(Inst::Move { to, from }, line)?
+                }
                 (Some(to), from) => self.copy(to, from, &arg.ty, line)?,
                 (None, _) => return refuse(line, "too many arguments"),
             }
         }
-        let Some(link) = self.frames[at].link else { return refuse(line, "a kernel cannot be called") };
         self.emit(Inst::Call { link, to: at as u32 }, line)?;
         Ok(self.frames[at].result)
     }

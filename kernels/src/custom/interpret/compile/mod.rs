@@ -106,7 +106,10 @@ fn check_calls(all: &[Function]) -> Compiled<()> {
     for (at, function) in all.iter().enumerate() {
         for &callee in &function.calls {
             if all[callee].body.is_none() {
-                return refuse(function.line, format!("`{}`, which `{}` calls, is not defined", all[callee].name, function.name));
+                return refuse(
+                    function.line,
+                    format!("`{}`, which `{}` calls, is not defined", all[callee].name, function.name),
+                );
             }
             callers[callee].push(at);
         }
@@ -150,8 +153,12 @@ impl Compiler<'_> {
                     let base = used.next_multiple_of(16);
                     *used = base.saturating_add(bytes);
                     if *used > MOST_LOCAL {
-                        let line = owner.and_then(|at| self.unit.functions.get(at)).map_or(1, |kernel| kernel.line);
-                        return refuse(line, format!("`{}`: local memory is larger than {MOST_LOCAL} bytes", named.name));
+                        let line =
+                            owner.and_then(|at| self.unit.functions.get(at)).map_or(1, |kernel| kernel.line);
+                        return refuse(
+                            line,
+                            format!("`{}`: local memory is larger than {MOST_LOCAL} bytes", named.name),
+                        );
                     }
                     Memory::Local { base: base as usize, bytes: bytes as usize }
                 }
@@ -190,7 +197,10 @@ impl Compiler<'_> {
         let base = self.own.next_multiple_of(16);
         self.own = base.saturating_add(bytes);
         if self.own > MOST_OWN {
-            return refuse(line, format!("`{name}`: variables need more than {MOST_OWN} bytes of private memory"));
+            return refuse(
+                line,
+                format!("`{name}`: variables need more than {MOST_OWN} bytes of private memory"),
+            );
         }
         let memory = Memory::Own { base: base as usize, bytes: bytes as usize, link };
         let element = self.element_size(ty);
@@ -281,7 +291,9 @@ impl Compiler<'_> {
                     self.store(own, &variable.ty, value, function.line)?;
                     own
                 }
-                None if variable.in_memory => self.own_memory(&variable.name, &variable.ty, link, function.line)?,
+                None if variable.in_memory => {
+                    self.own_memory(&variable.name, &variable.ty, link, function.line)?
+                }
                 None => Place::Register(self.register(function.line)?),
             };
             self.slots.push(slot);
@@ -317,7 +329,9 @@ impl Compiler<'_> {
                 let (variable, place) = (&function.variables[number], self.frames[at].params[number]);
                 let expected = match (&variable.ty, place) {
                     (Type::Number(dtype), Place::Register(register)) => (register, Expected::Number(*dtype)),
-                    (Type::Pointer(pointee), Place::Register(register)) if !self.unit.records.has_pointer(&pointee.ty) => {
+                    (Type::Pointer(pointee), Place::Register(register))
+                        if !self.unit.records.has_pointer(&pointee.ty) =>
+                    {
                         let memory = Memory::Argument { constant: pointee.constant };
                         let element = self.element_size(&pointee.ty);
                         let name = variable.name.to_string();
@@ -325,7 +339,10 @@ impl Compiler<'_> {
                         (register, Expected::Pointer(object))
                     }
                     _ => {
-                        let message = format!("parameter `{}` of a kernel is neither a number nor a pointer to elements", variable.name);
+                        let message = format!(
+                            "parameter `{}` of a kernel is neither a number nor a pointer to elements",
+                            variable.name
+                        );
                         return refuse(function.line, message);
                     }
                 };

@@ -11,11 +11,21 @@ use super::{Compiled, Compiler};
 pub(super) enum Place {
     Register(Reg),
     /// Private memory: an object, its first byte, and the byte within it.
-    Own { object: usize, at: u32, offset: u32 },
+    Own {
+        object: usize,
+        at: u32,
+        offset: u32,
+    },
     /// Behind a pointer, at a byte.
-    Memory { pointer: Reg, offset: u32 },
+    Memory {
+        pointer: Reg,
+        offset: u32,
+    },
     /// An element of an array of scalars.
-    Element { pointer: Reg, index: Reg },
+    Element {
+        pointer: Reg,
+        index: Reg,
+    },
 }
 
 impl Compiler<'_> {
@@ -34,8 +44,12 @@ impl Compiler<'_> {
             Kind::Field(outer, offset) => {
                 let offset = *offset as u32;
                 match self.place(outer)? {
-                    Place::Own { object, at, offset: from } => Ok(Place::Own { object, at, offset: from + offset }),
-                    Place::Memory { pointer, offset: from } => Ok(Place::Memory { pointer, offset: from + offset }),
+                    Place::Own { object, at, offset: from } => {
+                        Ok(Place::Own { object, at, offset: from + offset })
+                    }
+                    Place::Memory { pointer, offset: from } => {
+                        Ok(Place::Memory { pointer, offset: from + offset })
+                    }
                     _ => refuse(of.line, "a field of something that is not in memory"),
                 }
             }

@@ -1,13 +1,12 @@
 //! Calls: functions of the text, of the dialect, and of the math library.
 
-use super::super::arithmetic::{Fn1, Fn2, Operator, binary};
+use super::super::arithmetic::{Fn1, Fn2};
 use super::super::expr::{Expr, Kind};
 use super::super::math::{Math, extreme, magnitude, math};
 use super::super::token::refuse;
 use super::super::types::{Type, common, promoted};
 use super::{Entity, Parsed, Parser};
 use crate::dtype::DType;
-use crate::nest::Store;
 
 impl Parser<'_> {
     /// A call of the word that is next.
@@ -19,7 +18,9 @@ impl Parser<'_> {
             }
             let double = word.strip_suffix('f').filter(|name| math(name).is_some());
             return match double {
-                Some(name) => refuse(line, format!("`{word}` is not part of the dialect; use {name}, also for f32")),
+                Some(name) => {
+                    refuse(line, format!("`{word}` is not part of the dialect; use {name}, also for f32"))
+                }
                 None => match super::super::math::instead(word) {
                     Some(_) => self.unknown(word),
                     None => refuse(line, format!("unknown function `{word}`")),
@@ -56,32 +57,21 @@ impl Parser<'_> {
         if function.is_kernel {
             return refuse(line, format!("`{name}` is a kernel, which cannot be called"));
         }
-        let params: Vec<Type> = function.variables.iter().take(function.params).map(|v| v.ty.clone()).collect();
+        let params: Vec<Type> =
+            function.variables.iter().take(function.params).map(|v| v.ty.clone()).collect();
         if params.len() != args.len() {
-            return refuse(line, format!("expected {} arguments of `{name}`, found {}", params.len(), args.len()));
+            return refuse(
+                line,
+                format!("expected {} arguments of `{name}`, found {}", params.len(), args.len()),
+            );
         }
-        let args = args.into_iter().zip(&params).map(|(arg, ty)| self.converted(arg, ty)).collect::<Parsed<_>>()?;
+        let args =
+            args.into_iter().zip(&params).map(|(arg, ty)| self.converted(arg, ty)).collect::<Parsed<_>>()?;
         let current = self.current()?;
         if !current.calls.contains(&at) {
             current.calls.push(at);
         }
         self.node(Kind::Call(at, args), result, line)
-    }
-
-    /// What `load_x`, `store_x` or `atomic_add_x` is about.
-    fn access(&self, word: &str) -> Option<(Access, DType)> {
-        const ALL: [(&str, Access); 3] =
-            [("load_", Access::Load), ("store_", Access::Store), ("atomic_add_", Access::AtomicAdd)];
-        let (name, access) = ALL.iter().find_map(|(prefix, access)| Some((word.strip_prefix(prefix)?, *access)))?;
-        let short = |dtype: &DType| dtype.short() == name;
-        let dtype = match access {
-            Access::AtomicAdd => DType::ALL.into_iter().find(short).filter(|dtype| Store::can_add_to(*dtype)),
-            _ => {
-                let parameter = self.source.types().iter().find(|(known, _)| known == name);
-                parameter.map(|(_, dtype)| *dtype).or(DType::ALL.into_iter().find(short))
-            }
-        };
-        Some((access, dtype?))
     }
 
     fn builtin(&mut self, word: &str, args: Vec<Expr>, line: usize) -> Parsed<Expr> {
@@ -147,9 +137,10 @@ impl Parser<'_> {
         let is_int = matches!(function, Math::Is(..));
         let ty = if is_int { Type::INT } else { Type::Number(dtype) };
         let with_int = matches!(function, Math::WithInt(..));
-        let of = args.into_iter().enumerate().map(|(at, (arg, _))| {
-            self.to_number(arg, if with_int && at == 1 { DType::I32 } else { dtype })
-        });
+        let of = args
+            .into_iter()
+            .enumerate()
+            .map(|(at, (arg, _))| self.to_number(arg, if with_int && at == 1 { DType::I32 } else { dtype }));
         let of = of.collect::<Parsed<Vec<Expr>>>()?;
         match (function, <[Expr; 1]>::try_from(of)) {
             (Math::One(f32, f64) | Math::Is(f32, f64), Ok([a])) => {
@@ -173,84 +164,6 @@ impl Parser<'_> {
             _ => refuse(line, "expected other arguments"),
         }
     }
-
-    fn access_call(
-        &mut self,
-        word: &str,
-        access: Access,
-        dtype: DType,
-        args: Vec<Expr>,
-        line: usize,
-    ) -> Parsed<Expr> {
-        let expected = if matches!(access, Access::Store) { 3 } else { 2 };
-        let found = args.len();
-        let mut args = args.into_iter();
-        let (Some(pointer), Some(second), third, None) = (args.next(), args.next(), args.next(), args.next())
-        else {
-            return refuse(line, format!("expected {expected} arguments of `{word}`, found {found}"));
-        };
-        let pointer = self.value(pointer)?;
-        let Some(pointee) = pointer.ty.pointee().cloned() else {
-            return refuse(line, format!("expected a pointer for `{word}`, found {}", self.records.name(&pointer.ty)));
-        };
-        let element = pointee.ty.number();
-        let found_type = self.records.name(&pointer.ty);
-        let wants = |wanted: &str| {
-            refuse(line, format!("expected a pointer to {wanted} for `{word}`, found {found_type}"))
-        };
-        if dtype.is_half() && element != Some(dtype) && !(dtype == DType::BF16 && element == Some(DType::U16)) {
-            return wants(dtype.short());
-        }
-        match (access, third) {
-            (Access::Load, None) => {
-                let place = self.element(pointer, second, line)?;
-                if !dtype.is_half() {
-                    return if dtype == DType::Bool { self.as_bool(place, line) } else { self.value(place) };
-                }
-                let place = Expr { ty: Type::Number(dtype), ..place };
-                self.node(Kind::Cast(Box::new(place)), Type::Number(DType::F32), line)
-            }
-            (Access::Store, Some(value)) => {
-                let place = self.element(pointer, second, line)?;
-                if !dtype.is_half() {
-                    return self.assign(place, value, line);
-                }
-                if pointee.constant {
-                    return refuse(line, format!("`{word}` writes to elements that are const"));
-                }
-                let ty = Type::Number(DType::F32);
-                let value = self.converted(value, &ty)?;
-                let place = Expr { ty: Type::Number(dtype), ..place };
-                self.node(Kind::Assign(Box::new([place, value])), ty, line)
-            }
-            (Access::AtomicAdd, None) => {
-                if element != Some(dtype) {
-                    return wants(dtype.short());
-                }
-                if pointee.constant {
-                    return refuse(line, format!("`{word}` writes to elements that are const"));
-                }
-                let ty = Type::Number(dtype);
-                let value = self.converted(second, &ty)?;
-                let Some(add) = binary(Operator::Add, dtype) else { return wants(dtype.short()) };
-                self.node(Kind::AtomicAdd(add, Box::new([pointer, value])), ty, line)
-            }
-            _ => refuse(line, format!("expected {expected} arguments of `{word}`, found {found}")),
-        }
-    }
-
-    /// Whether an element is not 0.
-    fn as_bool(&mut self, place: Expr, line: usize) -> Parsed<Expr> {
-        let zero = self.node(Kind::Number(0), Type::INT, line)?;
-        self.operate("!=", place, zero, line)
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Access {
-    Load,
-    Store,
-    AtomicAdd,
 }
 
 fn is_builtin(word: &str) -> bool {

@@ -72,7 +72,8 @@ impl Parser<'_> {
 
     /// Constant memory must not exceed the size of a type in all.
     fn room(&self, size: u64, line: usize) -> Parsed<()> {
-        let taken: u64 = self.objects.iter().filter_map(|object| object.bytes.as_ref()).map(|b| b.len() as u64).sum();
+        let taken: u64 =
+            self.objects.iter().filter_map(|object| object.bytes.as_ref()).map(|b| b.len() as u64).sum();
         match taken + size <= LARGEST >> 6 {
             true => Ok(()),
             false => refuse(line, format!("constant memory is larger than {} bytes", LARGEST >> 6)),
@@ -97,7 +98,17 @@ impl Parser<'_> {
                 let (result, params, body) = (declared.ty.clone(), variables.len(), None);
                 let (variables, calls, has_barrier) = (variables.clone(), vec![], false);
                 let name = name.clone();
-                self.functions.push(Function { name, line, is_kernel, result, params, variables, body, calls, has_barrier });
+                self.functions.push(Function {
+                    name,
+                    line,
+                    is_kernel,
+                    result,
+                    params,
+                    variables,
+                    body,
+                    calls,
+                    has_barrier,
+                });
                 at
             }
             Some(&Entity::Function(at)) => {

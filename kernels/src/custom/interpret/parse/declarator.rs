@@ -42,12 +42,19 @@ pub(super) struct Declared {
 const NUMBERS: [&str; 8] = ["unsigned", "signed", "char", "short", "int", "long", "float", "double"];
 /// Words that change nothing here.
 const IGNORED: [&str; 10] = [
-    "volatile", "restrict", "__restrict__", "__restrict", "RESTRICT", "register", "inline", "DEVICE_FN",
-    "GLOBAL_MEM", "LOCAL_MEM_ARG",
+    "volatile",
+    "restrict",
+    "__restrict__",
+    "__restrict",
+    "RESTRICT",
+    "register",
+    "inline",
+    "DEVICE_FN",
+    "GLOBAL_MEM",
+    "LOCAL_MEM_ARG",
 ];
-const OTHERS: [&str; 10] = [
-    "void", "struct", "union", "enum", "const", "typedef", "static", "KERNEL", "LOCAL_MEM", "CONSTANT_MEM",
-];
+const OTHERS: [&str; 10] =
+    ["void", "struct", "union", "enum", "const", "typedef", "static", "KERNEL", "LOCAL_MEM", "CONSTANT_MEM"];
 
 impl Parser<'_> {
     /// Whether a declaration or a type begins here.
@@ -190,7 +197,10 @@ impl Parser<'_> {
                     return self.refuse(format!("expected the name of a field, found {}", self.found()));
                 };
                 if self.is(":") || declared.unsized_array {
-                    return refuse(declared.line, format!("field `{name}`: bit fields and open arrays are not supported"));
+                    return refuse(
+                        declared.line,
+                        format!("field `{name}`: bit fields and open arrays are not supported"),
+                    );
                 }
                 if all.iter().any(|(known, ..)| *known == name) {
                     return refuse(declared.line, format!("two fields are called `{name}`"));
@@ -232,7 +242,8 @@ impl Parser<'_> {
             ty = Type::pointer(ty, constant);
             constant = false;
             self.check_depth(&ty)?;
-            while let Some(word) = self.peek_word().filter(|word| *word == "const" || IGNORED.contains(word)) {
+            while let Some(word) = self.peek_word().filter(|word| *word == "const" || IGNORED.contains(word))
+            {
                 constant |= word == "const";
                 self.at += 1;
             }
@@ -306,7 +317,8 @@ fn number_of(words: &[Arc<str>], line: usize) -> Parsed<Type> {
         _ => rest.into_iter().filter(|word| *word != "int").collect(),
     };
     let long = rest == ["long", "long"];
-    let all: Vec<&str> = sign.into_iter().chain(rest.into_iter().take(if long { 1 } else { usize::MAX })).collect();
+    let all: Vec<&str> =
+        sign.into_iter().chain(rest.into_iter().take(if long { 1 } else { usize::MAX })).collect();
     match dtype_of(&all, &|_| None) {
         Some(dtype) => Ok(Type::Number(dtype)),
         None => refuse(line, format!("`{}` is no type", words.join(" "))),

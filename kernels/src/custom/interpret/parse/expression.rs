@@ -31,7 +31,8 @@ impl Parser<'_> {
             let line = parser.line();
             let Some(&Token::Mark(mark)) = parser.peek() else { return Ok(target) };
             let Some(operator) = mark.strip_suffix('=').filter(|operator| {
-                operator.is_empty() || *operator != "=" && precedence(operator).is_some() && !matches!(mark, "<=" | ">=")
+                operator.is_empty()
+                    || *operator != "=" && precedence(operator).is_some() && !matches!(mark, "<=" | ">=")
             }) else {
                 return Ok(target);
             };
@@ -163,7 +164,10 @@ impl Parser<'_> {
             _ => None,
         };
         let Some(record) = record else {
-            return refuse(line, format!("expected a struct before `.{name}`, found {}", self.records.name(&of.ty)));
+            return refuse(
+                line,
+                format!("expected a struct before `.{name}`, found {}", self.records.name(&of.ty)),
+            );
         };
         let fields = record.fields.iter().flatten();
         let Some(field) = fields.into_iter().find(|field| field.name == name).cloned() else {
@@ -218,7 +222,8 @@ impl Parser<'_> {
             },
             Some(Entity::Number(bits)) => (Kind::Number(bits), Type::INT),
             Some(Entity::Function(_)) => {
-                return self.refuse(format!("`{word}` is a function; pointers to functions are not supported"));
+                return self
+                    .refuse(format!("`{word}` is a function; pointers to functions are not supported"));
             }
             _ => match word {
                 "true" | "false" => (Kind::Number(u64::from(word == "true")), Type::Number(DType::Bool)),

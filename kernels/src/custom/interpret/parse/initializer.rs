@@ -42,12 +42,7 @@ impl Parser<'_> {
     }
 
     /// Reads the values of a type at a byte; each is a scalar or a whole struct.
-    pub(super) fn initializer(
-        &mut self,
-        ty: &Type,
-        offset: u64,
-        out: &mut Vec<(u64, Expr)>,
-    ) -> Parsed<()> {
+    pub(super) fn initializer(&mut self, ty: &Type, offset: u64, out: &mut Vec<(u64, Expr)>) -> Parsed<()> {
         if self.is("{") {
             return self.within(|parser| parser.listed(ty, offset, out));
         }

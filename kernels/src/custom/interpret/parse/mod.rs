@@ -1,5 +1,6 @@
 //! From tokens to typed functions.
 
+mod access;
 mod call;
 mod declaration;
 mod declarator;

@@ -11,17 +11,33 @@ impl Parser<'_> {
     /// An expression of parts that are made already.
     pub(super) fn node(&self, kind: Kind, ty: Type, line: usize) -> Parsed<Expr> {
         let depth = 1 + match &kind {
-            Kind::Number(_) | Kind::Variable(_) | Kind::Object(_) | Kind::Item(_) | Kind::Held | Kind::Barrier => 0,
-            Kind::Deref(of) | Kind::Field(of, _) | Kind::Address(of) | Kind::Cast(of) | Kind::Apply1(_, of) => of.depth,
-            Kind::Apply2(_, of) | Kind::Divide(_, of) | Kind::Offset(of, _) | Kind::Distance(of, _) => deepest(&**of),
-            Kind::Logic { of, .. } | Kind::Comma(of) | Kind::Assign(of) | Kind::AtomicAdd(_, of) => deepest(&**of),
+            Kind::Number(_)
+            | Kind::Variable(_)
+            | Kind::Object(_)
+            | Kind::Item(_)
+            | Kind::Held
+            | Kind::Barrier => 0,
+            Kind::Deref(of)
+            | Kind::Field(of, _)
+            | Kind::Address(of)
+            | Kind::Cast(of)
+            | Kind::Apply1(_, of) => of.depth,
+            Kind::Apply2(_, of) | Kind::Divide(_, of) | Kind::Offset(of, _) | Kind::Distance(of, _) => {
+                deepest(&**of)
+            }
+            Kind::Logic { of, .. } | Kind::Comma(of) | Kind::Assign(of) | Kind::AtomicAdd(_, of) => {
+                deepest(&**of)
+            }
             Kind::Apply3(_, of) | Kind::Choose(of) => deepest(&**of),
             Kind::Update { target, change, .. } => target.depth.max(change.depth),
             Kind::Call(_, args) => deepest(args),
         };
         match depth <= DEEPEST_EXPR {
             true => Ok(Expr { kind, ty, line, depth }),
-            false => refuse(line, format!("an expression has more than {DEEPEST_EXPR} operators within each other")),
+            false => refuse(
+                line,
+                format!("an expression has more than {DEEPEST_EXPR} operators within each other"),
+            ),
         }
     }
 
@@ -47,7 +63,10 @@ impl Parser<'_> {
         let of = self.value(of)?;
         match of.ty.is_scalar() {
             true => Ok(of),
-            false => refuse(of.line, format!("expected a number or a pointer, found {}", self.records.name(&of.ty))),
+            false => refuse(
+                of.line,
+                format!("expected a number or a pointer, found {}", self.records.name(&of.ty)),
+            ),
         }
     }
 
@@ -90,7 +109,9 @@ impl Parser<'_> {
         match (&of.ty, ty) {
             (Type::Number(_), Type::Number(to)) => return self.to_number(of, *to),
             (Type::Record(a), Type::Record(b)) if a == b => return Ok(of),
-            (Type::Number(_), Type::Pointer(_)) if of.is_null() => return self.node(Kind::Number(0), ty.clone(), line),
+            (Type::Number(_), Type::Pointer(_)) if of.is_null() => {
+                return self.node(Kind::Number(0), ty.clone(), line);
+            }
             (Type::Pointer(from), Type::Pointer(to)) => {
                 let fits = from.ty == to.ty || from.ty == Type::Void || to.ty == Type::Void;
                 let holds_pointers = self.records.has_pointer(&from.ty) != self.records.has_pointer(&to.ty);
@@ -99,7 +120,10 @@ impl Parser<'_> {
                 }
                 if from.ty == to.ty && !fits_constant(from.constant, to.constant) {
                     let name = self.records.name(&of.ty);
-                    return refuse(line, format!("expected a pointer to elements that may be written, found {name}"));
+                    return refuse(
+                        line,
+                        format!("expected a pointer to elements that may be written, found {name}"),
+                    );
                 }
             }
             _ => {}

@@ -80,7 +80,10 @@ impl Parser<'_> {
         let dtype = if shifts { promoted(x) } else { common(x, y) };
         let integers = !x.is_float() && !y.is_float();
         let Some(function) = binary(operator, dtype).filter(|_| integers || !shifts) else {
-            return refuse(line, format!("expected integers for `{mark}`, found {} and {}", x.short(), y.short()));
+            return refuse(
+                line,
+                format!("expected integers for `{mark}`, found {} and {}", x.short(), y.short()),
+            );
         };
         let (a, b) = (self.to_number(a, dtype)?, self.to_number(b, dtype)?);
         let ty = if compares { Type::INT } else { Type::Number(dtype) };

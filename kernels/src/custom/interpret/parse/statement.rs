@@ -83,7 +83,9 @@ impl Parser<'_> {
                 if self.is(";") {
                     return match result {
                         Type::Void => Ok(Stmt::Return(None, line)),
-                        ty => refuse(line, format!("expected a value of {} to return", self.records.name(&ty))),
+                        ty => {
+                            refuse(line, format!("expected a value of {} to return", self.records.name(&ty)))
+                        }
                     };
                 }
                 if result == Type::Void {
@@ -194,7 +196,8 @@ impl Parser<'_> {
         // A case is compared as a number of the value's type.
         let ty = promoted(dtype);
         let fitted = |bits: u64| {
-            super::super::arithmetic::convert(crate::dtype::DType::I64, ty).map_or(bits, |function| function(bits))
+            super::super::arithmetic::convert(crate::dtype::DType::I64, ty)
+                .map_or(bits, |function| function(bits))
         };
         let cases: Vec<Option<u64>> = cases.into_iter().map(|case| case.map(fitted)).collect();
         if (0..cases.len()).any(|at| cases[..at].contains(&cases[at])) {

@@ -93,7 +93,8 @@ impl Macros {
                         continue;
                     }
                     let (args, close) = arguments(&mut pending, &name, line)?;
-                    let given = if params.is_empty() && args.iter().all(Vec::is_empty) { 0 } else { args.len() };
+                    let given =
+                        if params.is_empty() && args.iter().all(Vec::is_empty) { 0 } else { args.len() };
                     if given != params.len() {
                         let expected = format!("{} arguments of macro {name}", params.len());
                         return refuse(line, format!("expected {expected}, found {given}"));
@@ -147,8 +148,9 @@ impl Macros {
                         made.push(Pending { lexeme: Lexeme { line, ..token.lexeme.clone() }, hidden });
                     }
                 }
-                None => made
-                    .push(Pending { lexeme: Lexeme { line, ..lexeme.clone() }, hidden: hidden.clone() }),
+                None => {
+                    made.push(Pending { lexeme: Lexeme { line, ..lexeme.clone() }, hidden: hidden.clone() })
+                }
             }
         }
         // An empty body counts as well, so that the number of steps is bounded.
