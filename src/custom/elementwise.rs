@@ -13,7 +13,8 @@ use workalike_kernels::custom::Source;
 /// ```
 /// use workalike::custom::{ElementwiseKernel, CopyIn, CopyOut, kernel_args};
 /// use workalike::prelude::*;
-/// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+/// # #[cfg(feature = "host")] {
+/// let device = Host::auto().open()?; // or OpenCl::auto(), or Cuda::device(0)
 /// let axpby = ElementwiseKernel::new(
 ///     &device,
 ///     "axpby",
@@ -45,8 +46,7 @@ impl ElementwiseKernel {
     /// elements.
     ///
     /// # Errors
-    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the
-    /// text does not compile.
+    /// If the name cannot be one in C, the parameters have no array, or the text does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,

@@ -1,4 +1,4 @@
-//! Kernels of a program's own, in C, on OpenCL and CUDA devices.
+//! Kernels of a program's own, in C, on OpenCL and CUDA devices; the host interprets the dialect.
 //!
 //! A [`Module`] is a compiled [`Source`]: text in the dialect of both languages, or in one of them. Its
 //! [`RawKernel`]s are launched with arrays, numbers and memory for each group; arguments are checked against
@@ -8,7 +8,8 @@
 //! ```
 //! use workalike::custom::{Grid, CopyInOut, Module, Source, kernel_args};
 //! use workalike::prelude::*;
-//! # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+//! # #[cfg(feature = "host")] {
+//! let device = Host::auto().open()?; // or OpenCl::auto(), or Cuda::device(0)
 //! let source = Source::dialect(
 //!     "KERNEL void doublify(GLOBAL_MEM f32 *a, u32 n) {
 //!          u32 i = GID_0 * LDIM_0 + LID_0;
@@ -26,7 +27,7 @@
 //! Where memory stays on the device, arguments are [`DeviceArray`](crate::rehost::DeviceArray)s, and a launch
 //! that is repeated is [prepared](RawKernel::prepare) once.
 //!
-//! A kernel in C may read and write outside of its arguments; nothing checks that.
+//! A kernel in C may read and write outside of its arguments; the host alone checks that.
 
 mod args;
 mod eager;

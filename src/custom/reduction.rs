@@ -19,7 +19,8 @@ use workalike_kernels::custom::{Language, Source};
 /// ```
 /// use workalike::custom::{CopyIn, ReductionKernel, kernel_args};
 /// use workalike::prelude::*;
-/// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+/// # #[cfg(feature = "host")] {
+/// let device = Host::auto().open()?; // or OpenCl::auto(), or Cuda::device(0)
 /// let dot = ReductionKernel::new(
 ///     &device,
 ///     "dot",
@@ -60,8 +61,7 @@ impl ReductionKernel {
     /// one in `a` and `b`, which may be evaluated more than once.
     ///
     /// # Errors
-    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the
-    /// text does not compile.
+    /// If the name cannot be one in C, the parameters have no array, or the text does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,

@@ -22,7 +22,8 @@ mod tests;
 /// ```
 /// use workalike::custom::{CopyIn, CopyOut, ScanKernel, kernel_args};
 /// use workalike::prelude::*;
-/// # #[cfg(feature = "opencl")] if let Ok(device) = OpenCl::auto().open() {
+/// # #[cfg(feature = "host")] {
+/// let device = Host::auto().open()?; // or OpenCl::auto(), or Cuda::device(0)
 /// let (x, starts) = (array![1i32, 2, 3, 4], array![0u8, 0, 1, 0]);
 /// let mut y = Array1::<i32>::zeros(4);
 /// let params = "const i32 *x, const u8 *starts, i32 *y";
@@ -169,8 +170,7 @@ impl ScanKernel {
     /// item` is an inclusive scan, `y[i] = prev_item` an exclusive one.
     ///
     /// # Errors
-    /// If the name cannot be one in C, the parameters have no array, the device takes no kernels in C, or the
-    /// text does not compile.
+    /// If the name cannot be one in C, the parameters have no array, or the text does not compile.
     pub fn new(
         device: &Arc<dyn Device>,
         name: &str,

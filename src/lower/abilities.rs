@@ -60,8 +60,7 @@ impl Abilities<'_> {
     /// takes longer than to run a reference.
     pub fn compiles(&self, source: &Arc<Source>) -> bool {
         let (source, operands, calls) = (source.clone(), vec![], vec![]);
-        !self.properties().every_op
-            && self.has(&CustomLaunch { source, operands, calls, initialized: false })
+        !self.properties().every_op && self.has(&CustomLaunch { source, operands, calls, initialized: false })
     }
 
     /// Whether the device has code of its own for this op, and the op's parameters are valid.

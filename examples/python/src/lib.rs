@@ -19,7 +19,7 @@ thread_local! {
 /// A recurrent layer that keeps its state on the device, `state = tanh(state / 2 + x)`, and a kernel in C.
 pub struct Model {
     layer: Simulator,
-    /// None on the host device, which compiles no C.
+    /// None on the host device, which interprets C slowly.
     double: Option<ElementwiseKernel>,
 }
 

@@ -73,7 +73,7 @@ impl Source {
         Ok(Source { language, text, types, constants: vec![], kernels, program: OnceLock::new() })
     }
 
-    /// A text in the dialect, which compiles for OpenCL and CUDA. See [`Source::new`].
+    /// A text in the dialect, which compiles for OpenCL and CUDA, and runs on the host. See [`Source::new`].
     ///
     /// # Errors
     /// As [`Source::new`].
