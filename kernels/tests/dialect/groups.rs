@@ -98,3 +98,26 @@ fn barriers_that_not_all_reach() {
         .output(&[0u32])
         .fails(&["kernels:4", "work item [3, 0, 0] waits at that of line 3"]);
 }
+
+/// Work items have no memory of their own to allocate, with or without barriers.
+#[test]
+fn many_work_items_take_no_time() {
+    let text = |barrier: &str| {
+        format!(
+            "KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, u32 n) {{
+                const u32 i = GID_0 * LDIM_0 + LID_0;
+                f32 z = x[i % n];
+                {barrier}
+                if (i < n) y[i] = (z * 2 + 1) * (z - 3) + (f32)i;
+            }}"
+        )
+    };
+    let x: Vec<f32> = (0..100_000).map(|i| (i % 7) as f32).collect();
+    let want: Vec<f32> = (0..).zip(&x).map(|(i, z)| (z * 2.0 + 1.0) * (z - 3.0) + i as f32).collect();
+    for barrier in ["", "local_barrier();"] {
+        let run = Run::of(&text(barrier)).groups([1563, 1, 1], [64, 1, 1]);
+        let start = std::time::Instant::now();
+        assert_eq!(run.input(&x).output(&vec![0f32; x.len()]).number(100_000u32).first::<f32>(), want);
+        assert!(start.elapsed().as_secs() < 5, "{:?} {barrier}", start.elapsed());
+    }
+}
