@@ -2,6 +2,7 @@
 //! devices run on every machine.
 
 use std::sync::Arc;
+use workalike::kernels::custom::CustomLaunch;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::{DType, Host, Open};
 use workalike::rehost::device::{
@@ -55,6 +56,8 @@ impl Device for WideDevice {
     }
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
-        self.inner.library(op, epilogue).filter(|_| op.downcast::<Matmul>().is_some())
+        // Other library ops are Nests here, as they are on GPUs; kernels of a program's own have no other form.
+        let own = || op.downcast::<CustomLaunch>().is_some();
+        self.inner.library(op, epilogue).filter(|_| op.downcast::<Matmul>().is_some() || own())
     }
 }
