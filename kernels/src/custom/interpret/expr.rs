@@ -95,6 +95,7 @@ pub(super) struct Loop {
     pub(super) body: Stmt,
     /// Whether the body runs before the first condition.
     pub(super) body_first: bool,
+    pub(super) line: usize,
 }
 
 #[derive(Debug)]

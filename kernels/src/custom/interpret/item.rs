@@ -3,6 +3,9 @@
 use super::memory::{Fault, Own, Shared, decoded, encode, moved, split};
 use super::program::{Inst, Program, Reg};
 
+/// Bytes that are copied in the time of a step.
+pub(super) const BYTES_OF_A_STEP: u32 = 16;
+
 /// Why a work item stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
@@ -25,10 +28,13 @@ impl Item {
         let Item { next, registers, own } = self;
         let registers = registers.as_mut_slice();
         let mut at = *next;
-        loop {
-            let Some(&inst) = program.code.get(at) else { return Ok(Stop::End) };
+        let mut steps = shared.steps;
+        let stopped = loop {
+            let Some(&inst) = program.code.get(at) else { break Ok(Stop::End) };
             let get = |register: Reg| registers[usize::from(register)];
+            let before = at;
             at += 1;
+            steps -= 1;
             match inst {
                 Inst::Move { to, from } => registers[usize::from(to)] = get(from),
                 Inst::Apply1 { function, to, a } => registers[usize::from(to)] = function(get(a)),
@@ -52,13 +58,15 @@ impl Item {
                 Inst::Call { link, to } => {
                     registers[usize::from(link)] = at as u64;
                     at = to as usize;
+                    // Without loops, functions that call others twice are long as well.
+                    if steps < 0 {
+                        at = before;
+                        break Err(Fault::Steps);
+                    }
                 }
                 Inst::Return { link } => at = std::mem::take(&mut registers[usize::from(link)]) as usize,
-                Inst::Barrier => {
-                    *next = at;
-                    return Ok(Stop::Barrier);
-                }
-                Inst::End => return Ok(Stop::End),
+                Inst::Barrier => break Ok(Stop::Barrier),
+                Inst::End => break Ok(Stop::End),
                 other => {
                     let done = match other {
                         Inst::Divide { .. }
@@ -68,12 +76,20 @@ impl Item {
                         _ => access(other, registers, own, shared),
                     };
                     if let Err(fault) = done {
-                        *next = at - 1;
-                        return Err(fault);
+                        at = before;
+                        break Err(fault);
                     }
+                    steps -= i64::from(other.bytes() / BYTES_OF_A_STEP);
                 }
             }
-        }
+            if at <= before && steps < 0 {
+                at = before;
+                break Err(Fault::Steps);
+            }
+        };
+        *next = at;
+        shared.steps = steps;
+        stopped
     }
 }
 

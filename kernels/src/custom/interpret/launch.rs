@@ -1,7 +1,7 @@
 //! Launches: groups one after another, and the work items of a group from barrier to barrier.
 
 use super::compile::MOST_LOCAL;
-use super::item::{Item, Stop};
+use super::item::{BYTES_OF_A_STEP, Item, Stop};
 use super::memory::{Fault, Segment, Shared, pointer};
 use super::program::{Expected, ITEM_REGISTERS, Kernel, Memory, Program, Reg};
 use crate::custom::{KernelArg, KernelCall};
@@ -9,8 +9,13 @@ use crate::nest::Operand;
 
 /// Work items of a group at most, as on GPUs.
 const MOST_ITEMS: u64 = 1024;
-/// Groups in a dimension at most, as on GPUs.
-const MOST_GROUPS: u64 = (1 << 31) - 1;
+/// Groups in each dimension at most, as in CUDA.
+const MOST_GROUPS: [u64; 3] = [(1 << 31) - 1, 65_535, 65_535];
+/// Steps of a launch at most, so that a kernel that does not end is an error: minutes, and on a slow machine
+/// some tens of them.
+pub(super) const MOST_STEPS: i64 = 1 << 36;
+/// Steps that the start of a work item counts for.
+const START: i64 = 16;
 /// Bytes of the states of a group's work items at most.
 const MOST_STATES: u64 = 1 << 28;
 
@@ -26,6 +31,8 @@ pub(super) struct Launch {
     /// Registers that every work item begins with.
     start: Vec<(Reg, u64)>,
     local: usize,
+    /// Steps at most.
+    pub(super) steps: i64,
 }
 
 /// Memory that launches use, one after another.
@@ -69,12 +76,10 @@ impl Launch {
                 call.group
             ));
         }
-        let groups = call.grid.iter().fold(1, |all: u64, extent| all.saturating_mul(*extent));
-        if call.grid.iter().any(|extent| *extent > MOST_GROUPS) || groups == u64::MAX {
-            return Err(format!(
-                "expected at most {MOST_GROUPS} groups in each dimension, found {:?}",
-                call.grid
-            ));
+        // Without groups nothing runs, and there is nothing to limit.
+        let too_many = call.grid.iter().zip(MOST_GROUPS).any(|(extent, most)| *extent > most);
+        if too_many && !call.grid.contains(&0) {
+            return Err(format!("expected at most {MOST_GROUPS:?} groups, found {:?}", call.grid));
         }
         let states = (program.registers.len() * 8 + program.own) as u64 * items;
         if kernel.has_barrier && states > MOST_STATES {
@@ -91,6 +96,7 @@ impl Launch {
             has_barrier: kernel.has_barrier,
             start: vec![],
             local: kernel.local,
+            steps: MOST_STEPS,
         };
         launch.bind(kernel, call, operands, program)?;
         Ok(launch)
@@ -177,12 +183,16 @@ impl Launch {
         let Workspace { items, local } = workspace;
         let (segments, constants) = (&self.segments[..], &program.constants[..]);
         let local = local.get_mut(..self.local).unwrap_or(&mut []);
-        let mut shared = Shared { segments, read, written, local, constants };
+        if self.grid.contains(&0) {
+            return Ok(());
+        }
+        let mut shared = Shared { segments, read, written, local, constants, steps: self.steps };
         for z in 0..self.grid[2] {
             for y in 0..self.grid[1] {
                 for x in 0..self.grid[0] {
                     // What is not written is as likely a NaN as anything.
                     shared.local.fill(0xff);
+                    shared.steps -= (self.local / BYTES_OF_A_STEP as usize) as i64;
                     let group = [x, y, z];
                     let failed = |(at, why, item)| Failure { at, why, item, group };
                     match self.has_barrier {
@@ -215,6 +225,15 @@ impl Launch {
         item.next = self.entry;
     }
 
+    /// Counts the start of a work item, so that there cannot be too many of them either.
+    fn count_start(&self, shared: &mut Shared<'_, '_>, number: usize) -> Result<(), (usize, Why, [u32; 3])> {
+        shared.steps -= START;
+        match shared.steps < 0 {
+            true => Err((self.entry, Why::Fault(Fault::Steps), self.position(number))),
+            false => Ok(()),
+        }
+    }
+
     /// Without barriers one state serves all work items.
     fn items_in_turn(
         &self,
@@ -226,6 +245,7 @@ impl Launch {
         let Some(item) = items.first_mut() else { return Ok(()) };
         for number in 0..self.items() {
             self.begin(item, number, group);
+            self.count_start(shared, number)?;
             let stopped = item.run(program, shared);
             stopped.map_err(|fault| (item.next, Why::Fault(fault), self.position(number)))?;
         }
@@ -243,6 +263,7 @@ impl Launch {
         let items = items.get_mut(..self.items()).unwrap_or(&mut []);
         for (number, item) in items.iter_mut().enumerate() {
             self.begin(item, number, group);
+            self.count_start(shared, number)?;
         }
         loop {
             let mut first = None;

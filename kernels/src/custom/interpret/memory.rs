@@ -50,6 +50,8 @@ pub(super) enum Fault {
         object: usize,
     },
     Division,
+    /// The launch has taken all its steps.
+    Steps,
     /// Pointer arithmetic far beyond every array.
     Beyond {
         object: usize,
@@ -78,6 +80,8 @@ pub(super) struct Shared<'a, 'w> {
     pub(super) written: &'a mut [&'w mut [u8]],
     pub(super) local: &'a mut [u8],
     pub(super) constants: &'a [u8],
+    /// Instructions that the launch may still run; below 0 it ends at the next jump backwards.
+    pub(super) steps: i64,
 }
 
 /// What a work item has of its own.

@@ -50,6 +50,7 @@ fn of_fault(
         }
         Fault::Constant { object } => format!("`{}` is const and cannot be written", name(object)),
         Fault::Division => "a division by zero".into(),
+        Fault::Steps => format!("the kernel did not end after {} steps", launch.steps),
         Fault::Beyond { object } => format!("a pointer is moved far beyond `{}`", name(object)),
         Fault::Distance { objects: [a, b] } => {
             format!("pointers to different arrays are compared, `{}` and `{}`", name(a), name(b))

@@ -92,7 +92,7 @@ impl Compiler<'_> {
     fn looped(&mut self, of: &Loop) -> Compiled<()> {
         self.statements(&of.start)?;
         let (top, next, test, end) = (self.label(), self.label(), self.label(), self.label());
-        let line = of.condition.as_ref().or(of.step.as_ref()).map_or(0, |expr| expr.line);
+        let line = of.condition.as_ref().map_or(of.line, |condition| condition.line);
         if !of.body_first && of.condition.is_some() {
             self.emit(Inst::Jump { to: test }, line)?;
         }

@@ -124,6 +124,7 @@ impl Parser<'_> {
     }
 
     fn looped(&mut self, word: &str) -> Parsed<Stmt> {
+        let line = self.line();
         self.at += 1;
         self.scoped(|parser| {
             let mut own = Loop {
@@ -132,6 +133,7 @@ impl Parser<'_> {
                 step: None,
                 body: Stmt::Block(vec![]),
                 body_first: word == "do",
+                line,
             };
             if word == "while" {
                 own.condition = Some(parser.bracketed()?);
