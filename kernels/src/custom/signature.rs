@@ -1,6 +1,7 @@
 //! The kernels of a source text, and the types of their parameters.
 
 use crate::dtype::DType;
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -139,7 +140,7 @@ pub(super) fn kernels(
     known: &dyn Fn(&str) -> Option<DType>,
 ) -> Result<Vec<KernelText>, SourceError> {
     let code = code_of(text);
-    let reader = Reader { code: &code, known };
+    let reader = Reader { code: &code, known, closing: brackets(&code) };
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(word) = reader.word(at) {
@@ -158,8 +159,22 @@ fn line_of(code: &[u8], at: usize) -> usize {
     code[..at.min(code.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
+/// The closing bracket of each opening one that has one.
+fn brackets(code: &[u8]) -> HashMap<usize, usize> {
+    let (mut open, mut pairs) = (Vec::new(), HashMap::new());
+    for (at, byte) in code.iter().enumerate() {
+        match byte {
+            b'(' => open.push(at),
+            b')' => pairs.extend(open.pop().map(|open| (open, at))),
+            _ => {}
+        }
+    }
+    pairs
+}
+
 struct Reader<'a> {
     code: &'a [u8],
+    closing: HashMap<usize, usize>,
     known: &'a dyn Fn(&str) -> Option<DType>,
 }
 
@@ -192,16 +207,8 @@ impl Reader<'_> {
 
     /// The byte of the bracket that closes the one at `open`.
     fn closing(&self, open: usize) -> Result<usize, SourceError> {
-        let mut depth = 0usize;
-        for (at, byte) in self.code.iter().enumerate().skip(open) {
-            match byte {
-                b'(' => depth += 1,
-                b')' if depth <= 1 => return Ok(at),
-                b')' => depth -= 1,
-                _ => {}
-            }
-        }
-        Err(self.error(open, "expected a closing bracket for this one, found the end"))
+        let missing = || self.error(open, "expected a closing bracket for this one, found the end");
+        self.closing.get(&open).copied().ok_or_else(missing)
     }
 
     /// The kernel whose mark ends at `from`; `None` for a declaration without a body, or another use of the
@@ -218,6 +225,10 @@ impl Reader<'_> {
             at = word.end;
             let Some(next) = self.next(at) else { return Ok(None) };
             if self.code[next] != b'(' {
+                // The words behind another mark are read with that one.
+                if MARKS.contains(&self.text(&word)) {
+                    return Ok(None);
+                }
                 continue;
             }
             if !self.text(&word).starts_with("__") && self.text(&word) != BOUNDS {
@@ -271,6 +282,12 @@ impl Reader<'_> {
             let expected = "a number or a pointer to elements; arrays, references and templates are not";
             return refuse(format!("expected {expected}, found `{text}`"));
         }
+        let star = self.code[all.clone()].iter().position(|byte| *byte == b'*');
+        // A const behind the star is of the pointer, not of the elements.
+        let is_const = |word: &Range<usize>| {
+            self.text(word) == "const" && star.is_none_or(|star| word.start < all.start + star)
+        };
+        let written = !words.iter().any(is_const);
         let words: Vec<&str> = words.iter().map(|word| self.text(word)).collect();
         let is = |list: &[&str]| words.iter().any(|word| list.contains(word));
         let of_type =
@@ -279,7 +296,7 @@ impl Reader<'_> {
         let dtype = dtype_of(&of_type, self.known);
         let kind = match (pointers, dtype) {
             (1, _) if is(&LOCAL) => ParamKind::Local,
-            (1, dtype) => ParamKind::Array { dtype, written: !is(&["const"]) },
+            (1, dtype) => ParamKind::Array { dtype, written },
             (_, Some(dtype)) => ParamKind::Scalar(dtype),
             _ => return refuse(format!("expected a number, found `{text}`, of an unknown type")),
         };

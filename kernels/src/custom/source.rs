@@ -21,6 +21,9 @@ pub enum Language {
     CudaCpp,
 }
 
+/// Bytes of a text at most.
+const LONGEST: usize = 1 << 22;
+
 /// A text with kernels. Its signatures are read when it is made; it is compiled when a device needs it.
 #[derive(Clone, Debug)]
 pub struct Source {
@@ -63,6 +66,9 @@ impl Source {
         let types: Vec<(String, DType)> =
             types.iter().map(|(name, dtype)| ((*name).into(), *dtype)).collect();
         let refuse = |message: &str| Err(SourceError { line: 1, message: message.into() });
+        if text.len() > LONGEST {
+            return refuse(&format!("the text is longer than {LONGEST} bytes"));
+        }
         if text.contains('\0') {
             return refuse("expected text, found a NUL byte");
         }

@@ -2,6 +2,7 @@
 
 use super::arithmetic::{Fn1, Fn2, Fn3};
 use super::types::Type;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// An expression with its type.
@@ -129,7 +130,7 @@ pub(super) struct Function {
     /// `None` until it is defined.
     pub(super) body: Option<Vec<Stmt>>,
     /// The functions that it calls.
-    pub(super) calls: Vec<usize>,
+    pub(super) calls: BTreeSet<usize>,
     pub(super) has_barrier: bool,
 }
 

@@ -32,7 +32,7 @@ pub(super) use program::Program;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a text at most.
-const LONGEST: usize = 1 << 22;
+const LONGEST: usize = 1 << 20;
 
 /// Compiles a source in the dialect.
 pub(super) fn compiled(source: &Source) -> Result<Program, SourceError> {

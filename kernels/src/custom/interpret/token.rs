@@ -17,7 +17,12 @@ pub(super) enum Token {
     Text(Arc<str>),
     /// An operator or a bracket.
     Mark(&'static str),
+    /// What is no token: an error where the text counts.
+    Odd { text: Arc<str>, why: Arc<str> },
 }
+
+/// Tokens of a text at most.
+const MOST_TOKENS: usize = 1 << 18;
 
 /// A token and where it is.
 #[derive(Clone, Debug)]
@@ -38,6 +43,7 @@ impl fmt::Display for Token {
             Token::Char(number) => write!(f, "the character {number}"),
             Token::Text(text) => write!(f, "\"{text}\""),
             Token::Mark(mark) => f.write_str(mark),
+            Token::Odd { text, .. } => f.write_str(text),
         }
     }
 }
@@ -99,12 +105,24 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Lexeme>, SourceError> {
         } else if lexer.skip_comment(line)? {
             spaced = true;
         } else {
-            let token = lexer.token(byte, line)?;
+            if all.len() == MOST_TOKENS {
+                return refuse(line, format!("the text has more than {MOST_TOKENS} words and signs"));
+            }
+            let token = lexer.token(byte);
             all.push(Lexeme { token, line, first, spaced });
             (first, spaced) = (false, false);
         }
     }
     Ok(all)
+}
+
+/// Refuses what is no token.
+pub(super) fn require_sound(all: &[Lexeme]) -> Result<(), SourceError> {
+    let odd = all.iter().find_map(|lexeme| match &lexeme.token {
+        Token::Odd { why, .. } => Some((lexeme.line, why)),
+        _ => None,
+    });
+    odd.map_or(Ok(()), |(line, why)| refuse(line, &**why))
 }
 
 /// The bytes of a text with their lines, without the line ends that a backslash continues.
@@ -176,9 +194,9 @@ impl Lexer {
         text.into()
     }
 
-    fn token(&mut self, byte: u8, line: usize) -> Result<Token, SourceError> {
+    fn token(&mut self, byte: u8) -> Token {
         if byte.is_ascii_alphabetic() || byte == b'_' {
-            return Ok(Token::Word(self.taken(|_, byte| byte.is_ascii_alphanumeric() || byte == b'_')));
+            return Token::Word(self.taken(|_, byte| byte.is_ascii_alphanumeric() || byte == b'_'));
         }
         if byte.is_ascii_digit() || (byte == b'.' && self.byte(1).is_ascii_digit()) {
             let fits = |last: u8, byte: u8| {
@@ -188,38 +206,37 @@ impl Lexer {
             let hex = byte == b'0' && matches!(self.byte(1), b'x' | b'X');
             // In a hexadecimal number an `e` is a digit, which no sign follows.
             let fits = |last, byte| fits(if hex && matches!(last, b'e' | b'E') { 0 } else { last }, byte);
-            return Ok(Token::Number(self.taken(fits)));
+            return Token::Number(self.taken(fits));
         }
-        if byte == b'"' {
-            return self.quoted(line, b'"').map(|bytes| Token::Text(String::from_utf8_lossy(&bytes).into()));
-        }
-        if byte == b'\'' {
-            let bytes = self.quoted(line, b'\'')?;
-            return match bytes.as_slice() {
-                [byte] => Ok(Token::Char(i64::from(byte.cast_signed()))),
-                _ => refuse(line, "expected one character in quotes"),
-            };
+        if matches!(byte, b'"' | b'\'') {
+            let from = self.at;
+            return self.quoted(byte).unwrap_or_else(|why| {
+                let all = self.bytes.get(from..self.at).unwrap_or(&[]);
+                let bytes: Vec<u8> = all.iter().map(|(byte, _)| *byte).collect();
+                Token::Odd { text: String::from_utf8_lossy(&bytes).into(), why: why.into() }
+            });
         }
         let fits = |mark: &&&str| (0..).zip(mark.bytes()).all(|(ahead, byte)| self.byte(ahead) == byte);
         let Some(mark) = MARKS.iter().find(fits) else {
-            let shown = char::from(byte).escape_default();
-            return refuse(line, format!("`{shown}` is no character of C"));
+            let text: Arc<str> = char::from(byte).escape_default().to_string().into();
+            self.at += 1;
+            return Token::Odd { why: format!("`{text}` is no character of C").into(), text };
         };
         self.at += mark.len();
-        Ok(Token::Mark(mark))
+        Token::Mark(mark)
     }
 
-    /// The bytes of a string or a character constant.
-    fn quoted(&mut self, line: usize, quote: u8) -> Result<Vec<u8>, SourceError> {
-        let mut bytes = Vec::new();
+    /// A string or a character constant, or why it is none. It is read to its end in any case.
+    fn quoted(&mut self, quote: u8) -> Result<Token, String> {
+        let (mut bytes, mut unknown) = (Vec::new(), false);
         self.at += 1;
         loop {
             let Some((byte, _)) = self.peek(0).filter(|(byte, _)| *byte != b'\n') else {
-                return refuse(line, format!("expected {} before the end of the line", char::from(quote)));
+                return Err(format!("expected {} before the end of the line", char::from(quote)));
             };
             self.at += 1;
             if byte == quote {
-                return Ok(bytes);
+                break;
             }
             if byte != b'\\' {
                 bytes.push(byte);
@@ -231,9 +248,18 @@ impl Lexer {
                 b'r' => b'\r',
                 b'0' => 0,
                 byte @ (b'\\' | b'\'' | b'"') => byte,
-                _ => return refuse(line, "this escape sequence is not supported"),
+                _ => {
+                    unknown = true;
+                    continue;
+                }
             });
             self.at += 1;
+        }
+        match (unknown, quote, bytes.as_slice()) {
+            (true, ..) => Err("this escape sequence is not supported".into()),
+            (_, b'"', all) => Ok(Token::Text(String::from_utf8_lossy(all).into())),
+            (_, _, [byte]) => Ok(Token::Char(i64::from(byte.cast_signed()))),
+            _ => Err("expected one character in quotes".into()),
         }
     }
 }

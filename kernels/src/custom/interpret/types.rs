@@ -1,6 +1,7 @@
 //! Types of C, their sizes, and the conversions between numbers.
 
 use crate::dtype::DType;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Pointers, arrays and structs that a type may be made of.
@@ -33,6 +34,8 @@ pub(super) struct Record {
     pub(super) name: String,
     /// `None` until its fields are known.
     pub(super) fields: Option<Vec<Field>>,
+    /// The numbers of the fields.
+    names: HashMap<Arc<str>, usize>,
     pub(super) is_union: bool,
     pub(super) size: u64,
     pub(super) align: u64,
@@ -53,6 +56,13 @@ pub(super) struct Field {
 /// The structs and unions of a text.
 #[derive(Debug, Default)]
 pub(super) struct Records(Vec<Record>);
+
+impl Record {
+    /// The field of this name.
+    pub(super) fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.as_ref()?.get(*self.names.get(name)?)
+    }
+}
 
 impl Type {
     pub(super) const INT: Type = Type::Number(DType::I32);
@@ -95,7 +105,8 @@ impl Records {
     /// A new struct or union, whose fields are not known yet.
     pub(super) fn declare(&mut self, name: String, is_union: bool) -> usize {
         let (fields, size, align, depth, has_pointer) = (None, 0, 1, 0, false);
-        self.0.push(Record { name, fields, is_union, size, align, depth, has_pointer });
+        let names = HashMap::new();
+        self.0.push(Record { name, fields, names, is_union, size, align, depth, has_pointer });
         self.0.len() - 1
     }
 
@@ -121,7 +132,9 @@ impl Records {
         let has_pointer = placed.iter().any(|field| self.has_pointer(&field.ty));
         if let Some(record) = self.0.get_mut(at) {
             let size = size.next_multiple_of(align).max(1);
-            *record = Record { fields: Some(placed), size, align, depth, has_pointer, ..record.clone() };
+            let names = (0..).zip(&placed).map(|(at, field)| (field.name.clone(), at)).collect();
+            *record =
+                Record { fields: Some(placed), names, size, align, depth, has_pointer, ..record.clone() };
         }
         Ok(())
     }

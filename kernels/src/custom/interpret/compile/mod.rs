@@ -102,8 +102,7 @@ pub(super) fn compile(unit: &Unit) -> Compiled<Program> {
 /// A function must be defined, and must not call itself.
 fn check_calls(all: &[Function]) -> Compiled<()> {
     let mut left: Vec<usize> = all.iter().map(|function| function.calls.len()).collect();
-    let mut callers: Vec<Vec<usize>> = vec![vec![]; all.len()];
-    for (at, function) in all.iter().enumerate() {
+    for function in all {
         for &callee in &function.calls {
             if all[callee].body.is_none() {
                 return refuse(
@@ -111,9 +110,9 @@ fn check_calls(all: &[Function]) -> Compiled<()> {
                     format!("`{}`, which `{}` calls, is not defined", all[callee].name, function.name),
                 );
             }
-            callers[callee].push(at);
         }
     }
+    let callers = callers(all);
     let mut ready: Vec<usize> = (0..all.len()).filter(|at| left[*at] == 0).collect();
     let mut done = 0;
     while let Some(at) = ready.pop() {
@@ -381,16 +380,23 @@ impl Compiler<'_> {
 /// Whether each function or one that it calls has a barrier.
 fn barriers(all: &[Function]) -> Vec<bool> {
     let mut has: Vec<bool> = all.iter().map(|function| function.has_barrier).collect();
-    loop {
-        let mut found = false;
-        for at in 0..all.len() {
-            if !has[at] && all[at].calls.iter().any(|callee| has[*callee]) {
-                has[at] = true;
-                found = true;
+    let callers = callers(all);
+    let mut found: Vec<usize> = (0..all.len()).filter(|at| has[*at]).collect();
+    while let Some(at) = found.pop() {
+        for &caller in &callers[at] {
+            if !std::mem::replace(&mut has[caller], true) {
+                found.push(caller);
             }
         }
-        if !found {
-            return has;
-        }
     }
+    has
+}
+
+/// The functions that call each function.
+fn callers(all: &[Function]) -> Vec<Vec<usize>> {
+    let mut callers = vec![vec![]; all.len()];
+    for (at, function) in all.iter().enumerate() {
+        function.calls.iter().for_each(|callee| callers[*callee].push(at));
+    }
+    callers
 }

@@ -67,10 +67,7 @@ impl Parser<'_> {
         }
         let args =
             args.into_iter().zip(&params).map(|(arg, ty)| self.converted(arg, ty)).collect::<Parsed<_>>()?;
-        let current = self.current()?;
-        if !current.calls.contains(&at) {
-            current.calls.push(at);
-        }
+        self.current()?.calls.insert(at);
         self.node(Kind::Call(at, args), result, line)
     }
 

@@ -1,12 +1,18 @@
 //! Declarations: variables, types, functions and kernels.
 
 use super::super::expr::{Expr, Function, Kind, Named, Stmt, Variable};
+use super::super::memory::encode;
 use super::super::token::refuse;
 use super::super::types::{LARGEST, Type};
 use super::declarator::{Declared, Space, Specifiers};
 use super::{Current, Entity, Parsed, Parser};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+/// Functions and kernels of a text at most.
+const MOST_FUNCTIONS: usize = 4096;
+/// Parameters of a function at most.
+const MOST_PARAMS: usize = 256;
 
 impl Parser<'_> {
     /// A declaration outside of functions.
@@ -61,8 +67,8 @@ impl Parser<'_> {
             let Some(bits) = value.known() else {
                 return refuse(value.line, format!("expected a constant for `{name}`"));
             };
-            let to = bytes.iter_mut().skip(offset as usize).take(dtype.size());
-            to.zip(bits.to_le_bytes()).for_each(|(to, from)| *to = from);
+            let at = offset as usize;
+            encode(bytes.get_mut(at..at + dtype.size()).unwrap_or(&mut []), bits, dtype);
         }
         let object = Entity::Object(self.objects.len());
         let (ty, bytes) = (declared.ty, Some(bytes));
@@ -71,10 +77,9 @@ impl Parser<'_> {
     }
 
     /// Constant memory must not exceed the size of a type in all.
-    fn room(&self, size: u64, line: usize) -> Parsed<()> {
-        let taken: u64 =
-            self.objects.iter().filter_map(|object| object.bytes.as_ref()).map(|b| b.len() as u64).sum();
-        match taken + size <= LARGEST >> 6 {
+    pub(super) fn room(&mut self, size: u64, line: usize) -> Parsed<()> {
+        self.constant_bytes = self.constant_bytes.saturating_add(size);
+        match self.constant_bytes <= LARGEST >> 6 {
             true => Ok(()),
             false => refuse(line, format!("constant memory is larger than {} bytes", LARGEST >> 6)),
         }
@@ -94,9 +99,12 @@ impl Parser<'_> {
         let function = match self.scopes.first().and_then(|scope| scope.get(&name)) {
             None => {
                 let at = self.functions.len();
+                if at == MOST_FUNCTIONS {
+                    return refuse(line, format!("more than {MOST_FUNCTIONS} functions"));
+                }
                 self.declare(name.clone(), Entity::Function(at), line)?;
                 let (result, params, body) = (declared.ty.clone(), variables.len(), None);
-                let (variables, calls, has_barrier) = (variables.clone(), vec![], false);
+                let (variables, calls, has_barrier) = (variables.clone(), BTreeSet::new(), false);
                 let name = name.clone();
                 self.functions.push(Function {
                     name,
@@ -154,6 +162,9 @@ impl Parser<'_> {
             if ty.number().is_some_and(|dtype| dtype.is_half()) {
                 return refuse(line, "f16 and bf16 are only stored; a parameter is a f32");
             }
+            if all.len() == MOST_PARAMS {
+                return refuse(line, format!("a function has more than {MOST_PARAMS} parameters"));
+            }
             let name = name.unwrap_or_else(|| "".into());
             all.push(Variable { name, ty, constant, in_memory: false });
             if !self.takes(",") {
@@ -167,6 +178,10 @@ impl Parser<'_> {
         let is_kernel = self.functions[function].is_kernel;
         let mut scope = HashMap::new();
         for (at, variable) in variables.iter().enumerate() {
+            // A parameter without a name cannot be used.
+            if variable.name.is_empty() {
+                continue;
+            }
             if scope.insert(variable.name.clone(), Entity::Variable(at)).is_some() {
                 return self.refuse(format!("two parameters are called `{}`", variable.name));
             }
@@ -177,7 +192,7 @@ impl Parser<'_> {
             is_kernel,
             result,
             variables,
-            calls: vec![],
+            calls: BTreeSet::new(),
             has_barrier: false,
             loops: 0,
             switches: vec![],

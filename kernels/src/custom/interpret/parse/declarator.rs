@@ -6,7 +6,11 @@ use super::super::types::{DEEPEST, Type};
 use super::{Entity, Parsed, Parser};
 use crate::custom::signature::dtype_of;
 use crate::dtype::DType;
+use std::collections::HashSet;
 use std::sync::Arc;
+
+/// Fields of a struct at most.
+const MOST_FIELDS: usize = 4096;
 
 /// The memory that a declaration names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,16 +137,20 @@ impl Parser<'_> {
         }
     }
 
+    /// Up to the bracket that closes the next one.
     fn skip_brackets(&mut self) -> Parsed<()> {
         self.at += 1;
-        self.expect("(")?;
-        while !self.is(")") {
-            if self.peek().is_none() || self.is("(") {
-                return self.refuse("expected LAUNCH_BOUNDS(items, groups)");
+        let mut depth = 0usize;
+        loop {
+            match self.peek() {
+                Some(Token::Mark("(")) => depth += 1,
+                Some(Token::Mark(")")) if depth == 1 => return Ok(()),
+                Some(Token::Mark(")")) if depth > 1 => depth -= 1,
+                Some(_) if depth > 0 => {}
+                _ => return self.refuse("expected LAUNCH_BOUNDS(items, groups)"),
             }
             self.at += 1;
         }
-        Ok(())
     }
 
     /// A struct, a union or an enum.
@@ -189,6 +197,7 @@ impl Parser<'_> {
 
     fn fields(&mut self) -> Parsed<Vec<(Arc<str>, Type, bool)>> {
         let mut all: Vec<(Arc<str>, Type, bool)> = Vec::new();
+        let mut names = HashSet::new();
         while !self.takes("}") {
             let specifiers = self.specifiers()?;
             loop {
@@ -202,8 +211,11 @@ impl Parser<'_> {
                         format!("field `{name}`: bit fields and open arrays are not supported"),
                     );
                 }
-                if all.iter().any(|(known, ..)| *known == name) {
+                if !names.insert(name.clone()) {
                     return refuse(declared.line, format!("two fields are called `{name}`"));
+                }
+                if all.len() == MOST_FIELDS {
+                    return refuse(declared.line, format!("a struct has more than {MOST_FIELDS} fields"));
                 }
                 self.size(&declared.ty, declared.line)?;
                 all.push((name, declared.ty, declared.constant));

@@ -169,8 +169,7 @@ impl Parser<'_> {
                 format!("expected a struct before `.{name}`, found {}", self.records.name(&of.ty)),
             );
         };
-        let fields = record.fields.iter().flatten();
-        let Some(field) = fields.into_iter().find(|field| field.name == name).cloned() else {
+        let Some(field) = record.field(&name).cloned() else {
             return refuse(line, format!("{} has no field `{name}`", self.records.name(&of.ty)));
         };
         self.node(Kind::Field(Box::new(of), field.offset), field.ty, line)

@@ -16,7 +16,7 @@ use super::token::{Lexeme, Token, refuse};
 use super::types::{Records, Type};
 use crate::custom::{Source, SourceError};
 use crate::dtype::DType;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Brackets, statements and the like that may be within each other in a text.
@@ -50,7 +50,7 @@ struct Current {
     is_kernel: bool,
     result: Type,
     variables: Vec<Variable>,
-    calls: Vec<usize>,
+    calls: BTreeSet<usize>,
     has_barrier: bool,
     loops: usize,
     /// The cases of the switches around a statement.
@@ -68,6 +68,8 @@ struct Parser<'a> {
     functions: Vec<Function>,
     scopes: Vec<HashMap<Arc<str>, Entity>>,
     current: Option<Current>,
+    /// Bytes of constant memory.
+    constant_bytes: u64,
     depth: usize,
 }
 
@@ -83,6 +85,7 @@ pub(super) fn parse(source: &Source) -> Parsed<Unit> {
         functions: vec![],
         scopes: vec![HashMap::new()],
         current: None,
+        constant_bytes: 0,
         depth: 0,
     };
     parser.constants();

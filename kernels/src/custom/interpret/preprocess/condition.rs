@@ -12,7 +12,7 @@ const DEEPEST: usize = 64;
 /// Whether the expression is not 0.
 pub(super) fn holds(macros: &mut Macros, rest: &[Lexeme], line: usize) -> Result<bool, SourceError> {
     let all = macros.expand(&without_defined(macros, rest, line)?)?;
-    let mut reader = Reader { all: &all, at: 0, line, depth: 0 };
+    let mut reader = Reader { all: &all, at: 0, line, depth: 0, skipped: 0 };
     let value = reader.choice()?;
     match reader.peek() {
         Some(token) => refuse(line, format!("expected an operator in #if, found `{token}`")),
@@ -48,6 +48,8 @@ struct Reader<'a> {
     at: usize,
     line: usize,
     depth: usize,
+    /// Parts around this one whose value does not count, so that it may divide by 0.
+    skipped: usize,
 }
 
 impl Reader<'_> {
@@ -75,9 +77,9 @@ impl Reader<'_> {
         }
         let condition = self.binary(1)?;
         let value = if self.takes("?") {
-            let yes = self.choice()?;
+            let yes = self.skipping(condition == 0, Self::choice)?;
             self.expect(":")?;
-            let no = self.choice()?;
+            let no = self.skipping(condition != 0, Self::choice)?;
             if condition != 0 { yes } else { no }
         } else {
             condition
@@ -91,13 +93,23 @@ impl Reader<'_> {
         while let Some(&Token::Mark(mark)) = self.peek() {
             let Some(strength) = precedence(mark).filter(|strength| *strength >= least) else { break };
             self.at += 1;
-            let right = self.binary(strength + 1)?;
+            let decided = mark == "&&" && left == 0 || mark == "||" && left != 0;
+            let right = self.skipping(decided, |reader| reader.binary(strength + 1))?;
             left = match apply(mark, left, right) {
-                Some(value) => value,
-                None => return refuse(self.line, "a division by zero in #if"),
+                Ok(value) => value,
+                Err(_) if self.skipped > 0 => 0,
+                Err(message) => return refuse(self.line, message),
             };
         }
         Ok(left)
+    }
+
+    /// Reads a part, whose value may not count.
+    fn skipping<T>(&mut self, skips: bool, read: impl FnOnce(&mut Self) -> T) -> T {
+        self.skipped += usize::from(skips);
+        let done = read(self);
+        self.skipped -= usize::from(skips);
+        done
     }
 
     fn unary(&mut self) -> Result<i64, SourceError> {
@@ -141,16 +153,17 @@ impl Reader<'_> {
     }
 }
 
-/// `None` for a division by zero.
-fn apply(mark: &str, a: i64, b: i64) -> Option<i64> {
-    Some(match mark {
+/// The value, or what is wrong.
+fn apply(mark: &str, a: i64, b: i64) -> Result<i64, &'static str> {
+    Ok(match mark {
         "*" => a.wrapping_mul(b),
         "/" if b != 0 => a.wrapping_div(b),
         "%" if b != 0 => a.wrapping_rem(b),
         "+" => a.wrapping_add(b),
         "-" => a.wrapping_sub(b),
-        "<<" => a.wrapping_shl(b as u32),
-        ">>" => a.wrapping_shr(b as u32),
+        "<<" if (0..64).contains(&b) => a.wrapping_shl(b as u32),
+        ">>" if (0..64).contains(&b) => a.wrapping_shr(b as u32),
+        "<<" | ">>" => return Err("a shift in #if by less than 0 or more than 63 bits"),
         "<" => i64::from(a < b),
         ">" => i64::from(a > b),
         "<=" => i64::from(a <= b),
@@ -162,6 +175,6 @@ fn apply(mark: &str, a: i64, b: i64) -> Option<i64> {
         "|" => a | b,
         "&&" => i64::from(a != 0 && b != 0),
         "||" => i64::from(a != 0 || b != 0),
-        _ => return None,
+        _ => return Err("a division by zero in #if"),
     })
 }

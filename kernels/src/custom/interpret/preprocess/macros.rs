@@ -9,21 +9,27 @@ use std::sync::Arc;
 const MOST_TOKENS: usize = 1 << 20;
 /// Macros that may be within each other.
 const MOST_NESTED: usize = 256;
+/// Parameters of a macro at most.
+pub(super) const MOST_PARAMS: usize = 256;
 /// Arguments of macros that may be within each other.
 const DEEPEST: usize = 64;
 
 /// What a name is replaced by.
 #[derive(Clone, Debug)]
-pub(super) struct Macro {
+struct Macro {
+    /// Its number among all that were defined.
+    number: u32,
+    name: Arc<str>,
     /// `None` for a macro without brackets.
-    pub(super) params: Option<Vec<Arc<str>>>,
-    pub(super) body: Vec<Lexeme>,
+    params: Option<Vec<Arc<str>>>,
+    body: Vec<Lexeme>,
 }
 
 /// The macros that are defined.
 #[derive(Debug)]
 pub(super) struct Macros {
     known: HashMap<Arc<str>, Arc<Macro>>,
+    defined: u32,
     /// Tokens that may still be made.
     budget: usize,
     depth: usize,
@@ -31,12 +37,12 @@ pub(super) struct Macros {
 
 impl Default for Macros {
     fn default() -> Macros {
-        Macros { known: HashMap::new(), budget: MOST_TOKENS, depth: 0 }
+        Macros { known: HashMap::new(), defined: 0, budget: MOST_TOKENS, depth: 0 }
     }
 }
 
-/// The names that a token does not expand.
-type Hidden = Arc<Vec<Arc<str>>>;
+/// The macros that a token does not expand: their numbers, in order.
+type Hidden = Arc<Vec<u32>>;
 
 #[derive(Clone)]
 struct Pending {
@@ -45,7 +51,9 @@ struct Pending {
 }
 
 impl Macros {
-    pub(super) fn define(&mut self, name: Arc<str>, is: Macro) {
+    pub(super) fn define(&mut self, name: Arc<str>, params: Option<Vec<Arc<str>>>, body: Vec<Lexeme>) {
+        self.defined += 1;
+        let is = Macro { number: self.defined, name: name.clone(), params, body };
         self.known.insert(name, Arc::new(is));
     }
 
@@ -70,21 +78,15 @@ impl Macros {
         pending.reverse();
         let mut out = Vec::new();
         while let Some(next) = pending.pop() {
-            let name = match &next.lexeme.token {
-                Token::Word(name) if !next.hidden.contains(name) => name.clone(),
-                _ => {
-                    out.push(next);
-                    continue;
-                }
-            };
-            let line = next.lexeme.line;
-            let Some(is) = self.known.get(&name).cloned() else {
+            let known = next.lexeme.token.word().and_then(|name| self.known.get(name));
+            let Some(is) = known.filter(|is| next.hidden.binary_search(&is.number).is_err()).cloned() else {
                 out.push(next);
                 continue;
             };
+            let (line, name) = (next.lexeme.line, &is.name);
             let made = match &is.params {
                 None => {
-                    let hidden = with(&next.hidden, name, line)?;
+                    let hidden = self.union(&next.hidden, &Arc::new(vec![is.number]), line)?;
                     self.body(&is, &[], &hidden, line)?
                 }
                 Some(params) => {
@@ -92,15 +94,16 @@ impl Macros {
                         out.push(next);
                         continue;
                     }
-                    let (args, close) = arguments(&mut pending, &name, line)?;
+                    let (args, close) = arguments(&mut pending, name, line)?;
                     let given =
                         if params.is_empty() && args.iter().all(Vec::is_empty) { 0 } else { args.len() };
                     if given != params.len() {
                         let expected = format!("{} arguments of macro {name}", params.len());
                         return refuse(line, format!("expected {expected}, found {given}"));
                     }
-                    let common = next.hidden.iter().filter(|name| close.contains(name)).cloned().collect();
-                    let hidden = with(&Arc::new(common), name, line)?;
+                    let both = |number: &&u32| close.binary_search(number).is_ok();
+                    let common = next.hidden.iter().filter(both).copied().collect();
+                    let hidden = self.union(&Arc::new(common), &Arc::new(vec![is.number]), line)?;
                     let args = self.expanded_arguments(args, line)?;
                     self.body(&is, &args, &hidden, line)?
                 }
@@ -132,19 +135,19 @@ impl Macros {
         hidden: &Hidden,
         line: usize,
     ) -> Result<Vec<Pending>, SourceError> {
+        if let Some(sign) = is.body.iter().find(|lexeme| lexeme.token.is("#") || lexeme.token.is("##")) {
+            return refuse(line, format!("`{}` in macro {} is not supported", sign.token, is.name));
+        }
         let mut made: Vec<Pending> = Vec::new();
         for lexeme in &is.body {
             let param = |word: &Arc<str>| is.params.as_ref()?.iter().position(|param| param == word);
             let arg = lexeme.token.word().and_then(param).and_then(|at| args.get(at));
             let count = arg.map_or(1, Vec::len);
-            let Some(left) = self.budget.checked_sub(count.max(1)) else {
-                return refuse(line, format!("macros expand to more than {MOST_TOKENS} tokens"));
-            };
-            self.budget = left;
+            self.spend(count.max(1), line)?;
             match arg {
                 Some(arg) => {
                     for token in arg {
-                        let hidden = union(&token.hidden, hidden, line)?;
+                        let hidden = self.union(&token.hidden, hidden, line)?;
                         made.push(Pending { lexeme: Lexeme { line, ..token.lexeme.clone() }, hidden });
                     }
                 }
@@ -154,30 +157,35 @@ impl Macros {
             }
         }
         // An empty body counts as well, so that the number of steps is bounded.
-        self.budget = self.budget.saturating_sub(1);
-        match self.budget {
-            0 => refuse(line, format!("macros expand to more than {MOST_TOKENS} tokens")),
-            _ => Ok(made),
+        self.spend(1, line)?;
+        Ok(made)
+    }
+
+    /// Takes tokens off those that may still be made.
+    fn spend(&mut self, tokens: usize, line: usize) -> Result<(), SourceError> {
+        match self.budget.checked_sub(tokens) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => refuse(line, format!("macros expand to more than {MOST_TOKENS} tokens")),
         }
     }
-}
 
-fn with(hidden: &Hidden, name: Arc<str>, line: usize) -> Result<Hidden, SourceError> {
-    union(hidden, &Arc::new(vec![name]), line)
-}
-
-fn union(a: &Hidden, b: &Hidden, line: usize) -> Result<Hidden, SourceError> {
-    let missing: Vec<Arc<str>> = b.iter().filter(|name| !a.contains(name)).cloned().collect();
-    if missing.is_empty() {
-        return Ok(a.clone());
+    /// Both sets. Large ones count as tokens, so that their time and memory is bounded.
+    fn union(&mut self, a: &Hidden, b: &Hidden, line: usize) -> Result<Hidden, SourceError> {
+        self.spend((a.len() + b.len()) / 8, line)?;
+        if a.is_empty() || Arc::ptr_eq(a, b) {
+            return Ok(b.clone());
+        }
+        let mut all: Vec<u32> = a.iter().chain(b.iter()).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        match all.len() <= MOST_NESTED {
+            true => Ok(if all.len() == a.len() { a.clone() } else { Arc::new(all) }),
+            false => refuse(line, format!("macros are nested deeper than {MOST_NESTED}")),
+        }
     }
-    if a.is_empty() {
-        return Ok(b.clone());
-    }
-    if a.len() + missing.len() > MOST_NESTED {
-        return refuse(line, format!("macros are nested deeper than {MOST_NESTED}"));
-    }
-    Ok(Arc::new(a.iter().cloned().chain(missing).collect()))
 }
 
 /// The arguments of a macro, whose opening bracket is next, and the hidden names of the closing bracket.

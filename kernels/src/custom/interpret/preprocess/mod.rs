@@ -3,9 +3,9 @@
 mod condition;
 mod macros;
 
-use super::token::{Lexeme, Token, refuse, tokens};
+use super::token::{Lexeme, Token, refuse, require_sound, tokens};
 use crate::custom::SourceError;
-use macros::{Macro, Macros};
+use macros::{MOST_PARAMS, Macros};
 use std::sync::Arc;
 
 /// The tokens of a text behind the preprocessor.
@@ -24,6 +24,7 @@ pub(super) fn preprocessed(text: &str) -> Result<Vec<Lexeme>, SourceError> {
         } else {
             let end = rest.iter().position(is_directive).map_or(all.len(), |length| at + length);
             if run.active() {
+                require_sound(&all[at..end])?;
                 let expanded = run.macros.expand(&all[at..end])?;
                 run.out.extend(expanded);
             }
@@ -134,7 +135,10 @@ impl Preprocessor {
         match word {
             "ifdef" => Ok(self.macros.is_defined(&name_of(rest, number)?)),
             "ifndef" => Ok(!self.macros.is_defined(&name_of(rest, number)?)),
-            _ => condition::holds(&mut self.macros, rest, number),
+            _ => {
+                require_sound(rest)?;
+                condition::holds(&mut self.macros, rest, number)
+            }
         }
     }
 
@@ -146,10 +150,8 @@ impl Preprocessor {
         let rest = &rest[1..];
         let is_function = rest.first().is_some_and(|lexeme| lexeme.token.is("(") && !lexeme.spaced);
         let (params, body) = if is_function { params(&rest[1..], number)? } else { (None, rest) };
-        if let Some(sign) = body.iter().find(|lexeme| lexeme.token.is("#") || lexeme.token.is("##")) {
-            return refuse(number, format!("`{}` in a macro is not supported", sign.token));
-        }
-        self.macros.define(name, Macro { params, body: body.to_vec() });
+        require_sound(body)?;
+        self.macros.define(name, params, body.to_vec());
         Ok(())
     }
 }
@@ -172,6 +174,9 @@ fn params(rest: &[Lexeme], number: usize) -> Result<Params<'_>, SourceError> {
     let mut names = Vec::new();
     for (at, lexeme) in rest[..end].iter().enumerate() {
         match &lexeme.token {
+            Token::Word(_) if names.len() == MOST_PARAMS => {
+                return refuse(number, format!("a macro has more than {MOST_PARAMS} parameters"));
+            }
             Token::Word(name) if at % 2 == 0 => names.push(name.clone()),
             Token::Mark(",") if at % 2 == 1 && at + 1 < end => {}
             Token::Mark("...") => return refuse(number, "macros with `...` are not supported"),
