@@ -71,6 +71,19 @@ fn bytes(operand: &Operand) -> u64 {
     last.saturating_add(1).saturating_mul(operand.dtype.size() as u64)
 }
 
+/// An argument as errors name it.
+pub(super) fn text_of(operands: &[Operand], arg: &KernelArg) -> String {
+    match arg {
+        KernelArg::Array(at) => match operands.get(*at) {
+            Some(operand) if operand.written => format!("an array of {}", operand.dtype),
+            Some(operand) => format!("an array of {} that is only read", operand.dtype),
+            None => format!("operand {at} of {}", operands.len()),
+        },
+        KernelArg::Scalar(scalar) => format!("a number of {}", scalar.dtype()),
+        KernelArg::Local(bytes) => format!("{bytes} bytes of local memory"),
+    }
+}
+
 impl CustomLaunch {
     fn params(&self, call: &KernelCall) -> &[Param] {
         self.source.signature(&call.kernel).map_or(&[], |signature| &signature.params)
@@ -78,7 +91,7 @@ impl CustomLaunch {
 
     /// Checks an argument against its parameter.
     fn check_arg(&self, check: &Check<'_>, param: &Param, arg: &KernelArg) -> Result<(), LibraryError> {
-        let expected = || (format!("{} for `{}`", param.kind, param.name), self.text_of(arg));
+        let expected = || (format!("{} for `{}`", param.kind, param.name), text_of(&self.operands, arg));
         let fits = match (param.kind, arg) {
             (ParamKind::Array { dtype, written }, KernelArg::Array(at)) => {
                 self.operands.get(*at).is_some_and(|operand| {
@@ -90,18 +103,6 @@ impl CustomLaunch {
             _ => false,
         };
         check.require(fits, "args", expected)
-    }
-
-    fn text_of(&self, arg: &KernelArg) -> String {
-        match arg {
-            KernelArg::Array(at) => match self.operands.get(*at) {
-                Some(operand) if operand.written => format!("an array of {}", operand.dtype),
-                Some(operand) => format!("an array of {} that is only read", operand.dtype),
-                None => format!("operand {at} of {}", self.operands.len()),
-            },
-            KernelArg::Scalar(scalar) => format!("a number of {}", scalar.dtype()),
-            KernelArg::Local(bytes) => format!("{bytes} bytes of local memory"),
-        }
     }
 
     fn launch(&self, call: &KernelCall) -> RoutineLaunch {

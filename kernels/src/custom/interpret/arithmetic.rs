@@ -92,6 +92,7 @@ macro_rules! integer {
             Operator::And => |a, b| (<$t>::get(a) & <$t>::get(b)).put(),
             Operator::Or => |a, b| (<$t>::get(a) | <$t>::get(b)).put(),
             Operator::Xor => |a, b| (<$t>::get(a) ^ <$t>::get(b)).put(),
+            // It also reports counts that are too large.
             Operator::ShiftLeft => |a, b| <$t>::get(a).wrapping_shl(b as u32).put(),
             Operator::ShiftRight => |a, b| <$t>::get(a).wrapping_shr(b as u32).put(),
             other => compare!($t, other),

@@ -39,6 +39,8 @@ pub(super) enum Kind {
     Apply3(Fn3, Box<[Expr; 3]>),
     /// A division of integers.
     Divide(Fn2, Box<[Expr; 2]>),
+    /// A shift of a number of so many bits.
+    Shift(Fn2, Box<[Expr; 2]>, u8),
     /// A pointer moved by a number of elements of a size in bytes, backwards if it is negative.
     Offset(Box<[Expr; 2]>, i64),
     /// The distance of two pointers in elements of a size in bytes.

@@ -70,6 +70,7 @@ impl Item {
                 other => {
                     let done = match other {
                         Inst::Divide { .. }
+                        | Inst::Shift { .. }
                         | Inst::Offset { .. }
                         | Inst::Advance { .. }
                         | Inst::Distance { .. } => checked(other, registers),
@@ -101,6 +102,10 @@ fn checked(inst: Inst, registers: &mut [u64]) -> Result<(), Fault> {
         Inst::Divide { function, to, a, b } => match get(b) {
             0 => return Err(Fault::Division),
             divisor => (to, function(get(a), divisor)),
+        },
+        Inst::Shift { function, to, a, b, bits } => match get(b) {
+            by if by < u64::from(bits) => (to, function(get(a), by)),
+            by => return Err(Fault::Shift { by: by.cast_signed(), bits }),
         },
         Inst::Offset { to, pointer, index, step } => (to, element(get(pointer), get(index), step)?),
         Inst::Advance { to, pointer, by } => {
@@ -155,11 +160,12 @@ fn access(
         }
         Inst::LoadOwn { to, at, dtype } => {
             let at = at as usize;
-            (to, decoded(own.get(at..at + dtype.size()).unwrap_or(&[]), dtype))
+            let bytes = own.get(at..at + dtype.size()).ok_or(Fault::Inside)?;
+            (to, decoded(bytes, dtype))
         }
         Inst::StoreOwn { at, from, dtype } => {
             let at = at as usize;
-            encode(own.get_mut(at..at + dtype.size()).unwrap_or(&mut []), get(from), dtype);
+            encode(own.get_mut(at..at + dtype.size()).ok_or(Fault::Inside)?, get(from), dtype);
             return Ok(());
         }
         Inst::Copy { to, from, bytes } => {
@@ -168,14 +174,15 @@ fn access(
         }
         Inst::CopyOwn { to, from, bytes } => {
             let [to, from, bytes] = [to, from, bytes].map(|number| number as usize);
-            if to.max(from) + bytes <= own.len() {
-                own.copy_within(from..from + bytes, to);
+            if to.max(from) + bytes > own.len() {
+                return Err(Fault::Inside);
             }
+            own.copy_within(from..from + bytes, to);
             return Ok(());
         }
         Inst::ClearOwn { at, bytes } => {
             let (at, bytes) = (at as usize, bytes as usize);
-            own.get_mut(at..at + bytes).unwrap_or(&mut []).fill(0);
+            own.get_mut(at..at + bytes).ok_or(Fault::Inside)?.fill(0);
             return Ok(());
         }
         Inst::AtomicAdd { function, to, pointer, value, dtype } => {

@@ -4,8 +4,11 @@ use super::compile::MOST_LOCAL;
 use super::item::{BYTES_OF_A_STEP, Item, Stop};
 use super::memory::{Fault, Segment, Shared, pointer};
 use super::program::{Expected, ITEM_REGISTERS, Kernel, Memory, Program, Reg};
+use crate::custom::launch::text_of;
 use crate::custom::{KernelArg, KernelCall};
+use crate::dtype::DType;
 use crate::nest::Operand;
+use std::collections::HashMap;
 
 /// Work items of a group at most, as on GPUs.
 const MOST_ITEMS: u64 = 1024;
@@ -98,40 +101,31 @@ impl Launch {
             local: kernel.local,
             steps: MOST_STEPS,
         };
-        launch.bind(kernel, call, operands, program)?;
+        launch.bind(kernel, call, operands)?;
         Ok(launch)
     }
 
     /// Gives the parameters their arguments.
-    fn bind(
-        &mut self,
-        kernel: &Kernel,
-        call: &KernelCall,
-        operands: &[Operand],
-        program: &Program,
-    ) -> Result<(), String> {
+    fn bind(&mut self, kernel: &Kernel, call: &KernelCall, operands: &[Operand]) -> Result<(), String> {
         if kernel.params.len() != call.args.len() {
             return Err(format!("expected {} arguments, found {}", kernel.params.len(), call.args.len()));
         }
-        for (number, (&(register, expected), arg)) in kernel.params.iter().zip(&call.args).enumerate() {
-            let bits = match (expected, *arg) {
-                (Expected::Number(dtype), KernelArg::Scalar(scalar)) if scalar.dtype() == dtype => {
+        // An array that is given for several parameters is one object: that of the first.
+        let mut arrays: HashMap<usize, usize> = HashMap::new();
+        for (parameter, arg) in kernel.params.iter().zip(&call.args) {
+            let bits = match (parameter.expected, *arg) {
+                (Expected::Number(dtype), KernelArg::Scalar(scalar)) if same(scalar.dtype(), dtype) => {
                     super::memory::decoded(&scalar.to_le_bytes()[..dtype.size()], dtype)
                 }
-                (Expected::Pointer(object), KernelArg::Array(at)) => {
-                    let constant = program
-                        .objects
-                        .get(object)
-                        .is_some_and(|object| object.memory == Memory::Argument { constant: true });
-                    // The read operands come first.
-                    let reads = operands.iter().filter(|operand| !operand.written).count();
-                    let segment = match at.checked_sub(reads) {
-                        None => Segment::Read(at),
-                        Some(at) => Segment::Written { at, constant },
-                    };
-                    self.set(object, segment)
+                (Expected::Pointer { object, dtype, constant }, KernelArg::Array(at))
+                    if operands
+                        .get(at)
+                        .is_some_and(|operand| dtype.is_none_or(|d| same(d, operand.dtype))) =>
+                {
+                    let first = *arrays.entry(at).or_insert(object);
+                    self.set_array(first, at, constant, operands)
                 }
-                (Expected::Pointer(object), KernelArg::Local(bytes)) => {
+                (Expected::Pointer { object, .. }, KernelArg::Local(bytes)) => {
                     let base = self.local.next_multiple_of(16);
                     if base as u64 + bytes.min(MOST_LOCAL + 1) > MOST_LOCAL {
                         return Err(format!(
@@ -142,12 +136,28 @@ impl Launch {
                     self.set(object, Segment::Local { base, bytes: bytes as usize })
                 }
                 (expected, arg) => {
-                    return Err(format!("argument {number}: expected {expected:?}, found {arg:?}"));
+                    let found = text_of(operands, &arg);
+                    let expected = expected.kind();
+                    return Err(format!("expected {expected} for `{}`, found {found}", parameter.name));
                 }
             };
-            self.start.push((register, bits));
+            self.start.push((parameter.register, bits));
         }
         Ok(())
+    }
+
+    /// Gives an object the array of an operand, for one more parameter.
+    fn set_array(&mut self, object: usize, at: usize, constant: bool, operands: &[Operand]) -> u64 {
+        // The read operands come first.
+        let reads = operands.iter().filter(|operand| !operand.written).count();
+        let segment = match at.checked_sub(reads) {
+            None => Segment::Read(at),
+            Some(at) => {
+                let writable = matches!(self.segment(object), Some(Segment::Written { constant: false, .. }));
+                Segment::Written { at, constant: constant && !writable }
+            }
+        };
+        self.set(object, segment)
     }
 
     /// Gives an object its memory; returns a pointer to it.
@@ -316,6 +326,12 @@ impl Workspace {
     }
 }
 
+/// Whether two dtypes are stored alike: bools are bytes.
+fn same(a: DType, b: DType) -> bool {
+    let stored = |dtype: DType| if dtype == DType::Bool { DType::U8 } else { dtype };
+    stored(a) == stored(b)
+}
+
 fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, usize> {
     let mut all = Vec::new();
     all.try_reserve_exact(count).map_err(|_| count.saturating_mul(size_of::<T>()))?;
@@ -326,7 +342,7 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, usize> {
 /// The memory of an object, before arguments are known.
 fn segment(memory: Memory) -> Segment {
     match memory {
-        Memory::Null | Memory::Argument { .. } => Segment::Null,
+        Memory::Null | Memory::Argument => Segment::Null,
         Memory::Local { base, bytes } => Segment::Local { base, bytes },
         Memory::Constant { base, bytes } => Segment::Constant { base, bytes },
         Memory::Own { base, bytes, link } => Segment::Own { base, bytes, link },

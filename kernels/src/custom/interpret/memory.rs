@@ -50,6 +50,13 @@ pub(super) enum Fault {
         object: usize,
     },
     Division,
+    /// A shift of a number of so many bits, by as many or more, or by less than 0.
+    Shift {
+        by: i64,
+        bits: u8,
+    },
+    /// The compiler placed a variable outside of private memory.
+    Inside,
     /// The launch has taken all its steps.
     Steps,
     /// Pointer arithmetic far beyond every array.
@@ -208,6 +215,7 @@ impl Own<'_> {
     }
 }
 
+/// The bytes as an array. All callers give as many as the dtype has.
 fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().unwrap_or([0; N])
 }

@@ -1,9 +1,11 @@
 //! A compiled text: instructions, memory and kernels.
 
 use super::arithmetic::{Fn1, Fn2, Fn3};
+use crate::custom::ParamKind;
 use crate::dtype::DType;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 /// A register of a work item. Every function has registers of its own, since none is active twice.
 pub(super) type Reg = u16;
@@ -42,6 +44,14 @@ pub(super) enum Inst {
         to: Reg,
         a: Reg,
         b: Reg,
+    },
+    /// A shift, by less than so many bits.
+    Shift {
+        function: Fn2,
+        to: Reg,
+        a: Reg,
+        b: Reg,
+        bits: u8,
     },
     /// A pointer moved by a number of elements of a size.
     Offset {
@@ -162,9 +172,7 @@ pub(super) enum Memory {
     /// What a null pointer points to.
     Null,
     /// The argument of a kernel.
-    Argument {
-        constant: bool,
-    },
+    Argument,
     Local {
         base: usize,
         bytes: usize,
@@ -185,16 +193,37 @@ pub(super) enum Memory {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Expected {
     Number(DType),
-    /// A pointer to the object of this number.
-    Pointer(usize),
+    /// A pointer to the object of this number. `None` for elements that are no numbers.
+    Pointer {
+        object: usize,
+        dtype: Option<DType>,
+        constant: bool,
+    },
+}
+
+/// A parameter of a kernel: where its argument goes.
+#[derive(Clone, Debug)]
+pub(super) struct Parameter {
+    pub(super) name: Arc<str>,
+    pub(super) register: Reg,
+    pub(super) expected: Expected,
+}
+
+impl Expected {
+    /// In the words of signatures.
+    pub(super) fn kind(self) -> ParamKind {
+        match self {
+            Expected::Number(dtype) => ParamKind::Scalar(dtype),
+            Expected::Pointer { dtype, constant, .. } => ParamKind::Array { dtype, written: !constant },
+        }
+    }
 }
 
 /// A kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Kernel {
     pub(super) entry: u32,
-    /// The registers of the arguments.
-    pub(super) params: Vec<(Reg, Expected)>,
+    pub(super) params: Vec<Parameter>,
     /// Bytes of local memory that the text declares.
     pub(super) local: usize,
     pub(super) has_barrier: bool,
@@ -229,6 +258,7 @@ impl Inst {
             Inst::Apply1 { to, a, .. } => all(&mut [to, a]),
             Inst::Apply2 { to, a, b, .. }
             | Inst::Divide { to, a, b, .. }
+            | Inst::Shift { to, a, b, .. }
             | Inst::Distance { to, a, b, .. } => {
                 all(&mut [to, a, b]);
             }

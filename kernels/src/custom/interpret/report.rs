@@ -50,6 +50,8 @@ fn of_fault(
         }
         Fault::Constant { object } => format!("`{}` is const and cannot be written", name(object)),
         Fault::Division => "a division by zero".into(),
+        Fault::Shift { by, bits } => format!("a shift by {by} of a number of {bits} bits"),
+        Fault::Inside => "an error of the compiler: a variable outside of private memory".into(),
         Fault::Steps => format!("the kernel did not end after {} steps", launch.steps),
         Fault::Beyond { object } => format!("a pointer is moved far beyond `{}`", name(object)),
         Fault::Distance { objects: [a, b] } => {

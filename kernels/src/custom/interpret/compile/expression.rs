@@ -98,55 +98,67 @@ impl Compiler<'_> {
     /// Expressions that are one instruction on the values of their operands.
     fn computed(&mut self, of: &Expr, want: Option<Reg>) -> Compiled<Reg> {
         let line = of.line;
-        let inst = match &of.kind {
+        let (to, inst) = match &of.kind {
             Kind::Apply1(function, inner) => {
-                let a = self.value(inner, None)?;
-                Inst::Apply1 { function: *function, to: self.wanted(want, line)?, a }
+                let (function, a) = (*function, self.value(inner, None)?);
+                let to = self.wanted(want, line)?;
+                (to, Inst::Apply1 { function, to, a })
             }
             Kind::Apply2(function, both) => {
-                let [a, b] = self.both(both)?;
-                Inst::Apply2 { function: *function, to: self.wanted(want, line)?, a, b }
+                let (function, [a, b]) = (*function, self.both(both)?);
+                let to = self.wanted(want, line)?;
+                (to, Inst::Apply2 { function, to, a, b })
             }
             Kind::Divide(function, both) => {
-                let [a, b] = self.both(both)?;
-                Inst::Divide { function: *function, to: self.wanted(want, line)?, a, b }
+                let (function, [a, b]) = (*function, self.both(both)?);
+                let to = self.wanted(want, line)?;
+                (to, Inst::Divide { function, to, a, b })
+            }
+            Kind::Shift(function, both, bits) => {
+                let (function, bits, [a, b]) = (*function, *bits, self.both(both)?);
+                let to = self.wanted(want, line)?;
+                (to, Inst::Shift { function, to, a, b, bits })
             }
             Kind::Apply3(function, three) => {
                 let [a, b] = [self.value(&three[0], None)?, self.value(&three[1], None)?];
-                let c = self.value(&three[2], None)?;
-                Inst::Apply3 { function: *function, to: self.wanted(want, line)?, a, b, c }
+                let (function, c) = (*function, self.value(&three[2], None)?);
+                let to = self.wanted(want, line)?;
+                (to, Inst::Apply3 { function, to, a, b, c })
             }
-            Kind::Offset(both, step) => {
-                let pointer = self.value(&both[0], None)?;
-                match both[1].known().and_then(|index| index.cast_signed().checked_mul(*step)) {
-                    Some(by) => Inst::Advance { to: self.wanted(want, line)?, pointer, by },
-                    None => {
-                        let index = self.value(&both[1], None)?;
-                        Inst::Offset { to: self.wanted(want, line)?, pointer, index, step: *step }
-                    }
-                }
-            }
+            Kind::Offset(both, step) => return self.offset(both, *step, want, line),
             Kind::Distance(both, step) => {
-                let [a, b] = self.both(both)?;
-                Inst::Distance { to: self.wanted(want, line)?, a, b, step: *step }
+                let (step, [a, b]) = (*step, self.both(both)?);
+                let to = self.wanted(want, line)?;
+                (to, Inst::Distance { to, a, b, step })
             }
             Kind::AtomicAdd(function, both) => {
-                let [pointer, value] = self.both(both)?;
-                let (function, dtype) = (*function, of.ty.stored());
-                Inst::AtomicAdd { function, to: self.wanted(want, line)?, pointer, value, dtype }
+                let (function, [pointer, value]) = (*function, self.both(both)?);
+                let (to, dtype) = (self.wanted(want, line)?, of.ty.stored());
+                (to, Inst::AtomicAdd { function, to, pointer, value, dtype })
             }
-            _ => return refuse(line, "expected a value"),
-        };
-        let to = match inst {
-            Inst::Apply1 { to, .. }
-            | Inst::Apply2 { to, .. }
-            | Inst::Apply3 { to, .. }
-            | Inst::Divide { to, .. } => to,
-            Inst::Offset { to, .. } | Inst::Advance { to, .. } | Inst::Distance { to, .. } => to,
-            Inst::AtomicAdd { to, .. } => to,
             _ => return refuse(line, "expected a value"),
         };
         self.emit(inst, line)?;
+        Ok(to)
+    }
+
+    /// A pointer moved by elements.
+    fn offset(&mut self, both: &[Expr; 2], step: i64, want: Option<Reg>, line: usize) -> Compiled<Reg> {
+        let pointer = self.value(&both[0], None)?;
+        let known = both[1].known().and_then(|index| index.cast_signed().checked_mul(step));
+        let to = match known {
+            Some(by) => {
+                let to = self.wanted(want, line)?;
+                self.emit(Inst::Advance { to, pointer, by }, line)?;
+                to
+            }
+            None => {
+                let index = self.value(&both[1], None)?;
+                let to = self.wanted(want, line)?;
+                self.emit(Inst::Offset { to, pointer, index, step }, line)?;
+                to
+            }
+        };
         Ok(to)
     }
 

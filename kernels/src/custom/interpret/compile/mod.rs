@@ -7,7 +7,7 @@ mod statement;
 use super::expr::{Function, Named};
 use super::memory::pointer;
 use super::parse::Unit;
-use super::program::{Expected, ITEM_REGISTERS, Inst, Kernel, Memory, Object, Program, Reg};
+use super::program::{Expected, ITEM_REGISTERS, Inst, Kernel, Memory, Object, Parameter, Program, Reg};
 use super::token::refuse;
 use super::types::Type;
 use crate::custom::SourceError;
@@ -301,7 +301,10 @@ impl Compiler<'_> {
         self.leave(function.line)?;
         for inst in &mut self.code[start..] {
             if let Some(to) = inst.target() {
-                *to = self.labels.get(*to as usize).copied().flatten().unwrap_or(start as u32);
+                let Some(place) = self.labels.get(*to as usize).copied().flatten() else {
+                    return refuse(function.line, "an error of the compiler: a jump to nowhere");
+                };
+                *to = place;
             }
         }
         self.next = self.high;
@@ -326,16 +329,17 @@ impl Compiler<'_> {
             let mut params = Vec::new();
             for number in 0..function.params {
                 let (variable, place) = (&function.variables[number], self.frames[at].params[number]);
-                let expected = match (&variable.ty, place) {
+                let (register, expected) = match (&variable.ty, place) {
                     (Type::Number(dtype), Place::Register(register)) => (register, Expected::Number(*dtype)),
                     (Type::Pointer(pointee), Place::Register(register))
                         if !self.unit.records.has_pointer(&pointee.ty) =>
                     {
-                        let memory = Memory::Argument { constant: pointee.constant };
+                        let (constant, dtype) = (pointee.constant, pointee.ty.number());
+                        let memory = Memory::Argument;
                         let element = self.element_size(&pointee.ty);
                         let name = variable.name.to_string();
                         let object = self.object(Object { name, memory, element }, function.line)?;
-                        (register, Expected::Pointer(object))
+                        (register, Expected::Pointer { object, dtype, constant })
                     }
                     _ => {
                         let message = format!(
@@ -345,7 +349,7 @@ impl Compiler<'_> {
                         return refuse(function.line, message);
                     }
                 };
-                params.push(expected);
+                params.push(Parameter { name: variable.name.clone(), register, expected });
             }
             let (entry, local) = (self.entries[at], locals.get(&at).copied().unwrap_or(0) as usize);
             let kernel = Kernel { entry, params, local, has_barrier: has_barrier[at] };

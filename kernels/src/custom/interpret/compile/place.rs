@@ -152,15 +152,21 @@ impl Compiler<'_> {
 
     /// Loads a scalar.
     pub(super) fn load(&mut self, from: Place, ty: &Type, want: Option<Reg>, line: usize) -> Compiled<Reg> {
-        if let Place::Register(register) = from {
-            return self.delivered(register, want, line);
-        }
-        let (to, dtype) = (self.wanted(want, line)?, ty.stored());
-        let inst = match from {
-            Place::Own { at, offset, .. } => Inst::LoadOwn { to, at: at + offset, dtype },
-            Place::Memory { pointer, offset } => Inst::Load { to, pointer, offset, dtype },
-            Place::Element { pointer, index } => Inst::LoadAt { to, pointer, index, dtype },
-            Place::Register(from) => Inst::Move { to, from },
+        let dtype = ty.stored();
+        let (to, inst) = match from {
+            Place::Register(register) => return self.delivered(register, want, line),
+            Place::Own { at, offset, .. } => {
+                let to = self.wanted(want, line)?;
+                (to, Inst::LoadOwn { to, at: at + offset, dtype })
+            }
+            Place::Memory { pointer, offset } => {
+                let to = self.wanted(want, line)?;
+                (to, Inst::Load { to, pointer, offset, dtype })
+            }
+            Place::Element { pointer, index } => {
+                let to = self.wanted(want, line)?;
+                (to, Inst::LoadAt { to, pointer, index, dtype })
+            }
         };
         self.emit(inst, line)?;
         Ok(to)

@@ -77,7 +77,7 @@ impl Parser<'_> {
     }
 
     /// Constant memory must not exceed the size of a type in all.
-    pub(super) fn room(&mut self, size: u64, line: usize) -> Parsed<()> {
+    fn room(&mut self, size: u64, line: usize) -> Parsed<()> {
         self.constant_bytes = self.constant_bytes.saturating_add(size);
         match self.constant_bytes <= LARGEST >> 6 {
             true => Ok(()),

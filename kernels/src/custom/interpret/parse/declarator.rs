@@ -82,7 +82,9 @@ impl Parser<'_> {
         if NUMBERS.contains(&word) || instead(word).is_some() || word.starts_with("__") {
             return None;
         }
-        dtype_of(&[word], &|_| None).map(Type::Number)
+        // An array of libgpuarray's bools is one of bytes, and its number is one as well.
+        let own = |word: &str| (word == "ga_bool").then_some(DType::U8);
+        dtype_of(&[word], &own).map(Type::Number)
     }
 
     pub(super) fn specifiers(&mut self) -> Parsed<Specifiers> {

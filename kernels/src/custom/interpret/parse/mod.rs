@@ -105,7 +105,9 @@ impl Parser<'_> {
             let ty = Type::Array(Arc::new(Type::Number(dtype)), numbers.len() as u64);
             let name: Arc<str> = name.as_str().into();
             let object = Entity::Object(self.objects.len());
-            let bytes = Some(bytes.collect());
+            let bytes: Vec<u8> = bytes.collect();
+            self.constant_bytes = self.constant_bytes.saturating_add(bytes.len() as u64);
+            let bytes = Some(bytes);
             self.objects.push(Named { name: name.clone(), ty, constant: true, bytes, owner: None });
             self.scopes[0].insert(name, object);
         }

@@ -22,9 +22,8 @@ impl Parser<'_> {
             | Kind::Address(of)
             | Kind::Cast(of)
             | Kind::Apply1(_, of) => of.depth,
-            Kind::Apply2(_, of) | Kind::Divide(_, of) | Kind::Offset(of, _) | Kind::Distance(of, _) => {
-                deepest(&**of)
-            }
+            Kind::Apply2(_, of) | Kind::Divide(_, of) | Kind::Shift(_, of, _) => deepest(&**of),
+            Kind::Offset(of, _) | Kind::Distance(of, _) => deepest(&**of),
             Kind::Logic { of, .. } | Kind::Comma(of) | Kind::Assign(of) | Kind::AtomicAdd(_, of) => {
                 deepest(&**of)
             }
@@ -115,10 +114,11 @@ impl Parser<'_> {
             (Type::Pointer(from), Type::Pointer(to)) => {
                 let fits = from.ty == to.ty || from.ty == Type::Void || to.ty == Type::Void;
                 let holds_pointers = self.records.has_pointer(&from.ty) != self.records.has_pointer(&to.ty);
-                if fits && !holds_pointers && (to.constant || !from.constant) {
+                let keeps_const = to.constant || !from.constant;
+                if fits && !holds_pointers && keeps_const {
                     return self.node(Kind::Cast(Box::new(of)), ty.clone(), line);
                 }
-                if from.ty == to.ty && !fits_constant(from.constant, to.constant) {
+                if from.ty == to.ty && !keeps_const {
                     let name = self.records.name(&of.ty);
                     return refuse(
                         line,
@@ -279,10 +279,6 @@ impl Parser<'_> {
         let (target, change) = (Box::new(target), Box::new(change));
         self.node(Kind::Update { target, change, post }, ty, line)
     }
-}
-
-fn fits_constant(from: bool, to: bool) -> bool {
-    to || !from
 }
 
 fn deepest(of: &[Expr]) -> usize {

@@ -85,12 +85,18 @@ impl Parser<'_> {
                 format!("expected integers for `{mark}`, found {} and {}", x.short(), y.short()),
             );
         };
-        let (a, b) = (self.to_number(a, dtype)?, self.to_number(b, dtype)?);
+        // A count keeps its own type: it may be too large for that of the number.
+        let of_count = if shifts { promoted(y) } else { dtype };
+        let (a, b) = (self.to_number(a, dtype)?, self.to_number(b, of_count)?);
         let ty = if compares { Type::INT } else { Type::Number(dtype) };
         let of = if swapped { [b, a] } else { [a, b] };
         let divides = matches!(operator, Operator::Divide | Operator::Remainder) && integers;
         if divides && of[1].known().is_none_or(|divisor| divisor == 0) {
             return self.node(Kind::Divide(function, Box::new(of)), ty, line);
+        }
+        let bits = dtype.size() as u8 * 8;
+        if shifts && of[1].known().is_none_or(|by| by >= u64::from(bits)) {
+            return self.node(Kind::Shift(function, Box::new(of), bits), ty, line);
         }
         self.apply2(function, of, ty, line)
     }
