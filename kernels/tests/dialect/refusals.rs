@@ -61,6 +61,11 @@ fn types_must_fit() {
     body("f32 **p; LOCAL_MEM f32 *q[3];", &["pointers in local memory"]);
     body("u64 n = (u64)x;", &["expected u64, found f32 *"]);
     body("f32 f[2] = {1, 2, 3};", &["too many values"]);
+    body("f32 f[2][2] = {1, 2, 3, 4, 5};", &["too many values"]);
+    body("f32 f[] = {};", &["expected values in braces"]);
+    body("f32 f[] = 1;", &["expected values in braces"]);
+    body("struct { struct {} a; } s = {1};", &["no room for a value"]);
+    body("f32 f[1 << 33];", &["expected a constant integer"]);
     body("local_barrier(1);", &["expected 0 arguments"]);
     refused("KERNEL void k(GLOBAL_MEM const f32 *x) { x[0] = 1; }", &["`x` is const"]);
     refused("KERNEL void k(GLOBAL_MEM f32 *x) {}\nf32 y = 1;", &["kernels:2", "CONSTANT_MEM"]);

@@ -15,7 +15,7 @@ fn integers_are_promoted_and_converted_as_in_c() {
     assert_eq!(value::<i32>("i32", "-7 / 2"), -3);
     assert_eq!(value::<i32>("i32", "-7 % 3"), -1);
     assert_eq!(value::<u32>("u32", "-7 / 2u"), (-7i32 as u32) / 2);
-    assert_eq!(value::<i32>("i32", "1 << 33"), 2);
+    assert_eq!(value::<i32>("i32", "(1 << 31 >> 31) + (1 << (i64)3)"), 7);
     assert_eq!(value::<i32>("i32", "-8 >> 1"), -4);
     assert_eq!(value::<u32>("u32", "(u32)-8 >> 1"), (-8i32 as u32) >> 1);
     assert_eq!(value::<i32>("i32", "sizeof(short) + sizeof(long long) * 10 + sizeof(unsigned)"), 86);
@@ -23,6 +23,37 @@ fn integers_are_promoted_and_converted_as_in_c() {
     assert_eq!(value::<i16>("i16", "(short)0x18001"), -32767);
     assert_eq!(value::<i32>("i32", "!0 + !5 + !0.0f + ('a' == 97)"), 3);
     assert_eq!(value::<i32>("i32", "(bool)0.25 + (bool)256"), 2);
+}
+
+#[test]
+fn values_without_braces_of_their_own() {
+    let filled = |declared: &str, value: &str| value_of(declared, value);
+    assert_eq!(filled("i32 t[2][2] = {1, 2, 3, 4};", "t[1][0] * 10 + t[1][1]"), 34);
+    assert_eq!(filled("i32 t[2][2] = {1, {2}, 3};", "t[0][1] * 10 + t[1][0]"), 23);
+    assert_eq!(filled("i32 t[2][2] = {{1}, 2, 3};", "t[0][1] * 100 + t[1][0] * 10 + t[1][1]"), 23);
+    assert_eq!(filled("i32 t[][2] = {1, 2, 3, 4, 5,};", "sizeof(t) + t[2][0] * 100 + t[2][1]"), 524);
+    assert_eq!(filled("i32 t[] = {1, (2, 3), 4};", "sizeof(t) * 10 + t[1]"), 123);
+    let record = "struct P { i32 a; struct { i32 b; i32 c[2]; } d; } p = {1, 2, 3, 4}, q[] = {p, 5, {6}};";
+    assert_eq!(filled(record, "p.d.c[1] * 1000 + q[0].d.b * 100 + q[1].a * 10 + q[1].d.b"), 4256);
+}
+
+fn value_of(declared: &str, value: &str) -> i32 {
+    computed("i32", &format!("{declared} r = {value};"))
+}
+
+#[test]
+fn a_bool_of_libgpuarray_is_a_byte() {
+    assert_eq!(value::<i32>("i32", "(ga_bool)5 + (bool)5"), 6);
+    let run = Run::of("KERNEL void k(GLOBAL_MEM i32 *out, ga_bool b) { ga_bool c = 7; out[0] = b + c; }");
+    assert_eq!(run.output(&[0i32]).number(true).first::<i32>(), [8]);
+}
+
+#[test]
+fn functions_may_have_parameters_without_names() {
+    let text = "DEVICE_FN i32 f(i32, i32 b, f32 *) { return b; }
+        LAUNCH_FIRST KERNEL LAUNCH_BOUNDS(B, (1)) void k(GLOBAL_MEM i32 *x) { x[0] = f(1, 2, 0); }";
+    let text = text.replace("LAUNCH_FIRST", "\n#define B ((32) * 2)\n");
+    assert_eq!(Run::of(&text).output(&[0i32]).first::<i32>(), [2]);
 }
 
 #[test]

@@ -53,14 +53,12 @@ impl Parser<'_> {
         if !self.takes("=") {
             return refuse(line, format!("expected the values of `{name}` in constant memory"));
         }
-        self.complete_array(&mut declared)?;
-        let size = self.size(&declared.ty, line)?;
         if self.records.has_pointer(&declared.ty) {
             return refuse(line, "pointers in constant memory are not supported");
         }
+        let items = self.values(&mut declared)?;
+        let size = self.size(&declared.ty, line)?;
         self.room(size, line)?;
-        let mut items = Vec::new();
-        self.initializer(&declared.ty, 0, &mut items)?;
         let mut bytes = vec![0; size as usize];
         for (offset, value) in items {
             let dtype = value.ty.stored();
@@ -269,11 +267,11 @@ impl Parser<'_> {
         if declared.unsized_array && !has_value {
             return refuse(line, format!("expected a size for `{name}`"));
         }
-        if has_value {
-            self.complete_array(&mut declared)?;
-        }
+        let listed = self.is("{") && !declared.ty.is_scalar();
+        // The extent of an open array is known behind its values, so that they cannot name it.
+        let open = if declared.unsized_array { Some(self.values(&mut declared)?) } else { None };
         self.size(&declared.ty, line)?;
-        let (ty, constant) = (declared.ty, declared.constant);
+        let (ty, constant) = (declared.ty.clone(), declared.constant);
         if ty.number().is_some_and(|dtype| dtype.is_half()) {
             return refuse(line, format!("f16 and bf16 are only stored; `{name}` is a f32"));
         }
@@ -286,9 +284,10 @@ impl Parser<'_> {
             return Ok(());
         }
         let variable = Expr { kind: Kind::Variable(at), ty: ty.clone(), line, depth: 0 };
-        let listed = self.is("{") && !ty.is_scalar();
-        let mut items = Vec::new();
-        self.initializer(&ty, 0, &mut items)?;
+        let items = match open {
+            Some(items) => items,
+            None => self.values(&mut declared)?,
+        };
         if listed {
             out.push(Stmt::Clear(at, line));
         }
