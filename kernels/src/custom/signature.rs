@@ -88,8 +88,17 @@ const BOUNDS: &str = "LAUNCH_BOUNDS";
 const GLOBAL: [&str; 3] = ["GLOBAL_MEM", "__global", "global"];
 const LOCAL: [&str; 4] = ["LOCAL_MEM_ARG", "LOCAL_MEM", "__local", "local"];
 /// Words that say nothing about the type.
-const QUALIFIERS: [&str; 8] =
-    ["const", "volatile", "restrict", "__restrict__", "__restrict", "register", "__constant", "struct"];
+const QUALIFIERS: [&str; 9] = [
+    "const",
+    "volatile",
+    "restrict",
+    "RESTRICT",
+    "__restrict__",
+    "__restrict",
+    "register",
+    "__constant",
+    "struct",
+];
 
 /// The text with comments, strings and preprocessor lines replaced by spaces, byte for byte.
 pub(super) fn code_of(text: &str) -> Vec<u8> {

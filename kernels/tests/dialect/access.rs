@@ -50,6 +50,35 @@ fn arrays_in_constant_memory() {
 }
 
 #[test]
+fn halves_in_constant_memory() {
+    let text = "CONSTANT_MEM f16 t[2] = {1.0f, 2}; CONSTANT_MEM bf16 b = 3.0;
+        KERNEL void k(GLOBAL_MEM f32 *out) { f16 own[2] = {1.0f, 2};
+            out[0] = load_f16(t, 0); out[1] = load_f16(t, 1); out[2] = load_bf16(&b, 0); out[3] = load_f16(own, 1); }";
+    assert_eq!(Run::of(text).output(&[0f32; 4]).first::<f32>(), [1.0, 2.0, 3.0, 2.0]);
+}
+
+#[test]
+fn an_array_for_two_parameters_is_one() {
+    let text = "KERNEL void k(GLOBAL_MEM const i32 *a, GLOBAL_MEM i32 *b, GLOBAL_MEM i32 *c) {
+        b[0] = (a == b) + 10 * (b == c) + 100 * (b + 1 - a) + 1000 * (b < a + 1); c[1] = a[0] + 1; }";
+    let mut run = Run::of(text).output(&[0i32; 2]).output(&[0i32; 2]);
+    run.args = vec![run.args[0], run.args[0], run.args[1]];
+    let found = run.all().unwrap();
+    assert_eq!(bytemuck::pod_collect_to_vec::<u8, i32>(&found[0]), [1101, 0]);
+    assert_eq!(bytemuck::pod_collect_to_vec::<u8, i32>(&found[1]), [0, 1102]);
+}
+
+#[test]
+fn a_pointer_that_is_const_may_write() {
+    let text = "KERNEL void k(GLOBAL_MEM f32 *const x, GLOBAL_MEM f32 const *RESTRICT y) { x[0] = y[0]; }";
+    let params = &workalike_kernels::custom::Source::dialect(text).unwrap();
+    let kinds: Vec<String> =
+        params.signatures().next().unwrap().params.iter().map(|param| param.kind.to_string()).collect();
+    assert_eq!(kinds, ["an array of float32 to write", "an array of float32"]);
+    assert_eq!(Run::of(text).output(&[0f32]).input(&[2f32]).first::<f32>(), [2.0]);
+}
+
+#[test]
 fn theanos_eye() {
     let text = r#"#include "cluda.h"
 KERNEL void eye(GLOBAL_MEM type_a *a, ga_size n, ga_size m, ga_ssize k) {

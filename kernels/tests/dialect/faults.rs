@@ -68,6 +68,35 @@ fn divisions_by_zero() {
 }
 
 #[test]
+fn shifts_by_too_many_bits() {
+    let run = |ty: &str, shift: &str, by: i64| {
+        let text =
+            format!("KERNEL void k(GLOBAL_MEM i64 *x, i64 n)\n{{\n  {ty} a = 1;\n  x[0] = {shift};\n}}");
+        Run::of(&text).output(&[0i64]).number(by)
+    };
+    assert_eq!(run("i32", "a << n", 31).first::<i64>(), [i64::from(i32::MIN)]);
+    run("i32", "a << n", 32).fails(&["kernels:4: a shift by 32 of a number of 32 bits", "kernel k"]);
+    run("i32", "a << n", 1 << 32).fails(&["kernels:4: a shift by 4294967296"]);
+    run("u32", "a >> n", -1).fails(&["kernels:4: a shift by -1"]);
+    run("u64", "a >> n", 64).fails(&["a shift by 64 of a number of 64 bits"]);
+    run("i32", "1 << 33", 0).fails(&["a shift by 33"]);
+    run("i32", "(a <<= n) + 1", 40).fails(&["a shift by 40"]);
+    assert_eq!(run("u64", "a << n", 63).first::<i64>(), [i64::MIN]);
+}
+
+#[test]
+fn arguments_are_those_of_the_compiled_text() {
+    let text = "#define REAL f32\n#define MANY u32\nKERNEL void k(GLOBAL_MEM REAL *x) { x[0] = 1; }";
+    assert_eq!(Run::of(text).output(&[0f32]).first::<f32>(), [1.0]);
+    let run = Run::of(text).output(&[0f64]);
+    run.fails(&["expected an array of float32 to write for `x`, found an array of float64", "kernel k"]);
+    let run = Run::of("#define f32 u32\nKERNEL void k(GLOBAL_MEM u32 *x, f32 n) { x[0] = n; }");
+    run.output(&[0u32])
+        .number(1f32)
+        .fails(&["expected a number of uint32 for `n`, found a number of float32"]);
+}
+
+#[test]
 fn variables_of_a_function_that_has_returned() {
     let text = "DEVICE_FN f32 *dangling(f32 x) { f32 own[2]; own[0] = x; return own; }
         KERNEL void k(GLOBAL_MEM f32 *out) { f32 *p = dangling(1); out[0] = p[0]; }";
@@ -81,6 +110,7 @@ fn limits_of_launches() {
     let run = || Run::of("KERNEL void k(GLOBAL_MEM u32 *x) { x[0] = 1; }").output(&[0u32]);
     run().groups([1; 3], [1 << 20, 1, 1]).fails(&["kernel k", "at most 1024 work items"]);
     run().groups([1; 3], [u32::MAX; 3]).fails(&["at most 1024 work items"]);
+    run().groups([1, 65_536, 1], [1; 3]).fails(&["kernel k", "65536"]);
     run().groups([1, u64::MAX, 1], [1; 3]).fails(&["kernel k", "18446744073709551615"]);
     run().groups([1; 3], [0, 1, 1]).fails(&["group", "at least one work item"]);
     let local =

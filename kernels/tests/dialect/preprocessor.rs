@@ -45,7 +45,24 @@ fn conditions_choose_the_text() {
         ),
         3
     );
+    for condition in [
+        "defined(T) && 64 % T == 0",
+        "!(!defined(T) || 1 / T)",
+        "defined(T) ? 64 / T : 0",
+        "1 ? 0 : 64 / T",
+        "0 && (1 || 1 / 0)",
+    ] {
+        let head = format!("#if {condition}\n#error no\n#endif");
+        assert_eq!(under(&head, "r = 1;"), 1, "{condition}");
+    }
     assert_eq!(under("#if UNKNOWN ? 1 : -1 + 1\n#define R 1\n#else\n#define R 2\n#endif", "r = R;"), 2);
+}
+
+#[test]
+fn what_does_not_count_may_be_no_c() {
+    let head = "#if 0\nit's @ `odd` \"\\q\n#define X it's\n#elif 1\n#pragma it's\n#else\n\u{e9} '\n#endif\n\
+        #define CAT(a, b) a ## b\n#define STR(a) #a\n";
+    assert_eq!(under(head, "r = 3;"), 3);
 }
 
 #[test]
@@ -60,8 +77,13 @@ fn errors_of_the_preprocessor_name_the_line() {
         Run::of(&format!("{head}\nKERNEL void k(GLOBAL_MEM f32 *x) {{}}")).output(&[0f32]).fails(words);
     };
     refused("\n#include <math.h>", &["kernels:2", "cluda.h"]);
-    refused("#define CAT(a, b) a ## b", &["kernels:1", "`##`"]);
-    refused("#define STR(a) #a", &["kernels:1", "`#`"]);
+    refused("#define CAT(a, b) a ## b\nCAT(a, b)", &["kernels:2", "`##` in macro CAT"]);
+    refused("#define STR(a) #a\nSTR(1)", &["kernels:2", "`#` in macro STR"]);
+    refused("#define BAD it's", &["kernels:1", "before the end of the line"]);
+    refused("#if @\n#endif", &["kernels:1", "`@`"]);
+    refused("#if 1\n@\n#endif", &["kernels:2", "`@`"]);
+    refused("#if 1 << 64\n#endif", &["kernels:1", "a shift"]);
+    refused("#error it's that", &["kernels:1", "#error it 's that"]);
     refused("#define V(...) 1", &["kernels:1", "`...`"]);
     refused("#else", &["kernels:1", "#else without #if"]);
     refused("#if 1\n#else\n#else\n#endif", &["kernels:3", "#else without #if"]);

@@ -72,8 +72,10 @@ impl Random {
             9 => ("==", int, i128::from(p == q)),
             _ => {
                 let ty = x.promoted();
-                let count = y.promoted().wrap(v) & i128::from(ty.bits - 1);
-                (">>", ty, ty.wrap(u) >> count)
+                // A count beyond the bits is an error.
+                let mask = ty.bits - 1;
+                let value = ty.wrap(u) >> (y.promoted().wrap(v) & i128::from(mask));
+                return (format!("({a} >> ({b} & {mask}))"), ty, ty.wrap(value));
             }
         };
         (format!("({a} {op} {b})"), ty, ty.wrap(value))

@@ -58,31 +58,18 @@ impl Item {
                 Inst::Call { link, to } => {
                     registers[usize::from(link)] = at as u64;
                     at = to as usize;
-                    // Without loops, functions that call others twice are long as well.
-                    if steps < 0 {
-                        at = before;
-                        break Err(Fault::Steps);
-                    }
                 }
                 Inst::Return { link } => at = std::mem::take(&mut registers[usize::from(link)]) as usize,
                 Inst::Barrier => break Ok(Stop::Barrier),
                 Inst::End => break Ok(Stop::End),
                 other => {
-                    let done = match other {
-                        Inst::Divide { .. }
-                        | Inst::Shift { .. }
-                        | Inst::Offset { .. }
-                        | Inst::Advance { .. }
-                        | Inst::Distance { .. } => checked(other, registers),
-                        _ => access(other, registers, own, shared),
-                    };
-                    if let Err(fault) = done {
+                    if let Err(fault) = demanding(other, registers, own, shared, &mut steps) {
                         at = before;
                         break Err(fault);
                     }
-                    steps -= i64::from(other.bytes() / BYTES_OF_A_STEP);
                 }
             }
+            // Whatever does not end jumps back; so does a call, or the return from it.
             if at <= before && steps < 0 {
                 at = before;
                 break Err(Fault::Steps);
@@ -91,6 +78,59 @@ impl Item {
         *next = at;
         shared.steps = steps;
         stopped
+    }
+}
+
+/// Instructions that may fail.
+#[inline(always)]
+fn demanding(
+    inst: Inst,
+    registers: &mut [u64],
+    own: &mut Vec<u8>,
+    shared: &mut Shared<'_, '_>,
+    steps: &mut i64,
+) -> Result<(), Fault> {
+    match inst {
+        Inst::Divide { .. }
+        | Inst::Shift { .. }
+        | Inst::Offset { .. }
+        | Inst::Advance { .. }
+        | Inst::Distance { .. } => checked(inst, registers),
+        Inst::Copy { bytes, .. } | Inst::CopyOwn { bytes, .. } | Inst::ClearOwn { bytes, .. } => {
+            *steps -= i64::from(bytes / BYTES_OF_A_STEP);
+            copied(inst, registers, own, shared)
+        }
+        _ => access(inst, registers, own, shared),
+    }
+}
+
+/// Instructions on many bytes of memory.
+fn copied(
+    inst: Inst,
+    registers: &mut [u64],
+    own: &mut [u8],
+    shared: &mut Shared<'_, '_>,
+) -> Result<(), Fault> {
+    let get = |register: Reg| registers[usize::from(register)];
+    match inst {
+        Inst::Copy { to, from, bytes } => {
+            let (to, from) = (get(to), get(from));
+            shared.copy(&mut Own { registers, bytes: own }, to, from, bytes)
+        }
+        Inst::CopyOwn { to, from, bytes } => {
+            let [to, from, bytes] = [to, from, bytes].map(|number| number as usize);
+            if to.max(from) + bytes > own.len() {
+                return Err(Fault::Inside);
+            }
+            own.copy_within(from..from + bytes, to);
+            Ok(())
+        }
+        Inst::ClearOwn { at, bytes } => {
+            let (at, bytes) = (at as usize, bytes as usize);
+            own.get_mut(at..at + bytes).ok_or(Fault::Inside)?.fill(0);
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -166,23 +206,6 @@ fn access(
         Inst::StoreOwn { at, from, dtype } => {
             let at = at as usize;
             encode(own.get_mut(at..at + dtype.size()).ok_or(Fault::Inside)?, get(from), dtype);
-            return Ok(());
-        }
-        Inst::Copy { to, from, bytes } => {
-            let (to, from) = (get(to), get(from));
-            return shared.copy(&mut Own { registers, bytes: own }, to, from, bytes);
-        }
-        Inst::CopyOwn { to, from, bytes } => {
-            let [to, from, bytes] = [to, from, bytes].map(|number| number as usize);
-            if to.max(from) + bytes > own.len() {
-                return Err(Fault::Inside);
-            }
-            own.copy_within(from..from + bytes, to);
-            return Ok(());
-        }
-        Inst::ClearOwn { at, bytes } => {
-            let (at, bytes) = (at as usize, bytes as usize);
-            own.get_mut(at..at + bytes).ok_or(Fault::Inside)?.fill(0);
             return Ok(());
         }
         Inst::AtomicAdd { function, to, pointer, value, dtype } => {

@@ -281,14 +281,6 @@ impl Inst {
         }
     }
 
-    /// Bytes that it copies, of those whose number a text decides.
-    pub(super) fn bytes(&self) -> u32 {
-        match self {
-            Inst::Copy { bytes, .. } | Inst::CopyOwn { bytes, .. } | Inst::ClearOwn { bytes, .. } => *bytes,
-            _ => 0,
-        }
-    }
-
     /// Where it jumps to within its function.
     pub(super) fn target(&mut self) -> Option<&mut u32> {
         match self {

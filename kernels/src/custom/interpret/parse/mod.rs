@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// Brackets, statements and the like that may be within each other in a text.
 const DEEPEST: usize = 100;
 /// Operators that may be within each other, as in a sum of so many terms.
-const DEEPEST_EXPR: usize = 400;
+const DEEPEST_EXPR: usize = 256;
 
 type Parsed<T> = Result<T, SourceError>;
 
