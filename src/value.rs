@@ -203,6 +203,14 @@ impl Value {
         self.buffer.bytes().get(start..start + bytes)
     }
 
+    /// The bytes for writing, if the array is contiguous in memory of this library that nothing else refers to:
+    /// as results of calls are. A bool must stay 0 or 1.
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        self.contiguous_bytes()?;
+        let (start, bytes) = (self.offset * self.dtype.size(), self.byte_len());
+        Arc::get_mut(&mut self.buffer)?.bytes_mut()?.get_mut(start..start + bytes)
+    }
+
     /// This array, contiguous in row-major order; copied only if it is not.
     pub fn contiguous(&self) -> Result<Value> {
         if self.contiguous_bytes().is_some() {
@@ -340,6 +348,10 @@ struct Words {
 impl HostBytes for Words {
     fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice::<u64, u8>(&self.words)[..self.bytes]
+    }
+
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        Some(&mut bytemuck::cast_slice_mut::<u64, u8>(&mut self.words)[..self.bytes])
     }
 }
 

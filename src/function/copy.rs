@@ -82,6 +82,59 @@ impl Function {
         Ok(self.rebuilt(FunctionGraph::clone(self.graph()), cells, self.source().cloned()))
     }
 
+    /// The same Function over shared variables of the same ids that have no values: what remains of it when
+    /// the values are sent apart. [`Function::with_shared`] gives it variables again.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let w = shared("w", vec![1f32; 1000]);
+    /// let f = function(()).output(w.sum(..)).compile()?;
+    /// let bytes = f.without_values()?.to_bytes()?;
+    /// assert!(bytes.len() < 1000);
+    /// let there = Function::from_bytes(&bytes)?.with_shared([&w])?;
+    /// assert_eq!(there.call(args![])?[0].item::<f32>()?, 1000.0);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no memory.
+    pub fn without_values(&self) -> Result<Function> {
+        let empty = |cell: &Arc<Cell>| {
+            let copy = Cell::absent(cell.id(), cell.name(), cell.ty().clone())?;
+            copy.set_context(cell.context().as_deref());
+            Ok(Arc::new(copy))
+        };
+        Ok(self.over(self.cells().iter().map(empty).collect::<Result<_>>()?))
+    }
+
+    /// The same Function over these shared variables, in the order of [`Function::cells`].
+    ///
+    /// # Errors
+    /// If there are more or fewer, one is given twice, or a type is another one.
+    pub fn with_shared(
+        &self,
+        variables: impl IntoIterator<Item = impl Into<SharedVariable>>,
+    ) -> Result<Function> {
+        let given: Vec<SharedVariable> = variables.into_iter().map(Into::into).collect();
+        let given = given.iter().map(|variable| variable.cell().cloned()).collect::<Result<Vec<_>>>()?;
+        let (expected, count) = (self.cells().len(), given.len());
+        if count != expected {
+            let expected = format!("{expected} shared variables");
+            return Err(Error::mismatch(self.name(), expected, count.to_string()));
+        }
+        let mut seen = HashSet::new();
+        for (own, new) in self.cells().iter().zip(&given) {
+            let what = || format!("{}: shared variable {}", self.name(), own.name());
+            if own.ty() != new.ty() {
+                return Err(Error::mismatch(what(), own.ty().to_string(), new.ty().to_string()));
+            }
+            if !seen.insert(new.id()) {
+                return Err(Error::mismatch(what(), "a variable of its own", format!("{} twice", new.name())));
+            }
+        }
+        Ok(self.over(given))
+    }
+
     fn rebuilt(&self, graph: FunctionGraph, cells: Vec<Arc<Cell>>, source: Option<Source>) -> Function {
         let (name, inputs, outputs) =
             (self.name().into(), self.inputs().to_vec(), self.output_names().to_vec());

@@ -40,6 +40,24 @@ impl SharedVariable {
         dynamic: &[usize],
         default_update: Option<DefaultUpdate>,
     ) -> Result<SharedVariable> {
+        let ty = SharedVariable::type_of(&value, dynamic)?;
+        let cell = Arc::new(Cell::new(fresh_id(), name, ty, &value, default_update)?);
+        Ok(SharedVariable::of(cell))
+    }
+
+    /// A shared variable with the id of another one, which was sent apart from its Functions:
+    /// `cell()?.id()` says it. The listed axes may change their extent. A default update is not sent.
+    ///
+    /// # Errors
+    /// If there is no such axis, or no memory for the value.
+    pub fn restored(id: u128, name: &str, value: impl Into<Value>, axes: &[usize]) -> Result<SharedVariable> {
+        let value = value.into();
+        let ty = SharedVariable::type_of(&value, axes)?;
+        Ok(SharedVariable::of(Arc::new(Cell::new(id, name, ty, &value, None)?)))
+    }
+
+    /// The type of a value of which the listed axes may have any extent.
+    fn type_of(value: &Value, dynamic: &[usize]) -> Result<TensorType> {
         let mut ty = TensorType::fixed(value.dtype(), value.shape());
         for &axis in dynamic {
             let rank = ty.ndim();
@@ -48,8 +66,7 @@ impl SharedVariable {
                 Error::mismatch("dynamic axis", format!("below {rank}"), axis.to_string())
             })? = None;
         }
-        let cell = Arc::new(Cell::new(fresh_id(), name, ty, &value, default_update)?);
-        Ok(SharedVariable::of(cell))
+        Ok(ty)
     }
 
     /// The Variable of an existing cell.

@@ -40,6 +40,10 @@ impl HostBytes for ResultBlock {
     fn bytes(&self) -> &[u8] {
         self.block.as_ref().and_then(|b| b.bytes().get(..self.bytes)).unwrap_or(&[])
     }
+
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        self.block.as_mut()?.bytes_mut().get_mut(..self.bytes)
+    }
 }
 
 impl Drop for ResultBlock {
@@ -59,6 +63,10 @@ struct Inline {
 impl HostBytes for Inline {
     fn bytes(&self) -> &[u8] {
         &bytemuck::cast_slice::<u64, u8>(&self.words)[..self.bytes]
+    }
+
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        Some(&mut bytemuck::cast_slice_mut::<u64, u8>(&mut self.words)[..self.bytes])
     }
 }
 

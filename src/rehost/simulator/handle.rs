@@ -134,6 +134,19 @@ impl<'s> MethodHandle<'s> {
         self.simulator.run_n_watched_at(self.at, [n.count()?, every.count()?], args.into_args(), watch)
     }
 
+    /// See [`Simulator::run_n_while`].
+    ///
+    /// # Errors
+    /// As [`Simulator::run_n_while`].
+    pub fn run_n_while<'a>(
+        &mut self,
+        n: impl Count,
+        args: impl IntoArgs<'a>,
+        go_on: impl FnMut(u64) -> bool,
+    ) -> Result<(u64, Outputs)> {
+        self.simulator.run_n_while_at(self.at, n.count()?, args.into_args(), go_on)
+    }
+
     /// See [`Simulator::run_while`].
     ///
     /// # Errors

@@ -19,6 +19,11 @@ use std::sync::Arc;
 pub trait HostBytes: Send + Sync {
     /// The bytes, which must not change while the value lives.
     fn bytes(&self) -> &[u8];
+
+    /// The bytes for writing, if this memory can be written: it has one owner then.
+    fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        None
+    }
 }
 
 impl<T: NoUninit + Send + Sync> HostBytes for Vec<T> {

@@ -1,0 +1,214 @@
+//! Devices, and arrays that stay on them.
+
+use super::arrays::{array_of, kept_value, value_from};
+use super::dtypes;
+use super::errors::raised;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+use workalike::Selector;
+use workalike::rehost::device::{Device, DeviceResult};
+use workalike::rehost::{DeviceArray, Open, Options};
+
+/// A device that was opened: one stream of work. Simulators and arrays on the same `Device` work in order.
+#[pyclass(name = "Device", module = "workalike", frozen)]
+pub(crate) struct PyDevice {
+    device: Arc<dyn Device>,
+}
+
+impl PyDevice {
+    /// The device that is named, or given; `None`: the one that the environment variable WORKALIKE_DEVICE names,
+    /// else the fastest.
+    pub(crate) fn of(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<dyn Device>> {
+        let Some(given) = given else {
+            let selector = Selector::from_env().map_err(raised)?;
+            return open(py, selector);
+        };
+        if let Ok(device) = given.cast::<PyDevice>() {
+            return Ok(device.get().device.clone());
+        }
+        match given.extract::<String>() {
+            Ok(name) => open(py, workalike::device(&name).map_err(raised)?),
+            Err(_) => Err(PyTypeError::new_err(format!(
+                "expected a device's name (auto, host, opencl, cuda:0) or a Device, got {}",
+                given.get_type().name()?
+            ))),
+        }
+    }
+}
+
+fn open(py: Python<'_>, selector: Selector) -> PyResult<Arc<dyn Device>> {
+    super::calls::detached(py, || selector.open().map_err(workalike::Error::from))
+}
+
+/// An open device, with options.
+pub(crate) struct Chosen {
+    device: Arc<dyn Device>,
+    options: Options,
+}
+
+impl Open for Chosen {
+    fn open(&self) -> DeviceResult<Arc<dyn Device>> {
+        Ok(self.device.clone())
+    }
+
+    fn options(&self) -> Options {
+        self.options
+    }
+}
+
+/// A device for `optimize`.
+pub(crate) fn options_of(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    strict: bool,
+    fast_math: bool,
+    deterministic: bool,
+) -> PyResult<Chosen> {
+    let device = PyDevice::of(py, given)?;
+    let options = Options { strict, fast_math, ..Options::default() }.with_environment();
+    // The library's default is deterministic already; the flag is there to say it.
+    let options = Options { deterministic: deterministic || options.deterministic, ..options };
+    Ok(Chosen { device, options })
+}
+
+#[pymethods]
+impl PyDevice {
+    /// Its short name, such as "cuda:0".
+    #[getter]
+    fn id(&self) -> &str {
+        &self.device.properties().id
+    }
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.device.properties().name
+    }
+    /// The driver.
+    #[getter]
+    fn driver(&self) -> &str {
+        &self.device.properties().driver
+    }
+    /// Its memory in bytes.
+    #[getter]
+    fn memory(&self) -> u64 {
+        self.device.properties().memory
+    }
+    fn __repr__(&self) -> String {
+        format!("Device({}: {})", self.id(), self.name())
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        (py.import("workalike._workalike")?.getattr("device")?, (self.id(),)).into_pyobject(py)
+    }
+}
+
+/// Opens a device: "auto" (the fastest), "host", "opencl", "opencl:PLATFORM:DEVICE", "cuda", "cuda:N".
+#[pyfunction]
+#[pyo3(signature = (name=None))]
+pub(crate) fn device(py: Python<'_>, name: Option<&Bound<'_, PyAny>>) -> PyResult<PyDevice> {
+    Ok(PyDevice { device: PyDevice::of(py, name)? })
+}
+
+/// The names of the devices of this machine.
+#[pyfunction]
+pub(crate) fn devices(py: Python<'_>) -> Vec<String> {
+    let mut names = vec!["host".to_string()];
+    py.detach(|| {
+        if let Ok(found) = workalike::opencl::list() {
+            names.extend(
+                found
+                    .iter()
+                    .filter(|d| d.unusable.is_none())
+                    .map(|d| format!("opencl:{}:{}", d.platform, d.device)),
+            );
+        }
+        for number in 0.. {
+            match workalike::cuda::Cuda::device(number).open() {
+                Ok(_) => names.push(format!("cuda:{number}")),
+                Err(_) => break,
+            }
+        }
+    });
+    names
+}
+
+/// An array that stays on its device: an argument of calls, without a copy there.
+#[pyclass(name = "DeviceArray", module = "workalike", frozen, weakref)]
+pub(crate) struct PyDeviceArray {
+    pub(crate) array: DeviceArray,
+}
+
+#[pymethods]
+impl PyDeviceArray {
+    /// A copy of an array on a device.
+    #[new]
+    #[pyo3(signature = (value, device=None))]
+    fn new(
+        py: Python<'_>,
+        value: &Bound<'_, PyAny>,
+        device: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyDeviceArray> {
+        let (device, value) = (PyDevice::of(py, device)?, kept_value(value)?);
+        let array = super::calls::detached(py, || DeviceArray::upload(&device, value))?;
+        Ok(PyDeviceArray { array })
+    }
+
+    /// A copy as an array of NumPy; waits for the device.
+    #[pyo3(signature = (dtype=None, *, copy=None))]
+    fn __array__<'py>(
+        &self,
+        py: Python<'py>,
+        dtype: Option<&Bound<'py, PyAny>>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if copy == Some(false) {
+            return Err(pyo3::exceptions::PyValueError::new_err("an array of a device is always copied"));
+        }
+        let array = array_of(py, super::calls::detached(py, || self.array.to_value())?)?;
+        match dtype {
+            Some(dtype) => array.call_method1("astype", (dtype,)),
+            None => Ok(array),
+        }
+    }
+
+    /// The same as `numpy.asarray(x)`.
+    fn numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.__array__(py, None, None)
+    }
+
+    /// Replaces its elements.
+    fn set(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let value = value_from(value, Some(self.array.dtype()))?;
+        super::calls::detached(py, || self.array.set(value))
+    }
+
+    /// Its extents.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, self.array.shape())
+    }
+    /// The number of axes.
+    #[getter]
+    fn ndim(&self) -> usize {
+        self.array.shape().len()
+    }
+    /// Its dtype, as NumPy's.
+    #[getter]
+    fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(dtypes::numpy_dtype(py, self.array.dtype())?.into_any())
+    }
+    /// Its device.
+    #[getter]
+    fn device(&self) -> PyDevice {
+        PyDevice { device: self.array.device().clone() }
+    }
+    fn __len__(&self) -> PyResult<usize> {
+        self.array.shape().first().copied().ok_or_else(|| PyTypeError::new_err("len() of a 0-d array"))
+    }
+    fn __repr__(&self) -> String {
+        let shape: Vec<String> = self.array.shape().iter().map(usize::to_string).collect();
+        let id = &self.array.device().properties().id;
+        format!("DeviceArray({}({}), {id})", self.array.dtype(), shape.join(", "))
+    }
+}

@@ -1,0 +1,192 @@
+//! Functions: compiled, portable, callable here and now.
+
+use super::calls::{GivenArgs, detached, results};
+use super::device::{PyDevice, options_of};
+use super::errors::raised;
+use super::shared::PySharedVariable;
+use super::simulator::PySimulator;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
+use std::path::PathBuf;
+use workalike::function::Function;
+use workalike::graph::SharedVariable;
+
+/// A compiled function: portable, for any machine, with no device inside. It is called like a function of Python,
+/// saved, pickled, and re-hosted on a device by `optimize`.
+#[pyclass(name = "Function", module = "workalike", frozen, weakref)]
+pub(crate) struct PyFunction {
+    pub(crate) function: Function,
+}
+
+#[pymethods]
+impl PyFunction {
+    /// Calls it with arrays by position or by name. Returns an array, a tuple of several, or None. Arrays are
+    /// not copied and must not change during the call, which releases the interpreter's lock.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = GivenArgs::of(&self.function, args, kwargs)?;
+        let outputs = detached(py, || self.function.call(given.into_args()))?;
+        results(py, self.function.output_names(), outputs)
+    }
+
+    /// Calls it op by op: slow, and what every device is compared with.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn call_reference<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = GivenArgs::of(&self.function, args, kwargs)?;
+        let outputs = detached(py, || self.function.call_reference(given.into_args()))?;
+        results(py, self.function.output_names(), outputs)
+    }
+
+    /// Calls it `n` times; see `Simulator.run_n`.
+    #[pyo3(signature = (n, *args, **kwargs))]
+    fn run_n<'py>(
+        &self,
+        py: Python<'py>,
+        n: u64,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = GivenArgs::of(&self.function, args, kwargs)?;
+        let outputs = detached(py, || self.function.run_n(n, given.into_args()))?;
+        results(py, self.function.output_names(), outputs)
+    }
+
+    /// A Simulator of this function on a device: "auto", "host", "opencl", "opencl:PLATFORM:DEVICE", "cuda",
+    /// "cuda:N", or a `Device`. `strict` refuses ops that would run on the host.
+    #[pyo3(signature = (device=None, *, strict=false, fast_math=false, deterministic=false))]
+    fn optimize(
+        &self,
+        py: Python<'_>,
+        device: Option<&Bound<'_, PyAny>>,
+        strict: bool,
+        fast_math: bool,
+        deterministic: bool,
+    ) -> PyResult<PySimulator> {
+        let device = options_of(py, device, strict, fast_math, deterministic)?;
+        let simulator = detached(py, || self.function.optimize(device))?;
+        Ok(PySimulator::made(simulator))
+    }
+
+    /// The same function, over the same shared variables, with its calls on a device.
+    fn on_device(&self, py: Python<'_>, device: &Bound<'_, PyAny>) -> PyResult<PyFunction> {
+        let device = PyDevice::of(py, Some(device))?;
+        let function = self.function.on_device(device).map_err(raised)?;
+        Ok(PyFunction { function })
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    /// The same function under another name.
+    fn renamed(&self, name: &str) -> PyFunction {
+        PyFunction { function: self.function.renamed(name) }
+    }
+
+    /// Name, dtype and extents of each input.
+    #[getter]
+    fn inputs(&self) -> Vec<(Option<String>, &'static str, Vec<Option<usize>>)> {
+        let input = |input: &workalike::function::InputSpec| {
+            (input.name.clone(), input.ty.dtype.name(), input.ty.shape.clone())
+        };
+        self.function.inputs().iter().map(input).collect()
+    }
+
+    /// The names of the outputs.
+    #[getter]
+    fn output_names(&self) -> Vec<Option<String>> {
+        self.function.output_names().to_vec()
+    }
+
+    /// The shared variables that it reads or updates.
+    #[getter]
+    fn shared_variables(&self, py: Python<'_>) -> PyResult<Vec<Py<PySharedVariable>>> {
+        let made = |cell| PySharedVariable::made(py, SharedVariable::of(std::sync::Arc::clone(cell)));
+        self.function.cells().iter().map(made).collect()
+    }
+
+    /// The shared variable of this name.
+    fn shared(&self, py: Python<'_>, name: &str) -> PyResult<Py<PySharedVariable>> {
+        PySharedVariable::made(py, self.function.shared(name).map_err(raised)?)
+    }
+
+    /// The same function over copies of its shared variables.
+    fn fork(&self) -> PyResult<PyFunction> {
+        Ok(PyFunction { function: self.function.fork().map_err(raised)? })
+    }
+
+    /// The same function without its updates.
+    fn without_updates(&self) -> PyResult<PyFunction> {
+        Ok(PyFunction { function: self.function.without_updates().map_err(raised)? })
+    }
+
+    /// Saves it to a file, which Rust and Python load on any machine.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        detached(py, || self.function.save(path))
+    }
+
+    /// Loads a function from a file that holds one.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<PyFunction> {
+        Ok(PyFunction { function: detached(py, || Function::load(path))? })
+    }
+
+    /// The bytes of the file that `save` writes.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &detached(py, || self.function.to_bytes())?))
+    }
+
+    /// A function from the bytes of a file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<PyFunction> {
+        Ok(PyFunction { function: detached(py, || Function::from_bytes(bytes))? })
+    }
+
+    fn __repr__(&self) -> String {
+        let inputs = self.function.inputs().iter().enumerate().map(|(at, input)| {
+            format!("{}: {}", input.name.clone().unwrap_or_else(|| at.to_string()), input.ty)
+        });
+        format!("Function({}({}))", self.function.name(), inputs.collect::<Vec<_>>().join(", "))
+    }
+
+    /// The optimized graph as text.
+    fn debugprint(&self) -> String {
+        format!("{:?}", self.function)
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    /// The graph, and the shared variables as objects of their own: functions in one pickle keep their common
+    /// state, and values may travel out of band.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let graph = self.function.without_values().and_then(|bare| bare.to_bytes()).map_err(raised)?;
+        let shared = PyList::new(py, self.shared_variables(py)?)?;
+        let rebuilt = py.import("workalike._workalike")?.getattr("rebuilt_function")?;
+        (rebuilt, (PyBytes::new(py, &graph), shared)).into_pyobject(py)
+    }
+}
+
+/// What a pickle makes a function from.
+#[pyfunction]
+pub(crate) fn rebuilt_function(
+    graph: &[u8],
+    shared: Vec<PyRef<'_, PySharedVariable>>,
+) -> PyResult<PyFunction> {
+    let bare = Function::from_bytes(graph).map_err(raised)?;
+    let shared = shared.iter().map(|variable| variable.shared.clone());
+    Ok(PyFunction { function: bare.with_shared(shared.collect::<Vec<_>>()).map_err(raised)? })
+}

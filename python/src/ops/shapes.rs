@@ -1,0 +1,263 @@
+//! Shapes, joins, creation, and elements by position.
+
+use super::reductions::mode;
+use super::{Made, one};
+use crate::arguments::Arguments;
+use crate::errors::raised;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use workalike::DType;
+use workalike::graph::{Operand, Variable};
+use workalike::ops::{self, Pad};
+
+pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    for family in [shapes, axes, positions, joins, created] {
+        if let Some(made) = family(name, given)? {
+            return Ok(Some(made));
+        }
+    }
+    Ok(None)
+}
+
+fn shapes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let x = |given: &mut Arguments<'_>| given.variable("x");
+    match name {
+        "reshape" => one(x(given)?.try_reshape(given.size("shape")?)),
+        "broadcast_to" => one(x(given)?.try_broadcast_to(given.size("shape")?)),
+        "flatten" | "ravel" => one(x(given)?.try_flatten()),
+        "shape" => one(x(given)?.try_shape()),
+        "extent" => one(x(given)?.try_extent(given.get("axis")?)),
+        "specify_shape" => {
+            let (x, shape) = (x(given)?, given.get::<Vec<Option<usize>>>("shape")?);
+            one(x.try_specify_shape(shape))
+        }
+        "astype" | "cast" => {
+            let (x, dtype) = (x(given)?, given.dtype()?);
+            let Some(dtype) = dtype else { return given.refuse("the argument dtype is missing") };
+            one(x.try_cast(dtype))
+        }
+        "tile" => one(x(given)?.try_tile(given.size("reps")?)),
+        "repeat" => {
+            let (x, counts) = (x(given)?, given.operand("repeats")?);
+            let axis = given.option("axis")?.map(|axis| axis.extract::<isize>()).transpose()?;
+            one(match axis {
+                Some(axis) => x.try_repeat(counts, axis),
+                None => x.try_flatten().and_then(|flat| flat.try_repeat(counts, 0)),
+            })
+        }
+        "pad" => padded(given),
+        _ => Ok(None),
+    }
+}
+
+fn padded(given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let x = given.variable("x")?;
+    let widths = given.any("pad_width")?;
+    let widths: Vec<[usize; 2]> = match (widths.extract::<usize>(), widths.extract::<[usize; 2]>()) {
+        (Ok(all), _) => vec![[all, all]; x.ndim()],
+        (_, Ok(pair)) => vec![pair; x.ndim()],
+        _ => widths.extract()?,
+    };
+    let name = given.get_or("mode", "constant".to_string())?;
+    let value = given.get_or("constant_values", 0.0)?;
+    let mode = match name.as_str() {
+        "constant" => Pad::Constant(value),
+        "edge" => Pad::Edge,
+        "linear_ramp" => Pad::LinearRamp(given.get_or("end_values", 0.0)?),
+        "maximum" => Pad::Maximum,
+        "mean" => Pad::Mean,
+        "median" => Pad::Median,
+        "minimum" => Pad::Minimum,
+        "reflect" => Pad::Reflect,
+        "symmetric" => Pad::Symmetric,
+        "wrap" => Pad::Wrap,
+        other => return Err(PyValueError::new_err(format!("pad: there is no mode {other}"))),
+    };
+    one(x.try_pad(widths, mode))
+}
+
+fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let x = |given: &mut Arguments<'_>| given.variable("x");
+    match name {
+        "transpose" | "permute_dims" => {
+            let (x, axes) = (x(given)?, given.option("axes")?);
+            let Some(axes) = axes else { return one(x.try_t()) };
+            let mut order: Vec<isize> = match axes.extract::<isize>() {
+                Ok(first) => vec![first],
+                Err(_) => axes.extract()?,
+            };
+            for further in given.rest() {
+                order.push(further.extract()?);
+            }
+            let order: Vec<i64> = order.into_iter().map(|axis| axis as i64).collect();
+            one(x.try_transpose(order))
+        }
+        "moveaxis" => one(x(given)?.try_moveaxis(given.get("source")?, given.get("destination")?)),
+        "swapaxes" => one(x(given)?.try_swapaxes(given.get("axis1")?, given.get("axis2")?)),
+        "expand_dims" => one(x(given)?.try_expand_dims(given.get("axis")?)),
+        "dimshuffle" => {
+            let x = x(given)?;
+            let all = match given.rest().as_slice() {
+                [one] if one.extract::<Option<usize>>().is_err() => one.extract()?,
+                several => {
+                    several.iter().map(|axis| axis.extract()).collect::<PyResult<Vec<Option<usize>>>>()?
+                }
+            };
+            one(x.try_dimshuffle(all))
+        }
+        "squeeze" => {
+            let x = x(given)?;
+            let axes: Vec<isize> = match given.option("axis")? {
+                Some(axis) => axis.extract::<isize>().map(|axis| vec![axis]).or_else(|_| axis.extract())?,
+                None => {
+                    (0..x.ndim()).filter(|&axis| x.ty().shape[axis] == Some(1)).map(|a| a as isize).collect()
+                }
+            };
+            one(x.try_squeeze(axes))
+        }
+        "flip" => one(x(given)?.try_flip(given.axes()?)),
+        "roll" => {
+            let (x, shift) = (x(given)?, given.any("shift")?);
+            let shift = crate::arguments::sequence(&shift)?;
+            let shift = shift.iter().map(crate::operand::operand_of).collect::<PyResult<Vec<_>>>()?;
+            let Some(axis) = given.option("axis")? else {
+                let shape: Vec<Operand> =
+                    (0..x.ndim()).map(|axis| Operand::Variable(x.extent(axis as isize))).collect();
+                return one(x
+                    .try_flatten()
+                    .and_then(|x| x.try_roll(shift, [0]))
+                    .and_then(|x| x.try_reshape(shape)));
+            };
+            let axes: Vec<i64> = axis.extract::<i64>().map(|axis| vec![axis]).or_else(|_| axis.extract())?;
+            one(x.try_roll(shift, axes))
+        }
+        "diff" => one(x(given)?.try_diff(given.get_or("n", 1)?, given.axis(-1)?)),
+        "tril" => one(x(given)?.try_tril(given.get_or("k", 0)?)),
+        "triu" => one(x(given)?.try_triu(given.get_or("k", 0)?)),
+        "diag" => one(x(given)?.try_diag(given.get_or("k", 0)?)),
+        "trace" => one(x(given)?.try_trace(given.get_or("offset", 0)?)),
+        "diagonal" => {
+            let (x, offset) = (x(given)?, given.get_or("offset", 0)?);
+            one(x.try_diagonal(offset, given.get_or("axis1", 0)?, given.get_or("axis2", 1)?))
+        }
+        "fill_diagonal" => one(x(given)?.try_fill_diagonal(given.operand("value")?)),
+        _ => Ok(None),
+    }
+}
+
+fn positions(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let x = |given: &mut Arguments<'_>| given.variable("x");
+    match name {
+        "take" => {
+            let (x, indices) = (x(given)?, given.operand("indices")?);
+            let axis = given.option("axis")?.map(|axis| axis.extract::<isize>()).transpose()?;
+            let mode = mode(given)?;
+            one(match axis {
+                Some(axis) => x.try_take_mode(indices, axis, mode),
+                None => x.try_flatten().and_then(|flat| flat.try_take_mode(indices, 0, mode)),
+            })
+        }
+        "take_along_axis" => one(x(given)?.try_take_along_axis(given.variable("indices")?, given.axis(-1)?)),
+        "put_along_axis" | "add_along_axis" => {
+            let (x, indices, values) = (x(given)?, given.variable("indices")?, given.operand("values")?);
+            let axis = given.get("axis")?;
+            one(match name {
+                "put_along_axis" => x.try_put_along_axis(indices, values, axis),
+                _ => x.try_add_along_axis(indices, values, axis),
+            })
+        }
+        "flatnonzero" => one(x(given)?.try_flatnonzero()),
+        "argwhere" => one(x(given)?.try_argwhere()),
+        "compress" => {
+            let (condition, x) = (given.variable("condition")?, x(given)?);
+            let axis = given.option("axis")?.map(|axis| axis.extract::<isize>()).transpose()?;
+            one(match axis {
+                Some(axis) => x.try_compress(condition, axis),
+                None => x.try_flatten().and_then(|flat| flat.try_compress(condition, 0)),
+            })
+        }
+        "extract" => {
+            let (condition, x) = (given.variable("condition")?, x(given)?);
+            one(x.try_extract(condition))
+        }
+        "choose" => {
+            let (x, choices) = (x(given)?, given.variables("choices")?);
+            one(x.try_choose(choices, mode(given)?))
+        }
+        "one_hot" => {
+            let (x, classes) = (x(given)?, given.operand("num_classes")?);
+            one(x.try_one_hot(classes, given.dtype()?.unwrap_or(DType::F32)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn joins(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    match name {
+        "concatenate" | "concat" => {
+            let list = given.variables("arrays")?;
+            one(Ok(ops::concatenate(list, given.axis(0)?)))
+        }
+        "stack" => {
+            let list = given.variables("arrays")?;
+            one(Ok(ops::stack(list, given.axis(0)?)))
+        }
+        "split" => {
+            let (x, lens) = (given.variable("x")?, given.size("lens")?);
+            x.try_split(lens, given.axis(0)?).map(|parts| Some(Made::Several(parts))).map_err(raised)
+        }
+        "meshgrid" => {
+            let list = given.rest().iter().map(crate::operand::variable_of).collect::<PyResult<Vec<_>>>()?;
+            Ok(Some(Made::Several(ops::meshgrid(list))))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn created(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let as_dtype = |x: Variable, dtype: Option<DType>| match dtype {
+        Some(dtype) => x.try_cast(dtype),
+        None => Ok(x),
+    };
+    match name {
+        "zeros" | "ones" => {
+            let shape = given.size("shape")?;
+            let value = if name == "zeros" { 0.0 } else { 1.0 };
+            one(as_dtype(ops::full(shape, value), given.dtype()?))
+        }
+        "full" => {
+            let (shape, value) = (given.size("shape")?, given.operand("fill_value")?);
+            one(as_dtype(ops::full(shape, value), given.dtype()?))
+        }
+        "zeros_like" => one(as_dtype(ops::zeros_like(given.variable("x")?), given.dtype()?)),
+        "ones_like" => one(as_dtype(ops::ones_like(given.variable("x")?), given.dtype()?)),
+        "full_like" => {
+            let (x, value) = (given.variable("x")?, given.operand("fill_value")?);
+            one(as_dtype(ops::full_like(x, value), given.dtype()?))
+        }
+        "arange" => {
+            let (first, stop, step) =
+                (given.operand("start")?, given.option("stop")?, given.operand_or("step", Operand::Int(1))?);
+            let range = match stop {
+                Some(stop) => ops::arange_between(first, crate::operand::operand_of(&stop)?, step),
+                None => ops::arange(first),
+            };
+            one(as_dtype(range, given.dtype()?))
+        }
+        "linspace" => {
+            let (start, stop) = (given.operand("start")?, given.operand("stop")?);
+            one(as_dtype(ops::linspace(start, stop, given.get_or("num", 50)?), given.dtype()?))
+        }
+        "eye" | "tri" => {
+            let rows = given.operand("N")?;
+            let columns = given.operand_or("M", rows.clone())?;
+            let (offset, dtype) =
+                (given.operand_or("k", Operand::Int(0))?, given.dtype()?.unwrap_or(DType::F64));
+            one(Ok(match name {
+                "eye" => ops::eye(rows, columns, offset, dtype),
+                _ => ops::tri(rows, columns, offset, dtype),
+            }))
+        }
+        _ => Ok(None),
+    }
+}

@@ -1,0 +1,157 @@
+//! Shared variables: state that functions keep between calls.
+
+use super::arrays::{array_of, kept_value};
+use super::dtypes;
+use super::errors::raised;
+use super::variable::{PyVariable, cast};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+use std::sync::Arc;
+use workalike::graph::{SharedVariable, Variable};
+
+/// A Variable with a value that functions read and update. Theano's shared variable.
+#[pyclass(name = "SharedVariable", module = "workalike", extends = PyVariable, frozen, weakref)]
+pub(crate) struct PySharedVariable {
+    pub(crate) shared: SharedVariable,
+}
+
+impl PySharedVariable {
+    /// The object of a shared variable. Each has one at a time, so that pickles and copies of several functions
+    /// know what they have in common.
+    pub(crate) fn made(py: Python<'_>, shared: SharedVariable) -> PyResult<Py<PySharedVariable>> {
+        static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let known =
+            || Ok::<_, PyErr>(py.import("weakref")?.getattr("WeakValueDictionary")?.call0()?.unbind());
+        let known = KNOWN.get_or_try_init(py, known)?.bind(py);
+        // The object keeps the cell, so that its address is no other's while the object lives.
+        let address = Arc::as_ptr(shared.cell().map_err(raised)?) as usize;
+        let object = known.call_method1("get", (address,))?;
+        if let Ok(object) = object.cast_into::<PySharedVariable>() {
+            return Ok(object.unbind());
+        }
+        let object = PySharedVariable::new_object(py, shared)?;
+        known.set_item(address, &object)?;
+        Ok(object)
+    }
+
+    fn new_object(py: Python<'_>, shared: SharedVariable) -> PyResult<Py<PySharedVariable>> {
+        let variable: Variable = (*shared).clone();
+        let class = PyClassInitializer::from(PyVariable { variable });
+        Py::new(py, class.add_subclass(PySharedVariable { shared }))
+    }
+}
+
+#[pymethods]
+impl PySharedVariable {
+    /// A copy of the value, as an array of NumPy.
+    fn get_value<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let value = py.detach(|| self.shared.get_value()).map_err(raised)?;
+        array_of(py, value)
+    }
+
+    /// Replaces the value by an array of the same dtype and shape.
+    fn set_value(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let own = self.shared.dtype();
+        let value = super::arrays::value_from(value, Some(own))?;
+        // A number of Python takes the variable's dtype.
+        let value = if value.ndim() == 0 { cast(value, Some(own))? } else { value };
+        py.detach(|| self.shared.set_value(value)).map_err(raised)
+    }
+
+    /// Which axes may change their extent.
+    #[getter]
+    fn dynamic_axes(&self) -> Vec<usize> {
+        let shape = &self.shared.ty().shape;
+        (0..shape.len()).filter(|&axis| shape[axis].is_none()).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("SharedVariable({}: {})", self.shared.name().unwrap_or_default(), self.shared.ty())
+    }
+
+    /// With protocol 5 the value is a buffer of its own, which may travel out of band.
+    fn __reduce_ex__<'py>(&self, py: Python<'py>, protocol: u32) -> PyResult<Bound<'py, PyTuple>> {
+        let cell = self.shared.cell().map_err(raised)?;
+        let module = py.import("workalike._workalike")?;
+        let value = self.get_value(py)?;
+        let value = if protocol >= 5 && self.shared.ndim() > 0 && value.getattr("nbytes")?.is_truthy()? {
+            let bytes = value.call_method1("view", ("uint8",));
+            match bytes {
+                // A pickle buffer holds bytes: dtype and shape stand beside it.
+                Ok(bytes) => py.import("pickle")?.getattr("PickleBuffer")?.call1((bytes,))?,
+                Err(_) => value.call_method0("tobytes")?,
+            }
+        } else {
+            value.call_method0("tobytes")?
+        };
+        let shape: Vec<usize> = self.shared.get_value().map_err(raised)?.shape().to_vec();
+        let state = (
+            cell.id(),
+            cell.name().to_string(),
+            self.shared.dtype().name(),
+            shape,
+            self.dynamic_axes(),
+            value,
+        );
+        (module.getattr("rebuilt_shared")?, state).into_pyobject(py)
+    }
+
+    /// A copy with a value of its own; two functions that are copied together keep their common state.
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PySharedVariable>> {
+        let (name, value) =
+            (self.shared.name().unwrap_or_default(), self.shared.get_value().map_err(raised)?);
+        let copy = workalike::graph::shared_dynamic(name, value, &self.dynamic_axes());
+        PySharedVariable::made(py, copy)
+    }
+}
+
+/// A shared variable with this initial value, which is copied.
+#[pyfunction]
+#[pyo3(signature = (value, name="", *, dtype=None, dynamic_axes=vec![], transient=false, context=None))]
+pub(crate) fn shared(
+    py: Python<'_>,
+    value: &Bound<'_, PyAny>,
+    name: &str,
+    dtype: Option<&Bound<'_, PyAny>>,
+    dynamic_axes: Vec<usize>,
+    transient: bool,
+    context: Option<&str>,
+) -> PyResult<Py<PySharedVariable>> {
+    if value.cast::<PyVariable>().is_ok() {
+        return Err(PyTypeError::new_err("shared: expected an array or a number, got a Variable"));
+    }
+    let value = cast(kept_value(value)?, dtype.map(dtypes::parse).transpose()?)?;
+    let mut shared = workalike::graph::shared_dynamic(name, value, &dynamic_axes);
+    if transient {
+        shared = shared.transient();
+    }
+    if let Some(context) = context {
+        shared = shared.on(context);
+    }
+    PySharedVariable::made(py, shared)
+}
+
+/// What a pickle makes a shared variable from.
+#[pyfunction]
+pub(crate) fn rebuilt_shared(
+    py: Python<'_>,
+    id: u128,
+    name: &str,
+    dtype: &str,
+    shape: Vec<usize>,
+    dynamic_axes: Vec<usize>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Py<PySharedVariable>> {
+    let Some(dtype) = workalike::DType::parse(dtype) else {
+        return Err(super::errors::exception(
+            "FormatError",
+            format!("a pickle of a newer version: dtype {dtype}"),
+        ));
+    };
+    let bytes: Vec<u8> = py.import("builtins")?.getattr("bytes")?.call1((value,))?.extract()?;
+    let value = workalike::Value::from_bytes(dtype, &shape, &bytes).map_err(raised)?;
+    let shared = SharedVariable::restored(id, name, value, &dynamic_axes).map_err(raised)?;
+    PySharedVariable::made(py, shared)
+}

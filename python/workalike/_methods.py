@@ -1,0 +1,191 @@
+"""Methods of the native classes that are written in Python: those of Variables by their names, NumPy's protocols,
+methods of Simulators, draws of random streams."""
+
+from . import _workalike
+from ._workalike import RandomStreams, Simulator, Variable
+
+# Methods of Variables besides the operators: NumPy's of arrays, and what reads well as a method.
+_OF_VARIABLES = """
+all any argmax argmin argsort clip compress cumprod cumsum diagonal dot expand_dims extent flatten flip max mean
+median min moveaxis prod ptp ravel repeat reshape roll round sort squeeze std sum swapaxes take trace transpose var
+exp log sqrt sin cos tanh sigmoid relu sqr dimshuffle specify_shape conv2d astype
+""".split()
+
+_DRAWS = """
+bernoulli beta binomial bits categorical choice choice_without_replacement dirichlet dropout exponential gamma
+integers multinomial normal permutation poisson standard_t uniform
+""".split()
+
+
+def _method(name):
+    def method(self, *args, **kwargs):
+        return self._method(name, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = f"See workalike.{name}."
+    return method
+
+
+def _draw(name):
+    def draw(self, *args, **kwargs):
+        return self._draw(name, *args, **kwargs)
+
+    draw.__name__ = name
+    draw.__doc__ = f"A draw: {name}. `size` is a number, a tuple of numbers and 0-d Variables, or left out."
+    return draw
+
+
+def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
+    """`numpy.exp(x)` and `array * x`."""
+    if method != "__call__" or kwargs.pop("out", None) is not None:
+        return NotImplemented
+    from . import ops
+
+    function = getattr(ops, ufunc.__name__, None)
+    return NotImplemented if function is None else function(*inputs, **kwargs)
+
+
+def _array_function(self, function, types, args, kwargs):
+    """`numpy.sum(x)`."""
+    from . import fft, linalg, ops
+
+    module = {"numpy.linalg": linalg, "numpy.fft": fft}.get(function.__module__, ops)
+    found = getattr(module, function.__name__, None)
+    if found is None:
+        raise TypeError(f"there is no workalike.{function.__name__}; docs/ops.md lists the functions")
+    kwargs.pop("out", None)
+    return found(*args, **kwargs)
+
+
+def _array_namespace(self, *, api_version=None):
+    import workalike
+
+    return workalike
+
+
+class Method:
+    """A method of a Simulator."""
+
+    def __init__(self, simulator, name):
+        self._simulator, self.name = simulator, name
+
+    def __call__(self, *args, **kwargs):
+        return self._simulator._call(self.name, *args, **kwargs)
+
+    def call_device(self, *args, **kwargs):
+        """A call whose results stay on the device."""
+        return self._simulator._call_device(self.name, *args, **kwargs)
+
+    def run_n(self, n, *args, progress=None, **kwargs):
+        """Runs it `n` times on the device: see `Simulator.run_n`."""
+        return _run_n(self._simulator, self.name, n, args, progress, kwargs)
+
+    def run_n_collect(self, n, *args, **kwargs):
+        """Runs it `n` times; the results of all iterations, stacked."""
+        return self._simulator._run_n_collect(self.name, n, *args, **kwargs)
+
+    def run_while(self, condition, limit, *args, **kwargs):
+        """Runs it until an output is false: see `Simulator.run_while`."""
+        return self._simulator._run_while(self.name, condition, limit, *args, **kwargs)
+
+    def plan(self, *args, **kwargs):
+        """Kernels and transfers of a call."""
+        return Report(self._simulator._plan(self.name, *args, **kwargs))
+
+    def profile(self, n, *args, **kwargs):
+        """Times of the kernels of `n` calls."""
+        return Report(self._simulator._profile(self.name, n, *args, **kwargs))
+
+    def __repr__(self):
+        return f"Method({self.name} of {self._simulator!r})"
+
+
+class Report(str):
+    """A text that shows its lines."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+    def _repr_html_(self):
+        import html
+
+        return f"<pre>{html.escape(self)}</pre>"
+
+
+def _run_n(simulator, method, n, args, progress, kwargs):
+    if not progress:
+        return simulator._run_n(method, None, n, *args, **kwargs)
+    if callable(progress):
+        return simulator._run_n(method, progress, n, *args, **kwargs)
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return simulator._run_n(method, None, n, *args, **kwargs)
+    with tqdm(total=n, unit="it") as bar:
+        outputs = simulator._run_n(method, lambda done: bar.update(done - bar.n), n, *args, **kwargs)
+        bar.update(n - bar.n)
+    return outputs
+
+
+def _simulator_run_n(self, n, *args, progress=None, **kwargs):
+    """Runs the first method `n` times on the device, and returns the results of the last iteration.
+
+    Arguments that are `each(sequence)` take one slice along the first axis per iteration. `progress=True` shows a bar
+    (if tqdm is installed); a callable gets the number of iterations done. Ctrl-C ends the loop between iterations.
+    """
+    return _run_n(self, None, n, args, progress, kwargs)
+
+
+def _simulator_call_device(self, *args, **kwargs):
+    """A call whose results stay on the device, as `DeviceArray`s."""
+    return self._call_device(None, *args, **kwargs)
+
+
+def _simulator_run_n_collect(self, n, *args, **kwargs):
+    """Runs the first method `n` times; the results of all iterations, stacked along a new first axis."""
+    return self._run_n_collect(None, n, *args, **kwargs)
+
+
+def _simulator_run_while(self, condition, limit, *args, **kwargs):
+    """Runs the first method until its output `condition` is false, at most `limit` times. Returns the number of
+    iterations and the results of the last."""
+    return self._run_while(None, condition, limit, *args, **kwargs)
+
+
+def _simulator_plan(self, *args, **kwargs):
+    """Kernels and transfers of a call of the first method."""
+    return Report(self._plan(None, *args, **kwargs))
+
+
+def _simulator_profile(self, n, *args, **kwargs):
+    """Times of the kernels of `n` calls of the first method."""
+    return Report(self._profile(None, n, *args, **kwargs))
+
+
+def _simulator_getitem(self, name):
+    """A method by its name."""
+    if name not in self.methods:
+        raise KeyError(f"there is no method {name}; there are {', '.join(self.methods)}")
+    return Method(self, name)
+
+
+def install():
+    """Adds the methods to the native classes."""
+    for name in _OF_VARIABLES:
+        if not hasattr(Variable, name):
+            setattr(Variable, name, _method(name))
+    for name in _DRAWS:
+        setattr(RandomStreams, name, _draw(name))
+    Variable.__array_ufunc__ = _array_ufunc
+    Variable.__array_function__ = _array_function
+    Variable.__array_namespace__ = _array_namespace
+    Simulator.run_n = _simulator_run_n
+    Simulator.run_n_collect = _simulator_run_n_collect
+    Simulator.run_while = _simulator_run_while
+    Simulator.call_device = _simulator_call_device
+    Simulator.plan = _simulator_plan
+    Simulator.profile = _simulator_profile
+    Simulator.__getitem__ = _simulator_getitem
+    _workalike.Method = Method

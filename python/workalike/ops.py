@@ -1,0 +1,80 @@
+"""Functions of Variables, under NumPy's names where NumPy has them. Arguments are Variables, numbers and arrays."""
+
+from . import _workalike
+from ._workalike import call as _call
+
+_ROWS, _METHODS = _workalike.methods()
+_DOCS = {name: doc for name, _, doc in _ROWS} | {name: doc for name, _, doc in _METHODS}
+
+# Functions that the table of elementwise ops does not have.
+_FURTHER = """
+add_along_axis all any arange argmax argmin argsort argtopk argwhere assert_ astype average_pool bincount
+bitwise_count broadcast_to cast choose clip_norm compress concat concatenate consider_constant conv1d conv2d conv3d
+conv_transpose1d conv_transpose2d conv_transpose3d count_nonzero cross cummax cummin cumprod cumsum diag diagonal
+diff digitize dimshuffle dot einsum expand_dims extent extract eye fill_diagonal flatnonzero flatten flip full
+full_like gelu grad_clip hessian hvp in_bounds inner isclose jacobian jvp kron layer_norm linspace log_softmax
+logsumexp matmul max max_pool mean median meshgrid min moveaxis multi_dot nanargmax nanargmin nanmax nanmean
+nanmedian nanmin nanprod nanquantile nanstd nansum nanvar one_hot ones ones_like outer pad permute_dims print prod
+prod_without_zeros ptp put_along_axis quantile ravel repeat reshape roll round rsqrt searchsorted segment_max
+segment_mean segment_min segment_prod segment_sum shape silu softmax sort specify_shape split squeeze stack std sum
+sum_pool swapaxes take take_along_axis tensordot tile topk trace transfer transpose tri tril triu unique var vdot
+vecdot vjp zero_grad zeros zeros_like
+""".split()
+
+# Other names of the same functions: NumPy's, the array API's, JAX's and Theano's.
+_ALIASES = {
+    "abs": "absolute",
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "cumulative_prod": "cumprod",
+    "cumulative_sum": "cumsum",
+    "divide": "true_divide",
+    "mod": "remainder",
+    "pow": "power",
+    "square": "sqr",
+    "amax": "max",
+    "amin": "min",
+}
+
+
+def _made(name, target=None):
+    target = target or name
+
+    def apply(*args, **kwargs):
+        return _call(target, *args, **kwargs)
+
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = _DOCS.get(target) or f"See docs/ops.md: {target}."
+    apply.__module__ = __name__
+    return apply
+
+
+_names = [name for name, _, _ in _ROWS if not name.startswith(("draw_", "philox"))]
+for _name in [*_names, *_FURTHER]:
+    globals()[_name] = _made(_name)
+for _name, _target in _ALIASES.items():
+    globals().setdefault(_name, _made(_name, _target))
+
+
+def grad(cost, wrt, *, consider_constant=None, disconnected_inputs="raise"):
+    """The gradient of a 0-d cost: an expression for a Variable, a list for a list of them."""
+    several = isinstance(wrt, (list, tuple))
+    made = _call(
+        "grad",
+        cost,
+        list(wrt) if several else [wrt],
+        consider_constant=consider_constant,
+        disconnected_inputs=disconnected_inputs,
+    )
+    return list(made) if several else made[0]
+
+
+__all__ = sorted({*_names, *_FURTHER, *_ALIASES, "grad"})
