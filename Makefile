@@ -4,6 +4,7 @@
 #                CPU), and runs the trained file on every other; options follow in ARGS: make demo ARGS='--device host'
 #   make test    every test; those that need an NVIDIA GPU are ignored where there is none
 #   make quick   what most changes need, in two minutes after a small change
+#   make python  the Python package: builds and installs it in target/, and runs its tests
 #   make random  random tests with other cases than those of `make test`, which are the same each time
 #   make ulps    measures the errors of elementwise functions, and writes them to docs/ops.md
 #   make test-cuda  the tests that need an NVIDIA GPU; they fail where there is none
@@ -14,7 +15,7 @@
 # rustup's folder comes last, for shells that have not read its profile.
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: demo test quick test-cuda random ulps pocl check
+.PHONY: demo test quick python test-cuda random ulps pocl check
 
 demo: pocl
 	cargo run --release -p workalike-cli -- demo $(ARGS)
@@ -22,6 +23,7 @@ demo: pocl
 # The conformance suite (tests/suite) is one of the test binaries; doc tests come last.
 test: pocl
 	cargo test --workspace --no-fail-fast
+	tools/python.sh
 
 # Unit tests, the tests of the library's public interface, and the conformance suite on the host.
 quick: pocl
@@ -29,6 +31,9 @@ quick: pocl
 	cargo test --workspace --lib -- --skip products_of_matrices --skip sizes_as_arguments --skip columns_agree_with_rows
 	cargo test --workspace --test it --test laws
 	WORKALIKE_SUITE_DEVICES=host cargo test --workspace --test conformance -- --quiet
+
+python: pocl
+	tools/python.sh
 
 # All ignored tests of this package are those that need a GPU or NVRTC.
 test-cuda:

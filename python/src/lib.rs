@@ -13,6 +13,7 @@ mod dtypes;
 mod errors;
 mod function;
 mod indexing;
+mod loops;
 mod operand;
 mod ops;
 mod place;
@@ -36,6 +37,8 @@ mod _workalike {
     use super::device::{PyDevice, PyDeviceArray, device, devices};
     #[pymodule_export]
     use super::function::{PyFunction, rebuilt_function};
+    #[pymodule_export]
+    use super::loops::{scan, switch, while_loop};
     #[pymodule_export]
     use super::ops::{call, methods, training::optimize};
     #[pymodule_export]

@@ -16,7 +16,7 @@ An expression is compiled to a `Function`, which holds no device and runs on any
     sim.sync_to_parent()
 """
 
-from . import _workalike, fft, linalg, losses, optimizers, schedules
+from . import fft, linalg, losses, optimizers, schedules
 from ._function import In, Out, function
 from ._methods import install as _install
 from ._workalike import (
@@ -49,6 +49,7 @@ from ._workalike import (
     shared,
 )
 from ._inputs import matrix, scalar, tensor, tensor3, vector
+from .loops import fori_loop, if_else, scan, switch, while_loop
 from .ops import *  # noqa: F403  (the functions that ops.__all__ lists)
 from .ops import __all__ as _ops_all
 
@@ -84,16 +85,21 @@ __all__ = [
     "devices",
     "each",
     "fft",
+    "fori_loop",
     "function",
+    "if_else",
     "linalg",
     "losses",
     "matrix",
     "optimizers",
     "scalar",
+    "scan",
     "schedules",
     "shared",
+    "switch",
     "tensor",
     "tensor3",
     "vector",
+    "while_loop",
     *_ops_all,
 ]

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Installs the Python package into a virtual environment under the target directory, and runs its tests. The library is
+# the dev profile's, so that after `cargo test --workspace` little is built. Arguments go to pytest.
+#
+#   tools/python.sh                    all tests
+#   tools/python.sh -k pickle          some
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export PATH="$PATH:$HOME/.cargo/bin"
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}
+venv=$CARGO_TARGET_DIR/python/package
+
+if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    if ! python3 -m venv "$venv"; then
+        echo "python3 has no venv; install it (Debian: apt-get install python3-venv) to test the Python package" >&2
+        exit 1
+    fi
+fi
+pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
+# Tests compare with SciPy; tqdm and ml_dtypes are optional for users.
+"${pip[@]}" 'maturin>=1.10,<2' numpy scipy pytest ml_dtypes tqdm mypy
+MATURIN_PEP517_ARGS="--profile dev" "${pip[@]}" --no-build-isolation --no-deps --force-reinstall ./python
+# From elsewhere, so that the installed package is imported.
+tests=$PWD/python/tests
+cd "$CARGO_TARGET_DIR"
+"$venv/bin/python" -m pytest -q -p no:cacheprovider "$tests" "$@"
+if [ $# -eq 0 ]; then
+    "$venv/bin/python" -m mypy.stubtest workalike._workalike --ignore-missing-stub --allowlist "$tests/stubtest.txt"
+fi
