@@ -177,6 +177,45 @@ impl PyDeviceArray {
         self.__array__(py, None, None)
     }
 
+    /// DLPack's kind and number of the device.
+    fn __dlpack_device__(&self) -> PyResult<(i32, i32)> {
+        super::dlpack::device_of(&self.array)
+    }
+
+    /// The memory for another library, without a copy: PyTorch, CuPy, JAX, NumPy. Do not write it on the host
+    /// device.
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<&Bound<'py, PyAny>>,
+        dl_device: Option<(i32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // The device is waited for, so that every stream sees the elements; one version is given.
+        let _ = (stream, max_version);
+        if dl_device
+            .is_some_and(|wanted| super::dlpack::device_of(&self.array).is_ok_and(|own| own != wanted))
+        {
+            return Err(pyo3::exceptions::PyBufferError::new_err(
+                "the array is on another device; copy it first",
+            ));
+        }
+        super::dlpack::export(py, &self.array, copy)
+    }
+
+    /// An array of another library on a device, without a copy if its memory is the device's.
+    #[staticmethod]
+    #[pyo3(signature = (array, device=None))]
+    fn from_dlpack(
+        py: Python<'_>,
+        array: &Bound<'_, PyAny>,
+        device: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyDeviceArray> {
+        super::dlpack::import(py, array, device)
+    }
+
     /// Replaces its elements.
     fn set(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let value = value_from(value, Some(self.array.dtype()))?;

@@ -9,6 +9,7 @@ mod bundle;
 mod calls;
 mod compile;
 mod device;
+mod dlpack;
 mod dtypes;
 mod errors;
 mod function;

@@ -109,3 +109,24 @@ def test_calls_grow_nothing():
         for _ in range(10_000):
             call(given)
         assert resident() - before < 8 << 20
+
+
+def test_dlpack_both_ways():
+    x = wa.DeviceArray(np.arange(6, dtype="float32").reshape(2, 3), "host")
+    assert x.__dlpack_device__() == (1, 0)
+    shown = np.from_dlpack(x)
+    assert shown.tolist() == [[0, 1, 2], [3, 4, 5]]
+    del x
+    gc.collect()
+    assert shown.sum() == 15
+    y = wa.DeviceArray.from_dlpack(np.array([1.0, 2.0]), "host")
+    assert y.dtype == "float64" and y.numpy().tolist() == [1, 2]
+    z = wa.DeviceArray.from_dlpack(y, y.device)
+    assert z.numpy().tolist() == [1, 2]
+    for _ in range(100):
+        y.__dlpack__()  # nobody takes it
+    with pytest.raises(TypeError, match="__dlpack__"):
+        wa.DeviceArray.from_dlpack([1.0])
+    with pytest.raises(BufferError, match="another device"):
+        y.__dlpack__(dl_device=(2, 0))
+    assert np.from_dlpack(y).tolist() == [1, 2]
