@@ -19,12 +19,14 @@ if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
 fi
 pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
 # Tests compare with SciPy; tqdm and ml_dtypes are optional for users.
-"${pip[@]}" 'maturin>=1.10,<2' numpy scipy pytest ml_dtypes tqdm mypy
+"${pip[@]}" 'maturin>=1.10,<2' numpy scipy pytest ml_dtypes tqdm mypy ruff
 MATURIN_PEP517_ARGS="--profile dev" "${pip[@]}" --no-build-isolation --no-deps --force-reinstall ./python
 # From elsewhere, so that the installed package is imported.
 tests=$PWD/python/tests
 cd "$CARGO_TARGET_DIR"
 "$venv/bin/python" -m pytest -q -p no:cacheprovider "$tests" "$@"
 if [ $# -eq 0 ]; then
-    "$venv/bin/python" -m mypy.stubtest workalike._workalike --ignore-missing-stub --allowlist "$tests/stubtest.txt"
+    "$venv/bin/ruff" check --quiet "$tests/.."
+    "$venv/bin/ruff" format --quiet --check "$tests/.."
+    "$venv/bin/python" -m mypy.stubtest workalike --ignore-disjoint-bases --allowlist "$tests/stubtest.txt"
 fi

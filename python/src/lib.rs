@@ -39,6 +39,8 @@ mod _workalike {
     #[pymodule_export]
     use super::function::{PyFunction, rebuilt_function};
     #[pymodule_export]
+    use super::indexing::{At, Elements};
+    #[pymodule_export]
     use super::loops::{scan, switch, while_loop};
     #[pymodule_export]
     use super::ops::{call, methods, training::optimize};

@@ -109,13 +109,13 @@ impl PySharedVariable {
 
 /// A shared variable with this initial value, which is copied.
 #[pyfunction]
-#[pyo3(signature = (value, name="", *, dtype=None, dynamic_axes=vec![], transient=false, context=None))]
+#[pyo3(signature = (value, name="", *, dtype=None, dynamic_axes=None, transient=false, context=None))]
 pub(crate) fn shared(
     py: Python<'_>,
     value: &Bound<'_, PyAny>,
     name: &str,
     dtype: Option<&Bound<'_, PyAny>>,
-    dynamic_axes: Vec<usize>,
+    dynamic_axes: Option<Vec<usize>>,
     transient: bool,
     context: Option<&str>,
 ) -> PyResult<Py<PySharedVariable>> {
@@ -123,7 +123,7 @@ pub(crate) fn shared(
         return Err(PyTypeError::new_err("shared: expected an array or a number, got a Variable"));
     }
     let value = cast(kept_value(value)?, dtype.map(dtypes::parse).transpose()?)?;
-    let mut shared = workalike::graph::shared_dynamic(name, value, &dynamic_axes);
+    let mut shared = workalike::graph::shared_dynamic(name, value, &dynamic_axes.unwrap_or_default());
     if transient {
         shared = shared.transient();
     }

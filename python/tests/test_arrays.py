@@ -4,6 +4,7 @@ import gc
 
 import numpy as np
 import pytest
+
 import workalike as wa
 
 DTYPES = "bool int8 uint8 int16 uint16 int32 uint32 int64 uint64 float16 float32 float64".split()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import workalike as wa
 from workalike import loops
 
@@ -12,7 +13,9 @@ def test_scan_as_in_theanos_tutorial():
     f = wa.function([a, k], powers[-1])
     assert f([2.0, 3.0], 4).tolist() == [16, 81]
     coefficients, x = wa.vector("c"), wa.scalar("x")
-    terms = wa.scan(lambda c, i, x: c * x**i, sequences=[coefficients, wa.arange(1000)[: coefficients.extent(0)]], non_sequences=x)
+    terms = wa.scan(
+        lambda c, i, x: c * x**i, sequences=[coefficients, wa.arange(1000)[: coefficients.extent(0)]], non_sequences=x
+    )
     assert wa.function([coefficients, x], terms.sum())([1.0, 0.0, 2.0], 3) == 19
 
 

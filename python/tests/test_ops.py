@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import workalike as wa
 from workalike import _workalike
 
@@ -190,19 +191,40 @@ OTHERS = {
     "argtopk": (lambda x: wa.argtopk(x, 2), lambda x: np.argsort(-x, axis=-1)[:, :2]),
     "assert_": (lambda x: wa.assert_(x, (x < 100).all(), "too large"), lambda x: x),
     "astype": (lambda x: wa.astype(x, "int32"), lambda x: x.astype("int32")),
-    "average_pool": (lambda x: wa.average_pool(x[None, None], [2, 2])[0, 0], lambda x: x[:, :4].reshape(2, 2, 2, 2).mean((1, 3))),
-    "bitwise_count": (lambda x: wa.bitwise_count(wa.astype(wa.abs(x) * 9, "int64")), lambda x: np.vectorize(lambda n: bin(n).count("1"))((np.abs(x) * 9).astype("int64"))),
+    "average_pool": (
+        lambda x: wa.average_pool(x[None, None], [2, 2])[0, 0],
+        lambda x: x[:, :4].reshape(2, 2, 2, 2).mean((1, 3)),
+    ),
+    "bitwise_count": (
+        lambda x: wa.bitwise_count(wa.astype(wa.abs(x) * 9, "int64")),
+        lambda x: np.vectorize(lambda n: bin(n).count("1"))((np.abs(x) * 9).astype("int64")),
+    ),
     "cast": (lambda x: wa.cast(x, "float32"), lambda x: x.astype("float32")),
     "choose": (lambda x: wa.choose(wa.astype(x > 0, "int64"), [x, 2 * x]), lambda x: np.where(x > 0, 2 * x, x)),
     "clip_norm": (lambda x: wa.clip_norm([x], 1.0)[0], lambda x: x / np.linalg.norm(x)),
     "concat": (lambda x: wa.concat([x, x]), lambda x: np.concatenate([x, x])),
     "consider_constant": (lambda x: wa.consider_constant(x), lambda x: x),
     "conv1d": (lambda x: wa.conv1d(x[None, None, 0], np.ones((1, 1, 2)))[0, 0], lambda x: x[0, 1:] + x[0, :-1]),
-    "conv2d": (lambda x: wa.conv2d(x[None, None], np.ones((1, 1, 2, 1)), padding="valid")[0, 0], lambda x: x[1:] + x[:-1]),
-    "conv3d": (lambda x: wa.conv3d(x[None, None, None], np.ones((1, 1, 1, 1, 2)))[0, 0, 0], lambda x: x[:, 1:] + x[:, :-1]),
-    "conv_transpose1d": (lambda x: wa.conv_transpose1d(x[None, None, 0], np.ones((1, 1, 2)))[0, 0], lambda x: np.convolve(x[0], [1, 1])),
-    "conv_transpose2d": (lambda x: wa.conv_transpose2d(x[None, None], np.ones((1, 1, 1, 1)), stride=[1, 1])[0, 0], lambda x: x),
-    "conv_transpose3d": (lambda x: wa.conv_transpose3d(x[None, None, None], np.ones((1, 1, 1, 1, 1)))[0, 0, 0], lambda x: x),
+    "conv2d": (
+        lambda x: wa.conv2d(x[None, None], np.ones((1, 1, 2, 1)), padding="valid")[0, 0],
+        lambda x: x[1:] + x[:-1],
+    ),
+    "conv3d": (
+        lambda x: wa.conv3d(x[None, None, None], np.ones((1, 1, 1, 1, 2)))[0, 0, 0],
+        lambda x: x[:, 1:] + x[:, :-1],
+    ),
+    "conv_transpose1d": (
+        lambda x: wa.conv_transpose1d(x[None, None, 0], np.ones((1, 1, 2)))[0, 0],
+        lambda x: np.convolve(x[0], [1, 1]),
+    ),
+    "conv_transpose2d": (
+        lambda x: wa.conv_transpose2d(x[None, None], np.ones((1, 1, 1, 1)), stride=[1, 1])[0, 0],
+        lambda x: x,
+    ),
+    "conv_transpose3d": (
+        lambda x: wa.conv_transpose3d(x[None, None, None], np.ones((1, 1, 1, 1, 1)))[0, 0, 0],
+        lambda x: x,
+    ),
     "cummax": (lambda x: wa.cummax(x, axis=1), lambda x: np.maximum.accumulate(x, axis=1)),
     "cummin": (lambda x: wa.cummin(x, axis=1), lambda x: np.minimum.accumulate(x, axis=1)),
     "dimshuffle": (lambda x: wa.dimshuffle(x, 1, None, 0), lambda x: x.T[:, None, :]),
@@ -212,17 +234,26 @@ OTHERS = {
     "gelu": (lambda x: wa.gelu(x), lambda x: x * scipy.ndtr(x)),
     "grad_clip": (lambda x: wa.grad_clip(x, -1.0, 1.0), lambda x: x),
     "in_bounds": (lambda x: x[wa.in_bounds(wa.constant(np.array([1, 0])))], lambda x: x[[1, 0]]),
-    "layer_norm": (lambda x: wa.layer_norm(x, np.ones(5), np.zeros(5), 0.0), lambda x: (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True)),
+    "layer_norm": (
+        lambda x: wa.layer_norm(x, np.ones(5), np.zeros(5), 0.0),
+        lambda x: (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True),
+    ),
     "log_softmax": (lambda x: wa.log_softmax(x), lambda x: np.log(softmax(x))),
     "logsumexp": (lambda x: wa.logsumexp(x, axis=1), lambda x: np.log(np.exp(x).sum(1))),
-    "max_pool": (lambda x: wa.max_pool(x[None, None], [2, 2])[0, 0], lambda x: x[:, :4].reshape(2, 2, 2, 2).max((1, 3))),
+    "max_pool": (
+        lambda x: wa.max_pool(x[None, None], [2, 2])[0, 0],
+        lambda x: x[:, :4].reshape(2, 2, 2, 2).max((1, 3)),
+    ),
     "multi_dot": (lambda x: wa.multi_dot([x, x.T, x]), lambda x: x @ x.T @ x),
     "nanquantile": (lambda x: wa.nanquantile(x, 0.5, axis=0), lambda x: np.median(x, axis=0)),
     "one_hot": (lambda x: wa.one_hot(wa.argmax(x, axis=1), 5), lambda x: np.eye(5)[x.argmax(1)]),
     "permute_dims": (lambda x: wa.permute_dims(x, (1, 0)), lambda x: x.T),
     "print": (lambda x: wa.print(x[0, 0], "test") + 0 * x, lambda x: x[0, 0] + 0 * x),
     "prod_without_zeros": (lambda x: wa.prod_without_zeros(wa.maximum(x, 0)), lambda x: x[x > 0].prod()),
-    "put_along_axis": (lambda x: wa.put_along_axis(x, wa.argmax(x, axis=1, keepdims=True), 0.0, 1), lambda x: np.where(x == x.max(1, keepdims=True), 0, x)),
+    "put_along_axis": (
+        lambda x: wa.put_along_axis(x, wa.argmax(x, axis=1, keepdims=True), 0.0, 1),
+        lambda x: np.where(x == x.max(1, keepdims=True), 0, x),
+    ),
     "rsqrt": (lambda x: wa.rsqrt(x * x), lambda x: 1 / np.abs(x)),
     "segment_max": (lambda x: wa.segment_max(x, IDS, 3), lambda x: np.stack([np.maximum(x[0], x[3]), x[2], x[1]])),
     "segment_mean": (lambda x: wa.segment_mean(x, IDS, 3), lambda x: np.stack([(x[0] + x[3]) / 2, x[2], x[1]])),
@@ -234,7 +265,10 @@ OTHERS = {
     "softmax": (lambda x: wa.softmax(x), softmax),
     "specify_shape": (lambda x: wa.specify_shape(x, (4, None)), lambda x: x),
     "split": (lambda x: wa.split(x, (1, 3), axis=0)[1], lambda x: x[1:]),
-    "sum_pool": (lambda x: wa.sum_pool(x[None, None], [2, 2])[0, 0], lambda x: x[:, :4].reshape(2, 2, 2, 2).sum((1, 3))),
+    "sum_pool": (
+        lambda x: wa.sum_pool(x[None, None], [2, 2])[0, 0],
+        lambda x: x[:, :4].reshape(2, 2, 2, 2).sum((1, 3)),
+    ),
     "topk": (lambda x: wa.topk(x, 2), lambda x: -np.sort(-x, axis=-1)[:, :2]),
     "transfer": (lambda x: wa.transfer(x, "dev0"), lambda x: x),
     "zero_grad": (lambda x: wa.zero_grad(x), lambda x: x),
@@ -244,6 +278,7 @@ OTHERS = {
     "jvp": (lambda x: wa.jvp(wa.sin(x), [x], [x]), lambda x: np.cos(x) * x),
     "vjp": (lambda x: wa.vjp(wa.sin(x), [x], x)[0], lambda x: np.cos(x) * x),
 }
+
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_functions(name):
@@ -347,7 +382,13 @@ def test_losses_optimizers_and_schedules():
     np.testing.assert_allclose(got, -np.log(softmax(MATRIX)[np.arange(4), y]))
     rate = wa.schedules.cosine(0.1, wa.constant(5), 10)
     assert np.allclose(wa.function([], rate)(), 0.05)
-    for optimizer in (wa.optimizers.sgd, wa.optimizers.momentum, wa.optimizers.nesterov, wa.optimizers.rmsprop, wa.optimizers.adam):
+    for optimizer in (
+        wa.optimizers.sgd,
+        wa.optimizers.momentum,
+        wa.optimizers.nesterov,
+        wa.optimizers.rmsprop,
+        wa.optimizers.adam,
+    ):
         w = wa.shared(np.array([1.0, -2.0]), "w")
         cost = (w**2).sum()
         f = wa.function([], cost, updates=optimizer([w], [wa.grad(cost, w)], 0.01))

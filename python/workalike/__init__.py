@@ -16,8 +16,9 @@ An expression is compiled to a `Function`, which holds no device and runs on any
     sim.sync_to_parent()
 """
 
-from . import fft, linalg, losses, optimizers, schedules
+from . import fft, linalg, losses, ops, optimizers, schedules
 from ._function import In, Out, function
+from ._inputs import matrix, scalar, tensor, tensor3, vector
 from ._methods import install as _install
 from ._workalike import (
     ArgumentError,
@@ -48,10 +49,8 @@ from ._workalike import (
     each,
     shared,
 )
-from ._inputs import matrix, scalar, tensor, tensor3, vector
 from .loops import fori_loop, if_else, scan, switch, while_loop
 from .ops import *  # noqa: F403  (the functions that ops.__all__ lists)
-from .ops import __all__ as _ops_all
 
 _install()
 
@@ -101,5 +100,5 @@ __all__ = [
     "tensor3",
     "vector",
     "while_loop",
-    *_ops_all,
 ]
+__all__ += ops.__all__

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ._workalike import SharedVariable, Variable, compile as _compile
+from ._workalike import SharedVariable, Variable
+from ._workalike import compile as _compile
 
 
 @dataclass

@@ -120,7 +120,7 @@ def _run_n(simulator, method, n, args, progress, kwargs):
     if callable(progress):
         return simulator._run_n(method, progress, n, *args, **kwargs)
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
         return simulator._run_n(method, None, n, *args, **kwargs)
     with tqdm(total=n, unit="it") as bar:

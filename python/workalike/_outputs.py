@@ -32,7 +32,7 @@ class Outputs(tuple):
         return Outputs, (tuple(self), self.names)
 
 
-_classes = {}
+_classes: dict[tuple, type] = {}
 
 
 def _with_names(names):

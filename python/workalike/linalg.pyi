@@ -1,0 +1,23 @@
+"""Linear algebra, under NumPy's names. Leading axes are a batch."""
+
+from typing import Any
+
+from ._workalike import Variable
+
+__all__ = [
+    "cholesky",
+    "det",
+    "inv",
+    "norm",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+]
+
+def cholesky(*args: Any, **kwargs: Any) -> Variable: ...
+def det(*args: Any, **kwargs: Any) -> Variable: ...
+def inv(*args: Any, **kwargs: Any) -> Variable: ...
+def norm(*args: Any, **kwargs: Any) -> Variable: ...
+def slogdet(*args: Any, **kwargs: Any) -> tuple[Variable, ...]: ...
+def solve(*args: Any, **kwargs: Any) -> Variable: ...
+def solve_triangular(*args: Any, **kwargs: Any) -> Variable: ...
