@@ -1,35 +1,41 @@
 """`function`: from expressions to a Function, with Theano's arguments."""
 
-from dataclasses import dataclass
-from typing import Any
-
 from ._workalike import SharedVariable, Variable
 from ._workalike import compile as _compile
 
 
-@dataclass
+# Plain classes: `dataclasses` takes longer to import than all of this package.
 class In:
-    """An input with options: a name, a default `value`, an `update` that makes it keep its value between calls."""
+    """An input with options: a name, a default `value`, an `update` that makes it keep its value between calls.
 
-    variable: Variable
-    name: str | None = None
-    value: Any = None
-    update: Variable | None = None
-    mutable: bool = False
-    strict: bool = False
-    allow_downcast: bool | None = None
+    `mutable`: a call may use the memory of a `DeviceArray` that is its argument. `strict`: no other dtype is taken;
+    `allow_downcast`: wider ones are.
+    """
+
+    __slots__ = ("variable", "name", "value", "update", "mutable", "strict", "allow_downcast")
+
+    def __init__(self, variable, name=None, value=None, update=None, mutable=False, strict=False, allow_downcast=None):
+        self.variable, self.name, self.value, self.update = variable, name, value, update
+        self.mutable, self.strict, self.allow_downcast = mutable, strict, allow_downcast
 
     def _as_tuple(self, downcast):
         downcast = downcast if self.allow_downcast is None else self.allow_downcast
         return self.variable, self.name, self.value, self.update, self.strict, bool(downcast), self.mutable
 
+    def __repr__(self):
+        return f"In({self.variable!r}, name={self.name!r}, value={self.value!r})"
 
-@dataclass
+
 class Out:
     """An output with a name."""
 
-    variable: Variable
-    name: str | None = None
+    __slots__ = ("variable", "name")
+
+    def __init__(self, variable, name=None):
+        self.variable, self.name = variable, name
+
+    def __repr__(self):
+        return f"Out({self.variable!r}, name={self.name!r})"
 
 
 def _named(outputs):
