@@ -18,6 +18,9 @@ pub(crate) struct PyFunction {
     pub(crate) function: Function,
 }
 
+/// Name, dtype and extents of an input.
+type Input = (Option<String>, &'static str, Vec<Option<usize>>);
+
 #[pymethods]
 impl PyFunction {
     /// Calls it with arrays by position or by name. Returns an array, a tuple of several, or None. Arrays are
@@ -97,7 +100,7 @@ impl PyFunction {
 
     /// Name, dtype and extents of each input.
     #[getter]
-    fn inputs(&self) -> Vec<(Option<String>, &'static str, Vec<Option<usize>>)> {
+    fn inputs(&self) -> Vec<Input> {
         let input = |input: &workalike::function::InputSpec| {
             (input.name.clone(), input.ty.dtype.name(), input.ty.shape.clone())
         };

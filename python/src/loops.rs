@@ -70,7 +70,7 @@ pub(crate) fn scan(
     steps: Option<&Bound<'_, PyAny>>,
     reversed: bool,
     truncated: Option<usize>,
-) -> PyResult<(Vec<Py<PyVariable>>, Vec<Py<PyVariable>>)> {
+) -> PyResult<[Vec<Py<PyVariable>>; 2]> {
     let mut builder = Scan::new().named(name);
     if let Some(steps) = steps {
         builder = builder.steps(operand_of(steps)?);
@@ -103,7 +103,7 @@ pub(crate) fn scan(
     let scanned = calls.finish(made)?;
     let histories = (0..carried).map(|at| scanned.history(at)).collect();
     let further = (0..returned.saturating_sub(carried)).map(|at| scanned.result(at)).collect();
-    Ok((wrapped(py, histories)?, wrapped(py, further)?))
+    Ok([wrapped(py, histories)?, wrapped(py, further)?])
 }
 
 /// The carried values when the condition is false for the first time.

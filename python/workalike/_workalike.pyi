@@ -370,7 +370,7 @@ def scan(
     steps: Any,
     reversed: bool,
     truncated: int | None,
-) -> tuple[list[Variable], list[Variable]]: ...
+) -> list[list[Variable]]: ...
 def shared(
     value: ArrayLike,
     name: str = "",

@@ -129,7 +129,11 @@ impl Function {
                 return Err(Error::mismatch(what(), own.ty().to_string(), new.ty().to_string()));
             }
             if !seen.insert(new.id()) {
-                return Err(Error::mismatch(what(), "a variable of its own", format!("{} twice", new.name())));
+                return Err(Error::mismatch(
+                    what(),
+                    "a variable of its own",
+                    format!("{} twice", new.name()),
+                ));
             }
         }
         Ok(self.over(given))

@@ -60,7 +60,7 @@ fn sequences(stage: &Stage) -> Result<()> {
         let other = DeviceArray::upload(&stage.open()?, &all)?;
         sim.run_n(5, args![each(other.slice(s![32..;-1])?)])?;
         let last = sim.run_n(0, args![each(xs.slice(s![0..0])?)])?;
-        ensure(last.len() == 0, || format!("{last:?}"))?;
+        ensure(last.is_empty(), || format!("{last:?}"))?;
         let want = all.sum_axis(Axis(0)) + all.slice(s![32.., ..]).sum_axis(Axis(0));
         equal("a part", &sim.get(&total)?, &want)?;
         let started = f.fork()?;
