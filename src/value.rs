@@ -204,8 +204,11 @@ impl Value {
     }
 
     /// The bytes for writing, if the array is contiguous in memory of this library that nothing else refers to:
-    /// as results of calls are. A bool must stay 0 or 1.
+    /// as results of calls are. There are none of bools, which are 0 or 1.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        if self.dtype == DType::Bool {
+            return None;
+        }
         self.contiguous_bytes()?;
         let (start, bytes) = (self.offset * self.dtype.size(), self.byte_len());
         Arc::get_mut(&mut self.buffer)?.bytes_mut()?.get_mut(start..start + bytes)

@@ -5,7 +5,7 @@ use super::operand::{operand_of, variable_of};
 use super::variable::PyVariable;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyEllipsis, PyInt};
+use pyo3::types::{PyDict, PyEllipsis};
 use workalike::DType;
 use workalike::graph::{Operand, Variable};
 use workalike::ops::{Axes, IntoSize, Size, over};
@@ -35,13 +35,25 @@ impl<'p> Arguments<'p> {
 
     /// An argument that may be left out, which `None` means too.
     pub(crate) fn option(&mut self, name: &str) -> PyResult<Option<Bound<'p, PyAny>>> {
+        Ok(self.given(name)?.filter(|given| !given.is_none()))
+    }
+
+    /// An argument as it is given.
+    fn given(&mut self, name: &str) -> PyResult<Option<Bound<'p, PyAny>>> {
         let given = self.keyword(name)?;
         if given.is_some() {
-            return Ok(given.filter(|given| !given.is_none()));
+            return Ok(given);
         }
         let next = self.positional.get(self.taken).cloned();
         self.taken += usize::from(next.is_some());
-        Ok(next.filter(|given| !given.is_none()))
+        Ok(next)
+    }
+
+    /// Whether one axis is given by this name, or something is left by position.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let named = self.named.as_ref().and_then(|named| named.get_item(name).ok().flatten());
+        let next = self.positional.get(self.taken).cloned();
+        named.or(next).is_some_and(|axis| axis.extract::<isize>().is_ok())
     }
 
     /// An argument that is given by name alone.
@@ -107,19 +119,24 @@ impl<'p> Arguments<'p> {
         ChosenAxes::of(axis.as_ref())
     }
 
-    /// The axes and options of a reduction.
-    pub(crate) fn reduction(&mut self) -> PyResult<impl Axes + use<>> {
+    /// The axes and options of a reduction: `dtype` of sums, `ddof` of variances, `keepdims`, all by name.
+    pub(crate) fn reduction(&mut self, name: &str) -> PyResult<impl Axes + use<>> {
         let axes = self.axes()?;
         let mut options = over(axes);
-        // NumPy has `dtype` and `out` before `keepdims`; all but the axes are given by name here.
-        if let Some(dtype) = self.keyword("dtype")?.filter(|given| !given.is_none()) {
-            options = options.dtype(dtypes::parse(&dtype)?);
+        if ["sum", "prod", "mean", "nansum", "nanprod", "nanmean"].contains(&name) {
+            if let Some(dtype) = self.keyword("dtype")?.filter(|given| !given.is_none()) {
+                options = options.dtype(dtypes::parse(&dtype)?);
+            }
+            if let Some(dtype) = self.keyword("acc_dtype")?.filter(|given| !given.is_none()) {
+                options = options.acc_dtype(dtypes::parse(&dtype)?);
+            }
         }
-        if let Some(dtype) = self.keyword("acc_dtype")?.filter(|given| !given.is_none()) {
-            options = options.acc_dtype(dtypes::parse(&dtype)?);
-        }
-        for name in ["ddof", "correction"] {
-            if let Some(ddof) = self.keyword(name)? {
+        if ["var", "std", "nanvar", "nanstd"].contains(&name) {
+            let ddof = match self.keyword("ddof")? {
+                Some(ddof) => Some(ddof),
+                None => self.keyword("correction")?,
+            };
+            if let Some(ddof) = ddof {
                 options = options.ddof(ddof.extract()?);
             }
         }
@@ -130,15 +147,36 @@ impl<'p> Arguments<'p> {
         Ok(if keepdims { options.keepdims() } else { options })
     }
 
-    /// Extents: a number, a sequence of numbers and 0-d Variables, or what is left by position.
+    /// Extents: a number, a 0-d Variable, or a sequence of them.
     pub(crate) fn size(&mut self, name: &str) -> PyResult<Size> {
-        let first = self.any(name)?;
-        let mut extents = sequence(&first)?;
-        if first.cast::<PyInt>().is_ok() || first.cast::<PyVariable>().is_ok() {
-            extents.extend(self.positional.drain(self.taken.min(self.positional.len())..));
-        }
+        let extents = sequence(&self.any(name)?)?;
         let extents = extents.iter().map(operand_of).collect::<PyResult<Vec<_>>>()?;
         Ok(extents.into_size())
+    }
+
+    /// Extents as `x.reshape(2, 3)` gives them too.
+    pub(crate) fn size_or_rest(&mut self, name: &str) -> PyResult<Size> {
+        let mut extents = sequence(&self.any(name)?)?;
+        extents.extend(self.rest());
+        let extents = extents.iter().map(operand_of).collect::<PyResult<Vec<_>>>()?;
+        Ok(extents.into_size())
+    }
+
+    /// A list of numbers or pairs, if it is given.
+    pub(crate) fn list<T>(&mut self, name: &str) -> PyResult<Option<Vec<T>>>
+    where
+        T: for<'a> FromPyObject<'a, 'p, Error: Into<PyErr>>,
+    {
+        self.option(name)?.map(|given| list(&given)).transpose()
+    }
+
+    /// An axis; `None`: the flat array, which is what `axis=None` says where NumPy's default is an axis.
+    pub(crate) fn axis_or_flat(&mut self, default: isize) -> PyResult<Option<isize>> {
+        match self.given("axis")? {
+            None => Ok(Some(default)),
+            Some(axis) if axis.is_none() => Ok(None),
+            Some(axis) => axis.extract().map(Some),
+        }
     }
 
     /// A list of Variables.
@@ -163,12 +201,32 @@ impl<'p> Arguments<'p> {
     }
 }
 
-/// The items of a sequence; anything else is a sequence of one.
+/// The most items of a list that is an argument: axes, extents, taps, widths.
+const MOST_ITEMS: usize = 1 << 16;
+
+/// The items of a sequence; a Variable or a whole number is a sequence of one.
 pub(crate) fn sequence<'p>(given: &Bound<'p, PyAny>) -> PyResult<Vec<Bound<'p, PyAny>>> {
-    if given.cast::<PyVariable>().is_ok() || given.cast::<PyInt>().is_ok() {
+    if given.cast::<PyVariable>().is_ok() || given.extract::<i128>().is_ok() {
         return Ok(vec![given.clone()]);
     }
-    given.try_iter()?.collect()
+    let mut items = Vec::new();
+    for item in given.try_iter()? {
+        if items.len() == MOST_ITEMS {
+            return Err(PyTypeError::new_err(format!(
+                "expected a list of at most {MOST_ITEMS} items, got a longer one"
+            )));
+        }
+        items.push(item?);
+    }
+    Ok(items)
+}
+
+/// A list of numbers or pairs, or one of them.
+pub(crate) fn list<'p, T>(given: &Bound<'p, PyAny>) -> PyResult<Vec<T>>
+where
+    T: for<'a> FromPyObject<'a, 'p, Error: Into<PyErr>>,
+{
+    sequence(given)?.iter().map(|item| item.extract::<T>().map_err(Into::into)).collect()
 }
 
 /// The axes of a reduction; none: all.
@@ -179,8 +237,7 @@ impl ChosenAxes {
         let Some(given) = given.filter(|given| given.cast::<PyEllipsis>().is_err()) else {
             return Ok(ChosenAxes(None));
         };
-        let axes = sequence(given)?.iter().map(|axis| axis.extract()).collect::<PyResult<_>>()?;
-        Ok(ChosenAxes(Some(axes)))
+        Ok(ChosenAxes(Some(list(given)?)))
     }
 }
 

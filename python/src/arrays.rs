@@ -19,8 +19,8 @@ struct ArrayMemory {
     bytes: usize,
 }
 
-// SAFETY: the memory is read only. Python code that writes to it during a call races as it does with NumPy's own
-// functions, which release the lock too; the documentation of calls says so.
+// SAFETY: the memory is read only. That other threads neither write nor resize the array during the call is the
+// caller's obligation, as with NumPy's own functions, which release the lock too; the documentation of calls says so.
 unsafe impl Send for ArrayMemory {}
 // SAFETY: see `Send`.
 unsafe impl Sync for ArrayMemory {}
@@ -28,7 +28,7 @@ unsafe impl Sync for ArrayMemory {}
 impl HostBytes for ArrayMemory {
     fn bytes(&self) -> &[u8] {
         // SAFETY: `value_of` computed the range from the array's data, shape and strides; the array lives as long
-        // as `self`, and NumPy does not resize an array that has other references.
+        // as `self`. (NumPy resizes an array with other references only if it is told not to look for them.)
         unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
     }
 }
@@ -36,6 +36,11 @@ impl HostBytes for ArrayMemory {
 /// An array as a Value over its memory. It is copied if its elements are not aligned.
 pub(crate) fn value_of(array: &Bound<'_, PyUntypedArray>) -> PyResult<Value> {
     let dtype = dtype_of(&array.dtype())?;
+    if array.get_type().name().is_ok_and(|name| name == "MaskedArray") {
+        return Err(PyTypeError::new_err(
+            "expected an array without a mask; give it values first: a.filled(0)",
+        ));
+    }
     let (shape, size) = (array.shape(), dtype.size() as isize);
     let (strides, flags) = (array.strides(), flags(array));
     let aligned = flags & NPY_ARRAY_ALIGNED != 0 && strides.iter().all(|stride| stride % size == 0);
@@ -92,15 +97,44 @@ pub(crate) fn value_from(object: &Bound<'_, PyAny>, wanted: Option<DType>) -> Py
         _ => error,
     })?;
     match wanted {
-        Some(dtype) if listed && value.dtype() != dtype => {
-            let fits = dtype.is_float() && !value.dtype().is_half();
-            let fits = fits || dtype.is_integer() && value.dtype() == DType::I64;
-            let cast = value.cast(dtype).map_err(raised)?;
-            let same = dtype.is_float() || cast.cast(value.dtype()).is_ok_and(|back| back == value);
-            Ok(if fits && same { cast } else { value })
-        }
+        Some(dtype) if listed => exact(value, dtype),
         _ => Ok(value),
     }
+}
+
+/// Numbers in another dtype, which has them: floats are rounded, integers are not changed. What Python and NumPy make
+/// of lists and numbers has 64 bits.
+pub(crate) fn exact(value: Value, dtype: DType) -> PyResult<Value> {
+    let from = value.dtype();
+    if from == dtype || value.is_empty() {
+        return value.cast(dtype).map_err(raised);
+    }
+    let cast = value.cast(dtype).map_err(raised)?;
+    let fits = match (from.is_float(), dtype.is_float()) {
+        (_, true) => true,
+        (true, false) => false,
+        // Of unsigned integers the way back alone would hide a sign.
+        (false, false) => {
+            (dtype != DType::Bool || from == DType::Bool)
+                && cast.to_f64s() == value.to_f64s()
+                && cast.cast(from).is_ok_and(|back| back == value)
+        }
+    };
+    if fits { Ok(cast) } else { Err(no_such_number(dtype, from)) }
+}
+
+/// A number of Python or NumPy in a dtype.
+pub(crate) fn exact_number(number: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
+    exact(kept_value(number)?, dtype)
+}
+
+fn no_such_number(dtype: DType, from: DType) -> PyErr {
+    super::errors::exception(
+        "ArgumentError",
+        format!(
+            "expected numbers that {dtype} has, got {from} with others; round or convert them first (astype)"
+        ),
+    )
 }
 
 /// The memory of a Value that an array of NumPy shows.
@@ -110,8 +144,7 @@ struct Shown(#[expect(dead_code, reason = "it keeps the memory")] Value);
 pub(crate) fn array_of(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     let mut value = value.contiguous().map_err(raised)?;
     if value.bytes_mut().is_none() {
-        let bytes = value.contiguous_bytes().unwrap_or(&[]);
-        value = Value::from_bytes(value.dtype(), value.shape(), bytes).map_err(raised)?;
+        return copied(py, &value);
     }
     let descr = numpy_dtype(py, value.dtype())?;
     let start = value.bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
@@ -138,5 +171,17 @@ pub(crate) fn array_of(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny
             return Err(PyErr::fetch(py));
         }
         Ok(array)
+    }
+}
+
+/// A copy of a contiguous Value in memory of NumPy.
+fn copied<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = pyo3::types::PyBytes::new(py, value.contiguous_bytes().unwrap_or(&[]));
+    let numpy = py.import("numpy")?;
+    let flat = numpy.call_method1("frombuffer", (bytes, numpy_dtype(py, value.dtype())?));
+    let shape = pyo3::types::PyTuple::new(py, value.shape())?;
+    match value.is_empty() {
+        true => numpy.call_method1("zeros", (shape, numpy_dtype(py, value.dtype())?)),
+        false => flat?.call_method1("reshape", (shape,))?.call_method0("copy"),
     }
 }

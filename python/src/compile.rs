@@ -1,11 +1,11 @@
 //! From expressions to a function. `workalike.function` in Python sorts its arguments, and calls this.
 
-use super::arrays::value_from;
+use super::arrays::{exact, kept_value};
 use super::calls::detached;
 use super::function::PyFunction;
 use super::operand::variable_of;
 use super::shared::PySharedVariable;
-use super::variable::{PyVariable, cast};
+use super::variable::PyVariable;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use workalike::function::{In, Out, function};
@@ -36,8 +36,7 @@ fn input_of((variable, name, default, update, strict, downcast, mutable): &Input
         input = input.name(name);
     }
     if let Some(default) = default {
-        let value = value_from(default, Some(own.dtype()))?;
-        input = input.default(if value.ndim() == 0 { cast(value, Some(own.dtype()))? } else { value });
+        input = input.default(exact(kept_value(default)?, own.dtype())?);
     }
     if let Some(update) = update {
         input = input.update(variable_of(update)?);

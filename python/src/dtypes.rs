@@ -77,5 +77,12 @@ pub(crate) fn parse(given: &Bound<'_, PyAny>) -> PyResult<DType> {
     {
         return Ok(dtype);
     }
-    dtype_of(&PyArrayDescr::new(given.py(), given)?)
+    if given.is_none() {
+        return Err(PyTypeError::new_err("expected a dtype, such as \"float32\", got None"));
+    }
+    let descr = PyArrayDescr::new(given.py(), given)?;
+    dtype_of(&descr).map_err(|_| {
+        let names: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
+        PyTypeError::new_err(format!("expected a dtype of {}, got {given}", names.join(", ")))
+    })
 }

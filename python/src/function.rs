@@ -50,8 +50,8 @@ impl PyFunction {
         results(py, self.function.output_names(), outputs)
     }
 
-    /// Calls it `n` times; see `Simulator.run_n`.
-    #[pyo3(signature = (n, *args, **kwargs))]
+    /// Calls it `n` times, on the host; a Simulator's `run_n` can be interrupted.
+    #[pyo3(signature = (n, /, *args, **kwargs))]
     fn run_n<'py>(
         &self,
         py: Python<'py>,
@@ -126,8 +126,8 @@ impl PyFunction {
     }
 
     /// The same function over copies of its shared variables.
-    fn fork(&self) -> PyResult<PyFunction> {
-        Ok(PyFunction { function: self.function.fork().map_err(raised)? })
+    fn fork(&self, py: Python<'_>) -> PyResult<PyFunction> {
+        Ok(PyFunction { function: detached(py, || self.function.fork())? })
     }
 
     /// The same function without its updates.
@@ -176,7 +176,7 @@ impl PyFunction {
     /// The graph, and the shared variables as objects of their own: functions in one pickle keep their common
     /// state, and values may travel out of band.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let graph = self.function.without_values().and_then(|bare| bare.to_bytes()).map_err(raised)?;
+        let graph = detached(py, || self.function.without_values().and_then(|bare| bare.to_bytes()))?;
         let shared = PyList::new(py, self.shared_variables(py)?)?;
         let rebuilt = py.import("workalike._workalike")?.getattr("rebuilt_function")?;
         (rebuilt, (PyBytes::new(py, &graph), shared)).into_pyobject(py)

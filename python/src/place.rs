@@ -2,6 +2,8 @@
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use workalike::graph::{Place, written_at};
 
 /// The innermost line that is not of this package.
@@ -15,7 +17,9 @@ fn caller(py: Python<'_>) -> PyResult<Place> {
     })?;
     let mut frame = GET_FRAME.get_or_try_init(py, find)?.bind(py).call0()?;
     loop {
-        let file: String = frame.getattr("f_code")?.getattr("co_filename")?.extract()?;
+        let file = frame.getattr("f_code")?.getattr("co_filename")?;
+        // A path need not be text.
+        let file = file.cast::<PyString>()?.to_string_lossy().into_owned();
         let back = frame.getattr("f_back")?;
         if !file.starts_with(ours) || back.is_none() {
             let line: Option<u32> = frame.getattr("f_lineno")?.extract()?;
@@ -25,7 +29,11 @@ fn caller(py: Python<'_>) -> PyResult<Place> {
     }
 }
 
-/// Builds expressions, which are attributed to the caller's line.
+/// Builds expressions, which are attributed to the caller's line. A panic, which would be an error of the library, is
+/// an `InternalError`.
 pub(crate) fn at_caller<T>(py: Python<'_>, build: impl FnOnce() -> T) -> PyResult<T> {
-    Ok(written_at(caller(py)?, build))
+    let place = caller(py)?;
+    catch_unwind(AssertUnwindSafe(|| written_at(place, build))).map_err(|_| {
+        super::errors::exception("InternalError", "a panic; its message is on the standard error".into())
+    })
 }

@@ -39,18 +39,37 @@ macro_rules! floats {
     };
 }
 
-/// Extents; none: one number.
-fn size_of(given: &mut Arguments<'_>) -> PyResult<Size> {
+/// Extents; none: those that the parameters broadcast to.
+fn size_of(given: &mut Arguments<'_>, parameters: &[&Operand]) -> PyResult<Size> {
+    let arrays = parameters.iter().filter_map(|parameter| match parameter {
+        Operand::Variable(variable) if variable.ndim() > 0 => Some(variable.clone()),
+        _ => None,
+    });
     match given.option("size")? {
-        None => Ok(().into_size()),
+        None => {
+            let sum = arrays.reduce(|all, next| &all * 0.0 + next);
+            Ok(sum.map_or_else(|| ().into_size(), workalike::ops::like))
+        }
         Some(size) => {
             let extents = super::arguments::sequence(&size)?
                 .iter()
                 .map(operand_of)
                 .collect::<PyResult<Vec<Operand>>>()?;
+            if let Some(larger) = arrays.filter(|array| array.ndim() > extents.len()).last() {
+                return given.refuse(format!("a parameter {} has more axes than the size", larger.ty()));
+            }
             Ok(extents.into_size())
         }
     }
+}
+
+/// Numbers of a draw moved and scaled, in the draw's dtype.
+fn moved(unit: &Variable, scale: Operand, by: Operand) -> workalike::Result<Variable> {
+    let own = |operand: Operand| match operand {
+        Operand::Variable(variable) => variable.try_cast(unit.dtype()).map(Operand::Variable),
+        number => Ok(number),
+    };
+    unit.try_mul(own(scale)?)?.try_add(own(by)?)
 }
 
 impl PyRandomStreams {
@@ -59,51 +78,30 @@ impl PyRandomStreams {
         let dtype = |given: &mut Arguments<'_>| given.dtype();
         Ok(match name {
             "uniform" => {
-                let (low, high) = (
-                    given.operand_or("low", Operand::Float(0.0))?,
-                    given.operand_or("high", Operand::Float(1.0))?,
-                );
-                let size = size_of(given)?;
+                let low = given.operand_or("low", Operand::Float(0.0))?;
+                let high = given.operand_or("high", Operand::Float(1.0))?;
+                let size = size_of(given, &[&low, &high])?;
                 let unit = floats!(dtype(given)?, streams.uniform::<T>(size));
-                match (&low, &high) {
-                    (Operand::Float(0.0), Operand::Float(1.0)) => unit,
-                    _ => {
-                        let low_v = super::ops::elementwise("subtract", vec![high, low.clone()])?;
-                        super::ops::elementwise(
-                            "add",
-                            vec![
-                                Operand::Variable(
-                                    unit.try_mul(low_v.try_cast(unit.dtype()).map_err(raised)?)
-                                        .map_err(raised)?,
-                                ),
-                                low,
-                            ],
-                        )?
-                    }
-                }
+                let width = super::ops::elementwise("subtract", vec![high, low.clone()])?;
+                moved(&unit, Operand::Variable(width), low).map_err(raised)?
             }
             "normal" => {
-                let (mean, scale) = (
-                    given.operand_or("loc", Operand::Float(0.0))?,
-                    given.operand_or("scale", Operand::Float(1.0))?,
-                );
-                let size = size_of(given)?;
+                let mean = given.operand_or("loc", Operand::Float(0.0))?;
+                let scale = given.operand_or("scale", Operand::Float(1.0))?;
+                let size = size_of(given, &[&mean, &scale])?;
                 let unit = floats!(dtype(given)?, streams.normal::<T>(size));
-                match (&mean, &scale) {
-                    (Operand::Float(0.0), Operand::Float(1.0)) => unit,
-                    _ => unit.try_mul(scale).and_then(|scaled| scaled.try_add(mean)).map_err(raised)?,
-                }
+                moved(&unit, scale, mean).map_err(raised)?
             }
             "exponential" => {
                 let scale = given.operand_or("scale", Operand::Float(1.0))?;
-                let size = size_of(given)?;
+                let size = size_of(given, &[&scale])?;
                 floats!(dtype(given)?, streams.exponential::<T>(scale, size))
             }
             "gamma" | "beta" => {
                 let names = if name == "gamma" { ["shape", "scale"] } else { ["a", "b"] };
                 let first = given.operand(names[0])?;
                 let second = given.operand_or(names[1], Operand::Float(1.0))?;
-                let size = size_of(given)?;
+                let size = size_of(given, &[&first, &second])?;
                 match name {
                     "gamma" => floats!(dtype(given)?, streams.gamma::<T>(first, second, size)),
                     _ => floats!(dtype(given)?, streams.beta::<T>(first, second, size)),
@@ -115,7 +113,7 @@ impl PyRandomStreams {
             }
             "standard_t" => {
                 let degrees = given.operand("df")?;
-                let size = size_of(given)?;
+                let size = size_of(given, &[&degrees])?;
                 floats!(dtype(given)?, streams.standard_t::<T>(degrees, size))
             }
             _ => return self.drawn_counts(name, given),
@@ -131,19 +129,23 @@ impl PyRandomStreams {
                     Some(high) => (first, operand_of(&high)?),
                     None => (Operand::Int(0), first),
                 };
-                streams.integers(low, high, size_of(given)?)
+                let size = size_of(given, &[&low, &high])?;
+                streams.integers(low, high, size)
             }
             "bernoulli" => {
                 let p = given.operand("p")?;
-                streams.bernoulli(p, size_of(given)?)
+                let size = size_of(given, &[&p])?;
+                streams.bernoulli(p, size)
             }
             "poisson" => {
                 let mean = given.operand("lam")?;
-                streams.poisson(mean, size_of(given)?)
+                let size = size_of(given, &[&mean])?;
+                streams.poisson(mean, size)
             }
             "binomial" => {
                 let (n, p) = (given.operand("n")?, given.operand("p")?);
-                streams.binomial(n, p, size_of(given)?)
+                let size = size_of(given, &[&n, &p])?;
+                streams.binomial(n, p, size)
             }
             "multinomial" => {
                 let n = given.operand("n")?;
@@ -153,7 +155,7 @@ impl PyRandomStreams {
             "permutation" => streams.permutation(given.operand("n")?),
             "choice" => {
                 let n = given.operand("n")?;
-                let size = size_of(given)?;
+                let size = size_of(given, &[])?;
                 match given.option("p")? {
                     Some(p) => streams.choice_by_weight(super::operand::variable_of(&p)?, size),
                     None => streams.choice(n, size),
@@ -163,7 +165,7 @@ impl PyRandomStreams {
                 let n = given.operand("n")?;
                 streams.choice_without_replacement(n, given.operand("count")?)
             }
-            "bits" => streams.bits(size_of(given)?),
+            "bits" => streams.bits(size_of(given, &[])?),
             "dropout" => {
                 let x = given.variable("x")?;
                 workalike::layers::dropout(x, given.operand("rate")?, streams)

@@ -7,7 +7,7 @@ use super::variable::{PyVariable, cast};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple, PyWeakrefReference};
 use std::sync::Arc;
 use workalike::graph::{SharedVariable, Variable};
 
@@ -21,19 +21,21 @@ impl PySharedVariable {
     /// The object of a shared variable. Each has one at a time, so that pickles and copies of several functions
     /// know what they have in common.
     pub(crate) fn made(py: Python<'_>, shared: SharedVariable) -> PyResult<Py<PySharedVariable>> {
-        static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let known =
-            || Ok::<_, PyErr>(py.import("weakref")?.getattr("WeakValueDictionary")?.call0()?.unbind());
-        let known = KNOWN.get_or_try_init(py, known)?.bind(py);
+        static KNOWN: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+        let known = KNOWN.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
         // The object keeps the cell, so that its address is no other's while the object lives.
         let address = Arc::as_ptr(shared.cell().map_err(raised)?) as usize;
-        let object = known.call_method1("get", (address,))?;
-        if let Ok(object) = object.cast_into::<PySharedVariable>() {
-            return Ok(object.unbind());
-        }
         let object = PySharedVariable::new_object(py, shared)?;
-        known.set_item(address, &object)?;
-        Ok(object)
+        let new = PyWeakrefReference::new(object.bind(py))?;
+        loop {
+            // No code of Python runs from here on, so that two threads get the same object.
+            let first = known.call_method1("setdefault", (address, &new))?;
+            match first.call0()?.cast_into::<PySharedVariable>() {
+                Ok(object) => return Ok(object.unbind()),
+                // That one is gone; the new one comes next.
+                Err(_) => known.del_item(address)?,
+            }
+        }
     }
 
     fn new_object(py: Python<'_>, shared: SharedVariable) -> PyResult<Py<PySharedVariable>> {
@@ -56,7 +58,7 @@ impl PySharedVariable {
         let own = self.shared.dtype();
         let value = super::arrays::value_from(value, Some(own))?;
         // A number of Python takes the variable's dtype.
-        let value = if value.ndim() == 0 { cast(value, Some(own))? } else { value };
+        let value = if value.ndim() == 0 { super::arrays::exact(value, own)? } else { value };
         py.detach(|| self.shared.set_value(value)).map_err(raised)
     }
 
@@ -76,6 +78,7 @@ impl PySharedVariable {
         let cell = self.shared.cell().map_err(raised)?;
         let module = py.import("workalike._workalike")?;
         let value = self.get_value(py)?;
+        let shape: Vec<usize> = value.getattr("shape")?.extract()?;
         let value = if protocol >= 5 && self.shared.ndim() > 0 && value.getattr("nbytes")?.is_truthy()? {
             let bytes = value.call_method1("view", ("uint8",));
             match bytes {
@@ -86,7 +89,6 @@ impl PySharedVariable {
         } else {
             value.call_method0("tobytes")?
         };
-        let shape: Vec<usize> = self.shared.get_value().map_err(raised)?.shape().to_vec();
         let state = (
             cell.id(),
             cell.name().to_string(),
@@ -100,8 +102,8 @@ impl PySharedVariable {
 
     /// A copy with a value of its own; two functions that are copied together keep their common state.
     fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PySharedVariable>> {
-        let (name, value) =
-            (self.shared.name().unwrap_or_default(), self.shared.get_value().map_err(raised)?);
+        let name = self.shared.name().unwrap_or_default();
+        let value = py.detach(|| self.shared.get_value()).map_err(raised)?;
         let copy = workalike::graph::shared_dynamic(name, value, &self.dynamic_axes());
         PySharedVariable::made(py, copy)
     }

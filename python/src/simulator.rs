@@ -7,8 +7,10 @@ use super::function::PyFunction;
 use super::shared::PySharedVariable;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use workalike::function::Function;
 use workalike::rehost::{DeviceArray, Keep, MethodHandle, Simulator};
 
@@ -17,7 +19,10 @@ use workalike::rehost::{DeviceArray, Keep, MethodHandle, Simulator};
 /// thread uses it at a time; others wait.
 #[pyclass(name = "Simulator", module = "workalike", frozen, weakref)]
 pub(crate) struct PySimulator {
-    simulator: Mutex<Simulator>,
+    /// Not dropped in the child of a fork, where its threads do not exist.
+    simulator: ManuallyDrop<Mutex<Simulator>>,
+    /// The thread that uses it, by [`this_thread`]; 0: none.
+    user: AtomicU64,
     /// The process that made it: a device does not survive a fork.
     process: u32,
 }
@@ -27,12 +32,11 @@ type MethodName = Option<String>;
 
 impl PySimulator {
     pub(crate) fn made(simulator: Simulator) -> PySimulator {
-        PySimulator { simulator: Mutex::new(simulator), process: std::process::id() }
-    }
-
-    /// The Simulator. The interpreter's lock must not be held: who has the Simulator may wait for it.
-    fn locked(&self) -> MutexGuard<'_, Simulator> {
-        self.simulator.lock().unwrap_or_else(PoisonError::into_inner)
+        PySimulator {
+            simulator: ManuallyDrop::new(Mutex::new(simulator)),
+            user: AtomicU64::new(0),
+            process: std::process::id(),
+        }
     }
 
     fn check_process(&self) -> PyResult<()> {
@@ -47,14 +51,25 @@ impl PySimulator {
         }
     }
 
-    /// Works on the Simulator without the interpreter's lock.
+    /// Works on the Simulator without the interpreter's lock, which another thread that has the Simulator may wait
+    /// for.
     fn with<T: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut Simulator) -> workalike::Result<T> + Send,
     ) -> PyResult<T> {
         self.check_process()?;
-        detached(py, || work(&mut self.locked()))
+        if self.user.load(Ordering::Relaxed) == this_thread() {
+            let message = "the Simulator is in a loop that calls this function; read results and shared variables \
+                           after run_n, or run fewer iterations at a time";
+            return Err(exception("StateConflict", message.into()));
+        }
+        detached(py, || {
+            let mut simulator = self.simulator.lock().unwrap_or_else(PoisonError::into_inner);
+            self.user.store(this_thread(), Ordering::Relaxed);
+            let _used = Used(&self.user);
+            work(&mut simulator)
+        })
     }
 
     /// A method's Function.
@@ -81,6 +96,33 @@ impl PySimulator {
     }
 }
 
+impl Drop for PySimulator {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            // SAFETY: it is dropped here alone, once, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.simulator) };
+        }
+    }
+}
+
+/// Notes that a Simulator is no longer used when it is dropped.
+struct Used<'u>(&'u AtomicU64);
+
+impl Drop for Used<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A number of this thread, from 1 on.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.with(|number| *number)
+}
+
 /// Whose value wins where both sides changed.
 fn keeping(keep: Option<&str>) -> PyResult<Option<Keep>> {
     match keep {
@@ -105,7 +147,7 @@ impl PySimulator {
     }
 
     /// Calls a method by its name.
-    #[pyo3(name = "_call", signature = (method, *args, **kwargs))]
+    #[pyo3(name = "_call", signature = (method, /, *args, **kwargs))]
     fn call_method<'py>(
         &self,
         py: Python<'py>,
@@ -119,7 +161,7 @@ impl PySimulator {
     }
 
     /// Calls a method, whose results stay on the device.
-    #[pyo3(name = "_call_device", signature = (method, *args, **kwargs))]
+    #[pyo3(name = "_call_device", signature = (method, /, *args, **kwargs))]
     fn call_device<'py>(
         &self,
         py: Python<'py>,
@@ -136,7 +178,7 @@ impl PySimulator {
 
     /// Runs a method `n` times on the device; arguments that are `each(sequence)` take one slice per iteration.
     /// Ctrl-C ends it between iterations. Returns the results of the last iteration.
-    #[pyo3(name = "_run_n", signature = (method, progress, n, *args, **kwargs))]
+    #[pyo3(name = "_run_n", signature = (method, progress, n, /, *args, **kwargs))]
     fn run_n<'py>(
         &self,
         py: Python<'py>,
@@ -163,7 +205,7 @@ impl PySimulator {
     }
 
     /// Runs a method `n` times, and returns the results of all iterations, stacked.
-    #[pyo3(name = "_run_n_collect", signature = (method, n, *args, **kwargs))]
+    #[pyo3(name = "_run_n_collect", signature = (method, n, /, *args, **kwargs))]
     fn run_n_collect<'py>(
         &self,
         py: Python<'py>,
@@ -179,7 +221,7 @@ impl PySimulator {
 
     /// Runs a method until its output `condition` is false, at most `limit` times. Returns the number of
     /// iterations and the results of the last.
-    #[pyo3(name = "_run_while", signature = (method, condition, limit, *args, **kwargs))]
+    #[pyo3(name = "_run_while", signature = (method, condition, limit, /, *args, **kwargs))]
     fn run_while<'py>(
         &self,
         py: Python<'py>,
@@ -195,7 +237,7 @@ impl PySimulator {
     }
 
     /// Kernels and transfers of a call, as text.
-    #[pyo3(name = "_plan", signature = (method, *args, **kwargs))]
+    #[pyo3(name = "_plan", signature = (method, /, *args, **kwargs))]
     fn plan<'py>(
         &self,
         py: Python<'py>,
@@ -208,7 +250,7 @@ impl PySimulator {
     }
 
     /// Times of the kernels of `n` calls, as text.
-    #[pyo3(name = "_profile", signature = (method, n, *args, **kwargs))]
+    #[pyo3(name = "_profile", signature = (method, n, /, *args, **kwargs))]
     fn profile<'py>(
         &self,
         py: Python<'py>,
@@ -288,15 +330,25 @@ impl PySimulator {
     /// Replaces the value that a shared variable has on the device.
     fn set_value(&self, py: Python<'_>, shared: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let array = value.cast::<PyDeviceArray>().ok().map(|array| array.get().array.clone());
-        let host = if array.is_none() { Some(super::arrays::value_from(value, None)?) } else { None };
         let target = shared.cast::<PySharedVariable>().ok().map(|shared| shared.get().shared.clone());
         let name: String = if target.is_none() { shared.extract()? } else { String::new() };
+        let dtype = match &target {
+            Some(target) => Some(target.dtype()),
+            None => {
+                self.with(py, |simulator| Ok(simulator.bundle().shared(&name).ok().map(|own| own.dtype())))?
+            }
+        };
+        let host = match (&array, dtype) {
+            (Some(_), _) => None,
+            (None, Some(dtype)) => {
+                let value = super::arrays::value_from(value, Some(dtype))?;
+                Some(if value.ndim() == 0 { super::arrays::exact(value, dtype)? } else { value })
+            }
+            (None, None) => Some(super::arrays::value_from(value, None)?),
+        };
         self.with(py, |simulator| match (target, array, host) {
             (Some(target), Some(array), _) => simulator.set(&target, array),
-            (Some(target), None, Some(value)) => {
-                let value = if value.ndim() == 0 { value.cast(target.dtype())? } else { value };
-                simulator.set(&target, value)
-            }
+            (Some(target), None, Some(value)) => simulator.set(&target, value),
             (None, Some(array), _) => simulator.set_value(&name, array),
             (None, None, Some(value)) => simulator.set_value(&name, value),
             _ => Err(workalike::Error::Internal("a value that is neither here nor there".into())),

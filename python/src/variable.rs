@@ -200,12 +200,6 @@ impl PyVariable {
             None => Err(PyTypeError::new_err("len() of a 0-d Variable")),
         }
     }
-    fn __iter__(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let len = slf.get().__len__()?;
-        let items = (0..len).map(|at| slf.as_any().get_item(at)).collect::<PyResult<Vec<_>>>()?;
-        Ok(PyTuple::new(slf.py(), items)?.try_iter()?.into_any().unbind())
-    }
-
     fn __getitem__(&self, py: Python<'_>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyVariable>> {
         let made = at_caller(py, || {
             let entries = entries_of(key)?;

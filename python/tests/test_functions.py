@@ -1,5 +1,6 @@
 """Functions and Simulators: calls, state, methods, loops, files."""
 
+import os
 import threading
 import time
 
@@ -122,6 +123,32 @@ def test_a_loop_is_interrupted_between_iterations():
     assert 2000 < done < 10**12
     sim.run_n(5)
     assert sim.get_value("count") == done + 5
+
+
+def test_a_callback_cannot_use_the_simulator_that_calls_it():
+    count = wa.shared(np.int64(0), "count")
+    sim = wa.function([], updates=[(count, count + 1)]).optimize("host")
+    with pytest.raises(wa.StateConflict, match="after run_n"):
+        sim.run_n(10_000, progress=lambda done: sim.get_value("count"))
+    sim.run_n(3)
+    assert sim.get_value("count") > 3
+
+
+def test_a_simulator_does_not_survive_a_fork():
+    count = wa.shared(np.int64(0), "count")
+    f = wa.function([], updates=[(count, count + 1)])
+    sim = f.optimize("host")
+    sim()
+    child = os.fork()
+    if child == 0:
+        try:
+            sim()
+        except wa.DeviceError as error:
+            os._exit(0 if "forked" in str(error) else 2)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    sim()
+    assert sim.get_value("count") == 2
 
 
 def test_arrays_stay_on_the_device():

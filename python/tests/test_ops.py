@@ -264,7 +264,7 @@ OTHERS = {
     "silu": (lambda x: wa.silu(x), lambda x: x * scipy.expit(x)),
     "softmax": (lambda x: wa.softmax(x), softmax),
     "specify_shape": (lambda x: wa.specify_shape(x, (4, None)), lambda x: x),
-    "split": (lambda x: wa.split(x, (1, 3), axis=0)[1], lambda x: x[1:]),
+    "split": (lambda x: wa.split(x, [1], axis=0)[1], lambda x: x[1:]),
     "sum_pool": (
         lambda x: wa.sum_pool(x[None, None], [2, 2])[0, 0],
         lambda x: x[:, :4].reshape(2, 2, 2, 2).sum((1, 3)),

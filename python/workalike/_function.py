@@ -76,6 +76,8 @@ def function(
     array, a tuple of several (also by name), or None. `updates`: pairs of a shared variable and its new value, or a
     dict. `givens`: pairs of a Variable and the expression that replaces it. `on_unused_input`: "raise" or "ignore".
     """
+    if not isinstance(inputs, (Variable, In, list, tuple)):
+        raise TypeError(f"function: expected a list of inputs, got {type(inputs).__name__}")
     inputs = [inputs] if isinstance(inputs, (Variable, In)) else list(inputs)
     inputs = [entry if isinstance(entry, In) else In(entry) for entry in inputs]
     for entry in inputs:

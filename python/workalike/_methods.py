@@ -17,6 +17,10 @@ integers multinomial normal permutation poisson standard_t uniform
 """.split()
 
 
+# NumPy changes an argument, and returns nothing.
+_IN_PLACE = {"fill_diagonal", "put_along_axis", "copyto", "put", "place", "putmask"}
+
+
 def _method(name):
     def method(self, *args, **kwargs):
         return self._method(name, *args, **kwargs)
@@ -35,6 +39,11 @@ def _draw(name):
     return draw
 
 
+def _iterated(self):
+    """Slices along the first axis, one after the other."""
+    return (self[at] for at in range(len(self)))
+
+
 def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     """`numpy.exp(x)` and `array * x`."""
     if method != "__call__" or kwargs.pop("out", None) is not None:
@@ -51,9 +60,13 @@ def _array_function(self, function, types, args, kwargs):
 
     module = {"numpy.linalg": linalg, "numpy.fft": fft}.get(function.__module__, ops)
     found = getattr(module, function.__name__, None)
-    if found is None:
-        raise TypeError(f"there is no workalike.{function.__name__}; docs/ops.md lists the functions")
-    kwargs.pop("out", None)
+    if found is None or function.__name__ in _IN_PLACE:
+        raise TypeError(
+            f"numpy.{function.__name__} does not take Variables"
+            + ("; workalike's returns a new one" if found else "; docs/ops.md lists the functions of workalike")
+        )
+    if kwargs.pop("out", None) is not None:
+        raise TypeError(f"numpy.{function.__name__}: a Variable cannot be written to an array (out=)")
     return found(*args, **kwargs)
 
 
@@ -69,30 +82,30 @@ class Method:
     def __init__(self, simulator, name):
         self._simulator, self.name = simulator, name
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, /, *args, **kwargs):
         return self._simulator._call(self.name, *args, **kwargs)
 
-    def call_device(self, *args, **kwargs):
+    def call_device(self, /, *args, **kwargs):
         """A call whose results stay on the device."""
         return self._simulator._call_device(self.name, *args, **kwargs)
 
-    def run_n(self, n, *args, progress=None, **kwargs):
+    def run_n(self, n, /, *args, progress=None, **kwargs):
         """Runs it `n` times on the device: see `Simulator.run_n`."""
         return _run_n(self._simulator, self.name, n, args, progress, kwargs)
 
-    def run_n_collect(self, n, *args, **kwargs):
+    def run_n_collect(self, n, /, *args, **kwargs):
         """Runs it `n` times; the results of all iterations, stacked."""
         return self._simulator._run_n_collect(self.name, n, *args, **kwargs)
 
-    def run_while(self, condition, limit, *args, **kwargs):
+    def run_while(self, condition, limit, /, *args, **kwargs):
         """Runs it until an output is false: see `Simulator.run_while`."""
         return self._simulator._run_while(self.name, condition, limit, *args, **kwargs)
 
-    def plan(self, *args, **kwargs):
+    def plan(self, /, *args, **kwargs):
         """Kernels and transfers of a call."""
         return Report(self._simulator._plan(self.name, *args, **kwargs))
 
-    def profile(self, n, *args, **kwargs):
+    def profile(self, n, /, *args, **kwargs):
         """Times of the kernels of `n` calls."""
         return Report(self._simulator._profile(self.name, n, *args, **kwargs))
 
@@ -115,10 +128,10 @@ class Report(str):
 
 
 def _run_n(simulator, method, n, args, progress, kwargs):
-    if not progress:
-        return simulator._run_n(method, None, n, *args, **kwargs)
     if callable(progress):
         return simulator._run_n(method, progress, n, *args, **kwargs)
+    if not progress:
+        return simulator._run_n(method, None, n, *args, **kwargs)
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
@@ -129,7 +142,7 @@ def _run_n(simulator, method, n, args, progress, kwargs):
     return outputs
 
 
-def _simulator_run_n(self, n, *args, progress=None, **kwargs):
+def _simulator_run_n(self, n, /, *args, progress=None, **kwargs):
     """Runs the first method `n` times on the device, and returns the results of the last iteration.
 
     Arguments that are `each(sequence)` take one slice along the first axis per iteration. `progress=True` shows a bar
@@ -138,28 +151,28 @@ def _simulator_run_n(self, n, *args, progress=None, **kwargs):
     return _run_n(self, None, n, args, progress, kwargs)
 
 
-def _simulator_call_device(self, *args, **kwargs):
+def _simulator_call_device(self, /, *args, **kwargs):
     """A call whose results stay on the device, as `DeviceArray`s."""
     return self._call_device(None, *args, **kwargs)
 
 
-def _simulator_run_n_collect(self, n, *args, **kwargs):
+def _simulator_run_n_collect(self, n, /, *args, **kwargs):
     """Runs the first method `n` times; the results of all iterations, stacked along a new first axis."""
     return self._run_n_collect(None, n, *args, **kwargs)
 
 
-def _simulator_run_while(self, condition, limit, *args, **kwargs):
+def _simulator_run_while(self, condition, limit, /, *args, **kwargs):
     """Runs the first method until its output `condition` is false, at most `limit` times. Returns the number of
     iterations and the results of the last."""
     return self._run_while(None, condition, limit, *args, **kwargs)
 
 
-def _simulator_plan(self, *args, **kwargs):
+def _simulator_plan(self, /, *args, **kwargs):
     """Kernels and transfers of a call of the first method."""
     return Report(self._plan(None, *args, **kwargs))
 
 
-def _simulator_profile(self, n, *args, **kwargs):
+def _simulator_profile(self, n, /, *args, **kwargs):
     """Times of the kernels of `n` calls of the first method."""
     return Report(self._profile(None, n, *args, **kwargs))
 
@@ -178,6 +191,7 @@ def install():
             setattr(Variable, name, _method(name))
     for name in _DRAWS:
         setattr(RandomStreams, name, _draw(name))
+    Variable.__iter__ = _iterated
     Variable.__array_ufunc__ = _array_ufunc
     Variable.__array_function__ = _array_function
     Variable.__array_namespace__ = _array_namespace

@@ -20,6 +20,11 @@ class Outputs(tuple):
                 raise KeyError(f"there is no output {key}; there are {', '.join(map(str, self.names))}") from None
         return tuple.__getitem__(self, key)
 
+    def __contains__(self, key):
+        if isinstance(key, str):
+            return key in self.names
+        return any(key is value for value in self)
+
     def keys(self):
         """The names of the named outputs."""
         return [name for name in self.names if name is not None]

@@ -39,6 +39,8 @@ def scan(
     initial value, a dict `{"initial": x, "taps": [-2, -1]}`, or None for one that `fn` does not get back. Returns the
     results of all iterations, stacked: one Variable, or a list of several.
     """
+    if truncate_gradient is not None and truncate_gradient < 0:
+        truncate_gradient = None  # Theano's -1
     taps = []
     for sequence in _list(sequences):
         if isinstance(sequence, dict):

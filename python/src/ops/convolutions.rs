@@ -24,12 +24,12 @@ pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Mad
     if !name.ends_with("_pool") {
         return Ok(None);
     }
-    let (x, window) = (given.variable("x")?, given.get::<Vec<usize>>("window")?);
+    let (x, window) = (given.variable("x")?, given.list::<usize>("window")?.unwrap_or_default());
     let mut pool = Pool::new(window);
-    if let Some(stride) = given.get_or::<Option<Vec<usize>>>("stride", None)? {
+    if let Some(stride) = given.list::<usize>("stride")? {
         pool = pool.stride(stride);
     }
-    if let Some(padding) = given.get_or::<Option<Vec<(usize, usize)>>>("padding", None)? {
+    if let Some(padding) = given.list::<(usize, usize)>("padding")? {
         pool = pool.padding(padding);
     }
     one(match name {
@@ -44,7 +44,7 @@ pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Mad
 /// `output_padding`.
 fn options(given: &mut Arguments<'_>) -> PyResult<Conv> {
     let mut options = Conv::default();
-    if let Some(stride) = given.get_or::<Option<Vec<usize>>>("stride", None)? {
+    if let Some(stride) = given.list::<usize>("stride")? {
         options = options.stride(stride);
     }
     if let Some(padding) = given.option("padding")? {
@@ -59,15 +59,15 @@ fn options(given: &mut Arguments<'_>) -> PyResult<Conv> {
                     )));
                 }
             },
-            Err(_) => Padding::Explicit(padding.extract()?),
+            Err(_) => Padding::Explicit(crate::arguments::list(&padding)?),
         };
         options = options.padding(padding);
     }
-    if let Some(dilation) = given.get_or::<Option<Vec<usize>>>("dilation", None)? {
+    if let Some(dilation) = given.list::<usize>("dilation")? {
         options = options.dilation(dilation);
     }
     options = options.groups(given.get_or("groups", 1)?).flip_filters(given.get_or("flip_filters", false)?);
-    if let Some(more) = given.get_or::<Option<Vec<usize>>>("output_padding", None)? {
+    if let Some(more) = given.list::<usize>("output_padding")? {
         options = options.output_padding(more);
     }
     Ok(options)

@@ -87,8 +87,18 @@ fn decompositions(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made
             one(linalg::try_solve_triangular(a, b, triangle))
         }
         "norm" => {
-            let order = given.get_or("ord", 2.0)?;
-            one(a.try_norm(order, given.reduction()?))
+            let order = given.option("ord")?;
+            let one_axis = a.ndim() < 2 || given.names("axis");
+            let order = match order {
+                None => 2.0,
+                Some(name) if name.extract::<String>().is_ok_and(|name| name == "fro") => 2.0,
+                Some(order) if one_axis => order.extract()?,
+                Some(_) => {
+                    return given
+                        .refuse("of a matrix there is the Frobenius norm alone (ord=None or \"fro\")");
+                }
+            };
+            one(a.try_norm(order, given.reduction("norm")?))
         }
         _ => Ok(None),
     }

@@ -5,7 +5,7 @@ use crate::arguments::Arguments;
 use crate::errors::raised;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use workalike::graph::Operand;
+use workalike::graph::{Operand, Variable};
 use workalike::ops::{Bins, Mode, Side};
 
 /// Reductions that take a Variable and NumPy's `axis`, `keepdims`, `dtype`, `ddof`.
@@ -14,7 +14,7 @@ macro_rules! reductions {
         match $name {
             $($known => {
                 let x = $given.variable("x")?;
-                let axes = $given.reduction()?;
+                let axes = $given.reduction($name)?;
                 return one(x.$method(axes));
             })*
             _ => {}
@@ -38,6 +38,15 @@ pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Mad
     segments(name, given)
 }
 
+/// An array and an axis, or the flat array and its only one.
+fn flat_or(given: &mut Arguments<'_>, default: isize) -> PyResult<(Variable, isize)> {
+    let x = given.variable("x")?;
+    Ok(match given.axis_or_flat(default)? {
+        Some(axis) => (x, axis),
+        None => (x.try_flatten().map_err(raised)?, 0),
+    })
+}
+
 /// Functions along one axis.
 fn along_axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     let last = |given: &mut Arguments<'_>| given.axis(-1);
@@ -56,8 +65,10 @@ fn along_axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
                 _ => x.0.try_cummin(x.1),
             })
         }
-        "sort" => one(given.variable("x")?.try_sort(last(given)?)),
-        "argsort" => one(given.variable("x")?.try_argsort(last(given)?)),
+        "sort" | "argsort" => {
+            let (x, axis) = flat_or(given, -1)?;
+            one(if name == "sort" { x.try_sort(axis) } else { x.try_argsort(axis) })
+        }
         "topk" | "argtopk" => {
             let (x, k) = (given.variable("x")?, given.get("k")?);
             let axis = last(given)?;
@@ -65,7 +76,7 @@ fn along_axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         }
         "quantile" | "nanquantile" => {
             let (x, q) = (given.variable("x")?, given.get("q")?);
-            let axes = given.reduction()?;
+            let axes = given.reduction(name)?;
             one(if name == "quantile" { x.try_quantile(q, axes) } else { x.try_nanquantile(q, axes) })
         }
         "unique" => {

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use workalike::DType;
 use workalike::graph::{Operand, Variable};
-use workalike::ops::{self, Pad};
+use workalike::ops::{self, Ix, Pad};
 
 pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     for family in [shapes, axes, positions, joins, created] {
@@ -22,13 +22,13 @@ pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Mad
 fn shapes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     let x = |given: &mut Arguments<'_>| given.variable("x");
     match name {
-        "reshape" => one(x(given)?.try_reshape(given.size("shape")?)),
+        "reshape" => one(x(given)?.try_reshape(given.size_or_rest("shape")?)),
         "broadcast_to" => one(x(given)?.try_broadcast_to(given.size("shape")?)),
         "flatten" | "ravel" => one(x(given)?.try_flatten()),
         "shape" => one(x(given)?.try_shape()),
         "extent" => one(x(given)?.try_extent(given.get("axis")?)),
         "specify_shape" => {
-            let (x, shape) = (x(given)?, given.get::<Vec<Option<usize>>>("shape")?);
+            let (x, shape) = (x(given)?, given.list::<Option<usize>>("shape")?.unwrap_or_default());
             one(x.try_specify_shape(shape))
         }
         "astype" | "cast" => {
@@ -56,7 +56,7 @@ fn padded(given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     let widths: Vec<[usize; 2]> = match (widths.extract::<usize>(), widths.extract::<[usize; 2]>()) {
         (Ok(all), _) => vec![[all, all]; x.ndim()],
         (_, Ok(pair)) => vec![pair; x.ndim()],
-        _ => widths.extract()?,
+        _ => crate::arguments::list(&widths)?,
     };
     let name = given.get_or("mode", "constant".to_string())?;
     let value = given.get_or("constant_values", 0.0)?;
@@ -82,10 +82,7 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         "transpose" | "permute_dims" => {
             let (x, axes) = (x(given)?, given.option("axes")?);
             let Some(axes) = axes else { return one(x.try_t()) };
-            let mut order: Vec<isize> = match axes.extract::<isize>() {
-                Ok(first) => vec![first],
-                Err(_) => axes.extract()?,
-            };
+            let mut order: Vec<isize> = crate::arguments::list(&axes)?;
             for further in given.rest() {
                 order.push(further.extract()?);
             }
@@ -98,7 +95,7 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         "dimshuffle" => {
             let x = x(given)?;
             let all = match given.rest().as_slice() {
-                [one] if one.extract::<Option<usize>>().is_err() => one.extract()?,
+                [one] if one.extract::<Option<usize>>().is_err() => crate::arguments::list(one)?,
                 several => {
                     several.iter().map(|axis| axis.extract()).collect::<PyResult<Vec<Option<usize>>>>()?
                 }
@@ -108,7 +105,7 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         "squeeze" => {
             let x = x(given)?;
             let axes: Vec<isize> = match given.option("axis")? {
-                Some(axis) => axis.extract::<isize>().map(|axis| vec![axis]).or_else(|_| axis.extract())?,
+                Some(axis) => crate::arguments::list(&axis)?,
                 None => {
                     (0..x.ndim()).filter(|&axis| x.ty().shape[axis] == Some(1)).map(|a| a as isize).collect()
                 }
@@ -128,10 +125,16 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
                     .and_then(|x| x.try_roll(shift, [0]))
                     .and_then(|x| x.try_reshape(shape)));
             };
-            let axes: Vec<i64> = axis.extract::<i64>().map(|axis| vec![axis]).or_else(|_| axis.extract())?;
+            let axes: Vec<i64> = crate::arguments::list(&axis)?;
             one(x.try_roll(shift, axes))
         }
-        "diff" => one(x(given)?.try_diff(given.get_or("n", 1)?, given.axis(-1)?)),
+        "diff" => {
+            let (x, times) = (x(given)?, given.get_or("n", 1)?);
+            if times > 1_000 {
+                return given.refuse(format!("n is at most 1000, got {times}"));
+            }
+            one(x.try_diff(times, given.axis(-1)?))
+        }
         "tril" => one(x(given)?.try_tril(given.get_or("k", 0)?)),
         "triu" => one(x(given)?.try_triu(given.get_or("k", 0)?)),
         "diag" => one(x(given)?.try_diag(given.get_or("k", 0)?)),
@@ -196,21 +199,66 @@ fn joins(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     match name {
         "concatenate" | "concat" => {
             let list = given.variables("arrays")?;
-            one(Ok(ops::concatenate(list, given.axis(0)?)))
+            match given.axis_or_flat(0)? {
+                Some(axis) => one(Ok(ops::concatenate(list, axis))),
+                None => {
+                    let flat = list.iter().map(Variable::try_flatten).collect::<workalike::Result<Vec<_>>>();
+                    one(flat.map(|flat| ops::concatenate(flat, 0)))
+                }
+            }
         }
         "stack" => {
             let list = given.variables("arrays")?;
             one(Ok(ops::stack(list, given.axis(0)?)))
         }
         "split" => {
-            let (x, lens) = (given.variable("x")?, given.size("lens")?);
-            x.try_split(lens, given.axis(0)?).map(|parts| Some(Made::Several(parts))).map_err(raised)
+            let (x, at) = (given.variable("x")?, given.any("indices_or_sections")?);
+            let axis = given.axis(0)?;
+            parts(&x, &at, axis).map(|parts| Some(Made::Several(parts)))
         }
         "meshgrid" => {
             let list = given.rest().iter().map(crate::operand::variable_of).collect::<PyResult<Vec<_>>>()?;
             Ok(Some(Made::Several(ops::meshgrid(list))))
         }
         _ => Ok(None),
+    }
+}
+
+/// NumPy's `split`: equal parts, or parts between positions.
+fn parts(x: &Variable, at: &Bound<'_, PyAny>, axis: isize) -> PyResult<Vec<Variable>> {
+    let front = x.try_moveaxis(axis, 0).map_err(raised)?;
+    let back =
+        |part: workalike::Result<Variable>| part.and_then(|part| part.try_moveaxis(0, axis)).map_err(raised);
+    match at.extract::<i64>() {
+        Ok(count) if (1..=1 << 16).contains(&count) => {
+            // A reshape is an error where the parts are not equal.
+            let rest = (1..front.ndim()).map(|axis| Operand::Variable(front.extent(axis as isize)));
+            let shape: Vec<Operand> =
+                [Operand::Int(count.into()), Operand::Int(-1)].into_iter().chain(rest).collect();
+            let blocks = front.try_reshape(shape).map_err(raised)?;
+            (0..count).map(|block| back(blocks.try_index([Ix::from(block)]))).collect()
+        }
+        Ok(count) => Err(PyValueError::new_err(format!("split: expected 1 to 65536 parts, got {count}"))),
+        Err(_) => {
+            let positions = crate::arguments::list::<i64>(at)?;
+            let starts = std::iter::once(0).chain(positions.iter().copied());
+            let bounded = starts.clone().zip(&positions).map(|(from, &to)| Ix::from(from..to));
+            let last = Ix::from(positions.last().copied().unwrap_or(0)..);
+            bounded.chain([last]).map(|part| back(front.try_index([part]))).collect()
+        }
+    }
+}
+
+/// A number in the dtype that is asked for.
+fn filling(given: &mut Arguments<'_>) -> PyResult<(Operand, Option<DType>)> {
+    let (value, dtype) = (given.any("fill_value")?, given.dtype()?);
+    let operand = crate::operand::operand_of(&value)?;
+    match dtype {
+        Some(dtype) if !matches!(operand, Operand::Variable(_)) => {
+            let number = crate::arrays::exact_number(&value, dtype)?;
+            Ok((Operand::Variable(Variable::constant(number)), None))
+        }
+        dtype => Ok((operand, dtype)),
     }
 }
 
@@ -226,14 +274,20 @@ fn created(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             one(as_dtype(ops::full(shape, value), given.dtype()?))
         }
         "full" => {
-            let (shape, value) = (given.size("shape")?, given.operand("fill_value")?);
-            one(as_dtype(ops::full(shape, value), given.dtype()?))
+            let shape = given.size("shape")?;
+            let (value, dtype) = filling(given)?;
+            one(as_dtype(ops::full(shape, value), dtype))
         }
         "zeros_like" => one(as_dtype(ops::zeros_like(given.variable("x")?), given.dtype()?)),
         "ones_like" => one(as_dtype(ops::ones_like(given.variable("x")?), given.dtype()?)),
         "full_like" => {
-            let (x, value) = (given.variable("x")?, given.operand("fill_value")?);
-            one(as_dtype(ops::full_like(x, value), given.dtype()?))
+            let x = given.variable("x")?;
+            let (value, dtype) = filling(given)?;
+            one(match (&value, dtype) {
+                // Of a dtype of its own.
+                (Operand::Variable(_), None) => Ok(ops::full(ops::like(&x), value)),
+                _ => as_dtype(ops::full_like(x, value), dtype),
+            })
         }
         "arange" => {
             let (first, stop, step) =

@@ -27,7 +27,10 @@ pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Mad
 fn losses_and_layers(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     one(Ok(match name {
         "softmax" | "log_softmax" => {
-            let (x, axis) = (given.variable("x")?, given.axis(-1)?);
+            let x = given.variable("x")?;
+            let Some(axis) = given.axis_or_flat(-1)? else {
+                return given.refuse("expected an axis, got None; flatten the array first");
+            };
             if name == "softmax" { ops::softmax(x, axis) } else { ops::log_softmax(x, axis) }
         }
         "categorical_crossentropy" => {
@@ -127,7 +130,7 @@ fn rates(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         }
         "piecewise" => {
             let (first, step) = (given.operand("first")?, given.operand("step")?);
-            schedules::piecewise(first, step, given.get::<Vec<(i64, f64)>>("changes")?)
+            schedules::piecewise(first, step, given.list::<(i64, f64)>("changes")?.unwrap_or_default())
         }
         _ => return Ok(None),
     }))
