@@ -23,8 +23,8 @@ def refused(op, node, reason=None):
         f"workalike has no conversion of PyTensor's {kind.__module__}.{kind.__qualname__}{why}\n"
         f"  node: {node}\n  inputs: {inputs}\n"
         f"Write the expression without it, leave this function to PyTensor, or register a conversion: "
-        f"@workalike.pytensor.convert.register({kind.__name__}) on a function (op, node, inputs, context) that returns a "
-        f"list of workalike Variables, one for each output of the node."
+        f"@workalike.pytensor.convert.register({kind.__name__}) on a function (op, node, inputs, context) that "
+        f"returns a list of workalike Variables, one for each output of the node."
     )
 
 

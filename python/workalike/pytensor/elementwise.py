@@ -173,8 +173,9 @@ def composite(op, node, inputs, context):
         for position in set(range(len(inputs))) - used:
             if any(extent != 1 for extent in inputs[position].shape):
                 output = broadcast_like(output, inputs[position])
-        if output.ndim != node.outputs[at].type.ndim:
-            output = wa.broadcast_to(output, [1] * node.outputs[at].type.ndim)
+        rank = max((variable.ndim for variable in inputs), default=0)
+        if output.ndim < rank:
+            output = wa.broadcast_to(output, [1] * rank)
         outputs[at] = output
     return outputs
 

@@ -95,8 +95,8 @@ def input_of(variable, name):
         )
     if dtype.startswith("complex") or "Sparse" in type(variable.type).__name__:
         raise UnsupportedOp(
-            f"workalike has no {variable.type} (input {name}): complex numbers are pairs of reals, sparse matrices their "
-            f"three vectors"
+            f"workalike has no {variable.type} (input {name}): complex numbers are pairs of reals, sparse matrices "
+            f"their three vectors"
         )
     return wa.tensor(name, dtype, _static_shape(variable.type))
 

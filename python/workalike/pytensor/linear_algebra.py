@@ -91,9 +91,12 @@ def _common_batch(a, b):
     pairs = list(zip(extents(a)[:-2], extents(b)[:-2]))
     batch = [second if isinstance(first, int) and first == 1 else first for first, second in pairs]
 
+    def known(extent):
+        return extent if isinstance(extent, int) else None
+
     def wide(x):
         own = extents(x)
-        same = all(mine is wanted or (isinstance(mine, int) and mine == wanted) for mine, wanted in zip(own, batch))
+        same = all(mine is wanted or known(mine) == known(wanted) is not None for mine, wanted in zip(own, batch))
         return x if same else wa.broadcast_to(x, [*batch, *own[-2:]])
 
     return wide(a), wide(b)

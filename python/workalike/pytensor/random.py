@@ -19,8 +19,8 @@ class Stream:
 
     def warn(self):
         warnings.warn(
-            "workalike draws random numbers of its own, which begin at the state of PyTensor's generator but are others "
-            "than NumPy's; PyTensor's generator does not move on",
+            "workalike draws random numbers of its own, which begin at the state of PyTensor's generator but are "
+            "others than NumPy's; PyTensor's generator does not move on",
             UserWarning,
             stacklevel=2,
         )
