@@ -1,5 +1,6 @@
 """From nodes of PyTensor's graphs to Variables: `convert`, which the modules beside this one fill."""
 
+import warnings
 from functools import singledispatch
 from importlib import import_module
 
@@ -56,7 +57,10 @@ def found_class(name):
     """A class by "module:name" below `pytensor`, or None."""
     module, _, attribute = name.partition(":")
     try:
-        found = getattr(import_module(f"pytensor.{module}"), attribute, None)
+        with warnings.catch_warnings():
+            # Places that an op left some versions ago.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            found = getattr(import_module(f"pytensor.{module}"), attribute, None)
     except ImportError:
         return None
     return found if isinstance(found, type) else None

@@ -130,7 +130,7 @@ def rebuilt(f, states):
     returned = [output for at, output in enumerate(outputs) if at not in updated]
     if not all(isinstance(output, wa.Variable) for output in returned):
         raise UnsupportedOp("workalike returns arrays only: leave random generators out of the outputs")
-    return wa.function(inputs, returned, updates, name=f.name or None, on_unused_input="ignore")
+    return wa.function(inputs, returned, updates, on_unused_input="ignore")
 
 
 def fitted(value, shared):

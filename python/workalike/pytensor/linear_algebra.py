@@ -161,6 +161,13 @@ def log_determinant(op, node, inputs, context):
     return list(wa.linalg.slogdet(*_as_declared(node, inputs)))
 
 
+@registered(f"{_CORE}.decomposition.lu:LUFactor", "tensor.slinalg:LUFactor")
+def lu_factor(op, node, inputs, context):
+    """A rewrite of PyTensor makes these of several `solve`s with one matrix."""
+    rewrites = '"reuse_lu_decomposition_multiple_solves", "scan_split_non_sequence_lu_decomposition_solve"'
+    raise refused(op, node, f"compile the function by mode.excluding({rewrites}), or by mode='workalike'")
+
+
 # Ops whose conversion takes a batch in the leading axes.
 _BATCHES = tuple(
     found

@@ -34,6 +34,9 @@ class WorkalikeLinker(JITLinker):
         "scan_reduce_trace_prealloc",
         "reuse_lu_decomposition_multiple_solves",
         "scan_split_non_sequence_lu_decomposition_solve",
+        # Their names in PyTensor 2.
+        "reuse_decomposition_multiple_solves",
+        "scan_split_non_sequence_decomposition_and_solve",
     )
 
     def __init__(self, *args, device="host", **kwargs):
