@@ -206,6 +206,10 @@ def test_modes_and_pickles():
     assert g(np.arange(3.0)) == f(np.arange(3.0))
     linker = pickle.loads(pickle.dumps(wp.WorkalikeLinker(device="opencl")))
     assert linker.device == "opencl" and repr(linker) == "WorkalikeLinker(device='opencl')"
+    one_mode = wp.mode("auto")
+    functions = [pytensor.function([x], x * 2, mode=one_mode) for _ in range(3)]
+    assert {f.maker.linker.device for f in functions} == {"auto"}
+    assert all(f([1.0]).tolist() == [2.0] for f in functions)
     assert pickle.loads(pickle.dumps(wp.mode("auto"))).linker.device == "auto"
 
 

@@ -215,6 +215,14 @@ def test_linear_algebra():
     compare([a, b, v, t], outputs, *given, rtol=1e-7)
 
 
+def test_second_derivatives_of_scans():
+    x = pt.scalar("x")
+    power = pytensor.scan(lambda a, x: a * x, outputs_info=[pt.constant(np.float64(1))], non_sequences=[x], n_steps=4)
+    last = (power[0] if isinstance(power, tuple) else power)[-1]
+    first = pt.grad(last, x)
+    compare([x], [last, first, pt.grad(first, x), pt.grad(pt.grad(first, x), x)], 1.5)
+
+
 def test_branches_inner_graphs_and_checks():
     x, c = pt.vector("x"), pt.bscalar("c")
     graph = pytensor.compile.builders.OpFromGraph([x], [pt.exp(x).sum(), x * 2])

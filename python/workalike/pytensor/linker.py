@@ -1,6 +1,7 @@
 """A linker and modes: `pytensor.function(.., mode="workalike")`."""
 
 import os
+from copy import copy
 
 import pytensor.compile.mode as modes
 from pytensor.compile.mode import Mode
@@ -70,11 +71,13 @@ class WorkalikeLinker(JITLinker):
         """The cells of the inputs."""
         return [storage_map[variable] for variable in self.fgraph.inputs]
 
-    def clone(self, allow_gc=None):
-        """A linker like this one."""
-        made = type(self)(device=self.device)
-        made.allow_gc = self.allow_gc if allow_gc is None else allow_gc
-        return made
+    def accept(self, fgraph, no_recycling=None, profile=None):
+        """This linker for a graph, or another for the same device if it has a graph."""
+        if self.fgraph is None or self.fgraph is fgraph:
+            return super().accept(fgraph, no_recycling, profile)
+        made = copy(self)
+        made.fgraph = None
+        return made.accept(fgraph, no_recycling, profile)
 
     def __repr__(self):
         return f"WorkalikeLinker(device={self.device!r})"

@@ -21,6 +21,10 @@ class _Arguments:
             return [next(given) for _ in range(count)]
 
         self.info = info
+        # Taps of a mit-mot, counted from the first row that it reads.
+        first = [min(taps) for taps in info.mit_mot_in_slices]
+        self.reads = [[tap - at for tap in taps] for taps, at in zip(info.mit_mot_in_slices, first)]
+        self.writes = [[tap - at for tap in taps] for taps, at in zip(info.mit_mot_out_slices, first)]
         self.steps = next(given)
         self.sequences = take(info.n_seqs)
         self.mit_mot = take(len(info.mit_mot_in_slices))
@@ -67,8 +71,8 @@ class _Body:
 
     def _mit_mots(self):
         """Buffers that are read and written at several distances."""
-        info, result = self.given.info, 0
-        for buffer, taps_in, taps_out in zip(self.given.mit_mot, info.mit_mot_in_slices, info.mit_mot_out_slices):
+        result = 0
+        for buffer, taps_in, taps_out in zip(self.given.mit_mot, self.given.reads, self.given.writes):
             written = {}
             for at, tap in enumerate(taps_out):
                 # What this result writes is read later at the distances for which it wrote last.
@@ -167,7 +171,7 @@ def _outputs(given, body, results, stop):
     """The results in the order of PyTensor's."""
     info, outputs, at = given.info, [], 0
     counted = {key: value if stop is None else value[:stop] for key, value in results.items()}
-    for buffer, taps in zip(given.mit_mot, info.mit_mot_out_slices):
+    for buffer, taps in zip(given.mit_mot, given.writes):
         # Where two wrote the same row, the one with the smaller distance was the later.
         for tap, result in sorted(zip(taps, range(at, at + len(taps))), reverse=True):
             rows = counted[result]
