@@ -222,6 +222,17 @@ def test_draws():
         ("bernoulli", (0.3,)),
         ("integers", (2, 6)),
         ("exponential", (2.0,)),
+        ("beta", (2.0, 3.0)),
+        ("gamma", (x + 2, 2.0)),
+        ("poisson", (x + 2,)),
+        ("binomial", (10, 0.3)),
+        ("laplace", (x, 1.0)),
+        ("logistic", (x, 0.5)),
+        ("gumbel", (x, 1.0)),
+        ("geometric", (0.4,)),
+        ("weibull", (2.0,)),
+        ("halfnormal", (0.0, 1.0)),
+        ("t", (9.0, x, 1.0)),
     ]
     nexts, outputs, state = [], [], rng
     for name, parameters in draws:
