@@ -7,7 +7,14 @@ import workalike as wa
 
 pytensor = pytest.importorskip("pytensor")
 
+import pytensor.scalar as ps  # noqa: E402, F401
+import pytensor.tensor as pt  # noqa: E402, F401
 from pytensor.compile.mode import Mode  # noqa: E402
+from pytensor.graph.basic import Apply  # noqa: E402, F401
+from pytensor.graph.op import Op  # noqa: E402, F401
+from pytensor.ifelse import ifelse  # noqa: E402, F401
+from pytensor.scan.utils import until  # noqa: E402, F401
+from pytensor.tensor.elemwise import Elemwise  # noqa: E402, F401
 
 import workalike.pytensor as wp  # noqa: E402
 

@@ -5,14 +5,10 @@ import subprocess
 import sys
 
 import numpy as np
-import pytensor.tensor as pt
 import pytest
-from pytensor.graph.basic import Apply
-from pytensor.graph.op import Op
-from pytensor_cases import PY, compare, devices, pytensor
+from pytensor_cases import PY, Apply, Op, compare, devices, pt, pytensor, wp
 
 import workalike as wa
-import workalike.pytensor as wp
 
 
 def accumulator(mode=PY):

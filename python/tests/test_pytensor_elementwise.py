@@ -1,13 +1,8 @@
 """PyTensor's elementwise ops and reductions, against PyTensor."""
 
 import numpy as np
-import pytensor.scalar as ps
-import pytensor.tensor as pt
 import pytest
-from pytensor.tensor.elemwise import Elemwise
-from pytensor_cases import PY, compare, devices, pytensor
-
-import workalike.pytensor as wp
+from pytensor_cases import PY, Elemwise, compare, devices, ps, pt, pytensor, wp
 
 RNG = np.random.default_rng(7)
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")

@@ -3,15 +3,10 @@
 import warnings
 
 import numpy as np
-import pytensor.tensor as pt
 import pytest
-from pytensor.compile.mode import Mode
-from pytensor.ifelse import ifelse
-from pytensor.scan.utils import until
-from pytensor_cases import PY, compare, pytensor
+from pytensor_cases import PY, Mode, compare, ifelse, pt, pytensor, until, wp
 
 import workalike as wa
-import workalike.pytensor as wp
 
 RNG = np.random.default_rng(7)
 pytestmark = pytest.mark.filterwarnings(
