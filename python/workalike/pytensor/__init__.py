@@ -12,22 +12,20 @@
 `convert.register(MyOp)` adds an op of yours.
 """
 
-try:
-    import pytensor as _pytensor  # noqa: F401
-except ModuleNotFoundError as error:
-    if error.name != "pytensor":
-        raise
+from importlib.util import find_spec as _find_spec
+
+if _find_spec("pytensor") is None:
     raise ModuleNotFoundError(
         "workalike.pytensor needs PyTensor, which is not installed: pip install 'workalike[pytensor]', or "
         "pip install 'pytensor>=2.38'",
         name="pytensor",
-    ) from None
+    )
 
-from . import elementwise, indexing, inner_graphs, linear_algebra, random, reductions, scans, tensors  # noqa: F401
-from .convert import Context, UnsupportedOp, convert, supported_ops
-from .functions import export, function_of
-from .linker import WorkalikeLinker, mode
-from .simulator import Simulator
+from . import elementwise, indexing, inner_graphs, linear_algebra, random, reductions, scans, tensors  # noqa: E402, F401
+from .convert import Context, UnsupportedOp, convert, supported_ops  # noqa: E402
+from .functions import export, function_of  # noqa: E402
+from .linker import WorkalikeLinker, mode  # noqa: E402
+from .simulator import Simulator  # noqa: E402
 
 __all__ = [
     "Context",
