@@ -70,8 +70,9 @@ def supported_ops():
     """The classes of ops that have a conversion, and the names of the scalar ops under `Elemwise`."""
     from .elementwise import SCALAR_OPS
 
-    classes = [kind for kind in convert.registry if kind is not object]
-    return sorted({kind.__name__ for kind in classes} | set(SCALAR_OPS))
+    # The conversion of LUFactor is a refusal that says more.
+    names = {kind.__name__ for kind in convert.registry} - {"object", "ScalarOp", "LUFactor"}
+    return sorted(names | set(SCALAR_OPS))
 
 
 class Context:
