@@ -210,6 +210,15 @@ def test_linear_algebra():
     compare([a, b, v, t], outputs, *given, rtol=1e-7)
 
 
+def test_splits_by_lengths_that_are_arguments():
+    x, lengths = pt.matrix("x"), pt.lvector("lengths")
+    given = RNG.normal(size=(3, 6)), np.array([1, 0, 5])
+    compare([x, lengths], pt.split(x, lengths, n_splits=3, axis=-1), *given)
+    f = pytensor.function([x, lengths], pt.split(x, lengths, n_splits=3, axis=-1), mode=PY)
+    with pytest.raises(wa.RunError, match="do not add up"):
+        wp.Simulator(f, "host")(given[0], [1, 1, 1])
+
+
 def test_second_derivatives_of_scans():
     x = pt.scalar("x")
     power = pytensor.scan(lambda a, x: a * x, outputs_info=[pt.constant(np.float64(1))], non_sequences=[x], n_steps=4)

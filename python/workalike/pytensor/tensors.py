@@ -164,7 +164,14 @@ def join(op, node, inputs, context):
 def split(op, node, inputs, context):
     """Parts along an axis."""
     axis, (x, lengths) = _axis_and_rest(op, node, inputs, 1)
-    return wa.split(x, context.elements(lengths, op.len_splits), axis=axis)
+    lengths = context.elements(lengths, op.len_splits)
+    if all(isinstance(length, int) for length in lengths):
+        return wa.split(x, lengths, axis=axis)
+    axis, ends = axis % x.ndim, [wa.constant(np.int64(0))]
+    for length in lengths:
+        ends.append(ends[-1] + length)
+    x = wa.assert_(x, wa.equal(ends[-1], wa.extent(x, axis)), "Split: the lengths do not add up to the axis")
+    return [x[(slice(None),) * axis + (slice(start, end),)] for start, end in zip(ends, ends[1:])]
 
 
 @registered("tensor.basic:ExtractDiag")
