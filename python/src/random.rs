@@ -41,7 +41,7 @@ macro_rules! floats {
 
 /// Extents; none: those that the parameters broadcast to.
 fn size_of(given: &mut Arguments<'_>, parameters: &[&Operand]) -> PyResult<Size> {
-    let arrays = parameters.iter().filter_map(|parameter| match parameter {
+    let mut arrays = parameters.iter().filter_map(|parameter| match parameter {
         Operand::Variable(variable) if variable.ndim() > 0 => Some(variable.clone()),
         _ => None,
     });
@@ -55,7 +55,7 @@ fn size_of(given: &mut Arguments<'_>, parameters: &[&Operand]) -> PyResult<Size>
                 .iter()
                 .map(operand_of)
                 .collect::<PyResult<Vec<Operand>>>()?;
-            if let Some(larger) = arrays.filter(|array| array.ndim() > extents.len()).last() {
+            if let Some(larger) = arrays.find(|array| array.ndim() > extents.len()) {
                 return given.refuse(format!("a parameter {} has more axes than the size", larger.ty()));
             }
             Ok(extents.into_size())

@@ -165,8 +165,6 @@ def split(op, node, inputs, context):
     """Parts along an axis."""
     axis, (x, lengths) = _axis_and_rest(op, node, inputs, 1)
     lengths = context.elements(lengths, op.len_splits)
-    if all(isinstance(length, int) for length in lengths):
-        return wa.split(x, lengths, axis=axis)
     axis, ends = axis % x.ndim, [wa.constant(np.int64(0))]
     for length in lengths:
         ends.append(ends[-1] + length)
