@@ -17,6 +17,8 @@ if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
         exit 1
     fi
 fi
+# pip's build finds maturin there.
+export PATH="$venv/bin:$PATH"
 pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
 # Tests compare with SciPy; tqdm and ml_dtypes are optional for users.
 "${pip[@]}" 'maturin>=1.10,<2' numpy scipy pytest ml_dtypes tqdm mypy ruff ray 'dask[distributed]' 'pytensor>=2.38'
