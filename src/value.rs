@@ -203,8 +203,8 @@ impl Value {
         self.buffer.bytes().get(start..start + bytes)
     }
 
-    /// The bytes for writing, if the array is contiguous in memory of this library that nothing else refers to:
-    /// as results of calls are. There are none of bools, which are 0 or 1.
+    /// The bytes for writing, if the array is contiguous in memory of this library that nothing else refers
+    /// to: as results of calls are. There are none of bools, which are 0 or 1.
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         if self.dtype == DType::Bool {
             return None;

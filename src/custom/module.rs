@@ -32,9 +32,9 @@ pub struct Module {
 impl Module {
     /// Compiles a source. Compiled kernels are kept on disk, so that a later process finds them.
     ///
-    /// The host interprets texts in the dialect, so that a program can be tried without a GPU. It is slow, and
-    /// checks what a GPU does not: an index beyond an array, a division by zero or a barrier that not all work
-    /// items of a group reach is an error of the launch, with the line of the text.
+    /// The host interprets texts in the dialect, so that a program can be tried without a GPU. It is slow,
+    /// and checks what a GPU does not: an index beyond an array, a division by zero or a barrier that not all
+    /// work items of a group reach is an error of the launch, with the line of the text.
     ///
     /// # Errors
     /// If the device takes no kernels in this language (the host takes the dialect alone), or the text does

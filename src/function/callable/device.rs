@@ -46,8 +46,8 @@ impl Function {
         Ok(self.with_options(options))
     }
 
-    /// Runs on the Function's own device; see `Function::on_engine`. If the device fails, the shared variables
-    /// keep their values.
+    /// Runs on the Function's own device; see `Function::on_engine`. If the device fails, the shared
+    /// variables keep their values.
     pub(super) fn on_own_device<T>(
         &self,
         CallDevice { device, options }: &CallDevice,

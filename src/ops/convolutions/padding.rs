@@ -1,5 +1,5 @@
-//! Padding of convolutions. Where types know the extents, the numbers of zeros are the op's; otherwise they are
-//! expressions of the extents, and zeros are joined to the input, or cut from the output of a transpose.
+//! Padding of convolutions. Where types know the extents, the numbers of zeros are the op's; otherwise they
+//! are expressions of the extents, and zeros are joined to the input, or cut from the output of a transpose.
 
 use super::super::convolution::Convolution;
 use super::super::creation::{full, int_scalar};

@@ -1,7 +1,7 @@
 //! Sequences: inputs that take one slice per iteration, with slices at the device's alignment, so that a
 //! block takes its slices in one copy and binds them directly. Those of the host are uploaded in chunks of
-//! bounded size. Those of the device are used where they are, or copied in such chunks if their slices are not
-//! at the alignment.
+//! bounded size. Those of the device are used where they are, or copied in such chunks if their slices are
+//! not at the alignment.
 
 use super::super::device::Region;
 use super::array::{DeviceArray, Fed};

@@ -115,7 +115,8 @@ impl Engine {
         }
     }
 
-    /// Notes which version of the Function's shared variable a copy on the device is; `None`: it is not known.
+    /// Notes which version of the Function's shared variable a copy on the device is; `None`: it is not
+    /// known.
     pub(crate) fn hold_version(&mut self, position: usize, version: Option<u64>) {
         self.context.states[position].version = version;
     }

@@ -56,8 +56,8 @@ impl Executor {
         self.parts[part].engine.write_state(at, value)
     }
 
-    /// Gives a shared variable the elements of a device array, by way of the host only where the devices cannot
-    /// copy them.
+    /// Gives a shared variable the elements of a device array, by way of the host only where the devices
+    /// cannot copy them.
     pub(crate) fn copy_to_state(&mut self, position: usize, array: &DeviceArray) -> Result<()> {
         array.check()?;
         let StatePlace { part, at } = self.states[position];

@@ -68,9 +68,9 @@ impl Simulator {
         self.run_n_watched_at(0, [n.count()?, every.count()?], args.into_args(), watch)
     }
 
-    /// [`Simulator::run_n`] that can be interrupted: it asks `go_on`, with the number of iterations done, some
-    /// twenty times a second, between iterations, and ends where the answer is false. Returns the number of
-    /// iterations done, and the outputs of the last.
+    /// [`Simulator::run_n`] that can be interrupted: it asks `go_on`, with the number of iterations done,
+    /// some twenty times a second, between iterations, and ends where the answer is false. Returns the number
+    /// of iterations done, and the outputs of the last.
     ///
     /// # Errors
     /// As [`Simulator::run_n`].

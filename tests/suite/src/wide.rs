@@ -56,7 +56,8 @@ impl Device for WideDevice {
     }
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
-        // Other library ops are Nests here, as they are on GPUs; kernels of a program's own have no other form.
+        // Other library ops are Nests here, as they are on GPUs; kernels of a program's own have no other
+        // form.
         let own = || op.downcast::<CustomLaunch>().is_some();
         self.inner.library(op, epilogue).filter(|_| op.downcast::<Matmul>().is_some() || own())
     }

@@ -15,7 +15,7 @@ pub(super) struct Expr {
     pub(super) depth: usize,
 }
 
-/// An expression. Types of operands are those that the operator needs: conversions are explicit.
+/// An expression. Operands have the types that the operator takes: conversions are explicit.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// A number, as a register holds it; a null pointer is 0.

@@ -23,7 +23,7 @@ pub(super) struct Item {
 }
 
 impl Item {
-    /// Runs on. Registers and jumps are those that the compiler made, and exist.
+    /// Continues. The compiler checked that registers and jump targets exist.
     pub(super) fn run(&mut self, program: &Program, shared: &mut Shared<'_, '_>) -> Result<Stop, Fault> {
         let Item { next, registers, own } = self;
         let registers = registers.as_mut_slice();

@@ -1,9 +1,9 @@
 //! Kernels in the dialect, run in main memory: the host device's way to try them.
 //!
 //! A text is read once (`preprocess`, `parse`), compiled to instructions for a small machine with registers
-//! (`compile`, `program`), and run by launches (`launch`, `item`). Every access to memory is checked: a kernel
-//! that reads or writes beyond an array, divides by zero or has a barrier that not all work items of a group
-//! reach fails with the line, and does no harm.
+//! (`compile`, `program`), and run by launches (`launch`, `item`). Every access to memory is checked: a
+//! kernel that reads or writes beyond an array, divides by zero or has a barrier that not all work items of a
+//! group reach fails with the line, and does no harm.
 //!
 //! - `token`, `literal`, `preprocess`: the text as tokens. `types`, `expr`, `parse`: typed functions.
 //! - `arithmetic`, `math`: operators and functions on registers. `memory`: pointers and accesses.

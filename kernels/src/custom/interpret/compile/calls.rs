@@ -32,7 +32,7 @@ pub(super) fn check_calls(all: &[Function]) -> Compiled<()> {
     if done == all.len() {
         return Ok(());
     }
-    // Of those that are left, one that calls another one that is left: follow the calls until one repeats.
+    // Each function that is left calls another one that is left: following the calls finds a cycle.
     let start = left.iter().position(|count| *count > 0).unwrap_or(0);
     let next = |at: usize| all[at].calls.iter().copied().find(|callee| left[*callee] > 0).unwrap_or(at);
     let within = (0..all.len()).fold(start, |at, _| next(at));

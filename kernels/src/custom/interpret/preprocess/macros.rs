@@ -161,7 +161,7 @@ impl Macros {
         Ok(made)
     }
 
-    /// Takes tokens off those that may still be made.
+    /// Deducts tokens from the budget of expansion.
     fn spend(&mut self, tokens: usize, line: usize) -> Result<(), SourceError> {
         match self.budget.checked_sub(tokens) {
             Some(left) => {
