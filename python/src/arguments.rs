@@ -14,7 +14,7 @@ use workalike::ops::{Axes, IntoSize, Size, over};
 pub(crate) struct Arguments<'p> {
     op: &'p str,
     positional: Vec<Bound<'p, PyAny>>,
-    /// The number of those that were taken.
+    /// The number of positional arguments taken so far.
     taken: usize,
     named: Option<Bound<'p, PyDict>>,
 }
@@ -184,7 +184,7 @@ impl<'p> Arguments<'p> {
         sequence(&self.any(name)?)?.iter().map(variable_of).collect()
     }
 
-    /// What is left by position.
+    /// The remaining positional arguments.
     pub(crate) fn rest(&mut self) -> Vec<Bound<'p, PyAny>> {
         self.positional.split_off(self.taken.min(self.positional.len()))
     }

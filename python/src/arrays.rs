@@ -19,16 +19,18 @@ struct ArrayMemory {
     bytes: usize,
 }
 
-// SAFETY: the memory is read only. That other threads neither write nor resize the array during the call is the
-// caller's obligation, as with NumPy's own functions, which release the lock too; the documentation of calls says so.
+// SAFETY: the memory is read only. That other threads neither write nor resize the array during the call is
+// the caller's obligation, as with NumPy's own functions, which release the lock too; the documentation of
+// calls says so.
 unsafe impl Send for ArrayMemory {}
 // SAFETY: see `Send`.
 unsafe impl Sync for ArrayMemory {}
 
 impl HostBytes for ArrayMemory {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: `value_of` computed the range from the array's data, shape and strides; the array lives as long
-        // as `self`. (NumPy resizes an array with other references only if it is told not to look for them.)
+        // SAFETY: `value_of` computed the range from the array's data, shape and strides; the array lives as
+        // long as `self`. (NumPy resizes an array with other references only if it is told not to look for
+        // them.)
         unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
     }
 }
@@ -78,8 +80,8 @@ pub(crate) fn kept_value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     Value::from_bytes(value.dtype(), value.shape(), bytes).map_err(raised)
 }
 
-/// Anything that NumPy takes as an array. Lists and numbers of Python take the dtype that is `wanted`, if it holds
-/// what NumPy would make of them.
+/// Anything that NumPy takes as an array. Lists and numbers of Python take the dtype that is `wanted`, if it
+/// holds what NumPy would make of them.
 pub(crate) fn value_from(object: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Value> {
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         return value_of(array);
@@ -102,8 +104,8 @@ pub(crate) fn value_from(object: &Bound<'_, PyAny>, wanted: Option<DType>) -> Py
     }
 }
 
-/// Numbers in another dtype, which has them: floats are rounded, integers are not changed. What Python and NumPy make
-/// of lists and numbers has 64 bits.
+/// Numbers in another dtype, which has them: floats are rounded, integers are not changed. What Python and
+/// NumPy make of lists and numbers has 64 bits.
 pub(crate) fn exact(value: Value, dtype: DType) -> PyResult<Value> {
     let from = value.dtype();
     if from == dtype || value.is_empty() {
@@ -140,7 +142,8 @@ fn no_such_number(dtype: DType, from: DType) -> PyErr {
 /// The memory of a Value that an array of NumPy shows.
 struct Shown(#[expect(dead_code, reason = "it keeps the memory")] Value);
 
-/// A Value as an array of NumPy that is its own: over the Value's memory if nothing else refers to it, else a copy.
+/// A Value as an array of NumPy that is its own: over the Value's memory if nothing else refers to it, else a
+/// copy.
 pub(crate) fn array_of(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny>> {
     let mut value = value.contiguous().map_err(raised)?;
     if value.bytes_mut().is_none() {

@@ -123,7 +123,8 @@ pub(crate) fn tuple_of<'py>(
     class.bind(py).call1((tuple, names.to_vec()))
 }
 
-/// Runs without the interpreter's lock. A panic, which would be an error of the library, is an `InternalError`.
+/// Runs without the interpreter's lock. A panic, which would be an error of the library, is an
+/// `InternalError`.
 pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> workalike::Result<T> + Send,

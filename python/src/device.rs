@@ -18,8 +18,8 @@ pub(crate) struct PyDevice {
 }
 
 impl PyDevice {
-    /// The device that is named, or given; `None`: the one that the environment variable WORKALIKE_DEVICE names,
-    /// else the fastest.
+    /// The device that is named, or given; `None`: the one that the environment variable WORKALIKE_DEVICE
+    /// names, else the fastest.
     pub(crate) fn of(py: Python<'_>, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arc<dyn Device>> {
         let Some(given) = given else {
             let selector = Selector::from_env().map_err(raised)?;

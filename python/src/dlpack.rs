@@ -13,14 +13,14 @@ use workalike::dlpack::{DlManagedTensor, Tensor};
 use workalike::rehost::DeviceArray;
 use workalike::rehost::device::NativeDevice;
 
-/// The name of a capsule whose tensor nobody has taken, and of one whose tensor was taken.
+/// Names of capsules: before and after a consumer took the tensor.
 const FRESH: &CStr = c"dltensor";
 const USED: &CStr = c"used_dltensor";
 
-/// Releases the tensor of a capsule that nobody consumed.
+/// Releases the tensor of a capsule that was not consumed.
 unsafe extern "C" fn release(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this with a capsule of ours that is being destroyed, and with its lock held. A capsule
-    // with the fresh name holds a tensor that nobody else releases.
+    // SAFETY: Python calls this with a capsule of ours that is being destroyed, and with its lock held. A
+    // capsule with the fresh name holds a tensor that nobody else releases.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, FRESH.as_ptr()) == 1 {
             let tensor = ffi::PyCapsule_GetPointer(capsule, FRESH.as_ptr()).cast::<DlManagedTensor>();
@@ -48,7 +48,8 @@ pub(crate) fn export<'py>(
         array.to_dlpack()
     })?;
     let raw = tensor.into_raw();
-    // SAFETY: `raw` is a tensor that we own; the capsule owns it from here on, and releases it if nobody takes it.
+    // SAFETY: `raw` is a tensor that we own; the capsule owns it from here on, and releases it if nobody
+    // takes it.
     unsafe {
         let capsule = ffi::PyCapsule_New(raw.cast(), FRESH.as_ptr(), Some(release));
         if capsule.is_null() {
@@ -58,7 +59,7 @@ pub(crate) fn export<'py>(
     }
 }
 
-/// An array of another library on a device: in its memory where that is the device's, else a copy.
+/// An array of another library on a device: without a copy if its memory is on that device.
 pub(crate) fn import(
     py: Python<'_>,
     object: &Bound<'_, PyAny>,
@@ -88,7 +89,8 @@ pub(crate) fn import(
     }
     let capsule = object.call_method("__dlpack__", (), Some(&options))?;
     let capsule = capsule.cast::<PyCapsule>()?.as_ptr();
-    // SAFETY: the capsule is alive. With the fresh name it holds a tensor that we take over: renaming it says so.
+    // SAFETY: the capsule is alive. With the fresh name it holds a tensor that we take over: renaming it says
+    // so.
     let tensor = unsafe {
         if ffi::PyCapsule_IsValid(capsule, FRESH.as_ptr()) != 1 {
             return Err(PyBufferError::new_err("expected a capsule with an unversioned tensor of DLPack"));

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 use workalike::function::Function;
 use workalike::graph::SharedVariable;
 
-/// A compiled function: portable, for any machine, with no device inside. It is called like a function of Python,
-/// saved, pickled, and re-hosted on a device by `optimize`.
+/// A compiled function: portable, for any machine, with no device inside. It is called like a function of
+/// Python, saved, pickled, and re-hosted on a device by `optimize`.
 #[pyclass(name = "Function", module = "workalike", frozen, weakref)]
 pub(crate) struct PyFunction {
     pub(crate) function: Function,

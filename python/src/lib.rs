@@ -1,5 +1,5 @@
-//! The Python package `workalike`: a thin door to the library. Everything that a call needs is here (arguments,
-//! arrays, errors, the interpreter's lock), and the operators; `workalike/*.py` has the rest.
+//! The Python package `workalike`: a thin door to the library. Everything that a call needs is here
+//! (arguments, arrays, errors, the interpreter's lock), and the operators; `workalike/*.py` has the rest.
 //!
 //! The lock of the interpreter is always released before a Simulator's is taken.
 
@@ -17,6 +17,7 @@ mod indexing;
 mod loops;
 mod operand;
 mod ops;
+mod owner;
 mod place;
 mod random;
 mod shared;

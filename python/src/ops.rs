@@ -121,8 +121,8 @@ pub(crate) fn call<'py>(
     call_with(py, name, args.iter().collect(), kwargs)
 }
 
-/// The elementwise ops (name, number of arguments, what it computes), and the methods of Variables in Rust (name,
-/// names of arguments, documentation): what the documentation of functions is made from.
+/// The elementwise ops (name, number of arguments, what it computes), and the methods of Variables in Rust
+/// (name, names of arguments, documentation): what the documentation of functions is made from.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "two tables")]
 pub(crate) fn methods()

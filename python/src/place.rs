@@ -29,8 +29,8 @@ fn caller(py: Python<'_>) -> PyResult<Place> {
     }
 }
 
-/// Builds expressions, which are attributed to the caller's line. A panic, which would be an error of the library, is
-/// an `InternalError`.
+/// Builds expressions, which are attributed to the caller's line. A panic, which would be an error of the
+/// library, is an `InternalError`.
 pub(crate) fn at_caller<T>(py: Python<'_>, build: impl FnOnce() -> T) -> PyResult<T> {
     let place = caller(py)?;
     catch_unwind(AssertUnwindSafe(|| written_at(place, build))).map_err(|_| {

@@ -13,8 +13,8 @@ use workalike::DType;
 use workalike::graph::{Operand, Variable};
 use workalike::ops::{IntoSize, RandomStreams, Size};
 
-/// A seed, or a key, from which any number of independent streams is made, one for each draw that is written. The
-/// draws of a function move on at each call; their states are shared variables, which files hold.
+/// A seed, or a key, from which any number of independent streams is made, one for each draw that is written.
+/// The draws of a function move on at each call; their states are shared variables, which files hold.
 #[pyclass(name = "RandomStreams", module = "workalike", frozen)]
 pub(crate) struct PyRandomStreams {
     streams: RandomStreams,

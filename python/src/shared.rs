@@ -7,7 +7,7 @@ use super::variable::{PyVariable, cast};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyTuple, PyWeakrefReference};
+use pyo3::types::{PyBytes, PyDict, PyTuple, PyWeakrefReference};
 use std::sync::Arc;
 use workalike::graph::{SharedVariable, Variable};
 
@@ -18,8 +18,8 @@ pub(crate) struct PySharedVariable {
 }
 
 impl PySharedVariable {
-    /// The object of a shared variable. Each has one at a time, so that pickles and copies of several functions
-    /// know what they have in common.
+    /// The object of a shared variable. Each has one at a time, so that pickles and copies of several
+    /// functions know what they have in common.
     pub(crate) fn made(py: Python<'_>, shared: SharedVariable) -> PyResult<Py<PySharedVariable>> {
         static KNOWN: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
         let known = KNOWN.get_or_init(py, || PyDict::new(py).unbind()).bind(py);
@@ -92,10 +92,9 @@ impl PySharedVariable {
         let state = (
             cell.id(),
             cell.name().to_string(),
-            self.shared.dtype().name(),
-            shape,
+            (self.shared.dtype().name(), shape, value),
             self.dynamic_axes(),
-            value,
+            (cell.is_transient(), cell.context().map(|context| context.to_string())),
         );
         (module.getattr("rebuilt_shared")?, state).into_pyobject(py)
     }
@@ -105,7 +104,8 @@ impl PySharedVariable {
         let name = self.shared.name().unwrap_or_default();
         let value = py.detach(|| self.shared.get_value()).map_err(raised)?;
         let copy = workalike::graph::shared_dynamic(name, value, &self.dynamic_axes());
-        PySharedVariable::made(py, copy)
+        let cell = self.shared.cell().map_err(raised)?;
+        PySharedVariable::made(py, with_options(copy, cell.is_transient(), cell.context().as_deref()))
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn shared(
     value: &Bound<'_, PyAny>,
     name: &str,
     dtype: Option<&Bound<'_, PyAny>>,
-    dynamic_axes: Option<Vec<usize>>,
+    dynamic_axes: Option<&Bound<'_, PyAny>>,
     transient: bool,
     context: Option<&str>,
 ) -> PyResult<Py<PySharedVariable>> {
@@ -125,14 +125,17 @@ pub(crate) fn shared(
         return Err(PyTypeError::new_err("shared: expected an array or a number, got a Variable"));
     }
     let value = cast(kept_value(value)?, dtype.map(dtypes::parse).transpose()?)?;
-    let mut shared = workalike::graph::shared_dynamic(name, value, &dynamic_axes.unwrap_or_default());
-    if transient {
-        shared = shared.transient();
+    let axes: Vec<usize> = dynamic_axes.map_or(Ok(vec![]), super::arguments::list)?;
+    let shared = workalike::graph::shared_dynamic(name, value, &axes);
+    PySharedVariable::made(py, with_options(shared, transient, context))
+}
+
+fn with_options(shared: SharedVariable, transient: bool, context: Option<&str>) -> SharedVariable {
+    let shared = if transient { shared.transient() } else { shared };
+    match context {
+        Some(context) => shared.on(context),
+        None => shared,
     }
-    if let Some(context) = context {
-        shared = shared.on(context);
-    }
-    PySharedVariable::made(py, shared)
 }
 
 /// What a pickle makes a shared variable from.
@@ -141,19 +144,19 @@ pub(crate) fn rebuilt_shared(
     py: Python<'_>,
     id: u128,
     name: &str,
-    dtype: &str,
-    shape: Vec<usize>,
+    array: (String, Vec<usize>, Bound<'_, PyAny>),
     dynamic_axes: Vec<usize>,
-    value: &Bound<'_, PyAny>,
+    options: (bool, Option<String>),
 ) -> PyResult<Py<PySharedVariable>> {
-    let Some(dtype) = workalike::DType::parse(dtype) else {
+    let (dtype, shape, bytes) = array;
+    let Some(dtype) = workalike::DType::parse(&dtype) else {
         return Err(super::errors::exception(
             "FormatError",
             format!("a pickle of a newer version: dtype {dtype}"),
         ));
     };
-    let bytes: Vec<u8> = py.import("builtins")?.getattr("bytes")?.call1((value,))?.extract()?;
-    let value = workalike::Value::from_bytes(dtype, &shape, &bytes).map_err(raised)?;
+    let bytes = py.get_type::<PyBytes>().call1((bytes,))?.cast_into::<PyBytes>()?;
+    let value = workalike::Value::from_bytes(dtype, &shape, bytes.as_bytes()).map_err(raised)?;
     let shared = SharedVariable::restored(id, name, value, &dynamic_axes).map_err(raised)?;
-    PySharedVariable::made(py, shared)
+    PySharedVariable::made(py, with_options(shared, options.0, options.1.as_deref()))
 }

@@ -4,27 +4,26 @@ use super::calls::{GivenArgs, detached, results, tuple_of};
 use super::device::{PyDeviceArray, options_of};
 use super::errors::{exception, raised};
 use super::function::PyFunction;
+use super::owner::Owner;
 use super::shared::PySharedVariable;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
-use std::mem::ManuallyDrop;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use workalike::function::Function;
+use workalike::graph::SharedVariable;
 use workalike::rehost::{DeviceArray, Keep, MethodHandle, Simulator};
 
-/// A function on a device. Shared variables live there: they are copied when the Simulator is made, and come back
-/// by `sync_to_parent`. Several functions over the same shared variables can be methods of one Simulator. One
-/// thread uses it at a time; others wait.
+/// A function on a device. Shared variables live there: they are copied when the Simulator is made, and come
+/// back by `sync_to_parent`. Several functions over the same shared variables can be methods of one
+/// Simulator. One thread uses it at a time; others wait.
 #[pyclass(name = "Simulator", module = "workalike", frozen, weakref)]
 pub(crate) struct PySimulator {
-    /// Not dropped in the child of a fork, where its threads do not exist.
-    simulator: ManuallyDrop<Mutex<Simulator>>,
-    /// The thread that uses it, by [`this_thread`]; 0: none.
-    user: AtomicU64,
-    /// The process that made it: a device does not survive a fork.
-    process: u32,
+    owner: Owner,
+    /// The methods by name, the first one first. They are known without waiting for a call that runs.
+    methods: Mutex<Vec<(String, Function)>>,
+    /// The device's short name.
+    device: String,
 }
 
 /// A call's method by name; `None`: the first.
@@ -32,52 +31,33 @@ type MethodName = Option<String>;
 
 impl PySimulator {
     pub(crate) fn made(simulator: Simulator) -> PySimulator {
-        PySimulator {
-            simulator: ManuallyDrop::new(Mutex::new(simulator)),
-            user: AtomicU64::new(0),
-            process: std::process::id(),
-        }
+        let device = simulator.device().properties().id.clone();
+        let bundle = simulator.bundle();
+        let methods = bundle.iter().map(|(name, function)| (name.to_string(), function.clone())).collect();
+        PySimulator { owner: Owner::new(simulator), methods: Mutex::new(methods), device }
     }
 
-    fn check_process(&self) -> PyResult<()> {
-        match self.process == std::process::id() {
-            true => Ok(()),
-            false => Err(exception(
-                "DeviceError",
-                "this Simulator was made before the process was forked, and devices are not usable in the child; \
-                 start workers with the start method spawn or forkserver, or make the Simulator there"
-                    .into(),
-            )),
-        }
+    fn known(&self) -> MutexGuard<'_, Vec<(String, Function)>> {
+        self.methods.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Works on the Simulator without the interpreter's lock, which another thread that has the Simulator may wait
-    /// for.
-    fn with<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&mut Simulator) -> workalike::Result<T> + Send,
-    ) -> PyResult<T> {
-        self.check_process()?;
-        if self.user.load(Ordering::Relaxed) == this_thread() {
-            let message = "the Simulator is in a loop that calls this function; read results and shared variables \
-                           after run_n, or run fewer iterations at a time";
-            return Err(exception("StateConflict", message.into()));
-        }
-        detached(py, || {
-            let mut simulator = self.simulator.lock().unwrap_or_else(PoisonError::into_inner);
-            self.user.store(this_thread(), Ordering::Relaxed);
-            let _used = Used(&self.user);
-            work(&mut simulator)
+    /// A method's name and Function.
+    fn method(&self, name: &MethodName) -> PyResult<(String, Function)> {
+        let known = self.known();
+        let found = match name {
+            None => known.first(),
+            Some(name) => known.iter().find(|(known, _)| known == name),
+        };
+        found.cloned().ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|(name, _)| name.as_str()).collect();
+            let name = name.as_deref().unwrap_or_default();
+            exception("ArgumentError", format!("there is no method {name}; there are {}", names.join(", ")))
         })
     }
 
-    /// A method's Function.
-    fn function(&self, py: Python<'_>, method: &MethodName) -> PyResult<Function> {
-        self.with(py, |simulator| {
-            let first = simulator.methods().next().unwrap_or_default().to_string();
-            simulator.function(method.as_ref().unwrap_or(&first)).cloned()
-        })
+    /// The shared variable of a name, if a method has it.
+    fn shared(&self, name: &str) -> Option<SharedVariable> {
+        self.known().iter().find_map(|(_, function)| function.shared(name).ok())
     }
 
     /// A call of a method with its arguments.
@@ -88,39 +68,11 @@ impl PySimulator {
         (args, kwargs): (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
         call: impl FnOnce(&mut MethodHandle<'_>, workalike::function::Args) -> workalike::Result<T> + Send,
     ) -> PyResult<(Function, T)> {
-        let function = self.function(py, method)?;
+        let (name, function) = self.method(method)?;
         let given = GivenArgs::of(&function, args, kwargs)?;
-        let name = method.clone().unwrap_or_else(|| function.name().to_string());
-        let done = self.with(py, |simulator| call(&mut simulator.method(&name)?, given.into_args()))?;
+        let done = self.owner.with(py, |simulator| call(&mut simulator.method(&name)?, given.into_args()))?;
         Ok((function, done))
     }
-}
-
-impl Drop for PySimulator {
-    fn drop(&mut self) {
-        if self.process == std::process::id() {
-            // SAFETY: it is dropped here alone, once, and not used afterwards.
-            unsafe { ManuallyDrop::drop(&mut self.simulator) };
-        }
-    }
-}
-
-/// Notes that a Simulator is no longer used when it is dropped.
-struct Used<'u>(&'u AtomicU64);
-
-impl Drop for Used<'_> {
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Relaxed);
-    }
-}
-
-/// A number of this thread, from 1 on.
-fn this_thread() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    thread_local! {
-        static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
-    }
-    NUMBER.with(|number| *number)
 }
 
 /// Whose value wins where both sides changed.
@@ -176,8 +128,8 @@ impl PySimulator {
         tuple_of(py, function.output_names(), arrays)
     }
 
-    /// Runs a method `n` times on the device; arguments that are `each(sequence)` take one slice per iteration.
-    /// Ctrl-C ends it between iterations. Returns the results of the last iteration.
+    /// Runs a method `n` times on the device; arguments that are `each(sequence)` take one slice per
+    /// iteration. Ctrl-C ends it between iterations. Returns the results of the last iteration.
     #[pyo3(name = "_run_n", signature = (method, progress, n, /, *args, **kwargs))]
     fn run_n<'py>(
         &self,
@@ -274,16 +226,18 @@ impl PySimulator {
         keep: Option<&str>,
     ) -> PyResult<()> {
         let (keep, function) = (keeping(keep)?, &function.function);
-        self.with(py, |simulator| match keep {
+        self.owner.with(py, |simulator| match keep {
             None => simulator.add_method(name, function),
             Some(keep) => simulator.add_method_keeping(name, function, keep),
-        })
+        })?;
+        self.known().push((name.into(), function.clone()));
+        Ok(())
     }
 
     /// The names of the methods; the first is the one that a call of the Simulator calls.
     #[getter]
-    fn methods(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |simulator| Ok(simulator.methods().map(String::from).collect()))
+    fn methods(&self) -> Vec<String> {
+        self.known().iter().map(|(name, _)| name.clone()).collect()
     }
 
     /// Copies the shared variables that the Simulator changed to its functions; returns their names. `keep`
@@ -291,7 +245,7 @@ impl PySimulator {
     #[pyo3(signature = (*, keep=None))]
     fn sync_to_parent(&self, py: Python<'_>, keep: Option<&str>) -> PyResult<Vec<String>> {
         let keep = keeping(keep)?;
-        self.with(py, |simulator| match keep {
+        self.owner.with(py, |simulator| match keep {
             None => simulator.sync_to_parent(),
             Some(keep) => simulator.sync_to_parent_keeping(keep),
         })
@@ -301,7 +255,7 @@ impl PySimulator {
     #[pyo3(signature = (*, keep=None))]
     fn sync_from_parent(&self, py: Python<'_>, keep: Option<&str>) -> PyResult<Vec<String>> {
         let keep = keeping(keep)?;
-        self.with(py, |simulator| match keep {
+        self.owner.with(py, |simulator| match keep {
             None => simulator.sync_from_parent(),
             Some(keep) => simulator.sync_from_parent_keeping(keep),
         })
@@ -309,7 +263,7 @@ impl PySimulator {
 
     /// Discards what the Simulator changed since the last sync.
     fn reset(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, Simulator::reset)
+        self.owner.with(py, Simulator::reset)
     }
 
     /// The value that a shared variable has on the device, by name or as a `SharedVariable`.
@@ -317,11 +271,11 @@ impl PySimulator {
         let value = match shared.cast::<PySharedVariable>() {
             Ok(shared) => {
                 let shared = shared.get().shared.clone();
-                self.with(py, |simulator| simulator.get(&shared))?
+                self.owner.with(py, |simulator| simulator.get(&shared))?
             }
             Err(_) => {
                 let name: String = shared.extract()?;
-                self.with(py, |simulator| simulator.get_value(&name))?
+                self.owner.with(py, |simulator| simulator.get_value(&name))?
             }
         };
         super::arrays::array_of(py, value)
@@ -332,12 +286,7 @@ impl PySimulator {
         let array = value.cast::<PyDeviceArray>().ok().map(|array| array.get().array.clone());
         let target = shared.cast::<PySharedVariable>().ok().map(|shared| shared.get().shared.clone());
         let name: String = if target.is_none() { shared.extract()? } else { String::new() };
-        let dtype = match &target {
-            Some(target) => Some(target.dtype()),
-            None => {
-                self.with(py, |simulator| Ok(simulator.bundle().shared(&name).ok().map(|own| own.dtype())))?
-            }
-        };
+        let dtype = target.clone().or_else(|| self.shared(&name)).map(|own| own.dtype());
         let host = match (&array, dtype) {
             (Some(_), _) => None,
             (None, Some(dtype)) => {
@@ -346,7 +295,7 @@ impl PySimulator {
             }
             (None, None) => Some(super::arrays::value_from(value, None)?),
         };
-        self.with(py, |simulator| match (target, array, host) {
+        self.owner.with(py, |simulator| match (target, array, host) {
             (Some(target), Some(array), _) => simulator.set(&target, array),
             (Some(target), None, Some(value)) => simulator.set(&target, value),
             (None, Some(array), _) => simulator.set_value(&name, array),
@@ -357,39 +306,48 @@ impl PySimulator {
 
     /// The names of the shared variables.
     #[getter]
-    fn shared_names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |simulator| Ok(simulator.shared_names().map(String::from).collect()))
+    fn shared_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for (_, function) in self.known().iter() {
+            let new = function.cells().iter().map(|cell| cell.name());
+            for name in new {
+                if !names.iter().any(|known| known == name) {
+                    names.push(name.into());
+                }
+            }
+        }
+        names
     }
 
     /// An independent copy, with copies of the state, on the same device.
     fn fork(&self, py: Python<'_>) -> PyResult<PySimulator> {
-        Ok(PySimulator::made(self.with(py, |simulator| simulator.fork())?))
+        Ok(PySimulator::made(self.owner.with(py, |simulator| simulator.fork())?))
     }
 
     /// Waits for everything that was enqueued.
     fn synchronize(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, |simulator| simulator.synchronize())
+        self.owner.with(py, |simulator| simulator.synchronize())
     }
 
     /// What runs where, and why.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |simulator| Ok(simulator.explain()))
+        self.owner.with(py, |simulator| Ok(simulator.explain()))
     }
 
     /// Advice.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.with(py, |simulator| Ok(simulator.warnings()))
+        self.owner.with(py, |simulator| Ok(simulator.warnings()))
     }
 
     /// The device's short name.
     #[getter]
-    fn device(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |simulator| Ok(simulator.device().properties().id.clone()))
+    fn device(&self) -> &str {
+        &self.device
     }
 
     /// Saves the functions and the values on the device.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        self.with(py, |simulator| simulator.save(path))
+        self.owner.with(py, |simulator| simulator.save(path))
     }
 
     /// Loads a Simulator that was saved; it goes on where it was.
@@ -400,25 +358,16 @@ impl PySimulator {
         Ok(PySimulator::made(detached(py, || Simulator::load(path, device))?))
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        self.with(py, |simulator| {
-            let methods: Vec<&str> = simulator.methods().collect();
-            let shared: Vec<&str> = simulator.shared_names().collect();
-            let id = &simulator.device().properties().id;
-            Ok(format!(
-                "Simulator({id}; methods {}; shared variables {})",
-                methods.join(", "),
-                shared.join(", ")
-            ))
-        })
+    fn __repr__(&self) -> String {
+        let (methods, shared) = (self.methods().join(", "), self.shared_names().join(", "));
+        format!("Simulator({}; methods {methods}; shared variables {shared})", self.device)
     }
 
     /// It loads only where its device is.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let (bytes, id) = self
-            .with(py, |simulator| Ok((simulator.to_bytes()?, simulator.device().properties().id.clone())))?;
+        let bytes = self.owner.with(py, |simulator| simulator.to_bytes())?;
         let rebuilt = py.import("workalike._workalike")?.getattr("rebuilt_simulator")?;
-        (rebuilt, (PyBytes::new(py, &bytes), id)).into_pyobject(py)
+        (rebuilt, (PyBytes::new(py, &bytes), self.device.as_str())).into_pyobject(py)
     }
 }
 

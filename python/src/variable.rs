@@ -316,8 +316,9 @@ pub(crate) fn input(
     py: Python<'_>,
     name: &str,
     dtype: &Bound<'_, PyAny>,
-    shape: Vec<Option<usize>>,
+    shape: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyVariable>> {
+    let shape: Vec<Option<usize>> = super::arguments::list(shape)?;
     let ty = TensorType::new(dtypes::parse(dtype)?, shape);
     PyVariable::made(py, Variable::input(name, ty))
 }

@@ -35,6 +35,9 @@ DATA = np.array([[3, 4, 5], [0, 1, 2]], "float32")
         lambda: np.sum(x, out=np.zeros(3)),
         lambda: np.fill_diagonal(x, 5),
         lambda: wa.linalg.norm(x, 1),
+        lambda: wa.shared(np.zeros(3), dynamic_axes=range(10**13)),
+        lambda: wa.tensor("t", "float32", range(10**13)),
+        lambda: wa.tensordot(x, x, axes=(range(10**13), [0])),
         lambda: wa.RandomStreams(1).normal(np.zeros((2, 3)), size=3),
     ],
 )
@@ -96,6 +99,7 @@ def test_numpys_meaning_under_numpys_names():
     assert both.tolist() == np.concatenate((DATA, DATA), axis=None).tolist()
     assert np.isclose(wa.function([x], np.linalg.norm(x))(DATA), np.linalg.norm(DATA))
     assert np.allclose(wa.function([x], np.linalg.norm(x, 1, axis=1))(DATA), np.linalg.norm(DATA, 1, axis=1))
+    assert wa.function([v], np.take(v, [-1, 0]))(six).tolist() == [5, 0]
     two = np.int64(2)
     assert wa.function([x], x.reshape(np.int64(3), two))(DATA).shape == (3, 2)
     assert wa.function([x], x.sum(axis=np.int64(0)))(DATA).shape == (3,)
@@ -138,6 +142,20 @@ def test_a_shared_variable_has_one_object():
         assert all(one is seen[0] for one in seen)
         del seen
         gc.collect()
+
+
+def test_a_simulator_is_described_while_it_runs():
+    count = wa.shared(np.int64(0), "count")
+    sim = wa.function([], updates=[(count, count + 1)], name="step").optimize("host")
+    seen = []
+
+    def look(_):
+        other = threading.Thread(target=lambda: seen.append((repr(sim), sim.methods, sim.device, sim.shared_names)))
+        other.start()
+        other.join(60)
+
+    sim.run_n(1_000, progress=look)
+    assert seen and seen[0][1:] == (["step"], "host", ["count"]) and "step" in seen[0][0]
 
 
 def test_outputs_are_asked_by_name():

@@ -71,6 +71,17 @@ def test_a_simulator_loads_where_its_device_is():
     assert bundle.keys() == ["train"]
 
 
+def test_options_of_shared_variables_and_simulators_are_kept():
+    data = wa.shared(np.ones(1000), "data", transient=True)
+    f = wa.function([], data.sum())
+    there = pickle.loads(pickle.dumps(f))
+    assert there() == 1000 and len(there.to_bytes()) < 2000
+    assert len(copy.deepcopy(f).to_bytes()) < 2000
+    a = wa.matrix("a", "float64")
+    fast = wa.function([a], a.sum()).optimize("host", strict=True, fast_math=True)
+    assert pickle.loads(pickle.dumps(fast)).explain() == fast.explain()
+
+
 def test_damaged_and_newer_pickles_are_errors():
     train, _, _ = pair()
     data = pickle.dumps(train)
@@ -86,9 +97,9 @@ def test_damaged_and_newer_pickles_are_errors():
     with pytest.raises(wa.ArgumentError, match="shared variable w"):
         rebuilt_function(graph, [wa.shared(1.0, "other")])
     with pytest.raises(wa.FormatError, match="newer"):
-        rebuilt_shared(1, "w", "float8", [], [], b"")
+        rebuilt_shared(1, "w", ("float8", [], b""), [], (False, None))
     with pytest.raises(wa.ArgumentError):
-        rebuilt_shared(1, "w", "float32", [3], [], b"1234")
+        rebuilt_shared(1, "w", ("float32", [3], b"1234"), [], (False, None))
     with pytest.raises(TypeError, match="compile a function"):
         pickle.dumps(wa.vector("x") + 1)
     assert pickle.loads(data)(np.ones(4, "float32")) == 6

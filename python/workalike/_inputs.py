@@ -11,7 +11,7 @@ def tensor(name=None, dtype="float32", shape=()):
     if name is None:
         _made += 1
         name = f"input{_made}"
-    return _input(name, dtype, list(shape))
+    return _input(name, dtype, shape)
 
 
 def scalar(name=None, dtype="float32"):

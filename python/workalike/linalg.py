@@ -1,17 +1,7 @@
 """Linear algebra, under NumPy's names. Leading axes are a batch."""
 
-from ._workalike import call as _call
-
-
-def _made(name):
-    def apply(*args, **kwargs):
-        return _call(f"linalg.{name}", *args, **kwargs)
-
-    apply.__name__ = apply.__qualname__ = name
-    apply.__module__ = __name__
-    return apply
-
+from ._table import made as _made
 
 __all__ = ["cholesky", "det", "inv", "norm", "slogdet", "solve", "solve_triangular"]
 for _name in __all__:
-    globals()[_name] = _made(_name)
+    globals()[_name] = _made(__name__, _name, f"linalg.{_name}")

@@ -1,6 +1,7 @@
 """Functions of Variables, under NumPy's names where NumPy has them. Arguments are Variables, numbers and arrays."""
 
 from . import _workalike
+from ._table import made as _made
 from ._workalike import call as _call
 
 _ROWS, _METHODS = _workalike.methods()
@@ -45,23 +46,11 @@ _ALIASES = {
 }
 
 
-def _made(name, target=None):
-    target = target or name
-
-    def apply(*args, **kwargs):
-        return _call(target, *args, **kwargs)
-
-    apply.__name__ = apply.__qualname__ = name
-    apply.__doc__ = _DOCS.get(target) or f"See docs/ops.md: {target}."
-    apply.__module__ = __name__
-    return apply
-
-
 _names = [name for name, _, _ in _ROWS if not name.startswith(("draw_", "philox"))]
 for _name in [*_names, *_FURTHER]:
-    globals()[_name] = _made(_name)
+    globals()[_name] = _made(__name__, _name, _name, _DOCS.get(_name))
 for _name, _target in _ALIASES.items():
-    globals().setdefault(_name, _made(_name, _target))
+    globals().setdefault(_name, _made(__name__, _name, _target, _DOCS.get(_target)))
 
 
 def grad(cost, wrt, *, consider_constant=None, disconnected_inputs="raise"):

@@ -1,7 +1,7 @@
 //! Products, linear algebra, Fourier transforms, complex numbers as pairs.
 
 use super::{Made, one};
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, list};
 use crate::errors::raised;
 use pyo3::prelude::*;
 use workalike::graph::Variable;
@@ -45,8 +45,8 @@ fn products(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
                 Some(axes) => match axes.extract::<usize>() {
                     Ok(count) => TensordotAxes::Count(count),
                     Err(_) => {
-                        let (first, second) = axes.extract::<(Vec<isize>, Vec<isize>)>()?;
-                        TensordotAxes::Lists(first, second)
+                        let [first, second] = axes.extract::<[Bound<'_, PyAny>; 2]>()?;
+                        TensordotAxes::Lists(list(&first)?, list(&second)?)
                     }
                 },
             };

@@ -8,10 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use workalike::DType;
 use workalike::graph::{Operand, Variable};
-use workalike::ops::{self, Ix, Pad};
+use workalike::ops::{self, Ix, Mode, Pad};
 
 pub(super) fn call(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
-    for family in [shapes, axes, positions, joins, created] {
+    for family in [shapes, axes, diagonals, positions, joins, created] {
         if let Some(made) = family(name, given)? {
             return Ok(Some(made));
         }
@@ -113,21 +113,7 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             one(x.try_squeeze(axes))
         }
         "flip" => one(x(given)?.try_flip(given.axes()?)),
-        "roll" => {
-            let (x, shift) = (x(given)?, given.any("shift")?);
-            let shift = crate::arguments::sequence(&shift)?;
-            let shift = shift.iter().map(crate::operand::operand_of).collect::<PyResult<Vec<_>>>()?;
-            let Some(axis) = given.option("axis")? else {
-                let shape: Vec<Operand> =
-                    (0..x.ndim()).map(|axis| Operand::Variable(x.extent(axis as isize))).collect();
-                return one(x
-                    .try_flatten()
-                    .and_then(|x| x.try_roll(shift, [0]))
-                    .and_then(|x| x.try_reshape(shape)));
-            };
-            let axes: Vec<i64> = crate::arguments::list(&axis)?;
-            one(x.try_roll(shift, axes))
-        }
+        "roll" => rolled(given),
         "diff" => {
             let (x, times) = (x(given)?, given.get_or("n", 1)?);
             if times > 1_000 {
@@ -135,6 +121,26 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             }
             one(x.try_diff(times, given.axis(-1)?))
         }
+        _ => Ok(None),
+    }
+}
+
+/// NumPy's `roll`: along axes, or of the flat array.
+fn rolled(given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let (x, shift) = (given.variable("x")?, given.any("shift")?);
+    let shift = crate::arguments::sequence(&shift)?;
+    let shift = shift.iter().map(crate::operand::operand_of).collect::<PyResult<Vec<_>>>()?;
+    if let Some(axis) = given.option("axis")? {
+        let axes: Vec<i64> = crate::arguments::list(&axis)?;
+        return one(x.try_roll(shift, axes));
+    }
+    let shape: Vec<Operand> = (0..x.ndim()).map(|axis| Operand::Variable(x.extent(axis as isize))).collect();
+    one(x.try_flatten().and_then(|x| x.try_roll(shift, [0])).and_then(|x| x.try_reshape(shape)))
+}
+
+fn diagonals(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let x = |given: &mut Arguments<'_>| given.variable("x");
+    match name {
         "tril" => one(x(given)?.try_tril(given.get_or("k", 0)?)),
         "triu" => one(x(given)?.try_triu(given.get_or("k", 0)?)),
         "diag" => one(x(given)?.try_diag(given.get_or("k", 0)?)),
@@ -155,9 +161,14 @@ fn positions(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             let (x, indices) = (x(given)?, given.operand("indices")?);
             let axis = given.option("axis")?.map(|axis| axis.extract::<isize>()).transpose()?;
             let mode = mode(given)?;
+            // Without a mode, negative positions count from the end.
+            let take = |x: &Variable, axis: isize| match mode {
+                Mode::Raise => x.try_take(indices.clone(), axis),
+                mode => x.try_take_mode(indices.clone(), axis, mode),
+            };
             one(match axis {
-                Some(axis) => x.try_take_mode(indices, axis, mode),
-                None => x.try_flatten().and_then(|flat| flat.try_take_mode(indices, 0, mode)),
+                Some(axis) => take(&x, axis),
+                None => x.try_flatten().and_then(|flat| take(&flat, 0)),
             })
         }
         "take_along_axis" => one(x(given)?.try_take_along_axis(given.variable("indices")?, given.axis(-1)?)),
