@@ -5,7 +5,7 @@
 //!
 //! A singular matrix, or one that is not positive definite, is an error of the call, which names the op, its
 //! node and the first such matrix of the batch; that of `call_reference` also names the pivot. A NaN in a
-//! matrix gives NaN, except in [`cholesky()`], where it is an error.
+//! matrix gives NaN, except in [`cholesky()`], where it is an error; [`cholesky_or_nan()`] has no errors.
 //!
 //! ```
 //! use workalike::prelude::*;
@@ -46,7 +46,12 @@ functions! {
     /// # Errors
     /// At run time, if a matrix is not positive definite or not finite.
     cholesky / try_cholesky(a) {
-        Variable::apply1(Cholesky { upper: false }, &[floats("cholesky", &a)?])
+        Variable::apply1(Cholesky { upper: false, nan: false }, &[floats("cholesky", &a)?])
+    }
+    /// [`cholesky()`], but the factor of a matrix that is not positive definite, or has NaN, is all NaN, and no
+    /// error (PyTensor's `on_error="nan"`): a sampler rejects such a proposal and goes on.
+    cholesky_or_nan / try_cholesky_or_nan(a) {
+        Variable::apply1(Cholesky { upper: false, nan: true }, &[floats("cholesky", &a)?])
     }
     /// The upper factor of each symmetric positive definite matrix: `a = (u^T).matmul(u)` (NumPy's
     /// `cholesky(upper=True)`). Only the upper triangle is read, so the gradient is 0 below the diagonal.
@@ -54,7 +59,7 @@ functions! {
     /// # Errors
     /// As [`cholesky()`].
     cholesky_upper / try_cholesky_upper(a) {
-        Variable::apply1(Cholesky { upper: true }, &[floats("cholesky", &a)?])
+        Variable::apply1(Cholesky { upper: true, nan: false }, &[floats("cholesky", &a)?])
     }
     /// `x` with `a.matmul(x) = b`, for square matrices `a`, by LU factorization with partial pivoting
     /// (NumPy's `solve`). A `b` of one axis is a vector; any other `b` has one right-hand side in each column

@@ -93,7 +93,11 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         let (descending, gives) = (a.int("descending")? != 0, Sorted::named(a.text("gives")?)?);
         Ok(Arc::new(Sort { axis, descending, first, gives }))
     }),
-    ("cholesky", 1, |a| Ok(Arc::new(Cholesky { upper: a.int("upper")? != 0 }))),
+    // Without the option it is not said.
+    ("cholesky", 1, |a| {
+        let nan = a.int("nan").is_ok_and(|nan| nan != 0);
+        Ok(Arc::new(Cholesky { upper: a.int("upper")? != 0, nan }))
+    }),
     ("solve", 1, |_| Ok(Arc::new(Solve))),
     ("solve_triangular", 1, |a| {
         let (lower, transposed) = (a.int("lower")? != 0, a.int("transposed")? != 0);

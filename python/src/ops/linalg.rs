@@ -3,6 +3,7 @@
 use super::{Made, one};
 use crate::arguments::{Arguments, list};
 use crate::errors::raised;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use workalike::graph::Variable;
 use workalike::ops::linalg::SolveTriangular;
@@ -67,8 +68,23 @@ fn decompositions(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made
     let Some(name) = name.strip_prefix("linalg.") else { return Ok(None) };
     let a = given.variable("a")?;
     match name {
-        "cholesky" if given.get_or("upper", false)? => one(linalg::try_cholesky_upper(a)),
-        "cholesky" => one(linalg::try_cholesky(a)),
+        "cholesky" => {
+            let (upper, on_error) = (given.get_or("upper", false)?, given.option("on_error")?);
+            let on_error = on_error.map_or(Ok("raise".to_string()), |text| text.extract())?;
+            one(match (on_error.as_str(), upper) {
+                ("raise", false) => linalg::try_cholesky(a),
+                ("raise", true) => linalg::try_cholesky_upper(a),
+                ("nan", false) => linalg::try_cholesky_or_nan(a),
+                ("nan", true) => {
+                    let lower = a.try_swapaxes(-1, -2).and_then(linalg::try_cholesky_or_nan);
+                    lower.and_then(|lower| lower.try_swapaxes(-1, -2))
+                }
+                (other, _) => {
+                    let message = format!("cholesky: on_error is 'raise' or 'nan', got {other:?}");
+                    return Err(PyValueError::new_err(message));
+                }
+            })
+        }
         "inv" => one(linalg::try_inv(a)),
         "det" => one(linalg::try_det(a)),
         "solve" => one(linalg::try_solve(a, given.variable("b")?)),

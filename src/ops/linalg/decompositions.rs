@@ -1,6 +1,6 @@
 //! The Cholesky decomposition.
 
-use super::factor::{Llt, Real};
+use super::factor::{Llt, Real, nan};
 use super::{matrix_in, order, square_floats, transposed, which};
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -17,6 +17,8 @@ use workalike_kernels::DType;
 pub struct Cholesky {
     /// The upper factor.
     pub upper: bool,
+    /// All of the factor of a matrix that is not positive definite is NaN; otherwise it is an error.
+    pub nan: bool,
 }
 
 impl Cholesky {
@@ -29,10 +31,19 @@ impl Cholesky {
         }
         let mut llt = Llt::new::<T>(n).map_err(fallible::refused)?;
         for (at, matrix) in elements.chunks_exact_mut(n * n).enumerate() {
-            llt.factor(matrix, self.upper).map_err(|minor| {
-                let given = format!("a leading minor of order {minor} that is not{}", which(batch, at));
-                Error::mismatch("matrix is not positive definite", "positive leading minors", given)
-            })?;
+            match llt.factor(matrix, self.upper) {
+                // A pivot that is NaN need not be an error.
+                Ok(()) if self.nan && !matrix.last().is_none_or(|pivot| *pivot > T::default()) => {
+                    matrix.fill(nan());
+                }
+                Ok(()) => {}
+                Err(_) if self.nan => matrix.fill(nan()),
+                Err(minor) => {
+                    let given = format!("a leading minor of order {minor} that is not{}", which(batch, at));
+                    let expected = "positive leading minors";
+                    return Err(Error::mismatch("matrix is not positive definite", expected, given));
+                }
+            }
         }
         Value::from_vec(shape, elements)
     }
@@ -49,11 +60,20 @@ impl Op for Cholesky {
     }
 
     fn attributes(&self) -> Attributes {
-        vec![("upper".into(), Attr::Int(i64::from(self.upper)))]
+        let mut attributes = vec![("upper".into(), Attr::Int(i64::from(self.upper)))];
+        if self.nan {
+            attributes.push(("nan".into(), Attr::Int(1)));
+        }
+        attributes
     }
 
     fn label(&self) -> String {
-        if self.upper { "cholesky[upper]".into() } else { "cholesky".into() }
+        match (self.upper, self.nan) {
+            (false, false) => "cholesky".into(),
+            (true, false) => "cholesky[upper]".into(),
+            (false, true) => "cholesky[nan]".into(),
+            (true, true) => "cholesky[upper, nan]".into(),
+        }
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {

@@ -34,7 +34,9 @@ impl Lowering<'_> {
         let (a, batch, n) = self.matrices(&inputs[0]);
         let call = linear_algebra(dtype, [batch, n], Problem::Cholesky { upper: op.upper });
         let [factors, info] = self.linear_algebra(call, &[&a], &[&[batch, n, n], &[batch]])?;
-        self.report_indefinite(&factors, &info);
+        if !op.nan {
+            self.report_indefinite(&factors, &info);
+        }
         let target = self.temp(dtype, &shape);
         let mut nest = NestBuilder::new("triangle", &[batch, n, n], &[]);
         let mut point = nest.phase(PhaseKind::Point, &self.program);
@@ -44,6 +46,7 @@ impl Lowering<'_> {
         let inside = point.apply(scalar::LE, &[first, last]);
         let zero = float(&mut point, value, 0.0);
         let value = point.apply(scalar::WHERE, &[inside, value, zero]);
+        let value = if op.nan { or_nan(&mut point, value, [&factors, &info]) } else { value };
         point.store(target, &[batch, n, n], &At::axes(3), value, None);
         point.finish();
         self.push(nest);
@@ -309,6 +312,20 @@ fn found(point: &mut PhaseBuilder<'_>, info: &View) -> Value {
     let info = point.load(info, &[At::Axis(0)]);
     let zero = point.number(DType::I32, 0);
     point.apply(scalar::NE, &[info, zero])
+}
+
+/// An element of a Cholesky factor, or NaN where the matrix is not positive definite. Libraries need not say so of a
+/// matrix with NaN; a NaN among the pivots goes on to the last one.
+fn or_nan(point: &mut PhaseBuilder<'_>, value: Value, [factors, info]: [&View; 2]) -> Value {
+    let last = factors.shape[1].saturating_sub(1);
+    let last = i64::try_from(last).unwrap_or(i64::MAX);
+    let pivot = factors.slice(1, last, 1, Some(1), None).slice(2, last, 1, Some(1), None);
+    let pivot = point.load(&pivot, &[At::Axis(0), At::First, At::First]);
+    let (zero, nan) = (float(point, pivot, 0.0), float(point, pivot, f64::NAN));
+    let positive = point.apply(scalar::GT, &[pivot, zero]);
+    let found = found(point, info);
+    let value = point.apply(scalar::WHERE, &[positive, value, nan]);
+    point.apply(scalar::WHERE, &[found, nan, value])
 }
 
 /// A constant of the dtype of `like`.

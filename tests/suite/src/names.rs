@@ -246,6 +246,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("index", "x[...]"),
     ("layer_norm", "flax.linen.LayerNorm"),
     ("linalg::cholesky", "numpy.linalg.cholesky"),
+    ("linalg::cholesky_or_nan", "PyTensor cholesky(on_error=\"nan\")"),
     ("linalg::cholesky_upper", "numpy.linalg.cholesky(upper=True)"),
     ("linalg::det", "numpy.linalg.det"),
     ("linalg::inv", "numpy.linalg.inv"),

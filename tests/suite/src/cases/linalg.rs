@@ -17,7 +17,8 @@ pub(super) fn groups() -> Vec<Result<Group>> {
 }
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let mut list = family("linalg", &[("matrices_that_fail", failures), ("nan", nan)]);
+    let mut list =
+        family("linalg", &[("matrices_that_fail", failures), ("nan", nan), ("indefinite", indefinite)]);
     // Types do not depend on the device, and verify_grad uses the reference.
     let once: [Story; 2] = [("refused_types", types), ("gradients", gradients)];
     list.extend(family("linalg", &once).into_iter().map(|story| Scenario { host_only: true, ..story }));
@@ -278,6 +279,30 @@ fn nan(stage: &Stage) -> Result<()> {
     let f = stage.function(&function([&a]).output(linalg::cholesky(&a)).compile()?)?;
     let failed = f.optimize(stage.open()?)?.call(args![&positive]);
     fails("cholesky", failed, &["not positive definite"])
+}
+
+/// The factor of a matrix that is not positive definite is NaN, those of its neighbours in the batch are not.
+fn indefinite(stage: &Stage) -> Result<()> {
+    let a = tensor3::<f64>("a");
+    let l = linalg::cholesky_or_nan(&a);
+    let f = function([&a]).output(&l).output(grad(l.sum(..), [&a])?.swap_remove(0)).compile()?;
+    let f = stage.function(&f)?;
+    let (good, nan) = ([4.0, 9.0, 2.0, 2.0], f64::NAN);
+    let given =
+        [good, [1.0, 0.0, 2.0, 1.0], [1.0, 0.0, nan, 1.0], [0.0, 0.0, 0.0, 0.0], [nan, 0.0, 0.0, 1.0], good];
+    let given = Value::from_vec(&[6, 2, 2], given.concat())?;
+    for outputs in [f.optimize(stage.open()?)?.call(args![&given])?, f.call_reference(args![&given])?] {
+        let factors = outputs[0].to_f64s();
+        for at in [0, 5] {
+            ensure(factors[4 * at..4 * at + 4] == [2.0, 0.0, 1.0, 1.0], || {
+                format!("factors are {factors:?}")
+            })?;
+        }
+        ensure(factors[4..20].iter().all(|v| v.is_nan()), || format!("factors are {factors:?}"))?;
+        let slopes = outputs[1].to_f64s();
+        ensure(slopes[4].is_nan() && slopes[0].is_finite(), || format!("gradients are {slopes:?}"))?;
+    }
+    Ok(())
 }
 
 fn types(stage: &Stage) -> Result<()> {
