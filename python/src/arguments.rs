@@ -154,6 +154,11 @@ impl<'p> Arguments<'p> {
         Ok(extents.into_size())
     }
 
+    /// A list of numbers and Variables.
+    pub(crate) fn operands(&mut self, name: &str) -> PyResult<Vec<Operand>> {
+        sequence(&self.any(name)?)?.iter().map(operand_of).collect()
+    }
+
     /// Extents as `x.reshape(2, 3)` gives them too.
     pub(crate) fn size_or_rest(&mut self, name: &str) -> PyResult<Size> {
         let mut extents = sequence(&self.any(name)?)?;

@@ -58,7 +58,8 @@ fn wrapped(py: Python<'_>, list: Vec<Variable>) -> PyResult<Vec<Py<PyVariable>>>
 /// Arrays and the positions that the body gets of them.
 type Taps<'py> = Vec<(Bound<'py, PyAny>, Vec<isize>)>;
 
-/// A scan: what each recurrence was after each iteration, and the further results, stacked.
+/// A scan: what each recurrence was after each iteration, the further results, stacked, and what each recurrence was
+/// at the end.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python has names for them")]
 pub(crate) fn scan(
@@ -70,7 +71,7 @@ pub(crate) fn scan(
     steps: Option<&Bound<'_, PyAny>>,
     reversed: bool,
     truncated: Option<usize>,
-) -> PyResult<[Vec<Py<PyVariable>>; 2]> {
+) -> PyResult<[Vec<Py<PyVariable>>; 3]> {
     let mut builder = Scan::new().named(name);
     if let Some(steps) = steps {
         builder = builder.steps(operand_of(steps)?);
@@ -103,7 +104,22 @@ pub(crate) fn scan(
     let scanned = calls.finish(made)?;
     let histories = (0..carried).map(|at| scanned.history(at)).collect();
     let further = (0..returned.saturating_sub(carried)).map(|at| scanned.result(at)).collect();
-    Ok([wrapped(py, histories)?, wrapped(py, further)?])
+    let last = (0..carried).map(|at| scanned.last_of(at)).collect();
+    Ok([wrapped(py, histories)?, wrapped(py, further)?, wrapped(py, last)?])
+}
+
+/// The results of a body for each slice of arrays along their first axis, computed at once.
+#[pyfunction]
+pub(crate) fn vmap(
+    py: Python<'_>,
+    body: &Bound<'_, PyAny>,
+    arrays: Vec<Bound<'_, PyAny>>,
+) -> PyResult<Vec<Py<PyVariable>>> {
+    let arrays = arrays.iter().map(variable_of).collect::<PyResult<Vec<_>>>()?;
+    let mut calls = Body::new(body);
+    let made = at_caller(py, || loops::vmap(arrays, |slices: Vec<Variable>| calls.call(&slices)))?;
+    let checked = made.iter().map(|one| one.checked().cloned()).collect::<workalike::Result<Vec<_>>>();
+    wrapped(py, calls.finish(checked)?)
 }
 
 /// The carried values when the condition is false for the first time.

@@ -85,3 +85,31 @@ def test_what_bodies_raise_and_wrong_bodies():
     with pytest.raises(TypeError, match="0-d bool"):
         wa.if_else(x, lambda: x, lambda: x)
     assert wa.function([x], wa.scan(lambda x: x + 1, x))([1.0]).tolist() == [2]
+
+
+def test_loops_without_iterations_give_the_initial_value():
+    x = wa.scalar("x", "float64")
+    f = wa.function([x], wa.fori_loop(0, 0, lambda i, value: value * 2, x))
+    assert f(3.0) == 3.0
+    n = wa.scalar("n", "int64")
+    g = wa.function([n, x], wa.fori_loop(0, n, lambda i, value: [value[0] * 2, value[1] + 1], [x, x]))
+    assert [float(v) for v in g(0, 3.0)] == [3.0, 3.0]
+    assert [float(v) for v in g(2, 3.0)] == [12.0, 5.0]
+
+
+def test_vmap_computes_all_slices_at_once():
+    x, y = wa.matrix("x", "float64"), wa.vector("y", "float64")
+    a, b = np.arange(6.0).reshape(3, 2), np.arange(2.0)
+    rows = wa.vmap(lambda row, v: row @ v, in_axes=(0, None))(x, y)
+    columns = wa.vmap(lambda column: (column.sum(), column * 2), in_axes=1)(x)
+    f = wa.function([x, y], [rows, *columns])
+    products, sums, doubled = f(a, b)
+    np.testing.assert_array_equal(products, a @ b)
+    np.testing.assert_array_equal(sums, a.sum(0))
+    np.testing.assert_array_equal(doubled, a.T * 2)
+    with pytest.raises(ValueError, match="in_axes has 1 entries for 2"):
+        wa.vmap(lambda a, b: a, in_axes=[0])(x, y)
+    with pytest.raises(ZeroDivisionError):
+        wa.vmap(lambda row: 1 / 0)(x)
+    with pytest.raises(wa.ExpressionError):
+        wa.vmap(lambda a, b: a)(x, wa.constant(3.0))

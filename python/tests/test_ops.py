@@ -1,5 +1,7 @@
 """Every function against NumPy's or SciPy's of the same name."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -141,7 +143,9 @@ CASES = {
     "outer": (lambda m, a: m.outer(a, a), [VECTOR]),
     "pad": (lambda m, x: m.pad(x, ((1, 2), (0, 3)), mode="reflect"), [MATRIX]),
     "quantile": (lambda m, x: m.quantile(x, 0.3, axis=1), [MATRIX]),
+    "nonzero": (lambda m, x: m.stack(m.nonzero(x)), [MATRIX > 0]),
     "ravel": (lambda m, x: m.ravel(x), [MATRIX]),
+    "ravel_multi_index": (lambda m, n: m.ravel_multi_index((n, n - 1), (5, 3), mode="clip"), [COUNTS]),
     "repeat": (lambda m, x: m.repeat(x, 3, axis=1), [MATRIX]),
     "reshape": (lambda m, x: m.reshape(x, (2, -1)), [MATRIX]),
     "roll": (lambda m, x: m.roll(x, (1, 2), (0, 1)) + m.roll(x, 3), [MATRIX]),
@@ -161,6 +165,7 @@ CASES = {
     "tril": (lambda m, x: m.tril(x, 1), [MATRIX]),
     "triu": (lambda m, x: m.triu(x), [MATRIX]),
     "unique": (lambda m, n: m.unique(n), [COUNTS]),
+    "unravel_index": (lambda m, n: m.stack(m.unravel_index(n, (2, 3))), [COUNTS]),
     "vdot": (lambda m, a: m.vdot(a, a), [VECTOR]),
     "vecdot": (lambda m, a: m.vecdot(a, a) if hasattr(m, "vecdot") else (a * a).sum(-1), [MATRIX]),
     "zeros": (lambda m: m.zeros((2, 3)), []),
@@ -185,6 +190,7 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
+windows = np.lib.stride_tricks.sliding_window_view
 IDS = np.array([0, 2, 1, 0])
 # What NumPy does not have: the package's function, and a formula.
 OTHERS = {
@@ -265,6 +271,10 @@ OTHERS = {
     "softmax": (lambda x: wa.softmax(x), softmax),
     "specify_shape": (lambda x: wa.specify_shape(x, (4, None)), lambda x: x),
     "split": (lambda x: wa.split(x, [1], axis=0)[1], lambda x: x[1:]),
+    "sliding_window_view": (
+        lambda x: wa.sliding_window_view(x, (2, 3)) + wa.sliding_window_view(x, 3, stride=1)[:3, :, None, :],
+        lambda x: windows(x, (2, 3)) + windows(x, (1, 3))[:3],
+    ),
     "sum_pool": (
         lambda x: wa.sum_pool(x[None, None], [2, 2])[0, 0],
         lambda x: x[:, :4].reshape(2, 2, 2, 2).sum((1, 3)),
@@ -302,6 +312,27 @@ def test_every_function_is_tested():
     assert set(wa.ops.__all__) - tested == set()
 
 
+def test_every_row_of_the_documentation_has_a_name_here():
+    # By another name, or an option of a function.
+    elsewhere = {
+        "philox": "RandomStreams", "draw_poisson": "RandomStreams", "draw_binomial": "RandomStreams",
+        "norm": "linalg", "topk_both": "argtopk", "index": "Variable", "set_index": "Variable", "take_mode": "take",
+        "searchsorted_by": "searchsorted", "sliding_windows": "sliding_window_view", "assert": "assert_",
+        "cholesky_upper": "linalg", "cholesky_or_nan": "linalg",
+    }  # fmt: skip
+    modules = (wa, wa.Variable, wa.linalg, wa.fft, wa.losses, wa.schedules, wa.optimizers, wa.loops)
+
+    def known(call, others):
+        own = call.split("(")[0].split(".")[-1].split("::")[-1]
+        names = {own, elsewhere.get(own, own), others.split("(")[0].split(".")[-1].split(",")[0].strip()}
+        return any(hasattr(module, name) for module in modules for name in names)
+
+    path = Path(__file__).parents[2] / "docs" / "ops.md"
+    rows = [row.split("|")[1:3] for row in path.read_text().splitlines() if row.startswith("| `")]
+    assert len(rows) > 280
+    assert [call for call, others in rows if not known(call.strip(" `"), others)] == []
+
+
 def test_every_method_of_rust_has_a_name_here():
     # By another name, an operator or a property.
     elsewhere = {
@@ -310,7 +341,7 @@ def test_every_method_of_rust_has_a_name_here():
         "plus": "add", "minus": "subtract", "times": "multiply", "over": "true_divide", "t": "transpose",
         "index": "take", "set_index": "take", "inc_index": "take", "mul_index": "take", "max_index": "take",
         "min_index": "take", "take_mode": "take", "searchsorted_by": None, "elementwise": None, "norm": None,
-        "sliding_windows": None, "sort_both": None, "topk_both": None,
+        "sliding_windows": "sliding_window_view", "sort_both": None, "topk_both": None,
     }  # fmt: skip
     missing = [name for name, _, _ in METHODS if not hasattr(wa, elsewhere.get(name, name) or "abs")]
     assert missing == []
@@ -324,6 +355,14 @@ def test_linear_algebra_and_transforms():
         return wa.function([x], build(x))(*given)
 
     np.testing.assert_allclose(of(wa.linalg.cholesky, a), np.linalg.cholesky(a))
+    stack = wa.tensor3("stack", "float64")
+    nan = wa.function([stack], wa.linalg.cholesky(stack, on_error="nan"))(np.stack([a, -a]))
+    np.testing.assert_allclose(nan[0], np.linalg.cholesky(a))
+    assert np.isnan(nan[1]).all()
+    upper = of(lambda x: wa.linalg.cholesky(x, upper=True, on_error="nan"), a)
+    np.testing.assert_allclose(upper, np.linalg.cholesky(a).T)
+    with pytest.raises(ValueError, match="on_error is 'raise' or 'nan', got \"zero\""):
+        wa.linalg.cholesky(wa.matrix("a"), on_error="zero")
     np.testing.assert_allclose(of(wa.linalg.inv, a), np.linalg.inv(a))
     np.testing.assert_allclose(of(wa.linalg.det, a), np.linalg.det(a))
     np.testing.assert_allclose(of(lambda a: wa.linalg.solve(a, b), a), np.linalg.solve(a, b))

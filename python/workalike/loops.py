@@ -6,9 +6,10 @@ Bodies are functions of Python that are called once, with Variables, and return 
 from ._workalike import Variable
 from ._workalike import scan as _scan
 from ._workalike import switch as _switch
+from ._workalike import vmap as _vmap
 from ._workalike import while_loop as _while_loop
 
-__all__ = ["fori_loop", "if_else", "map", "reduce", "scan", "switch", "while_loop"]
+__all__ = ["fori_loop", "if_else", "map", "reduce", "scan", "switch", "vmap", "while_loop"]
 
 
 def _list(given):
@@ -39,6 +40,12 @@ def scan(
     initial value, a dict `{"initial": x, "taps": [-2, -1]}`, or None for one that `fn` does not get back. Returns the
     results of all iterations, stacked: one Variable, or a list of several.
     """
+    made = _run(fn, sequences, outputs_info, non_sequences, n_steps, go_backwards, truncate_gradient, name)
+    return _returned((history for history, _ in made), False)
+
+
+def _run(fn, sequences, outputs_info, non_sequences, n_steps, go_backwards, truncate_gradient, name):
+    """For each result of a scan its values, stacked, and the last one (None if it is not carried)."""
     if truncate_gradient is not None and truncate_gradient < 0:
         truncate_gradient = None  # Theano's -1
     taps = []
@@ -74,8 +81,8 @@ def scan(
             seen[kind] += 1
         return carried + others
 
-    histories, stacked = _scan(body, name, taps, recurrences, n_steps, go_backwards, truncate_gradient)
-    return _returned((histories[at] if carried else stacked[at] for carried, at in order), False)
+    histories, stacked, last = _scan(body, name, taps, recurrences, n_steps, go_backwards, truncate_gradient)
+    return [(histories[at], last[at]) if carried else (stacked[at], None) for carried, at in order]
 
 
 def map(fn, sequences, non_sequences=None):
@@ -84,9 +91,9 @@ def map(fn, sequences, non_sequences=None):
 
 
 def reduce(fn, sequences, outputs_info, non_sequences=None):
-    """The carried values after the last slice."""
-    results = scan(fn, sequences, outputs_info, non_sequences, name="reduce")
-    return [r[-1] for r in results] if isinstance(results, list) else results[-1]
+    """The carried values after the last slice; those before the first if there is none."""
+    made = _run(fn, sequences, outputs_info, non_sequences, None, False, None, "reduce")
+    return _returned((last for _, last in made), False)
 
 
 def fori_loop(lower, upper, body, init):
@@ -101,6 +108,32 @@ def fori_loop(lower, upper, body, init):
 
     results = reduce(step, ops.arange(lower, upper), carried)
     return results if several else results
+
+
+def vmap(fun, in_axes=0):
+    """JAX's: a function that computes `fun` for all slices of its arguments at once, and stacks the results.
+
+    `in_axes` says along which axis each argument is sliced: one for all, or a list; None for one that is not.
+    """
+
+    def mapped(*args):
+        axes = list(in_axes) if isinstance(in_axes, (list, tuple)) else [in_axes] * len(args)
+        if len(axes) != len(args):
+            raise ValueError(f"vmap: in_axes has {len(axes)} entries for {len(args)} arguments")
+        from . import ops
+
+        sliced = [ops.moveaxis(arg, axis, 0) for arg, axis in zip(args, axes) if axis is not None]
+        several = []
+
+        def body(*slices):
+            given = iter(slices)
+            made = fun(*(arg if axis is None else next(given) for arg, axis in zip(args, axes)))
+            several.append(isinstance(made, (list, tuple)))
+            return made
+
+        return _returned(_vmap(body, sliced), any(several))
+
+    return mapped
 
 
 def while_loop(cond, body, init):

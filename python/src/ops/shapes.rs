@@ -2,7 +2,7 @@
 
 use super::reductions::mode;
 use super::{Made, one};
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, list};
 use crate::errors::raised;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -46,6 +46,19 @@ fn shapes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             })
         }
         "pad" => padded(given),
+        "sliding_window_view" => {
+            let (x, window) = (x(given)?, given.any("window_shape")?);
+            let each = |given: Option<Bound<'_, PyAny>>, rank: usize| match given {
+                None => Ok(vec![1; rank]),
+                Some(given) => {
+                    given.extract::<usize>().map_or_else(|_| list(&given), |all| Ok(vec![all; rank]))
+                }
+            };
+            let window = each(Some(window), 1)?;
+            let stride = each(given.option("stride")?, window.len())?;
+            let dilation = each(given.option("dilation")?, window.len())?;
+            one(x.try_sliding_windows(window, stride, dilation))
+        }
         _ => Ok(None),
     }
 }
@@ -56,7 +69,7 @@ fn padded(given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     let widths: Vec<[usize; 2]> = match (widths.extract::<usize>(), widths.extract::<[usize; 2]>()) {
         (Ok(all), _) => vec![[all, all]; x.ndim()],
         (_, Ok(pair)) => vec![pair; x.ndim()],
-        _ => crate::arguments::list(&widths)?,
+        _ => list(&widths)?,
     };
     let name = given.get_or("mode", "constant".to_string())?;
     let value = given.get_or("constant_values", 0.0)?;
@@ -180,6 +193,15 @@ fn positions(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
                 _ => x.try_add_along_axis(indices, values, axis),
             })
         }
+        "nonzero" => x(given)?.try_nonzero().map(|list| Some(Made::Several(list))).map_err(raised),
+        "unravel_index" => {
+            let (x, shape) = (given.variable("indices")?, given.operands("shape")?);
+            Ok(Some(Made::Several(ops::unravel_index(&x, shape))))
+        }
+        "ravel_multi_index" => {
+            let (list, shape) = (given.variables("multi_index")?, given.operands("dims")?);
+            one(Ok(ops::ravel_multi_index(list, shape, mode(given)?)))
+        }
         "flatnonzero" => one(x(given)?.try_flatnonzero()),
         "argwhere" => one(x(given)?.try_argwhere()),
         "compress" => {
@@ -251,7 +273,7 @@ fn parts(x: &Variable, at: &Bound<'_, PyAny>, axis: isize) -> PyResult<Vec<Varia
         }
         Ok(count) => Err(PyValueError::new_err(format!("split: expected 1 to 65536 parts, got {count}"))),
         Err(_) => {
-            let positions = crate::arguments::list::<i64>(at)?;
+            let positions = list::<i64>(at)?;
             let starts = std::iter::once(0).chain(positions.iter().copied());
             let bounded = starts.clone().zip(&positions).map(|(from, &to)| Ix::from(from..to));
             let last = Ix::from(positions.last().copied().unwrap_or(0)..);

@@ -123,7 +123,7 @@ class _Body:
             return [results[at] for at in carried] + [results[at] for at in others]
 
         steps = self.given.steps
-        histories, stacked = _scan(body, "Scan", self.sequences, recurrences, steps, False, None)
+        histories, stacked, _ = _scan(body, "Scan", self.sequences, recurrences, steps, False, None)
         return dict(zip([*carried, *others], [*histories, *stacked]))
 
     def _body(self, values):
