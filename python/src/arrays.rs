@@ -149,13 +149,29 @@ pub(crate) fn array_of(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny
     if value.bytes_mut().is_none() {
         return copied(py, &value);
     }
-    let descr = numpy_dtype(py, value.dtype())?;
     let start = value.bytes_mut().map_or(std::ptr::null_mut(), <[u8]>::as_mut_ptr);
+    over(py, value, start, NPY_ARRAY_WRITEABLE)
+}
+
+/// A Value as an array of NumPy that shows its memory, and cannot be written.
+pub(crate) fn lent<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    let value = value.contiguous().map_err(raised)?;
+    let start = value.contiguous_bytes().map_or(std::ptr::null(), <[u8]>::as_ptr).cast_mut();
+    match value.is_empty() {
+        true => copied(py, &value),
+        false => over(py, value, start, 0),
+    }
+}
+
+/// An array over the memory of a contiguous Value, which starts at `start`.
+fn over(py: Python<'_>, value: Value, start: *mut u8, flags: c_int) -> PyResult<Bound<'_, PyAny>> {
+    let descr = numpy_dtype(py, value.dtype())?;
     let mut dims: Vec<isize> = value.shape().iter().map(|&extent| extent as isize).collect();
     let rank = dims.len() as c_int;
     let owner = PyCapsule::new_with_value(py, Shown(value), c"workalike.memory")?;
-    // SAFETY: the memory holds as many elements of the dtype as the extents say, row by row; it has no other
-    // owner, and `owner`, which becomes the array's base, keeps it. (Of a null pointer NumPy allocates.)
+    // SAFETY: the memory holds as many elements of the dtype as the extents say, row by row; `owner`, which
+    // becomes the array's base, keeps it. It has no other owner, or the array is not writeable. (Of a null
+    // pointer NumPy allocates.)
     // `into_dtype_ptr` gives the reference that NumPy takes; so does `into_ptr`.
     unsafe {
         let array = PY_ARRAY_API.PyArray_NewFromDescr(
@@ -166,7 +182,7 @@ pub(crate) fn array_of(py: Python<'_>, value: Value) -> PyResult<Bound<'_, PyAny
             dims.as_mut_ptr(),
             std::ptr::null_mut(),
             start.cast(),
-            NPY_ARRAY_WRITEABLE,
+            flags,
             std::ptr::null_mut(),
         );
         let array = Bound::from_owned_ptr_or_err(py, array)?;

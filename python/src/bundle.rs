@@ -17,6 +17,12 @@ pub(crate) struct PyBundle {
     bundle: Bundle,
 }
 
+impl PyBundle {
+    fn refuse_callbacks(&self) -> PyResult<()> {
+        super::callback::refuse(self.bundle.iter().map(|(_, function)| &**function.graph()))
+    }
+}
+
 #[pymethods]
 impl PyBundle {
     #[new]
@@ -55,6 +61,7 @@ impl PyBundle {
 
     /// Saves it to a file.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.refuse_callbacks()?;
         detached(py, || self.bundle.save(path))
     }
 
@@ -66,6 +73,7 @@ impl PyBundle {
 
     /// The bytes of a file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        self.refuse_callbacks()?;
         Ok(PyBytes::new(py, &detached(py, || self.bundle.to_bytes())?))
     }
 

@@ -1,14 +1,15 @@
 //! Functions: compiled, portable, callable here and now.
 
+use super::callback;
 use super::calls::{GivenArgs, detached, results};
 use super::device::{PyDevice, options_of};
-use super::errors::raised;
+use super::errors::{exception, raised};
 use super::shared::PySharedVariable;
 use super::simulator::PySimulator;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 use std::path::PathBuf;
-use workalike::function::Function;
+use workalike::function::{Bundle, Function};
 use workalike::graph::SharedVariable;
 
 /// A compiled function: portable, for any machine, with no device inside. It is called like a function of
@@ -137,6 +138,7 @@ impl PyFunction {
 
     /// Saves it to a file, which Rust and Python load on any machine.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        callback::refuse([&**self.function.graph()])?;
         detached(py, || self.function.save(path))
     }
 
@@ -148,6 +150,7 @@ impl PyFunction {
 
     /// The bytes of the file that `save` writes.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        callback::refuse([&**self.function.graph()])?;
         Ok(PyBytes::new(py, &detached(py, || self.function.to_bytes())?))
     }
 
@@ -173,13 +176,20 @@ impl PyFunction {
         slf
     }
 
-    /// The graph, and the shared variables as objects of their own: functions in one pickle keep their common
+    /// The graph, its functions of Python, and the shared variables as objects of their own: functions in one
+    /// pickle keep their common
     /// state, and values may travel out of band.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        let graph = detached(py, || self.function.without_values().and_then(|bare| bare.to_bytes()))?;
+        let callbacks = callback::callbacks(self.function.graph());
+        let parts = callback::parts_of(py, &callbacks)?;
+        let ops = callback::registry(callbacks.into_iter().map(|one| (one.number, one)).collect())?;
+        let graph = detached(py, || {
+            let bare = self.function.without_values()?;
+            Bundle::new().with(bare.name(), &bare).to_bytes_with(&ops)
+        })?;
         let shared = PyList::new(py, self.shared_variables(py)?)?;
         let rebuilt = py.import("workalike._workalike")?.getattr("rebuilt_function")?;
-        (rebuilt, (PyBytes::new(py, &graph), shared)).into_pyobject(py)
+        (rebuilt, (PyBytes::new(py, &graph), shared, parts)).into_pyobject(py)
     }
 }
 
@@ -188,8 +198,12 @@ impl PyFunction {
 pub(crate) fn rebuilt_function(
     graph: &[u8],
     shared: Vec<PyRef<'_, PySharedVariable>>,
+    callbacks: Vec<callback::Parts>,
 ) -> PyResult<PyFunction> {
-    let bare = Function::from_bytes(graph).map_err(raised)?;
+    let ops = callback::registry(callback::of_parts(callbacks)?)?;
+    let bundle = Bundle::from_bytes_with(graph, &ops).map_err(raised)?;
+    let bare = bundle.iter().next().map(|(_, function)| function);
+    let bare = bare.ok_or_else(|| exception("FormatError", "a pickle without a function".into()))?;
     let shared = shared.iter().map(|variable| variable.shared.clone());
     Ok(PyFunction { function: bare.with_shared(shared.collect::<Vec<_>>()).map_err(raised)? })
 }

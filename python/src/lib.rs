@@ -6,6 +6,7 @@
 mod arguments;
 mod arrays;
 mod bundle;
+mod callback;
 mod calls;
 mod compile;
 mod device;
@@ -32,6 +33,8 @@ mod _workalike {
     #[pymodule_export]
     use super::bundle::PyBundle;
     #[pymodule_export]
+    use super::callback::callback;
+    #[pymodule_export]
     use super::calls::Each;
     #[pymodule_export]
     use super::compile::compile;
@@ -42,7 +45,7 @@ mod _workalike {
     #[pymodule_export]
     use super::indexing::{At, Elements};
     #[pymodule_export]
-    use super::loops::{scan, switch, while_loop};
+    use super::loops::{scan, switch, vmap, while_loop};
     #[pymodule_export]
     use super::ops::{call, methods, training::optimize};
     #[pymodule_export]

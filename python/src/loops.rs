@@ -58,8 +58,8 @@ fn wrapped(py: Python<'_>, list: Vec<Variable>) -> PyResult<Vec<Py<PyVariable>>>
 /// Arrays and the positions that the body gets of them.
 type Taps<'py> = Vec<(Bound<'py, PyAny>, Vec<isize>)>;
 
-/// A scan: what each recurrence was after each iteration, the further results, stacked, and what each recurrence was
-/// at the end.
+/// A scan: what each recurrence was after each iteration, the further results, stacked, and what each
+/// recurrence was at the end.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python has names for them")]
 pub(crate) fn scan(

@@ -6,7 +6,7 @@ use pyo3::types::PyString;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use workalike::graph::{Place, written_at};
 
-/// The innermost line that is not of this package.
+/// The innermost line that is neither of this package nor of a dispatch that it does.
 fn caller(py: Python<'_>) -> PyResult<Place> {
     static GET_FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     static OURS: PyOnceLock<String> = PyOnceLock::new();
@@ -21,7 +21,7 @@ fn caller(py: Python<'_>) -> PyResult<Place> {
         // A path need not be text.
         let file = file.cast::<PyString>()?.to_string_lossy().into_owned();
         let back = frame.getattr("f_back")?;
-        if !file.starts_with(ours) || back.is_none() {
+        if !(file.starts_with(ours) || file.ends_with("/functools.py")) || back.is_none() {
             let line: Option<u32> = frame.getattr("f_lineno")?.extract()?;
             return Ok(Place::foreign(&file, line.unwrap_or(0)));
         }

@@ -41,6 +41,10 @@ impl PySimulator {
         self.methods.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn refuse_callbacks(&self) -> PyResult<()> {
+        super::callback::refuse(self.known().iter().map(|(_, function)| &**function.graph()))
+    }
+
     /// A method's name and Function.
     fn method(&self, name: &MethodName) -> PyResult<(String, Function)> {
         let known = self.known();
@@ -347,6 +351,7 @@ impl PySimulator {
 
     /// Saves the functions and the values on the device.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        self.refuse_callbacks()?;
         self.owner.with(py, |simulator| simulator.save(path))
     }
 
@@ -365,6 +370,7 @@ impl PySimulator {
 
     /// It loads only where its device is.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        self.refuse_callbacks()?;
         let bytes = self.owner.with(py, |simulator| simulator.to_bytes())?;
         let rebuilt = py.import("workalike._workalike")?.getattr("rebuilt_simulator")?;
         (rebuilt, (PyBytes::new(py, &bytes), self.device.as_str())).into_pyobject(py)

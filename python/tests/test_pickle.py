@@ -87,15 +87,15 @@ def test_damaged_and_newer_pickles_are_errors():
     data = pickle.dumps(train)
     with pytest.raises(Exception):
         pickle.loads(data[: len(data) // 2])
-    graph, shared = train.__reduce__()[1]
+    graph, shared, _ = train.__reduce__()[1]
     from workalike._workalike import rebuilt_function, rebuilt_shared
 
     with pytest.raises(wa.FormatError):
-        rebuilt_function(graph[:-20], shared)
+        rebuilt_function(graph[:-20], shared, [])
     with pytest.raises(wa.ArgumentError, match="shared variables"):
-        rebuilt_function(graph, [])
+        rebuilt_function(graph, [], [])
     with pytest.raises(wa.ArgumentError, match="shared variable w"):
-        rebuilt_function(graph, [wa.shared(1.0, "other")])
+        rebuilt_function(graph, [wa.shared(1.0, "other")], [])
     with pytest.raises(wa.FormatError, match="newer"):
         rebuilt_shared(1, "w", ("float8", [], b""), [], (False, None))
     with pytest.raises(wa.ArgumentError):

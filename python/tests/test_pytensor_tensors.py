@@ -255,3 +255,15 @@ def test_scans():
     outputs = [power, power[-1], rnn, rnn[-1], fib, fib[-1], running, ended, ended[-1], taps, reverse, rnn.sum(0)]
     outputs += list(pt.grad((rnn**2).sum(), [x, h0, w])) + [pt.grad(power[-1].sum(), h0), pt.grad((fib**2).sum(), x)]
     compare([x, n, h0], outputs, RNG.normal(size=(6, 3)), 5, RNG.normal(size=3), rtol=1e-8)
+
+
+def test_axes_joined_and_split_and_positions():
+    x, i, j, k = pt.tensor3("x", dtype="float64"), pt.lvector("i"), pt.lvector("j"), pt.lvector("k")
+    outputs = [pt.clip(x, 1.0, -1.0), pt.clip(x, -1.0, 1.0)]
+    if hasattr(pt, "join_dims"):
+        outputs += [pt.join_dims(x, 1, 2), pt.join_dims(x, 1, 0), pt.split_dims(x, (2, 2), axis=2)]
+    for order in "CF":
+        outputs += [pt.ravel_multi_index((i, j), (3, 5), order=order), *pt.unravel_index(k, (3, 5), order=order)]
+    outputs += [pt.ravel_multi_index((2 * i, j), (3, 5), mode=mode) for mode in ("wrap", "clip")]
+    given = np.random.default_rng(2).normal(size=(2, 3, 4)), np.array([0, 2, 1]), np.array([4, 0, 3])
+    compare([x, i, j, k], outputs, *given, np.array([7, 14, 0]))

@@ -17,6 +17,7 @@ An expression is compiled to a `Function`, which holds no device and runs on any
 """
 
 from . import fft, linalg, losses, ops, optimizers, schedules
+from ._callback import pure_callback
 from ._function import In, Out, function
 from ._inputs import matrix, scalar, tensor, tensor3, vector
 from ._methods import install as _install
@@ -49,7 +50,7 @@ from ._workalike import (
     each,
     shared,
 )
-from .loops import fori_loop, if_else, scan, switch, while_loop
+from .loops import fori_loop, if_else, scan, switch, vmap, while_loop
 from .ops import *  # noqa: F403  (the functions that ops.__all__ lists)
 
 _install()
@@ -91,6 +92,7 @@ __all__ = [
     "losses",
     "matrix",
     "optimizers",
+    "pure_callback",
     "scalar",
     "scan",
     "schedules",
@@ -99,6 +101,7 @@ __all__ = [
     "tensor",
     "tensor3",
     "vector",
+    "vmap",
     "while_loop",
 ]
 __all__ += ops.__all__

@@ -48,8 +48,8 @@ functions! {
     cholesky / try_cholesky(a) {
         Variable::apply1(Cholesky { upper: false, nan: false }, &[floats("cholesky", &a)?])
     }
-    /// [`cholesky()`], but the factor of a matrix that is not positive definite, or has NaN, is all NaN, and no
-    /// error (PyTensor's `on_error="nan"`): a sampler rejects such a proposal and goes on.
+    /// [`cholesky()`], but the factor of a matrix that is not positive definite, or has NaN, is all NaN, and
+    /// no error (PyTensor's `on_error="nan"`): a sampler rejects such a proposal and goes on.
     cholesky_or_nan / try_cholesky_or_nan(a) {
         Variable::apply1(Cholesky { upper: false, nan: true }, &[floats("cholesky", &a)?])
     }

@@ -23,7 +23,8 @@ def refused(op, node, reason=None):
     return UnsupportedOp(
         f"workalike has no conversion of PyTensor's {kind.__module__}.{kind.__qualname__}{why}\n"
         f"  node: {node}\n  inputs: {inputs}\n"
-        f"Write the expression without it, leave this function to PyTensor, or register a conversion: "
+        f"Write the expression without it, leave this function to PyTensor, let PyTensor compute the node on the host "
+        f"(unsupported='perform'), or register a conversion: "
         f"@workalike.pytensor.convert.register({kind.__name__}) on a function (op, node, inputs, context) that "
         f"returns a list of workalike Variables, one for each output of the node."
     )
@@ -76,9 +77,13 @@ def supported_ops():
 
 
 class Context:
-    """What is known while a graph is converted."""
+    """What is known while a graph is converted. `unsupported` says what becomes of ops without a conversion: they are
+    refused ("refuse"), or PyTensor computes them on the host ("perform")."""
 
-    def __init__(self):
+    def __init__(self, unsupported="refuse"):
+        if unsupported not in ("refuse", "perform"):
+            raise ValueError(f"unsupported is 'refuse' or 'perform', not {unsupported!r}")
+        self.unsupported = unsupported
         # Vectors that were made of numbers, by the identity of their Variables: shapes, mostly.
         self._elements = {}
         self.in_loop = 0
@@ -117,7 +122,7 @@ class Context:
     def node(self, node, inputs):
         """The outputs of a node, with the dtypes and ranks that PyTensor declares."""
         try:
-            made = list(convert(node.op, node, inputs, self))
+            made = self._converted(node, inputs)
             if len(made) != len(node.outputs):
                 raise wa.CompileError(f"the conversion gave {len(made)} outputs of {len(node.outputs)}")
             return [as_declared(one, output.type) for one, output in zip(made, node.outputs)]
@@ -127,6 +132,19 @@ class Context:
             if hasattr(error, "add_note"):
                 error.add_note(f"while PyTensor's node {node} was converted to workalike")
             raise
+
+    def _converted(self, node, inputs):
+        try:
+            return list(convert(node.op, node, inputs, self))
+        except UnsupportedOp:
+            if self.unsupported == "refuse":
+                raise
+            from .performed import performed
+
+            made = performed(node, inputs, self)
+            if made is None:
+                raise
+            return made
 
 
 def as_declared(made, declared):

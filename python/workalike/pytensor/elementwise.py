@@ -25,7 +25,7 @@ _SAME = {
     "OR": wa.bitwise_or,
     "XOR": wa.bitwise_xor,
     "Invert": wa.invert,
-    "Clip": wa.clip,
+    "Clip": lambda x, low, high: wa.where(x < low, low, wa.where(x > high, high, x)),
     "Abs": wa.absolute,
     "Sign": wa.sign,
     "Sgn": wa.sign,

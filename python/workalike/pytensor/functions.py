@@ -48,9 +48,10 @@ def _equal(a, b):
 
 
 class States:
-    """The shared variables of several functions. Those with one cell are one."""
+    """The shared variables of several functions. Those with one cell are one. `unsupported`: see `Context`."""
 
-    def __init__(self):
+    def __init__(self, unsupported="refuse"):
+        self.unsupported = unsupported
         self.by_cell, self.streams, self._names = {}, {}, set()
 
     def state(self, container, variable):
@@ -124,7 +125,7 @@ def rebuilt(f, states):
             made = input_of(variable, name)
             inputs.append(wa.In(made, value=value, strict=entry.strict, allow_downcast=bool(entry.allow_downcast)))
             values.append(made)
-    outputs = Context().walk(fgraph, values)
+    outputs = Context(states.unsupported).walk(fgraph, values)
     updated = dict(fgraph.update_mapping or {})
     updates = [(of_input[to], fitted(outputs[at], of_input[to])) for at, to in updated.items() if to in of_input]
     returned = [output for at, output in enumerate(outputs) if at not in updated]

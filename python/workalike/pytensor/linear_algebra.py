@@ -70,7 +70,9 @@ def batched_dot(op, node, inputs, context):
 @registered(f"{_CORE}.decomposition.cholesky:Cholesky", "tensor.slinalg:Cholesky")
 def cholesky(op, node, inputs, context):
     """Cholesky's factors."""
-    return [wa.linalg.cholesky(*_as_declared(node, inputs), upper=not op.lower)]
+    # PyTensor 3 has no such option: an `Assert` looks for NaN.
+    on_error = getattr(op, "on_error", "nan")
+    return [wa.linalg.cholesky(*_as_declared(node, inputs), upper=not op.lower, on_error=on_error)]
 
 
 def _solved(op, node, inputs, solve):

@@ -6,6 +6,7 @@ from copy import copy
 import pytensor.compile.mode as modes
 from pytensor.compile.mode import Mode
 from pytensor.link.basic import JITLinker
+from pytensor.scalar import ScalarType
 from pytensor.tensor.random.type import RandomType
 
 import workalike as wa
@@ -40,8 +41,8 @@ class WorkalikeLinker(JITLinker):
         "scan_split_non_sequence_decomposition_and_solve",
     )
 
-    def __init__(self, *args, device="host", **kwargs):
-        self.device = device
+    def __init__(self, *args, device="host", unsupported="refuse", **kwargs):
+        self.device, self.unsupported = device, unsupported
         super().__init__(*args, **kwargs)
 
     def fgraph_convert(self, fgraph, order=None, input_storage=None, output_storage=None, storage_map=None, **kwargs):
@@ -54,14 +55,15 @@ class WorkalikeLinker(JITLinker):
             values.append(input_of(variable, unique(variable.name, "input", taken)))
             inputs.append(values[-1])
             places.append(at)
-        outputs = Context().walk(fgraph, values)
+        outputs = Context(self.unsupported).walk(fgraph, values)
         function = wa.function(
             inputs,
             [output for output in outputs if isinstance(output, wa.Variable)],
             on_unused_input="ignore",
         )
+        scalars = [at for at, output in enumerate(fgraph.outputs) if isinstance(output.type, ScalarType)]
         generators = {at: values.index(output) for at, output in enumerate(outputs) if isinstance(output, Stream)}
-        return _Callable(function, self.device, places, generators, len(fgraph.inputs), len(outputs))
+        return _Callable(function, self.device, places, generators, scalars, len(fgraph.inputs), len(outputs))
 
     def jit_compile(self, fn):
         """The callable compiles itself at its first call."""
@@ -95,8 +97,8 @@ def _stream(variable, storage_map):
 class _Callable:
     """The values of outputs from those of inputs. Random generators come out as they went in."""
 
-    def __init__(self, function, device, places, generators, inputs, outputs):
-        self.function, self.device = function, device
+    def __init__(self, function, device, places, generators, scalars, inputs, outputs):
+        self.function, self.device, self.scalars = function, device, scalars
         self.places = None if len(places) == inputs else places
         self.generators, self.single = generators, outputs - len(generators) == 1
         self.open()
@@ -117,12 +119,17 @@ class _Callable:
         made = [made] if self.single else [] if made is None else list(made)
         for at, place in sorted(self.generators.items()):
             made.insert(at, values[place])
+        for at in self.scalars:
+            made[at] = made[at][()]
         return made
 
 
-def mode(device="host", optimizer="fast_run"):
-    """A mode of PyTensor that runs functions on a device of workalike: "host", "auto", "opencl", "cuda:0"."""
-    return Mode(WorkalikeLinker(device=device), optimizer)
+def mode(device="host", optimizer="fast_run", *, unsupported="refuse"):
+    """A mode of PyTensor that runs functions on a device of workalike: "host", "auto", "opencl", "cuda:0".
+
+    Ops without a conversion are refused, or computed by PyTensor on the host (`unsupported="perform"`).
+    """
+    return Mode(WorkalikeLinker(device=device, unsupported=unsupported), optimizer)
 
 
 def _register():

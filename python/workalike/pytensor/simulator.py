@@ -64,10 +64,13 @@ class Simulator:
 
     `f` may be compiled in any mode; its optimized graph is read. The values of its shared variables are copied to the
     device: later calls change them there, until `sync_to_pytensor` copies them back.
+
+    Ops without a conversion are refused, or computed by PyTensor on the host (`unsupported="perform"`); `explain` of
+    `simulator` then names them.
     """
 
-    def __init__(self, f, device="auto", *, strict=False, fast_math=False, deterministic=False):
-        self._states = States()
+    def __init__(self, f, device="auto", *, strict=False, fast_math=False, deterministic=False, unsupported="refuse"):
+        self._states = States(unsupported)
         self.function = rebuilt(_compiled(f), self._states)
         options = {"strict": strict, "fast_math": fast_math, "deterministic": deterministic}
         self.simulator = self.function.optimize(device, **options)

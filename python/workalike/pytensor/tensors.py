@@ -1,5 +1,7 @@
 """Shapes, joins, creation, checks, and ops that give their argument back."""
 
+import math
+
 import numpy as np
 
 import workalike as wa
@@ -165,11 +167,49 @@ def split(op, node, inputs, context):
     """Parts along an axis."""
     axis, (x, lengths) = _axis_and_rest(op, node, inputs, 1)
     lengths = context.elements(lengths, op.len_splits)
+    if len(lengths) != op.len_splits:
+        raise wa.CompileError(f"Split into {op.len_splits} parts got {len(lengths)} lengths")
     axis, ends = axis % x.ndim, [wa.constant(np.int64(0))]
     for length in lengths:
         ends.append(ends[-1] + length)
     x = wa.assert_(x, wa.equal(ends[-1], wa.extent(x, axis)), "Split: the lengths do not add up to the axis")
     return [x[(slice(None),) * axis + (slice(start, end),)] for start, end in zip(ends, ends[1:])]
+
+
+@registered("tensor.reshape:JoinDims")
+def join_dims(op, node, inputs, context):
+    """Neighbouring axes as one; where there are none, a new one."""
+    x, first, count = inputs[0], op.start_axis, op.n_axes
+    shape = extents(x)
+    return [wa.reshape(x, [*shape[:first], math.prod(shape[first : first + count]), *shape[first + count :]])]
+
+
+@registered("tensor.reshape:SplitDims")
+def split_dims(op, node, inputs, context):
+    """An axis as several."""
+    x, axes = inputs
+    shape, count = extents(x), node.outputs[0].type.ndim - inputs[0].ndim + 1
+    return [wa.reshape(x, [*shape[: op.axis], *context.elements(axes, count), *shape[op.axis + 1 :]])]
+
+
+@registered("tensor.extra_ops:RavelMultiIndex")
+def ravel_multi_index(op, node, inputs, context):
+    """Positions in an array from positions along its axes."""
+    *indices, shape = inputs
+    shape = context.elements(shape, len(indices))
+    if op.order == "F":
+        indices, shape = indices[::-1], shape[::-1]
+    return [wa.ravel_multi_index(indices, shape, mode=op.mode)]
+
+
+@registered("tensor.extra_ops:UnravelIndex")
+def unravel_index(op, node, inputs, context):
+    """Positions along the axes of an array from positions in it."""
+    positions, shape = inputs
+    shape = context.elements(shape, len(node.outputs))
+    if op.order == "F":
+        return list(wa.unravel_index(positions, shape[::-1]))[::-1]
+    return list(wa.unravel_index(positions, shape))
 
 
 @registered("tensor.basic:ExtractDiag")

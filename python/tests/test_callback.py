@@ -1,0 +1,142 @@
+"""Functions of Python in a graph."""
+
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import scipy.special
+
+import workalike as wa
+
+X = np.linspace(-2, 2, 12).reshape(3, 4)
+
+
+def expit(x):
+    return scipy.special.expit(x)
+
+
+def expit_gradient(arguments, results, gradients):
+    (y,), (g,) = results, gradients
+    return [g * y * (1 - y)]
+
+
+def test_it_is_called_on_each_device():
+    x = wa.matrix("x", "float64")
+    f = wa.function([x], wa.pure_callback(expit, x, x * 2) + 1)
+    for g in (f, f.optimize("host"), f.optimize("opencl")):
+        np.testing.assert_array_equal(g(X), scipy.special.expit(2 * X) + 1)
+        np.testing.assert_array_equal(g(X[:, :0]), np.zeros((3, 0)))
+    np.testing.assert_array_equal(f.call_reference(X), scipy.special.expit(2 * X) + 1)
+    sim = f.optimize("host")
+    assert "pure_callback[expit]" in sim.explain() or "expit" in sim.plan(X)
+    with pytest.raises(wa.HostNodeError, match="expit"):
+        f.optimize("opencl", strict=True)(X)
+
+
+def test_results_have_shapes_that_are_computed():
+    x, n = wa.vector("x", "float64"), wa.scalar("n", "int64")
+    top = wa.pure_callback(
+        lambda x, n: (np.sort(x)[len(x) - n :], np.argsort(x)[len(x) - n :]), [((n,), x.dtype), ((n,), "int64")], x, n
+    )
+    f = wa.function([x, n], top)
+    for count in (2, 3, 0):
+        values, positions = f([3.0, 1.0, 2.0, 0.5], count)
+        assert values.shape == positions.shape == (count,)
+    assert f([3.0, 1.0, 2.0, 0.5], 2)[0].tolist() == [2.0, 3.0]
+    with pytest.raises(wa.RunError, match="extent of a result is -1"):
+        f([3.0], -1)
+
+
+def test_gradients_are_what_the_user_says():
+    x = wa.matrix("x", "float64")
+    y = wa.pure_callback(expit, x, x, gradient=expit_gradient)
+    slope = wa.function([x], wa.grad(y.sum(), x))(X)
+    y = scipy.special.expit(X)
+    np.testing.assert_allclose(slope, y * (1 - y))
+    with pytest.raises(wa.CompileError, match=r"pure_callback\[expit\]: it has no gradient"):
+        wa.grad(wa.pure_callback(expit, x, x).sum(), x)
+    with pytest.raises(wa.CompileError, match="expected a list of 1 gradients"):
+        wa.grad(wa.pure_callback(expit, x, x, gradient=lambda *_: []).sum(), x)
+
+
+def test_state_and_loops():
+    w = wa.shared(np.ones(3), "w")
+    f = wa.function([], [], updates=[(w, wa.pure_callback(np.cos, w, w))])
+    sim = f.optimize("host")
+    sim.run_n(3)
+    np.testing.assert_array_equal(sim.get_value("w"), np.cos(np.cos(np.cos(np.ones(3)))))
+    steps = wa.fori_loop(0, 4, lambda i, x: wa.pure_callback(np.cos, x, x), wa.constant(np.ones(2)))
+    g = wa.function([], steps)
+    expected = np.cos(np.cos(np.cos(np.cos(np.ones(2)))))
+    np.testing.assert_array_equal(g(), expected)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(g))(), expected)
+
+
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (lambda x: 1 / 0, ["ZeroDivisionError", "test_callback.py"]),
+        (lambda x: x[0], [r"expected a result float64\(3, 4\), got float64\(4,\)"]),
+        (lambda x: x.astype("float32"), [r"got float32\(3, 4\)"]),
+        (lambda x: (x, x), ["expected 1 results, got 2"]),
+        (lambda x: "text", ["TypeError"]),
+        (lambda x: x.__setitem__(0, 1), ["read-only"]),
+    ],
+)
+def test_a_function_that_fails_is_an_error_of_the_call(function, words):
+    x = wa.matrix("x", "float64")
+    state = wa.shared(0, "state")
+    f = wa.function([x], wa.pure_callback(function, x, x, name="bad"), updates=[(state, state + 1)])
+    for g in (f, f.optimize("host")):
+        for word in [r"pure_callback\[bad\]", *words]:
+            with pytest.raises(wa.RunError, match=word):
+                g(X)
+    assert state.get_value() == 0
+    # The device still works.
+    np.testing.assert_array_equal(wa.function([x], wa.pure_callback(expit, x, x))(X), scipy.special.expit(X))
+
+
+def test_files_refuse_it_and_pickles_keep_it(tmp_path):
+    x = wa.matrix("x", "float64")
+    f = wa.function([x], wa.pure_callback(expit, x, x))
+    refusals = [
+        lambda: f.save(tmp_path / "f.walk"),
+        f.to_bytes,
+        lambda: wa.Bundle(f=f).save(tmp_path / "f.walk"),
+        lambda: f.optimize("host").save(tmp_path / "s.walk"),
+        lambda: pickle.dumps(f.optimize("host")),
+    ]
+    for refusal in refusals:
+        with pytest.raises(ValueError, match="calls Python"):
+            refusal()
+    assert not list(tmp_path.iterdir())
+    again = pickle.loads(pickle.dumps(f))
+    np.testing.assert_array_equal(again(X), f(X))
+    with pytest.raises(Exception, match="pickle"):
+        pickle.dumps(wa.function([x], wa.pure_callback(lambda x: x, x, x)))
+
+
+def test_threads_call_it_at_once():
+    x = wa.vector("x", "float64")
+    f = wa.function([x], wa.pure_callback(expit, x, x))
+    sims, right = [f.optimize("host") for _ in range(4)], []
+
+    def work(sim):
+        for at in range(200):
+            given = np.full(3, at / 100)
+            right.append(np.array_equal(sim(given), expit(given)) and np.array_equal(f(given), expit(given)))
+
+    threads = [threading.Thread(target=work, args=(sim,), daemon=True) for sim in sims]
+    [thread.start() for thread in threads]
+    [thread.join(60) for thread in threads]
+    assert len(right) == 800 and all(right)
+
+
+def test_it_must_not_call_its_own_simulator():
+    x = wa.vector("x", "float64")
+    own = []
+    f = wa.function([x], wa.pure_callback(lambda x: own[0](x), x, x))
+    own.append(f.optimize("host"))
+    with pytest.raises(wa.RunError, match="StateConflict"):
+        own[0]([1.0])
