@@ -90,6 +90,21 @@ impl Each {
     }
 }
 
+/// A question for a loop that can be interrupted: it sees to signals, and reports progress. What that raises
+/// is kept, and ends the loop.
+pub(crate) fn go_on<'f>(
+    progress: &'f Option<Py<PyAny>>,
+    failed: &'f mut Option<PyErr>,
+) -> impl FnMut(u64) -> bool + 'f {
+    move |done| {
+        let asked = Python::attach(|py| -> PyResult<()> {
+            py.check_signals()?;
+            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))
+        });
+        asked.map_err(|error| *failed = Some(error)).is_ok()
+    }
+}
+
 /// Results: nothing, one array, or a tuple that also has the names of the outputs.
 pub(crate) fn results<'py>(
     py: Python<'py>,

@@ -2,11 +2,12 @@
 
 use super::arrays::{array_of, kept_value, value_from};
 use super::dtypes;
-use super::errors::raised;
+use super::errors::{exception, raised};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use workalike::Selector;
 use workalike::rehost::device::{Device, DeviceResult};
 use workalike::rehost::{DeviceArray, Open, Options};
@@ -38,8 +39,22 @@ impl PyDevice {
     }
 }
 
+/// Opens a device. A driver's threads do not exist in the child of a fork, where OpenCL's may wait for them for
+/// ever: after this process's parent has opened a device, the child opens the host alone.
 fn open(py: Python<'_>, selector: Selector) -> PyResult<Arc<dyn Device>> {
-    super::calls::detached(py, || selector.open().map_err(workalike::Error::from))
+    /// The process that opened a device through a driver; 0: none.
+    static OPENED_BY: AtomicU32 = AtomicU32::new(0);
+    let (own, opened_by) = (std::process::id(), OPENED_BY.load(Ordering::Relaxed));
+    if selector != Selector::Host && ![0, own].contains(&opened_by) {
+        let message = "the process was forked after it opened a device, and drivers are not usable in the child; \
+                       start workers with the start method spawn or forkserver, or use \"host\"";
+        return Err(exception("DeviceError", message.into()));
+    }
+    let device = super::calls::detached(py, || selector.open().map_err(workalike::Error::from))?;
+    if device.properties().id != "host" {
+        OPENED_BY.store(own, Ordering::Relaxed);
+    }
+    Ok(device)
 }
 
 /// An open device, with options.

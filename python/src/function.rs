@@ -1,7 +1,7 @@
 //! Functions: compiled, portable, callable here and now.
 
 use super::callback;
-use super::calls::{GivenArgs, detached, results};
+use super::calls::{GivenArgs, detached, go_on, results};
 use super::device::{PyDevice, options_of};
 use super::errors::{exception, raised};
 use super::shared::PySharedVariable;
@@ -51,18 +51,24 @@ impl PyFunction {
         results(py, self.function.output_names(), outputs)
     }
 
-    /// Calls it `n` times, on the host; a Simulator's `run_n` can be interrupted.
-    #[pyo3(signature = (n, /, *args, **kwargs))]
+    /// Calls it `n` times. `progress` gets the number of iterations done.
+    #[pyo3(name = "_run_n", signature = (progress, n, /, *args, **kwargs))]
     fn run_n<'py>(
         &self,
         py: Python<'py>,
+        progress: Option<Py<PyAny>>,
         n: u64,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let given = GivenArgs::of(&self.function, args, kwargs)?;
-        let outputs = detached(py, || self.function.run_n(n, given.into_args()))?;
-        results(py, self.function.output_names(), outputs)
+        let (work, mut failed) = (&self.function, None);
+        let ask = go_on(&progress, &mut failed);
+        let (_, outputs) = detached(py, || work.run_n_while(n, given.into_args(), ask))?;
+        match failed {
+            Some(error) => Err(error),
+            None => results(py, self.function.output_names(), outputs),
+        }
     }
 
     /// A Simulator of this function on a device: "auto", "host", "opencl", "opencl:PLATFORM:DEVICE", "cuda",

@@ -1,8 +1,8 @@
 //! Simulators: functions re-hosted on a device, with their shared variables there.
 
-use super::calls::{GivenArgs, detached, results, tuple_of};
-use super::device::{PyDeviceArray, options_of};
-use super::errors::{exception, raised};
+use super::calls::{GivenArgs, detached, go_on, results, tuple_of};
+use super::device::{PyDevice, PyDeviceArray, options_of};
+use super::errors::exception;
 use super::function::PyFunction;
 use super::owner::Owner;
 use super::shared::PySharedVariable;
@@ -146,13 +146,7 @@ impl PySimulator {
     ) -> PyResult<Bound<'py, PyAny>> {
         let mut failed = None;
         let (function, (_, outputs)) = self.called(py, &method, (args, kwargs), |method, args| {
-            method.run_n_while(n, args, |done| {
-                let go_on = Python::attach(|py| -> PyResult<()> {
-                    py.check_signals()?;
-                    progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))
-                });
-                go_on.map_err(|error| failed = Some(error)).is_ok()
-            })
+            method.run_n_while(n, args, go_on(&progress, &mut failed))
         })?;
         match failed {
             Some(error) => Err(error),
@@ -379,7 +373,11 @@ impl PySimulator {
 
 /// What a pickle makes a Simulator from.
 #[pyfunction]
-pub(crate) fn rebuilt_simulator(py: Python<'_>, bytes: &[u8], device: &str) -> PyResult<PySimulator> {
-    let device = workalike::device(device).map_err(raised)?;
+pub(crate) fn rebuilt_simulator(
+    py: Python<'_>,
+    bytes: &[u8],
+    device: &Bound<'_, PyAny>,
+) -> PyResult<PySimulator> {
+    let device = PyDevice::of(py, Some(device))?;
     Ok(PySimulator::made(detached(py, || Simulator::from_bytes(bytes, device))?))
 }

@@ -1,6 +1,9 @@
 """Functions and Simulators: calls, state, methods, loops, files."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -134,6 +137,23 @@ def test_a_callback_cannot_use_the_simulator_that_calls_it():
     assert sim.get_value("count") > 3
 
 
+def test_run_n_of_a_function_can_be_interrupted():
+    count = wa.shared(np.int64(0), "count")
+    f = wa.function([], count, updates=[(count, count + 1)])
+    seen = []
+    f.run_n(100_000, progress=seen.append)
+    assert count.get_value() == 100_000 and seen == sorted(seen) and 0 < seen[0] < 100_000
+    with pytest.raises(ZeroDivisionError):
+        f.run_n(10**9, progress=lambda done: 1 / 0)
+    timer = threading.Timer(0.3, lambda: signal.raise_signal(signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        f.run_n(10**12)
+    timer.join()
+    assert 100_000 < count.get_value() < 10**12
+    assert f() == count.get_value() - 1
+
+
 def test_a_simulator_does_not_survive_a_fork():
     count = wa.shared(np.int64(0), "count")
     f = wa.function([], updates=[(count, count + 1)])
@@ -149,6 +169,28 @@ def test_a_simulator_does_not_survive_a_fork():
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     sim()
     assert sim.get_value("count") == 2
+
+
+def test_a_driver_does_not_survive_a_fork():
+    code = """
+import os, sys
+import workalike as wa
+
+f = wa.function([], wa.shared([1.0], "w") + 1)
+f.optimize("opencl")()
+child = os.fork()
+if child == 0:
+    try:
+        f.optimize("opencl")
+    except wa.DeviceError as error:
+        ok = "spawn" in str(error) and f.optimize("host")().tolist() == [2.0]
+        os._exit(0 if ok else 2)
+    os._exit(1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    if not any(name.startswith("opencl") for name in wa.devices()):
+        pytest.skip("no OpenCL")
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
 
 
 def test_arrays_stay_on_the_device():

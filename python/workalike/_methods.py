@@ -2,7 +2,7 @@
 methods of Simulators, draws of random streams."""
 
 from . import _workalike
-from ._workalike import RandomStreams, Simulator, Variable
+from ._workalike import Function, RandomStreams, Simulator, Variable
 
 # Methods of Variables besides the operators: NumPy's of arrays, and what reads well as a method.
 _OF_VARIABLES = """
@@ -127,19 +127,27 @@ class Report(str):
         return f"<pre>{html.escape(self)}</pre>"
 
 
-def _run_n(simulator, method, n, args, progress, kwargs):
-    if callable(progress):
-        return simulator._run_n(method, progress, n, *args, **kwargs)
-    if not progress:
-        return simulator._run_n(method, None, n, *args, **kwargs)
+def _with_progress(run, n, progress):
+    """Calls `run` with what takes the number of iterations done: `progress`, a bar of tqdm, or None."""
+    if callable(progress) or not progress:
+        return run(progress or None)
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
-        return simulator._run_n(method, None, n, *args, **kwargs)
+        return run(None)
     with tqdm(total=n, unit="it") as bar:
-        outputs = simulator._run_n(method, lambda done: bar.update(done - bar.n), n, *args, **kwargs)
+        outputs = run(lambda done: bar.update(done - bar.n))
         bar.update(n - bar.n)
     return outputs
+
+
+def _run_n(simulator, method, n, args, progress, kwargs):
+    return _with_progress(lambda report: simulator._run_n(method, report, n, *args, **kwargs), n, progress)
+
+
+def _function_run_n(self, n, /, *args, progress=None, **kwargs):
+    """Calls it `n` times, and returns the results of the last call; see `Simulator.run_n`."""
+    return _with_progress(lambda report: self._run_n(report, n, *args, **kwargs), n, progress)
 
 
 def _simulator_run_n(self, n, /, *args, progress=None, **kwargs):
@@ -195,6 +203,7 @@ def install():
     Variable.__array_ufunc__ = _array_ufunc
     Variable.__array_function__ = _array_function
     Variable.__array_namespace__ = _array_namespace
+    Function.run_n = _function_run_n
     Simulator.run_n = _simulator_run_n
     Simulator.run_n_collect = _simulator_run_n_collect
     Simulator.run_while = _simulator_run_while

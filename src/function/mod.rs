@@ -6,6 +6,7 @@
 
 mod apply;
 mod args;
+mod blocks;
 mod builder;
 mod bundle;
 mod callable;
@@ -26,6 +27,7 @@ pub use crate::list::{IntoList, Iterable};
 pub use apply::{Applied, Given};
 pub use args::{Arg, ArgIn, Args, ArgsIn, IntoArgs, of_shape};
 pub(crate) use args::{bind, state_args};
+pub(crate) use blocks::in_blocks;
 pub use builder::{FunctionBuilder, function};
 pub use bundle::Bundle;
 pub(crate) use callable::CallOptions;

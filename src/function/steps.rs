@@ -1,6 +1,7 @@
 //! Other ways to call a Function: for some of its outputs, and many times in one go.
 
-use super::args::{ArgIn, IntoArgs, bind, state_args};
+use super::args::{ArgIn, ArgsIn, IntoArgs, bind, state_args};
+use super::blocks::in_blocks;
 use super::callable::{Function, with_states};
 use super::count::Count;
 use super::outputs::{OutputKey, Outputs};
@@ -95,10 +96,37 @@ impl Function {
     /// # Errors
     /// If the arguments do not fit, a sequence does not have `n` slices, or an op fails.
     pub fn run_n<'a>(&self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
-        let n = n.count()?;
+        self.run_n_given(n.count()?, args.into_args())
+    }
+
+    /// [`Function::run_n`] that can be interrupted: it asks `go_on`, with the number of iterations done, some
+    /// twenty times a second, between iterations, and ends where the answer is false. Returns the number of
+    /// iterations done, and the outputs of the last.
+    ///
+    /// ```
+    /// use workalike::prelude::*;
+    /// let total = shared("total", 0i64);
+    /// let f = function(()).output(&total).update(&total, &total + 1i64).compile()?;
+    /// let (done, _) = f.run_n_while(1_000_000, args![], |_| false)?;
+    /// assert_eq!(total.get_value()?.item::<i64>()?, done as i64);
+    /// # Ok::<(), workalike::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Function::run_n`].
+    pub fn run_n_while<'a>(
+        &self,
+        n: impl Count,
+        args: impl IntoArgs<'a>,
+        go_on: impl FnMut(u64) -> bool,
+    ) -> Result<(u64, Outputs)> {
+        in_blocks(self, n.count()?, args.into_args(), go_on, |n, args| self.run_n_given(n, args))
+    }
+
+    fn run_n_given(&self, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
         let mut each = Vec::new();
         let mut constant = Vec::new();
-        let (args, states) = state_args(self, args.into_args())?;
+        let (args, states) = state_args(self, args)?;
         for (position, arg) in bind(self, args)?.enumerate() {
             constant.push(Fed::Host(match arg? {
                 ArgIn::Value(value) => value,

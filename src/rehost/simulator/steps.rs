@@ -2,16 +2,12 @@
 
 use super::Simulator;
 use crate::error::{Error, Result};
-use crate::function::{ArgsIn, Count, IntoArgs, Outputs, state_args};
+use crate::function::{ArgsIn, Count, IntoArgs, Outputs, in_blocks, state_args};
 use crate::rehost::engine::Tap;
 use crate::rehost::executor::{Iterations, PlacedTap};
 use crate::value::Value;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
 use workalike_kernels::DType;
-
-/// About how long a loop that can be interrupted runs before it asks.
-const BLOCK: Duration = Duration::from_millis(50);
 
 impl Simulator {
     /// Runs the first method `n` times without returning to the host. Inputs are the same in all iterations,
@@ -88,29 +84,10 @@ impl Simulator {
         method: usize,
         n: u64,
         args: ArgsIn<'_>,
-        mut go_on: impl FnMut(u64) -> bool,
+        go_on: impl FnMut(u64) -> bool,
     ) -> Result<(u64, Outputs)> {
-        // The first block compiles, and says nothing about the time of the others.
-        let mut block = 1;
-        if n <= block || !args.sequences().all(|len| len == n) {
-            return Ok((n, self.run_n_at(method, n, args, false)?));
-        }
-        // Inputs that keep a value of their own are set once.
-        let rest = state_args(&self.methods[method].function, args.clone())?.0;
-        let mut outputs = self.run_n_at(method, block, args.part(0..block)?, false)?;
-        let mut done = block;
-        while done < n && go_on(done) {
-            let end = n.min(done.saturating_add(block));
-            let start = Instant::now();
-            outputs = self.run_n_at(method, end - done, rest.part(done..end)?, false)?;
-            done = end;
-            match start.elapsed() {
-                took if took < BLOCK / 2 => block = block.saturating_mul(2),
-                took if took > BLOCK * 2 => block = (block / 2).max(1),
-                _ => {}
-            }
-        }
-        Ok((done, outputs))
+        let function = self.methods[method].function.clone();
+        in_blocks(&function, n, args, go_on, |n, args| self.run_n_at(method, n, args, false))
     }
 
     pub(super) fn run_n_watched_at(
