@@ -1,7 +1,7 @@
 //! Bundles: several functions over common shared variables, as one file holds them.
 
 use super::calls::detached;
-use super::device::options_of;
+use super::device::target_of;
 use super::errors::raised;
 use super::function::PyFunction;
 use super::simulator::PySimulator;
@@ -93,7 +93,7 @@ impl PyBundle {
         fast_math: bool,
         deterministic: bool,
     ) -> PyResult<PySimulator> {
-        let device = options_of(py, device, strict, fast_math, deterministic)?;
+        let device = target_of(py, device, strict, fast_math, deterministic)?;
         Ok(PySimulator::made(detached(py, || self.bundle.optimize(device))?))
     }
 

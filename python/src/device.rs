@@ -5,12 +5,13 @@ use super::dtypes;
 use super::errors::{exception, raised};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use workalike::Selector;
+use workalike::function::Function;
 use workalike::rehost::device::{Device, DeviceResult};
-use workalike::rehost::{DeviceArray, Open, Options};
+use workalike::rehost::{Backend, DeviceArray, Open, Options, Simulator, contexts};
 
 /// A device that was opened: one stream of work. Simulators and arrays on the same `Device` work in order.
 #[pyclass(name = "Device", module = "workalike", frozen)]
@@ -58,6 +59,7 @@ fn open(py: Python<'_>, selector: Selector) -> PyResult<Arc<dyn Device>> {
 }
 
 /// An open device, with options.
+#[derive(Clone)]
 pub(crate) struct Chosen {
     device: Arc<dyn Device>,
     options: Options,
@@ -73,7 +75,42 @@ impl Open for Chosen {
     }
 }
 
-/// A device for `optimize`.
+/// What a Function is re-hosted on: a device, or several by the names of the contexts in it.
+pub(crate) enum Target {
+    One(Chosen),
+    Named(Vec<(String, Chosen)>),
+}
+
+impl Backend for Target {
+    type Simulator = Simulator;
+
+    fn rehost(&self, function: &Function) -> workalike::Result<Simulator> {
+        match self {
+            Target::One(device) => device.rehost(function),
+            Target::Named(list) => {
+                contexts(list.iter().map(|(name, device)| (name.as_str(), device.clone()))).rehost(function)
+            }
+        }
+    }
+}
+
+/// A device for `optimize`, or a dict of several.
+pub(crate) fn target_of(
+    py: Python<'_>,
+    given: Option<&Bound<'_, PyAny>>,
+    strict: bool,
+    fast_math: bool,
+    deterministic: bool,
+) -> PyResult<Target> {
+    let one = |given: Option<&Bound<'_, PyAny>>| options_of(py, given, strict, fast_math, deterministic);
+    let Some(several) = given.and_then(|given| given.cast::<PyDict>().ok()) else {
+        return one(given).map(Target::One);
+    };
+    let named = several.iter().map(|(name, device)| Ok((name.extract()?, one(Some(&device))?)));
+    named.collect::<PyResult<_>>().map(Target::Named)
+}
+
+/// A device, with options.
 pub(crate) fn options_of(
     py: Python<'_>,
     given: Option<&Bound<'_, PyAny>>,

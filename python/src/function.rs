@@ -2,7 +2,7 @@
 
 use super::callback;
 use super::calls::{GivenArgs, detached, go_on, results};
-use super::device::{PyDevice, options_of};
+use super::device::{PyDevice, target_of};
 use super::errors::{exception, raised};
 use super::shared::PySharedVariable;
 use super::simulator::PySimulator;
@@ -72,7 +72,8 @@ impl PyFunction {
     }
 
     /// A Simulator of this function on a device: "auto", "host", "opencl", "opencl:PLATFORM:DEVICE", "cuda",
-    /// "cuda:N", or a `Device`. `strict` refuses ops that would run on the host.
+    /// "cuda:N", a `Device`, or a dict of several by the names of
+    /// contexts. `strict` refuses ops that would run on the host.
     #[pyo3(signature = (device=None, *, strict=false, fast_math=false, deterministic=false))]
     fn optimize(
         &self,
@@ -82,7 +83,7 @@ impl PyFunction {
         fast_math: bool,
         deterministic: bool,
     ) -> PyResult<PySimulator> {
-        let device = options_of(py, device, strict, fast_math, deterministic)?;
+        let device = target_of(py, device, strict, fast_math, deterministic)?;
         let simulator = detached(py, || self.function.optimize(device))?;
         Ok(PySimulator::made(simulator))
     }

@@ -20,6 +20,7 @@ mod operand;
 mod ops;
 mod owner;
 mod place;
+mod probe;
 mod random;
 mod shared;
 mod simulator;
@@ -48,6 +49,8 @@ mod _workalike {
     use super::loops::{scan, switch, vmap, while_loop};
     #[pymodule_export]
     use super::ops::{call, methods, training::optimize};
+    #[pymodule_export]
+    use super::probe::{PyProbe, probe};
     #[pymodule_export]
     use super::random::PyRandomStreams;
     #[pymodule_export]

@@ -19,7 +19,7 @@ use workalike::rehost::{DeviceArray, Keep, MethodHandle, Simulator};
 /// Simulator. One thread uses it at a time; others wait.
 #[pyclass(name = "Simulator", module = "workalike", frozen, weakref)]
 pub(crate) struct PySimulator {
-    owner: Owner,
+    pub(crate) owner: Owner,
     /// The methods by name, the first one first. They are known without waiting for a call that runs.
     methods: Mutex<Vec<(String, Function)>>,
     /// The device's short name.
@@ -335,6 +335,11 @@ impl PySimulator {
     /// Advice.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         self.owner.with(py, |simulator| Ok(simulator.warnings()))
+    }
+
+    /// The context in which a shared variable lives, of a Simulator on several devices.
+    fn context_of(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        self.owner.with(py, |simulator| simulator.context_of(name).map(str::to_string))
     }
 
     /// The device's short name.

@@ -2,6 +2,7 @@
 methods of Simulators, draws of random streams."""
 
 from . import _workalike
+from ._workalike import probe as _probe
 from ._workalike import Function, RandomStreams, Simulator, Variable
 
 # Methods of Variables besides the operators: NumPy's of arrays, and what reads well as a method.
@@ -101,6 +102,10 @@ class Method:
         """Runs it until an output is false: see `Simulator.run_while`."""
         return self._simulator._run_while(self.name, condition, limit, *args, **kwargs)
 
+    def probe(self, what, every=1, capacity=1024):
+        """Records a Variable after every `every` iterations: see `Simulator.probe`."""
+        return _probe(self._simulator, self.name, what, every, capacity)
+
     def plan(self, /, *args, **kwargs):
         """Kernels and transfers of a call."""
         return Report(self._simulator._plan(self.name, *args, **kwargs))
@@ -175,6 +180,16 @@ def _simulator_run_while(self, condition, limit, /, *args, **kwargs):
     return self._run_while(None, condition, limit, *args, **kwargs)
 
 
+def _simulator_probe(self, what, every=1, capacity=1024):
+    """Records a Variable of the first method, or the one of a name, after every `every` iterations and calls.
+
+    `read()` of the `Probe` gives the samples, `take()` drops them too. They are kept on the device, `capacity` at a
+    time, and moved to the host when these are full: none is lost. A shared variable is recorded as an iteration leaves
+    it, any other Variable as the iteration computes it.
+    """
+    return _probe(self, None, what, every, capacity)
+
+
 def _simulator_plan(self, /, *args, **kwargs):
     """Kernels and transfers of a call of the first method."""
     return Report(self._plan(None, *args, **kwargs))
@@ -208,6 +223,7 @@ def install():
     Simulator.run_n_collect = _simulator_run_n_collect
     Simulator.run_while = _simulator_run_while
     Simulator.call_device = _simulator_call_device
+    Simulator.probe = _simulator_probe
     Simulator.plan = _simulator_plan
     Simulator.profile = _simulator_profile
     Simulator.__getitem__ = _simulator_getitem
