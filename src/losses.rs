@@ -122,8 +122,10 @@ fn float(loss: &str, y: impl IntoOperand, like: &Variable) -> Result<Variable> {
     if !dtype.is_float() {
         return Err(mismatch(loss, "floats".into(), like));
     }
-    let y = Operand::resolve(vec![y.into_operand()]).swap_remove(0);
-    if y.checked()?.dtype().is_float() && !y.is_weak() { Ok(y) } else { y.try_cast(dtype) }
+    let y = y.into_operand();
+    let weak = y.is_weak();
+    let y = Operand::resolve(vec![y]).swap_remove(0);
+    if y.checked()?.dtype().is_float() && !weak { Ok(y) } else { y.try_cast(dtype) }
 }
 
 fn mismatch(loss: &str, expected: String, got: &Variable) -> Error {

@@ -65,6 +65,20 @@ fn cross_entropy_takes_labels_and_distributions() {
     near(&out[0].to_f64s(), &[4f64.ln(); 10], 1e-6);
 }
 
+/// A number of Rust takes the dtype of what it is compared with, like any operand.
+#[test]
+fn numbers_as_targets_take_the_dtype_of_the_prediction() {
+    let x = vector::<f32>("x");
+    let losses = [
+        huber(&x, 1.0),
+        huber(&x, 1),
+        binary_crossentropy(&x, 1.0),
+        binary_crossentropy_with_logits(&x, 0.5),
+    ];
+    assert!(losses.iter().all(|loss| loss.dtype() == DType::F32), "{losses:?}");
+    assert_eq!(huber(&x, constant(1f64)).dtype(), DType::F64);
+}
+
 #[test]
 fn huber_is_a_parabola_with_tangents() {
     let d = [-3.0, -0.5, 0.0, 1.0, 10.0];
