@@ -2,8 +2,8 @@
 methods of Simulators, draws of random streams."""
 
 from . import _workalike
-from ._workalike import probe as _probe
 from ._workalike import Function, RandomStreams, Simulator, Variable
+from ._workalike import probe as _probe
 
 # Methods of Variables besides the operators: NumPy's of arrays, and what reads well as a method.
 _OF_VARIABLES = """
