@@ -3,11 +3,14 @@
     python3 tools/python_stubs.py          (with the package installed, or python/ on PYTHONPATH)
 """
 
+import inspect
+import re
 from pathlib import Path
+from typing import Any
 
 import workalike
 
-SEVERAL = {"clip_norm", "hessian", "hvp", "jacobian", "meshgrid", "slogdet", "split", "vjp"}
+SEVERAL = {"clip_norm", "hessian", "hvp", "jacobian", "meshgrid", "nonzero", "slogdet", "split", "unravel_index", "vjp"}
 GRAD = '''def grad(
     cost: Variable,
     wrt: Variable | list[Variable] | tuple[Variable, ...],
@@ -16,6 +19,25 @@ GRAD = '''def grad(
     disconnected_inputs: str = "raise",
 ) -> Any: ...
 '''
+
+
+def parameters(function):
+    """The parameters of a function, as a stub has them."""
+    made = inspect.signature(function)
+    annotated = [parameter.replace(annotation=Any) for parameter in made.parameters.values()]
+    return str(made.replace(parameters=annotated))[1:-1].replace("typing.Any", "Any").replace("'", '"')
+
+
+def methods(text):
+    """The stub of the native module, with the parameters of methods that Python adds to its classes."""
+
+    def signed(match):
+        name = match[1]
+        owner = workalike.RandomStreams if hasattr(workalike.RandomStreams, name) else workalike.Variable
+        given = re.sub(r"^self: Any(, /)?", "self", parameters(getattr(owner, name)))
+        return f"    def {name}({given}) -> Variable: ..."
+
+    return re.sub(r"    def (\w+)\(self, \*args: Any, \*\*kwargs: Any\) -> Variable: \.\.\.", signed, text)
 
 
 def stub(module):
@@ -27,7 +49,7 @@ def stub(module):
             lines += GRAD.rstrip().split("\n")
             continue
         result = "tuple[Variable, ...]" if name in SEVERAL else "Variable"
-        lines.append(f"def {name}(*args: Any, **kwargs: Any) -> {result}: ...")
+        lines.append(f"def {name}({parameters(getattr(module, name))}) -> {result}: ...")
     return "\n".join(lines) + "\n"
 
 
@@ -41,3 +63,5 @@ if __name__ == "__main__":
     folder = Path(__file__).parent.parent / "python" / "workalike"
     for name, text in stubs().items():
         (folder / name).write_text(text)
+    native = folder / "_workalike.pyi"
+    native.write_text(methods(native.read_text()))

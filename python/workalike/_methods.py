@@ -1,13 +1,13 @@
 """Methods of the native classes that are written in Python: those of Variables by their names, NumPy's protocols,
 methods of Simulators, draws of random streams."""
 
-from . import _workalike
+from . import _signatures, _workalike
 from ._workalike import Function, RandomStreams, Simulator, Variable
 from ._workalike import probe as _probe
 
 # Methods of Variables besides the operators: NumPy's of arrays, and what reads well as a method.
 _OF_VARIABLES = """
-all any argmax argmin argsort clip compress cumprod cumsum diagonal dot expand_dims extent flatten flip max mean
+all any argmax argmin argsort clip cumprod cumsum diagonal dot expand_dims extent flatten flip max mean
 median min moveaxis prod ptp ravel repeat reshape roll round sort squeeze std sum swapaxes take trace transpose var
 exp log sqrt sin cos tanh sigmoid relu sqr dimshuffle specify_shape conv2d astype
 """.split()
@@ -28,6 +28,7 @@ def _method(name):
 
     method.__name__ = name
     method.__doc__ = f"See workalike.{name}."
+    method.__wrapped__ = _signatures.of_method(name)
     return method
 
 
@@ -37,7 +38,15 @@ def _draw(name):
 
     draw.__name__ = name
     draw.__doc__ = f"A draw: {name}. `size` is a number, a tuple of numbers and 0-d Variables, or left out."
+    draw.__wrapped__ = _signatures.of(f"draw_{name}")
     return draw
+
+
+def _compress(self, condition, axis=None):
+    """See workalike.compress."""
+    from . import ops
+
+    return ops.compress(condition, self, axis)
 
 
 def _iterated(self):
@@ -214,6 +223,7 @@ def install():
             setattr(Variable, name, _method(name))
     for name in _DRAWS:
         setattr(RandomStreams, name, _draw(name))
+    Variable.compress = _compress
     Variable.__iter__ = _iterated
     Variable.__array_ufunc__ = _array_ufunc
     Variable.__array_function__ = _array_function

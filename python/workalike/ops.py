@@ -46,11 +46,11 @@ _ALIASES = {
 }
 
 
-_names = [name for name, _, _ in _ROWS if not name.startswith(("draw_", "philox"))]
-for _name in [*_names, *_FURTHER]:
-    globals()[_name] = _made(__name__, _name, _name, _DOCS.get(_name))
+_ARITIES = {name: arity for name, arity, _ in _ROWS if not name.startswith(("draw_", "philox"))}
+for _name in [*_ARITIES, *_FURTHER]:
+    globals()[_name] = _made(__name__, _name, _name, _DOCS.get(_name), _ARITIES.get(_name))
 for _name, _target in _ALIASES.items():
-    globals().setdefault(_name, _made(__name__, _name, _target, _DOCS.get(_target)))
+    globals().setdefault(_name, _made(__name__, _name, _target, _DOCS.get(_target), _ARITIES.get(_target)))
 
 
 def grad(cost, wrt, *, consider_constant=None, disconnected_inputs="raise"):
@@ -66,4 +66,4 @@ def grad(cost, wrt, *, consider_constant=None, disconnected_inputs="raise"):
     return list(made) if several else made[0]
 
 
-__all__ = sorted({*_names, *_FURTHER, *_ALIASES, "grad"})
+__all__ = sorted({*_ARITIES, *_FURTHER, *_ALIASES, "grad"})
