@@ -2,7 +2,8 @@
 //! same process.
 //!
 //! The structures are those of DLPack's C header, `dlpack.h` (<https://dmlc.github.io/dlpack/latest/>), in
-//! the form that all its versions have, `DLManagedTensor`.
+//! the form that all its versions have, `DLManagedTensor`, and in that of 1.0, which says whether memory may be
+//! written.
 //!
 //! ```
 //! use workalike::dlpack::Tensor;
@@ -19,6 +20,10 @@
 //! assert_eq!(y.to_value()?.to_vec::<f32>()?, [1.0, 2.0, 3.0]);
 //! # Ok::<(), workalike::Error>(())
 //! ```
+
+mod versioned;
+
+pub use versioned::{DlManagedTensorVersioned, DlVersion, IS_COPIED, READ_ONLY, VERSION};
 
 use crate::error::{Error, Result};
 use crate::rehost::DeviceArray;

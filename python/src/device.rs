@@ -234,8 +234,8 @@ impl PyDeviceArray {
         super::dlpack::device_of(&self.array)
     }
 
-    /// The memory for another library, without a copy: PyTorch, CuPy, JAX, NumPy. Do not write it on the host
-    /// device.
+    /// The memory for another library, without a copy: PyTorch, CuPy, JAX, NumPy. On the host device it must
+    /// not be written, which consumers of DLPack 1.0 are told.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -245,8 +245,10 @@ impl PyDeviceArray {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        // The device is waited for, so that every stream sees the elements; one version is given.
-        let _ = (stream, max_version);
+        // The device is waited for, so that every stream sees the elements.
+        let _ = stream;
+        let version = max_version.map(|version| version.extract::<(u32, u32)>()).transpose()?;
+        let versioned = version.is_some_and(|(major, _)| major >= 1);
         if dl_device
             .is_some_and(|wanted| super::dlpack::device_of(&self.array).is_ok_and(|own| own != wanted))
         {
@@ -254,7 +256,7 @@ impl PyDeviceArray {
                 "the array is on another device; copy it first",
             ));
         }
-        super::dlpack::export(py, &self.array, copy)
+        super::dlpack::export(py, &self.array, copy, versioned)
     }
 
     /// An array of another library on a device, without a copy if its memory is the device's.

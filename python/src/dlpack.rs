@@ -9,23 +9,39 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use std::ffi::CStr;
-use workalike::dlpack::{DlManagedTensor, Tensor};
+use workalike::dlpack::{IS_COPIED, READ_ONLY, Tensor, VERSION};
 use workalike::rehost::DeviceArray;
 use workalike::rehost::device::NativeDevice;
 
-/// Names of capsules: before and after a consumer took the tensor.
+/// Names of capsules: before and after a consumer took the tensor, in both forms.
 const FRESH: &CStr = c"dltensor";
 const USED: &CStr = c"used_dltensor";
+const FRESH_VERSIONED: &CStr = c"dltensor_versioned";
+const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
 /// Releases the tensor of a capsule that was not consumed.
 unsafe extern "C" fn release(capsule: *mut ffi::PyObject) {
     // SAFETY: Python calls this with a capsule of ours that is being destroyed, and with its lock held. A
-    // capsule with the fresh name holds a tensor that nobody else releases.
+    // capsule with a fresh name holds a tensor of that form that nobody else releases.
+    unsafe { drop(taken(capsule)) }
+}
+
+/// The tensor of a capsule that nobody has consumed, and its flags.
+///
+/// # Safety
+/// The capsule is alive. What it holds, if its name is fresh, is released by the result alone.
+unsafe fn taken(capsule: *mut ffi::PyObject) -> Option<workalike::Result<(Tensor, u64)>> {
+    // SAFETY: with a fresh name the capsule holds a tensor of that form.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, FRESH.as_ptr()) == 1 {
-            let tensor = ffi::PyCapsule_GetPointer(capsule, FRESH.as_ptr()).cast::<DlManagedTensor>();
-            drop(Tensor::from_raw(tensor));
+            let raw = ffi::PyCapsule_GetPointer(capsule, FRESH.as_ptr());
+            return Some(Tensor::from_raw(raw.cast()).map(|tensor| (tensor, 0)));
         }
+        if ffi::PyCapsule_IsValid(capsule, FRESH_VERSIONED.as_ptr()) == 1 {
+            let raw = ffi::PyCapsule_GetPointer(capsule, FRESH_VERSIONED.as_ptr());
+            return Some(Tensor::from_versioned(raw.cast()));
+        }
+        None
     }
 }
 
@@ -36,24 +52,36 @@ pub(crate) fn device_of(array: &DeviceArray) -> PyResult<(i32, i32)> {
 }
 
 /// A capsule over the array's memory, which lives as long as the consumer needs it. What was enqueued on the
-/// device is done before, so that any stream may use it.
+/// device is done before, so that any stream may use it. `versioned`: in the form of DLPack 1.0.
 pub(crate) fn export<'py>(
     py: Python<'py>,
     array: &DeviceArray,
     copy: Option<bool>,
+    versioned: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let copied = copy == Some(true);
     let tensor = detached(py, || {
-        let array = if copy == Some(true) { array.copy()? } else { array.clone() };
+        let array = if copied { array.copy()? } else { array.clone() };
         array.device().synchronize()?;
         array.to_dlpack()
     })?;
-    let raw = tensor.into_raw();
-    // SAFETY: `raw` is a tensor that we own; the capsule owns it from here on, and releases it if nobody
-    // takes it.
+    let (raw, name) = if versioned {
+        let read_only = if tensor.is_read_only() && !copied { READ_ONLY } else { 0 };
+        let flags = read_only | if copied { IS_COPIED } else { 0 };
+        (tensor.into_versioned(flags).cast(), FRESH_VERSIONED)
+    } else {
+        (tensor.into_raw().cast(), FRESH)
+    };
+    // SAFETY: `raw` is a tensor of ours, in the form that the name says; the capsule owns it from here on, and
+    // releases it if nobody takes it.
     unsafe {
-        let capsule = ffi::PyCapsule_New(raw.cast(), FRESH.as_ptr(), Some(release));
+        let capsule = ffi::PyCapsule_New(raw, name.as_ptr(), Some(release));
         if capsule.is_null() {
-            drop(Tensor::from_raw(raw));
+            drop(if versioned {
+                Tensor::from_versioned(raw.cast()).map(|(tensor, _)| tensor)
+            } else {
+                Tensor::from_raw(raw.cast())
+            });
         }
         Bound::from_owned_ptr_or_err(py, capsule)
     }
@@ -87,19 +115,37 @@ pub(crate) fn import(
         }
         _ => {}
     }
-    let capsule = object.call_method("__dlpack__", (), Some(&options))?;
+    let capsule = capsule_of(object, &options)?;
     let capsule = capsule.cast::<PyCapsule>()?.as_ptr();
-    // SAFETY: the capsule is alive. With the fresh name it holds a tensor that we take over: renaming it says
-    // so.
-    let tensor = unsafe {
-        if ffi::PyCapsule_IsValid(capsule, FRESH.as_ptr()) != 1 {
-            return Err(PyBufferError::new_err("expected a capsule with an unversioned tensor of DLPack"));
+    // SAFETY: the capsule is alive. Renaming it says that its tensor is taken.
+    let taken = unsafe {
+        let name = if ffi::PyCapsule_IsValid(capsule, FRESH.as_ptr()) == 1 { USED } else { USED_VERSIONED };
+        let taken = taken(capsule);
+        if taken.is_some() {
+            ffi::PyCapsule_SetName(capsule, name.as_ptr());
         }
-        let raw = ffi::PyCapsule_GetPointer(capsule, FRESH.as_ptr()).cast::<DlManagedTensor>();
-        ffi::PyCapsule_SetName(capsule, USED.as_ptr());
-        Tensor::from_raw(raw).map_err(raised)?
+        taken
     };
+    let Some(taken) = taken else {
+        return Err(PyBufferError::new_err("expected a capsule of DLPack that nobody has taken"));
+    };
+    let (tensor, flags) = taken.map_err(raised)?;
     // SAFETY: the producer ordered its work before that of our stream, as the protocol asks.
     let array = unsafe { DeviceArray::from_dlpack(&device, tensor) }.map_err(raised)?;
+    // A `DeviceArray` can be written.
+    let array = if flags & READ_ONLY == 0 { array } else { detached(py, || array.copy())? };
     Ok(PyDeviceArray { array })
+}
+
+/// A producer's capsule, in the form of DLPack 1.0 if it has it.
+fn capsule_of<'py>(object: &Bound<'py, PyAny>, options: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let versioned = options.copy()?;
+    versioned.set_item("max_version", (VERSION.major, VERSION.minor))?;
+    match object.call_method("__dlpack__", (), Some(&versioned)) {
+        // Those of before 1.0 do not know the argument.
+        Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => {
+            object.call_method("__dlpack__", (), Some(options))
+        }
+        made => made,
+    }
 }

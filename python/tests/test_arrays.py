@@ -112,6 +112,39 @@ def test_calls_grow_nothing():
         assert resident() - before < 8 << 20
 
 
+def test_dlpack_says_what_may_be_written():
+    x = wa.DeviceArray(np.arange(3.0), "host")
+    assert "dltensor_versioned" in repr(x.__dlpack__(max_version=(1, 1)))
+    assert "dltensor_versioned" not in repr(x.__dlpack__()) + repr(x.__dlpack__(max_version=(0, 8)))
+    shown = np.from_dlpack(x)
+    with pytest.raises(ValueError, match="read-only"):
+        shown[0] = 7
+    copied = np.from_dlpack(x, copy=True)
+    copied[0] = 7
+    assert x.numpy().tolist() == [0, 1, 2]
+    del shown
+    x.set([3.0, 4.0, 5.0])
+    assert copied.tolist() == [7, 1, 2] and x.numpy().tolist() == [3, 4, 5]
+
+    class Old:
+        """An array from before DLPack 1.0."""
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+        def __dlpack__(self, stream=None):
+            return x.__dlpack__()
+
+    class Newer(Old):
+        def __dlpack__(self, stream=None, max_version=None, **_):
+            self.asked = max_version
+            return x.__dlpack__(max_version=max_version)
+
+    new = Newer()
+    assert np.asarray(wa.DeviceArray.from_dlpack(Old(), "host")).tolist() == [3, 4, 5]
+    assert np.asarray(wa.DeviceArray.from_dlpack(new, "host")).tolist() == [3, 4, 5]
+
+
 def test_dlpack_both_ways():
     x = wa.DeviceArray(np.arange(6, dtype="float32").reshape(2, 3), "host")
     assert x.__dlpack_device__() == (1, 0)
