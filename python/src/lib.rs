@@ -9,6 +9,7 @@ mod bundle;
 mod callback;
 mod calls;
 mod compile;
+mod custom;
 mod device;
 mod dlpack;
 mod dtypes;
@@ -39,6 +40,8 @@ mod _workalike {
     use super::calls::Each;
     #[pymodule_export]
     use super::compile::compile;
+    #[pymodule_export]
+    use super::custom::{PyKernelModule, PyRawKernel};
     #[pymodule_export]
     use super::device::{PyDevice, PyDeviceArray, device, devices};
     #[pymodule_export]

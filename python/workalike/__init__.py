@@ -16,7 +16,7 @@ An expression is compiled to a `Function`, which holds no device and runs on any
     sim.sync_to_parent()
 """
 
-from . import fft, linalg, losses, ops, optimizers, schedules
+from . import custom, fft, linalg, losses, ops, optimizers, schedules
 from ._callback import pure_callback
 from ._function import In, Out, function
 from ._inputs import matrix, scalar, tensor, tensor3, vector
@@ -83,6 +83,7 @@ __all__ = [
     "Variable",
     "__version__",
     "constant",
+    "custom",
     "device",
     "devices",
     "each",
