@@ -24,7 +24,8 @@ environment "$venv"
 export PATH="$venv/bin:$PATH"
 pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
 # Tests compare with SciPy; tqdm and ml_dtypes are optional for users.
-"${pip[@]}" 'maturin>=1.10,<2' numpy scipy pytest ml_dtypes tqdm mypy ruff ray 'dask[distributed]' 'pytensor>=2.38'
+"${pip[@]}" 'maturin>=1.10,<2' numpy scipy matplotlib pytest ml_dtypes tqdm mypy ruff ray \
+    'dask[distributed]' 'pytensor>=2.38'
 wheels=$CARGO_TARGET_DIR/python/wheels
 rm -rf "$wheels"
 MATURIN_PEP517_ARGS="--profile dev" "$venv/bin/python" -m pip wheel --quiet --disable-pip-version-check \
