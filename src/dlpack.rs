@@ -2,8 +2,8 @@
 //! same process.
 //!
 //! The structures are those of DLPack's C header, `dlpack.h` (<https://dmlc.github.io/dlpack/latest/>), in
-//! the form that all its versions have, `DLManagedTensor`, and in that of 1.0, which says whether memory may be
-//! written.
+//! the form that all its versions have, `DLManagedTensor`, and in that of 1.0, which says whether memory may
+//! be written.
 //!
 //! ```
 //! use workalike::dlpack::Tensor;

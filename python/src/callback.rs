@@ -32,8 +32,8 @@ pub(crate) struct Callback {
     gradient: Option<Arc<Py<PyAny>>>,
 }
 
-/// What a pickle has of a callback: its number in the graph, its name, the number of its arguments, dtypes and
-/// extents of its results, the function, and that of its gradient.
+/// What a pickle has of a callback: its number in the graph, its name, the number of its arguments, dtypes
+/// and extents of its results, the function, and that of its gradient.
 pub(crate) type Parts = (i64, String, usize, Vec<(String, Vec<Option<usize>>)>, Py<PyAny>, Option<Py<PyAny>>);
 
 impl Callback {

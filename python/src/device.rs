@@ -40,8 +40,8 @@ impl PyDevice {
     }
 }
 
-/// Opens a device. A driver's threads do not exist in the child of a fork, where OpenCL's may wait for them for
-/// ever: after this process's parent has opened a device, the child opens the host alone.
+/// Opens a device. A driver's threads do not exist in the child of a fork, where OpenCL's may wait for them
+/// for ever: after this process's parent has opened a device, the child opens the host alone.
 fn open(py: Python<'_>, selector: Selector) -> PyResult<Arc<dyn Device>> {
     /// The process that opened a device through a driver; 0: none.
     static OPENED_BY: AtomicU32 = AtomicU32::new(0);

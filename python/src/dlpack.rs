@@ -72,8 +72,8 @@ pub(crate) fn export<'py>(
     } else {
         (tensor.into_raw().cast(), FRESH)
     };
-    // SAFETY: `raw` is a tensor of ours, in the form that the name says; the capsule owns it from here on, and
-    // releases it if nobody takes it.
+    // SAFETY: `raw` is a tensor of ours, in the form that the name says; the capsule owns it from here on,
+    // and releases it if nobody takes it.
     unsafe {
         let capsule = ffi::PyCapsule_New(raw, name.as_ptr(), Some(release));
         if capsule.is_null() {

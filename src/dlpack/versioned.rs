@@ -46,8 +46,8 @@ struct Lent {
 
 /// Releases a [`Lent`].
 unsafe extern "C" fn release_lent(tensor: *mut DlManagedTensorVersioned) {
-    // SAFETY: only tensors of `into_versioned` have this deleter, and their context is the box they are in. It is
-    // called once.
+    // SAFETY: only tensors of `into_versioned` have this deleter, and their context is the box they are in.
+    // It is called once.
     drop(unsafe { Box::from_raw((*tensor).context.cast::<Lent>()) });
 }
 
@@ -70,8 +70,8 @@ impl Drop for Taken {
 
 /// Releases a [`Taken`].
 unsafe extern "C" fn release_taken(tensor: *mut DlManagedTensor) {
-    // SAFETY: only tensors of `from_versioned` have this deleter, and their context is the box they are in. It is
-    // called once.
+    // SAFETY: only tensors of `from_versioned` have this deleter, and their context is the box they are in.
+    // It is called once.
     drop(unsafe { Box::from_raw((*tensor).context.cast::<Taken>()) });
 }
 
@@ -100,14 +100,14 @@ impl Tensor {
     /// As [`Tensor::from_raw`], or if the tensor has the form of another major version.
     ///
     /// # Safety
-    /// A pointer that is not null is a valid `DLManagedTensorVersioned` that was not released, and no other code
-    /// releases it. Its deleter may be called on any thread.
+    /// A pointer that is not null is a valid `DLManagedTensorVersioned` that was not released, and no other
+    /// code releases it. Its deleter may be called on any thread.
     pub unsafe fn from_versioned(tensor: *mut DlManagedTensorVersioned) -> Result<(Tensor, u64)> {
         let Some(versioned) = NonNull::new(tensor) else {
             return Err(refused("a tensor", "null: it was consumed or freed"));
         };
-        // SAFETY: the caller promised that it is valid. Version, context and deleter lie where they are in every
-        // version.
+        // SAFETY: the caller promised that it is valid. Version, context and deleter lie where they are in
+        // every version.
         let DlVersion { major, minor } = unsafe { (*tensor).version };
         let described = if major == VERSION.major {
             // SAFETY: it has the form of this version.
@@ -124,8 +124,8 @@ impl Tensor {
         let (tensor, flags) = described;
         let managed = DlManagedTensor { tensor, context: ptr::null_mut(), deleter: Some(release_taken) };
         let taken = Box::into_raw(Box::new(Taken { managed, versioned }));
-        // SAFETY: the box was just made, and is not moved from now on; its tensor is valid until it is released,
-        // which nothing else does.
+        // SAFETY: the box was just made, and is not moved from now on; its tensor is valid until it is
+        // released, which nothing else does.
         unsafe {
             (*taken).managed.context = taken.cast();
             Ok((Tensor::from_raw(&raw mut (*taken).managed)?, flags))

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 /// About how long a loop that can be interrupted runs before it asks.
 const BLOCK: Duration = Duration::from_millis(50);
 
-/// Calls `run` for blocks of the `n` iterations of a Function, each with its part of the arguments, until `go_on`,
-/// given the number of iterations done, is false. Returns that number, and the outputs of the last block.
+/// Calls `run` for blocks of the `n` iterations of a Function, each with its part of the arguments, until
+/// `go_on`, given the number of iterations done, is false. Returns that number, and the outputs of the last
+/// block.
 ///
 /// # Errors
 /// As `run`.

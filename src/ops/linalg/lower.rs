@@ -314,8 +314,8 @@ fn found(point: &mut PhaseBuilder<'_>, info: &View) -> Value {
     point.apply(scalar::NE, &[info, zero])
 }
 
-/// An element of a Cholesky factor, or NaN where the matrix is not positive definite. Libraries need not say so
-/// of a matrix with NaN; a NaN among the pivots reaches the last one.
+/// An element of a Cholesky factor, or NaN where the matrix is not positive definite. Libraries need not say
+/// so of a matrix with NaN; a NaN among the pivots reaches the last one.
 fn or_nan(point: &mut PhaseBuilder<'_>, value: Value, [factors, info]: [&View; 2]) -> Value {
     let last = factors.shape[1].saturating_sub(1);
     let last = i64::try_from(last).unwrap_or(i64::MAX);
