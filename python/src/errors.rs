@@ -62,6 +62,39 @@ pub(crate) fn exception(name: &str, message: String) -> PyErr {
     })
 }
 
+/// What messages say to do, as Rust spells it and as Python does.
+const SPELLINGS: [(&str, &str); 12] = [
+    ("let the call do so: In::new(..).allow_downcast()", "let the call do so: In(x, allow_downcast=True)"),
+    ("or say allow_unused_inputs()", "or say on_unused_input=\"ignore\""),
+    ("output_named(\"..\", ..)", "Out(y, name=\"..\")"),
+    ("Name one with output_named", "Name one with Out(y, name=\"..\")"),
+    ("In::new(..).name(\"..\")", "In(x, name=\"..\")"),
+    (
+        "add_method_keeping(.., Keep::Simulator) or Keep::Parent",
+        "add_method(.., keep=\"simulator\") or \"parent\"",
+    ),
+    (
+        "sync_to_parent_keeping(Keep::Simulator) or Keep::Parent",
+        "sync_to_parent(keep=\"simulator\") or \"parent\"",
+    ),
+    (
+        "sync_from_parent_keeping(Keep::Simulator) or Keep::Parent",
+        "sync_from_parent(keep=\"simulator\") or \"parent\"",
+    ),
+    ("sync_from_parent_keeping(Keep::Parent)", "sync_from_parent(keep=\"parent\")"),
+    (", or Keep::Simulator", ", or keep=\"simulator\""),
+    ("Grad::of(&cost).disconnected(Disconnected::Zero)", "grad(.., disconnected_inputs=\"ignore\")"),
+    ("use a backend with .dynamic(), which keeps 64, or pad inputs", "pad inputs"),
+];
+
+/// A message with Python's spellings.
+pub(crate) fn spelled(message: &str) -> String {
+    SPELLINGS.iter().fold(message.into(), |message: String, (rust, python)| match message.contains(rust) {
+        true => message.replace(rust, python),
+        false => message,
+    })
+}
+
 /// An error of the library as an exception.
 pub(crate) fn raised(error: workalike::Error) -> PyErr {
     use workalike::Error as E;
@@ -79,5 +112,5 @@ pub(crate) fn raised(error: workalike::Error) -> PyErr {
         E::Device(_) => "DeviceError",
         _ => "InternalError",
     };
-    exception(name, error.to_string())
+    exception(name, spelled(&error.to_string()))
 }

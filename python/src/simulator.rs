@@ -2,7 +2,7 @@
 
 use super::calls::{GivenArgs, detached, go_on, results, tuple_of};
 use super::device::{PyDevice, PyDeviceArray, options_of};
-use super::errors::exception;
+use super::errors::{exception, spelled};
 use super::function::PyFunction;
 use super::owner::Owner;
 use super::shared::PySharedVariable;
@@ -334,7 +334,8 @@ impl PySimulator {
 
     /// Advice.
     fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
-        self.owner.with(py, |simulator| Ok(simulator.warnings()))
+        self.owner
+            .with(py, |simulator| Ok(simulator.warnings().iter().map(|advice| spelled(advice)).collect()))
     }
 
     /// The context in which a shared variable lives, of a Simulator on several devices.

@@ -120,10 +120,13 @@ def test_spiking_neurons():
     ]
     f = pytensor.function([current], spikes, updates=updates, mode=PY)
     sim = wp.Simulator(f, "host")
+    voltage = sim.probe(v, every=10)
     given = np.linspace(0, 4, 20).astype("float32")
     mine = sim.run_n_collect(100, given)
     its = np.stack([f(given) for _ in range(100)])
     assert np.array_equal(mine, its) and its.sum() > 10
+    assert voltage.read().shape == (10, 20) and np.array_equal(voltage.read()[-1], v.get_value())
+    assert sim.explain() == sim.simulator.explain()
 
 
 def test_export(tmp_path):

@@ -107,13 +107,16 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         "expand_dims" => one(x(given)?.try_expand_dims(given.get("axis")?)),
         "dimshuffle" => {
             let x = x(given)?;
-            let all = match given.rest().as_slice() {
-                [one] if one.extract::<Option<usize>>().is_err() => crate::arguments::list(one)?,
-                several => {
-                    several.iter().map(|axis| axis.extract()).collect::<PyResult<Vec<Option<usize>>>>()?
-                }
+            // Theano writes 'x' for a new axis.
+            let axis = |axis: &Bound<'_, PyAny>| match axis.extract::<String>() {
+                Ok(name) if name == "x" => Ok(None),
+                _ => axis.extract::<Option<usize>>(),
             };
-            one(x.try_dimshuffle(all))
+            let all = match given.rest().as_slice() {
+                [one] if axis(one).is_err() => list::<Bound<'_, PyAny>>(one)?.iter().map(axis).collect(),
+                several => several.iter().map(axis).collect::<PyResult<Vec<_>>>(),
+            };
+            one(x.try_dimshuffle(all?))
         }
         "squeeze" => {
             let x = x(given)?;

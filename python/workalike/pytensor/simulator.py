@@ -65,8 +65,8 @@ class Simulator:
     `f` may be compiled in any mode; its optimized graph is read. The values of its shared variables are copied to the
     device: later calls change them there, until `sync_to_pytensor` copies them back.
 
-    Ops without a conversion are refused, or computed by PyTensor on the host (`unsupported="perform"`); `explain` of
-    `simulator` then names them.
+    Ops without a conversion are refused, or computed by PyTensor on the host (`unsupported="perform"`); `explain`
+    then names them.
     """
 
     def __init__(self, f, device="auto", *, strict=False, fast_math=False, deterministic=False, unsupported="refuse"):
@@ -152,6 +152,14 @@ class Simulator:
     def set_value(self, shared, value):
         """Replaces the value on the device of a shared variable of PyTensor."""
         self.simulator.set_value(self._state(shared).shared, value)
+
+    def probe(self, shared, every=1, capacity=1024):
+        """Records a shared variable of PyTensor after every `every` calls and iterations: a `workalike.Probe`."""
+        return self.simulator.probe(self._state(shared).shared, every, capacity)
+
+    def explain(self):
+        """What runs where, and why."""
+        return self.simulator.explain()
 
     def _state(self, shared):
         found = self._states.by_cell.get(id(shared.container.storage))
