@@ -120,7 +120,7 @@ impl<'p> Arguments<'p> {
     }
 
     /// The axes and options of a reduction: `dtype` of sums, `ddof` of variances, `keepdims`, all by name.
-    pub(crate) fn reduction(&mut self, name: &str) -> PyResult<impl Axes + use<>> {
+    pub(crate) fn reduction(&mut self, name: &str) -> PyResult<impl Axes + Clone + use<>> {
         let axes = self.axes()?;
         let mut options = over(axes);
         if ["sum", "prod", "mean", "nansum", "nanprod", "nanmean"].contains(&name) {
@@ -235,6 +235,7 @@ where
 }
 
 /// The axes of a reduction; none: all.
+#[derive(Clone)]
 pub(crate) struct ChosenAxes(Option<Vec<isize>>);
 
 impl ChosenAxes {

@@ -1,12 +1,12 @@
 //! Reductions, running folds, sorts, searches and segments.
 
 use super::{Made, one};
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, list};
 use crate::errors::raised;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use workalike::graph::{Operand, Variable};
-use workalike::ops::{Bins, Mode, Side};
+use workalike::ops::{self, Bins, Mode, Side};
 
 /// Reductions that take a Variable and NumPy's `axis`, `keepdims`, `dtype`, `ddof`.
 macro_rules! reductions {
@@ -75,9 +75,20 @@ fn along_axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             one(if name == "topk" { x.try_topk(k, axis) } else { x.try_argtopk(k, axis) })
         }
         "quantile" | "nanquantile" => {
-            let (x, q) = (given.variable("x")?, given.get("q")?);
+            let (x, q) = (given.variable("x")?, given.any("q")?);
             let axes = given.reduction(name)?;
-            one(if name == "quantile" { x.try_quantile(q, axes) } else { x.try_nanquantile(q, axes) })
+            let of = |q: f64| match name {
+                "quantile" => x.try_quantile(q, axes.clone()),
+                _ => x.try_nanquantile(q, axes.clone()),
+            };
+            match q.extract::<f64>() {
+                Ok(q) => one(of(q)),
+                // Several are along a new first axis.
+                Err(_) => {
+                    let all = list::<f64>(&q)?.into_iter().map(of).collect::<workalike::Result<Vec<_>>>();
+                    one(all.map(|all| ops::stack(all, 0)))
+                }
+            }
         }
         "unique" => {
             let unique = given.variable("x")?.try_unique().map_err(raised)?;

@@ -63,6 +63,19 @@ fn shapes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     }
 }
 
+/// New axes of extent 1 at these positions of the result.
+fn expanded(x: Variable, axes: &[isize]) -> workalike::Result<Variable> {
+    let rank = (x.ndim() + axes.len()) as isize;
+    // One at a time: a position from the end, and one beyond, is that of the result that is left to make.
+    let mut axes: Vec<isize> = axes.iter().map(|&axis| if axis < 0 { axis + rank } else { axis }).collect();
+    axes.sort_unstable();
+    if let Some(twice) = axes.windows(2).find(|pair| pair[0] == pair[1]) {
+        let given = format!("axis {} twice", twice[0]);
+        return Err(workalike::Error::mismatch("expand_dims", "axes that differ", given));
+    }
+    axes.into_iter().try_fold(x, |x, axis| x.try_expand_dims(axis))
+}
+
 fn padded(given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     let x = given.variable("x")?;
     let widths = given.any("pad_width")?;
@@ -104,7 +117,11 @@ fn axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         }
         "moveaxis" => one(x(given)?.try_moveaxis(given.get("source")?, given.get("destination")?)),
         "swapaxes" => one(x(given)?.try_swapaxes(given.get("axis1")?, given.get("axis2")?)),
-        "expand_dims" => one(x(given)?.try_expand_dims(given.get("axis")?)),
+        "expand_dims" => {
+            let (x, axis) = (x(given)?, given.any("axis")?);
+            let axes = axis.extract::<isize>().map_or_else(|_| list(&axis), |one| Ok(vec![one]))?;
+            one(expanded(x, &axes))
+        }
         "dimshuffle" => {
             let x = x(given)?;
             // Theano writes 'x' for a new axis.
