@@ -10,6 +10,14 @@ import workalike as wa
 
 from .convert import as_declared, cast, convert, refused
 
+def clip(x, low, high):
+    """PyTensor's, where a minimum above the maximum wins; NumPy's gives the maximum."""
+    bounds = [bound.constant_value for bound in (low, high)]
+    if all(bound is not None for bound in bounds) and np.all(bounds[0] <= bounds[1]):
+        return wa.clip(x, low, high)
+    return wa.where(x < low, low, wa.where(x > high, high, x))
+
+
 # Ops whose arguments take the dtype of the result first, by the name of the class.
 _SAME = {
     "Sub": wa.subtract,
@@ -25,7 +33,7 @@ _SAME = {
     "OR": wa.bitwise_or,
     "XOR": wa.bitwise_xor,
     "Invert": wa.invert,
-    "Clip": lambda x, low, high: wa.where(x < low, low, wa.where(x > high, high, x)),
+    "Clip": clip,
     "Abs": wa.absolute,
     "Sign": wa.sign,
     "Sgn": wa.sign,
