@@ -10,6 +10,7 @@ import workalike as wa
 
 from .convert import as_declared, cast, convert, refused
 
+
 def clip(x, low, high):
     """PyTensor's, where a minimum above the maximum wins; NumPy's gives the maximum."""
     bounds = [bound.constant_value for bound in (low, high)]
