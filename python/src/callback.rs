@@ -126,8 +126,7 @@ impl Op for Callback {
 
     fn grad(&self, at: &Gradient) -> workalike::Result<Vec<Option<Variable>>> {
         let Some(gradient) = &self.gradient else {
-            let message =
-                "it has no gradient; give pure_callback(.., gradient=..), or stop_gradient its arguments";
+            let message = "it has no gradient; give pure_callback(.., gradient=..), or use consider_constant on its arguments";
             return Err(Error::Compile(format!("{}: {message}", self.label())));
         };
         let made = Python::attach(|py| gradients(gradient.bind(py), at, self.arguments));
@@ -151,10 +150,7 @@ impl Op for Callback {
 
 /// What a function of Python raised, as an error of the op.
 fn failed(py: Python<'_>, error: PyErr) -> Error {
-    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
-        // The main thread raises it again.
-        let _ = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
-    }
+    let interrupted = error.is_instance_of::<PyKeyboardInterrupt>(py);
     let line = error.traceback(py).and_then(|mut traceback| {
         while let Some(next) = traceback.getattr("tb_next").ok().filter(|next| !next.is_none()) {
             traceback = next.cast_into().ok()?;
@@ -163,7 +159,12 @@ fn failed(py: Python<'_>, error: PyErr) -> Error {
         let line: u32 = traceback.getattr("tb_lineno").ok()?.extract().ok()?;
         Some(format!(" (at {}:{line})", code.getattr("co_filename").ok()?))
     });
-    Error::mismatch("a function of Python", "results", format!("{error}{}", line.unwrap_or_default()))
+    let given = format!("{error}{}", line.unwrap_or_default());
+    if interrupted {
+        // The main thread raises it again, when it is back in Python; nothing here may run Python after this.
+        let _ = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
+    }
+    Error::mismatch("a function of Python", "results", given)
 }
 
 /// The gradients of the arguments: what the function makes of arguments, results and the results' gradients.
@@ -187,6 +188,14 @@ fn gradients(
         if item.is_none() { Ok(None) } else { variable_of(&item).map(Some) }
     };
     let made = made.try_iter()?.map(one).collect::<PyResult<Vec<_>>>()?;
+    for (at, (made, argument)) in made.iter().zip(at.inputs).enumerate() {
+        let Some(made) = made else { continue };
+        if made.dtype() != argument.dtype() || made.ndim() != argument.ndim() {
+            let (expected, got) = (argument.ty(), made.ty());
+            let message = format!("the gradient of argument {at} is expected to be {expected}, got {got}");
+            return Err(PyValueError::new_err(message));
+        }
+    }
     if made.len() != arguments {
         let message =
             format!("expected a list of {arguments} gradients, one of each argument, got {}", made.len());

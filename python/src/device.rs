@@ -40,22 +40,36 @@ impl PyDevice {
     }
 }
 
+/// The process that opened a device through a driver; 0: none.
+static OPENED_BY: AtomicU32 = AtomicU32::new(0);
+
 /// Opens a device. A driver's threads do not exist in the child of a fork, where OpenCL's may wait for them
 /// for ever: after this process's parent has opened a device, the child opens the host alone.
 fn open(py: Python<'_>, selector: Selector) -> PyResult<Arc<dyn Device>> {
-    /// The process that opened a device through a driver; 0: none.
-    static OPENED_BY: AtomicU32 = AtomicU32::new(0);
     let (own, opened_by) = (std::process::id(), OPENED_BY.load(Ordering::Relaxed));
     if selector != Selector::Host && ![0, own].contains(&opened_by) {
-        let message = "the process was forked after it opened a device, and drivers are not usable in the child; \
-                       start workers with the start method spawn or forkserver, or use \"host\"";
-        return Err(exception("DeviceError", message.into()));
+        return Err(forked());
     }
     let device = super::calls::detached(py, || selector.open().map_err(workalike::Error::from))?;
     if device.properties().id != "host" {
         OPENED_BY.store(own, Ordering::Relaxed);
     }
     Ok(device)
+}
+
+/// An error if an array's device cannot be used in this process: see [`open`].
+pub(crate) fn check_process(array: &DeviceArray) -> PyResult<()> {
+    let opened_by = OPENED_BY.load(Ordering::Relaxed);
+    if opened_by != 0 && opened_by != std::process::id() && array.device().properties().id != "host" {
+        return Err(forked());
+    }
+    Ok(())
+}
+
+fn forked() -> PyErr {
+    let message = "the process was forked after it opened a device, and drivers are not usable in the child; start \
+                   workers with the start method spawn or forkserver, or use \"host\"";
+    exception("DeviceError", message.into())
 }
 
 /// An open device, with options.
@@ -217,6 +231,7 @@ impl PyDeviceArray {
         if copy == Some(false) {
             return Err(pyo3::exceptions::PyValueError::new_err("an array of a device is always copied"));
         }
+        check_process(&self.array)?;
         let array = array_of(py, super::calls::detached(py, || self.array.to_value())?)?;
         match dtype {
             Some(dtype) => array.call_method1("astype", (dtype,)),
@@ -272,6 +287,7 @@ impl PyDeviceArray {
 
     /// Replaces its elements.
     fn set(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        check_process(&self.array)?;
         let value = value_from(value, Some(self.array.dtype()))?;
         super::calls::detached(py, || self.array.set(value))
     }

@@ -60,6 +60,7 @@ pub(crate) fn export<'py>(
     versioned: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let copied = copy == Some(true);
+    super::device::check_process(array)?;
     let tensor = detached(py, || {
         let array = if copied { array.copy()? } else { array.clone() };
         array.device().synchronize()?;

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use workalike::rehost::Simulator;
+use workalike::rehost::{Probe, Simulator};
 
 /// A Simulator that threads use in turn.
 pub(crate) struct Owner {
@@ -16,12 +16,21 @@ pub(crate) struct Owner {
     user: AtomicU64,
     /// The process that made it: a device does not survive a fork.
     process: u32,
+    /// Probes that nobody can read any more. They end before the next use: nothing waits for a Simulator when
+    /// an object is collected.
+    dropped: Mutex<Vec<Probe>>,
 }
 
 impl Owner {
     pub(crate) fn new(simulator: Simulator) -> Owner {
         let simulator = ManuallyDrop::new(Mutex::new(simulator));
-        Owner { simulator, user: AtomicU64::new(0), process: std::process::id() }
+        let (user, process, dropped) = (AtomicU64::new(0), std::process::id(), Mutex::default());
+        Owner { simulator, user, process, dropped }
+    }
+
+    /// Ends a probe before the next use.
+    pub(crate) fn drop_probe(&self, probe: Probe) {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
     }
 
     /// Works on the Simulator without the interpreter's lock: a thread that has the Simulator may wait for
@@ -45,6 +54,11 @@ impl Owner {
             let mut simulator = self.simulator.lock().unwrap_or_else(PoisonError::into_inner);
             self.user.store(this_thread(), Ordering::Relaxed);
             let _used = Used(&self.user);
+            let dropped = std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner));
+            for probe in dropped {
+                // One that was removed already is an error, which nobody needs.
+                let _ = simulator.remove_probe(probe);
+            }
             work(&mut simulator)
         })
     }

@@ -33,6 +33,12 @@ impl PyProbe {
     }
 }
 
+impl Drop for PyProbe {
+    fn drop(&mut self) {
+        self.simulator.get().owner.drop_probe(self.probe);
+    }
+}
+
 /// Records a Variable, or one that is named, after every `every` iterations of a method.
 #[pyfunction]
 pub(crate) fn probe(

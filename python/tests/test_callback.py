@@ -140,3 +140,43 @@ def test_it_must_not_call_its_own_simulator():
     own.append(f.optimize("host"))
     with pytest.raises(wa.RunError, match="StateConflict"):
         own[0]([1.0])
+
+
+def test_ctrl_c_in_a_function_ends_the_program():
+    x = wa.vector("x", "float64")
+
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    f = wa.function([x], wa.pure_callback(interrupted, x, x))
+    for g in (f, f.optimize("host")):
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(100):
+                try:
+                    g([1.0])
+                except ValueError:
+                    pass
+    assert f.optimize("host") is not None
+
+
+def test_gradients_have_the_types_of_the_arguments():
+    x = wa.vector("x", "float64")
+    for wrong in (lambda a, r, g: [g[0].sum()], lambda a, r, g: [g[0].astype("float32")]):
+        with pytest.raises(wa.CompileError, match="gradient of argument 0 is expected to be"):
+            wa.grad(wa.pure_callback(np.sort, x, x, gradient=wrong).sum(), x)
+
+
+def test_results_by_other_spellings():
+    x, n = wa.vector("x", "float64"), wa.scalar("n", "int64")
+    two = wa.function([x], list(wa.pure_callback(lambda x: (x, -x), (x, x), x)))
+    assert [r.tolist() for r in two([1.0, 2.0])] == [[1, 2], [-1, -2]]
+    for shape in (np.int64(2), 2, (2,), [2]):
+        assert wa.function([x], wa.pure_callback(lambda x: x[:2], (shape, "float64"), x))([1.0, 2, 3]).tolist() == [
+            1,
+            2,
+        ]
+    f = wa.function([x, n], wa.pure_callback(lambda x, n: x[:n], (n, "float64"), x, n))
+    assert f([1.0, 2, 3], 2).tolist() == [1, 2]
+    for wrong in (2.9, "3", x, wa.scalar("f", "float64")):
+        with pytest.raises(TypeError):
+            wa.pure_callback(lambda x: x, ((wrong,), "float64"), x)

@@ -41,6 +41,12 @@ def test_a_kernel_on_arrays_of_numpy(device):
     np.testing.assert_array_equal(y, 1 + 3 * x)
     axpy(custom.Out(y), custom.In(x), 3.0, 10, items=(10,))
     np.testing.assert_array_equal(y, 3 * x)
+    y[:] = np.nan
+    axpy(custom.Out(y), custom.In(x), 3.0, 5, items=(10,))
+    np.testing.assert_array_equal(y, np.where(x < 5, 3 * x, 0))
+    for wrong in ([1.0, 2.0], wa.DeviceArray(x, device), 3.0):
+        with pytest.raises(TypeError, match="an array of NumPy"):
+            custom.Out(wrong)
 
 
 def test_types_and_memory_of_a_group(device):

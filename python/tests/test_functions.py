@@ -103,7 +103,7 @@ def test_loops():
     assert done == 3 and out["total"].tolist() == [2, 4]
     seen = []
     sim.run_n(1000, [1.0, 2.0], progress=seen.append)
-    assert seen == sorted(seen) and all(0 < done < 1000 for done in seen)
+    assert seen == sorted(seen) and all(0 < done <= 1000 for done in seen) and seen[-1] == 1000
     with pytest.raises(wa.ArgumentError, match="5 slices"):
         sim.run_n(5, wa.each(xs))
 
@@ -142,6 +142,7 @@ def test_run_n_of_a_function_can_be_interrupted():
     f = wa.function([], count, updates=[(count, count + 1)])
     seen = []
     f.run_n(100_000, progress=seen.append)
+    assert seen[-1] == 100_000
     assert count.get_value() == 100_000 and seen == sorted(seen) and 0 < seen[0] < 100_000
     with pytest.raises(ZeroDivisionError):
         f.run_n(10**9, progress=lambda done: 1 / 0)

@@ -2,6 +2,8 @@
 
 import gc
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -168,3 +170,46 @@ def test_a_file_whose_name_is_no_text():
     space = {"v": v}
     exec(compile("y = v + 1", "a\udcff.py", "exec"), space)
     assert space["y"].ndim == 1
+
+
+def test_forked_children_drop_and_use_what_they_inherit():
+    code = """
+import os, sys
+import numpy as np
+import workalike as wa
+from workalike import custom
+
+x = wa.vector("x")
+f = wa.function([x], x * 2)
+f(np.ones(100_000, "float32"))
+text = "KERNEL void k(GLOBAL_MEM f32 *y) { y[0] = 1.0f; }"
+kept = [wa.DeviceArray(np.ones(2), "host"), wa.device("host"), custom.SourceModule(text, "host"), f.on_device("host")]
+kept += [np.from_dlpack(kept[0]), f.optimize("host").call_device(np.ones(3, "float32"))]
+far = wa.DeviceArray(np.ones(2), sys.argv[1]) if len(sys.argv) > 1 else None
+
+def child():
+    assert f(np.ones(100_000, "float32")).sum() == 200_000
+    if far is not None:
+        for use in (far.numpy, lambda: far.set(np.zeros(2))):
+            try:
+                use()
+            except wa.DeviceError as error:
+                assert "forked" in str(error)
+            else:
+                raise AssertionError("a driver was used")
+    while kept:
+        kept.pop()
+
+pid = os.fork()
+if pid == 0:
+    try:
+        child()
+    except BaseException as error:
+        print(repr(error), file=sys.stderr)
+        os._exit(1)
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"""
+    devices = [name for name in wa.devices() if name.startswith("opencl")][:1]
+    done = subprocess.run([sys.executable, "-c", code, *devices], timeout=60, capture_output=True, text=True)
+    assert done.returncode == 0 and "panic" not in done.stderr, done.stderr

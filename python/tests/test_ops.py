@@ -298,6 +298,14 @@ def test_other_functions(name):
     np.testing.assert_allclose(got, same(MATRIX), rtol=1e-9, atol=1e-12)
 
 
+def test_new_axes_lie_within_the_result():
+    x = wa.vector("x")
+    assert wa.expand_dims(x, (-1, -3)).shape == (1, None, 1)
+    for wrong in (-3, 2, (-4,), (0, 3), (0, 0)):
+        with pytest.raises(wa.Error, match="expand_dims"):
+            wa.expand_dims(x, wrong)
+
+
 def test_add_along_axis_and_hessian():
     x, i = wa.vector("x", "float64"), np.array([1, 1, 0])
     got = wa.function([x], wa.add_along_axis(x, i, 5.0, 0))(np.zeros(3))

@@ -6,6 +6,12 @@ import pytest
 import workalike as wa
 
 
+def resident():
+    """The process's memory in bytes."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
 def leaky():
     x, v = wa.scalar("x"), wa.shared(np.float32(0), "v")
     doubled = 2 * v
@@ -30,6 +36,24 @@ def test_a_probe_records_on_the_device(device):
         state.read()
     sim.run_n(2, 1.0)
     assert len(inner.read()) == 14
+
+
+def test_probes_that_nobody_has_end():
+    w = wa.shared(np.zeros(10_000, "float32"), "w")
+    sim = wa.function([], updates=[(w, w + 1)]).optimize("host")
+    sim.run_n(100)
+    kept = sim.probe(w, every=50, capacity=4)
+    before = resident()
+    for _ in range(20):
+        sim.probe(w, capacity=4)
+        sim.run_n(100)
+    assert resident() - before < 60 << 20 and kept.read()[:, 0].tolist() == [100 + 50 * n for n in range(1, 41)]
+    removed = sim.probe(w, capacity=4)
+    removed.remove()
+    other = sim.probe(w, capacity=4)
+    del removed
+    sim.run_n(2)
+    assert len(other.read()) == 2
 
 
 def test_probes_of_methods_and_what_there_is_not():

@@ -1,5 +1,7 @@
 """`pure_callback`: a function of Python in a graph."""
 
+import operator
+
 from ._workalike import Variable
 from ._workalike import callback as _callback
 from .ops import extent as _extent
@@ -17,7 +19,7 @@ def pure_callback(function, results, *arguments, gradient=None, name=None):
     cannot hold it; a pickle can, if the function can be pickled. `gradient(arguments, results, gradients)` returns one
     expression (or None) for each argument; `gradients` has None for results that the cost does not depend on.
     """
-    listed = isinstance(results, list)
+    listed = isinstance(results, list) or isinstance(results, tuple) and all(map(_is_type, results))
     types, extents = [], []
     for result in results if listed else [results]:
         dtype, shape = _type_of(result)
@@ -36,12 +38,18 @@ def _type_of(result):
     if hasattr(result, "shape") and hasattr(result, "dtype"):
         return result.dtype, list(result.shape)
     shape, dtype = result
-    return dtype, [shape] if isinstance(shape, int) else list(shape)
+    return dtype, list(shape) if isinstance(shape, (list, tuple)) else [shape]
+
+
+def _is_type(result):
+    return isinstance(result, (Variable, tuple)) or hasattr(result, "shape") and hasattr(result, "dtype")
 
 
 def _known(extent):
     """The extent as an integer, or None."""
     if not isinstance(extent, Variable):
-        return int(extent)
+        return operator.index(extent)
+    if extent.ndim or extent.dtype.kind not in "iu":
+        raise TypeError(f"pure_callback: an extent is an integer or a 0-d Variable of integers, got {extent!r}")
     value = extent.constant_value
     return None if value is None else int(value)

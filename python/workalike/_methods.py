@@ -143,8 +143,16 @@ class Report(str):
 
 def _with_progress(run, n, progress):
     """Calls `run` with what takes the number of iterations done: `progress`, a bar of tqdm, or None."""
-    if callable(progress) or not progress:
-        return run(progress or None)
+    if callable(progress):
+        done = []
+        outputs = run(lambda count: (done.append(count), progress(count)))
+        if done[-1:] != [n]:
+            progress(n)
+        return outputs
+    if progress is not True:
+        if progress is not None and progress is not False:
+            raise TypeError(f"progress: expected True or a function of the iterations done, got {progress!r}")
+        return run(None)
     try:
         from tqdm.auto import tqdm  # type: ignore[import-untyped, unused-ignore]
     except ImportError:

@@ -29,6 +29,11 @@ class In:
     read, written = True, False
 
     def __init__(self, array):
+        if self.written and not hasattr(array, "__setitem__") or isinstance(array, (list, DeviceArray)):
+            kind = type(self).__name__
+            raise TypeError(
+                f"{kind}: expected an array of NumPy, got {type(array).__name__}; DeviceArrays go as they are"
+            )
         self.array = array
 
 
@@ -94,7 +99,9 @@ class Kernel:
         given, back = [], []
         for arg in args:
             if isinstance(arg, In):
-                own = DeviceArray(arg.array if arg.read else arg.array * 0, self._device)
+                import numpy as np
+
+                own = DeviceArray(arg.array if arg.read else np.zeros_like(arg.array), self._device)
                 back += [(arg.array, own)] if arg.written else []
                 arg = own
             given.append(arg)

@@ -90,14 +90,17 @@ def map(fn, sequences, non_sequences=None):
     return scan(fn, sequences, None, non_sequences, name="map")
 
 
-def reduce(fn, sequences, outputs_info, non_sequences=None):
+def reduce(fn, sequences, outputs_info, non_sequences=None, *, name="reduce"):
     """The carried values after the last slice; those before the first if there is none."""
-    made = _run(fn, sequences, outputs_info, non_sequences, None, False, None, "reduce")
+    made = _run(fn, sequences, outputs_info, non_sequences, None, False, None, name)
     return _returned((last for _, last in made), False)
 
 
 def fori_loop(lower, upper, body, init):
-    """JAX's: `body(i, value)` for each `i` from `lower` to before `upper`; the last value."""
+    """JAX's: `body(i, value)` for each `i` from `lower` to before `upper`; the last value.
+
+    The value keeps its dtype: `i` is an int64, so that `value + i` of a float32 needs `i.astype("float32")`.
+    """
     from . import ops
 
     several = isinstance(init, (list, tuple))
@@ -106,14 +109,17 @@ def fori_loop(lower, upper, body, init):
     def step(i, *values):
         return body(i, list(values) if several else values[0])
 
-    results = reduce(step, ops.arange(lower, upper), carried)
+    if not carried:
+        raise TypeError("fori_loop: expected an initial value, got None")
+    results = reduce(step, ops.arange(lower, upper), carried, name="fori_loop")
     return results if several else results
 
 
 def vmap(fun, in_axes=0):
     """JAX's: a function that computes `fun` for all slices of its arguments at once, and stacks the results.
 
-    `in_axes` says along which axis each argument is sliced: one for all, or a list; None for one that is not.
+    `in_axes` says along which axis each argument is sliced: one for all, or a list; None for one that is not. What the
+    body uses from outside is the same for all slices, also what it draws: draw for all of them, and slice the draws.
     """
 
     def mapped(*args):

@@ -69,6 +69,10 @@ fn expanded(x: Variable, axes: &[isize]) -> workalike::Result<Variable> {
     // One at a time: a position from the end, and one beyond, is that of the result that is left to make.
     let mut axes: Vec<isize> = axes.iter().map(|&axis| if axis < 0 { axis + rank } else { axis }).collect();
     axes.sort_unstable();
+    if let Some(beyond) = axes.iter().find(|axis| !(0..rank).contains(*axis)) {
+        let expected = format!("positions among {rank} axes");
+        return Err(workalike::Error::mismatch("expand_dims", expected, beyond.to_string()));
+    }
     if let Some(twice) = axes.windows(2).find(|pair| pair[0] == pair[1]) {
         let given = format!("axis {} twice", twice[0]);
         return Err(workalike::Error::mismatch("expand_dims", "axes that differ", given));

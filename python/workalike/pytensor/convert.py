@@ -143,7 +143,10 @@ class Context:
 
             made = performed(node, inputs, self)
             if made is None:
-                raise
+                reason = "arguments or results are no arrays that it has, or a result's shape is not known beforehand"
+                raise refused(
+                    node.op, node, f"PyTensor cannot compute it on the host for workalike: {reason}"
+                ) from None
             return made
 
 

@@ -29,6 +29,8 @@ pub(super) struct Pool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
     busy: Mutex<()>,
+    /// The process that has the threads: the child of a fork has none of them.
+    process: u32,
 }
 
 struct Shared {
@@ -93,7 +95,7 @@ impl Pool {
                     .ok()
             })
             .collect();
-        Pool { shared, workers, busy: Mutex::new(()) }
+        Pool { shared, workers, busy: Mutex::new(()), process: std::process::id() }
     }
 
     /// Threads, the caller included.
@@ -224,6 +226,10 @@ impl Shared {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            self.workers.drain(..).for_each(std::mem::forget);
+            return;
+        }
         self.shared.stop.store(true, Release);
         self.shared.epoch.fetch_add(1, SeqCst);
         self.wake();
