@@ -109,10 +109,18 @@ pub(crate) fn import(
             options.set_item("stream", stream as usize)?
         }
         // The memory of the host belongs to NumPy, which goes on using it.
-        _ if kind == 1 => {
-            let value = kept_value(&py.import("numpy")?.call_method1("from_dlpack", (object,))?)?;
-            let array = detached(py, || DeviceArray::upload(&device, value))?;
-            return Ok(PyDeviceArray { array });
+        native if kind == 1 => {
+            let on_host = matches!(native, None | Some(NativeDevice::Host));
+            match py.import("numpy")?.call_method1("from_dlpack", (object,)) {
+                Ok(array) => {
+                    let value = kept_value(&array)?;
+                    let array = detached(py, || DeviceArray::upload(&device, value))?;
+                    return Ok(PyDeviceArray { array });
+                }
+                // NumPy has no bfloat16 of its own; the host device copies it.
+                Err(_) if on_host => {}
+                Err(error) => return Err(error),
+            }
         }
         _ => {}
     }

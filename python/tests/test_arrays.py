@@ -145,6 +145,13 @@ def test_dlpack_says_what_may_be_written():
     assert np.asarray(wa.DeviceArray.from_dlpack(new, "host")).tolist() == [3, 4, 5]
 
 
+def test_dlpack_of_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    x = wa.DeviceArray(np.arange(4).astype(ml_dtypes.bfloat16), "host")
+    y = wa.DeviceArray.from_dlpack(x, "host")
+    assert y.dtype == ml_dtypes.bfloat16 and y.numpy().astype("float32").tolist() == [0, 1, 2, 3]
+
+
 def test_dlpack_both_ways():
     x = wa.DeviceArray(np.arange(6, dtype="float32").reshape(2, 3), "host")
     assert x.__dlpack_device__() == (1, 0)
