@@ -47,6 +47,23 @@ fn flat_or(given: &mut Arguments<'_>, default: isize) -> PyResult<(Variable, isi
     })
 }
 
+/// One quantile, or several along a new first axis.
+fn quantiles(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
+    let (x, q) = (given.variable("x")?, given.any("q")?);
+    let axes = given.reduction(name)?;
+    let of = |q: f64| match name {
+        "quantile" => x.try_quantile(q, axes.clone()),
+        _ => x.try_nanquantile(q, axes.clone()),
+    };
+    match q.extract::<f64>() {
+        Ok(q) => one(of(q)),
+        Err(_) => {
+            let all = list::<f64>(&q)?.into_iter().map(of).collect::<workalike::Result<Vec<_>>>();
+            one(all.map(|all| ops::stack(all, 0)))
+        }
+    }
+}
+
 /// Functions along one axis.
 fn along_axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     let last = |given: &mut Arguments<'_>| given.axis(-1);
@@ -74,22 +91,7 @@ fn along_axes(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             let axis = last(given)?;
             one(if name == "topk" { x.try_topk(k, axis) } else { x.try_argtopk(k, axis) })
         }
-        "quantile" | "nanquantile" => {
-            let (x, q) = (given.variable("x")?, given.any("q")?);
-            let axes = given.reduction(name)?;
-            let of = |q: f64| match name {
-                "quantile" => x.try_quantile(q, axes.clone()),
-                _ => x.try_nanquantile(q, axes.clone()),
-            };
-            match q.extract::<f64>() {
-                Ok(q) => one(of(q)),
-                // Several are along a new first axis.
-                Err(_) => {
-                    let all = list::<f64>(&q)?.into_iter().map(of).collect::<workalike::Result<Vec<_>>>();
-                    one(all.map(|all| ops::stack(all, 0)))
-                }
-            }
-        }
+        "quantile" | "nanquantile" => quantiles(name, given),
         "unique" => {
             let unique = given.variable("x")?.try_unique().map_err(raised)?;
             Ok(Some(Made::One(unique.values)))
