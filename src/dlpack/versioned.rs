@@ -109,10 +109,7 @@ impl Tensor {
         // SAFETY: the caller promised that it is valid. Version, context and deleter lie where they are in
         // every version.
         let DlVersion { major, minor } = unsafe { (*tensor).version };
-        let described = if major == VERSION.major {
-            // SAFETY: it has the form of this version.
-            unsafe { ((*tensor).tensor, (*tensor).flags) }
-        } else {
+        if major != VERSION.major {
             // SAFETY: it is ours to release, and is released once.
             unsafe {
                 if let Some(deleter) = (*tensor).deleter {
@@ -120,8 +117,9 @@ impl Tensor {
                 }
             }
             return Err(refused("a tensor of version 1", format!("{major}.{minor}")));
-        };
-        let (tensor, flags) = described;
+        }
+        // SAFETY: it has the form of this version.
+        let (tensor, flags) = unsafe { ((*tensor).tensor, (*tensor).flags) };
         let managed = DlManagedTensor { tensor, context: ptr::null_mut(), deleter: Some(release_taken) };
         let taken = Box::into_raw(Box::new(Taken { managed, versioned }));
         // SAFETY: the box was just made, and is not moved from now on; its tensor is valid until it is

@@ -227,6 +227,7 @@ impl Shared {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
+            // Joining or detaching them would be undefined.
             self.workers.drain(..).for_each(std::mem::forget);
             return;
         }

@@ -31,19 +31,19 @@ impl Cholesky {
         }
         let mut llt = Llt::new::<T>(n).map_err(fallible::refused)?;
         for (at, matrix) in elements.chunks_exact_mut(n * n).enumerate() {
-            match llt.factor(matrix, self.upper) {
+            let factored = llt.factor(matrix, self.upper);
+            if self.nan {
                 // A pivot that is NaN need not be an error.
-                Ok(()) if self.nan && !matrix.last().is_none_or(|pivot| *pivot > T::default()) => {
+                let definite = factored.is_ok() && matrix.last().is_some_and(|pivot| *pivot > T::default());
+                if !definite {
                     matrix.fill(nan());
                 }
-                Ok(()) => {}
-                Err(_) if self.nan => matrix.fill(nan()),
-                Err(minor) => {
-                    let given = format!("a leading minor of order {minor} that is not{}", which(batch, at));
-                    let expected = "positive leading minors";
-                    return Err(Error::mismatch("matrix is not positive definite", expected, given));
-                }
+                continue;
             }
+            factored.map_err(|minor| {
+                let given = format!("a leading minor of order {minor} that is not{}", which(batch, at));
+                Error::mismatch("matrix is not positive definite", "positive leading minors", given)
+            })?;
         }
         Value::from_vec(shape, elements)
     }
