@@ -161,7 +161,7 @@ fn failed(py: Python<'_>, error: PyErr) -> Error {
     });
     let given = format!("{error}{}", line.unwrap_or_default());
     if interrupted {
-        // The main thread raises it again, when it is back in Python; nothing here may run Python after this.
+        // The main thread raises it again when it is back in Python. Python code that ran here would take it.
         let _ = py.import("_thread").and_then(|module| module.call_method0("interrupt_main"));
     }
     Error::mismatch("a function of Python", "results", given)
@@ -188,6 +188,11 @@ fn gradients(
         if item.is_none() { Ok(None) } else { variable_of(&item).map(Some) }
     };
     let made = made.try_iter()?.map(one).collect::<PyResult<Vec<_>>>()?;
+    if made.len() != arguments {
+        let message =
+            format!("expected a list of {arguments} gradients, one of each argument, got {}", made.len());
+        return Err(PyValueError::new_err(message));
+    }
     for (at, (made, argument)) in made.iter().zip(at.inputs).enumerate() {
         let Some(made) = made else { continue };
         if made.dtype() != argument.dtype() || made.ndim() != argument.ndim() {
@@ -195,11 +200,6 @@ fn gradients(
             let message = format!("the gradient of argument {at} is expected to be {expected}, got {got}");
             return Err(PyValueError::new_err(message));
         }
-    }
-    if made.len() != arguments {
-        let message =
-            format!("expected a list of {arguments} gradients, one of each argument, got {}", made.len());
-        return Err(PyValueError::new_err(message));
     }
     Ok(made)
 }

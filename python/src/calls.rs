@@ -1,7 +1,7 @@
 //! Arguments and results of calls, of Functions and Simulators alike.
 
 use super::arrays::{array_of, value_from};
-use super::device::PyDeviceArray;
+use super::device::{PyDeviceArray, check_process};
 use super::errors::raised;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -64,6 +64,7 @@ impl GivenArgs {
 
 fn given(arg: &Bound<'_, PyAny>, wanted: Option<DType>) -> PyResult<Given> {
     if let Ok(array) = arg.cast::<PyDeviceArray>() {
+        check_process(&array.get().array)?;
         return Ok(Given::Device(array.get().array.clone()));
     }
     if let Ok(sequence) = arg.cast::<Each>() {

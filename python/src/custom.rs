@@ -2,7 +2,7 @@
 
 use super::arrays::exact_number;
 use super::calls::detached;
-use super::device::{PyDevice, PyDeviceArray};
+use super::device::{PyDevice, PyDeviceArray, check_process};
 use super::dtypes;
 use super::errors::raised;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -125,6 +125,7 @@ impl PyRawKernel {
     /// An argument for a parameter. What has no parameter is refused by the launch.
     fn argument(&self, param: Option<&Param>, arg: &Bound<'_, PyAny>) -> PyResult<Given> {
         if let Ok(array) = arg.cast::<PyDeviceArray>() {
+            check_process(&array.get().array)?;
             return Ok(Given::Array(array.get().array.clone()));
         }
         let name = param.map_or("further ones", |param| &param.name);

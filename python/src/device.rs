@@ -46,30 +46,29 @@ static OPENED_BY: AtomicU32 = AtomicU32::new(0);
 /// Opens a device. A driver's threads do not exist in the child of a fork, where OpenCL's may wait for them
 /// for ever: after this process's parent has opened a device, the child opens the host alone.
 fn open(py: Python<'_>, selector: Selector) -> PyResult<Arc<dyn Device>> {
-    let (own, opened_by) = (std::process::id(), OPENED_BY.load(Ordering::Relaxed));
-    if selector != Selector::Host && ![0, own].contains(&opened_by) {
-        return Err(forked());
+    if selector != Selector::Host {
+        check_driver()?;
     }
     let device = super::calls::detached(py, || selector.open().map_err(workalike::Error::from))?;
     if device.properties().id != "host" {
-        OPENED_BY.store(own, Ordering::Relaxed);
+        OPENED_BY.store(std::process::id(), Ordering::Relaxed);
     }
     Ok(device)
 }
 
-/// An error if an array's device cannot be used in this process: see [`open`].
-pub(crate) fn check_process(array: &DeviceArray) -> PyResult<()> {
-    let opened_by = OPENED_BY.load(Ordering::Relaxed);
-    if opened_by != 0 && opened_by != std::process::id() && array.device().properties().id != "host" {
-        return Err(forked());
+/// An error if a process before a fork has opened a driver's device.
+fn check_driver() -> PyResult<()> {
+    if [0, std::process::id()].contains(&OPENED_BY.load(Ordering::Relaxed)) {
+        return Ok(());
     }
-    Ok(())
-}
-
-fn forked() -> PyErr {
     let message = "the process was forked after it opened a device, and drivers are not usable in the child; start \
                    workers with the start method spawn or forkserver, or use \"host\"";
-    exception("DeviceError", message.into())
+    Err(exception("DeviceError", message.into()))
+}
+
+/// An error if an array's device cannot be used in this process: see [`open`].
+pub(crate) fn check_process(array: &DeviceArray) -> PyResult<()> {
+    if array.device().properties().id == "host" { Ok(()) } else { check_driver() }
 }
 
 /// An open device, with options.

@@ -22,11 +22,11 @@ const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 /// Releases the tensor of a capsule that was not consumed.
 unsafe extern "C" fn release(capsule: *mut ffi::PyObject) {
     // SAFETY: Python calls this with a capsule of ours that is being destroyed, and with its lock held. A
-    // capsule with a fresh name holds a tensor of that form that nobody else releases.
+    // capsule with a fresh name holds a tensor of that form that no other code releases.
     unsafe { drop(taken(capsule)) }
 }
 
-/// The tensor of a capsule that nobody has consumed, and its flags.
+/// The tensor of a capsule that was not consumed, and its flags.
 ///
 /// # Safety
 /// The capsule is alive. What it holds, if its name is fresh, is released by the result alone.
@@ -74,7 +74,7 @@ pub(crate) fn export<'py>(
         (tensor.into_raw().cast(), FRESH)
     };
     // SAFETY: `raw` is a tensor of ours, in the form that the name says; the capsule owns it from here on,
-    // and releases it if nobody takes it.
+    // and releases it unless it is consumed.
     unsafe {
         let capsule = ffi::PyCapsule_New(raw, name.as_ptr(), Some(release));
         if capsule.is_null() {
@@ -136,7 +136,7 @@ pub(crate) fn import(
         taken
     };
     let Some(taken) = taken else {
-        return Err(PyBufferError::new_err("expected a capsule of DLPack that nobody has taken"));
+        return Err(PyBufferError::new_err("expected a capsule of DLPack that was not consumed"));
     };
     let (tensor, flags) = taken.map_err(raised)?;
     // SAFETY: the producer ordered its work before that of our stream, as the protocol asks.

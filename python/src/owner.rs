@@ -16,8 +16,8 @@ pub(crate) struct Owner {
     user: AtomicU64,
     /// The process that made it: a device does not survive a fork.
     process: u32,
-    /// Probes that nobody can read any more. They end before the next use: nothing waits for a Simulator when
-    /// an object is collected.
+    /// Probes whose objects were collected. They end before the next use, so that collecting an object never
+    /// waits for a Simulator.
     dropped: Mutex<Vec<Probe>>,
 }
 
@@ -56,7 +56,7 @@ impl Owner {
             let _used = Used(&self.user);
             let dropped = std::mem::take(&mut *self.dropped.lock().unwrap_or_else(PoisonError::into_inner));
             for probe in dropped {
-                // One that was removed already is an error, which nobody needs.
+                // It is an error if the probe was removed before, which does not matter here.
                 let _ = simulator.remove_probe(probe);
             }
             work(&mut simulator)

@@ -9,6 +9,7 @@ import scipy.special
 
 import workalike as wa
 
+DEVICES = ["host", "opencl"] if any(name.startswith("opencl") for name in wa.devices()) else ["host"]
 X = np.linspace(-2, 2, 12).reshape(3, 4)
 
 
@@ -24,14 +25,34 @@ def expit_gradient(arguments, results, gradients):
 def test_it_is_called_on_each_device():
     x = wa.matrix("x", "float64")
     f = wa.function([x], wa.pure_callback(expit, x, x * 2) + 1)
-    for g in (f, f.optimize("host"), f.optimize("opencl")):
+    for g in (f, *map(f.optimize, DEVICES)):
         np.testing.assert_array_equal(g(X), scipy.special.expit(2 * X) + 1)
         np.testing.assert_array_equal(g(X[:, :0]), np.zeros((3, 0)))
     np.testing.assert_array_equal(f.call_reference(X), scipy.special.expit(2 * X) + 1)
     sim = f.optimize("host")
-    assert "pure_callback[expit]" in sim.explain() or "expit" in sim.plan(X)
-    with pytest.raises(wa.HostNodeError, match="expit"):
-        f.optimize("opencl", strict=True)(X)
+    sim(X)
+    assert "pure_callback[expit]" in sim.explain() and "expit" in sim.plan(X)
+    for device in DEVICES:
+        with pytest.raises(wa.HostNodeError, match="expit"):
+            f.optimize(device, strict=True)(X)
+
+
+def test_a_function_may_keep_its_arguments():
+    x, w, kept = wa.vector("x", "float64"), wa.shared(np.zeros(4), "w"), []
+
+    def keep(x):
+        kept.append(x)
+        return x * 2
+
+    f = wa.function([x], wa.pure_callback(keep, x, x * 3 + w), updates=[(w, w + 1)])
+    for g in (f.fork(), *map(f.optimize, DEVICES)):
+        kept.clear()
+        given = np.ones(4)
+        for _ in range(3):
+            g(given)
+            given += 1
+        assert [k.tolist() for k in kept] == [[3.0] * 4, [7.0] * 4, [11.0] * 4]
+        assert not kept[0].flags.writeable
 
 
 def test_results_have_shapes_that_are_computed():

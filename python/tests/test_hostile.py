@@ -184,13 +184,14 @@ f = wa.function([x], x * 2)
 f(np.ones(100_000, "float32"))
 text = "KERNEL void k(GLOBAL_MEM f32 *y) { y[0] = 1.0f; }"
 kept = [wa.DeviceArray(np.ones(2), "host"), wa.device("host"), custom.SourceModule(text, "host"), f.on_device("host")]
+g = wa.function([wa.vector("v", "float64")], wa.constant(1.0), on_unused_input="ignore")
 kept += [np.from_dlpack(kept[0]), f.optimize("host").call_device(np.ones(3, "float32"))]
 far = wa.DeviceArray(np.ones(2), sys.argv[1]) if len(sys.argv) > 1 else None
 
 def child():
     assert f(np.ones(100_000, "float32")).sum() == 200_000
     if far is not None:
-        for use in (far.numpy, lambda: far.set(np.zeros(2))):
+        for use in (far.numpy, lambda: far.set(np.zeros(2)), lambda: g(far)):
             try:
                 use()
             except wa.DeviceError as error:

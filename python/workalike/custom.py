@@ -96,11 +96,11 @@ class Kernel:
     def __call__(self, *args, items=None, grid=None, block=None):
         """Launches it. Arrays are `DeviceArray`s of its device, or NumPy's in `In`, `Out` or `InOut`; numbers are
         converted to the type of their parameter; memory of a group is a number of bytes."""
+        import numpy as np
+
         given, back = [], []
         for arg in args:
             if isinstance(arg, In):
-                import numpy as np
-
                 own = DeviceArray(arg.array if arg.read else np.zeros_like(arg.array), self._device)
                 back += [(arg.array, own)] if arg.written else []
                 arg = own

@@ -15,7 +15,7 @@ class UnsupportedOp(wa.CompileError, NotImplementedError):
     """There is no conversion of an op of PyTensor."""
 
 
-def refused(op, node, reason=None):
+def refused(op, node, reason=None, advice="let PyTensor compute the node on the host (unsupported='perform'), "):
     """The exception for a node that cannot be converted."""
     kind = type(op)
     inputs = ", ".join(str(variable.type) for variable in node.inputs)
@@ -23,8 +23,8 @@ def refused(op, node, reason=None):
     return UnsupportedOp(
         f"workalike has no conversion of PyTensor's {kind.__module__}.{kind.__qualname__}{why}\n"
         f"  node: {node}\n  inputs: {inputs}\n"
-        f"Write the expression without it, leave this function to PyTensor, let PyTensor compute the node on the host "
-        f"(unsupported='perform'), or register a conversion: "
+        f"Write the expression without it, leave this function to PyTensor, {advice}or "
+        f"register a conversion: "
         f"@workalike.pytensor.convert.register({kind.__name__}) on a function (op, node, inputs, context) that "
         f"returns a list of workalike Variables, one for each output of the node."
     )
@@ -143,10 +143,8 @@ class Context:
 
             made = performed(node, inputs, self)
             if made is None:
-                reason = "arguments or results are no arrays that it has, or a result's shape is not known beforehand"
-                raise refused(
-                    node.op, node, f"PyTensor cannot compute it on the host for workalike: {reason}"
-                ) from None
+                why = "arguments or results are no arrays that it has, or a result's shape is not known beforehand"
+                raise refused(node.op, node, f"PyTensor cannot compute it on the host: {why}", "") from None
             return made
 
 
