@@ -165,7 +165,7 @@ impl Tensor {
     /// Its dtype.
     ///
     /// # Errors
-    /// If no dtype of this library is like it: complex numbers, vectors, small floats.
+    /// If no dtype of this library is like it: vectors, small floats.
     pub fn dtype(&self) -> Result<DType> {
         let given = self.described().dtype;
         let found = DType::ALL.into_iter().find(|dtype| type_of(*dtype) == given);
@@ -209,10 +209,11 @@ fn type_of(dtype: DType) -> DlDataType {
         DType::Bool => 6,
         DType::BF16 => 4,
         dtype if dtype.is_float() => 2,
+        dtype if dtype.is_complex() => 5,
         dtype if dtype.is_signed() => 0,
         _ => 1,
     };
-    // No dtype has more than 64 bits.
+    // No dtype has more than 128 bits.
     DlDataType { code, bits: 8 * dtype.size() as u8, lanes: 1 }
 }
 

@@ -24,6 +24,7 @@ pub use crate::ops::{OpFromGraph, Registry, einsum, fft, linalg, multi_dot};
 pub use crate::ops::{arange, arange_between, eye, full, full_like, linspace, ones_like, zeros_like};
 pub use crate::ops::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
 pub use crate::ops::{categorical_crossentropy, log_softmax, range, softmax, where_};
+pub use crate::ops::{complex, from_polar, view_as_complex, view_as_real};
 pub use crate::ops::{concatenate, stack};
 pub use crate::ops::{consider_constant, grad_clip, transfer, zero_grad};
 pub use crate::optimizers::{Adam, RmsProp, adam, clip_norm, momentum, nesterov, rmsprop, sgd};
@@ -33,3 +34,4 @@ pub use crate::rehost::{
 pub use crate::rehost::{Simulator, Sizes, Tuned, contexts};
 pub use crate::{DType, Selector, Value, args, device, idx};
 pub use ndarray::{Array, Array0, Array1, Array2, Array3, ArrayD, array};
+pub use num_complex::Complex;

@@ -42,7 +42,7 @@ fn inputs() {
     bench.save_f32("x.npy", "(2,)", &[1.0, 2.0]);
     bench.save("wide.npy", "<f8", "(2,)", &[0; 16]);
     bench.save_f32("matrix.npy", "(1, 2)", &[1.0, 2.0]);
-    bench.save("complex.npy", "<c16", "(1,)", &[0; 16]);
+    bench.save("complex.npy", "<c32", "(1,)", &[0; 32]);
     fs::write(bench.path("noise.npy"), "this is no array").unwrap();
     let whole = fs::read(bench.path("x.npy")).unwrap();
     fs::write(bench.path("cut.npy"), &whole[..whole.len() - 1]).unwrap();
@@ -57,7 +57,7 @@ fn inputs() {
         refused(&["--input", "x=missing.npy"], "missing.npy");
         refused(&["--input", "x=wide.npy"], "expected float32(?,), got float64(2,)");
         refused(&["--input", "x=matrix.npy"], "expected float32(?,), got float32(1, 2)");
-        refused(&["--input", "x=complex.npy"], "'<c16'");
+        refused(&["--input", "x=complex.npy"], "'<c32'");
         refused(&["--input", "x=noise.npy"], "noise.npy: this is not a .npy file");
         refused(&["--input", "x=cut.npy"], "cut.npy: truncated");
         refused(&["--input", "x=."], "input x: .:");

@@ -31,13 +31,35 @@ pub enum DType {
     F32,
     /// IEEE binary64.
     F64,
+    /// A complex number of two binary32, its real part first.
+    C64,
+    /// A complex number of two binary64, its real part first.
+    C128,
+}
+
+/// The size of one stored element. An enum, so that no code takes one size for another by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// One byte.
+    Bits8,
+    /// Two bytes.
+    Bits16,
+    /// Four bytes.
+    Bits32,
+    /// Eight bytes.
+    Bits64,
+    /// Sixteen bytes.
+    Bits128,
 }
 
 use DType::*;
 
 impl DType {
     /// All types, in the order of their on-disk codes.
-    pub const ALL: [DType; 13] = [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64];
+    pub const ALL: [DType; 15] = [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64, C64, C128];
+
+    /// The types that kernels compute with: all but the complex ones, which are pairs of reals there.
+    pub const REAL: [DType; 13] = [Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64];
 
     /// The stable code used in files: the position in [`DType::ALL`].
     pub fn code(self) -> u8 {
@@ -65,6 +87,8 @@ impl DType {
             BF16 => "bfloat16",
             F32 => "float32",
             F64 => "float64",
+            C64 => "complex64",
+            C128 => "complex128",
         }
     }
 
@@ -89,17 +113,50 @@ impl DType {
             BF16 => "bf16",
             F32 => "f32",
             F64 => "f64",
+            C64 => "c64",
+            C128 => "c128",
         }
     }
 
     /// Bytes of one stored element.
     pub fn size(self) -> usize {
-        match self {
-            Bool | I8 | U8 => 1,
-            I16 | U16 | F16 | BF16 => 2,
-            I32 | U32 | F32 => 4,
-            I64 | U64 | F64 => 8,
+        match self.width() {
+            Width::Bits8 => 1,
+            Width::Bits16 => 2,
+            Width::Bits32 => 4,
+            Width::Bits64 => 8,
+            Width::Bits128 => 16,
         }
+    }
+
+    /// The size of one stored element.
+    pub fn width(self) -> Width {
+        match self {
+            Bool | I8 | U8 => Width::Bits8,
+            I16 | U16 | F16 | BF16 => Width::Bits16,
+            I32 | U32 | F32 => Width::Bits32,
+            I64 | U64 | F64 | C64 => Width::Bits64,
+            C128 => Width::Bits128,
+        }
+    }
+
+    /// c64 or c128.
+    pub fn is_complex(self) -> bool {
+        matches!(self, C64 | C128)
+    }
+
+    /// The type of the real and of the imaginary part of a complex type; itself for all others.
+    pub fn real(self) -> DType {
+        match self {
+            C64 => F32,
+            C128 => F64,
+            real => real,
+        }
+    }
+
+    /// The complex type to which NumPy promotes this type.
+    pub fn complex(self) -> DType {
+        self.promote(C64)
     }
 
     /// f16, bf16, f32 or f64.
@@ -137,6 +194,9 @@ impl DType {
         if self == other {
             return self;
         }
+        if self.is_complex() || other.is_complex() {
+            return if F32.promote(self.real()).promote(other.real()) == F32 { C64 } else { C128 };
+        }
         let (a, b) = if self.is_float() { (self, other) } else { (other, self) };
         if a.is_float() && b.is_float() {
             return if a.is_half() && b.is_half() { F32 } else { a.max(b) };
@@ -166,7 +226,8 @@ impl DType {
         }
     }
 
-    /// The float type in which NumPy's float-only functions (`exp`, `sqrt`) compute this type.
+    /// The float type in which NumPy's float-only functions (`exp`, `sqrt`) compute this type; complex types
+    /// compute as they are.
     pub fn to_float(self) -> DType {
         match self {
             Bool | I8 | U8 => F16,

@@ -32,13 +32,13 @@ impl Interval {
     pub fn of_dtype(dtype: DType) -> Interval {
         let (low, high) = match dtype {
             DType::Bool => (0.0, 1.0),
-            d if d.is_float() => (f64::NEG_INFINITY, f64::INFINITY),
+            d if d.real().is_float() => (f64::NEG_INFINITY, f64::INFINITY),
             d => {
                 let values = 2f64.powi(8 * d.size() as i32);
                 if d.is_signed() { (-values / 2.0, values / 2.0 - 1.0) } else { (0.0, values - 1.0) }
             }
         };
-        Interval { dtype, low, high, whole: !dtype.is_float() }
+        Interval { dtype, low, high, whole: !dtype.real().is_float() }
     }
 
     /// The values of a dtype from `low` to `high`, both included. All values of the dtype, if it has no such

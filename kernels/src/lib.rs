@@ -32,5 +32,5 @@ pub mod schedule;
 mod target;
 pub mod verify;
 
-pub use dtype::DType;
+pub use dtype::{DType, Width};
 pub use scalar::Scalar;

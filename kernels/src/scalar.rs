@@ -9,14 +9,14 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scalar {
     dtype: DType,
-    bits: u64,
+    bits: u128,
 }
 
 macro_rules! from_numbers {
     ($($t:ty => $dtype:ident as $bits:expr),* $(,)?) => { $(impl From<$t> for Scalar {
         fn from(number: $t) -> Scalar {
             let bits: fn($t) -> u64 = $bits;
-            Scalar { dtype: DType::$dtype, bits: bits(number) }
+            Scalar::of_bits(DType::$dtype, bits(number))
         }
     })* };
 }
@@ -37,6 +37,25 @@ from_numbers!(
 );
 
 impl Scalar {
+    fn of_bits(dtype: DType, bits: u64) -> Scalar {
+        Scalar { dtype, bits: bits.into() }
+    }
+
+    /// A complex number of this complex type, each part rounded to it.
+    pub fn from_parts(dtype: DType, [re, im]: [f64; 2]) -> Scalar {
+        let [re, im] = [re, im].map(|part| Scalar::from_f64(dtype.real(), part).bits);
+        Scalar { dtype, bits: re | im << (8 * dtype.real().size()) }
+    }
+
+    /// The real and the imaginary part; the latter is 0 if the type is not complex.
+    pub fn parts(self) -> [f64; 2] {
+        match self.dtype {
+            DType::C64 => [self.bits, self.bits >> 32].map(|part| f64::from(f32::from_bits(part as u32))),
+            DType::C128 => [self.bits, self.bits >> 64].map(|part| f64::from_bits(part as u64)),
+            _ => [self.to_f64(), 0.0],
+        }
+    }
+
     /// The value converted as C would: floats truncate toward zero into integers, out of range saturates.
     pub fn from_f64(dtype: DType, value: f64) -> Scalar {
         let bits = match dtype {
@@ -53,16 +72,21 @@ impl Scalar {
             DType::BF16 => bf16::from_f32(round_to_odd(value)).to_bits() as u64,
             DType::F32 => (value as f32).to_bits() as u64,
             DType::F64 => value.to_bits(),
+            DType::C64 | DType::C128 => return Scalar::from_parts(dtype, [value, 0.0]),
         };
-        Scalar { dtype, bits }
+        Scalar::of_bits(dtype, bits)
     }
 
     /// The value wrapped into an integer type, or rounded into a float type.
     pub fn from_i128(dtype: DType, value: i128) -> Scalar {
         match dtype {
             // Directly from the integer, so that it is rounded once.
-            DType::F32 => return Scalar { dtype, bits: (value as f32).to_bits() as u64 },
+            DType::F32 => return Scalar::of_bits(dtype, (value as f32).to_bits() as u64),
             DType::F64 => return Scalar::from_f64(dtype, value as f64),
+            DType::C64 | DType::C128 => {
+                let re = Scalar::from_i128(dtype.real(), value);
+                return Scalar { dtype, bits: re.bits };
+            }
             // Integers of up to 53 bits are exact in f64, and larger ones overflow an f16. For a bf16,
             // rounding to odd makes the second rounding correct.
             DType::F16 | DType::BF16 => return Scalar::from_f64(dtype, int_to_odd(value)),
@@ -70,7 +94,7 @@ impl Scalar {
         }
         let mask = if dtype.size() == 8 { u64::MAX } else { (1 << (8 * dtype.size())) - 1 };
         let bits = if dtype == DType::Bool { u64::from(value != 0) } else { value as u64 & mask };
-        Scalar { dtype, bits }
+        Scalar::of_bits(dtype, bits)
     }
 
     /// Reads the little-endian bytes of one stored element; `None` unless there are exactly `dtype.size()`.
@@ -78,13 +102,13 @@ impl Scalar {
         if bytes.len() != dtype.size() {
             return None;
         }
-        let mut wide = [0; 8];
+        let mut wide = [0; 16];
         wide[..bytes.len()].copy_from_slice(bytes);
-        Some(Scalar { dtype, bits: u64::from_le_bytes(wide) })
+        Some(Scalar { dtype, bits: u128::from_le_bytes(wide) })
     }
 
     /// The first `dtype.size()` of the result are the little-endian bytes of the stored element.
-    pub fn to_le_bytes(self) -> [u8; 8] {
+    pub fn to_le_bytes(self) -> [u8; 16] {
         self.bits.to_le_bytes()
     }
 
@@ -93,18 +117,19 @@ impl Scalar {
         self.dtype
     }
 
-    /// The stored bits, zero-extended.
+    /// The stored bits, zero-extended; of a complex128 those of its real part.
     pub fn bits(self) -> u64 {
-        self.bits
+        self.bits as u64
     }
 
-    /// The value as a float; 64-bit integers round.
+    /// The value as a float; 64-bit integers round. Of a complex number its real part.
     pub fn to_f64(self) -> f64 {
         match self.dtype {
             DType::F16 => f16::from_bits(self.bits as u16).to_f64(),
             DType::BF16 => bf16::from_bits(self.bits as u16).to_f64(),
             DType::F32 => f32::from_bits(self.bits as u32) as f64,
-            DType::F64 => f64::from_bits(self.bits),
+            DType::F64 => f64::from_bits(self.bits as u64),
+            DType::C64 | DType::C128 => self.parts()[0],
             _ => self.to_i128() as f64,
         }
     }
@@ -116,15 +141,22 @@ impl Scalar {
             DType::I16 => self.bits as u16 as i16 as i128,
             DType::I32 => self.bits as u32 as i32 as i128,
             DType::I64 => self.bits as i64 as i128,
-            dtype if dtype.is_float() => self.to_f64() as i128,
+            dtype if dtype.is_float() || dtype.is_complex() => self.to_f64() as i128,
             _ => self.bits as i128,
         }
     }
 
-    /// The same number in another dtype: integers wrap into integers, other conversions round once.
+    /// The same number in another dtype: integers wrap into integers, other conversions round once. Complex
+    /// numbers lose their imaginary part, except into bool, which is whether either part is not 0.
     pub fn cast(self, dtype: DType) -> Scalar {
         if dtype == self.dtype {
             self
+        } else if self.dtype.is_complex() && dtype.is_complex() {
+            Scalar::from_parts(dtype, self.parts())
+        } else if self.dtype.is_complex() && dtype == DType::Bool {
+            Scalar::from(self.parts().iter().any(|&part| part != 0.0))
+        } else if self.dtype.is_complex() {
+            Scalar::from_f64(dtype, self.to_f64())
         } else if self.dtype.is_float() {
             Scalar::from_f64(dtype, self.to_f64())
         } else {
@@ -168,6 +200,10 @@ impl fmt::Display for Scalar {
         match self.dtype {
             DType::Bool => write!(f, "{}", self.bits != 0),
             d if d.is_float() => write!(f, "{:?}", self.to_f64()),
+            d if d.is_complex() => {
+                let [re, im] = self.parts();
+                write!(f, "{re:?}{im:+?}i")
+            }
             _ => write!(f, "{}", self.to_i128()),
         }
     }
@@ -176,6 +212,20 @@ impl fmt::Display for Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn complex_numbers_are_their_bytes() {
+        for dtype in [DType::C64, DType::C128] {
+            let number = Scalar::from_parts(dtype, [1.5, -0.25]);
+            let bytes = &number.to_le_bytes()[..dtype.size()];
+            assert_eq!(Scalar::from_le_bytes(dtype, bytes), Some(number));
+            assert_eq!((number.parts(), number.to_string().as_str()), ([1.5, -0.25], "1.5-0.25i"));
+            assert_eq!(number.cast(dtype.real()).to_f64(), 1.5);
+            assert_eq!(Scalar::from(3i64).cast(dtype).parts(), [3.0, 0.0]);
+            assert_eq!(Scalar::from_parts(dtype, [0.0, 1.0]).cast(DType::Bool), Scalar::from(true));
+            assert_eq!(number.cast(DType::C128).cast(dtype), number);
+        }
+    }
 
     #[test]
     fn halves_round_once() {

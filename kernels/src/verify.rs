@@ -63,6 +63,9 @@ pub fn verify(nest: &Nest) -> Result<(), VerifyError> {
         return Err(fail(Problem::TooLarge("the number of points".into())));
     }
     for (at, operand) in nest.operands.iter().enumerate() {
+        if operand.dtype.is_complex() {
+            return Err(fail(Problem::Complex(format!("operand {at}"))));
+        }
         if operand.strides.len() != operand.shape.len() || operand.strides.iter().any(|&s| s < 0) {
             return Err(fail(Problem::Strides(at)));
         }
@@ -167,6 +170,9 @@ fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<D
                 DType::I64
             }
         };
+        if dtype.is_complex() {
+            return Err(Problem::Complex(format!("value {}", dtypes.len())));
+        }
         dtypes.push(dtype);
     }
     Ok(dtypes)

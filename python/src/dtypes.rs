@@ -20,8 +20,8 @@ pub(crate) fn dtype_of(descr: &Bound<'_, PyArrayDescr>) -> PyResult<DType> {
     }
     let text = descr.str()?;
     Err(PyTypeError::new_err(format!(
-        "expected an array of bool, integers, float16, bfloat16 (ml_dtypes), float32 or float64 in this machine's \
-         byte order, got one of {text}; convert it with astype"
+        "expected an array of bool, integers, float16, bfloat16 (ml_dtypes), float32, float64, complex64 or \
+         complex128 in this machine's byte order, got one of {text}; convert it with astype"
     )))
 }
 
@@ -41,6 +41,8 @@ fn known(number: i32, bytes: usize) -> Option<DType> {
         _ if is(NPY_TYPES::NPY_LONG) || is(NPY_TYPES::NPY_LONGLONG) => DType::I64,
         _ if is(NPY_TYPES::NPY_ULONG) || is(NPY_TYPES::NPY_ULONGLONG) => DType::U64,
         _ if is(NPY_TYPES::NPY_HALF) => DType::F16,
+        _ if is(NPY_TYPES::NPY_CFLOAT) => DType::C64,
+        _ if is(NPY_TYPES::NPY_CDOUBLE) => DType::C128,
         _ => return None,
     })
 }

@@ -3,13 +3,18 @@
 use super::arrays::kept_value;
 use super::variable::PyVariable;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyString};
 use workalike::graph::{Operand, Variable};
+use workalike::prelude::Complex;
 
 /// An operand. Numbers of Python are weak, as in NumPy 2; arrays and NumPy's numbers have their dtype.
 pub(crate) fn operand_of(object: &Bound<'_, PyAny>) -> PyResult<Operand> {
     if let Ok(variable) = object.cast::<PyVariable>() {
         return Ok(Operand::Variable(variable.get().variable.clone()));
+    }
+    if object.is_exact_instance_of::<PyComplex>() {
+        let [re, im] = ["real", "imag"].map(|part| object.getattr(part)?.extract());
+        return Ok(Operand::Complex(Complex::new(re?, im?)));
     }
     // NumPy's float64 is a float of Python too, but has a dtype.
     let typed = object.is_exact_instance_of::<PyFloat>() || object.is_exact_instance_of::<PyInt>();

@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use workalike::graph::{Operand, Variable};
 use workalike::kernels::ops::ScalarOp;
+use workalike::ops::complex::{try_complex, try_from_polar, try_view_as_complex, try_view_as_real};
 
 /// What a function makes.
 pub(crate) enum Made {
@@ -75,6 +76,14 @@ fn rows(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
             x.try_assert(condition, &given.get::<String>("message")?)
         }
         "in_bounds" => x(given)?.try_in_bounds(),
+        "real" => x(given)?.try_real(),
+        "imag" => x(given)?.try_imag(),
+        "conj" => x(given)?.try_conj(),
+        "angle" => x(given)?.try_angle(),
+        "view_as_real" => try_view_as_real(x(given)?),
+        "view_as_complex" => try_view_as_complex(x(given)?),
+        "complex" => try_complex(given.variable("re")?, given.variable("im")?),
+        "from_polar" => try_from_polar(given.variable("r")?, given.variable("theta")?),
         "transfer" => {
             let (x, context) = (x(given)?, given.get::<String>("context")?);
             x.try_transfer(&context)

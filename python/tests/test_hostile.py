@@ -28,7 +28,7 @@ DATA = np.array([[3, 4, 5], [0, 1, 2]], "float32")
         lambda: wa.linspace(0, 1, 2**63),
         lambda: wa.split(v, 10**12),
         lambda: wa.vector("x", None),
-        lambda: wa.vector("x", "complex64"),
+        lambda: wa.vector("x", "clongdouble"),
         lambda: v.astype(None),
         lambda: wa.function(None, v),
         lambda: wa.softmax(x, axis=None),

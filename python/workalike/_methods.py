@@ -9,7 +9,7 @@ from ._workalike import probe as _probe
 _OF_VARIABLES = """
 all any argmax argmin argsort clip cumprod cumsum diagonal dot expand_dims extent flatten flip max mean
 median min moveaxis prod ptp ravel repeat reshape roll round sort squeeze std sum swapaxes take trace transpose var
-exp log sqrt sin cos tanh sigmoid relu sqr dimshuffle specify_shape conv2d astype
+exp log sqrt sin cos tanh sigmoid relu sqr dimshuffle specify_shape conv2d astype conj
 """.split()
 
 _DRAWS = """
@@ -47,6 +47,16 @@ def _compress(self, condition, axis=None):
     from . import ops
 
     return ops.compress(condition, self, axis)
+
+
+def _part(name):
+    """NumPy's attribute `real` or `imag`."""
+
+    def part(self):
+        return self._method(name)
+
+    part.__doc__ = f"See workalike.{name}."
+    return property(part)
 
 
 def _iterated(self):
@@ -231,6 +241,8 @@ def install():
             setattr(Variable, name, _method(name))
     for name in _DRAWS:
         setattr(RandomStreams, name, _draw(name))
+    for name in ("real", "imag"):
+        setattr(Variable, name, _part(name))
     Variable.compress = _compress
     Variable.__iter__ = _iterated
     Variable.__array_ufunc__ = _array_ufunc

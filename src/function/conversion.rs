@@ -25,7 +25,9 @@ impl Conversion {
         match self {
             Conversion::Strict => from == dtype,
             Conversion::Lossless => from.promote(dtype) == dtype,
-            Conversion::Downcast => from.promote(dtype) == dtype || dtype.is_float(),
+            Conversion::Downcast => {
+                from.promote(dtype) == dtype || dtype.is_complex() || (dtype.is_float() && !from.is_complex())
+            }
         }
     }
 
@@ -39,6 +41,9 @@ impl Conversion {
         let accepted = self != Conversion::Strict && value.converts_to(dtype, rank);
         if accepted || self != Conversion::Downcast {
             return accepted.then(|| value.cast(dtype)).transpose();
+        }
+        if from.is_complex() || dtype.is_complex() {
+            return dtype.is_complex().then(|| value.cast(dtype)).transpose();
         }
         let float = from.is_float();
         if dtype.is_float() || (!float && dtype != DType::Bool) {

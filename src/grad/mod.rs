@@ -149,7 +149,11 @@ impl Grad {
         let mut seeds: Vec<(Variable, Variable)> = Vec::new();
         if let Some(cost) = &self.cost {
             if cost.ndim() != 0 || !cost.dtype().is_float() {
-                return Err(fail("grad", format!("expected a cost that is a 0-d float, got {}", cost.ty())));
+                return Err(fail("grad", {
+                    let part =
+                        if cost.dtype().is_complex() { "; take its real() part or its abs()" } else { "" };
+                    format!("expected a cost that is a 0-d float, got {}{part}", cost.ty())
+                }));
             }
             let one = Variable::constant(Value::from(1.0f64).cast(cost.dtype())?);
             seeds.push((self.stabilized(cost, wrt)?, one));

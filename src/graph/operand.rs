@@ -3,6 +3,7 @@
 use super::shared::SharedVariable;
 use super::variable::Variable;
 use half::{bf16, f16};
+use num_complex::{Complex32, Complex64};
 use std::fmt;
 use workalike_kernels::DType;
 
@@ -17,6 +18,8 @@ pub enum Operand {
     Float(f64),
     /// A truth value.
     Bool(bool),
+    /// A complex number.
+    Complex(Complex64),
 }
 
 impl fmt::Display for Operand {
@@ -26,6 +29,7 @@ impl fmt::Display for Operand {
             Operand::Int(n) => write!(f, "{n}"),
             Operand::Float(x) => write!(f, "{x:?}"),
             Operand::Bool(b) => write!(f, "{b}"),
+            Operand::Complex(z) => write!(f, "{z}"),
         }
     }
 }
@@ -38,6 +42,7 @@ impl Operand {
             Operand::Int(_) => DType::I64,
             Operand::Float(_) => DType::F64,
             Operand::Bool(_) => DType::Bool,
+            Operand::Complex(_) => DType::C128,
         }
     }
 
@@ -91,7 +96,7 @@ macro_rules! weak {
 weak!(
     i8 => Int as i128, i16 => Int as i128, i32 => Int as i128, i64 => Int as i128, isize => Int as i128, u8 => Int as i128,
     u16 => Int as i128, u32 => Int as i128, u64 => Int as i128, usize => Int as i128, f64 => Float as f64,
-    bool => Bool as bool
+    bool => Bool as bool, Complex64 => Complex as Complex64
 );
 
 macro_rules! typed {
@@ -101,4 +106,4 @@ macro_rules! typed {
         }
     })* };
 }
-typed!(f32, f16, bf16);
+typed!(f32, f16, bf16, Complex32);

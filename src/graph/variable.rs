@@ -125,6 +125,11 @@ impl Drop for Apply {
     }
 }
 
+/// Why an op has no result of this type, which is complex.
+pub(super) fn no_complex(ty: &TensorType) -> String {
+    format!("it computes with no complex numbers, got {ty}; use the parts, `real()` and `imag()`")
+}
+
 impl Variable {
     pub(crate) fn with_kind(kind: Kind, ty: TensorType, name: Option<String>) -> Variable {
         Variable(Arc::new(Inner { kind, ty, name, weak: false }))
@@ -174,9 +179,20 @@ impl Variable {
         for input in inputs {
             input.checked()?;
         }
+        let complex = |ty: &TensorType| ty.dtype.is_complex() && !op.takes_complex();
+        if inputs.iter().any(|input| complex(input.ty()))
+            && let Some(outputs) = op.on_complex(inputs)?
+        {
+            return Ok(outputs);
+        }
         let given: Vec<&TensorType> = inputs.iter().map(|v| v.ty()).collect();
-        let types =
-            op.types(&given).map_err(|message| Error::Expression { op: op.label(), message, place })?;
+        let types = op.types(&given).and_then(|types| {
+            match given.iter().copied().chain(&types).find(|ty| complex(ty)) {
+                Some(ty) => Err(no_complex(ty)),
+                None => Ok(types),
+            }
+        });
+        let types = types.map_err(|message| Error::Expression { op: op.label(), message, place })?;
         let apply = Arc::new(Apply::new(op, inputs.to_vec(), types, place));
         Ok((0..apply.types.len()).map(|i| Variable::output(&apply, i)).collect())
     }

@@ -1,6 +1,7 @@
 //! The invariants of a FunctionGraph: every pass keeps them, and every reader may rely on them.
 
 use super::function_graph::{Def, FunctionGraph, Node, VarId};
+use super::variable::no_complex;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::op::UnknownOp;
@@ -37,9 +38,11 @@ fn check_vars(graph: &FunctionGraph) -> Result<()> {
         }
     }
     for (id, var) in graph.vars.iter().enumerate() {
-        if var.ty.ndim() > MAX_RANK {
+        // Lowering counts the parts of complex numbers as an axis.
+        let most = MAX_RANK - usize::from(var.ty.dtype.is_complex());
+        if var.ty.ndim() > most {
             let name = var.name.as_deref().unwrap_or("a variable");
-            return bad(format!("{name} has {} axes; there may be at most {MAX_RANK}", var.ty.ndim()));
+            return bad(format!("{name} has {} axes; there may be at most {most}", var.ty.ndim()));
         }
         let points_back = match &var.def {
             Def::Input(i) => graph.inputs.get(*i as usize).copied() == Some(id as VarId),
@@ -114,6 +117,11 @@ fn check_types(graph: &FunctionGraph, node: &Node) -> Result<(), String> {
     let mut given = fallible::with_capacity(node.inputs.len()).map_err(|e| e.to_string())?;
     given.extend(node.inputs.iter().map(|&id| &graph.var(id).ty));
     let types = node.op.types(&given)?;
+    if let Some(ty) = given.iter().copied().chain(&types).find(|ty| ty.dtype.is_complex())
+        && !node.op.takes_complex()
+    {
+        return Err(no_complex(ty));
+    }
     if types.len() != node.outputs.len() {
         return Err(format!("it gives {} outputs, declared are {}", types.len(), node.outputs.len()));
     }

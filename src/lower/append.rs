@@ -27,12 +27,14 @@ impl Lowering<'_> {
 
     /// The extents of an input or output of the node; empty for a Var that the graph does not have.
     pub fn shape(&self, id: VarId) -> Vec<u64> {
-        self.shapes.shapes.get(id as usize).map_or(vec![], |shape| wide(shape))
+        let parts = self.graph.vars.get(id as usize).filter(|var| var.ty.dtype.is_complex()).map(|_| 2);
+        let shape = self.shapes.shapes.get(id as usize).map_or(vec![], |shape| wide(shape));
+        shape.into_iter().chain(parts).collect()
     }
 
     /// The dtype of an input or output of the node; bool for a Var that the graph does not have.
     pub fn dtype(&self, id: VarId) -> DType {
-        self.graph.vars.get(id as usize).map_or(DType::Bool, |var| var.ty.dtype)
+        self.graph.vars.get(id as usize).map_or(DType::Bool, |var| var.ty.dtype.real())
     }
 
     /// The value of an input or output of the node, if constants and shapes alone decide it.

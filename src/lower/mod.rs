@@ -290,8 +290,7 @@ impl Lowering<'_> {
         if let Some(view) = &self.views[id as usize] {
             return Ok(view.clone());
         }
-        let dtype = self.graph.var(id).ty.dtype;
-        let shape = wide(&self.shapes.shapes[id as usize]);
+        let (dtype, shape) = (self.dtype(id), self.shape(id));
         let buffer = match (&self.shapes.fixed[id as usize], &self.graph.var(id).def) {
             (Some(value), _) => self.constant(value),
             (None, Def::Input(i)) => self.program.buffer(dtype, &shape, Role::Input(*i as usize)),
@@ -308,6 +307,7 @@ impl Lowering<'_> {
     }
 
     pub(crate) fn constant(&mut self, value: &Value) -> BufferId {
+        let value = value.as_reals();
         self.program.constants.push(value.clone());
         let role = Role::Constant(self.program.constants.len() - 1);
         self.program.buffer(value.dtype(), &wide(value.shape()), role)

@@ -31,9 +31,10 @@ pub(super) fn encode(dtype: DType, shape: &[usize]) -> Vec<u8> {
         DType::BF16 => "<V2".to_string(),
         d => {
             let order = if d.size() == 1 { '|' } else { '<' };
-            let letter = match (d.is_float(), d.is_signed()) {
-                (true, _) => 'f',
-                (_, true) => 'i',
+            let letter = match d {
+                d if d.is_complex() => 'c',
+                d if d.is_float() => 'f',
+                d if d.is_signed() => 'i',
                 _ => 'u',
             };
             format!("{order}{letter}{}", d.size())
@@ -115,6 +116,8 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
         "f2" => DType::F16,
         "f4" => DType::F32,
         "f8" => DType::F64,
+        "c8" => DType::C64,
+        "c16" => DType::C128,
         "V2" | "bfloat16" => DType::BF16,
         _ => {
             let known: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();

@@ -182,7 +182,7 @@ pub(crate) fn read(source: &mut impl Read, bytes: u64) -> Result<Value, Problem>
     let value = Value::try_filled(dtype, &stored, |elements| {
         source.read_exact(elements)?;
         if big_endian {
-            elements.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
+            elements.chunks_exact_mut(dtype.real().size()).for_each(<[u8]>::reverse);
         }
         if dtype == DType::Bool {
             elements.iter_mut().for_each(|b| *b = u8::from(*b != 0));

@@ -67,7 +67,7 @@ fn claims_are_checked() {
         (dict("<f8", "False", "(99999999999999999999999,)"), &[], "tuple"),
         (dict("<f8", "False", "(-1,)"), &[], "tuple"),
         (dict("<f8", "Maybe", "(1,)"), &[0; 8], "fortran_order"),
-        (dict("<c8", "False", "(1,)"), &[0; 8], "'<c8'"),
+        (dict("<c32", "False", "(1,)"), &[0; 32], "'<c32'"),
         (dict("|O", "False", "(1,)"), &[0; 8], "'|O'"),
         (dict("é", "False", "(1,)"), &[0; 8], "'é'"),
         ("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,)}".into(), &[0; 4], "structured"),

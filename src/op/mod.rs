@@ -240,6 +240,22 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         self.perform(inputs)
     }
 
+    /// Whether inputs and outputs may be complex: it moves elements whole, or reads only extents. Lowering gives
+    /// it [`View`]s of pairs of reals, with an axis of extent 2 behind the others.
+    fn takes_complex(&self) -> bool {
+        false
+    }
+
+    /// Its outputs for inputs of which some are complex, as expressions of their real and imaginary parts
+    /// (see [`crate::ops::complex`]). The default has none, and refuses complex inputs.
+    ///
+    /// # Errors
+    /// If the expression is ill-typed.
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        let _ = inputs;
+        Ok(None)
+    }
+
     /// The gradient of each input; `None` where the output does not depend on it smoothly.
     ///
     /// # Errors

@@ -5,6 +5,7 @@ mod scatter;
 mod scatter_in_order;
 
 use super::batching::{first_behind, only};
+use super::complex;
 use super::elemwise::{broadcast_shapes, broadcast_types};
 use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
@@ -179,6 +180,9 @@ impl Op for AdvancedSubtensor {
         let (x, indices) = inputs.split_first().ok_or("expected at least 2 inputs")?;
         Ok(vec![check(x, indices)?])
     }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(*self, inputs)
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let mut grads = vec![None; at.inputs.len()];
@@ -262,6 +266,9 @@ impl Op for AdvancedIncSubtensor {
 
     fn written_part(&self, inputs: &[Known]) -> Result<Option<Vec<usize>>, String> {
         written_part(inputs)
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(*self, inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

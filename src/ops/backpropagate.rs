@@ -1,6 +1,7 @@
 //! Reverse accumulation over the ops' own rules, for [`Grad`](crate::grad::Grad) and for ops with graphs of
 //! their own.
 
+use super::complex::accumulated;
 use super::elemwise::elemwise;
 use super::methods::fail;
 use crate::error::Result;
@@ -93,7 +94,7 @@ fn check_seeds(seeds: &[(Variable, Variable)]) -> Result<()> {
         expression.checked()?;
         gradient.checked()?;
         let fits = expression.dtype() == gradient.dtype() && expression.ndim() == gradient.ndim();
-        if !fits || !expression.dtype().is_float() {
+        if !fits || !expression.dtype().real().is_float() {
             let (want, got) = (expression.ty(), gradient.ty());
             return Err(fail(
                 "grad",
@@ -107,6 +108,7 @@ fn check_seeds(seeds: &[(Variable, Variable)]) -> Result<()> {
 /// Adds to the gradient of a Variable.
 fn add(grads: &mut ByKey, variable: &Variable, contribution: Variable) -> Result<()> {
     let total = match grads.remove(&variable.key()) {
+        Some(before) if before.dtype().is_complex() => accumulated(&before, &contribution)?,
         Some(before) => {
             elemwise(scalar::ADD, vec![Operand::Variable(before), Operand::Variable(contribution)])?
         }

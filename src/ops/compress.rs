@@ -1,6 +1,7 @@
 //! The elements of a vector that a mask keeps.
 
 use super::advanced::{AdvancedSubtensor, lower::gather};
+use super::complex;
 use super::{AdvancedIncSubtensor, zeros_like};
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
@@ -46,6 +47,9 @@ impl Op for Compress {
 
     fn trouble(&self) -> String {
         super::nonzero::OTHER_COUNT.into()
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(*self, inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

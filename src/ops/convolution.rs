@@ -4,6 +4,7 @@ mod batch;
 mod lower;
 mod perform;
 
+use super::complex;
 use super::windows::{effective_extent, may_be_equal, static_shape_text, window_count};
 use crate::error::{Error, Result};
 use crate::graph::Node;
@@ -243,6 +244,9 @@ impl Op for Convolution {
         let given: Vec<&[Option<usize>]> = inputs.iter().map(|t| t.shape.as_slice()).collect();
         let [_, _, result] = self.role.arrange(self.operands(&given)?);
         Ok(vec![TensorType::new(dtype, result)])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::bilinear(self.clone(), inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -3,6 +3,7 @@
 pub(crate) mod lower;
 
 use super::axes::Axes;
+use super::complex;
 use super::elemwise::cast;
 use super::methods::{fail, methods};
 use super::reduce::fold_name;
@@ -172,6 +173,12 @@ impl Op for CumOp {
         }
         Ok(vec![inputs[0].clone()])
     }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        match self.fold {
+            Fold::Sum => complex::by_parts(*self, inputs),
+            _ => Ok(None),
+        }
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let (x, y, Some(g)) = (&at.inputs[0], &at.outputs[0], &at.output_grads[0]) else {
@@ -268,7 +275,7 @@ fn cumulative(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Va
     }
     let dtype = choices.dtype.unwrap_or_else(|| Reduce::total_dtype(x.dtype()));
     let acc_dtype = choices.acc_dtype.unwrap_or(dtype);
-    if acc_dtype == DType::Bool || (acc_dtype.is_integer() && x.dtype().is_float()) {
+    if acc_dtype == DType::Bool || (acc_dtype.is_integer() && x.dtype().real().is_float()) {
         return Err(fail(op, format!("{} cannot be accumulated in {acc_dtype}", x.ty())));
     }
     cast(&CumOp::of(&cast(x, acc_dtype)?, fold, axis, false)?, dtype)

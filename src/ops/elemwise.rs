@@ -271,6 +271,9 @@ pub(crate) fn cast(value: &Variable, dtype: DType) -> Result<Variable> {
     if value.dtype() == dtype {
         return Ok(value.checked()?.clone());
     }
+    if dtype.is_complex() || value.dtype().is_complex() {
+        return super::complex::converted(value.checked()?, dtype);
+    }
     Variable::apply1(Cast { dtype }, std::slice::from_ref(value))
 }
 
@@ -290,6 +293,9 @@ pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable>
     });
     for input in &inputs {
         input.checked()?;
+    }
+    if inputs.iter().any(|input| input.dtype().is_complex()) {
+        return super::complex::elementwise(op, &inputs);
     }
     let given: Vec<DType> = inputs.iter().map(Variable::dtype).collect();
     if let Some(compared) = compare::signed_with_unsigned(op, &inputs)? {

@@ -223,7 +223,7 @@ methods! {
         let other = Operand::resolve(vec![Operand::Variable(x.clone()), other]).swap_remove(1);
         // Differences of integers wrap.
         let dtype = x.dtype().promote(other.checked()?.dtype());
-        let dtype = if dtype.is_float() { dtype } else { DType::F64 };
+        let dtype = if dtype.real().is_float() { dtype } else { DType::F64 };
         let (x, other) = (&cast(x, dtype)?, &cast(&other, dtype)?);
         let near = (x - other).try_abs()?.try_less_equal(other.abs() * rtol + atol)?;
         near.try_and(other.isfinite())?.try_or(x.equal(other))

@@ -1,5 +1,6 @@
 //! Ops that change a gradient and nothing else: each returns its input.
 
+use super::complex;
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable, place};
@@ -76,6 +77,9 @@ impl Op for WithGradient {
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         expect_inputs(inputs.len(), 1)?;
         Ok(vec![inputs[0].clone()])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(*self, inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

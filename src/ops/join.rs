@@ -3,6 +3,7 @@
 pub(crate) mod lower;
 
 use super::batching::only;
+use super::complex;
 use super::elemwise::cast;
 use super::index_expression::range;
 use super::methods::fail;
@@ -64,6 +65,9 @@ impl Op for Join {
             }
         }
         Ok(vec![ty])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(*self, inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

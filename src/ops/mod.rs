@@ -12,6 +12,7 @@ mod assert;
 mod axes;
 pub(crate) mod backpropagate;
 pub(crate) mod batching;
+pub mod complex;
 mod compress;
 pub(crate) mod contract;
 mod convolution;
@@ -71,6 +72,8 @@ pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
 pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
+pub use complex::{ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal};
+pub use complex::{complex, from_polar, view_as_complex, view_as_real};
 pub use compress::Compress;
 pub use convolution::{Convolution, ConvolutionRole};
 pub use convolutions::{Conv, Padding};
@@ -119,9 +122,10 @@ use crate::graph::FunctionGraph;
 use std::fmt;
 
 /// The methods of Variables, by family.
-pub fn methods() -> [(&'static str, &'static [Method]); 18] {
+pub fn methods() -> [(&'static str, &'static [Method]); 19] {
     [
         ("elementwise functions", functions::METHODS),
+        ("complex numbers", complex::METHODS),
         ("reductions", statistics::METHODS),
         ("running folds", cumulative::METHODS),
         ("sorting", sort::METHODS),

@@ -13,8 +13,8 @@ use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Holds, Known, Op};
 use crate::value::Value;
-use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::{DType, Width};
 
 /// The error where a device finds other elements than the host expects.
 pub(super) const OTHER_COUNT: &str =
@@ -97,11 +97,12 @@ impl NonZero {
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
         // A zero may have a sign.
         let shift = u32::from(dtype.is_float());
-        match dtype.size() {
-            1 => some(bytes, u8::MAX),
-            2 => some(bytes, u16::MAX >> shift),
-            4 => some(bytes, u32::MAX >> shift),
-            _ => some(bytes, u64::MAX >> shift),
+        match dtype.width() {
+            Width::Bits8 => some(bytes, u8::MAX),
+            Width::Bits16 => some(bytes, u16::MAX >> shift),
+            Width::Bits32 => some(bytes, u32::MAX >> shift),
+            Width::Bits64 => some(bytes, u64::MAX >> shift),
+            Width::Bits128 => some(bytes, u128::MAX),
         }
     }
 }

@@ -298,6 +298,9 @@ impl Op for SubGraph {
     fn shape_values(&self) -> Vec<usize> {
         Demand::of(&self.body.graph).inputs
     }
+    fn takes_complex(&self) -> bool {
+        true
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let body = &self.body;
@@ -319,7 +322,7 @@ impl Op for SubGraph {
         let stand_ins = stand_ins(&body.outputs);
         let mut seeds = Vec::new();
         for ((output, stand_in), g) in body.outputs.iter().zip(&stand_ins).zip(at.output_grads) {
-            if let Some(g) = g.as_ref().filter(|_| output.dtype().is_float()) {
+            if let Some(g) = g.as_ref().filter(|_| output.dtype().real().is_float()) {
                 known.insert(stand_in.key(), g.clone());
                 seeds.push((output, stand_in));
             }

@@ -80,6 +80,9 @@ impl Op for Print {
     fn quietly(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok(vec![inputs[0].clone()])
     }
+    fn takes_complex(&self) -> bool {
+        true
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone()])

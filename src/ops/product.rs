@@ -5,6 +5,7 @@ pub(crate) mod factors;
 pub(crate) mod lower;
 
 use super::batching::{first_behind, only};
+use super::complex;
 use super::contract::{Label, contract, without};
 use super::elemwise::{broadcast_shapes, broadcast_types, cast, elemwise};
 use super::methods::fail;
@@ -118,6 +119,9 @@ impl Op for Dot {
         shape.extend(&a.shape[self.batch..own]);
         shape.extend(right);
         Ok(vec![TensorType::new(a.dtype, shape)])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::bilinear(*self, inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

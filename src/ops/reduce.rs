@@ -2,6 +2,7 @@
 
 pub(crate) mod lower;
 
+use super::complex;
 use super::elemwise;
 use super::shape::{BroadcastLike, DimShuffle};
 use crate::error::{Error, Result};
@@ -111,7 +112,7 @@ impl Reduce {
     /// uint64.
     pub(crate) fn total_dtype(dtype: DType) -> DType {
         match dtype {
-            d if d.is_float() => d,
+            d if d.is_float() || d.is_complex() => d,
             d if d.is_unsigned() => DType::U64,
             _ => DType::I64,
         }
@@ -258,6 +259,15 @@ impl Op for Reduce {
             check_not_empty(self.fold, inputs[0], &self.axes)?;
         }
         Ok(vec![reduced_type(inputs[0], &self.axes, self.dtype)?])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        match self.fold {
+            Fold::Sum => {
+                let (acc_dtype, dtype) = (self.acc_dtype.real(), self.dtype.real());
+                complex::by_parts(Reduce { acc_dtype, dtype, ..self.clone() }, inputs)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -22,6 +22,11 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         Ok(Arc::new(Elemwise { op }))
     }),
     ("cast", 1, |a| Ok(Arc::new(Cast { dtype: a.dtype("dtype")? }))),
+    ("complex", 1, |_| Ok(Arc::new(ComplexOf))),
+    ("real_part", 1, |_| Ok(Arc::new(RealPart))),
+    ("imag_part", 1, |_| Ok(Arc::new(ImagPart))),
+    ("view_as_real", 1, |_| Ok(Arc::new(ViewAsReal))),
+    ("view_as_complex", 1, |_| Ok(Arc::new(ViewAsComplex))),
     ("assert", 1, |a| Ok(Arc::new(Assert { message: a.text("message")?.into() }))),
     ("in_bounds", 1, |_| Ok(Arc::new(InBounds))),
     ("print", 1, |a| Ok(Arc::new(Print { label: a.text("label")?.into() }))),

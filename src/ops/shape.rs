@@ -8,6 +8,7 @@ pub use broadcast::{BroadcastLike, BroadcastTo};
 pub use dimshuffle::DimShuffle;
 
 use super::batching::only;
+use super::complex;
 use super::methods::fail;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
@@ -210,6 +211,9 @@ impl Op for Reshape {
         let further = self.extents.iter().filter(|e| matches!(e, Extent::Input(_))).count();
         (1..=further).collect()
     }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let mut grads = vec![None; at.inputs.len()];
@@ -317,6 +321,9 @@ impl Op for ShapeOf {
 
     fn values_from_shapes(&self, inputs: &[&[usize]]) -> Option<Vec<Value>> {
         inputs.first()?.get(self.axis).map(|&n| vec![Value::from(n as i64)])
+    }
+    fn takes_complex(&self) -> bool {
+        true
     }
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -1,5 +1,6 @@
 //! Extents that a user asserts.
 
+use super::complex;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};
@@ -61,6 +62,9 @@ impl Op for SpecifyShape {
             *have = have.or(*want);
         }
         Ok(vec![ty])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -159,6 +163,9 @@ impl Op for EqualExtents {
             (have, want) => have.or(want),
         };
         Ok(vec![ty])
+    }
+    fn takes_complex(&self) -> bool {
+        true
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -41,11 +41,11 @@ impl Chosen {
     /// A sum or product with NumPy's dtypes, unless others were chosen.
     fn total(&self, fold: Fold, x: &Variable) -> Result<Variable> {
         let dtype = self.choices.dtype.unwrap_or_else(|| match self.choices.acc_dtype {
-            Some(acc) if !x.dtype().is_float() => acc,
+            Some(acc) if !x.dtype().real().is_float() => acc,
             _ => Reduce::total_dtype(x.dtype()),
         });
         let acc_dtype = self.choices.acc_dtype.unwrap_or(dtype);
-        if acc_dtype.is_integer() && x.dtype().is_float() {
+        if acc_dtype.is_integer() && x.dtype().real().is_float() {
             return Err(fail("sum", format!("{} cannot be accumulated in {acc_dtype}", x.ty())));
         }
         self.fold(fold, x, acc_dtype, dtype)
@@ -64,29 +64,30 @@ impl Chosen {
     fn mean(&self, x: &Variable) -> Result<Variable> {
         let wide = self.wide(x);
         let total = self.fold(Fold::Sum, x, wide, wide)?;
-        total.try_div(self.count(x, wide)?)
+        total.try_div(self.count(x, wide.real())?)
     }
 
     /// The dtype that means are computed in.
     fn wide(&self, x: &Variable) -> DType {
-        let own = if x.dtype().is_float() { x.dtype() } else { DType::F64 };
-        let asked = self.choices.dtype.filter(|d| d.is_float()).map_or(own, |d| d.promote(own));
+        let own = if x.dtype().real().is_float() { x.dtype() } else { DType::F64 };
+        let asked = self.choices.dtype.filter(|d| d.real().is_float()).map_or(own, |d| d.promote(own));
         self.choices.acc_dtype.unwrap_or(asked).register()
     }
 
     /// The dtype that means have.
     fn mean_dtype(&self, x: &Variable) -> DType {
-        self.choices.dtype.unwrap_or(if x.dtype().is_float() { x.dtype() } else { DType::F64 })
+        self.choices.dtype.unwrap_or(if x.dtype().real().is_float() { x.dtype() } else { DType::F64 })
     }
 
     fn keep(&self, reduced: &Variable) -> Result<Variable> {
         DimShuffle::keep_dims(reduced, &self.axes)
     }
 
-    /// The variance, in the accumulator's dtype.
+    /// The variance, in the accumulator's dtype: of complex numbers that of their distances from the mean.
     fn variance(&self, x: &Variable) -> Result<Variable> {
-        let wide = self.wide(x);
-        let away = cast(x, wide)?.try_sub(self.keep(&self.mean(x)?)?)?;
+        let away = cast(x, self.wide(x))?.try_sub(self.keep(&self.mean(x)?)?)?;
+        let away = if x.dtype().is_complex() { away.try_abs()? } else { away };
+        let wide = away.dtype();
         let total = self.fold(Fold::Sum, &away.sqr(), wide, wide)?;
         total.try_div((self.count(x, wide)? - self.choices.ddof as f64).maximum(0.0))
     }
@@ -104,7 +105,7 @@ fn extreme_index(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result
 
 /// `x` with a number in place of each NaN; itself where there can be none.
 fn without_nan(x: &Variable, instead: f64) -> Variable {
-    if x.dtype().is_float() { where_(x.isnan(), instead, x) } else { x.clone() }
+    if x.dtype().real().is_float() { where_(x.isnan(), instead, x) } else { x.clone() }
 }
 
 fn nan_extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
@@ -128,10 +129,12 @@ fn rooted(total: &Variable, root: impl Fn(&Variable) -> Variable) -> Variable {
 fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
     let wide = over.wide(x);
     let number = &x.isnan().not();
-    let count = over.fold(Fold::Sum, &cast(number, wide)?, wide, wide)?;
+    let real = wide.real();
+    let count = over.fold(Fold::Sum, &cast(number, real)?, real, real)?;
     let mean = over.fold(Fold::Sum, &without_nan(x, 0.0), wide, wide)?.try_div(&count)?;
-    let away = where_(number, cast(x, wide)?.try_sub(over.keep(&mean)?)?, 0.0);
-    let total = over.fold(Fold::Sum, &away.sqr(), wide, wide)?;
+    let away = cast(x, wide)?.try_sub(over.keep(&mean)?)?;
+    let away = where_(number, if wide.is_complex() { away.try_abs()? } else { away }, 0.0);
+    let total = over.fold(Fold::Sum, &away.sqr(), real, real)?;
     let free = &(&count - over.choices.ddof as f64);
     let variance = where_(free.greater(0.0), total.try_div(free)?, f64::NAN);
     Ok((mean, variance))
@@ -163,13 +166,13 @@ methods! {
     #[doc(alias("variance"))]
     var / try_var(x, axes: impl Axes) {
         let over = Chosen::of("var", x, &axes)?;
-        over.finish(cast(&over.variance(x)?, over.mean_dtype(x))?)
+        over.finish(cast(&over.variance(x)?, over.mean_dtype(x).real())?)
     }
     /// Standard deviation over axes: the root of [`Variable::var`].
     #[doc(alias("stddev"))]
     std / try_std(x, axes: impl Axes) {
         let over = Chosen::of("std", x, &axes)?;
-        over.finish(cast(&rooted(&over.variance(x)?, Variable::sqrt), over.mean_dtype(x))?)
+        over.finish(cast(&rooted(&over.variance(x)?, Variable::sqrt), over.mean_dtype(x).real())?)
     }
     /// `log(sum(exp(x)))` over axes, without overflow.
     #[doc(alias("log_sum_exp"))]
@@ -254,7 +257,7 @@ methods! {
     /// [`Variable::mean`] of what is not NaN; NaN if nothing is left.
     nanmean / try_nanmean(x, axes: impl Axes) {
         let over = Chosen::of("nanmean", x, &axes)?;
-        if !x.dtype().is_float() {
+        if !x.dtype().real().is_float() {
             return x.try_mean(axes);
         }
         over.finish(cast(&nan_moments(&over, x)?.0, over.mean_dtype(x))?)
@@ -262,17 +265,17 @@ methods! {
     /// [`Variable::var`] of what is not NaN.
     nanvar / try_nanvar(x, axes: impl Axes) {
         let over = Chosen::of("nanvar", x, &axes)?;
-        if !x.dtype().is_float() {
+        if !x.dtype().real().is_float() {
             return x.try_var(axes);
         }
-        over.finish(cast(&nan_moments(&over, x)?.1, over.mean_dtype(x))?)
+        over.finish(cast(&nan_moments(&over, x)?.1, over.mean_dtype(x).real())?)
     }
     /// [`Variable::std`] of what is not NaN.
     nanstd / try_nanstd(x, axes: impl Axes) {
         let over = Chosen::of("nanstd", x, &axes)?;
-        if !x.dtype().is_float() {
+        if !x.dtype().real().is_float() {
             return x.try_std(axes);
         }
-        over.finish(cast(&rooted(&nan_moments(&over, x)?.1, Variable::sqrt), over.mean_dtype(x))?)
+        over.finish(cast(&rooted(&nan_moments(&over, x)?.1, Variable::sqrt), over.mean_dtype(x).real())?)
     }
 }

@@ -7,6 +7,7 @@ mod write;
 pub use slots::{Bound, Slot};
 
 use super::batching::only;
+use super::complex;
 use super::zeros_like;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
@@ -84,6 +85,9 @@ impl Op for Subtensor {
 
     fn shape_values(&self) -> Vec<usize> {
         Slot::inputs(&self.slots, true).into_iter().map(|i| i + 1).collect()
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -187,6 +191,9 @@ impl Op for IncSubtensor {
 
     fn shape_values(&self) -> Vec<usize> {
         Slot::inputs(&self.slots, true).into_iter().map(|i| i + 2).collect()
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

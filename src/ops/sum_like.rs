@@ -2,6 +2,7 @@
 //! built or only when it runs.
 
 use super::batching::only;
+use super::complex;
 use super::{BroadcastLike, DimShuffle, Reduce};
 use crate::error::{Error, Result};
 use crate::graph::Node;
@@ -42,6 +43,9 @@ impl Op for SumLike {
         }
         let shape = value.shape.iter().zip(&like.shape).map(|(v, l)| l.or(v.filter(|&v| v == 1)));
         Ok(vec![TensorType::new(value.dtype, shape.collect::<Vec<_>>())])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::like_parts(*self, inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -65,6 +65,9 @@ impl Op for Transfer {
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
     }
+    fn takes_complex(&self) -> bool {
+        true
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone()])

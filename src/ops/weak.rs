@@ -9,19 +9,23 @@ use workalike_kernels::Scalar;
 
 impl Operand {
     /// The dtype that the Variables among operands promote to. Weak ones take part only if no other is a
-    /// float.
+    /// float or complex.
     fn strong(operands: &[Operand]) -> Option<DType> {
         let strong = |weak: bool| {
             let list =
                 operands.iter().filter(move |o| matches!(o, Operand::Variable(_)) && o.is_weak() <= weak);
             list.map(Operand::default_dtype).reduce(DType::promote)
         };
-        strong(false).filter(|dtype| dtype.is_float()).or_else(|| strong(true))
+        strong(false).filter(|dtype| dtype.is_float() || dtype.is_complex()).or_else(|| strong(true))
     }
 
-    /// Whether a result of this dtype is weak: it is of a kind (integer, float) that only weak operands have.
+    /// Whether a result of this dtype is weak: it is of a kind (integer, float, complex) that only weak operands have.
     pub(crate) fn weaken(operands: &[Operand], result: DType) -> bool {
-        let kind = |dtype: DType| u8::from(dtype != DType::Bool) + u8::from(dtype.is_float());
+        let kind = |dtype: DType| match dtype {
+            DType::Bool => 0,
+            d if d.is_complex() => 3,
+            d => 1 + u8::from(d.is_float()),
+        };
         let own = kind(result);
         let of = |weak: bool| {
             operands
@@ -59,8 +63,16 @@ impl Operand {
     /// [`Operand::resolve`], with the op's name for errors.
     pub(crate) fn resolve_for(op: &str, operands: Vec<Operand>) -> Vec<Variable> {
         let strong = Operand::strong(&operands);
-        let weak = |own: DType| match strong {
+        // A real number stays real beside complex ones, and multiplies both parts.
+        let weak = |own: DType| match strong.map(DType::real) {
             None => own,
+            Some(d) if own.is_complex() => {
+                if d.is_float() {
+                    d.complex()
+                } else {
+                    own
+                }
+            }
             Some(d) if d.is_float() || own == DType::Bool => d,
             Some(d) if own == DType::I64 && d != DType::Bool => d,
             Some(_) => own,
@@ -68,13 +80,16 @@ impl Operand {
         let number = |operand: &Operand| {
             let dtype = weak(operand.default_dtype());
             let scalar = match operand {
-                Operand::Variable(v) if v.is_weak() && dtype.is_float() && dtype != v.dtype() => {
+                Operand::Variable(v)
+                    if v.is_weak() && (dtype.is_float() || dtype.is_complex()) && dtype != v.dtype() =>
+                {
                     return elemwise::cast(v, dtype).unwrap_or_else(Variable::poison);
                 }
                 Operand::Variable(v) => return v.clone(),
                 Operand::Int(n) => Scalar::from_i128(dtype, *n),
                 Operand::Float(x) => Scalar::from_f64(dtype, *x),
                 Operand::Bool(b) => Scalar::from_i128(dtype, i128::from(*b)),
+                Operand::Complex(z) => Scalar::from_parts(dtype, [z.re, z.im]),
             };
             match operand {
                 Operand::Int(n) if dtype.is_integer() && scalar.to_i128() != *n => {

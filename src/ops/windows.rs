@@ -3,6 +3,7 @@
 pub(crate) mod lower;
 
 use super::batching::only;
+use super::complex;
 use super::shape::ShapeOf;
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -166,6 +167,9 @@ impl Op for Windows {
         expect_inputs(inputs.len(), 1)?;
         Ok(vec![TensorType::new(inputs[0].dtype, self.result(&inputs[0].shape)?)])
     }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let Some(g) = &at.output_grads[0] else { return Ok(vec![None]) };
@@ -223,6 +227,9 @@ impl Op for WindowSum {
         };
         let shape: Vec<Option<usize>> = like.shape.iter().enumerate().map(known).collect();
         Ok(vec![TensorType::new(value.dtype, shape)])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -39,6 +39,10 @@ pub struct DeviceView {
 
 /// Whether a converted number is the same, or the nearest float.
 fn same_number(given: Scalar, own: Scalar) -> bool {
+    if given.dtype().is_complex() || own.dtype().is_complex() {
+        let rounded = Scalar::from_parts(own.dtype().complex(), given.parts()).parts();
+        return own.dtype().is_complex() && own.parts() == rounded || given.parts() == own.parts();
+    }
     match (given.dtype().is_float(), own.dtype().is_float()) {
         (true, true) => true,
         (false, false) => given.to_i128() == own.to_i128(),

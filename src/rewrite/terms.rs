@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
 use crate::op::Op;
 use crate::ops::uniform::uniform_by;
-use crate::ops::{Bound, BroadcastLike, Cast, DimShuffle, Elemwise, Slot, Subtensor};
+use crate::ops::{Bound, BroadcastLike, Cast, DimShuffle, Elemwise, ImagPart, RealPart, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,6 +21,11 @@ pub(super) const WHOLE: Slot = Slot::Slice { start: Bound::Open, stop: Bound::Op
 
 /// Maximum number of ops that are traced back from a Variable to where an extent of it comes from.
 const TRACED_BACK: usize = 32;
+
+/// A part of complex numbers.
+fn is_part(op: &dyn Op) -> bool {
+    op.downcast::<RealPart>().is_some() || op.downcast::<ImagPart>().is_some()
+}
 
 /// An axis further back whose extent that axis of `v` has.
 fn origin<T: Terms + ?Sized>(terms: &T, v: &T::V, axis: usize, steps: &mut usize) -> (T::V, usize) {
@@ -41,7 +46,7 @@ fn origin<T: Terms + ?Sized>(terms: &T, v: &T::V, axis: usize, steps: &mut usize
             && read.slots.get(axis).is_none_or(|slot| *slot == WHOLE);
         return if whole { origin(terms, &inputs[0], axis, steps) } else { here() };
     }
-    if op.downcast::<Cast>().is_none() && op.downcast::<Elemwise>().is_none() {
+    if !(op.downcast::<Cast>().is_some() || op.downcast::<Elemwise>().is_some() || is_part(op.as_ref())) {
         return here();
     }
     // The extent of every input that does not broadcast.

@@ -6,6 +6,7 @@ use crate::fallible;
 use bytemuck::{CheckedBitPattern, NoUninit};
 use half::{bf16, f16};
 use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
+use num_complex::{Complex32, Complex64};
 use std::fmt;
 use std::panic::Location;
 use workalike_kernels::DType;
@@ -35,7 +36,9 @@ elements!(
     f16 = F16,
     bf16 = BF16,
     f32 = F32,
-    f64 = F64
+    f64 = F64,
+    Complex32 = C64,
+    Complex64 = C128
 );
 
 impl Value {
@@ -149,6 +152,11 @@ impl Value {
         }
         if rank > 0 || own == DType::Bool || dtype == DType::Bool {
             return false;
+        }
+        // Numbers lose no imaginary part.
+        if own.is_complex() || dtype.is_complex() {
+            return dtype.is_complex()
+                && (own.is_complex() || own.is_float() || self.converts_to(dtype.real(), rank));
         }
         let same = |s: Scalar| {
             let n = s.to_i128();

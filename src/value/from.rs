@@ -4,6 +4,7 @@ use super::{Element, Value, row_major};
 use crate::error::{Error, Result};
 use half::{bf16, f16};
 use ndarray::{ArrayBase, Data, Dimension};
+use num_complex::{Complex32, Complex64};
 use std::sync::Arc;
 
 impl<T: Element, S: Data<Elem = T>, D: Dimension> From<ArrayBase<S, D>> for Value {
@@ -110,4 +111,4 @@ macro_rules! from_scalars {
         }
     })* };
 }
-from_scalars!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64);
+from_scalars!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, Complex32, Complex64);

@@ -222,7 +222,7 @@ fn dtypes() {
         let w = constant(numbers(&[3, 2, 3], 0.7)).cast(dtype);
         value(&x.conv1d(&w, Conv::default()))
     };
-    for dtype in DType::ALL {
+    for dtype in DType::REAL {
         assert_eq!(conv(dtype).dtype(), dtype);
     }
     // Integers wrap.

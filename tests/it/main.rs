@@ -11,6 +11,7 @@ mod calls;
 mod checkpoints;
 #[path = "../common/mod.rs"]
 mod common;
+mod complex;
 mod convolution;
 mod custom_op;
 mod debugging;

@@ -46,6 +46,7 @@ fn table() -> Vec<Entry> {
         };
     }
     let x = tensor::<f32>("x", [Some(3), Some(4)]);
+    let z = matrix::<Complex<f32>>("z");
     let y = tensor::<f32>("y", [Some(5), Some(6)]);
     let (i, f, c) = (vector::<i64>("i"), vector::<f32>("f"), tensor3::<f32>("c"));
     let s = shared("s", vec![1f32, 2.0]);
@@ -139,6 +140,10 @@ fn table() -> Vec<Entry> {
     ill!(sum, x.sum(over(0).acc_dtype(DType::I64)));
     well!(norm, x.norm(3.0, 0));
     well!(nanvar, x.nanvar(0));
+    well!(real, z.real());
+    well!(imag, (&z + &z).imag());
+    well!(conj, (&z * &x).conj());
+    well!(angle, z.pow(2.5).angle());
     // Running folds and sorting.
     ill!(cumsum, x.cumsum(9));
     ill!(cumprod, x.cumprod(9));
@@ -299,21 +304,22 @@ fn table() -> Vec<Entry> {
     ill!(inv, linalg::inv(&i));
     ill!(det, linalg::det(&i));
     ill!(slogdet, linalg::slogdet(&i)[1].clone());
-    ill!(fft, fft::fft(&x));
-    ill!(ifft, fft::ifft(&x));
+    ill!(fft, fft::fft(x.sum(..)));
+    ill!(ifft, fft::ifft(x.sum(..)));
     ill!(rfft, fft::rfft(x.sum(..)));
-    ill!(irfft, fft::irfft(&x));
-    ill!(fftn, fft::fftn(&x));
-    ill!(ifftn, fft::ifftn(&x));
+    ill!(irfft, fft::irfft(x.sum(..)));
+    ill!(fftn, fft::fftn(x.sum(..)));
+    ill!(ifftn, fft::ifftn(x.sum(..)));
     ill!(rfftn, fft::rfftn(x.sum(..)));
-    ill!(irfftn, fft::irfftn(&x));
+    ill!(irfftn, fft::irfftn(x.sum(..)));
     ill!(irfftn, fft::over([5]).norm(fft::Norm::Ortho).irfft(&x));
-    ill!(complex, fft::complex(&x, x.sum(9)));
-    ill!(real, fft::real(&x));
-    ill!(imag, fft::imag(&x));
-    ill!(conj, fft::conj(&x));
-    ill!(product, fft::product(&x, &x));
-    ill!(magnitude, fft::magnitude(&x));
+    ill!(complex, complex(&z, &x));
+    ill!(view_as_real, view_as_real(&x));
+    ill!(view_as_complex, view_as_complex(&x));
+    ill!(from_polar, from_polar(&z, &x));
+    ill!(less, z.less(&x));
+    ill!(erf, z.erf());
+    ill!(complex, complex(&x, x.sum(9)));
     ill!(fftfreq, fft::fftfreq(&x, 1.0));
     ill!(rfftfreq, fft::rfftfreq(&x, 1.0));
     ill!(try_slogdet, or_poison(linalg::try_slogdet(&i).map(Vec::from)));

@@ -18,4 +18,6 @@ law!(broadcast_like_same, (x = array![1f64, 2.]), { let y = x.specify_shape([Som
     ["specify_shape[2]"]);
 law!(sum_like_same, (x = array![1f64, 2.]), { let y = x.specify_shape([Some(2)]); applied(SumLike, &[&y, &y]) } =>
     ["specify_shape[2]"]);
-law!(a_sum_to_a_shape_that_is_not_known_stays, (x = array![1f64, 2.]), applied(SumLike, &[&x, &x]) => ["sum_like"]);
+law!(a_sum_to_a_shape_that_is_not_known_stays, (x = array![1f64, 2.], y = array![3f64, 4.]), applied(SumLike, &[&x, &y]) =>
+    ["sum_like"]);
+law!(a_sum_to_its_own_shape_is_none, (x = array![1f64, 2.]), applied(SumLike, &[&x, &x.exp()]) => []);

@@ -64,6 +64,15 @@ fn awkward(like: &Value, turn: usize) -> Value {
     value.unwrap().cast(like.dtype()).unwrap()
 }
 
+/// The numbers of an array, of complex ones both parts.
+fn parts(value: &Value) -> Vec<f64> {
+    if !value.dtype().is_complex() {
+        return value.to_f64s();
+    }
+    let numbers = value.cast(DType::C128).unwrap().to_vec::<Complex<f64>>().unwrap();
+    numbers.iter().flat_map(|z| [z.re, z.im]).collect()
+}
+
 /// How the rewritten graph must agree with the original.
 #[derive(Clone, Copy, PartialEq)]
 enum Keeps {
@@ -80,7 +89,7 @@ enum Keeps {
 #[track_caller]
 fn agree(keeps: Keeps, given: &[Value], want: &Value, got: &Value) {
     assert_eq!(want.shape(), got.shape(), "of {given:?}");
-    for (a, b) in got.to_f64s().into_iter().zip(want.to_f64s()) {
+    for (a, b) in parts(got).into_iter().zip(parts(want)) {
         let same = (a.is_nan() && b.is_nan())
             || (a == b && (a != 0.0 || a.is_sign_negative() == b.is_sign_negative()));
         let near = match keeps {
@@ -179,6 +188,7 @@ macro_rules! finite {
 }
 
 mod algebra;
+mod complex;
 mod diagonals;
 mod layout;
 mod products;

@@ -7,8 +7,9 @@ use workalike::rewrite::{Pass, Rule, argument, uniform};
 use workalike::{Error, Result};
 
 /// The files of laws.
-const LAWS: [&str; 6] = [
+const LAWS: [&str; 7] = [
     include_str!("algebra.rs"),
+    include_str!("complex.rs"),
     include_str!("diagonals.rs"),
     include_str!("layout.rs"),
     include_str!("products.rs"),

@@ -66,7 +66,7 @@ fn compile(
 ) -> Result<(Simulator, serde_json::Value), Failed> {
     let mut variables = Vec::new();
     for (at, input) in inputs.iter().enumerate() {
-        let dtype = DType::ALL.into_iter().find(|d| d.name() == input.dtype);
+        let dtype = DType::REAL.into_iter().find(|d| d.name() == input.dtype);
         let dtype = dtype.ok_or_else(|| format!("no dtype is called {}", input.dtype))?;
         let value = Value::from_bytes(dtype, &input.shape, &std::fs::read(&input.file)?)?;
         variables.push(Variable::from(&shared(&format!("x{at}"), value)));

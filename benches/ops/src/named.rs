@@ -62,7 +62,7 @@ pub(crate) fn named(name: &str, x: &[Variable]) -> Result<Variable, Error> {
             x[0].pad(widths, mode)
         }
         "cast" => {
-            let dtype = DType::ALL.into_iter().find(|d| d.name() == rest).ok_or_else(unknown)?;
+            let dtype = DType::REAL.into_iter().find(|d| d.name() == rest).ok_or_else(unknown)?;
             x[0].cast(dtype)
         }
         "dot" => x[0].dot(&x[1]),

@@ -78,7 +78,7 @@ pub(super) fn elementwise(arity: usize, op: &str, dtypes: &str, ranks: Option<&s
     };
     if op.signature(&dtypes).is_none() {
         let (name, given) = (op.row().name, dtypes.iter().map(|d| d.name()).collect::<Vec<_>>().join(", "));
-        let known: Vec<&str> = DType::ALL
+        let known: Vec<&str> = DType::REAL
             .into_iter()
             .filter(|&d| op.signature(&vec![d; arity]).is_some())
             .map(|d| d.name())
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn every_op_compiles_for_every_dtype_it_is_defined_for() {
         for (arity, op) in (1..=3).flat_map(|arity| names(arity).into_iter().map(move |op| (arity, op))) {
-            for dtype in DType::ALL {
+            for dtype in DType::REAL {
                 let row = ScalarOp::named(op).unwrap();
                 let defined = row.signature(&vec![dtype; arity]).is_some();
                 let made = elementwise(arity, op, dtype.name(), Some("2"));

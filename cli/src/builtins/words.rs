@@ -10,7 +10,7 @@ pub(super) const MAX_AXES: usize = 8;
 /// Parses a dtype.
 pub(super) fn dtype(text: &str) -> Result<DType> {
     DType::parse(text).ok_or_else(|| {
-        let known: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();
+        let known: Vec<&str> = DType::REAL.iter().map(|d| d.name()).collect();
         Failure::new(format!("there is no dtype '{text}'; there are {}", known.join(", ")))
     })
 }

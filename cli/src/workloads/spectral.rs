@@ -12,7 +12,7 @@ pub(super) const HEAT: Workload = Workload {
         let n = s.n("n");
         let u = shared("u", normal(61, &[n, n], 1.0)?);
         let (x, y) = (fft::fftfreq(n, 1.0).cast(DType::F32), fft::rfftfreq(n, 1.0).cast(DType::F32));
-        let decay = ((x.sqr().expand_dims(1) + y.sqr()) * -4.0).exp().expand_dims(2);
+        let decay = ((x.sqr().expand_dims(1) + y.sqr()) * -4.0).exp();
         let next = fft::over([0, 1]).lengths([n, n]).irfft(fft::rfftn(&u) * decay);
         function(NONE).update(&u, next).compile()
     },

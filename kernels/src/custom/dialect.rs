@@ -91,7 +91,7 @@ pub(super) fn head(target: &Target, text: &str, types: &[(String, DType)]) -> St
     for (name, dtype) in GPUARRAY.iter().filter(|(name, _)| uses(name)) {
         define(name, stored(*dtype));
     }
-    for dtype in DType::ALL {
+    for dtype in DType::REAL {
         let name = dtype.short();
         if dtype.is_half() {
             define(name, stored(dtype));

@@ -340,7 +340,7 @@ pub(super) fn dtype_of(words: &[&str], known: &dyn Fn(&str) -> Option<DType>) ->
         | ["unsigned", "long"]
         | ["unsigned", "long", "long" | "int"]
         | ["unsigned", "long", "long", "int"] => DType::U64,
-        [word] => DType::ALL.into_iter().find(|dtype| dtype.short() == *word)?,
+        [word] => DType::REAL.into_iter().find(|dtype| dtype.short() == *word)?,
         _ => return None,
     })
 }

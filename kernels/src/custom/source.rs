@@ -264,6 +264,8 @@ fn c_type(dialect: Dialect, dtype: DType) -> &'static str {
         DType::U64 => "unsigned long long",
         DType::F32 => "float",
         DType::F64 => "double",
+        DType::C64 => "float2",
+        DType::C128 => "double2",
     }
 }
 

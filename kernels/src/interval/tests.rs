@@ -109,7 +109,7 @@ fn results_of_every_op_are_in_the_range_that_follows() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     // Nests have no compositions; these are ranges of the ops that they are made of.
     for op in ScalarOp::all().filter(|op| matches!(op.row().body, Body::Primitive { .. })) {
-        for dtype in DType::ALL {
+        for dtype in DType::REAL {
             let given = op.arguments_of(dtype);
             let Some(signature) = op.signature(&given).filter(|s| s.args == given) else { continue };
             for _ in 0..60 {
@@ -132,7 +132,7 @@ fn results_of_every_op_are_in_the_range_that_follows() {
 #[test]
 fn converted_values_are_in_the_range_that_follows() {
     let mut random = Random(0x2545_f491_4f6c_dd1d);
-    for (from, to) in DType::ALL.into_iter().flat_map(|from| DType::ALL.map(|to| (from, to))) {
+    for (from, to) in DType::REAL.into_iter().flat_map(|from| DType::REAL.map(|to| (from, to))) {
         for _ in 0..40 {
             let given = random.interval(from);
             let range = given.cast(to);

@@ -13,7 +13,7 @@ use super::real::Real;
 use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
 use super::vector::Vector;
 use super::{Body, CForm, Derivative, RangeRule, Row, ScalarOp, TypeRule, special};
-use crate::dtype::DType;
+use crate::dtype::{DType, Width};
 use crate::interval::rules as interval;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI, SQRT_2};
 
@@ -348,11 +348,12 @@ rows! {
     XOR = row("logical_xor", "one is nonzero and the other is not", 2, Logical, primitive(bools!(|a, b| a ^ b), Infix("!=")));
     NOT = row("logical_not", "is zero", 1, Logical, primitive(bools!(|a| a ^ 1), Prefix("!")));
     WHERE = row("where", "the second argument where the first is true, else the third", 3, Select,
-        primitive(|dtype| Some(match dtype.register().size() {
-            1 => tiles::<Choose<u8>>(),
-            2 => tiles::<Choose<u16>>(),
-            4 => tiles::<Choose<u32>>(),
-            _ => tiles::<Choose<u64>>(),
+        primitive(|dtype| Some(match dtype.register().width() {
+            Width::Bits8 => tiles::<Choose<u8>>(),
+            Width::Bits16 => tiles::<Choose<u16>>(),
+            Width::Bits32 => tiles::<Choose<u32>>(),
+            Width::Bits64 => tiles::<Choose<u64>>(),
+            Width::Bits128 => return None,
         }), Template("{0} ? {1} : {2}")))
         .derivative(slopes!(|c, a, b; y, g|
             let zero = g.of(0.0);

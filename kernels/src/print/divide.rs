@@ -8,7 +8,7 @@ use crate::scalar::Scalar;
 /// Name and text of each function, for every dtype, each before its uses.
 pub(super) fn functions(dialect: Dialect, f64: bool) -> Vec<(String, String)> {
     let mut all = Vec::new();
-    for dtype in DType::ALL.into_iter().filter(|d| d.is_integer()) {
+    for dtype in DType::REAL.into_iter().filter(|d| d.is_integer()) {
         all.extend(integer(dtype));
     }
     float(dialect, DType::F32, &mut all);

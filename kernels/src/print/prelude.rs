@@ -84,11 +84,11 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
         add(&odd_name(from), &to_odd(from));
     }
     for from in [DType::F32, DType::F64] {
-        for to in DType::ALL.into_iter().filter(|d| d.is_integer()) {
+        for to in DType::REAL.into_iter().filter(|d| d.is_integer()) {
             add(&saturating_name(from, to), &saturating(from, to));
         }
     }
-    for dtype in DType::ALL.into_iter().filter(|d| Store::can_add_to(*d)) {
+    for dtype in DType::REAL.into_iter().filter(|d| Store::can_add_to(*d)) {
         add(&adding_name(dtype), &adding(dialect, dtype));
     }
     add("philox_block", PHILOX_BLOCK);

@@ -93,7 +93,7 @@ fn element(dtype: DType) -> &'static str {
 /// The definitions of the vectors that `kernels` names.
 pub(super) fn types(dialect: Dialect, kernels: &str) -> String {
     let mut text = String::new();
-    for dtype in DType::ALL.into_iter().filter(|d| *d != DType::Bool && !d.is_half()) {
+    for dtype in DType::REAL.into_iter().filter(|d| *d != DType::Bool && !d.is_half()) {
         for width in [2, 4, 8, 16] {
             let (name, bytes) = (vector(dtype, width), dtype.size() * width as usize);
             if !kernels.contains(&format!("{name} ")) {

@@ -34,6 +34,9 @@ pub enum Problem {
     /// Shape and strides of an operand differ in length, or a stride is negative.
     #[error("operand {0} needs one stride for each dimension, none of them negative")]
     Strides(usize),
+    /// A complex operand or value: kernels compute with pairs of reals.
+    #[error("{0} is complex; kernels compute with real and imaginary parts")]
+    Complex(String),
     /// There is no phase of this number (only [`dtypes`](super::dtypes) returns this).
     #[error("there are only {0} phases")]
     NoPhase(usize),

@@ -120,7 +120,6 @@ fn decompositions(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made
     }
 }
 
-/// Complex numbers are pairs of reals along a last axis of extent 2.
 fn transforms(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
     let Some(name) = name.strip_prefix("fft.") else { return Ok(None) };
     if name == "fftfreq" || name == "rfftfreq" {
@@ -137,12 +136,6 @@ fn transforms(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {
         "ifftn" => fft::try_ifftn(x),
         "rfftn" => fft::try_rfftn(x),
         "irfftn" => fft::try_irfftn(x),
-        "complex" => fft::try_complex(x, given.variable("im")?),
-        "real" => fft::try_real(x),
-        "imag" => fft::try_imag(x),
-        "conj" => fft::try_conj(x),
-        "magnitude" => fft::try_magnitude(x),
-        "product" => fft::try_product(x, given.variable("other")?),
         _ => return Ok(None),
     })
 }

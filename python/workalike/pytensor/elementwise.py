@@ -98,11 +98,19 @@ _SAME = {
     "XlogX": wa.xlogx,
     "XlogY0": wa.xlogy,
     "Identity": lambda x: x,
-    "Real": lambda x: x,
-    "Conj": lambda x: x,
     # The other incomplete gamma functions, which are not regularized.
     "GammaL": lambda k, x: wa.gammainc(k, x) * wa.gamma(k),
     "GammaU": lambda k, x: wa.gammaincc(k, x) * wa.gamma(k),
+}
+
+# Ops between real and complex numbers, whose arguments stay as they are.
+_PARTS = {
+    "Real": wa.real,
+    "Imag": wa.imag,
+    "Angle": wa.angle,
+    "Conj": wa.conj,
+    "Complex": wa.complex,
+    "ComplexFromPolar": wa.from_polar,
 }
 
 # Ops of any number of arguments.
@@ -120,7 +128,7 @@ _COMMON = {
     "IsInf": wa.isinf,
 }
 
-SCALAR_OPS = sorted({*_SAME, *_FOLDED, *_COMMON, "Switch", "Second", "Cast"})
+SCALAR_OPS = sorted({*_SAME, *_PARTS, *_FOLDED, *_COMMON, "Switch", "Second", "Cast"})
 
 
 def truth(variable):
@@ -147,8 +155,8 @@ def _promoted(inputs):
 def scalar_op(op, node, inputs, context):
     """A scalar op by the name of its class. `node` is its own node, or that of the `Elemwise` around it."""
     name, dtype = type(op).__name__, node.outputs[0].type.dtype
-    if dtype.startswith("complex"):
-        raise refused(op, node, "complex numbers are pairs of reals in workalike: see workalike.fft")
+    if name in _PARTS or (name == "Abs" and inputs[0].dtype.kind == "c"):
+        return [cast(_PARTS.get(name, wa.absolute)(*inputs), dtype)]
     if name in _SAME:
         return [_SAME[name](*(cast(variable, dtype) for variable in inputs))]
     if name in _FOLDED:

@@ -94,11 +94,8 @@ def input_of(variable, name):
         raise UnsupportedOp(
             f"workalike has no counterpart of an input of PyTensor's type {variable.type} ({name}): give arrays"
         )
-    if dtype.startswith("complex") or "Sparse" in type(variable.type).__name__:
-        raise UnsupportedOp(
-            f"workalike has no {variable.type} (input {name}): complex numbers are pairs of reals, sparse matrices "
-            f"their three vectors"
-        )
+    if "Sparse" in type(variable.type).__name__:
+        raise UnsupportedOp(f"workalike has no {variable.type} (input {name}): give the three vectors of a sparse matrix")
     return wa.tensor(name, dtype, _static_shape(variable.type))
 
 

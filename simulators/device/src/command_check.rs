@@ -209,6 +209,10 @@ impl Check<'_> {
     fn library(&self, command: &Library, known_sizes: &mut ScratchSizes) -> DeviceResult<()> {
         let Library { op, inputs, target, scratch } = *command;
         op.verify().map_err(|e| refuse(self.device, self.command, e.argument, e.expected, e.found))?;
+        if let Some(complex) = op.operands().iter().find(|operand| operand.dtype.is_complex()) {
+            let real = "real and imaginary parts".into();
+            return Err(refuse(self.device, self.command, "dtype", real, complex.dtype.to_string()));
+        }
         let epilogue = match target {
             Target::Memory(regions) => self.results(op, regions).map(|()| None)?,
             Target::Epilogue { nest, args } => {

@@ -4,6 +4,7 @@ use super::op::{FourierOp, Transform};
 use super::pairs;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::ops::complex::try_view_as_complex;
 use crate::ops::creation::{full, int_scalar};
 use crate::ops::elemwise::cast;
 use crate::ops::methods::{fail, floats};
@@ -33,7 +34,7 @@ pub struct Fft {
     norm: Norm,
 }
 
-/// Transforms along these axes, those of complex numbers counted without the pairs.
+/// Transforms along these axes.
 ///
 /// ```
 /// use workalike::ops::fft::{self, Norm};
@@ -41,8 +42,8 @@ pub struct Fft {
 /// let x = tensor3::<f32>("x"); // images
 /// let spectra = fft::over([-2, -1]).norm(Norm::Ortho).rfft(&x);
 /// let padded = fft::over([-2, -1]).lengths([64, 64]).rfft(&x);
-/// assert_eq!(spectra.ndim(), 4);
-/// assert_eq!(padded.ty().shape[1..], [Some(64), Some(33), Some(2)]);
+/// assert_eq!(spectra.ndim(), 3);
+/// assert_eq!(padded.ty().shape[1..], [Some(64), Some(33)]);
 /// # Ok::<(), workalike::Error>(())
 /// ```
 #[must_use]
@@ -112,10 +113,15 @@ impl Fft {
             z = resized(&z, axis, &length)?;
         }
         let points = axes.iter().map(|&axis| extent(&z, axis)).collect::<Result<Vec<_>>>()?;
-        self.scaled(complex_along(&z, &axes, transform)?, &points, transform == Transform::Forward)
+        let y =
+            self.scaled(complex_along(&z, &axes, transform)?, &points, transform == Transform::Forward)?;
+        try_view_as_complex(y)
     }
 
     fn of_reals(&self, op: &str, x: &Variable) -> Result<Variable> {
+        if x.checked()?.dtype().is_complex() {
+            return Err(fail(op, format!("expected real numbers, got {}; fft is for complex ones", x.ty())));
+        }
         let mut x = floats(op, x)?;
         let axes = self.axes(op, x.ndim())?;
         for (axis, length) in self.given(op, &axes)?.into_iter().flatten() {
@@ -127,7 +133,8 @@ impl Fft {
         let z = moved(&x, last, 0, |x| {
             Variable::apply1(FourierOp { transform: Transform::RealForward, axes: last.len() }, &[x])
         })?;
-        self.scaled(complex_along(&z, others, Transform::Forward)?, &points, true)
+        let y = self.scaled(complex_along(&z, others, Transform::Forward)?, &points, true)?;
+        try_view_as_complex(y)
     }
 
     fn to_reals(&self, op: &str, z: &Variable) -> Result<Variable> {

@@ -162,6 +162,9 @@ impl Op for WhileOp {
     fn has_effect(&self) -> bool {
         self.body.graph.nodes.iter().any(|node| node.op.has_effect())
     }
+    fn takes_complex(&self) -> bool {
+        true
+    }
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {
         let why = "there is no gradient through a loop with a condition, which does not keep its values; a scan has one";

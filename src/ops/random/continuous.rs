@@ -72,6 +72,7 @@ pub(super) fn number(parameter: &Operand) -> Option<f64> {
         Operand::Int(n) => Some(*n as f64),
         Operand::Float(x) => Some(*x),
         Operand::Bool(b) => Some(f64::from(u8::from(*b))),
+        Operand::Complex(_) => None,
         Operand::Variable(v) => v.constant_value().and_then(Value::to_scalar).map(Scalar::to_f64),
     }
 }

@@ -208,7 +208,7 @@ pub(super) fn known_integer(operand: &Operand) -> Option<i128> {
             let scalar = v.constant_value().and_then(Value::to_scalar);
             scalar.filter(|s| s.dtype().is_integer()).map(Scalar::to_i128)
         }
-        Operand::Float(_) | Operand::Bool(_) => None,
+        Operand::Float(_) | Operand::Bool(_) | Operand::Complex(_) => None,
     }
 }
 

@@ -54,7 +54,9 @@ fn key_of(key: impl IntoOperand) -> Result<Variable> {
         },
         Operand::Variable(key) if key.checked()?.dtype() == DType::U64 && key.ndim() == 0 => Ok(key),
         Operand::Variable(key) => Err(fail("key", format!("expected a 0-d uint64, got {}", key.ty()))),
-        Operand::Float(_) | Operand::Bool(_) => Err(fail("key", "expected a 0-d uint64".into())),
+        Operand::Float(_) | Operand::Bool(_) | Operand::Complex(_) => {
+            Err(fail("key", "expected a 0-d uint64".into()))
+        }
     }
 }
 

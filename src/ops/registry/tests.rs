@@ -16,6 +16,11 @@ fn every_family_comes_back_from_its_attributes() {
     let ops: Vec<Arc<dyn Op>> = vec![
         Arc::new(Elemwise { op: workalike_kernels::ops::TANH }),
         Arc::new(Cast { dtype: DType::BF16 }),
+        Arc::new(ComplexOf),
+        Arc::new(RealPart),
+        Arc::new(ImagPart),
+        Arc::new(ViewAsReal),
+        Arc::new(ViewAsComplex),
         Arc::new(Assert { message: "positive".into() }),
         Arc::new(InBounds),
         Arc::new(Print { label: "x".into() }),

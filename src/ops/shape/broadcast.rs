@@ -6,6 +6,7 @@ use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::ops::batching::only;
+use crate::ops::complex;
 use crate::ops::sum_like::{may_repeat, sum_to};
 use crate::value::Value;
 
@@ -68,6 +69,9 @@ impl Op for BroadcastTo {
     fn shape_values(&self) -> Vec<usize> {
         let further = self.extents.iter().filter(|e| matches!(e, Extent::Input(_))).count();
         (1..=further).collect()
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -132,6 +136,9 @@ impl Op for BroadcastLike {
         let shape = inputs[0].shape.iter().zip(&inputs[1].shape);
         let shape: Vec<_> = shape.map(|(a, b)| b.or(a.filter(|&a| a != 1))).collect();
         Ok(vec![TensorType::new(inputs[0].dtype, shape)])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::like_parts(*self, inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -7,6 +7,7 @@ use crate::op::{
     Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs,
 };
 use crate::ops::batching::only;
+use crate::ops::complex;
 use crate::value::Value;
 use workalike_kernels::interval::Interval;
 
@@ -83,6 +84,9 @@ impl Op for DimShuffle {
             return Err(format!("axis {axis} of {} is dropped but is not of static extent 1", inputs[0]));
         }
         Ok(vec![TensorType::new(inputs[0].dtype, self.apply_to(&inputs[0].shape, Some(1)))])
+    }
+    fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
+        complex::by_parts(self.clone(), inputs)
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

@@ -4,9 +4,9 @@ use super::DeviceView;
 use crate::error::Result;
 use crate::rehost::device::{Command, DeviceError, Numerics, Region};
 use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike_kernels::verify::Verified;
+use workalike_kernels::{Scalar, Width};
 
 /// What is stored.
 pub(super) enum Source<'a> {
@@ -18,7 +18,9 @@ pub(super) enum Source<'a> {
 /// that goes from row to row has one kernel, or a few, since the start is not part of the Nest.
 struct Window {
     region: Region,
-    index: Index,
+    first: i64,
+    /// The strides of the view's axes that have one, in elements.
+    strides: Vec<(usize, i64)>,
 }
 
 impl Window {
@@ -36,13 +38,17 @@ impl Window {
         let offset = (whole.offset + lowest * size) / alignment * alignment;
         let bytes = whole.offset + (highest + 1) * size - offset;
         let first = (whole.offset + view.offset as u64 * size - offset) / size;
-        let mut index = Index::constant(first as i64);
-        for (axis, (&stride, &extent)) in view.strides.iter().zip(&view.shape).enumerate() {
-            if extent > 1 {
-                index.add_term(axis, stride as i64);
-            }
-        }
-        Window { region: Region { offset, bytes, ..whole.clone() }, index }
+        let along = view.strides.iter().zip(&view.shape).enumerate();
+        let strides = along.filter(|(_, (_, extent))| **extent > 1).map(|(axis, (s, _))| (axis, *s as i64));
+        let strides = strides.collect();
+        Window { region: Region { offset, bytes, ..whole.clone() }, first: first as i64, strides }
+    }
+
+    /// The position of one of an element's words.
+    fn index(&self, word: i64, words: i64) -> Vec<Index> {
+        let mut index = Index::constant(self.first * words + word);
+        self.strides.iter().for_each(|&(axis, stride)| index.add_term(axis, stride * words));
+        vec![index]
     }
 
     fn operand(&self, bits: DType, written: bool) -> Operand {
@@ -65,32 +71,48 @@ impl DeviceView {
         Ok(device.record(&module, &[Command::Launch { nest: 0, args }])?.replay()?)
     }
 
-    /// The Nest that stores, and its arguments. It moves bits, so that every device has the dtype.
+    /// The Nest that stores, and its arguments. It moves bits, so that every device has the dtype; a complex
+    /// number is two words.
     fn nest(&self, source: Source<'_>) -> (Nest, Vec<Region>) {
-        let bits = [DType::U8, DType::U16, DType::U32, DType::U64]
-            .into_iter()
-            .find(|bits| bits.size() == self.dtype().size())
-            .unwrap_or(DType::U8);
+        let bits = match self.dtype().real().width() {
+            Width::Bits8 => DType::U8,
+            Width::Bits16 => DType::U16,
+            Width::Bits32 => DType::U32,
+            Width::Bits64 | Width::Bits128 => DType::U64,
+        };
+        let words = if self.dtype().is_complex() { 2 } else { 1 };
         let mut block = Block::default();
         let (mut operands, mut args) = (Vec::new(), Vec::new());
-        let value = match source {
-            Source::Number(number) => block.push(Inst::Const(Scalar::from_i128(bits, number.bits().into()))),
-            Source::View(view) => {
-                let window = Window::of(view);
-                operands.push(window.operand(bits, false));
-                args.push(window.region);
-                block.push(Inst::Load { operand: 0, index: vec![window.index] })
-            }
+        let from = match &source {
+            Source::Number(number) => Err(*number),
+            Source::View(view) => Ok(Window::of(view)),
         };
+        if let Ok(window) = &from {
+            operands.push(window.operand(bits, false));
+            args.push(window.region.clone());
+        }
         let window = Window::of(self);
         let operand = operands.len();
         operands.push(window.operand(bits, true));
-        args.push(window.region);
-        let store = Store { operand, index: vec![window.index], value, when: None, add: false };
+        args.push(window.region.clone());
+        let mut stores = Vec::new();
+        for word in 0..words {
+            let value = block.push(match &from {
+                Err(number) => Inst::Const(word_of(*number, bits, word as usize)),
+                Ok(from) => Inst::Load { operand: 0, index: from.index(word, words) },
+            });
+            stores.push(Store { operand, index: window.index(word, words), value, when: None, add: false });
+        }
         let axes: Vec<u64> = self.shape.iter().map(|&extent| extent as u64).collect();
-        let phase = Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![store] };
+        let phase = Phase { kind: PhaseKind::Point, block, folds: vec![], stores };
         (Nest { name: "store".into(), grid: axes.len(), axes, operands, phases: vec![phase] }, args)
     }
+}
+
+/// A word of a number's bytes.
+fn word_of(number: Scalar, bits: DType, word: usize) -> Scalar {
+    let bytes = &number.to_le_bytes()[word * bits.size()..][..bits.size()];
+    Scalar::from_le_bytes(bits, bytes).unwrap_or(Scalar::from_i128(bits, 0))
 }
 
 #[cfg(test)]

@@ -200,8 +200,8 @@ impl Compiled {
         let inputs = node
             .inputs
             .iter()
-            .zip(written.inputs.iter().map(shape_of))
-            .map(|(&b, shape)| download(device, regions.get(b)?, buffers[b].dtype, shape));
+            .zip(&written.inputs)
+            .map(|(&b, id)| download(device, regions.get(b)?, graph.var(*id).ty.dtype, shape_of(id)));
         let inputs: Vec<Value> = inputs.collect::<Result<_>>()?;
         let shapes = written.outputs.iter().map(shape_of);
         let results = perform(graph, node.node, shapes, |op| op.perform(&inputs));

@@ -43,7 +43,9 @@ fn broadcast_to_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found
 
 fn broadcast_like_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [x, like] = inputs else { return Ok(None) };
-    Ok((is_known(&t.ty(like)) && keeps_type(t, op, inputs)).then(|| x.clone()))
+    let (of, to) = (t.ty(x).ndim(), t.ty(like).ndim());
+    let equal = of == to && (0..to).all(|axis| t.equal_extents(x, like, axis));
+    Ok((equal || (is_known(&t.ty(like)) && keeps_type(t, op, inputs))).then(|| x.clone()))
 }
 
 fn sum_like_same<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {

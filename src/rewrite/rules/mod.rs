@@ -12,10 +12,12 @@
 //! - [`diagonals`]: diagonals of products, of elementwise results and of transposes: what traces sum.
 //! - [`products`]: sums of multiples, sums of products that are matrix products, products with zeros.
 //! - [`layout`]: views of views, and views that are the identity.
+//! - [`complex`]: parts of complex numbers that were made of parts.
 
 mod algebra;
 mod casts;
 mod choices;
+mod complex;
 mod diagonals;
 mod factors;
 mod inverses;
@@ -84,6 +86,7 @@ pub(super) static FAMILIES: &[&[BuiltIn]] = &[
     diagonals::RULES,
     products::RULES,
     layout::RULES,
+    complex::RULES,
 ];
 
 /// The row of an elementwise op.

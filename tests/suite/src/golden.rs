@@ -103,8 +103,8 @@ mod tests {
     #[test]
     fn promotion_is_numpys() {
         let golden = Golden::promote();
-        for a in DType::ALL {
-            for b in DType::ALL {
+        for a in DType::REAL {
+            for b in DType::REAL {
                 let want = golden.text(&format!("{a}.{b}")).unwrap();
                 assert_eq!(a.promote(b).name(), want, "{a} and {b}");
             }

@@ -87,7 +87,7 @@ impl Place {
 /// If an op that takes its arguments cannot be compiled or lowered.
 pub fn text() -> Result<String> {
     let floats = |to: DType| {
-        let narrow = DType::ALL.into_iter().filter(move |d| !d.is_float() && d.to_float() == to);
+        let narrow = DType::REAL.into_iter().filter(move |d| !d.is_float() && d.to_float() == to);
         format!("{to} for {}", narrow.map(DType::name).collect::<Vec<_>>().join(", "))
     };
     let floats: Vec<String> = [DType::F16, DType::F32, DType::F64].map(floats).into();
@@ -160,7 +160,7 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
         head(text, title, &ROW_COLUMNS);
         for op in ScalarOp::all().filter(|op| op.row().arity == arity) {
             let accepted: Vec<DType> =
-                DType::ALL.into_iter().filter(|&d| op.signature(&op.arguments_of(d)).is_some()).collect();
+                DType::REAL.into_iter().filter(|&d| op.signature(&op.arguments_of(d)).is_some()).collect();
             let result = |d: DType| op.signature(&op.arguments_of(d)).map(|s| s.result);
             let made = matches!(op.row().body, Body::Composition(_));
             let doc = if made { format!("{}; made of other ops", op.row().doc) } else { op.row().doc.into() };
@@ -219,7 +219,7 @@ fn example_of(op: ScalarOp, dtype: DType) -> Result<(Function, Args)> {
 
 fn described(entry: &Entry) -> Result<Vec<String>> {
     let result = |dtype| (entry.make)(&Kit::new(dtype)).ok().map(|v| v.dtype());
-    let accepted: Vec<DType> = DType::ALL.into_iter().filter(|&d| result(d).is_some()).collect();
+    let accepted: Vec<DType> = DType::REAL.into_iter().filter(|&d| result(d).is_some()).collect();
     if accepted.is_empty() {
         let why = (entry.make)(&Kit::new(DType::F64)).err().map_or(String::new(), |e| e.to_string());
         return Err(Error::Internal(format!("the example of {} takes no dtype: {why}", entry.written)));
@@ -323,8 +323,8 @@ type Is = fn(DType) -> bool;
 
 /// The dtypes that an op accepts and those of the result, by class.
 fn dtypes(result: impl Fn(DType) -> Option<DType>) -> String {
-    let all: Vec<(DType, DType)> = DType::ALL.into_iter().filter_map(|d| Some((d, result(d)?))).collect();
-    let any = all.len() == DType::ALL.len();
+    let all: Vec<(DType, DType)> = DType::REAL.into_iter().filter_map(|d| Some((d, result(d)?))).collect();
+    let any = all.len() == DType::REAL.len();
     if any && all.iter().all(|m| m.1 == all[0].1) {
         return format!("any → {}", all[0].1);
     }
@@ -340,8 +340,8 @@ fn dtypes(result: impl Fn(DType) -> Option<DType>) -> String {
     let mut parts: Vec<(String, String)> = Vec::new();
     for (class, is) in classes {
         let made: Vec<(DType, DType)> =
-            DType::ALL.into_iter().filter(|&d| is(d)).filter_map(|d| Some((d, result(d)?))).collect();
-        let whole = made.len() == DType::ALL.into_iter().filter(|&d| is(d)).count();
+            DType::REAL.into_iter().filter(|&d| is(d)).filter_map(|d| Some((d, result(d)?))).collect();
+        let whole = made.len() == DType::REAL.into_iter().filter(|&d| is(d)).count();
         let Some(&(_, first)) = made.first() else { continue };
         let becomes = if made.iter().all(|m| m.0 == m.1) {
             "same".to_string()

@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(cast(DType::U64, DType::F32, u64::MAX), (u64::MAX as f32).put());
         assert_eq!(cast(DType::I32, DType::F64, (-7i32).put()), (-7f64).put());
         assert_eq!(cast(DType::F64, DType::Bool, 0.5f64.put()), 1);
-        for from in DType::ALL {
+        for from in DType::REAL {
             assert!(convert(from, from).is_none());
         }
     }

@@ -233,6 +233,8 @@ pub(super) fn decoded(bytes: &[u8], dtype: DType) -> u64 {
         DType::F16 => u64::from(f16::from_le_bytes(array(bytes)).to_f32().to_bits()),
         DType::BF16 => u64::from(bf16::from_le_bytes(array(bytes)).to_f32().to_bits()),
         DType::I64 | DType::U64 | DType::F64 => u64::from_le_bytes(array(bytes)),
+        // No parameter has such a type.
+        DType::C64 | DType::C128 => 0,
     }
 }
 

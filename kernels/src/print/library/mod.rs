@@ -21,7 +21,7 @@ mod select;
 pub(crate) mod sort;
 
 use super::{Dialect, Target, prelude};
-use crate::dtype::DType;
+use crate::dtype::{DType, Width};
 use crate::nest::Fold;
 use crate::scalar::Scalar;
 
@@ -200,11 +200,13 @@ impl Writer<'_> {
 
 /// The dtype as which elements are moved: the unsigned integers of their size.
 fn moved_as(dtype: DType) -> DType {
-    match dtype.size() {
-        1 => DType::U8,
-        2 => DType::U16,
-        4 => DType::U32,
-        _ => DType::U64,
+    match dtype.width() {
+        Width::Bits8 => DType::U8,
+        Width::Bits16 => DType::U16,
+        Width::Bits32 => DType::U32,
+        Width::Bits64 => DType::U64,
+        // No unsigned integer has that size; library ops are checked to have no such operands.
+        Width::Bits128 => dtype,
     }
 }
 

@@ -5,6 +5,7 @@
 //! capability 9.0), for a dozen products; only their ratios matter. They affect speed, never results.
 
 use super::{Contraction, Part};
+use crate::dtype::Width;
 use crate::target::{Dialect, Target};
 
 /// A tile and its group.
@@ -139,10 +140,10 @@ impl Shape {
     /// Number of neighbouring results of an item along a side: the elements that one load from group memory
     /// moves, of any part.
     pub(crate) fn vector(&self, contraction: &Contraction, side: usize) -> u32 {
-        let fits = |part: &Part| match part.dtype.size() {
-            4 => 4,
-            8 => 2,
-            _ => 1,
+        let fits = |part: &Part| match part.dtype.width() {
+            Width::Bits32 => 4,
+            Width::Bits64 => 2,
+            Width::Bits8 | Width::Bits16 | Width::Bits128 => 1,
         };
         contraction.sides[side].parts.iter().map(fits).min().unwrap_or(1).min(self.each[side])
     }

@@ -263,6 +263,6 @@ pub(crate) fn test_loops(fold: Fold, stored: DType, dtype: DType, test: Test) ->
         DType::I64 | DType::U64 => of::<u64>(fold, dtype, test),
         DType::F32 => of::<f32>(fold, dtype, test),
         DType::F64 => of::<f64>(fold, dtype, test),
-        DType::F16 | DType::BF16 => None,
+        DType::F16 | DType::BF16 | DType::C64 | DType::C128 => None,
     }
 }

@@ -9,7 +9,8 @@
 //! - `argreduce`: argmax and argmin.
 //! - `updates`: folds of values into elements at computed addresses.
 
-/// Evaluates an expression with the Rust type of a number's dtype as `$t`; bools and halves have their own.
+/// Evaluates an expression with the Rust type of a number's dtype as `$t`; bools and halves have
+/// their own, and checked Nests hold no complex numbers.
 macro_rules! with_number {
     (@ $dtype:expr, $t:ident, $then:expr, $otherwise:expr; $($name:ident $number:ident),*) => {
         match $dtype {
@@ -19,7 +20,9 @@ macro_rules! with_number {
             })*
             workalike_kernels::DType::Bool
             | workalike_kernels::DType::F16
-            | workalike_kernels::DType::BF16 => $otherwise,
+            | workalike_kernels::DType::BF16
+            | workalike_kernels::DType::C64
+            | workalike_kernels::DType::C128 => $otherwise,
         }
     };
     ($dtype:expr, $t:ident => $then:expr, else $otherwise:expr) => {

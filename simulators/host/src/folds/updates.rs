@@ -107,5 +107,6 @@ pub(crate) fn rule(op: ScalarOp, dtype: DType) -> Option<Update> {
         (DType::F64, _) => rule_of::<f64>(op),
         (DType::F16, _) => rule_of::<Half<true>>(op),
         (DType::BF16, _) => rule_of::<Half<false>>(op),
+        (DType::C64 | DType::C128, _) => None,
     }
 }

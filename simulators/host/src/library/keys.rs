@@ -19,7 +19,8 @@ macro_rules! by_dtype {
             DType::F16 => $f::<half::f16 $(, $flag)?>,
             DType::BF16 => $f::<half::bf16 $(, $flag)?>,
             DType::F32 => $f::<f32 $(, $flag)?>,
-            DType::F64 => $f::<f64 $(, $flag)?>,
+            // Checked ops have no complex operands.
+            DType::F64 | DType::C64 | DType::C128 => $f::<f64 $(, $flag)?>,
         }
     }};
 }

@@ -13,7 +13,7 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 use workalike_kernels::level::{Loop, run};
 use workalike_kernels::library::Scatter;
 use workalike_kernels::nest::Fold;
-use workalike_kernels::{DType, Scalar};
+use workalike_kernels::{DType, Scalar, Width};
 
 /// Fewer elements are scattered by a Nest, which computes them as well.
 const FEW: u64 = 1 << 12;
@@ -99,11 +99,12 @@ impl Code {
     /// Of a checked op: `bool` has extremes alone, and no fold has an index.
     fn new(s: &Scatter) -> Code {
         match (s.fold, s.dtype) {
-            (None, dtype) => match dtype.size() {
-                1 => Code::of::<u8, Last>(),
-                2 => Code::of::<u16, Last>(),
-                4 => Code::of::<u32, Last>(),
-                _ => Code::of::<u64, Last>(),
+            (None, dtype) => match dtype.width() {
+                Width::Bits8 => Code::of::<u8, Last>(),
+                Width::Bits16 => Code::of::<u16, Last>(),
+                Width::Bits32 => Code::of::<u32, Last>(),
+                // Checked ops have no complex operands.
+                Width::Bits64 | Width::Bits128 => Code::of::<u64, Last>(),
             },
             (Some(fold), DType::Bool | DType::U8) => Code::folding::<u8>(fold),
             (Some(fold), DType::U16) => Code::folding::<u16>(fold),
@@ -116,7 +117,7 @@ impl Code {
             (Some(fold), DType::F16) => Code::folding::<Half<true>>(fold),
             (Some(fold), DType::BF16) => Code::folding::<Half<false>>(fold),
             (Some(fold), DType::F32) => Code::folding::<f32>(fold),
-            (Some(fold), DType::F64) => Code::folding::<f64>(fold),
+            (Some(fold), DType::F64 | DType::C64 | DType::C128) => Code::folding::<f64>(fold),
         }
     }
 }

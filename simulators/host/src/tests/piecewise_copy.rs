@@ -22,7 +22,7 @@ fn agrees(dtype: DType, shape: &[usize], what: &str, make: impl Fn(&Variable) ->
 
 #[test]
 fn diagonals_divide_rows() {
-    for dtype in DType::ALL {
+    for dtype in DType::REAL {
         for shape in [&[40usize, 50][..], &[3, 37, 20], &[300, 301]] {
             for offset in [-60, -13, -1, 0, 1, 17, 60] {
                 agrees(dtype, shape, "tril", |x| x.tril(offset));

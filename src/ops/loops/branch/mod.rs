@@ -226,7 +226,8 @@ impl BranchOp {
             let (inputs, outputs) = body.variables()?;
             let seeds = stand_ins(&outputs);
             let given = outputs.iter().zip(&seeds).zip(at.output_grads);
-            let known = given.clone().filter(|((output, _), g)| g.is_some() && output.dtype().is_float());
+            let known =
+                given.clone().filter(|((output, _), g)| g.is_some() && output.dtype().real().is_float());
             let slopes = slopes(known.map(|(pair, _)| pair), &inputs)?;
             let mut terms = pairs(&inputs, constants);
             for ((_, seed), g) in given {
@@ -328,6 +329,9 @@ impl Op for BranchOp {
 
     fn has_effect(&self) -> bool {
         self.bodies.iter().any(|body| body.graph.nodes.iter().any(|node| node.op.has_effect()))
+    }
+    fn takes_complex(&self) -> bool {
+        true
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

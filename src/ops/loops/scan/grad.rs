@@ -43,7 +43,7 @@ struct Backward<'a> {
 /// Whether a gradient flows through each output of the body: it has one, or an iteration later something
 /// through which one flows is made of it.
 fn flows(body: &Body, at: &Gradient, inputs: &[Variable], outputs: &[Variable]) -> Vec<bool> {
-    let float = |output: usize| body.closed.output_type(output).dtype.is_float();
+    let float = |output: usize| body.closed.output_type(output).dtype.real().is_float();
     let mut flows: Vec<bool> =
         (0..outputs.len()).map(|output| float(output) && at.output_grads[output].is_some()).collect();
     loop {

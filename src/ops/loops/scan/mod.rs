@@ -353,6 +353,9 @@ impl Op for ScanOp {
     fn has_effect(&self) -> bool {
         self.body.closed.graph.nodes.iter().any(|node| node.op.has_effect())
     }
+    fn takes_complex(&self) -> bool {
+        true
+    }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         grad::grad(self, at)

@@ -318,7 +318,7 @@ fn dlpack_refused(stage: &Stage) -> Result<()> {
         fails("a tensor", taken(&device, foreign(shape, strides, &count, change)), words)?;
         ensure(count.load(Ordering::SeqCst) == before + 1, || format!("{words:?}: not released"))
     };
-    refused(&["code 5 of 64 bits"], &[2], &[], |t| t.dtype = DlDataType { code: 5, bits: 64, lanes: 1 })?;
+    refused(&["code 7 of 8 bits"], &[2], &[], |t| t.dtype = DlDataType { code: 7, bits: 8, lanes: 1 })?;
     refused(&["4 lanes"], &[2], &[], |t| t.dtype.lanes = 4)?;
     refused(&["kind 2, number 7"], &[2], &[], |t| t.device = DlDevice { kind: 2, id: 7 })?;
     refused(&["contiguous"], &[2, 3], &[1, 2], |_| ())?;

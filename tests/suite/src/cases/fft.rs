@@ -47,10 +47,10 @@ fn lengths() -> Result<Group> {
             let points = n as f64;
             let squares = |x: &Variable, axes: &[isize]| magnitude(x).sqr().sum(axes);
             for (what, output, squares, scale) in [
-                ("fft", fft::fft(&z), squares(&z, &[-2, -1]), 1.0),
-                ("ifft", fft::ifft(&z), squares(&z, &[-2, -1]), 1.0 / points),
-                ("rfft", fft::rfft(&x), squares(&x, &[-1]), 1.0),
-                ("irfft", one.irfft(&half), squares(&half, &[-2, -1]), 2.0 / points),
+                ("fft", view_as_real(fft::fft(view_as_complex(&z))), squares(&z, &[-2, -1]), 1.0),
+                ("ifft", view_as_real(fft::ifft(view_as_complex(&z))), squares(&z, &[-2, -1]), 1.0 / points),
+                ("rfft", view_as_real(fft::rfft(&x)), squares(&x, &[-1]), 1.0),
+                ("irfft", one.irfft(view_as_complex(&half)), squares(&half, &[-2, -1]), 2.0 / points),
             ] {
                 let tier = bound(&output, squares, dtype, points, scale);
                 group.case(format!("{what}_{batch}x{n}_{}", dtype.short()), &output, tier);
@@ -73,10 +73,10 @@ fn axes() -> Result<Group> {
                 let filled = of.clone().lengths(axes.iter().map(|axis| 5 + (axis & 1) as i64));
                 let name = |what: &str| format!("{what}_{axes:?}_{norm:?}_{}", dtype.short());
                 for (what, output, input, forward) in [
-                    ("fft", of.fft(&z), &z, true),
-                    ("ifft", filled.ifft(&z), &z, false),
-                    ("rfft", filled.rfft(&x), &x, true),
-                    ("irfft", of.irfft(&z), &z, false),
+                    ("fft", view_as_real(of.fft(view_as_complex(&z))), &z, true),
+                    ("ifft", view_as_real(filled.ifft(view_as_complex(&z))), &z, false),
+                    ("rfft", view_as_real(filled.rfft(&x)), &x, true),
+                    ("irfft", of.irfft(view_as_complex(&z)), &z, false),
                 ] {
                     // No axis has more than eight points, and half a spectrum counts twice.
                     let most = 8f64.powi(axes.len() as i32);
@@ -112,21 +112,21 @@ fn around() -> Result<Group> {
     for dtype in [DType::F32, DType::F64] {
         let name = |what: &str| format!("{what}_{}", dtype.short());
         let (x, w) = (group.input(random(dtype, &[6, 16], 6)?), group.input(random(dtype, &[9, 2], 7)?));
-        let filtered = fft::irfft(fft::product(fft::rfft(x.tanh()), &w)) + &x;
+        let filtered = fft::irfft(fft::rfft(x.tanh()) * view_as_complex(&w)) + &x;
         group.case(name("filter"), &filtered, whole(&filtered, &(&x * 0.5), 64));
-        let views = fft::rfft(x.t().flip(0)) * 0.5;
+        let views = view_as_real(fft::rfft(x.t().flip(0)) * 0.5);
         group.case(name("views"), &views, whole(&views, &x, 16));
-        let power = fft::magnitude(fft::rfft(&x)).sqr().mean(0);
+        let power = fft::rfft(&x).abs().sqr().mean(0);
         group.case(name("power"), &power, whole(&power, &(&x * 4.0), 64));
         // Parseval's theorem.
-        let spectrum = fft::over([0, 1]).norm(Norm::Ortho).fft(fft::complex(&x, &x * 0.5));
-        let (sum, of_x) = (spectrum.sqr().sum(..), x.sqr().sum(..) * 1.25);
+        let spectrum = fft::over([0, 1]).norm(Norm::Ortho).fft(complex(&x, &x * 0.5));
+        let (sum, of_x) = (spectrum.abs().sqr().sum(..), x.sqr().sum(..) * 1.25);
         let unit = Tier::Within(magnitude(&of_x) * (64.0 * eps(dtype)));
         group.against(name("energy"), &sum, &of_x, unit);
         let builds = [
-            ("fft", fft::fftn(fft::complex(&x, x.sin())).sqr().sum(..)),
-            ("rfft", (fft::rfftn(&x).sqr() * 0.5).sum(..)),
-            ("irfft", fft::irfft(x.reshape([6, 8, 2])).sqr().sum(..)),
+            ("fft", view_as_real(fft::fftn(complex(&x, x.sin()))).sqr().sum(..)),
+            ("rfft", (view_as_real(fft::rfftn(&x)).sqr() * 0.5).sum(..)),
+            ("irfft", fft::irfft(view_as_complex(x.reshape([6, 8, 2]))).sqr().sum(..)),
             ("odd", fft::over([-1]).lengths([15i64]).irfft(fft::rfft(&x)).sqr().sum(..)),
         ];
         for (what, cost) in builds {
@@ -144,7 +144,7 @@ fn steps(stage: &Stage) -> Result<()> {
         (0..n).map(|at| (std::f64::consts::TAU * 3.0 * at as f64 / n as f64).cos() + 2.0).collect();
     let u = shared("u", Value::from_vec(&[n], start.clone())?);
     let frequency = fft::rfftfreq(n as i64, 1.0 / n as f64);
-    let decay = (frequency.sqr() * -0.01).exp().expand_dims(1);
+    let decay = (frequency.sqr() * -0.01).exp();
     let next = fft::irfft(fft::rfft(&u) * decay);
     let f = stage.function(&function(()).update(&u, &next).output(u.sum(..)).compile()?)?;
     let mut simulator = f.optimize(stage.open()?)?;

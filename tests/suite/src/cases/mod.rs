@@ -5,6 +5,7 @@ mod assembly;
 mod branches;
 mod cast;
 mod checkpoints;
+mod complex;
 mod conditions;
 mod contexts;
 mod convolution;
@@ -75,6 +76,7 @@ pub fn groups() -> Vec<Result<Group>> {
         pooling::groups,
         linalg::groups,
         fft::groups,
+        complex::groups,
         shape::groups,
         subtensor::groups,
         advanced::groups,
@@ -110,6 +112,7 @@ pub fn scenarios() -> Vec<Scenario> {
         errors::scenarios,
         failures::scenarios,
         fft::scenarios,
+        complex::scenarios,
         gradients::scenarios,
         linalg::scenarios,
         options::scenarios,

@@ -56,7 +56,7 @@ fn text(axes: &[isize]) -> String {
 fn axes() -> Result<Group> {
     let golden = Golden::reduce();
     let mut group = Group::new("reduce");
-    for dtype in DType::ALL {
+    for dtype in DType::REAL {
         // NumPy's values, if there are any.
         let known = golden.find(&format!("x.{dtype}"))?;
         let x = known.clone().map_or_else(|| random(dtype, &[5, 6, 7], 1), Ok)?;
@@ -108,7 +108,7 @@ fn ties() -> Result<Group> {
         [-5.0, -5.0, -5.0, -5.0, -5.0, -5.0],
         [f64::INFINITY, f64::NEG_INFINITY, 0.0, 0.0, 0.0, 0.0],
     ];
-    for dtype in DType::ALL {
+    for dtype in DType::REAL {
         let x = group.input(numbers(dtype, &[7, 6], rows.as_flattened())?);
         for axis in if dtype.is_float() { [0, 1].iter() } else { [1].iter() }.copied() {
             for (what, output) in [

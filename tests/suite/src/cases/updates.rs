@@ -301,7 +301,7 @@ fn device_arrays(stage: &Stage) -> Result<()> {
 
 fn every_dtype(stage: &Stage) -> Result<()> {
     let cells: Vec<_> =
-        DType::ALL.iter().map(|&d| Ok(shared(d.name(), random(d, &[11], 1)?))).collect::<Result<_>>()?;
+        DType::REAL.iter().map(|&d| Ok(shared(d.name(), random(d, &[11], 1)?))).collect::<Result<_>>()?;
     let build = |f: workalike::function::FunctionBuilder, x: &SharedVariable| f.update(x, x + &**x);
     let f = cells.iter().fold(function(NONE), build).compile()?;
     stage.steps(&f, &vec![vec![]; 3], exact)

@@ -23,7 +23,7 @@ impl Parser<'_> {
             [("load_", Access::Load), ("store_", Access::Store), ("atomic_add_", Access::AtomicAdd)];
         let named = |(prefix, access): &(&str, Access)| Some((word.strip_prefix(prefix)?, *access));
         let (name, access) = ALL.iter().find_map(named)?;
-        let known = DType::ALL.into_iter().find(|dtype| dtype.short() == name);
+        let known = DType::REAL.into_iter().find(|dtype| dtype.short() == name);
         let dtype = match access {
             Access::AtomicAdd => known.filter(|dtype| Store::can_add_to(*dtype)),
             _ => {
