@@ -6,7 +6,7 @@
 //! multiply-add. Sines are the driver's: large arguments need a branch.
 
 use super::prelude::has_fma;
-use crate::ops::vector::{double, single};
+use crate::ops::vector::{Exponential, Hyperbolic, Logarithm, MachineFloat};
 
 /// Name and definition of each function, for f32, and for f64 if the kernels use that.
 pub(super) fn functions(f64: bool) -> Vec<(&'static str, String)> {
@@ -39,8 +39,8 @@ fn horner<T: std::fmt::LowerExp + Copy>(x: &str, c: &[T], of: &str) -> String {
 }
 
 fn log_reduced_single() -> String {
-    let series = horner("f", &single::LOG_SERIES, "f32");
-    let [high, low] = single::LN2;
+    let series = horner("f", f32::LOG_SERIES, "f32");
+    let [high, low] = f32::LN2;
     format!(
         "$fn f32 $any wide_log_reduced(f32 f, f32 e) {{
     const f32 z = f * f;
@@ -53,8 +53,8 @@ fn log_reduced_single() -> String {
 }
 
 fn log_reduced_double() -> String {
-    let series = horner("z", &double::LOG_SERIES, "f64");
-    let [high, low] = double::LN2;
+    let series = horner("z", f64::LOG_SERIES, "f64");
+    let [high, low] = f64::LN2;
     format!(
         "$fn f64 $any wide_log_reduced(f64 f, f64 e) {{
     const f64 half_square = 0.5 * f * f;
@@ -71,20 +71,20 @@ fn log_reduced_double() -> String {
 fn exp_tail_single() -> String {
     format!(
         "$fn f32 $any wide_exp_tail(f32 r) {{\n    return r * r * {};\n}}\n",
-        horner("r", &single::EXP_SERIES, "f32")
+        horner("r", f32::EXP_SERIES, "f32")
     )
 }
 
 fn exp_tail_double() -> String {
     format!(
         "$fn f64 $any wide_exp_tail(f64 r) {{\n    return r * r * {};\n}}\n",
-        horner("r", &double::EXP_SERIES, "f64")
+        horner("r", f64::EXP_SERIES, "f64")
     )
 }
 
 /// The parts of a positive normal number: `m` between sqrt(1/2) and sqrt(2), and the exponent `k`.
 fn split_single(of: &str) -> String {
-    let root_half = single::ROOT_HALF;
+    let root_half = f32::ROOT_HALF.to_bits();
     format!(
         "    const u32 bits = as_uint({of}) - {root_half}u;
     const f32 m = as_float((bits & 0x007fffffu) + {root_half}u);
@@ -94,7 +94,7 @@ fn split_single(of: &str) -> String {
 }
 
 fn split_double(of: &str) -> String {
-    let (shift, root_half) = (double::ONE - double::ROOT_HALF, double::ROOT_HALF);
+    let (shift, root_half) = (1f64.to_bits() - f64::ROOT_HALF.to_bits(), f64::ROOT_HALF.to_bits());
     format!(
         "    const u64 bits = as_ulong({of}) + {shift}UL;
     const f64 m = as_double((bits & 0x000fffffffffffffUL) + {root_half}UL);
@@ -174,12 +174,12 @@ fn expm1_single() -> String {
 }}
 ",
         reduced_single("x"),
-        single::ROUND
+        f32::ROUND
     )
 }
 
 fn expm1_double() -> String {
-    let [high, low] = double::LN2;
+    let [high, low] = f64::LN2;
     format!(
         "$fn f64 $any wide_expm1(f64 a) {{
     const f64 b = a > 710.0 ? 710.0 : a;
@@ -193,7 +193,7 @@ fn expm1_double() -> String {
         reduced_double("x"),
         -low,
         -high,
-        double::ROUND
+        f64::ROUND
     )
 }
 
@@ -208,13 +208,13 @@ fn reduced(of: &str, x: &str, [high, low]: [String; 2], round: &str, log2_e: &st
 }
 
 fn reduced_single(x: &str) -> String {
-    let ([high, low], round, log2_e) = (single::LN2, single::ROUND, std::f32::consts::LOG2_E);
+    let ([high, low], round, log2_e) = (f32::LN2, f32::ROUND, std::f32::consts::LOG2_E);
     let text = |c: f32| format!("{c:e}f");
     reduced("f32", x, [text(-high), text(-low)], &text(round), &text(log2_e))
 }
 
 fn reduced_double(x: &str) -> String {
-    let ([high, low], round, log2_e) = (double::LN2, double::ROUND, std::f64::consts::LOG2_E);
+    let ([high, low], round, log2_e) = (f64::LN2, f64::ROUND, std::f64::consts::LOG2_E);
     let text = |c: f64| format!("{c:e}");
     reduced("f64", x, [text(-high), text(-low)], &text(round), &text(log2_e))
 }
@@ -231,7 +231,7 @@ fn exp_single() -> String {
 }}
 ",
         reduced_single("x"),
-        single::ROUND
+        f32::ROUND
     )
 }
 
@@ -247,12 +247,12 @@ fn exp_double() -> String {
 }}
 ",
         reduced_double("x"),
-        double::ROUND
+        f64::ROUND
     )
 }
 
 fn tanh_single() -> String {
-    let series = horner("z", &single::TANH, "f32");
+    let series = horner("z", f32::TANH, "f32");
     format!(
         "$fn f32 $any wide_tanh(f32 a) {{
     const f32 magnitude = fabs(a);
@@ -266,13 +266,13 @@ fn tanh_single() -> String {
 }}
 ",
         reduced_single("x"),
-        single::ROUND,
-        single::TANH_FAR
+        f32::ROUND,
+        f32::TANH_FAR[0]
     )
 }
 
 fn tanh_double() -> String {
-    let (top, bottom) = (horner("z", &double::TANH_TOP, "f64"), horner("z", &double::TANH_BOTTOM, "f64"));
+    let (top, bottom) = (horner("z", f64::TANH, "f64"), horner("z", f64::TANH_BOTTOM, "f64"));
     format!(
         "$fn f64 $any wide_tanh(f64 a) {{
     const f64 magnitude = fabs(a);
@@ -288,6 +288,6 @@ fn tanh_double() -> String {
 }}
 ",
         reduced_double("x"),
-        double::ROUND
+        f64::ROUND
     )
 }
