@@ -20,9 +20,7 @@ mod power;
 mod tests;
 mod trigonometric;
 
-pub(crate) use {
-    exponential::Exponential, float::MachineFloat, hyperbolic::Hyperbolic, logarithm::Logarithm,
-};
+pub(crate) use {hyperbolic::Hyperbolic, logarithm::Logarithm};
 
 /// The functions, for f32 and f64.
 pub trait Vector: Copy {
