@@ -6,288 +6,215 @@
 //! multiply-add. Sines are the driver's: large arguments need a branch.
 
 use super::prelude::has_fma;
-use crate::ops::vector::{double, single};
+use crate::ops::vector::{Hyperbolic, Logarithm};
+use std::fmt::{Display, LowerExp};
 
 /// Name and definition of each function, for f32, and for f64 if the kernels use that.
 pub(super) fn functions(f64: bool) -> Vec<(&'static str, String)> {
-    let both = |single: String, double: fn() -> String| match f64 {
-        true => single + &double(),
-        false => single,
+    let both = |[single, double]: [&str; 2]| match f64 {
+        true => fill::<f32>(single) + &fill::<f64>(double),
+        false => fill::<f32>(single),
     };
     // Without a true fused multiply-add the argument reduction would not be exact.
     let fma = has_fma("FP_FAST_FMAF");
-    let overload = |name: &str, text: String| format!("{text}{fma}\n#define {name} wide_{name}\n#endif\n");
-    let log_reduced = both(log_reduced_single(), log_reduced_double);
-    let exp_tail = both(exp_tail_single(), exp_tail_double);
+    let overload = |name: &'static str, templates: [&str; 2]| {
+        (name, format!("{}{fma}\n#define {name} wide_{name}\n#endif\n", both(templates)))
+    };
     vec![
-        ("wide_log_reduced", log_reduced),
-        ("wide_exp_tail", exp_tail),
-        ("log", overload("log", both(log_single(), log_double))),
-        ("log1p", overload("log1p", both(log1p_single(), log1p_double))),
-        ("exp", overload("exp", both(exp_single(), exp_double))),
-        ("expm1", overload("expm1", both(expm1_single(), expm1_double))),
-        ("tanh", overload("tanh", both(tanh_single(), tanh_double))),
+        ("wide_log_reduced", both(LOG_REDUCED)),
+        ("wide_exp_tail", both([EXP_TAIL; 2])),
+        overload("log", [LOG; 2]),
+        overload("log1p", [LOG1P; 2]),
+        overload("exp", [EXP; 2]),
+        overload("expm1", [EXPM1; 2]),
+        overload("tanh", TANH),
     ]
 }
 
+/// A float type: its constants, and their text.
+trait Text: Hyperbolic + Display + LowerExp {}
+impl Text for f32 {}
+impl Text for f64 {}
+
+/// A template with `@` words replaced by their [`meaning`] for a float type.
+fn fill<T: Text>(template: &str) -> String {
+    let mut parts = template.split('@');
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(part.len());
+        text += &fill::<T>(&meaning::<T>(&part[..end]));
+        text += &part[end..];
+    }
+    text
+}
+
+/// The meaning of a word of a template, which may have words itself.
+fn meaning<T: Text>(word: &str) -> String {
+    let pick = |words: [&str; 2]| words[usize::from(T::IS_F64)].to_string();
+    let number = |c: T| format!("{c:e}@f");
+    let short = |c: T| format!("{c:.1}@f");
+    match word {
+        "real" => pick(["f32", "f64"]),
+        "int" => pick(["i32", "i64"]),
+        "uint" => pick(["u32", "u64"]),
+        "f" => pick(["f", ""]),
+        "u" => pick(["u", "UL"]),
+        "from_bits" => pick(["as_float", "as_double"]),
+        "to_bits" => pick(["as_uint", "as_ulong"]),
+        "infinity" => pick(["INFINITY", "(f64)INFINITY"]),
+        "nan" => pick(["NAN", "(f64)NAN"]),
+        "least" => pick(["0x1p-126f", "0x1p-1022"]),
+        "mantissa" => pick(["23", "52"]),
+        "bias" => pick(["127", "1023"]),
+        "less_bias" => pick(["126", "1022"]),
+        "split_y" => pick(SPLIT).replace("@of", "y"),
+        "split_sum" => pick(SPLIT).replace("@of", "sum"),
+        "k" => pick(["(f32)k", "k"]),
+        "half_k" => pick(["k >> 1", "(i64)((u64)(k + 2048) >> 1) - 1024"]),
+        "near" => pick(["i32 near = k < 120 ? k : 120", "f64 near = k < 1000.0 ? k : 1000.0"]),
+        "minus_near" => pick(["127 - near", "1023 - (i32)near"]),
+        "root_half" => pick([&f32::ROOT_HALF.to_bits().to_string(), &f64::ROOT_HALF.to_bits().to_string()]),
+        "root_half_to_one" => (1f64.to_bits() - f64::ROOT_HALF.to_bits()).to_string(),
+        "reduced" => REDUCED.into(),
+        "power" => "@to_bits(rounded) - @to_bits(@round)".into(),
+        "log2_e" => number(T::LOG2_E),
+        "round" => number(T::ROUND),
+        "ln2" => number(T::LN2[0]),
+        "ln2_low" => number(T::LN2[1]),
+        "minus_ln2" => number(-T::LN2[0]),
+        "minus_ln2_low" => number(-T::LN2[1]),
+        "log_series" => horner(&pick(["f", "z"]), T::LOG_SERIES),
+        "normalise" => short(T::NORMALISE[0]),
+        "normalise_exponent" => short(T::NORMALISE[1]),
+        "exp_series" => horner("r", T::EXP_SERIES),
+        "exp_least" => short(T::EXP_RANGE[0]),
+        "exp_most" => short(T::EXP_RANGE[1]),
+        "expm1_least" => short(T::EXPM1_LEAST),
+        "expm1_low" => pick(["", EXPM1_LOW]),
+        "plus_low" => pick(["", " + low"]),
+        "tanh_power" => TANH_POWER.into(),
+        "tanh_series" => horner("z", T::TANH),
+        "tanh_bottom" => horner("z", T::TANH_BOTTOM),
+        "tanh_far" => pick([&format!("{:e}f", T::TANH_FAR[0]), &T::TANH_FAR[0].to_string()]),
+        "tanh_most" => short(T::TANH_FAR[1]),
+        _ => unreachable!("a template has an unknown word, {word}"),
+    }
+}
+
 /// `c[0] + x * (c[1] + x * (..))`, each step rounded once.
-fn horner<T: std::fmt::LowerExp + Copy>(x: &str, c: &[T], of: &str) -> String {
-    let suffix = if of == "f32" { "f" } else { "" };
-    let text = |c: T| format!("{c:e}{suffix}");
-    let (Some(last), rest) = (c.last(), &c[..c.len().saturating_sub(1)]) else { return "0".into() };
-    rest.iter().rev().fold(text(*last), |sum, c| format!("fma_{of}({sum}, {x}, {})", text(*c)))
+fn horner<T: Text>(x: &str, c: &[T]) -> String {
+    let Some((last, rest)) = c.split_last() else { return "0".into() };
+    rest.iter().rev().fold(format!("{last:e}@f"), |sum, c| format!("fma_@real({sum}, {x}, {c:e}@f)"))
 }
 
-fn log_reduced_single() -> String {
-    let series = horner("f", &single::LOG_SERIES, "f32");
-    let [high, low] = single::LN2;
-    format!(
-        "$fn f32 $any wide_log_reduced(f32 f, f32 e) {{
+/// The parts of a positive normal number `@of`: `m` between sqrt(1/2) and sqrt(2), and the exponent `k`.
+const SPLIT: [&str; 2] = [
+    "    const u32 bits = as_uint(@of) - @root_half@u;
+    const f32 m = as_float((bits & 0x007fffffu) + @root_half@u);
+    const i32 k = (i32)bits >> 23;
+",
+    "    const u64 bits = as_ulong(@of) + @root_half_to_one@u;
+    const f64 m = as_double((bits & 0x000fffffffffffffUL) + @root_half@u);
+    const f64 k = as_double((bits >> 52) | 0x4330000000000000UL) - (4503599627370496.0 + 1023.0);
+",
+];
+
+/// `x` as `n * ln 2 + r`; the low bits of `rounded` are n.
+const REDUCED: &str = "    const @real rounded = fma_@real(x, @log2_e, @round);
+    const @real n = rounded - @round;
+    const @real r = fma_@real(n, @minus_ln2_low, fma_@real(n, @minus_ln2, x));
+";
+
+const LOG_REDUCED: [&str; 2] = [
+    "$fn f32 $any wide_log_reduced(f32 f, f32 e) {
     const f32 z = f * f;
-    const f32 p = {series};
-    const f32 low = fma_f32(z * f, p, e * {low:e}f);
-    return fma_f32(e, {high:e}f, fma_f32(z, -0.5f, low) + f);
-}}
-"
-    )
+    const f32 p = @log_series;
+    const f32 low = fma_f32(z * f, p, e * @ln2_low);
+    return fma_f32(e, @ln2, fma_f32(z, -0.5f, low) + f);
 }
-
-fn log_reduced_double() -> String {
-    let series = horner("z", &double::LOG_SERIES, "f64");
-    let [high, low] = double::LN2;
-    format!(
-        "$fn f64 $any wide_log_reduced(f64 f, f64 e) {{
+",
+    "$fn f64 $any wide_log_reduced(f64 f, f64 e) {
     const f64 half_square = 0.5 * f * f;
     const f64 s = f / (2.0 + f);
     const f64 z = s * s;
-    const f64 r = z * {series};
-    const f64 low = fma_f64(s, half_square + r, e * {low:e});
-    return fma_f64(e, {high:e}, f - (half_square - low));
-}}
-"
-    )
+    const f64 r = z * @log_series;
+    const f64 low = fma_f64(s, half_square + r, e * @ln2_low);
+    return fma_f64(e, @ln2, f - (half_square - low));
 }
-
-fn exp_tail_single() -> String {
-    format!(
-        "$fn f32 $any wide_exp_tail(f32 r) {{\n    return r * r * {};\n}}\n",
-        horner("r", &single::EXP_SERIES, "f32")
-    )
-}
-
-fn exp_tail_double() -> String {
-    format!(
-        "$fn f64 $any wide_exp_tail(f64 r) {{\n    return r * r * {};\n}}\n",
-        horner("r", &double::EXP_SERIES, "f64")
-    )
-}
-
-/// The parts of a positive normal number: `m` between sqrt(1/2) and sqrt(2), and the exponent `k`.
-fn split_single(of: &str) -> String {
-    let root_half = single::ROOT_HALF;
-    format!(
-        "    const u32 bits = as_uint({of}) - {root_half}u;
-    const f32 m = as_float((bits & 0x007fffffu) + {root_half}u);
-    const i32 k = (i32)bits >> 23;
-"
-    )
-}
-
-fn split_double(of: &str) -> String {
-    let (shift, root_half) = (double::ONE - double::ROOT_HALF, double::ROOT_HALF);
-    format!(
-        "    const u64 bits = as_ulong({of}) + {shift}UL;
-    const f64 m = as_double((bits & 0x000fffffffffffffUL) + {root_half}UL);
-    const f64 k = as_double((bits >> 52) | 0x4330000000000000UL) - (4503599627370496.0 + 1023.0);
-"
-    )
-}
-
-fn log_single() -> String {
-    format!(
-        "$fn f32 $any wide_log(f32 x) {{
-    const bool tiny = x < 0x1p-126f;
-    const f32 y = tiny ? x * 8388608.0f : x;
-{}    const f32 usual = wide_log_reduced(m - 1.0f, (f32)k - (tiny ? 23.0f : 0.0f));
-    const f32 special = x == 0.0f ? -INFINITY : (x > 0.0f ? x : NAN);
-    return (x > 0.0f) & (x < INFINITY) ? usual : special;
-}}
 ",
-        split_single("y")
-    )
-}
+];
 
-fn log_double() -> String {
-    format!(
-        "$fn f64 $any wide_log(f64 x) {{
-    const bool tiny = x < 0x1p-1022;
-    const f64 y = tiny ? x * 18014398509481984.0 : x;
-{}    const f64 usual = wide_log_reduced(m - 1.0, k - (tiny ? 54.0 : 0.0));
-    const f64 special = x == 0.0 ? -(f64)INFINITY : (x > 0.0 ? x : (f64)NAN);
-    return (x > 0.0) & (x < (f64)INFINITY) ? usual : special;
-}}
-",
-        split_double("y")
-    )
+const EXP_TAIL: &str = "$fn @real $any wide_exp_tail(@real r) {
+    return r * r * @exp_series;
 }
+";
 
-fn log1p_single() -> String {
-    format!(
-        "$fn f32 $any wide_log1p(f32 x) {{
-    const f32 sum = 1.0f + x;
-    const f32 rest = x - (sum - 1.0f);
-{}    const i32 near = k < 120 ? k : 120;
-    const f32 f = fma_f32(rest, as_float((u32)(127 - near) << 23), m - 1.0f);
-    const f32 usual = wide_log_reduced(f, (f32)k);
-    const f32 special = x == -1.0f ? -INFINITY : (x > -1.0f ? x : NAN);
-    return (x > -1.0f) & (x < INFINITY) & (x != 0.0f) ? usual : special;
-}}
-",
-        split_single("sum")
-    )
+const LOG: &str = "$fn @real $any wide_log(@real x) {
+    const bool tiny = x < @least;
+    const @real y = tiny ? x * @normalise : x;
+@split_y    const @real usual = wide_log_reduced(m - 1.0@f, @k - (tiny ? @normalise_exponent : 0.0@f));
+    const @real special = x == 0.0@f ? -@infinity : (x > 0.0@f ? x : @nan);
+    return (x > 0.0@f) & (x < @infinity) ? usual : special;
 }
+";
 
-fn log1p_double() -> String {
-    format!(
-        "$fn f64 $any wide_log1p(f64 x) {{
-    const f64 sum = 1.0 + x;
-    const f64 rest = x - (sum - 1.0);
-{}    const f64 near = k < 1000.0 ? k : 1000.0;
-    const f64 f = fma_f64(rest, as_double((u64)(1023 - (i32)near) << 52), m - 1.0);
-    const f64 usual = wide_log_reduced(f, k);
-    const f64 special = x == -1.0 ? -(f64)INFINITY : (x > -1.0 ? x : (f64)NAN);
-    return (x > -1.0) & (x < (f64)INFINITY) & (x != 0.0) ? usual : special;
-}}
-",
-        split_double("sum")
-    )
+const LOG1P: &str = "$fn @real $any wide_log1p(@real x) {
+    const @real sum = 1.0@f + x;
+    const @real rest = x - (sum - 1.0@f);
+@split_sum    const @near;
+    const @real f = fma_@real(rest, @from_bits((@uint)(@minus_near) << @mantissa), m - 1.0@f);
+    const @real usual = wide_log_reduced(f, @k);
+    const @real special = x == -1.0@f ? -@infinity : (x > -1.0@f ? x : @nan);
+    return (x > -1.0@f) & (x < @infinity) & (x != 0.0@f) ? usual : special;
 }
+";
 
-fn expm1_single() -> String {
-    format!(
-        "$fn f32 $any wide_expm1(f32 a) {{
-    const f32 b = a > 89.0f ? 89.0f : a;
-    const f32 x = b < -18.0f ? -18.0f : b;
-{}    const f32 s = as_float((as_uint(rounded) - as_uint({:e}f) + 126u) << 23);
-    const f32 y = fma_f32(s, wide_exp_tail(r), fma_f32(s, r, s - 0.5f)) * 2.0f;
-    return a == 0.0f ? a : y;
-}}
-",
-        reduced_single("x"),
-        single::ROUND
-    )
+const EXP: &str = "$fn @real $any wide_exp(@real a) {
+    const @real b = a > @exp_most ? @exp_most : a;
+    const @real x = b < @exp_least ? @exp_least : b;
+@reduced    const @real p = (wide_exp_tail(r) + r) + 1.0@f;
+    const @int k = (@int)(@power);
+    const @int half_k = @half_k;
+    return p * @from_bits((@uint)(half_k + @bias) << @mantissa) * \
+@from_bits((@uint)(k - half_k + @bias) << @mantissa);
 }
+";
 
-fn expm1_double() -> String {
-    let [high, low] = double::LN2;
-    format!(
-        "$fn f64 $any wide_expm1(f64 a) {{
-    const f64 b = a > 710.0 ? 710.0 : a;
-    const f64 x = b < -38.0 ? -38.0 : b;
-{}    const f64 low = fma_f64(n, {:e}, fma_f64(n, {:e}, x) - r);
-    const f64 s = as_double((as_ulong(rounded) - as_ulong({:e}) + 1022UL) << 52);
-    const f64 y = fma_f64(s, wide_exp_tail(r) + low, fma_f64(s, r, s - 0.5)) * 2.0;
-    return a == 0.0 ? a : y;
-}}
-",
-        reduced_double("x"),
-        -low,
-        -high,
-        double::ROUND
-    )
+const EXPM1: &str = "$fn @real $any wide_expm1(@real a) {
+    const @real b = a > @exp_most ? @exp_most : a;
+    const @real x = b < @expm1_least ? @expm1_least : b;
+@reduced@expm1_low    const @real s = @from_bits((@power + @less_bias@u) << @mantissa);
+    const @real y = fma_@real(s, wide_exp_tail(r)@plus_low, fma_@real(s, r, s - 0.5@f)) * 2.0@f;
+    return a == 0.0@f ? a : y;
 }
+";
 
-/// `r` and `rounded`, whose low bits are the power of two, of the exponent `x`.
-fn reduced(of: &str, x: &str, [high, low]: [String; 2], round: &str, log2_e: &str) -> String {
-    format!(
-        "    const {of} rounded = fma_{of}({x}, {log2_e}, {round});
-    const {of} n = rounded - {round};
-    const {of} r = fma_{of}(n, {low}, fma_{of}(n, {high}, {x}));
-"
-    )
-}
+/// The rounding error of `r`.
+const EXPM1_LOW: &str = "    const f64 low = fma_f64(n, @minus_ln2_low, fma_f64(n, @minus_ln2, x) - r);\n";
 
-fn reduced_single(x: &str) -> String {
-    let ([high, low], round, log2_e) = (single::LN2, single::ROUND, std::f32::consts::LOG2_E);
-    let text = |c: f32| format!("{c:e}f");
-    reduced("f32", x, [text(-high), text(-low)], &text(round), &text(log2_e))
-}
+/// `exp(2 * magnitude)`, as far as that matters.
+const TANH_POWER: &str = "    const @real twice = 2.0@f * magnitude;
+    const @real x = twice > @tanh_most ? @tanh_most : twice;
+@reduced    const @real e = ((wide_exp_tail(r) + r) + 1.0@f) * @from_bits((@power + @bias@u) << @mantissa);
+";
 
-fn reduced_double(x: &str) -> String {
-    let ([high, low], round, log2_e) = (double::LN2, double::ROUND, std::f64::consts::LOG2_E);
-    let text = |c: f64| format!("{c:e}");
-    reduced("f64", x, [text(-high), text(-low)], &text(round), &text(log2_e))
-}
-
-fn exp_single() -> String {
-    format!(
-        "$fn f32 $any wide_exp(f32 a) {{
-    const f32 b = a > 89.0f ? 89.0f : a;
-    const f32 x = b < -104.0f ? -104.0f : b;
-{}    const f32 p = (wide_exp_tail(r) + r) + 1.0f;
-    const i32 k = (i32)(as_uint(rounded) - as_uint({:e}f));
-    const i32 half_k = k >> 1;
-    return p * as_float((u32)(half_k + 127) << 23) * as_float((u32)(k - half_k + 127) << 23);
-}}
-",
-        reduced_single("x"),
-        single::ROUND
-    )
-}
-
-fn exp_double() -> String {
-    format!(
-        "$fn f64 $any wide_exp(f64 a) {{
-    const f64 b = a > 710.0 ? 710.0 : a;
-    const f64 x = b < -746.0 ? -746.0 : b;
-{}    const f64 p = (wide_exp_tail(r) + r) + 1.0;
-    const i64 k = (i64)(as_ulong(rounded) - as_ulong({:e}));
-    const i64 half_k = (i64)((u64)(k + 2048) >> 1) - 1024;
-    return p * as_double((u64)(half_k + 1023) << 52) * as_double((u64)(k - half_k + 1023) << 52);
-}}
-",
-        reduced_double("x"),
-        double::ROUND
-    )
-}
-
-fn tanh_single() -> String {
-    let series = horner("z", &single::TANH, "f32");
-    format!(
-        "$fn f32 $any wide_tanh(f32 a) {{
+const TANH: [&str; 2] = [
+    "$fn f32 $any wide_tanh(f32 a) {
     const f32 magnitude = fabs(a);
     const f32 z = a * a;
-    const f32 near = fma_f32(a * z, {series}, a);
-    const f32 twice = 2.0f * magnitude;
-    const f32 x = twice > 20.0f ? 20.0f : twice;
-{}    const f32 e = ((wide_exp_tail(r) + r) + 1.0f) * as_float((as_uint(rounded) - as_uint({:e}f) + 127u) << 23);
-    const f32 far = 1.0f - 2.0f / (e + 1.0f);
-    return copysign(magnitude < {:e}f ? near : far, a);
-}}
-",
-        reduced_single("x"),
-        single::ROUND,
-        single::TANH_FAR
-    )
+    const f32 near = fma_f32(a * z, @tanh_series, a);
+@tanh_power    const f32 far = 1.0f - 2.0f / (e + 1.0f);
+    return copysign(magnitude < @tanh_far ? near : far, a);
 }
-
-fn tanh_double() -> String {
-    let (top, bottom) = (horner("z", &double::TANH_TOP, "f64"), horner("z", &double::TANH_BOTTOM, "f64"));
-    format!(
-        "$fn f64 $any wide_tanh(f64 a) {{
+",
+    "$fn f64 $any wide_tanh(f64 a) {
     const f64 magnitude = fabs(a);
-    const bool small = magnitude < 0.625;
+    const bool small = magnitude < @tanh_far;
     const f64 z = a * a;
-    const f64 top = a * z * {top};
-    const f64 bottom = {bottom};
-    const f64 twice = 2.0 * magnitude;
-    const f64 x = twice > 44.0 ? 44.0 : twice;
-{}    const f64 e = ((wide_exp_tail(r) + r) + 1.0) * as_double((as_ulong(rounded) - as_ulong({:e}) + 1023UL) << 52);
-    const f64 quotient = (small ? top : -2.0) / (small ? bottom : e + 1.0);
+    const f64 top = a * z * @tanh_series;
+    const f64 bottom = @tanh_bottom;
+@tanh_power    const f64 quotient = (small ? top : -2.0) / (small ? bottom : e + 1.0);
     return copysign((small ? a : 1.0) + quotient, a);
-}}
-",
-        reduced_double("x"),
-        double::ROUND
-    )
 }
+",
+];

@@ -4,41 +4,26 @@
 //! The second method costs several times the first. A block of lanes is recomputed by it if any of its lanes
 //! needs it.
 
-use super::{Vector, choose};
+use super::Vector;
+use super::float::{MachineFloat, choose, horner};
 use crate::dtype::DType;
 use crate::ops::host::{Body, Tiles, lanes, lanes_mut, tiles};
 use std::f64::consts::PI;
 
 /// `1 / gamma(x)` in `2 x - 3`, for x from 1 to 2.
+#[rustfmt::skip]
 const INVERSE: [f64; 16] = [
-    std::f64::consts::FRAC_2_SQRT_PI,
-    -0.020_587_263_222_641_55,
-    -0.131_663_608_881_386_17,
-    0.021_887_753_255_491_794,
-    0.003_185_428_765_482_7,
-    -0.001_317_349_042_766_369_6,
-    0.000_103_326_528_535_544_06,
-    1.656_821_439_279_107_2e-5,
-    -4.338_790_023_175_905e-6,
-    2.975_734_857_523_557_6e-7,
-    2.476_086_975_259_896e-8,
-    -6.785_564_183_706_895e-9,
-    5.265_033_028_381_591e-10,
-    7.088_662_914_563_05e-12,
-    -5.494_526_824_267_024e-12,
+    std::f64::consts::FRAC_2_SQRT_PI, -0.020_587_263_222_641_55, -0.131_663_608_881_386_17,
+    0.021_887_753_255_491_794, 0.003_185_428_765_482_7, -0.001_317_349_042_766_369_6,
+    0.000_103_326_528_535_544_06, 1.656_821_439_279_107_2e-5, -4.338_790_023_175_905e-6,
+    2.975_734_857_523_557_6e-7, 2.476_086_975_259_896e-8, -6.785_564_183_706_895e-9,
+    5.265_033_028_381_591e-10, 7.088_662_914_563_05e-12, -5.494_526_824_267_024e-12,
     5.131_033_939_660_537e-13,
 ];
-/// Its terms for an f32.
-const SINGLE: usize = 11;
 /// `B(2k) / (2k (2k - 1))`.
+#[rustfmt::skip]
 const STIRLING: [f64; 8] = [
-    1.0 / 12.0,
-    -1.0 / 360.0,
-    1.0 / 1260.0,
-    -1.0 / 1680.0,
-    1.0 / 1188.0,
-    -691.0 / 360_360.0,
-    1.0 / 156.0,
+    1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0, 1.0 / 156.0,
     -3617.0 / 122_400.0,
 ];
 /// The root of 2 pi.
@@ -49,65 +34,51 @@ const NEAR: f64 = 8.0;
 const BLOCK: usize = 64;
 
 /// A float of a loop.
-trait Gamma: Vector + bytemuck::Pod {
-    /// Whether [`Gamma::near`] is valid.
-    fn is_near(self) -> bool;
-    /// The gamma function from 0 to [`NEAR`].
-    fn near(self) -> Self;
-    /// Numerator and denominator of it; below 1, of the number times its gamma function.
-    fn parts(self) -> (Self, Self);
-    /// The gamma function elsewhere, and of NaN.
-    fn far(self) -> Self;
-    /// The reference.
-    fn plain(self) -> Self;
+trait Gamma: MachineFloat + Vector + bytemuck::Pod {
+    /// The terms of [`INVERSE`] that matter.
+    const TERMS: usize;
+}
+impl Gamma for f32 {
+    const TERMS: usize = 11;
+}
+impl Gamma for f64 {
+    const TERMS: usize = INVERSE.len();
 }
 
-macro_rules! gamma {
-    ($t:ty, $terms:expr) => {
-        impl Gamma for $t {
-            #[inline(always)]
-            fn is_near(self) -> bool {
-                (self > 0.0) & (self < NEAR as $t)
-            }
-            #[inline(always)]
-            fn near(self) -> $t {
-                let (product, inverse) = self.parts();
-                product / (choose(self < 1.0, self, 1.0) * inverse)
-            }
-            #[inline(always)]
-            fn parts(self) -> ($t, $t) {
-                let x = self;
-                // (x - 1) (x - 2) .. down to between 1 and 2.
-                let mut product: $t = 1.0;
-                let mut k = 1;
-                while k < NEAR as i32 - 1 {
-                    let factor = x - k as $t;
-                    product *= choose(factor >= 1.0, factor, 1.0);
-                    k += 1;
-                }
-                let low = x < 1.0;
-                let reduced = x - choose(low, -1.0, x.floor() - 1.0);
-                let u = reduced + reduced - 3.0;
-                let mut inverse = INVERSE[$terms - 1] as $t;
-                let mut i = $terms - 1;
-                while i > 0 {
-                    i -= 1;
-                    inverse = inverse.mul_add(u, INVERSE[i] as $t);
-                }
-                (product, inverse)
-            }
-            #[inline(always)]
-            fn far(self) -> $t {
-                far(f64::from(self)) as $t
-            }
-            fn plain(self) -> $t {
-                libm::tgamma(f64::from(self)) as $t
-            }
-        }
-    };
+/// Whether [`near`] is valid.
+#[inline(always)]
+fn is_near<T: Gamma>(x: T) -> bool {
+    (x > T::ZERO) & (x < T::of(NEAR))
 }
-gamma!(f32, SINGLE);
-gamma!(f64, INVERSE.len());
+
+/// The gamma function from 0 to [`NEAR`].
+#[inline(always)]
+fn near<T: Gamma>(x: T) -> T {
+    let (product, inverse) = parts(x);
+    product / (choose(x < T::ONE, x, T::ONE) * inverse)
+}
+
+/// Numerator and denominator of it; below 1, of the number times its gamma function.
+#[inline(always)]
+fn parts<T: Gamma>(x: T) -> (T, T) {
+    // (x - 1) (x - 2) .. down to between 1 and 2.
+    let mut product = T::ONE;
+    let mut k = 1;
+    while k < NEAR as i32 - 1 {
+        let factor = x - T::of(f64::from(k));
+        product = product * choose(factor >= T::ONE, factor, T::ONE);
+        k += 1;
+    }
+    let reduced = x - choose(x < T::ONE, -T::ONE, x.floor() - T::ONE);
+    let u = reduced + reduced - T::of(3.0);
+    let mut inverse = T::of(INVERSE[T::TERMS - 1]);
+    let mut i = T::TERMS - 1;
+    while i > 0 {
+        i -= 1;
+        inverse = inverse.mul_add(u, T::of(INVERSE[i]));
+    }
+    (product, inverse)
+}
 
 /// By Stirling's series from [`NEAR`] on, and below 0 by reflection.
 #[inline(always)]
@@ -117,12 +88,7 @@ fn far(x: f64) -> f64 {
     let y = choose(z > 200.0, 200.0, z);
     let inverse = 1.0 / y;
     let square = inverse * inverse;
-    let mut tail = STIRLING[7];
-    let mut i = 7;
-    while i > 0 {
-        i -= 1;
-        tail = tail.mul_add(square, STIRLING[i]);
-    }
+    let tail = horner(square, &STIRLING);
     // The power in two equal factors, because it may overflow when the result does not.
     let root = y.mul_add(0.5, -0.25);
     let root = Vector::pow(y, root);
@@ -134,7 +100,7 @@ fn far(x: f64) -> f64 {
     let half = 0.5 * nearest;
     let sine = Vector::sin(fraction * PI);
     let sine = choose(half.floor() == half, sine, -sine);
-    let (product, inverse) = z.parts();
+    let (product, inverse) = parts(z);
     let small = -PI * inverse / (sine * choose(z < 1.0, product, z * product));
     let left = choose(z < NEAR, small, -PI / sine / z / first / root);
     let left = choose(fraction == 0.0, f64::NAN, left);
@@ -151,17 +117,17 @@ impl<T: Gamma> Body for Each<T> {
         let (all, out) = (&lanes::<T>(args[0])[..n], &mut lanes_mut::<T>(out)[..n]);
         for (all, out) in all.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             if !FMA {
-                out.iter_mut().zip(all).for_each(|(out, x)| *out = x.plain());
+                out.iter_mut().zip(all).for_each(|(out, x)| *out = T::of(libm::tgamma(x.to_f64())));
                 continue;
             }
-            let mut near = true;
+            let mut all_near = true;
             for (out, x) in out.iter_mut().zip(all) {
-                *out = x.near();
-                near &= x.is_near();
+                *out = near(*x);
+                all_near &= is_near(*x);
             }
-            if !near {
+            if !all_near {
                 for (out, x) in out.iter_mut().zip(all) {
-                    *out = choose(x.is_near(), *out, x.far());
+                    *out = choose(is_near(*x), *out, T::of(far(x.to_f64())));
                 }
             }
         }

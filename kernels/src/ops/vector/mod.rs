@@ -5,63 +5,22 @@
 //! functions of `std`. Arguments are reduced with constants split in parts; the result is a near-minimax
 //! polynomial; special values are selected at the end. Tests check that the errors stay below the `ulp` of
 //! the op's row.
+//!
+//! The functions are generic over f32 and f64. Each file has a trait with what differs between the types:
+//! constants, and methods where the algorithms differ. The compiler decides on `IS_F64`, which is no branch.
 
-/// Implements [`Vector`] with the functions of the modules of the float type.
-macro_rules! vector {
-    ($t:ty, far $far:literal) => {
-        vector! {
-            $t, far $far;
-            one {
-                exponential: exp exp2 expm1, logarithm: log log1p log2 log10,
-                trigonometric: sin cos tan asin acos atan, hyperbolic: sinh cosh tanh asinh acosh atanh,
-                power: cbrt, error: erf erfc
-            }
-            two { trigonometric: atan2, power: pow hypot }
-            quick { exponential: quick_exp2, logarithm: quick_log quick_log2 quick_log10, power: quick_cbrt }
-            quick_two { power: quick_pow }
-        }
-    };
-    (
-        $t:ty, far $far:literal;
-        one { $($one:ident: $($f:ident)+),+ }
-        two { $($two:ident: $($g:ident)+),+ }
-        quick { $($quick:ident: $($q:ident)+),+ }
-        quick_two { $($quick_two:ident: $($p:ident)+),+ }
-    ) => {
-        impl super::Vector for $t {
-            const FAR: $t = $far;
-            $($(#[inline(always)]
-            fn $f(self) -> $t {
-                $one::$f(self)
-            })+)+
-            $($(#[inline(always)]
-            fn $g(self, other: $t) -> $t {
-                $two::$g(self, other)
-            })+)+
-            $($(#[inline(always)]
-            fn $q(self) -> ($t, bool) {
-                $quick::$q(self)
-            })+)+
-            $($(#[inline(always)]
-            fn $p(self, other: $t) -> ($t, bool) {
-                $quick_two::$p(self, other)
-            })+)+
-        }
-    };
-}
-use vector;
-
-/// Selects one of two numbers, both computed. With a branch, LLVM might duplicate the code that follows.
-#[inline(always)]
-fn choose<T>(condition: bool, yes: T, no: T) -> T {
-    std::hint::select_unpredictable(condition, yes, no)
-}
-
-pub(crate) mod double;
+mod error;
+mod exponential;
+mod float;
 pub(super) mod gamma;
-pub(crate) mod single;
+mod hyperbolic;
+mod logarithm;
+mod power;
 #[cfg(test)]
 mod tests;
+mod trigonometric;
+
+pub(crate) use {hyperbolic::Hyperbolic, logarithm::Logarithm};
 
 /// The functions, for f32 and f64.
 pub trait Vector: Copy {
@@ -131,3 +90,37 @@ pub trait Vector: Copy {
     /// `1 - erf(self)`, exact far from 0 as well.
     fn erfc(self) -> Self;
 }
+
+/// Methods that call functions of modules.
+macro_rules! methods {
+    ($t:ty; $($module:ident: $($f:ident($($y:ident)?) -> $result:ty),+;)+) => {
+        $($(#[inline(always)]
+        fn $f(self $(, $y: $t)?) -> $result {
+            $module::$f(self $(, $y)?)
+        })+)+
+    };
+}
+
+/// Implements [`Vector`].
+macro_rules! vector {
+    ($t:ty, far $far:literal) => {
+        impl Vector for $t {
+            const FAR: $t = $far;
+            methods! {
+                $t;
+                exponential: exp() -> $t, exp2() -> $t, expm1() -> $t, quick_exp2() -> ($t, bool);
+                logarithm: log() -> $t, log1p() -> $t, log2() -> $t, log10() -> $t,
+                    quick_log() -> ($t, bool), quick_log2() -> ($t, bool), quick_log10() -> ($t, bool);
+                trigonometric: sin() -> $t, cos() -> $t, tan() -> $t,
+                    asin() -> $t, acos() -> $t, atan() -> $t, atan2(x) -> $t;
+                hyperbolic: sinh() -> $t, cosh() -> $t, tanh() -> $t,
+                    asinh() -> $t, acosh() -> $t, atanh() -> $t;
+                power: pow(y) -> $t, hypot(y) -> $t, cbrt() -> $t,
+                    quick_pow(y) -> ($t, bool), quick_cbrt() -> ($t, bool);
+                error: erf() -> $t, erfc() -> $t;
+            }
+        }
+    };
+}
+vector!(f32, far 48_000.0);
+vector!(f64, far 1e9);
