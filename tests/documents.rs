@@ -5,6 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The documents that show lines of the source, in blocks marked `rs`.
+const WITH_EXCERPTS: [&str; 2] = ["CONTRIBUTING.md", "docs/first-op.md"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
 }
@@ -53,12 +56,15 @@ fn stands_in(excerpt: &[&str], file: &str) -> bool {
 
 #[test]
 fn excerpts_agree_with_the_source() {
-    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    let excerpts = excerpts(&text);
-    assert!(!excerpts.is_empty());
-    for (path, excerpt) in excerpts {
-        let source = fs::read_to_string(root().join(&path)).unwrap_or_else(|e| panic!("{path}: {e}"));
-        assert!(stands_in(&excerpt, &source), "{path} no longer has the lines\n{}", excerpt.join("\n"));
+    for document in WITH_EXCERPTS {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let excerpts = excerpts(&text);
+        assert!(!excerpts.is_empty(), "{document} has no excerpts");
+        for (path, excerpt) in excerpts {
+            let source = fs::read_to_string(root().join(&path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+            let lines = excerpt.join("\n");
+            assert!(stands_in(&excerpt, &source), "{document}: {path} no longer has the lines\n{lines}");
+        }
     }
 }
 
