@@ -87,6 +87,39 @@ fn links_lead_to_files() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// The chapters of the book: the first link of each numbered line of `docs/README.md`.
+fn chapters() -> Vec<String> {
+    let text = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    let numbered = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    numbered.map(|line| links(line)[0].to_string()).collect()
+}
+
+#[test]
+fn chapters_link_to_their_neighbours() {
+    let chapters = chapters();
+    assert!(chapters.len() > 2, "expected chapters, found {chapters:?}");
+    // The links of the last line of a chapter, but of the README, which is the first and ends otherwise.
+    let foot = |chapter: &String| {
+        let text = fs::read_to_string(root().join("docs").join(chapter)).unwrap();
+        text.lines().next_back().map(|line| links(line).join(" ")).unwrap_or_default()
+    };
+    for (at, chapter) in chapters.iter().enumerate().skip(1) {
+        let mut expected = vec![chapters[at - 1].as_str(), "README.md"];
+        expected.extend(chapters.get(at + 1).map(String::as_str));
+        assert_eq!(foot(chapter), expected.join(" "), "the last line of {chapter}");
+    }
+}
+
+/// Every example has a line on the page that says what it shows.
+#[test]
+fn the_page_of_examples_has_them_all() {
+    let page = fs::read_to_string(root().join("docs/examples.md")).unwrap();
+    let list = fs::read_to_string(root().join("examples/workloads/README.md")).unwrap();
+    let names = list.lines().filter(|line| line.starts_with("| [")).flat_map(links);
+    let missing: Vec<&str> = names.filter(|name| !page.contains(&format!("/workloads/{name})"))).collect();
+    assert!(missing.is_empty(), "docs/examples.md has no line for {missing:?}");
+}
+
 /// The tests above can fail.
 #[test]
 fn excerpts_and_links_are_found() {
