@@ -292,11 +292,11 @@ impl DeviceArray {
     }
 
     /// The array of another library on a device: without a copy on CUDA and OpenCL, with a copy on the host
-    /// device. The tensor is released after the work that uses it, which is waited for; on a stream of the
-    /// other library, nothing waits: it is released as soon as the work is enqueued.
+    /// device. The call waits for the work that uses the tensor, then releases it. On a stream of the other
+    /// library it does not wait: the tensor is released as soon as the work is enqueued.
     ///
     /// # Errors
-    /// If the tensor is on another device or context, has a dtype that this library has not, or its elements
+    /// If the tensor is on another device or context, has a dtype that this library lacks, or its elements
     /// are not in row-major order; or if the device fails. The tensor is released then.
     ///
     /// # Safety

@@ -88,6 +88,11 @@ struct CustomKernels;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// The op of the page for a first one; `tests/documents.rs` checks the excerpts of the source.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/first-op.md")]
+struct FirstOp;
+
 /// The samples of CONTRIBUTING that run; `tests/documents.rs` checks the excerpts of the source.
 #[cfg(doctest)]
 #[doc = include_str!("../CONTRIBUTING.md")]

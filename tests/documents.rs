@@ -5,6 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// The documents that show lines of the source, in blocks marked `rs`.
+const WITH_EXCERPTS: [&str; 2] = ["CONTRIBUTING.md", "docs/first-op.md"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
 }
@@ -53,12 +56,15 @@ fn stands_in(excerpt: &[&str], file: &str) -> bool {
 
 #[test]
 fn excerpts_agree_with_the_source() {
-    let text = fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    let excerpts = excerpts(&text);
-    assert!(!excerpts.is_empty());
-    for (path, excerpt) in excerpts {
-        let source = fs::read_to_string(root().join(&path)).unwrap_or_else(|e| panic!("{path}: {e}"));
-        assert!(stands_in(&excerpt, &source), "{path} no longer has the lines\n{}", excerpt.join("\n"));
+    for document in WITH_EXCERPTS {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        let excerpts = excerpts(&text);
+        assert!(!excerpts.is_empty(), "{document} has no excerpts");
+        for (path, excerpt) in excerpts {
+            let source = fs::read_to_string(root().join(&path)).unwrap_or_else(|e| panic!("{path}: {e}"));
+            let lines = excerpt.join("\n");
+            assert!(stands_in(&excerpt, &source), "{document}: {path} no longer has the lines\n{lines}");
+        }
     }
 }
 
@@ -79,6 +85,39 @@ fn links_lead_to_files() {
         broken.extend(missing.map(|target| format!("{}: {target}", document.display())));
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The chapters of the book: the first link of each numbered line of `docs/README.md`.
+fn chapters() -> Vec<String> {
+    let text = fs::read_to_string(root().join("docs/README.md")).unwrap();
+    let numbered = text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    numbered.map(|line| links(line)[0].to_string()).collect()
+}
+
+#[test]
+fn chapters_link_to_their_neighbours() {
+    let chapters = chapters();
+    assert!(chapters.len() > 2, "expected chapters, found {chapters:?}");
+    // The links of the last line of a chapter, but of the README, which is the first and ends otherwise.
+    let foot = |chapter: &String| {
+        let text = fs::read_to_string(root().join("docs").join(chapter)).unwrap();
+        text.lines().next_back().map(|line| links(line).join(" ")).unwrap_or_default()
+    };
+    for (at, chapter) in chapters.iter().enumerate().skip(1) {
+        let mut expected = vec![chapters[at - 1].as_str(), "README.md"];
+        expected.extend(chapters.get(at + 1).map(String::as_str));
+        assert_eq!(foot(chapter), expected.join(" "), "the last line of {chapter}");
+    }
+}
+
+/// Every example has a line on the page that says what it shows.
+#[test]
+fn the_page_of_examples_has_them_all() {
+    let page = fs::read_to_string(root().join("docs/examples.md")).unwrap();
+    let list = fs::read_to_string(root().join("examples/workloads/README.md")).unwrap();
+    let names = list.lines().filter(|line| line.starts_with("| [")).flat_map(links);
+    let missing: Vec<&str> = names.filter(|name| !page.contains(&format!("/workloads/{name})"))).collect();
+    assert!(missing.is_empty(), "docs/examples.md has no line for {missing:?}");
 }
 
 /// The tests above can fail.

@@ -30,7 +30,7 @@ use workalike_kernels::custom::Source;
 #[derive(Clone, Debug)]
 pub struct ElementwiseKernel {
     kernel: RawKernel,
-    /// For arrays of which none is given twice.
+    /// The kernel for distinct arrays.
     apart: RawKernel,
 }
 

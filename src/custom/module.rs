@@ -152,10 +152,10 @@ impl Module {
     }
 }
 
-/// Arguments, with those of the host copied to the device.
+/// Arguments, with host arrays copied to the device.
 pub(super) struct Moved<'a> {
     pub(super) args: Vec<Argument<'a>>,
-    /// Whether some were the host's.
+    /// Whether some of them were host arrays.
     pub(super) from_host: bool,
     /// Arrays to copy back after the launch.
     pub(super) results: Vec<(DeviceArray, Store<'a>)>,
@@ -319,7 +319,7 @@ impl RawKernel {
     }
 }
 
-/// The arrays of launches, each with whether a kernel may write it. An array that is given twice is one.
+/// The arrays of launches, and whether a kernel may write each. An array passed twice is listed once.
 #[derive(Debug, Default)]
 pub(super) struct Bound(Vec<(DeviceArray, bool)>);
 

@@ -261,7 +261,7 @@ fn cells(
 /// A verified graph.
 struct Graph {
     graph: Arc<FunctionGraph>,
-    /// Whether all ops of it are known.
+    /// Whether all its ops are known.
     readable: bool,
     /// How many graphs are within one another, with this one.
     depth: usize,

@@ -21,7 +21,7 @@ pub(crate) struct Settings {
     pub(crate) options: Options,
     /// For each method, in order, the extents of its first call, if it was called.
     pub(crate) first_sizes: Vec<Option<Vec<usize>>>,
-    /// The options of each context, by its name; none if there was one device without a name.
+    /// The options of each context, by its name; empty if there was one device without a name.
     contexts: Vec<(String, Options)>,
 }
 

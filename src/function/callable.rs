@@ -334,7 +334,7 @@ impl Function {
     }
 }
 
-/// The shared variable of a name among cells, which may repeat.
+/// The shared variable with this name among `cells`, which may contain it more than once.
 pub(super) fn named<'c>(
     whose: &str,
     name: &str,

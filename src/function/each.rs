@@ -111,7 +111,7 @@ impl EachArg {
         })
     }
 
-    /// All of it on the host.
+    /// The whole sequence as a host array.
     pub(super) fn to_value(&self) -> Result<Value> {
         match self {
             EachArg::Host(value) => Ok(value.clone()),

@@ -63,7 +63,7 @@ impl Function {
         outputs.into_list().into_iter().map(position).collect()
     }
 
-    /// The Function that computes these outputs alone, over the same shared variables.
+    /// The Function that computes only these outputs, over the same shared variables.
     fn subset(&self, positions: Vec<usize>) -> Result<Function> {
         let mut kept = self.subsets().lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, function)) = kept.iter().find(|(chosen, _)| *chosen == positions) {

@@ -75,8 +75,8 @@ pub fn jvp(
 /// `wrt`: of shape `(length, shape of the Variable)`.
 ///
 /// The backward pass is computed once for all rows, with one more axis in front, so it takes as much memory
-/// as that of a batch of as many. Where an op of it has no rule for that ([`Op::batch`]), rows are written
-/// one by one, if the type knows how many there are.
+/// as a batch of that many rows. Where an op has no batching rule ([`Op::batch`]), the rows are computed one
+/// by one, if the type gives their number.
 ///
 /// [`Op::batch`]: crate::ops::Op::batch
 ///

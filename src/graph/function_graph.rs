@@ -198,7 +198,7 @@ impl FunctionGraph {
         Ok((graph, cells))
     }
 
-    /// Adds the nodes of a graph without shared variables, for these inputs; returns its outputs.
+    /// Adds the nodes of a graph without shared variables, applied to `inputs`; returns its outputs.
     pub(crate) fn insert(&mut self, body: &FunctionGraph, inputs: &[VarId]) -> Result<Vec<VarId>> {
         let missing = || Error::Internal("a sub-graph reads what is not there".into());
         let mut map: Vec<Option<VarId>> = Vec::with_capacity(body.vars.len());

@@ -15,8 +15,7 @@ pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
     Ok(kept(old, |node| node.op.has_effect()).0)
 }
 
-/// A graph without the nodes of which nothing is read, unless they stay, and the positions of its nodes in
-/// the old one.
+/// A graph without unread nodes, unless `stays` accepts them, and the positions of its nodes in `old`.
 pub(crate) fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, Vec<usize>) {
     let mut used = vec![false; old.vars.len()];
     for id in old.roots() {

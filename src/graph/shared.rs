@@ -56,7 +56,7 @@ impl SharedVariable {
         Ok(SharedVariable::of(Arc::new(Cell::new(id, name, ty, &value, None)?)))
     }
 
-    /// The type of a value of which the listed axes may have any extent.
+    /// The type of a value whose listed axes may have any extent.
     fn type_of(value: &Value, dynamic: &[usize]) -> Result<TensorType> {
         let mut ty = TensorType::fixed(value.dtype(), value.shape());
         for &axis in dynamic {

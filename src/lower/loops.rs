@@ -30,7 +30,7 @@ pub(crate) struct Rows {
     pitch: u64,
     /// Rows that there is memory for.
     kept: u64,
-    /// Rows of the whole array, of which the last are kept.
+    /// Rows of the whole array; the last ones are kept.
     whole: u64,
 }
 
@@ -172,7 +172,7 @@ impl<'a> Lowering<'a> {
         self.push_control(Step::Branch(BranchStep { name: name.into(), bodies, index }));
     }
 
-    /// An array that the loop writes row by row, of `whole` rows of which the last `kept` are kept.
+    /// An array of `whole` rows that the loop writes row by row; the last `kept` rows are kept.
     pub(crate) fn rows(&mut self, dtype: DType, row: &[u64], whole: u64, kept: u64) -> Rows {
         let size = dtype.size() as u64;
         let alignment = self.abilities.properties().alignment.max(size);
@@ -186,7 +186,7 @@ impl<'a> Lowering<'a> {
         Rows { buffer, dtype, row: row.to_vec(), pitch, kept, whole }
     }
 
-    /// An array of `whole` rows of which the last is kept alone, which the loop changes in place.
+    /// An array of `whole` rows that the loop changes in place; only the last row is kept.
     pub(crate) fn last_row(&mut self, dtype: DType, row: &[u64], whole: u64) -> Rows {
         let pitch = row.iter().fold(1u64, |n, &e| n.saturating_mul(e));
         Rows { buffer: self.temp(dtype, row), dtype, row: row.to_vec(), pitch, kept: 1, whole }

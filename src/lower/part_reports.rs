@@ -12,8 +12,8 @@ use workalike_kernels::ops::{self as scalar, ScalarOp};
 /// Bits of a report that say node and part.
 pub(crate) const NODE_BITS: u32 = 40;
 
-/// What is added to a report from one part to the next, in a graph of so many nodes; none if the last of
-/// `parts` parts has no room.
+/// The difference of the reports of two neighbouring parts, in a graph of `nodes` nodes; `None` if the report
+/// of the last of `parts` parts would not fit.
 fn step(nodes: usize, parts: u64) -> Option<i64> {
     let nodes = i64::try_from(nodes).ok()?;
     let last = i64::try_from(parts).ok()?.checked_add(1)?.checked_mul(nodes)?;

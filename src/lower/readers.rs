@@ -1,4 +1,4 @@
-//! Which nodes read a Var, and what of it: an op computes less where its readers need less.
+//! Which nodes read a Var, and which part of it: an op computes only what its readers need.
 
 use super::Lowering;
 use crate::graph::{Def, Node, VarId};

@@ -147,8 +147,8 @@ impl View {
         }
     }
 
-    /// The same elements where they are in `source`, of which the buffer of this view is a copy in row-major
-    /// order. `None` if that is no view.
+    /// The same elements as a view of `source`, if this view's buffer is a copy of `source` in row-major
+    /// order. `None` if they are not a view of it.
     pub(crate) fn through(&self, source: &View) -> Option<View> {
         if source.linear().is_some_and(|address| address.is_row_major(&source.shape))
             && count(&source.base) == count(&source.shape)

@@ -40,7 +40,7 @@ pub enum AxisRead {
         start: i64,
         /// From one position to the next.
         step: i64,
-        /// How many positions.
+        /// The number of positions.
         count: usize,
     },
     /// All positions, and does nothing but pass them on: its only result is the input with its axes in

@@ -262,8 +262,8 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// If the gradient cannot be expressed.
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>>;
 
-    /// Its outputs for a whole batch of inputs (a batching rule, as of JAX's `vmap`). The default has none,
-    /// and [`jacobian`](crate::grad::jacobian) differentiates row by row.
+    /// Its outputs for a whole batch of inputs (a batching rule, as in JAX's `vmap`). By default there is no
+    /// rule, and [`jacobian`](crate::grad::jacobian) differentiates row by row.
     ///
     /// # Errors
     /// If the expression is ill-typed.

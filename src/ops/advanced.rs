@@ -45,7 +45,7 @@ pub(super) fn check(x: &TensorType, indices: &[&TensorType]) -> Result<TensorTyp
     Ok(TensorType::new(x.dtype, shape.collect::<Vec<_>>()))
 }
 
-/// The shape of what is taken from `x` at indices of these shapes.
+/// The shape of the elements gathered from `x` at indices of these shapes.
 pub(super) fn gathered_shape<'s>(
     x: &[usize],
     indices: impl Iterator<Item = &'s [usize]>,
@@ -102,7 +102,8 @@ pub(super) fn check_bounds(x: &[usize], indices: &[Value]) -> Result<()> {
         .try_for_each(|(index, &extent)| places(&[extent], std::slice::from_ref(index)).map(drop))
 }
 
-/// The extents of what is written at positions: [`Op::written_part`] of ops with further inputs for these.
+/// The extents of the part written at positions: [`Op::written_part`] of ops whose further inputs are
+/// positions.
 pub(super) fn written_part(inputs: &[Known]) -> Result<Option<Vec<usize>>, String> {
     let positions = inputs.iter().skip(2).map(|known| known.shape);
     inputs.first().map(|x| gathered_shape(x.shape, positions)).transpose()

@@ -29,7 +29,7 @@ pub(super) enum Combine {
 }
 
 impl Combine {
-    /// The row that computes the new element from the old one and the value; none if it is replaced.
+    /// The row that computes the new element from the old one and the value; `None` if it is replaced.
     pub(super) fn row(self) -> Option<ScalarOp> {
         match self {
             Combine::Set => None,
@@ -57,7 +57,7 @@ struct Mask {
 
 /// An index expression taken apart.
 struct Plan {
-    /// What is taken along each axis by numbers and slices; whole axes where arrays stand.
+    /// The selection along each axis by numbers and slices; axes that arrays index are whole.
     basic: Vec<Ix>,
     /// The number of axes of the basic part.
     kept: usize,

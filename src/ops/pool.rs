@@ -74,8 +74,8 @@ impl Pool {
     }
 
     /// Elements from one element of a window to the next, along each axis. 1 unless given. A dilated window
-    /// may meet nothing but padding where the array is shorter than the dilation: its maximum is the dtype's
-    /// lowest value, and its mean without the padding NaN.
+    /// may contain nothing but padding where the array is shorter than the dilation: its maximum is the
+    /// dtype's lowest value, and its mean without the padding NaN.
     #[must_use]
     pub fn dilation(mut self, dilation: impl Into<Vec<usize>>) -> Pool {
         self.dilation = dilation.into();

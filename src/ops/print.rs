@@ -15,9 +15,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Its input, which is passed to the hook of [`set_print_hook`] whenever it is computed.
 ///
-/// It does not change what a device computes, except that work before and after it is not fused nor recorded
-/// together: the device copies the value to the host, and waits. So each Print adds a round trip to a call,
-/// and `run_n` goes iteration by iteration.
+/// It does not change what a device computes, except that work before it and after it is neither fused nor
+/// recorded together: the device copies the value to the host, and waits. So each Print adds a round trip to
+/// a call, and `run_n` goes iteration by iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Print {
     /// The text before the value.

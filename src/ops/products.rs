@@ -188,8 +188,8 @@ methods! {
     }
 }
 
-/// The product of several matrices, of which the first and the last may be vectors, in the order that costs
-/// least where extents are known (NumPy's `linalg.multi_dot`).
+/// The product of several matrices (the first and the last may be vectors), in the order that costs least
+/// where extents are known (NumPy's `linalg.multi_dot`).
 #[track_caller]
 #[must_use]
 pub fn multi_dot(factors: impl IntoIterator<Item = impl Into<Variable>>) -> Variable {

@@ -21,7 +21,7 @@ use workalike_kernels::ops as scalar;
 /// Sum, product, maximum or minimum over axes, which disappear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reduce {
-    /// Which fold; not ArgMax or ArgMin.
+    /// The fold; not ArgMax or ArgMin.
     pub fold: Fold,
     /// Sorted, each once.
     pub axes: Vec<usize>,

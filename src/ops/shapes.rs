@@ -360,7 +360,7 @@ pub fn eye(
     grid("eye", [rows.into_operand(), columns.into_operand(), offset.into_operand()], dtype, Variable::equal)
 }
 
-/// Where the row's number plus the offset compares like this with the column's.
+/// A bool matrix: a comparison of row number + offset with column number.
 fn grid(
     op: &'static str,
     [rows, columns, offset]: [Operand; 3],

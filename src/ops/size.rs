@@ -47,7 +47,7 @@ impl Size {
         }
     }
 
-    /// The extents, of which one may be inferred, and the 0-d Variables among them.
+    /// The extents (one may be inferred), and the 0-d Variables among them.
     pub(super) fn extents_or_inferred(self, op: &str) -> Result<(Vec<Extent>, Vec<Variable>)> {
         Extent::list(op, self.operands()?)
     }

@@ -59,7 +59,7 @@ fn values_known(inputs: &[Value]) -> Vec<Known<'_>> {
     inputs.iter().map(Known::of).collect()
 }
 
-/// The same slots, behind one that takes all of the batch axis.
+/// The same slots, after one that selects the whole batch axis.
 fn behind_batch(slots: &[Slot]) -> Vec<Slot> {
     let whole = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
     std::iter::once(whole).chain(slots.iter().copied()).collect()

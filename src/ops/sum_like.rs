@@ -19,7 +19,7 @@ use workalike_kernels::nest::Fold;
 pub struct SumLike;
 
 impl SumLike {
-    /// The [`Reduce`] that it equals at these extents; none if there is nothing to sum over.
+    /// The equivalent [`Reduce`] at these extents; `None` if there is no axis to sum over.
     pub(crate) fn sum(value: &[usize], like: &[usize], dtype: workalike_kernels::DType) -> Option<Reduce> {
         let axes: Vec<usize> = (0..value.len()).filter(|&a| like[a] == 1 && value[a] != 1).collect();
         let acc_dtype = dtype.register();

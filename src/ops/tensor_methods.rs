@@ -85,13 +85,13 @@ methods! {
     mul_index / try_mul_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Product))
     }
-    /// `x` with the larger of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's
+    /// `x` with the larger of `x[entries]` and `y`; the largest of all values where an index repeats (NumPy's
     /// `maximum.at`).
     max_index / try_max_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Max))
     }
-    /// `x` with the smaller of `x[entries]` and `y`, of all that meet where indices are repeated (NumPy's
-    /// `minimum.at`).
+    /// `x` with the smaller of `x[entries]` and `y`; the smallest of all values where an index repeats
+    /// (NumPy's `minimum.at`).
     min_index / try_min_index(x, entries: impl AsRef<[Ix]>, y: impl IntoOperand) {
         indexing::write(x, entries.as_ref(), y.into_operand(), Combine::Fold(Fold::Min))
     }

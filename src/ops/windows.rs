@@ -45,7 +45,7 @@ pub(super) fn effective_extent(window: usize, dilation: usize) -> Result<usize, 
         .ok_or_else(|| format!("a window of {window} elements, {dilation} apart, is longer than any axis"))
 }
 
-/// The number of windows that cover `effective` elements each and fit an axis; none if no window fits.
+/// The number of windows that cover `effective` elements each and fit an axis; `None` if no window fits.
 pub(super) fn window_count(extent: usize, effective: usize, stride: usize) -> Option<usize> {
     extent.checked_sub(effective)?.checked_div(stride)?.checked_add(1)
 }

@@ -97,8 +97,7 @@ fn home(program: &mut Program, (shared, known): (usize, Option<BufferId>), new: 
     known.unwrap_or_else(|| program.buffer(dtype, &shape, Role::Shared(shared)))
 }
 
-/// The dtype in which a new value is moved: that of float64 needs no float64 arithmetic, which the device may
-/// lack.
+/// The dtype in which a new value is copied. float64 is copied as int64, since the device may lack float64.
 fn moved(program: &Program, new: BufferId) -> DType {
     Some(program.buffers[new].dtype).filter(|dtype| *dtype != DType::F64).unwrap_or(DType::I64)
 }

@@ -65,7 +65,7 @@ struct Order {
 }
 
 impl Order {
-    /// For the first kind of which there are loops to join.
+    /// The order for the first kind that has loops to join.
     fn of_groups(graph: &FunctionGraph) -> Option<Order> {
         let kinds: BTreeSet<Kind> = graph.nodes.iter().filter_map(|node| Kind::of(graph, node)).collect();
         kinds.iter().map(|kind| Order::of(graph, kind)).find(Order::has_groups)

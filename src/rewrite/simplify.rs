@@ -47,7 +47,7 @@ pub(super) fn apply_rules(
     })
 }
 
-/// The error of an added rule that is applied without end; none if only this library's rules were applied.
+/// The error of an added rule that is applied without end; `None` if only this library's rules were applied.
 fn without_end(rules: &[Rule], applied: &[&'static str], node: &Node) -> Option<Error> {
     let is_custom = |name: &&&str| rules.iter().any(|rule| rule.is_custom() && rule.name() == **name);
     let name = applied.iter().rev().find(is_custom)?;

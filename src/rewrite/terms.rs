@@ -219,7 +219,7 @@ impl Reads {
     }
 }
 
-/// A graph under construction, with how often its Vars are read.
+/// A graph under construction, with the number of reads of each Var.
 pub(super) struct Counted<'g> {
     pub(super) graph: &'g mut FunctionGraph,
     pub(super) reads: &'g Reads,

@@ -87,7 +87,7 @@ const MARKS: [&str; 4] = ["KERNEL", "__global__", "__kernel", "kernel"];
 const BOUNDS: &str = "LAUNCH_BOUNDS";
 const GLOBAL: [&str; 3] = ["GLOBAL_MEM", "__global", "global"];
 const LOCAL: [&str; 4] = ["LOCAL_MEM_ARG", "LOCAL_MEM", "__local", "local"];
-/// Words that say nothing about the type.
+/// Qualifiers that do not affect the type.
 const QUALIFIERS: [&str; 9] = [
     "const",
     "volatile",

@@ -3,7 +3,8 @@
 use super::{EXACT, Interval, rounded};
 use crate::dtype::DType;
 
-/// A range from the results at the bounds, of which the extremes bound all others.
+/// The range between the extremes of the results at the bounds, for functions whose other results lie
+/// between.
 fn hull(dtype: DType, whole: bool, ends: &[f64]) -> Interval {
     let inexact = |end: &f64| !dtype.is_float() && end.abs() > EXACT;
     // 0 * infinity and the like; and integers that float64 rounds, so that one that wraps may not show.

@@ -28,7 +28,7 @@ pub struct LinearForm {
     pub result: usize,
 }
 
-/// Extents of a contiguous tensor, as three: all before its channels, the channels, and all after them.
+/// Extents of a contiguous tensor, collapsed to three: before the channels, the channels, after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
     /// Number of channels: columns of a matrix, filters of a convolution.

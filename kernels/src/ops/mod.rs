@@ -158,8 +158,8 @@ pub struct Row {
     pub scale: Option<f64>,
     /// Whether the result is discontinuous in an argument, as for `floor` and comparisons.
     pub jumps: bool,
-    /// A range of the results from ranges of the arguments. `None` for a composition, of which it follows,
-    /// and where nothing is known but the dtype.
+    /// A range of the results from ranges of the arguments. `None` for a composition, where it follows from
+    /// the parts, and where only the dtype is known.
     pub interval: Option<RangeRule>,
 }
 

@@ -90,8 +90,7 @@ impl Printer<'_> {
         self.close();
     }
 
-    /// All phases of a tile of grid points: neighbours along the last grid walk, `row`, in which `tile` is
-    /// the tile's number.
+    /// All phases of tile number `tile` of neighbouring grid points along the last grid walk, `row`.
     pub(super) fn phases_tiled(&mut self, row: &Walk, tile: &str, width: u32) {
         let (index, axis) = (self.index, row.axis);
         self.line(&format!("const {index} c{axis} = ({index}){tile} * {width};"));

@@ -259,7 +259,7 @@ const BF16_TO_F32: &str = "$fn f32 bf16_to_f32(u16 h) {
 }
 ";
 
-/// To nearest, ties to even; NaN stays NaN.
+/// Rounds to nearest, ties to even; NaN stays NaN.
 const F32_TO_BF16: &str = "$fn u16 f32_to_bf16(f32 x) {
     const u32 u = $bits(x);
     return x == x ? (u16)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16) : (u16)((u >> 16) | 0x40u);

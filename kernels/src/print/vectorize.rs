@@ -159,7 +159,7 @@ impl Printer<'_> {
         }
     }
 
-    /// Sets up packs of `width` points along an axis for a phase; none if `width` is 1.
+    /// Sets up packs of `width` points along an axis for a phase; no packs if `width` is 1.
     pub(super) fn start_packs(&mut self, phase: usize, axis: usize, width: u32) {
         self.pack = None;
         if width == 1 {

@@ -32,7 +32,7 @@ pub(crate) struct Interior {
 }
 
 impl Interior {
-    /// The boxes of a Nest in which computed indices become sums over axes; none if there are no such
+    /// The boxes of a Nest in which computed indices become sums over axes; empty if there are no such
     /// indices. They do not overlap.
     pub(crate) fn all(nest: &Nest, walks: &Walks) -> Vec<Interior> {
         let computed = |inst: &Inst| match inst {

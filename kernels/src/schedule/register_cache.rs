@@ -41,7 +41,7 @@ impl Kept {
         [Kept::plan(nest, walks, dtypes, &|_| true), Kept::plan(nest, walks, dtypes, &is_load)]
     }
 
-    /// The shared values that are worth keeping; only instructions that `may` are kept.
+    /// The shared values worth keeping in registers; `may` selects the instructions that can be kept.
     fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], may: &dyn Fn(&Inst) -> bool) -> Kept {
         let mut kept = Kept::none(nest);
         let axes: Vec<usize> = walks.inner.iter().map(|w| w.axis).collect();

@@ -105,7 +105,7 @@ pub enum Problem {
         /// The number of arguments.
         given: usize,
     },
-    /// A function of a user, where only ops of the table can be computed.
+    /// A user's function in a Nest that may only contain ops of the table.
     #[error("a function of a user, which only generated kernels call")]
     Function,
     /// A value of the wrong dtype.

@@ -106,7 +106,7 @@ impl<O: Open> Tuned<O> {
     /// indexing, for example of embeddings) are made concurrently and in any order, by atomic adds. Sums of
     /// floats then differ in their last bits from run to run, and a device may treat subnormal numbers as 0
     /// there. Integers and all other ops are not affected. Atomic adds are used where they are estimated to
-    /// be faster than the ordered form: for few or narrow rows of which few meet at one element. On an H200,
+    /// be faster than the ordered form: for few or narrow rows, few of them at the same index. On an H200,
     /// 100,000 floats are added to 65,536 elements in 2 us, and in 27 us in order.
     ///
     /// CUDA has atomic adds for integers and floats of 32 and 64 bits, OpenCL for integers of 32 bits, and of

@@ -56,7 +56,7 @@ pub(crate) struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    /// The step of a command; none if there is nothing to do.
+    /// The step of a command; `None` if there is nothing to do.
     pub(crate) fn step(&mut self, command: &Command) -> DeviceResult<Option<Step>> {
         match command {
             Command::Launch { nest, args } => self.launch(*nest, args),

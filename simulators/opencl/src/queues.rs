@@ -159,7 +159,7 @@ fn is_small(nests: &[Verified], units: u32) -> bool {
     is_small_work(flops.sum::<f64>() * FLOP + bytes.sum::<f64>() * BYTE, nests.len(), units)
 }
 
-/// The same, of work of `alone` ns on one thread, in this many kernels.
+/// The same for work that takes `alone` ns on one thread, in `kernels` kernels.
 fn is_small_work(alone: f64, kernels: usize, units: u32) -> bool {
     alone < WAKE + kernels as f64 * BARRIER + alone / f64::from(units.max(1))
 }

@@ -13,7 +13,7 @@ pub struct Body {
     pub outputs: Vec<Access>,
     /// The buffer of each shared variable, which it updates.
     pub carried: Vec<BufferId>,
-    /// The status words, if it may find an error.
+    /// The status words, if the body can report an error.
     pub status: Option<BufferId>,
     /// The memory of its scratch buffers.
     pub scratch: BufferId,
@@ -62,7 +62,7 @@ pub struct WhileStep {
     pub ahead: u64,
 }
 
-/// Bodies of which one runs.
+/// Several bodies, one of which runs.
 #[derive(Clone, Debug)]
 pub struct BranchStep {
     /// Its name, for people.

@@ -26,7 +26,7 @@ pub enum Step {
     Loop(LoopStep),
     /// A body that runs while a condition holds.
     While(WhileStep),
-    /// Bodies of which one runs.
+    /// Several bodies, one of which runs.
     Branch(BranchStep),
 }
 
@@ -63,7 +63,7 @@ pub struct HostNode {
     pub op: Arc<dyn Op>,
     /// Its node in the FunctionGraph.
     pub node: usize,
-    /// Why it does not run on the device.
+    /// The reason that the op does not run on the device.
     pub why: String,
     /// Its inputs.
     pub inputs: Vec<BufferId>,

@@ -18,13 +18,13 @@ const CONTENDED_ADD: u64 = 8;
 /// Most atomic additions in all where the library has a scatter.
 const ADDS_IN_ALL: u64 = 1 << 22;
 
-/// So many rows are added atomically whatever their positions are. On an H100 additions to one element follow
-/// each other at 7 ns, and a scatter of the library takes 20 us.
+/// Up to this many rows are added atomically, whatever their positions. On an H100 atomic additions to one
+/// element take 7 ns each, and a scatter of the library 20 us.
 const FEW_ROWS: u64 = 4096;
 
-/// So many are if there are as many places for them. Were they to meet all the same, they would take eight
-/// times as long as the library's scatter; positions spread evenly take half of its time, and with a tenth of
-/// them at one place about as long.
+/// Up to this many rows are added atomically if the table has as many rows. With all of them at one position
+/// they take eight times as long as the library's scatter; spread evenly half as long, and with a tenth of
+/// them at one position about as long.
 const SPREAD_ROWS: u64 = 16_384;
 
 /// Positions `start, start + step, ...` of an index array along one of its axes. None is negative, and no two
@@ -48,8 +48,8 @@ struct IndexAxes {
     adds: bool,
 }
 
-/// Whether atomic additions of rows to `x` are expected to take less time than the library's scatter. `x` has
-/// the given shape, of which the first `indexed` axes are indexed; `points` are the extents of the index.
+/// Whether atomic additions of rows to `x` are expected to take less time than the library's scatter. `shape`
+/// is that of `x`, whose first `indexed` axes are indexed; `points` are the extents of the index.
 fn adds_are_cheaper(shape: &[u64], indexed: usize, points: &[u64]) -> bool {
     let extent = |axes: &[u64]| axes.iter().copied().fold(1, u64::saturating_mul);
     let (places, width, rows) = (extent(&shape[..indexed]), extent(&shape[indexed..]), extent(points));

@@ -7,7 +7,7 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;
 
-/// A Nest that only reports a condition that fails; none if it is known to hold.
+/// A Nest that reports a failed condition and does nothing else; no Nest if the condition is known to hold.
 pub(crate) fn lower(_: &Assert, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let condition = &inputs[1];
     // Shapes may decide it.

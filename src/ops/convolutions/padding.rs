@@ -27,7 +27,8 @@ pub enum Padding {
     /// odd number of zeros the greater part comes after. Of a transposed convolution: an output of the
     /// input's extent times the stride.
     Same,
-    /// All positions at which filters meet the input: one element less than a filter covers, on both sides.
+    /// All positions at which filters overlap the input: one element less than a filter covers, on both
+    /// sides.
     Full,
     /// These numbers before and after, for each axis.
     Explicit(Vec<(usize, usize)>),

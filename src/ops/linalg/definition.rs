@@ -139,7 +139,7 @@ impl<T: Real + Pod> Workspace<T> {
 }
 
 impl<T> Work<T> {
-    /// How many operands are read, and how many are written.
+    /// The numbers of operands read and written.
     fn operands(&self) -> (usize, usize) {
         match self {
             Work::Cholesky { .. } => (1, 2),
@@ -174,7 +174,7 @@ fn store_lu<T: Real + Pod>(lu: &Lu<T>, n: usize, factor: &mut [u8], rows: &mut [
     }
 }
 
-/// Parts of so many elements of type `T`, of which there is at least one.
+/// Chunks of `elements` (at least one) elements of type `T`.
 fn parts<T>(bytes: &[u8], elements: usize) -> ChunksExact<'_, u8> {
     bytes.chunks_exact(elements * size_of::<T>())
 }

@@ -65,7 +65,8 @@ impl Lowering<'_> {
         Ok(vec![View::whole(cofactors.buffer, &shape)])
     }
 
-    /// Reports the first factor whose diagonal is not finite and positive, or of which the library says so.
+    /// Reports the first factor whose diagonal is not finite and positive, or that the library calls
+    /// indefinite.
     fn report_indefinite(&mut self, factors: &View, info: &View) {
         self.report_first("definite", &factors.shape[..2], |point| {
             let pivot = point.load(factors, &[At::Axis(0), At::Axis(1), At::Axis(1)]);
@@ -269,7 +270,7 @@ struct Folds {
     logarithm: usize,
     /// The sum of the magnitudes of the logarithms.
     size: usize,
-    /// How many rows were exchanged.
+    /// The number of row exchanges.
     exchanges: usize,
 }
 

@@ -16,9 +16,9 @@ use workalike_kernels::ops as scalar;
 
 /// A body that runs while a condition holds.
 ///
-/// Inputs: whether it runs at all, a 0-d bool; the values before the first iteration, of which the first says
-/// whether the condition holds and the second counts iterations; the constants. Outputs: the carried values
-/// after the last iteration.
+/// Inputs: whether it runs at all, a 0-d bool; the carried values before the first iteration; the constants.
+/// The first carried value says whether the condition holds, the second counts iterations. Outputs: the
+/// carried values after the last iteration.
 ///
 /// The body's inputs are the carried values and the constants; its outputs are whether there is another
 /// iteration, then the carried values.

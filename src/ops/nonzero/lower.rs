@@ -9,7 +9,7 @@ use workalike_kernels::library::{Cumulate, NonZero};
 use workalike_kernels::nest::{Fold, PhaseKind, Value};
 use workalike_kernels::ops as scalar;
 
-/// The host worked out how many there are; that the device finds as many is checked.
+/// The host has counted the elements for the shape; the device checks its own count against that.
 pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let mask = to.whole(&inputs[0]);
     let len: u64 = inputs[0].shape.iter().product();
@@ -127,7 +127,7 @@ impl Blocks {
         to.push(nest);
     }
 
-    /// Each block goes through its elements; beside each stands how many there were up to it.
+    /// Each block visits its elements; `ranks` counts the elements found up to each.
     fn positions(&self, to: &mut Lowering<'_>, begin: &View, target: BufferId, shape: &[u64]) {
         let ranks = to.temp(DType::I64, &self.shape);
         // Read where it is stored, and nowhere else.

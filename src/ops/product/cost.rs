@@ -151,8 +151,8 @@ mod tests {
         assert!(transposed([4096, 8, 4096]));
     }
 
-    /// Products of which one form was measured to take less than half of the other's time, or saves more than
-    /// what a fused neighbour would.
+    /// Products where one form was measured to take less than half of the other's time, or to save more than
+    /// a fused neighbour would.
     #[test]
     fn the_cheaper_form_is_found_where_one_is_much_cheaper() {
         for (dtype, product, library) in [

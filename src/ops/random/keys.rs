@@ -24,7 +24,7 @@ pub(super) enum Source {
 }
 
 /// The lanes of `philox` that make keys of a key: one for streams, the other for what users derive, so that
-/// these never meet.
+/// these never coincide.
 const STREAMS: u64 = 0;
 const DERIVED: u64 = 1;
 

@@ -17,7 +17,7 @@ pub(crate) enum Start {
     Dynamic(BufferId),
 }
 
-/// What is taken along one axis once shapes are known.
+/// The selection along one axis once shapes are known.
 pub(crate) struct Part {
     pub(crate) start: Start,
     pub(crate) step: i64,

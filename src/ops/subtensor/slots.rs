@@ -17,7 +17,7 @@ pub enum Bound {
     Input(usize),
 }
 
-/// What is taken along one axis.
+/// The selection along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Slot {
     /// One position; the axis disappears.
@@ -58,7 +58,7 @@ fn slice_indices(start: Option<i64>, stop: Option<i64>, step: i64, extent: usize
 }
 
 impl Slot {
-    /// What is taken of each axis; `bound` gives the bounds' values.
+    /// The positions selected on each axis; `bound` gives the values of the bounds.
     pub(crate) fn take(
         slots: &[Slot],
         shape: &[usize],

@@ -19,7 +19,7 @@ pub(super) struct AheadLoop {
     first: Region,
     pub(super) block: Vec<Piece>,
     marks: Marks,
-    /// What is carried; with reports also the status words.
+    /// The carried values; also the status words if the loop can report errors.
     carried: Vec<Slots>,
     /// How many blocks there are at most.
     most: u64,

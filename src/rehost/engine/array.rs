@@ -22,7 +22,7 @@ pub struct DeviceArray {
     pub(super) donated: bool,
     /// Bounds of the elements, if they are integers that came from the host. All handles share them.
     pub(super) bounds: Option<Arc<KnownBounds>>,
-    /// The outcomes of the calls that computed this array; none if nothing can have failed.
+    /// The outcomes of the calls that computed this array; `None` if none of them can fail.
     pub(super) outcomes: Option<Arc<Vec<Outcome>>>,
 }
 

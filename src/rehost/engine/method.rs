@@ -167,7 +167,7 @@ impl Definition {
         })
     }
 
-    /// The extents that make the Program another at equal shapes of inputs and states.
+    /// The extents, besides the shapes of inputs and states, that a Program depends on.
     pub(super) fn decided(
         &self,
         context: &Context,

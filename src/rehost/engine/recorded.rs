@@ -26,11 +26,11 @@ pub(super) struct Recorded {
     epoch: u64,
     pub(super) regions: Regions,
     runs: Vec<Run>,
-    /// Checks of what is read from outside, for debugging.
+    /// Checks of values that come from outside the Program, for debugging.
     sources: Sources,
     /// The regions to which each call copies its inputs, by position; empty inputs are left out.
     inputs: Vec<Transfer>,
-    /// The outputs, by position, of which one transfer brings several to the host.
+    /// The outputs, by position; one transfer may bring several to the host.
     pub(super) outputs: Vec<Transfer>,
     /// Recordings of many iterations.
     pub(super) blocks: Blocks,

@@ -251,7 +251,7 @@ impl Definition {
         (self.number as i128) << NODE_BITS
     }
 
-    /// The outcome of the call that was enqueued last; none if it is known.
+    /// The outcome of the call that was enqueued last; `None` if it is known.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let calls = self.status.get()?.calls();
         let before = calls.counted.saturating_sub(1);

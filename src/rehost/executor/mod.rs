@@ -121,7 +121,7 @@ impl Executor {
         self.parts.iter().map(context).collect()
     }
 
-    /// The names of the contexts; none if there is one device without a name.
+    /// The names of the contexts; empty if there is one device without a name.
     pub(crate) fn names(&self) -> Vec<&str> {
         self.parts.iter().filter_map(|part| part.name.as_deref()).collect()
     }

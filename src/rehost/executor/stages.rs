@@ -125,7 +125,7 @@ struct Part<'f> {
     placement: &'f Placement,
     device: usize,
     graph: FunctionGraph,
-    /// From the whole graph's Vars to the stage's.
+    /// Maps Vars of the whole graph to Vars of the stage.
     known: HashMap<VarId, VarId>,
     inputs: Vec<StageInput>,
     /// Its shared variables, as positions among the whole graph's.

@@ -27,7 +27,7 @@ pub(super) struct Cost {
     pub(super) flop: f64,
     /// Loading an element at a computed index, beyond its bytes.
     pub(super) gather: f64,
-    /// Whether the points at edges are computed by themselves, so that the others choose among no parts
+    /// Whether points at edges are computed separately, so that interior points need no choice of part
     /// (`kernels/src/schedule/interior.rs`).
     pub(super) edges_apart: bool,
     /// The number of compute units, each of which runs a group of work items.

@@ -158,7 +158,7 @@ struct Load<'a> {
     index: &'a [Index],
 }
 
-/// Bytes that a producer loads for a point, its axes at `at`, and that this phase of a reader loads too.
+/// Bytes that both a producer at the point `at` and this phase of its reader load.
 fn loaded_anyway((source, source_buffers): (&Nest, &[BufferId]), at: &[Index], load: &Load) -> f64 {
     let mut bytes = 0.0;
     for inst in source.phases.iter().flat_map(|p| &p.block.insts) {

@@ -46,7 +46,7 @@ impl Limits {
         Limits { narrow_insts: properties.kernel_insts.clamp(MAX_INSTS, MAX_NARROW_INSTS) }
     }
 
-    /// Those of a device that compiles no large Nests.
+    /// The limits of a device that compiles no large Nests.
     #[cfg(test)]
     pub(super) fn least() -> Limits {
         Limits { narrow_insts: MAX_INSTS }

@@ -19,7 +19,7 @@
 //!   one's results from registers: epilogues of reductions (before `inline`), maps with shared inputs, and
 //!   finally all other Nests over the same points, such as the reductions and maps of a softmax. If the axes
 //!   are not the same, they are [split](reframe) so that they are;
-//! - [`sparse_reads`]: an array of which few elements are read is not stored, but computed where it is read;
+//! - [`sparse_reads`]: an array is computed where it is read, not stored, if few of its elements are read;
 //! - [`halves`]: half-precision arguments of discontinuous instructions are rounded;
 //! - [`epilogue_fusion`]: an elementwise Nest over a library op's result becomes its epilogue, where the
 //!   device supports it;

@@ -121,7 +121,7 @@ fn stored_at_once(
     Some(steps)
 }
 
-/// Whether a buffer is the new value of a shared variable of which it can overwrite parts.
+/// Whether a buffer is the new value of a shared variable and may overwrite parts of the old one.
 pub(super) fn is_update_in_place(program: &Program, uses: &Dependences, buffer: BufferId) -> bool {
     let homes = program.homes();
     program.updates.iter().any(|&(shared, new)| {

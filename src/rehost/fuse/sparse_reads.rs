@@ -1,5 +1,5 @@
-//! Arrays of which few elements are read are not stored: the label's entry of a log-softmax, the chosen
-//! action's of a softmax. Their readers compute these elements again, from what the rows were folded to.
+//! Sparsely read arrays are not stored, such as a log-softmax of which only the label's entry is read, or a
+//! softmax read at the chosen action. The readers compute these elements again from the folds of the rows.
 
 use super::edit::tidy;
 use super::inline::substitute;

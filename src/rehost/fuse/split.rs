@@ -18,7 +18,7 @@ const COLUMNS: u64 = 32;
 const DEEP: u64 = 4;
 /// Most partial results of a contraction.
 const PARTIAL: u64 = 1 << 22;
-/// Rows and columns of which there are more go by tiles (`kernels/src/schedule/tile/mod.rs`).
+/// Larger numbers of rows or columns are computed in tiles (`kernels/src/schedule/tile/mod.rs`).
 const NARROW: u64 = 16;
 
 /// Rows of so much less than a long one are split if so many times the elements of a long one are loaded.
@@ -102,10 +102,9 @@ fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
     Some(Parts { axis, count: extent.div_ceil(len), len, at })
 }
 
-/// Whether two factors are loaded, of which each is the same along a grid axis of the other's: tiles of
-/// results share them.
+/// Whether two factors are loaded, each constant along a grid axis of the other: tiles of results share them.
 fn is_contraction(nest: &Nest) -> bool {
-    // For each load, whether it moves along each grid axis of which there is more than a few points.
+    // For each load and each grid axis of more than a few points, whether the address moves along the axis.
     let moves = |inst: &Inst| -> Option<Vec<bool>> {
         let Inst::Load { operand, index } = inst else { return None };
         let address = nest.operands[*operand].affine(index, nest.axes.len())?;

@@ -1,5 +1,5 @@
-//! Updates of a part that read other parts of the old value. If what is written is computed first, nothing is
-//! read after it was changed, and no copy of the whole is needed.
+//! Updates of a part that read other parts of the old value. If the new part is computed before it is stored,
+//! nothing is read after it was changed, and no copy of the whole is needed.
 
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::lower::tidy::tidy;

@@ -6,7 +6,7 @@ use super::plan_of;
 use crate::lower::program::{Access, Body, Program, Role, Step};
 
 /// Makes the bodies of all steps ready to run: their constants become constants of the Program around them,
-/// and their scratch buffers get places in that of their loop.
+/// and their scratch buffers become parts of the scratch memory of their loop.
 pub(crate) fn settle_bodies(program: &mut Program, alignment: u64) {
     for position in 0..program.steps.len() {
         let mut step = std::mem::replace(&mut program.steps[position], nothing());

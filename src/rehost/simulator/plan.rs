@@ -51,7 +51,7 @@ pub struct StepPlan {
     pub kind: &'static str,
     /// A readable name.
     pub name: String,
-    /// Of a Nest, the position of its kernel in the source: `k0`, `k1`, ... Equal Nests share one.
+    /// For a Nest, the position of its kernel in the source: `k0`, `k1`, ... Equal Nests share one.
     pub kernel: Option<usize>,
     /// Extents of the axes: of a Nest, the grid axes first; of a library op, its sizes (of a matmul batch, m,
     /// n, k); of a loop, the number of iterations.

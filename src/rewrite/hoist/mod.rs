@@ -5,7 +5,7 @@
 //! - `after`: results that are products of what the loop keeps become one product after it;
 //! - `sums`: sums of products over the iterations become one product after it. The gradient of a weight is
 //!   such a sum;
-//! - `outside`: what of an iteration can be computed outside, for all iterations at once.
+//! - `outside`: the part of an iteration that can be computed outside, for all iterations at once.
 
 mod after;
 mod before;
@@ -65,8 +65,7 @@ impl Rows {
     }
 }
 
-/// The outputs of a loop of which these rows are read, with products outside of it; `None` if nothing
-/// changes.
+/// The outputs of a loop with products moved out of it, given which rows are read; `None` if nothing changes.
 fn hoisted(whole: LoopParts, rows: &[Rows]) -> Result<Option<Vec<Variable>>> {
     if whole.recurrences.is_empty() {
         // Iterations that do not depend on each other are there to save memory.

@@ -49,7 +49,7 @@ pub(super) fn take(left: &mut Left<'_>) -> Vec<(usize, Variable)> {
     taken
 }
 
-/// What each iteration adds to a recurrence of which the last value alone is read, and nothing in the loop
+/// The term that each iteration adds to a recurrence, if only its last value is read, and nothing in the loop
 /// reads it.
 fn term(left: &Left<'_>, at: usize) -> Option<Variable> {
     let own = left.parts.recurrences.get(at).filter(|_| left.reads_last(at))?;
@@ -84,7 +84,7 @@ fn adds_up(outside: &Outside, term: &Variable, only_products: bool, more: &mut V
     }
 }
 
-/// Whether an op is computed after the loop, for a factor.
+/// Whether an op of a factor can be computed after the loop.
 fn is_kept(apply: &Apply) -> bool {
     is_cheap(apply) || is_product(apply)
 }

@@ -144,7 +144,7 @@ pub(super) fn magnitude(dtype: DType) -> Option<Fn1> {
     })
 }
 
-/// The smaller or the larger of two numbers, in a promoted type. Of a number and a NaN it is the number.
+/// The smaller or the larger of two numbers, in a promoted type. A NaN is ignored if the other is a number.
 pub(super) fn extreme(larger: bool, dtype: DType) -> Option<Fn2> {
     macro_rules! of {
         ($t:ty) => {

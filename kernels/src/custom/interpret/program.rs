@@ -38,7 +38,7 @@ pub(super) enum Inst {
         b: Reg,
         c: Reg,
     },
-    /// A function of two integers, of which the second must not be 0.
+    /// A function of two integers; the second must not be 0.
     Divide {
         function: Fn2,
         to: Reg,
@@ -145,7 +145,7 @@ pub(super) enum Inst {
         when: bool,
         to: u32,
     },
-    /// Jumps to a function, whose link register then holds where to go on.
+    /// Jumps to a function, and stores the return address in its link register.
     Call {
         link: Reg,
         to: u32,

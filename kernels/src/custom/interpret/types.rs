@@ -216,7 +216,7 @@ pub(super) fn promoted(dtype: DType) -> DType {
     }
 }
 
-/// C's usual arithmetic conversions: the type in which two numbers meet.
+/// C's usual arithmetic conversions: the common type of two numbers.
 pub(super) fn common(a: DType, b: DType) -> DType {
     let (a, b) = (promoted(a), promoted(b));
     let rank = |dtype: DType| match dtype {

@@ -1,8 +1,8 @@
 //! Points of a scatter, each folded into a table by an atomic operation: the text of one launch.
 //!
 //! An item folds a few neighbouring points, and goes to memory where the position changes: sorted positions
-//! take few atomic operations. Where many points meet in a small table, each group has a table of its own in
-//! its memory, which goes to the whole one at the end.
+//! take few atomic operations. Where many points share a small table, each group folds into a table of its
+//! own in group memory, and adds it to the whole one at the end.
 
 use super::{Size, index_type};
 use crate::dtype::DType;
@@ -57,7 +57,7 @@ pub(super) fn item(dialect: Dialect, index: DType) -> String {
 }
 
 /// Adds `x` to the 64-bit integer at `at`. Such additions are native to CUDA's memory; elsewhere they are two
-/// of 32 bits, of which the lower one gives the carry.
+/// of 32 bits, the lower one with a carry.
 pub(super) fn add_wide(dialect: Dialect, space: &str, to_memory: bool) -> String {
     let (volatile, add) = match dialect {
         Dialect::CudaCpp if to_memory => {

@@ -282,7 +282,7 @@ enum Pass {
     After,
     /// The part is the whole.
     Alone,
-    /// The part is the whole, and each result lacks its own element.
+    /// The part is the whole, and each result excludes its own element.
     Exclusive,
 }
 

@@ -2,14 +2,14 @@
 //! whose scale is that of the largest magnitude that is added to it.
 //!
 //! One pass over the points finds the largest magnitudes, one adds the values as 64-bit integers, both by
-//! atomic operations, and the sums go to the table. Integer sums do not depend on the order. Of a value, as
-//! many bits below the largest magnitude are kept as 62 less the logarithm of the number of points: an error
-//! of n such bits is far below that of n float additions. The idea is that of indexed sums (Demmel and
+//! atomic operations, and the sums go to the table. Integer sums do not depend on the order. A value
+//! keeps 62 - log2(number of points) bits below the largest magnitude: the error of n such roundings is far
+//! below that of n float additions. The idea is that of indexed sums (Demmel and
 //! Nguyen, Fast reproducible floating-point summation, ARITH 2013), with one accumulator, since the scale is
 //! known.
 //!
-//! Where there are fewer points than rows of the table, the accumulators are those of points: of all points
-//! with one position the first one's.
+//! Where there are fewer points than rows of the table, the points have the accumulators: all points of one
+//! position share the first one's.
 
 use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
 use super::folded_rows::brought;

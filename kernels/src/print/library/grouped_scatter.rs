@@ -24,9 +24,9 @@ const WIDTH: u64 = 4;
 const SMALL: u64 = 1 << 13;
 /// Points of a slot that are members.
 const MEMBERS: u64 = 8;
-/// Further points that an item looks at before it marks one, and rows that it reads before it folds one.
+/// Points that an item looks ahead before it marks one, and rows that it reads ahead before it folds one.
 const AHEAD: u64 = 8;
-/// A position is its own slot if the table has at most this many rows, and so many for each point.
+/// A position is its own slot if the table has at most this many rows, and at most [`DIRECT_EACH`] per point.
 const DIRECT: u64 = 1 << 19;
 const DIRECT_EACH: u64 = 32;
 /// Slots for each point, where they are found by hashing.

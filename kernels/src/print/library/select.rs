@@ -32,7 +32,7 @@ const SHORT: u64 = 1024;
 const SORTED: u64 = 8192;
 /// The names of the arguments that are places.
 const PLACES: [&str; 4] = ["r0", "r1", "r2", "r3"];
-/// The length of a part of a row is at least this, and this many times that of what is kept of it.
+/// A part of a row has at least this many elements, and [`SHRINKS`] times the number of elements kept of it.
 const PART: u64 = 4096;
 const SHRINKS: u64 = 8;
 
@@ -61,7 +61,7 @@ struct Ends<'a> {
     position: &'a str,
     /// Stores key `k` with position `p` as element `at` of the results.
     put: &'a str,
-    /// Puts something in the place of elements that the row lacks.
+    /// Fills the slots of elements that the row lacks.
     fills: bool,
 }
 
@@ -292,7 +292,7 @@ impl Select {
         )
     }
 
-    /// Takes elements into the group's memory, in any order; `found` says how many there are.
+    /// Collects elements in the group's memory, in any order; `found` is their number.
     fn gather(&self, dialect: Dialect, ends: &Ends<'_>, inside: &str) -> String {
         let (barrier, add) = (dialect.barrier(false), add_to_group(dialect));
         let take = format!(

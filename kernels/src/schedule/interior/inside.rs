@@ -43,7 +43,7 @@ impl<'a> Inside<'a> {
         inside
     }
 
-    /// The positions along an axis at which it has to be cut; none if there are many.
+    /// The positions along an axis at which it has to be cut; empty if there are more than [`CUTS`].
     pub(super) fn cuts(&self, axis: usize) -> Vec<i64> {
         let cuts = &self.cuts[axis];
         if cuts.len() > CUTS { vec![] } else { cuts.iter().copied().collect() }

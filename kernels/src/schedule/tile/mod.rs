@@ -64,7 +64,7 @@ pub(crate) struct Contraction {
     pub(crate) sums: bool,
     /// The folds that find a place along the inner points, as well as a value.
     pub(crate) places: usize,
-    /// For each fold, the values between its parts and what it sums, in order; none if that is their product.
+    /// For each fold, the values computed from its parts up to the folded one, in order; empty for a product.
     pub(crate) between: Vec<Vec<Value>>,
     /// Whether each value of the Reduce phase is uniform in a tile.
     pub(crate) uniform: Vec<bool>,

@@ -1,5 +1,5 @@
-//! The parts of a folded value: two factors of a sum, or two values of which it is a function, each of which
-//! depends on fewer axes than the fold.
+//! The parts of a folded value: two factors, or the two arguments of a function. Each part depends on fewer
+//! axes than the fold.
 
 use crate::dtype::DType;
 use crate::nest::{Fold, FoldOf, Inst, Nest, Phase, Value};
@@ -29,7 +29,7 @@ pub(crate) fn dependences(nest: &Nest, phase: &Phase) -> Vec<u64> {
 /// The two parts of a fold, and the values between them and what it sums.
 type Parts = ([Value; 2], Vec<Value>);
 
-/// The two parts of each fold, and the values between them and what it sums: none if that is their product.
+/// The two parts of each fold, and the values computed from them up to the folded one: empty for a product.
 pub(crate) fn parts(
     nest: &Nest,
     phase: &Phase,

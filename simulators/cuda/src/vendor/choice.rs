@@ -210,7 +210,7 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// The trial for a call of which one run takes `once`.
+    /// The trial for a call that takes `once` per run.
     fn of(once: Duration) -> Trial {
         if once >= LONG {
             return Trial { candidates: 1, repeats: 0, rounds: 0 };

@@ -38,7 +38,7 @@ impl<L: VendorLibrary> Lazy<L> {
 
     /// Opens the library and calls `then` with it on another thread, at the first of such calls, unless it is
     /// open then. Opening takes as long as compiling a few kernels, which go on meanwhile. Returns at once;
-    /// [`Lazy::with`] waits for that thread, meets an error again and returns it.
+    /// [`Lazy::with`] waits for that thread; if opening failed, it tries again and returns the error.
     pub(super) fn begin(&self, then: impl FnOnce(&mut L) + Send + 'static) {
         let mut thread = lock(&self.thread);
         if thread.is_none() {

@@ -162,8 +162,8 @@ impl Products {
         Ok(products)
     }
 
-    /// Makes cuBLASLt load its heuristics, which takes about 0.1 s. Errors are ignored: the first product
-    /// meets them again.
+    /// Makes cuBLASLt load its heuristics, which takes about 0.1 s. Errors are ignored here: the first
+    /// product returns them.
     fn load_heuristics(&self, plan: &Plan) {
         let Some(cublas_lt) = &self.cublas_lt else { return };
         // For operands with the best alignment, which is likely.

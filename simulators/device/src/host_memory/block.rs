@@ -105,8 +105,7 @@ impl Block {
         Ok(Held { block: self, write })
     }
 
-    /// Waits for the lock and takes it. An error if a writer's own thread lent the block, which would
-    /// deadlock.
+    /// Waits for the lock and takes it. An error if this thread has lent the block, which would deadlock.
     #[inline]
     pub(super) fn acquire(&self, write: bool) -> DeviceResult<()> {
         let mut turns = 0u32;

@@ -32,7 +32,7 @@ pub(crate) struct Kernel {
 
 #[derive(Clone, Copy)]
 enum Loops {
-    /// `merge` folds accumulators, `take` what is read.
+    /// `merge` folds accumulators, `take` folds elements.
     Numbers {
         take: StridedLoops,
         merge: StridedLoops,

@@ -12,7 +12,7 @@ const BLOCK: u64 = 1 << 14;
 pub(super) struct Finder {
     what: NonZero,
     source: *const u8,
-    /// The array whose elements are taken, if any.
+    /// The array to gather from, if any.
     elements: *const u8,
     found: *mut u8,
     number: *mut i64,

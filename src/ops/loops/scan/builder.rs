@@ -91,7 +91,7 @@ impl Scan {
         self.sequence_taps(sequence, [0])
     }
 
-    /// A sequence of which the body gets several slices at a time, at these distances from the current
+    /// A sequence that gives the body several slices at a time, at these distances from the current
     /// position: `[-1, 0]` gives the slice before and the current one. The first iteration is at the first
     /// position where all of them exist.
     pub fn sequence_taps(
@@ -113,8 +113,8 @@ impl Scan {
         self.recurrent_taps(row.unwrap_or_else(Variable::poison), [-1])
     }
 
-    /// A carried value of which the body gets those of several iterations before: `[-2, -1]` gives that of
-    /// two iterations before, then the last. `initial` holds the values before the first iteration along its
+    /// A carried value that gives the body its values of several earlier iterations: `[-2, -1]` gives the
+    /// last but one, then the last. `initial` holds the values before the first iteration along its
     /// first axis, oldest first, as many as the farthest tap looks back.
     pub fn recurrent_taps(
         mut self,
@@ -262,7 +262,7 @@ impl Scan {
         self.closed(given, lags, inputs, States::of(outputs, then)?, stops)
     }
 
-    /// The loop with a body of these inputs and outputs, of which the last says when it stops if it `stops`.
+    /// The loop with a body of these inputs and outputs. If it `stops`, the last output says when.
     fn closed(
         self,
         mut given: Given,

@@ -51,8 +51,8 @@ fn turned(op: &ScanOp, trips: u64, access: Access) -> Access {
     if op.backwards { access.backwards(trips) } else { access }
 }
 
-/// Recurrences that are changed in part, and of which the last value alone is read: pairs of positions among
-/// the inputs and the outputs of the body.
+/// Recurrences that are changed in part and whose last value alone is read: pairs of positions among the
+/// inputs and the outputs of the body.
 fn in_place(op: &ScanOp, to: &mut Lowering<'_>) -> Vec<(usize, usize)> {
     let body = &op.body;
     let mut pairs = Vec::new();

@@ -112,7 +112,7 @@ impl ScanOp {
         self.first_constant() + self.body.constants()
     }
 
-    /// The input of the op of which the body gets this part.
+    /// The input of the op that the body's part is taken from.
     fn source(&self, part: Part) -> usize {
         match part {
             Part::Sequence(at) => at,

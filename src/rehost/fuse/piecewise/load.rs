@@ -242,8 +242,8 @@ impl<'c> Choice<'c> {
         Some(Index { dynamic, ..first.clone() })
     }
 
-    /// The position along one axis of a part, of which there are `extent`: kept within the part if some
-    /// positions of the load are not.
+    /// The position along one axis of a part of `extent` elements: clamped to the part if some positions of
+    /// the load lie outside.
     fn place(
         &self,
         writer: &mut BlockWriter,

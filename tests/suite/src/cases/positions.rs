@@ -116,8 +116,7 @@ fn dtypes() -> Result<Group> {
     Ok(group)
 }
 
-/// Many points that meet at few places and at many, sorted and not: what folds them exactly may do so in any
-/// order.
+/// Many points at few positions and at many, sorted and not. Exact folds may run in any order.
 fn many_meet(group: &mut Group) -> Result<()> {
     for (name, count, places) in [("few", 70_000, 7), ("some", 40_000, 900), ("many", 9_000, 20_000)] {
         let mixed = below(places, DType::I32, &[count], 9)?;

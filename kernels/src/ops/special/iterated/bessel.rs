@@ -183,8 +183,8 @@ pub(crate) fn kve(order: f64, x: f64) -> f64 {
 }
 
 /// About the peak of the integrand, where `x sinh t` is the order. With `u = t - peak` and `r^2 = x^2 +
-/// order^2` the exponent lies below that of the peak by `r (cosh u - 1) + order (sinh u - u)`, of which no
-/// part is below 0 to the right; to its left that is `(r - order)(cosh u - 1) + order (exp(u) - 1 - u)`.
+/// order^2` the exponent lies below that of the peak by `r (cosh u - 1) + order (sinh u - u)`, both of
+/// them at least 0 to the right; to its left by `(r - order)(cosh u - 1) + order (exp(u) - 1 - u)`.
 fn integral(order: f64, x: f64) -> f64 {
     let r = (DoubleDouble::product(x, x) + DoubleDouble::product(order, order)).sqrt();
     let far = r.value();

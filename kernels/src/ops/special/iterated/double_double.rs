@@ -38,7 +38,7 @@ impl DoubleDouble {
         DoubleDouble { high, low: (a - (high - part)) + (b - part) }
     }
 
-    /// The sum, exactly, of two f64 of which the first is the larger.
+    /// The exact sum of two f64; the first must have the larger magnitude.
     fn ordered(a: f64, b: f64) -> DoubleDouble {
         let high = a + b;
         DoubleDouble { high, low: b - (high - a) }
@@ -67,7 +67,7 @@ impl DoubleDouble {
         DoubleDouble::from(root) + (self - DoubleDouble::product(root, root)).high / (2.0 * root)
     }
 
-    /// e to the power of it, as an f64.
+    /// `exp(self)`, as an f64.
     pub(super) fn exp(self) -> f64 {
         let e = self.high.exp();
         if e.is_finite() { self.low.mul_add(e, e) } else { e }
