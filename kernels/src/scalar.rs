@@ -155,9 +155,7 @@ impl Scalar {
             Scalar::from_parts(dtype, self.parts())
         } else if self.dtype.is_complex() && dtype == DType::Bool {
             Scalar::from(self.parts().iter().any(|&part| part != 0.0))
-        } else if self.dtype.is_complex() {
-            Scalar::from_f64(dtype, self.to_f64())
-        } else if self.dtype.is_float() {
+        } else if self.dtype.is_complex() || self.dtype.is_float() {
             Scalar::from_f64(dtype, self.to_f64())
         } else {
             Scalar::from_i128(dtype, self.to_i128())

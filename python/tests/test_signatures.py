@@ -41,7 +41,7 @@ OTHERS = {
     "assert_": {"condition": B.all()}, "specify_shape": {"shape": (3, None)}, "pad": {"mode": "constant"},
     "categorical_crossentropy": {"y": N}, "categorical_crossentropy_with_logits": {"y": N}, "smooth_labels": {"y": N},
     "layer_norm": {}, "tensordot": {"axes": 1}, "jvp": {"expression": W * 2}, "digitize": {"x": V},
-    "vdot": {"x1": V, "x2": V}, "solve": {"b": V}, "print": {"x": V}, "prod_without_zeros": {},
+    "view_as_real": {"x": wa.matrix("z", "complex128")}, "vdot": {"x1": V, "x2": V}, "solve": {"b": V}, "print": {"x": V}, "prod_without_zeros": {},
     **{f"{kind}_pool": {"x": FOUR} for kind in ("max", "average", "sum")},
     **{f"conv{kind}2d": {"x": FOUR} for kind in ("", "_transpose")},
 }  # fmt: skip

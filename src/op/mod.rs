@@ -247,7 +247,7 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     }
 
     /// Its outputs for inputs of which some are complex, as expressions of their real and imaginary parts
-    /// (see [`crate::ops::complex`]). The default has none, and refuses complex inputs.
+    /// (see [`mod@crate::ops::complex`]). The default has none, and refuses complex inputs.
     ///
     /// # Errors
     /// If the expression is ill-typed.

@@ -20,7 +20,7 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 //!
-//! Gradients are those of [`complex`](super::complex).
+//! Gradients are those of [`complex`](mod@super::complex).
 //!
 //! **Devices.** cuFFT on CUDA, realfft and rustfft on the host; on OpenCL a transform is computed on the
 //! host.

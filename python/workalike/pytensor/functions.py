@@ -95,7 +95,9 @@ def input_of(variable, name):
             f"workalike has no counterpart of an input of PyTensor's type {variable.type} ({name}): give arrays"
         )
     if "Sparse" in type(variable.type).__name__:
-        raise UnsupportedOp(f"workalike has no {variable.type} (input {name}): give the three vectors of a sparse matrix")
+        raise UnsupportedOp(
+            f"workalike has no {variable.type} (input {name}): give the three vectors of a sparse matrix"
+        )
     return wa.tensor(name, dtype, _static_shape(variable.type))
 
 

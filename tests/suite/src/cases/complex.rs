@@ -95,7 +95,7 @@ fn gradients() -> Result<Group> {
             ("quotient", (1.0 / (z + 4.0)).imag().sum(..)),
             ("exp", (z * 0.5).exp().real().sum(..)),
             ("log", (z + 4.0).log().imag().sum(..)),
-            ("dot", z.reshape([4, 6]).dot(&z.reshape([6, 4])).abs().sqr().sum(..)),
+            ("dot", z.reshape([4, 6]).dot(z.reshape([6, 4])).abs().sqr().sum(..)),
             ("fft", fft::fft(z).abs().sqr().sum(..)),
         ];
         for (name, cost) in list {
