@@ -18,7 +18,7 @@
 //! claims, and checksums are compared.
 
 use crate::error::{Error, Result};
-use crate::npy::{self, Problem};
+use crate::npy::{self, NpyError};
 use crate::value::Value;
 use flate2::{Compression, bufread::DeflateDecoder, write::DeflateEncoder};
 use rawzip::{
@@ -53,9 +53,9 @@ impl Npz {
     pub fn open(path: impl AsRef<Path>) -> Result<Npz> {
         let path = path.as_ref();
         let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
-        let (found, file) = opened.map_err(|e| Problem::Io(e).of_file(path))?;
+        let (found, file) = opened.map_err(|e| NpyError::Io(e).of_file(path))?;
         if !found.is_file() {
-            return Err(Problem::from("an archive must be a regular file").of_file(path));
+            return Err(NpyError::from("an archive must be a regular file").of_file(path));
         }
         let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
         let archive = ZipArchive::from_file(file, &mut buffer)
@@ -86,14 +86,14 @@ impl Npz {
         self.about(name, |entry| self.archive.read_type(entry))
     }
 
-    fn about<T>(&self, name: &str, read: impl FnOnce(&Entry) -> Result<T, Problem>) -> Result<T> {
+    fn about<T>(&self, name: &str, read: impl FnOnce(&NpzEntry) -> Result<T, NpyError>) -> Result<T> {
         let Some(entry) = self.archive.entries.iter().find(|entry| entry.name == name) else {
             let names: Vec<&str> = self.names().collect();
             let message = format!("there is no array {name:?}; there are {names:?}");
-            return Err(Problem::from(message).of_file(&self.path));
+            return Err(NpyError::from(message).of_file(&self.path));
         };
         read(entry).map_err(|problem| match problem {
-            Problem::Io(_) => problem.of_file(&self.path),
+            NpyError::Io(_) => problem.of_file(&self.path),
             other => other.of(format_args!("{}: array {name:?}", self.path.display())),
         })
     }
@@ -113,7 +113,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<BTreeMap<String, Value>> {
 /// # Errors
 /// As [`load`].
 pub fn from_bytes(bytes: &[u8]) -> Result<BTreeMap<String, Value>> {
-    let read = || -> Result<_, Problem> {
+    let read = || -> Result<_, NpyError> {
         let mut buffer = vec![0; RECOMMENDED_BUFFER_SIZE];
         let zip = ZipArchive::from_seekable(io::Cursor::new(bytes), &mut buffer).map_err(zip)?;
         let archive = Archive::new(zip, bytes.len() as u64, &mut buffer)?;
@@ -162,7 +162,7 @@ where
     let mut taken = BTreeSet::new();
     for (name, _) in &arrays {
         let name = name.as_ref();
-        let refuse = |why: &str| Err(Problem::from(format!("array {name:?}: {why}")).of_file(path));
+        let refuse = |why: &str| Err(NpyError::from(format!("array {name:?}: {why}")).of_file(path));
         if name.contains(['\\', '\0']) || name.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return refuse("a zip archive does not keep this name; use another");
         }
@@ -210,7 +210,7 @@ fn add(
 
 /// An array of an archive.
 #[derive(Debug)]
-struct Entry {
+struct NpzEntry {
     name: String,
     place: rawzip::ZipArchiveEntryWayfinder,
     deflated: bool,
@@ -221,27 +221,27 @@ struct Entry {
 #[derive(Debug)]
 struct Archive<R> {
     zip: ZipArchive<R>,
-    entries: Vec<Entry>,
+    entries: Vec<NpzEntry>,
 }
 
-fn zip(error: rawzip::Error) -> Problem {
+fn zip(error: rawzip::Error) -> NpyError {
     match error.into_kind() {
-        rawzip::ErrorKind::IO(error) => Problem::Io(error),
+        rawzip::ErrorKind::IO(error) => NpyError::Io(error),
         rawzip::ErrorKind::MissingEndOfCentralDirectory => {
-            Problem::from("this is no .npz archive, or is truncated")
+            NpyError::from("this is no .npz archive, or is truncated")
         }
-        other => Problem::from(format!("a damaged archive: {other}")),
+        other => NpyError::from(format!("a damaged archive: {other}")),
     }
 }
 
 impl<R: ReaderAt> Archive<R> {
     /// An archive in a file of `len` bytes. `buffer` is for temporary use.
-    fn new(zip_archive: ZipArchive<R>, len: u64, buffer: &mut [u8]) -> Result<Archive<R>, Problem> {
+    fn new(zip_archive: ZipArchive<R>, len: u64, buffer: &mut [u8]) -> Result<Archive<R>, NpyError> {
         let (mut entries, mut names, mut total) = (Vec::new(), BTreeSet::new(), 0u64);
         let mut records = zip_archive.entries(buffer);
         while let Some(record) = records.next_entry().map_err(zip)? {
             let path = String::from_utf8_lossy(record.file_path().as_bytes()).into_owned();
-            let refuse = |why: &str| Err(Problem::from(format!("{path:?} in the archive {why}")));
+            let refuse = |why: &str| Err(NpyError::from(format!("{path:?} in the archive {why}")));
             let Some(name) = path.strip_suffix(SUFFIX) else { return refuse("is not named as a .npy file") };
             if record.flags().is_encrypted() {
                 return refuse("is encrypted");
@@ -266,13 +266,13 @@ impl<R: ReaderAt> Archive<R> {
             if !names.insert(name.to_string()) {
                 return refuse("is there twice");
             }
-            entries.push(Entry { name: name.into(), place: record.wayfinder(), deflated, bytes });
+            entries.push(NpzEntry { name: name.into(), place: record.wayfinder(), deflated, bytes });
         }
         Ok(Archive { zip: zip_archive, entries })
     }
 
     /// The header's claim; the checksum covers the whole array and is not compared.
-    fn read_type(&self, entry: &Entry) -> Result<(DType, Vec<usize>), Problem> {
+    fn read_type(&self, entry: &NpzEntry) -> Result<(DType, Vec<usize>), NpyError> {
         let packed = BufReader::new(self.zip.get_entry(entry.place).map_err(zip)?.reader());
         match entry.deflated {
             false => npy::read_type(&mut { packed }),
@@ -280,7 +280,7 @@ impl<R: ReaderAt> Archive<R> {
         }
     }
 
-    fn read(&self, entry: &Entry) -> Result<Value, Problem> {
+    fn read(&self, entry: &NpzEntry) -> Result<Value, NpyError> {
         let found = self.zip.get_entry(entry.place).map_err(zip)?;
         let packed = BufReader::new(found.reader());
         match entry.deflated {
@@ -291,7 +291,7 @@ impl<R: ReaderAt> Archive<R> {
 }
 
 /// Reads an array to the end of its source, where the source compares the checksum.
-fn verified(mut source: impl Read, bytes: u64) -> Result<Value, Problem> {
+fn verified(mut source: impl Read, bytes: u64) -> Result<Value, NpyError> {
     let value = npy::read(&mut source, bytes)?;
     match source.read(&mut [0])? {
         0 => Ok(value),

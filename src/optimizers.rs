@@ -28,7 +28,7 @@ use workalike_kernels::DType;
 pub type Updates = Vec<(SharedVariable, Variable)>;
 
 /// A parameter and its gradient, as its state's dtype.
-struct Parameter {
+struct TrainedParameter {
     variable: SharedVariable,
     /// In the dtype that the step is computed in.
     gradient: Variable,
@@ -36,7 +36,7 @@ struct Parameter {
     dtype: DType,
 }
 
-impl Parameter {
+impl TrainedParameter {
     /// A new shared variable of zeros, like this one.
     fn state(&self, name: &str) -> Result<SharedVariable> {
         let value = self.variable.get_value()?;
@@ -60,7 +60,7 @@ fn parameters(
     parameters: impl IntoIterator<Item = impl Into<SharedVariable>>,
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: Operand,
-) -> Result<Vec<Parameter>> {
+) -> Result<Vec<TrainedParameter>> {
     let parameters: Vec<SharedVariable> = parameters.into_iter().map(Into::into).collect();
     let gradients: Vec<Variable> = gradients.into_iter().map(Into::into).collect();
     if parameters.len() != gradients.len() {
@@ -86,7 +86,7 @@ fn parameters(
             }
             let dtype = own.dtype.register();
             let (gradient, rate) = (gradient.try_cast(dtype)?, rate.try_cast(dtype)?);
-            Ok(Parameter { variable, gradient, rate, dtype })
+            Ok(TrainedParameter { variable, gradient, rate, dtype })
         })
         .collect()
 }
@@ -142,10 +142,10 @@ pub fn nesterov(
 
 /// Updates of velocities, and of parameters by a step that follows from the new one.
 fn velocity(
-    list: &[Parameter],
+    list: &[TrainedParameter],
     name: &str,
     momentum: f64,
-    step: impl Fn(&Parameter, &Variable) -> Variable,
+    step: impl Fn(&TrainedParameter, &Variable) -> Variable,
 ) -> Result<Updates> {
     let mut updates = Updates::new();
     for p in list {

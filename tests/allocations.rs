@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use workalike::DType;
 use workalike::host::Host;
-use workalike::kernels::library::{LibraryOp, NonZero, Sorting};
+use workalike::kernels::library::{LibraryNonZero, LibraryOp, Sorting};
 use workalike::kernels::nest::Operand;
 use workalike::prelude::*;
 use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Numerics, Region, Target};
+use workalike::rehost::device::{Command, LibraryOutput, Numerics, Region};
 
 /// Rounds of replays in which other threads may still be starting.
 const ROUNDS: usize = 1000;
@@ -66,7 +66,7 @@ fn ops_that_order_and_select_allocate_nothing_when_replayed() {
         sorting([2, 20_000, 1], 20_000, true, None),
         sorting([20, 30, 50], 30, true, None),
         sorting([1, 30_000, 1], 10, true, None),
-        Arc::new(NonZero { dtype: DType::F32, len: 100_000, kept: 100_000, taken: None }),
+        Arc::new(LibraryNonZero { dtype: DType::F32, len: 100_000, kept: 100_000, taken: None }),
     ];
     for threads in [1, 2] {
         let device = Host::threads(threads).open().unwrap();
@@ -84,7 +84,7 @@ fn ops_that_order_and_select_allocate_nothing_when_replayed() {
             let elements = (0..count).flat_map(|at| ((at * 7919 % 100_003) as f32).to_le_bytes());
             device.upload(&elements.collect::<Vec<u8>>(), &inputs[0]).unwrap();
             let scratch = (scratch > 0).then(|| memory(scratch));
-            let target = Target::Memory(outputs);
+            let target = LibraryOutput::Memory(outputs);
             let command = Command::Library { op: op.clone(), inputs, target, scratch };
             let mut recording = device.record(&module, &[command]).unwrap();
             recording.replay().unwrap();

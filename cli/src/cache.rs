@@ -1,6 +1,6 @@
 //! `workalike cache`: the compiled kernels kept on disk.
 
-use crate::report::{Failure, Result, While, printable, say, say_json};
+use crate::report::{ErrorContext, Failure, Result, printable, say, say_json};
 use serde_json::json;
 use workalike::rehost::device::cache::KernelCache;
 

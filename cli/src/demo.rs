@@ -7,7 +7,7 @@
 use crate::builtins;
 use crate::devices::{choose, survey};
 use crate::digits::{Images, shuffled, split};
-use crate::report::{Failure, Result, While, printable, say, seconds};
+use crate::report::{ErrorContext, Failure, Result, printable, say, seconds};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::time::Instant;

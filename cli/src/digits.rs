@@ -2,7 +2,7 @@
 //! licence.
 
 use crate::builtins::{CLASSES, PIXELS};
-use crate::report::{Failure, Result, While};
+use crate::report::{ErrorContext, Failure, Result};
 use flate2::read::GzDecoder;
 use std::io::Read;
 use workalike::Value;

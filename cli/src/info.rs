@@ -1,6 +1,6 @@
 //! `workalike info`: the contents of a file.
 
-use crate::report::{Result, While, printable, say, say_json};
+use crate::report::{ErrorContext, Result, printable, say, say_json};
 use crate::run::choose;
 use crate::{Info, numbers};
 use serde_json::{Value as Json, json};

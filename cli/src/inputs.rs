@@ -1,7 +1,7 @@
 //! Inputs from the command line: `NAME=x.npy`, `NAME=x.npz`, `NAME=3.5`, or `NAME=20x784` for random
 //! elements.
 
-use crate::report::{Failure, Result, While, printable};
+use crate::report::{ErrorContext, Failure, Result, printable};
 use std::path::{Path, PathBuf};
 use workalike::error::array_text;
 use workalike::kernels::Scalar;
@@ -10,7 +10,7 @@ use workalike::{npy, npz};
 
 /// The source of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum InputSource {
     /// Random elements: normal floats; integers are 0 or 1, so that they are valid indices.
     Shape(Vec<usize>),
     /// A `.npy` or `.npz` file, or a number if there is no file of this name.
@@ -31,7 +31,7 @@ pub(crate) fn named_file(text: &str) -> Result<(String, PathBuf), String> {
 }
 
 /// `NAME=20x784`, `NAME=()` or `NAME=x.npy`.
-pub(crate) fn source(text: &str) -> Result<(String, Source), String> {
+pub(crate) fn source(text: &str) -> Result<(String, InputSource), String> {
     let (name, what) = match text.split_once('=') {
         Some((name, what)) if !name.is_empty() && !what.is_empty() => (name, what),
         _ => {
@@ -44,14 +44,14 @@ pub(crate) fn source(text: &str) -> Result<(String, Source), String> {
         "()" => Some(vec![]),
         _ => what.split(['x', ',']).map(|extent| extent.parse().ok()).collect(),
     };
-    Ok((name.into(), extents.map_or_else(|| Source::File(what.into()), Source::Shape)))
+    Ok((name.into(), extents.map_or_else(|| InputSource::File(what.into()), InputSource::Shape)))
 }
 
 /// The ranks of the given inputs, if they can be read; a method is selected by them.
-pub(crate) fn ranks(given: &[(String, Source)]) -> Vec<(&str, usize)> {
-    let rank = |(name, source): &(String, Source)| match source {
-        Source::Shape(shape) => Some(shape.len()),
-        Source::File(file) => axes(name, file),
+pub(crate) fn ranks(given: &[(String, InputSource)]) -> Vec<(&str, usize)> {
+    let rank = |(name, source): &(String, InputSource)| match source {
+        InputSource::Shape(shape) => Some(shape.len()),
+        InputSource::File(file) => axes(name, file),
     };
     given.iter().filter_map(|g| Some((g.0.as_str(), rank(g)?))).collect()
 }
@@ -131,7 +131,7 @@ fn scalar_of(text: &str, dtype: DType) -> Result<Value> {
 
 /// The arguments of a call: the given ones, else defaults, else random elements if the type has static
 /// extents.
-pub(crate) fn bound(function: &Function, given: &[(String, Source)], cast: bool) -> Result<Args> {
+pub(crate) fn bound(function: &Function, given: &[(String, InputSource)], cast: bool) -> Result<Args> {
     let specs = function.inputs();
     let name = |at: usize| specs[at].name.clone().unwrap_or_else(|| at.to_string());
     if let Some((unknown, _)) = given.iter().find(|(n, _)| (0..specs.len()).all(|at| name(at) != *n)) {
@@ -147,8 +147,8 @@ pub(crate) fn bound(function: &Function, given: &[(String, Source)], cast: bool)
         let name = name(position);
         let mut sources = given.iter().filter(|g| g.0 == name).map(|g| &g.1);
         let value = match (sources.next(), &spec.default) {
-            (Some(Source::File(file)), _) => read(&name, file, &spec.ty, cast)?,
-            (Some(Source::Shape(shape)), _) => random(position as u64, spec.ty.dtype, shape)?,
+            (Some(InputSource::File(file)), _) => read(&name, file, &spec.ty, cast)?,
+            (Some(InputSource::Shape(shape)), _) => random(position as u64, spec.ty.dtype, shape)?,
             (None, Some(value)) => value.clone(),
             (None, None) => {
                 let extents: Option<Vec<usize>> = spec.ty.shape.iter().copied().collect();
@@ -215,12 +215,12 @@ mod tests {
     #[test]
     fn shapes_and_files() {
         let shape = |text: &str| source(text).unwrap().1;
-        assert_eq!(shape("x=20x784"), Source::Shape(vec![20, 784]));
-        assert_eq!(shape("x=20,784"), Source::Shape(vec![20, 784]));
-        assert_eq!(shape("x=3"), Source::Shape(vec![3]));
-        assert_eq!(shape("x=()"), Source::Shape(vec![]));
-        assert_eq!(shape("x=x.npy"), Source::File("x.npy".into()));
-        assert_eq!(shape("x=3.5"), Source::File("3.5".into()));
+        assert_eq!(shape("x=20x784"), InputSource::Shape(vec![20, 784]));
+        assert_eq!(shape("x=20,784"), InputSource::Shape(vec![20, 784]));
+        assert_eq!(shape("x=3"), InputSource::Shape(vec![3]));
+        assert_eq!(shape("x=()"), InputSource::Shape(vec![]));
+        assert_eq!(shape("x=x.npy"), InputSource::File("x.npy".into()));
+        assert_eq!(shape("x=3.5"), InputSource::File("3.5".into()));
         assert_eq!(named_file("x=a=b.npy"), Ok(("x".into(), "a=b.npy".into())));
         for wrong in ["x", "=3", "x="] {
             assert!(source(wrong).is_err() && named_file(wrong).is_err());

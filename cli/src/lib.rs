@@ -46,11 +46,11 @@ const DEVICE: &str = "auto (CUDA, else an OpenCL GPU, else host), host, opencl[:
 #[command(name = "workalike", version, arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Trains on handwritten digits, from expression to file to device and back; runs the same file on every
     /// device
     Demo(Demo),
@@ -61,15 +61,15 @@ enum Command {
     /// Shows the contents of a file: methods, inputs, outputs, shared variables, updates
     Info(Info),
     /// Runs a method of a file on a device, with inputs from .npy files
-    Run(Run),
+    Run(RunArgs),
     /// Predicts a call on a device: steps, kernels, buffers, bytes and flops
-    Plan(plan::Plan),
+    Plan(plan::PlanArgs),
     /// Compares a method on a device with the reference, and names the first node that differs
     Verify(verify::Verify),
     /// Checks and times saved files and built-in workloads
     Bench(bench::Bench),
     /// Runs a method of a file and times every kernel on the device
-    Profile(profile::Profile),
+    Profile(profile::ProfileArgs),
     /// Shows the compiled kernels that are kept on disk
     Cache(Cache),
 }
@@ -132,7 +132,7 @@ struct Cache {
 }
 
 #[derive(Args)]
-struct Run {
+struct RunArgs {
     /// The file
     file: PathBuf,
     /// The method to run; default: the only one, or `main`
@@ -178,19 +178,19 @@ pub fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     ended(match &cli.command {
-        Command::Demo(demo) => demo::demo(demo.device),
-        Command::Devices(devices) => devices::devices(devices.json),
-        Command::Make(make) if make.list => make::list(),
-        Command::Make(make) => {
+        CliCommand::Demo(demo) => demo::demo(demo.device),
+        CliCommand::Devices(devices) => devices::devices(devices.json),
+        CliCommand::Make(make) if make.list => make::list(),
+        CliCommand::Make(make) => {
             make::make(make.name.as_deref().unwrap_or(""), &make.size, make.out.as_deref())
         }
-        Command::Info(info) => info::info(info),
-        Command::Run(run) => run::run(run),
-        Command::Plan(plan) => plan::plan(plan),
-        Command::Verify(verify) => verify::verify(verify),
-        Command::Bench(bench) => bench::bench(bench, &["bench"]),
-        Command::Profile(profile) => profile::profile(profile),
-        Command::Cache(cache) => cache::cache(cache.clear, cache.json),
+        CliCommand::Info(info) => info::info(info),
+        CliCommand::Run(run) => run::run(run),
+        CliCommand::Plan(plan) => plan::plan(plan),
+        CliCommand::Verify(verify) => verify::verify(verify),
+        CliCommand::Bench(bench) => bench::bench(bench, &["bench"]),
+        CliCommand::Profile(profile) => profile::profile(profile),
+        CliCommand::Cache(cache) => cache::cache(cache.clear, cache.json),
     })
 }
 

@@ -1,8 +1,8 @@
 //! `workalike make`: built-in Functions to files.
 
 use crate::builtins;
-use crate::report::{Failure, Result, While, say};
-use crate::workloads::{self, Settings};
+use crate::report::{ErrorContext, Failure, Result, say};
+use crate::workloads::{self, WorkloadSettings};
 use std::path::Path;
 use workalike::prelude::*;
 
@@ -16,7 +16,7 @@ pub(crate) fn make(name: &str, sizes: &[(String, String)], out: Option<&Path>) -
     let bundle = match workloads::named(name) {
         Some(workload) => {
             let changes = sizes.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-            let settings = Settings::of(workload, false, changes)?;
+            let settings = WorkloadSettings::of(workload, false, changes)?;
             Bundle::new().with("main", &(workload.build)(&settings).during(format_args!("make {name}"))?)
         }
         None if !sizes.is_empty() => {

@@ -1,14 +1,14 @@
 //! `workalike plan`: predicts the steps, memory and costs of a call.
 
-use crate::inputs::{self, Source};
-use crate::report::{Failure, Result, While, printable, say, say_json};
+use crate::inputs::{self, InputSource};
+use crate::report::{ErrorContext, Failure, Result, printable, say, say_json};
 use crate::run::choose;
 use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use std::path::PathBuf;
 use workalike::prelude::*;
 
 #[derive(clap::Args)]
-pub(crate) struct Plan {
+pub(crate) struct PlanArgs {
     /// The file
     file: PathBuf,
     /// The method; default: the only one, or `main`
@@ -17,7 +17,7 @@ pub(crate) struct Plan {
     #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Selector,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
-    input: Vec<(String, Source)>,
+    input: Vec<(String, InputSource)>,
     #[arg(long, help = inputs::CAST)]
     cast: bool,
     /// Prints one JSON object
@@ -32,7 +32,7 @@ pub(crate) struct Plan {
 }
 
 /// Shows a plan.
-pub(crate) fn plan(command: &Plan) -> Result<()> {
+pub(crate) fn plan(command: &PlanArgs) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (_, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
         .during(command.file.display())?;

@@ -1,7 +1,7 @@
 //! `workalike profile`: a method of a file, with every kernel timed.
 
 use crate::inputs;
-use crate::report::{Result, While, complain, printable, say, say_json};
+use crate::report::{ErrorContext, Result, complain, printable, say, say_json};
 use crate::run::{arguments, choose, ranks};
 use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use std::fs;
@@ -10,7 +10,7 @@ use workalike::prelude::*;
 
 /// The command's arguments.
 #[derive(clap::Args)]
-pub(crate) struct Profile {
+pub(crate) struct ProfileArgs {
     /// The file
     file: PathBuf,
     /// The method to run; default: the only one, or `main`
@@ -41,7 +41,7 @@ pub(crate) struct Profile {
 const STEPS: u64 = 20;
 
 /// Runs a method once to warm up, and then the iterations. The file is not changed.
-pub(crate) fn profile(command: &Profile) -> Result<()> {
+pub(crate) fn profile(command: &ProfileArgs) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (_, function) = choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
         .during(command.file.display())?;

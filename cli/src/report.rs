@@ -46,12 +46,12 @@ impl<E: std::error::Error> From<E> for Failure {
 }
 
 /// Adds context to an error.
-pub(crate) trait While<T> {
+pub(crate) trait ErrorContext<T> {
     /// Puts `what` and a colon before the message.
     fn during(self, what: impl fmt::Display) -> Result<T>;
 }
 
-impl<T, E: Into<Failure>> While<T> for Result<T, E> {
+impl<T, E: Into<Failure>> ErrorContext<T> for Result<T, E> {
     fn during(self, what: impl fmt::Display) -> Result<T> {
         self.map_err(|error| Failure(format!("{what}: {}", error.into().0)))
     }

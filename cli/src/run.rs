@@ -1,8 +1,8 @@
 //! `workalike run`: a method of a file, on a device, with inputs from `.npy` files.
 
 use crate::inputs::{axes, read};
-use crate::report::{Failure, Result, While, complain, printable, say, say_json, seconds};
-use crate::{Run, devices, numbers};
+use crate::report::{ErrorContext, Failure, Result, complain, printable, say, say_json, seconds};
+use crate::{RunArgs, devices, numbers};
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ use workalike::prelude::*;
 use workalike::printable::is_printable;
 
 /// An argument, and the first slice of a sequence, with which the device is prepared.
-pub(crate) struct Given {
+pub(crate) struct RunInput {
     pub(crate) arg: Arg,
     pub(crate) sample: Arg,
     pub(crate) slices: Option<u64>,
 }
 
 /// The results of a run.
-struct Outcome {
+struct RunResult {
     device: String,
     device_name: String,
     steps: u64,
@@ -37,7 +37,7 @@ struct Written {
 }
 
 /// Runs a method.
-pub(crate) fn run(command: &Run) -> Result<()> {
+pub(crate) fn run(command: &RunArgs) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (method, function) =
         choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
@@ -109,7 +109,7 @@ pub(crate) fn arguments(
     inputs: &[(String, PathBuf)],
     each: &[(String, PathBuf)],
     cast: bool,
-) -> Result<Vec<Given>> {
+) -> Result<Vec<RunInput>> {
     let specs = function.inputs();
     // An input without a name goes by its position.
     let names: Vec<String> = specs
@@ -121,7 +121,7 @@ pub(crate) fn arguments(
         true => "it has no inputs".to_string(),
         false => format!("its inputs are {}", printable(&names.join(", "))),
     };
-    let mut given: Vec<Option<Given>> = specs.iter().map(|_| None).collect();
+    let mut given: Vec<Option<RunInput>> = specs.iter().map(|_| None).collect();
     let all = inputs.iter().map(|i| (i, false)).chain(each.iter().map(|e| (e, true)));
     for ((name, file), is_each) in all {
         let Some(position) = names.iter().position(|n| n == name) else {
@@ -151,12 +151,12 @@ pub(crate) fn arguments(
     Ok(bound)
 }
 
-fn constant(value: Value) -> Given {
+fn constant(value: Value) -> RunInput {
     let arg = Arg::Value(value);
-    Given { sample: arg.clone(), arg, slices: None }
+    RunInput { sample: arg.clone(), arg, slices: None }
 }
 
-fn sequence(value: Value) -> Result<Given> {
+fn sequence(value: Value) -> Result<RunInput> {
     let Some(&slices) = value.shape().first() else {
         return Err(Failure::new("--each takes slices along the first axis, and the array has no axes"));
     };
@@ -166,12 +166,12 @@ fn sequence(value: Value) -> Result<Given> {
     } else {
         value.view_as(shape, strides, value.offset())?
     };
-    Ok(Given { arg: Arg::Each(value.into()), sample: Arg::Value(sample), slices: Some(slices as u64) })
+    Ok(RunInput { arg: Arg::Each(value.into()), sample: Arg::Value(sample), slices: Some(slices as u64) })
 }
 
-fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outcome> {
+fn simulate(function: &Function, given: &[RunInput], command: &RunArgs) -> Result<RunResult> {
     let args =
-        |part: fn(&Given) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
+        |part: fn(&RunInput) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
     let steps = command.steps.or_else(|| given.iter().find_map(|g| g.slices));
     let start = Instant::now();
     let mut simulator = function.optimize(devices::choose(command.device))?;
@@ -188,7 +188,7 @@ fn simulate(function: &Function, given: &[Given], command: &Run) -> Result<Outco
     simulator.warnings().iter().for_each(|warning| complain(&format!("warning: {}", printable(warning))));
     let properties = simulator.device().properties();
     let named = outputs.iter().map(|(name, value)| (name.map(str::to_string), value.clone()));
-    Ok(Outcome {
+    Ok(RunResult {
         device: properties.id.clone(),
         device_name: properties.name.clone(),
         steps: steps.unwrap_or(1),
@@ -238,7 +238,7 @@ fn file_name(name: &str) -> String {
     name.chars().map(|c| if !is_printable(c) || "/\\:".contains(c) { '_' } else { c }).collect()
 }
 
-fn to_json(command: &Run, method: &str, outcome: &Outcome) -> Result<Json> {
+fn to_json(command: &RunArgs, method: &str, outcome: &RunResult) -> Result<Json> {
     let mut outputs = Vec::new();
     for Written { name, value, file } in &outcome.outputs {
         let values = numbers::first(value, numbers::FEW)?;
@@ -264,7 +264,7 @@ fn to_json(command: &Run, method: &str, outcome: &Outcome) -> Result<Json> {
     }))
 }
 
-fn to_text(command: &Run, method: &str, outcome: &Outcome) -> Result<String> {
+fn to_text(command: &RunArgs, method: &str, outcome: &RunResult) -> Result<String> {
     let (method, device) = (printable(method), printable(&outcome.device_name));
     let took = match outcome.steps {
         1 => format!("one step in {}", seconds(outcome.seconds)),

@@ -1,8 +1,8 @@
 //! `workalike verify`: compares a method on a device with the reference, and names the first node that
 //! differs.
 
-use crate::inputs::{self, Source};
-use crate::report::{Failure, Result, While, printable, say, say_json};
+use crate::inputs::{self, InputSource};
+use crate::report::{ErrorContext, Failure, Result, printable, say, say_json};
 use crate::run::choose;
 use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use serde_json::{Value as Json, json};
@@ -20,7 +20,7 @@ pub(crate) struct Verify {
     #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
     device: Selector,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
-    input: Vec<(String, Source)>,
+    input: Vec<(String, InputSource)>,
     #[arg(long, help = inputs::CAST)]
     cast: bool,
     /// The number of iterations to compare, with the outputs and shared variables of each

@@ -1,7 +1,7 @@
 //! The seed files: small programs over all families of ops, written by the library itself, so that they
 //! always fit the format.
 
-use workalike::custom::{Grid, KernelOp, Local, Source};
+use workalike::custom::{Grid, KernelOp, KernelSource, Local};
 use workalike::loops::{Scan, While};
 use workalike::ops::Side;
 use workalike::prelude::*;
@@ -157,7 +157,7 @@ fn loops() -> Result<Bundle> {
 fn kernels() -> Result<Bundle> {
     let (x, g, sums) = (vector::<f32>("x"), vector::<f32>("g"), vector::<f32>("sums"));
     let n = x.extent(0);
-    let source = Source::dialect(
+    let source = KernelSource::dialect(
         "KERNEL void square(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, LOCAL_MEM_ARG f32 *t, u32 n) { }
          KERNEL void twice(GLOBAL_MEM const f32 *x, GLOBAL_MEM const f32 *g, GLOBAL_MEM f32 *sums, u32 n) { }",
     )?;

@@ -5,7 +5,7 @@
 use crate::random::Random;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
-use workalike::graph::shapes::{Demand, Given, Shapes, infer};
+use workalike::graph::shapes::{Demand, ShapeInputs, Shapes, infer};
 use workalike::graph::{Def, FunctionGraph, Node, debugprint, dot};
 use workalike::ops::{Attr, set_print_hook};
 use workalike::prelude::*;
@@ -265,7 +265,7 @@ fn is_small(function: &Function, args: &[Value]) -> Option<bool> {
     let (inputs, shared) = (shapes(args), shapes(&states));
     let (of_input, of_shared) = (|i: usize| args.get(i).cloned(), |i: usize| states.get(i).cloned());
     let given =
-        Given { inputs: &inputs, shared: &shared, input_values: &of_input, shared_values: &of_shared };
+        ShapeInputs { inputs: &inputs, shared: &shared, input_values: &of_input, shared_values: &of_shared };
     // Finding the shapes runs the loops that decide them.
     let endless = |id: &u32| match graph.var(*id).def {
         Def::Output { node, .. } => limit(&graph.nodes[node as usize]).is_some_and(|most| most > TRIPS),

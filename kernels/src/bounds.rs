@@ -1,6 +1,6 @@
 //! Computed indices that stay within their dimension for any data; for kernels that are printed.
 //!
-//! The [`Mode`] of an index decides what happens out of range. [`explicit_bounds`] expands each
+//! The [`IndexMode`] of an index decides what happens out of range. [`explicit_bounds`] expands each
 //! [`Inst::Position`] into arithmetic, and its report into a conditional store, so that printers need not
 //! handle modes.
 //!
@@ -9,7 +9,7 @@
 //! number. So each computed index is clamped, unless a range analysis of integers shows it to be in range.
 
 use crate::dtype::DType;
-use crate::nest::{BlockWriter, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
+use crate::nest::{BlockWriter, Index, IndexMode, Inst, Nest, Phase, PhaseKind, Store, Value};
 use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, MUL, OR, REMAINDER, ScalarOp, TRUNC_DIVIDE, WHERE};
 use crate::scalar::Scalar;
 use std::borrow::Cow;
@@ -21,13 +21,13 @@ const ANY: Range = (i64::MIN, i64::MAX);
 
 /// Facts about a value.
 #[derive(Clone, Copy)]
-struct Known {
+struct ValueFacts {
     range: Range,
     /// It is certainly an int64, so sums and products wrap only beyond 64 bits.
     long: bool,
 }
 
-const UNKNOWN: Known = Known { range: ANY, long: false };
+const UNKNOWN: ValueFacts = ValueFacts { range: ANY, long: false };
 
 /// The Nest without [`Inst::Position`], and with computed indices clamped where they are not known to be in
 /// range. The Nest must be one that [`verify`](crate::verify::verify) accepts.
@@ -63,7 +63,7 @@ struct Bounding<'a> {
     axes: &'a [u64],
     writer: BlockWriter,
     /// Facts about each of its values.
-    known: Vec<Known>,
+    known: Vec<ValueFacts>,
     /// The new number of each old value.
     numbers: Vec<Value>,
     /// A report for each integer that may be out of range.
@@ -133,25 +133,25 @@ impl Bounding<'_> {
         self.push(Inst::Op { op, args: args.to_vec() })
     }
 
-    /// [`Mode::position`] and the report as other instructions.
-    fn position(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
+    /// [`IndexMode::position`] and the report as other instructions.
+    fn position(&mut self, value: Value, extent: u64, mode: IndexMode) -> Value {
         self.changed = true;
         // `verify` bounds extents.
         let extent = i64::try_from(extent).unwrap_or(i64::MAX);
         let at = match mode {
-            Mode::Wrap => {
+            IndexMode::Wrap => {
                 let extent = self.constant(extent.max(1));
                 return self.op(REMAINDER, &[value, extent]);
             }
-            Mode::Clamp => value,
-            Mode::FromEnd | Mode::Report { .. } => {
+            IndexMode::Clamp => value,
+            IndexMode::FromEnd | IndexMode::Report { .. } => {
                 let (zero, n) = (self.constant(0), self.constant(extent));
                 let negative = self.op(LT, &[value, zero]);
                 let moved = self.op(ADD, &[value, n]);
                 self.op(WHERE, &[negative, moved, value])
             }
         };
-        if let Mode::Report { status, node } = mode {
+        if let IndexMode::Report { status, node } = mode {
             self.report(at, extent, (status, node));
         }
         let (low, high) = (self.constant(0), self.constant((extent - 1).max(0)));
@@ -187,25 +187,27 @@ impl Bounding<'_> {
         Some(wide)
     }
 
-    fn know(&self, inst: &Inst) -> Known {
+    fn know(&self, inst: &Inst) -> ValueFacts {
         let of = |value: &Value| self.known[*value as usize];
         let both = |args: &[Value], join: fn(Range, Range) -> Option<Range>| {
             let [.., a, b] = args else { return UNKNOWN };
             let (a, b) = (of(a), of(b));
-            Known { range: join(a.range, b.range).unwrap_or(ANY), long: a.long && b.long }
+            ValueFacts { range: join(a.range, b.range).unwrap_or(ANY), long: a.long && b.long }
         };
         let wraps_late = |args: &[Value]| args.iter().all(|arg| of(arg).long);
         match inst {
             Inst::Const(scalar) if scalar.dtype() == DType::I64 => {
-                Known { range: (scalar.bits() as i64, scalar.bits() as i64), long: true }
+                ValueFacts { range: (scalar.bits() as i64, scalar.bits() as i64), long: true }
             }
-            Inst::Axis(axis) => Known { range: (0, self.axes[*axis].saturating_sub(1) as i64), long: true },
+            Inst::Axis(axis) => {
+                ValueFacts { range: (0, self.axes[*axis].saturating_sub(1) as i64), long: true }
+            }
             Inst::Load { operand, .. } => {
                 let dtype = self.nest.operands[*operand].dtype;
-                Known { range: of_dtype(dtype), long: dtype == DType::I64 }
+                ValueFacts { range: of_dtype(dtype), long: dtype == DType::I64 }
             }
             // A narrower integer is the same number as an int64; nothing is known of other dtypes.
-            Inst::Cast { to: DType::I64, value } => Known { range: of(value).range, long: true },
+            Inst::Cast { to: DType::I64, value } => ValueFacts { range: of(value).range, long: true },
             Inst::Op { op: MINIMUM, args } => both(args, |a, b| Some((a.0.min(b.0), a.1.min(b.1)))),
             Inst::Op { op: MAXIMUM, args } => both(args, |a, b| Some((a.0.max(b.0), a.1.max(b.1)))),
             Inst::Op { op: WHERE, args } => self.know_choice(args),
@@ -222,7 +224,7 @@ impl Bounding<'_> {
                 let [a, b] = args[..] else { return UNKNOWN };
                 let (a, by) = (of(&a), of(&b).range);
                 match by.0 == by.1 && by.0 > 0 && a.long {
-                    true => Known { range: (0, by.0 - 1), long: true },
+                    true => ValueFacts { range: (0, by.0 - 1), long: true },
                     false => UNKNOWN,
                 }
             }
@@ -236,7 +238,7 @@ impl Bounding<'_> {
 
     /// Facts about a choice. If it compares an integer with a constant, the integer is on the right side of
     /// it in each alternative.
-    fn know_choice(&self, args: &[Value]) -> Known {
+    fn know_choice(&self, args: &[Value]) -> ValueFacts {
         let &[test, yes, no] = args else { return UNKNOWN };
         let of = |value: Value| self.known[value as usize];
         let long = of(yes).long && of(no).long;
@@ -253,7 +255,7 @@ impl Bounding<'_> {
             if_yes = self.range_assuming(yes, at, there);
             if_no = self.range_assuming(no, at, else_there);
         }
-        Known { range: (if_yes.0.min(if_no.0), if_yes.1.max(if_no.1)), long }
+        ValueFacts { range: (if_yes.0.min(if_no.0), if_yes.1.max(if_no.1)), long }
     }
 
     /// The range of a value if another one is in this range.

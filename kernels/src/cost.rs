@@ -4,13 +4,13 @@
 //! per point. Elements are counted once if they are touched several times: this is the memory traffic with an
 //! ideal cache. A computed index (a gather) may touch any element, so every point counts as another element.
 
-use crate::nest::{Index, Inst, Mode, Nest, Operand, PhaseKind};
+use crate::nest::{Index, IndexMode, Inst, Nest, Operand, PhaseKind};
 use crate::ops::{ADD, GE, LT, MAXIMUM, MINIMUM, OR, REMAINDER, ScalarOp, WHERE};
 use std::collections::HashSet;
 
 /// The direction of an access to an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum AccessDirection {
     /// It is loaded, or added to.
     Read,
     /// It is stored.
@@ -39,12 +39,12 @@ pub fn flops(nest: &Nest) -> f64 {
 }
 
 /// Flops of an [`Inst::Position`]: those of the ops that it is expanded into.
-pub fn position_flops(mode: Mode) -> u32 {
+pub fn position_flops(mode: IndexMode) -> u32 {
     let ops: &[ScalarOp] = match mode {
-        Mode::Clamp => &[MAXIMUM, MINIMUM],
-        Mode::Wrap => &[REMAINDER],
-        Mode::FromEnd => &[LT, ADD, WHERE, MAXIMUM, MINIMUM],
-        Mode::Report { .. } => &[LT, ADD, WHERE, LT, GE, OR, MAXIMUM, MINIMUM],
+        IndexMode::Clamp => &[MAXIMUM, MINIMUM],
+        IndexMode::Wrap => &[REMAINDER],
+        IndexMode::FromEnd => &[LT, ADD, WHERE, MAXIMUM, MINIMUM],
+        IndexMode::Report { .. } => &[LT, ADD, WHERE, LT, GE, OR, MAXIMUM, MINIMUM],
     };
     ops.iter().map(|op| op.row().flops).sum()
 }
@@ -56,12 +56,12 @@ fn points(nest: &Nest, kind: PhaseKind) -> u64 {
 }
 
 /// Distinct elements that a Nest touches of each operand.
-pub fn elements(nest: &Nest, way: Way) -> Vec<u64> {
+pub fn elements(nest: &Nest, way: AccessDirection) -> Vec<u64> {
     let mut elements = vec![0u64; nest.operands.len()];
     let mut seen: HashSet<(usize, Option<usize>, &[Index])> = HashSet::new();
     for (number, phase) in nest.phases.iter().enumerate() {
         let accesses: Vec<(usize, &[Index])> = match way {
-            Way::Read => {
+            AccessDirection::Read => {
                 let loads = phase.block.insts.iter().filter_map(|inst| match inst {
                     Inst::Load { operand, index } => Some((*operand, index.as_slice())),
                     _ => None,
@@ -69,7 +69,7 @@ pub fn elements(nest: &Nest, way: Way) -> Vec<u64> {
                 let added = phase.stores.iter().filter(|s| s.add);
                 loads.chain(added.map(|s| (s.operand, s.index.as_slice()))).collect()
             }
-            Way::Write => phase.stores.iter().map(|s| (s.operand, s.index.as_slice())).collect(),
+            AccessDirection::Write => phase.stores.iter().map(|s| (s.operand, s.index.as_slice())).collect(),
         };
         for (operand, index) in accesses {
             // The same index in two phases means the same elements, unless it is computed.

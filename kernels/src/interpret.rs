@@ -5,10 +5,10 @@
 //! end.
 
 use crate::dtype::DType;
-use crate::nest::{Fold, FoldOf, Index, Inst, Mode, Nest, PhaseKind, Value};
+use crate::nest::{Fold, FoldOf, Index, IndexMode, Inst, Nest, PhaseKind, Value};
 use crate::ops::{self, ScalarOp};
 use crate::scalar::Scalar;
-use crate::verify::{Problem, Verified, VerifyError, verify};
+use crate::verify::{NestProblem, Verified, VerifyError, verify};
 
 /// Runs a Nest over its operands, given as the little-endian bytes of their stored elements. A buffer must
 /// reach at least to the end of the operand's last element.
@@ -88,10 +88,10 @@ fn for_each_point<E>(extents: &[u64], mut visit: impl FnMut(&[u64]) -> Result<()
     }
 }
 
-fn check_buffers(nest: &Nest, operands: &[Vec<u8>]) -> Result<(), Problem> {
+fn check_buffers(nest: &Nest, operands: &[Vec<u8>]) -> Result<(), NestProblem> {
     if operands.len() != nest.operands.len() {
         let text = format!("{} buffers for {} operands", operands.len(), nest.operands.len());
-        return Err(Problem::Buffers(text));
+        return Err(NestProblem::Buffers(text));
     }
     for (at, (operand, bytes)) in nest.operands.iter().zip(operands).enumerate() {
         if operand.shape.contains(&0) {
@@ -101,7 +101,7 @@ fn check_buffers(nest: &Nest, operands: &[Vec<u8>]) -> Result<(), Problem> {
         let needed = (last + 1).saturating_mul(operand.dtype.size() as u64);
         if (bytes.len() as u64) < needed {
             let text = format!("operand {at} needs {needed} bytes, and got {}", bytes.len());
-            return Err(Problem::Buffers(text));
+            return Err(NestProblem::Buffers(text));
         }
     }
     Ok(())
@@ -117,7 +117,7 @@ struct Point<'a> {
 }
 
 impl Point<'_> {
-    fn block(&mut self, insts: &[Inst]) -> Result<(), Problem> {
+    fn block(&mut self, insts: &[Inst]) -> Result<(), NestProblem> {
         for inst in insts {
             let value = match inst {
                 Inst::Const(scalar) => *scalar,
@@ -131,12 +131,12 @@ impl Point<'_> {
                     let args: Vec<Scalar> = args.iter().map(|&a| self.values[a as usize]).collect();
                     apply(*op, &args)?
                 }
-                Inst::Call { .. } => return Err(Problem::Function),
+                Inst::Call { .. } => return Err(NestProblem::Function),
                 Inst::Folded { phase, fold } => self.folded[*phase][*fold],
                 Inst::Position { value, extent, mode } => {
                     let given = self.integer(*value);
-                    if let Mode::Report { status, node } = *mode
-                        && Mode::is_outside(given, *extent)
+                    if let IndexMode::Report { status, node } = *mode
+                        && IndexMode::is_outside(given, *extent)
                     {
                         let word = self.element(status, &[])?;
                         self.operands[status][word].copy_from_slice(&node.to_le_bytes());
@@ -162,7 +162,7 @@ impl Point<'_> {
     }
 
     /// The bytes of an element.
-    fn element(&self, operand: usize, index: &[Index]) -> Result<std::ops::Range<usize>, Problem> {
+    fn element(&self, operand: usize, index: &[Index]) -> Result<std::ops::Range<usize>, NestProblem> {
         let described = &self.nest.operands[operand];
         let mut linear = 0;
         for (dimension, index) in index.iter().enumerate() {
@@ -171,7 +171,7 @@ impl Point<'_> {
             along += index.dynamic.map_or(0, |value| i128::from(self.integer(value)));
             let extent = described.shape[dimension];
             if along < 0 || along >= i128::from(extent) {
-                return Err(Problem::Dynamic { operand, dimension, index: along, extent });
+                return Err(NestProblem::Dynamic { operand, dimension, index: along, extent });
             }
             linear += along as usize * described.strides[dimension] as usize;
         }
@@ -181,9 +181,9 @@ impl Point<'_> {
 }
 
 /// An op on single values, through its host loop.
-fn apply(op: ScalarOp, args: &[Scalar]) -> Result<Scalar, Problem> {
+fn apply(op: ScalarOp, args: &[Scalar]) -> Result<Scalar, NestProblem> {
     let given: Vec<DType> = args.iter().map(|a| a.dtype()).collect();
-    let refused = || Problem::Arguments { op, given: given.clone() };
+    let refused = || NestProblem::Arguments { op, given: given.clone() };
     let signature = op.signature(&given).ok_or_else(refused)?;
     let tile = op.tiles(&signature).ok_or_else(refused)?.plain;
     let words: Vec<[u64; 1]> = args.iter().map(|a| [a.cast(a.dtype().register()).bits()]).collect();
@@ -196,7 +196,7 @@ fn apply(op: ScalarOp, args: &[Scalar]) -> Result<Scalar, Problem> {
 }
 
 /// All values of a grid point, folded.
-fn fold(fold: &FoldOf, dtype: DType, values: Vec<(Scalar, i64)>) -> Result<Scalar, Problem> {
+fn fold(fold: &FoldOf, dtype: DType, values: Vec<(Scalar, i64)>) -> Result<Scalar, NestProblem> {
     if fold.fold.has_index() {
         let first =
             values.into_iter().reduce(|best, new| if wins(fold.fold, new, best) { new } else { best });

@@ -1,6 +1,6 @@
 //! The instruction set that the host's loops use, detected once, when the first loop runs.
 //!
-//! A loop is written once, as the `run` of a [`Loop`], and compiled once for each level: [`run`] takes the
+//! A loop is written once, as the `run` of a [`SimdLoop`], and compiled once for each level: [`run`] takes the
 //! best level that the processor has, or a lower one that [`VARIABLE`] names. Everything that `run` calls
 //! must be `#[inline(always)]`, because only inlined code is compiled for the level.
 
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 pub const VARIABLE: &str = "WORKALIKE_CPU_LEVEL";
 
 /// A loop over lanes, with its arguments.
-pub trait Loop {
+pub trait SimdLoop {
     /// The result.
     type Out;
     /// Runs it. `FMA`: whether `mul_add` is one instruction, and code that uses it is fast.
@@ -117,7 +117,7 @@ fn detect() -> Level {
 
 /// Runs a loop at the [`level`] of this process.
 #[inline]
-pub fn run<L: Loop>(work: L) -> L::Out {
+pub fn run<L: SimdLoop>(work: L) -> L::Out {
     match level() {
         Level::Baseline => work.run::<BASELINE_FMA>(),
         // SAFETY: `level` is none above that which was found on this processor.
@@ -133,13 +133,13 @@ pub fn run<L: Loop>(work: L) -> L::Out {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-fn avx2<L: Loop>(work: L) -> L::Out {
+fn avx2<L: SimdLoop>(work: L) -> L::Out {
     work.run::<true>()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-fn avx512<L: Loop>(work: L) -> L::Out {
+fn avx512<L: SimdLoop>(work: L) -> L::Out {
     work.run::<true>()
 }
 

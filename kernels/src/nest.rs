@@ -28,14 +28,14 @@
 //!
 //! | the value | out of range |
 //! |---|---|
-//! | [`Position`](Inst::Position), [`Clamp`](Mode::Clamp) | the nearest position |
-//! | `Position`, [`Wrap`](Mode::Wrap) | the position modulo the extent |
-//! | `Position`, [`FromEnd`](Mode::FromEnd) | negative integers count from the end, then as `Clamp` |
-//! | `Position`, [`Report`](Mode::Report) | as `FromEnd`; the node's number is stored in the status word |
+//! | [`Position`](Inst::Position), [`Clamp`](IndexMode::Clamp) | the nearest position |
+//! | `Position`, [`Wrap`](IndexMode::Wrap) | the position modulo the extent |
+//! | `Position`, [`FromEnd`](IndexMode::FromEnd) | negative integers count from the end, then as `Clamp` |
+//! | `Position`, [`Report`](IndexMode::Report) | as `FromEnd`; the node's number is stored in the status word |
 //! | any other: the index is exact | the builder has proved that it is not |
 //!
 //! A `Position` is a value like any other: fusion computes with it. It reports at each point that its phase
-//! visits, whether or not anything uses it. [`Mode::position`] is the definition; [`bounds`](crate::bounds)
+//! visits, whether or not anything uses it. [`IndexMode::position`] is the definition; [`bounds`](crate::bounds)
 //! writes a `Position` out in other instructions for devices whose kernels are printed.
 
 mod affine;
@@ -46,7 +46,7 @@ mod writer;
 
 pub use affine::Affine;
 pub use linear::{Channels, LinearForm};
-pub use mode::Mode;
+pub use mode::IndexMode;
 pub use writer::BlockWriter;
 
 use crate::custom::ScalarFunction;
@@ -170,7 +170,7 @@ pub enum Inst {
         /// Number of positions.
         extent: u64,
         /// Which position an integer out of range names.
-        mode: Mode,
+        mode: IndexMode,
     },
 }
 

@@ -2,7 +2,7 @@
 //! any alignment.
 
 use crate::dtype::{DType, Width};
-use crate::level::{Loop, run};
+use crate::level::{SimdLoop, run};
 
 /// Elements that are examined together: the bits of a word.
 const TOGETHER: usize = 64;
@@ -41,7 +41,7 @@ pub fn packed(flags: &[u8; TOGETHER]) -> u64 {
 }
 
 /// The bits of an element.
-trait Bits: Copy {
+trait ElementBits: Copy {
     const BYTES: usize = size_of::<Self>();
     fn of(bytes: &[u8]) -> Self;
     fn put(self, place: &mut [u8]);
@@ -55,7 +55,7 @@ trait Bits: Copy {
 const COUNTED: usize = 128;
 
 macro_rules! bits { ($($t:ty),*) => { $(
-    impl Bits for $t {
+    impl ElementBits for $t {
         #[inline(always)]
         fn of(bytes: &[u8]) -> $t {
             let mut word = [0; size_of::<$t>()];
@@ -94,12 +94,12 @@ macro_rules! by_bits { ($dtype:expr, $work:ident { $($field:ident: $value:expr),
     }
 }; }
 
-struct Count<'a, B, const FLOAT: bool> {
+struct CountLoop<'a, B, const FLOAT: bool> {
     bytes: &'a [u8],
     of: std::marker::PhantomData<B>,
 }
 
-impl<B: Bits, const FLOAT: bool> Loop for Count<'_, B, FLOAT> {
+impl<B: ElementBits, const FLOAT: bool> SimdLoop for CountLoop<'_, B, FLOAT> {
     type Out = usize;
 
     #[inline(always)]
@@ -116,7 +116,7 @@ impl<B: Bits, const FLOAT: bool> Loop for Count<'_, B, FLOAT> {
 
 /// Number of nonzero elements.
 pub fn count(dtype: DType, bytes: &[u8]) -> usize {
-    by_bits!(dtype, Count { bytes: bytes })
+    by_bits!(dtype, CountLoop { bytes: bytes })
 }
 
 struct Positions<'a, B, const FLOAT: bool> {
@@ -126,7 +126,7 @@ struct Positions<'a, B, const FLOAT: bool> {
     of: std::marker::PhantomData<B>,
 }
 
-impl<B: Bits, const FLOAT: bool> Loop for Positions<'_, B, FLOAT> {
+impl<B: ElementBits, const FLOAT: bool> SimdLoop for Positions<'_, B, FLOAT> {
     type Out = usize;
 
     #[inline(always)]
@@ -178,19 +178,19 @@ pub fn positions(dtype: DType, bytes: &[u8], first: i64, target: &mut [i64]) -> 
     by_bits!(dtype, Positions { bytes: bytes, first: first, target: target })
 }
 
-struct Chosen<'a, B> {
+struct CompressLoop<'a, B> {
     flags: &'a [u8],
     source: &'a [u8],
     target: &'a mut [u8],
     of: std::marker::PhantomData<B>,
 }
 
-impl<B: Bits> Loop for Chosen<'_, B> {
+impl<B: ElementBits> SimdLoop for CompressLoop<'_, B> {
     type Out = usize;
 
     #[inline(always)]
     fn run<const FMA: bool>(self) -> usize {
-        let Chosen { flags, source, target, .. } = self;
+        let CompressLoop { flags, source, target, .. } = self;
         let mut found = 0;
         let (mut words, mut parts) = (flags.chunks_exact(TOGETHER), source.chunks_exact(TOGETHER * B::BYTES));
         for (word, part) in (&mut words).zip(&mut parts) {
@@ -236,10 +236,10 @@ impl<B: Bits> Loop for Chosen<'_, B> {
 /// `target`, up to its length. The rest of `target` may be overwritten too.
 pub fn chosen(size: usize, flags: &[u8], source: &[u8], target: &mut [u8]) -> usize {
     match size {
-        1 => run(Chosen::<u8> { flags, source, target, of: std::marker::PhantomData }),
-        2 => run(Chosen::<u16> { flags, source, target, of: std::marker::PhantomData }),
-        4 => run(Chosen::<u32> { flags, source, target, of: std::marker::PhantomData }),
-        _ => run(Chosen::<u64> { flags, source, target, of: std::marker::PhantomData }),
+        1 => run(CompressLoop::<u8> { flags, source, target, of: std::marker::PhantomData }),
+        2 => run(CompressLoop::<u16> { flags, source, target, of: std::marker::PhantomData }),
+        4 => run(CompressLoop::<u32> { flags, source, target, of: std::marker::PhantomData }),
+        _ => run(CompressLoop::<u64> { flags, source, target, of: std::marker::PhantomData }),
     }
 }
 

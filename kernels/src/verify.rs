@@ -10,9 +10,9 @@
 mod problem;
 
 use crate::dtype::DType;
-use crate::nest::{FoldOf, Index, Inst, Mode, Nest, Phase, PhaseKind, Store, Value};
-use crate::ops::Body;
-pub use problem::{Problem, VerifyError};
+use crate::nest::{FoldOf, Index, IndexMode, Inst, Nest, Phase, PhaseKind, Store, Value};
+use crate::ops::OpBody;
+pub use problem::{NestProblem, VerifyError};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -54,27 +54,27 @@ impl Deref for Verified {
 pub fn verify(nest: &Nest) -> Result<(), VerifyError> {
     let fail = |problem| VerifyError { nest: nest.name.clone(), phase: None, problem };
     if nest.grid > nest.axes.len() {
-        return Err(fail(Problem::Grid { grid: nest.grid, axes: nest.axes.len() }));
+        return Err(fail(NestProblem::Grid { grid: nest.grid, axes: nest.axes.len() }));
     }
     // Empty axes are left out, so that the product of any part of the axes fits too.
     let points =
         nest.axes.iter().filter(|&&e| e > 0).try_fold(1i64, |n, &e| n.checked_mul(e.try_into().ok()?));
     if points.is_none() {
-        return Err(fail(Problem::TooLarge("the number of points".into())));
+        return Err(fail(NestProblem::TooLarge("the number of points".into())));
     }
     for (at, operand) in nest.operands.iter().enumerate() {
         if operand.dtype.is_complex() {
-            return Err(fail(Problem::Complex(format!("operand {at}"))));
+            return Err(fail(NestProblem::Complex(format!("operand {at}"))));
         }
         if operand.strides.len() != operand.shape.len() || operand.strides.iter().any(|&s| s < 0) {
-            return Err(fail(Problem::Strides(at)));
+            return Err(fail(NestProblem::Strides(at)));
         }
         let span: Option<i128> =
             operand.shape.iter().zip(&operand.strides).try_fold(0i128, |sum, (&extent, &stride)| {
                 sum.checked_add(i128::from(extent).checked_mul(i128::from(stride))?)
             });
         if span.is_none_or(|s| s > i128::from(i64::MAX) / 8) {
-            return Err(fail(Problem::TooLarge(format!("the span of operand {at}"))));
+            return Err(fail(NestProblem::TooLarge(format!("the span of operand {at}"))));
         }
     }
     each_phase(nest, nest.phases.len(), |phase, dtypes| check_phase(nest, phase, dtypes)).map(|_| ())
@@ -83,7 +83,7 @@ pub fn verify(nest: &Nest) -> Result<(), VerifyError> {
 /// The dtype of each SSA value of a phase's block. Checks only what it needs for that.
 pub fn dtypes(nest: &Nest, phase: usize) -> Result<Vec<DType>, VerifyError> {
     if phase >= nest.phases.len() {
-        let problem = Problem::NoPhase(nest.phases.len());
+        let problem = NestProblem::NoPhase(nest.phases.len());
         return Err(VerifyError { nest: nest.name.clone(), phase: Some(phase), problem });
     }
     each_phase(nest, phase + 1, |_, _| Ok(()))
@@ -98,7 +98,7 @@ pub(crate) fn all_dtypes(nest: &Nest) -> Result<Vec<Vec<DType>>, VerifyError> {
 fn each_phase(
     nest: &Nest,
     count: usize,
-    check: impl Fn(&Phase, &[DType]) -> Result<(), Problem>,
+    check: impl Fn(&Phase, &[DType]) -> Result<(), NestProblem>,
 ) -> Result<Vec<DType>, VerifyError> {
     let mut folded: Vec<Vec<DType>> = Vec::new();
     let mut last = Vec::new();
@@ -112,28 +112,28 @@ fn each_phase(
     Ok(last)
 }
 
-fn value_dtype(dtypes: &[DType], value: Value) -> Result<DType, Problem> {
-    dtypes.get(value as usize).copied().ok_or(Problem::Undefined(value))
+fn value_dtype(dtypes: &[DType], value: Value) -> Result<DType, NestProblem> {
+    dtypes.get(value as usize).copied().ok_or(NestProblem::Undefined(value))
 }
 
-fn expect(what: &'static str, expected: DType, given: DType) -> Result<(), Problem> {
-    if expected == given { Ok(()) } else { Err(Problem::Type { what, expected, given }) }
+fn expect(what: &'static str, expected: DType, given: DType) -> Result<(), NestProblem> {
+    if expected == given { Ok(()) } else { Err(NestProblem::Type { what, expected, given }) }
 }
 
 /// The dtype of a fold's result.
-fn fold_dtype(fold: &FoldOf, dtypes: &[DType]) -> Result<DType, Problem> {
+fn fold_dtype(fold: &FoldOf, dtypes: &[DType]) -> Result<DType, NestProblem> {
     let value = value_dtype(dtypes, fold.value)?;
     Ok(if fold.fold.has_index() { DType::I64 } else { value })
 }
 
-fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<DType>, Problem> {
+fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<DType>, NestProblem> {
     let mut dtypes: Vec<DType> = Vec::with_capacity(phase.block.insts.len());
     for inst in &phase.block.insts {
         let dtype = match inst {
             Inst::Const(scalar) => scalar.dtype(),
             Inst::Axis(_) => DType::I64,
             Inst::Load { operand, .. } => {
-                nest.operands.get(*operand).ok_or(Problem::Operand(*operand))?.dtype
+                nest.operands.get(*operand).ok_or(NestProblem::Operand(*operand))?.dtype
             }
             Inst::Cast { to, value } => {
                 value_dtype(&dtypes, *value)?;
@@ -142,19 +142,19 @@ fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<D
             Inst::Op { op, args } => {
                 let given: Vec<DType> =
                     args.iter().map(|&a| value_dtype(&dtypes, a)).collect::<Result<_, _>>()?;
-                if matches!(op.row().body, Body::Composition(_)) {
-                    return Err(Problem::Composition(*op));
+                if matches!(op.row().body, OpBody::Composition(_)) {
+                    return Err(NestProblem::Composition(*op));
                 }
                 match op.signature(&given) {
                     Some(signature) if signature.args == given => signature.result,
-                    _ => return Err(Problem::Arguments { op: *op, given }),
+                    _ => return Err(NestProblem::Arguments { op: *op, given }),
                 }
             }
             Inst::Call { function, args } => {
                 let given: Vec<DType> =
                     args.iter().map(|&a| value_dtype(&dtypes, a)).collect::<Result<_, _>>()?;
                 if given.len() != function.params().len() {
-                    return Err(Problem::Count { expected: function.params().len(), given: given.len() });
+                    return Err(NestProblem::Count { expected: function.params().len(), given: given.len() });
                 }
                 for (expected, given) in function.params().zip(given) {
                     expect("an argument of a function", expected, given)?;
@@ -164,14 +164,14 @@ fn type_block(nest: &Nest, phase: &Phase, folded: &[Vec<DType>]) -> Result<Vec<D
             Inst::Folded { phase, fold } => *folded
                 .get(*phase)
                 .and_then(|folds| folds.get(*fold))
-                .ok_or(Problem::Folded { phase: *phase, fold: *fold })?,
+                .ok_or(NestProblem::Folded { phase: *phase, fold: *fold })?,
             Inst::Position { value, .. } => {
                 expect("what names a position", DType::I64, value_dtype(&dtypes, *value)?)?;
                 DType::I64
             }
         };
         if dtype.is_complex() {
-            return Err(Problem::Complex(format!("value {}", dtypes.len())));
+            return Err(NestProblem::Complex(format!("value {}", dtypes.len())));
         }
         dtypes.push(dtype);
     }
@@ -183,22 +183,22 @@ fn visible_axes(nest: &Nest, phase: &Phase) -> usize {
     if phase.kind == PhaseKind::Point { nest.grid } else { nest.axes.len() }
 }
 
-fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Problem> {
+fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), NestProblem> {
     for (at, inst) in phase.block.insts.iter().enumerate() {
         match inst {
-            Inst::Axis(axis) if *axis >= visible_axes(nest, phase) => return Err(Problem::Axis(*axis)),
+            Inst::Axis(axis) if *axis >= visible_axes(nest, phase) => return Err(NestProblem::Axis(*axis)),
             Inst::Load { operand, index } => check_index(nest, phase, *operand, index, &dtypes[..at])?,
             Inst::Position { extent, mode, .. } => check_position(nest, phase, *extent, *mode)?,
             _ => {}
         }
     }
     if !phase.folds.is_empty() && phase.kind != PhaseKind::Reduce {
-        return Err(Problem::Folds);
+        return Err(NestProblem::Folds);
     }
     for (at, fold) in phase.folds.iter().enumerate() {
         value_dtype(dtypes, fold.value)?;
         if fold.fold.has_index() != fold.index.is_some() {
-            return Err(Problem::FoldIndex(at));
+            return Err(NestProblem::FoldIndex(at));
         }
         if let Some(index) = fold.index {
             expect("the index of a fold", DType::I64, value_dtype(dtypes, index)?)?;
@@ -208,7 +208,7 @@ fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Probl
         check_index(nest, phase, store.operand, &store.index, dtypes)?;
         let operand = &nest.operands[store.operand];
         if !operand.written {
-            return Err(Problem::NotWritten(store.operand));
+            return Err(NestProblem::NotWritten(store.operand));
         }
         expect("the value stored", operand.dtype, value_dtype(dtypes, store.value)?)?;
         if let Some(when) = store.when {
@@ -223,30 +223,30 @@ fn check_phase(nest: &Nest, phase: &Phase, dtypes: &[DType]) -> Result<(), Probl
             |inst| matches!(inst, Inst::Load { operand, index } if *operand == store.operand && !same(index)),
         );
         if races && phase.kind != PhaseKind::Ordered {
-            return Err(Problem::Race(store.operand));
+            return Err(NestProblem::Race(store.operand));
         }
     }
     Ok(())
 }
 
 /// Checks that the extent is at most `i64::MAX / 8`, and that reports go to a status word.
-fn check_position(nest: &Nest, phase: &Phase, extent: u64, mode: Mode) -> Result<(), Problem> {
+fn check_position(nest: &Nest, phase: &Phase, extent: u64, mode: IndexMode) -> Result<(), NestProblem> {
     if extent > i64::MAX as u64 / 8 {
-        return Err(Problem::TooLarge(format!("a position among {extent}")));
+        return Err(NestProblem::TooLarge(format!("a position among {extent}")));
     }
     let Some(status) = mode.status() else { return Ok(()) };
-    let word = nest.operands.get(status).ok_or(Problem::Operand(status))?;
+    let word = nest.operands.get(status).ok_or(NestProblem::Operand(status))?;
     let loads = |inst: &Inst| matches!(inst, Inst::Load { operand, .. } if *operand == status);
     let is_loaded = phase.block.insts.iter().any(loads);
     let fits = word.dtype == DType::I64 && word.shape.is_empty() && word.written && !is_loaded;
-    fits.then_some(()).ok_or(Problem::Status(status))
+    fits.then_some(()).ok_or(NestProblem::Status(status))
 }
 
 /// Checks that the Nest accesses an operand in no other way than by adding to it.
-fn check_added(nest: &Nest, operand: usize) -> Result<(), Problem> {
+fn check_added(nest: &Nest, operand: usize) -> Result<(), NestProblem> {
     let dtype = nest.operands[operand].dtype;
     if !Store::can_add_to(dtype) {
-        return Err(Problem::Adds { operand, dtype });
+        return Err(NestProblem::Adds { operand, dtype });
     }
     let loads =
         |p: &Phase| p.block.insts.iter().any(|i| matches!(i, Inst::Load { operand: o, .. } if *o == operand));
@@ -255,7 +255,7 @@ fn check_added(nest: &Nest, operand: usize) -> Result<(), Problem> {
             || p.block.insts.iter().any(|i| i.status() == Some(operand))
     };
     let touched = nest.phases.iter().any(|p| loads(p) || replaces(p));
-    (!touched).then_some(()).ok_or(Problem::AddedTo(operand))
+    (!touched).then_some(()).ok_or(NestProblem::AddedTo(operand))
 }
 
 fn check_index(
@@ -264,10 +264,10 @@ fn check_index(
     at: usize,
     index: &[Index],
     dtypes: &[DType],
-) -> Result<(), Problem> {
-    let operand = nest.operands.get(at).ok_or(Problem::Operand(at))?;
+) -> Result<(), NestProblem> {
+    let operand = nest.operands.get(at).ok_or(NestProblem::Operand(at))?;
     if index.len() != operand.shape.len() {
-        return Err(Problem::Rank { operand: at, rank: operand.shape.len(), given: index.len() });
+        return Err(NestProblem::Rank { operand: at, rank: operand.shape.len(), given: index.len() });
     }
     let axes = &nest.axes[..visible_axes(nest, phase)];
     let empty = axes.contains(&0);
@@ -275,11 +275,11 @@ fn check_index(
     for (dimension, index) in index.iter().enumerate() {
         let sorted = index.terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
         if !sorted || index.terms.iter().any(|t| t.1 == 0) {
-            return Err(Problem::Terms(at));
+            return Err(NestProblem::Terms(at));
         }
         let (mut low, mut high) = (i128::from(index.offset), i128::from(index.offset));
         for &(axis, coefficient) in &index.terms {
-            let extent = *axes.get(axis).ok_or(Problem::Axis(axis))?;
+            let extent = *axes.get(axis).ok_or(NestProblem::Axis(axis))?;
             let far = i128::from(coefficient) * (i128::from(extent) - 1).max(0);
             low += far.min(0);
             high += far.max(0);
@@ -289,11 +289,11 @@ fn check_index(
             Some(value) => {
                 expect("a computed index", DType::I64, value_dtype(dtypes, value)?)?;
                 if extent == 0 && !empty {
-                    return Err(Problem::Empty { operand: at, dimension });
+                    return Err(NestProblem::Empty { operand: at, dimension });
                 }
             }
             None if !empty && (low < 0 || high >= i128::from(extent)) => {
-                return Err(Problem::Bounds { operand: at, dimension, low, high, extent });
+                return Err(NestProblem::Bounds { operand: at, dimension, low, high, extent });
             }
             None => {}
         }
@@ -303,7 +303,7 @@ fn check_index(
         reach = dimension_reach.and_then(|r| r.checked_add(reach)).unwrap_or(i128::MAX);
     }
     if reach > i128::from(i64::MAX) / 8 {
-        return Err(Problem::TooLarge(format!("an address in operand {at}")));
+        return Err(NestProblem::TooLarge(format!("an address in operand {at}")));
     }
     Ok(())
 }

@@ -5,7 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 use workalike_kernels::custom::{
-    CustomLaunch, KernelArg, KernelCall, Language, ParamKind, ScalarFunction, Signature, Source, SourceError,
+    CustomLaunch, KernelArg, KernelCall, KernelSignature, KernelSource, Language, ParamKind, ScalarFunction,
+    SourceError,
 };
 use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
@@ -29,11 +30,11 @@ fn array(dtype: DType, written: bool) -> ParamKind {
     ParamKind::Array { dtype: Some(dtype), written }
 }
 
-fn signatures(language: Language, text: &str) -> Vec<Signature> {
-    Source::new(language, text, &[]).unwrap().signatures().cloned().collect()
+fn signatures(language: Language, text: &str) -> Vec<KernelSignature> {
+    KernelSource::new(language, text, &[]).unwrap().signatures().cloned().collect()
 }
 
-fn kinds(signature: &Signature) -> Vec<(&str, ParamKind)> {
+fn kinds(signature: &KernelSignature) -> Vec<(&str, ParamKind)> {
     signature.params.iter().map(|param| (param.name.as_str(), param.kind)).collect()
 }
 
@@ -69,7 +70,7 @@ fn signatures_are_read_in_each_language() {
 #[test]
 fn type_parameters_have_their_dtypes() {
     let text = "KERNEL void k(type_x *x, const work_x by, type_xy *z) { }";
-    let of = |x| Source::new(Language::Dialect, text, &[("x", x), ("xy", DType::I8)]).unwrap();
+    let of = |x| KernelSource::new(Language::Dialect, text, &[("x", x), ("xy", DType::I8)]).unwrap();
     let source = of(DType::F16);
     let expected = [
         ("x", array(DType::F16, true)),
@@ -77,13 +78,13 @@ fn type_parameters_have_their_dtypes() {
         ("z", array(DType::I8, true)),
     ];
     assert_eq!(kinds(source.signature("k").unwrap()), expected);
-    let unknown = Source::dialect("KERNEL void k(work_y by) {}").unwrap_err();
+    let unknown = KernelSource::dialect("KERNEL void k(work_y by) {}").unwrap_err();
     assert!(unknown.message.contains("work_y by"), "{unknown}");
 }
 
 #[test]
 fn what_is_no_kernel_is_refused() {
-    let refused = |text: &str| Source::dialect(text).unwrap_err();
+    let refused = |text: &str| KernelSource::dialect(text).unwrap_err();
     let at = |line, error: SourceError, word: &str| {
         assert!(error.line == line && error.message.contains(word), "{error}");
     };
@@ -103,7 +104,7 @@ fn what_is_no_kernel_is_refused() {
         "KERNEL void k(,) {}",
         "__kernel__attribute__((",
     ] {
-        let _ = Source::dialect(text);
+        let _ = KernelSource::dialect(text);
     }
 }
 
@@ -136,11 +137,11 @@ fn is_snapshot(name: &str, text: &str) -> bool {
 
 #[test]
 fn texts_are_what_the_files_say() {
-    let dialect = Source::new(Language::Dialect, TEXT, &[("y", DType::F16)]).unwrap();
+    let dialect = KernelSource::new(Language::Dialect, TEXT, &[("y", DType::F16)]).unwrap();
     let dialect = dialect.constant("table", &[0.1f32, -3.0]).unwrap();
     let dialect = dialect.constant("limits", &[i64::MIN, 7]).unwrap();
     let raw = "__global__ void raw(float *x, int n)\n{\n    x[threadIdx.x] += n;\n}\n";
-    let raw = Source::new(Language::CudaCpp, raw, &[]).unwrap();
+    let raw = KernelSource::new(Language::CudaCpp, raw, &[]).unwrap();
     let mut differing = Vec::new();
     for (name, source, dialect) in [
         ("cuda_custom/dialect.cu", &dialect, Dialect::CudaCpp),
@@ -157,7 +158,7 @@ fn texts_are_what_the_files_say() {
 /// Lines keep their numbers behind the `#line` directive.
 #[test]
 fn lines_keep_their_numbers() {
-    let source = Source::new(Language::Dialect, TEXT, &[("y", DType::F16)]).unwrap();
+    let source = KernelSource::new(Language::Dialect, TEXT, &[("y", DType::F16)]).unwrap();
     for dialect in [Dialect::CudaCpp, Dialect::OpenClC] {
         let text = source.printed(&target(dialect)).unwrap();
         let (_, own) = text.split_once("#line 1 \"kernels\"\n").unwrap();
@@ -227,8 +228,8 @@ fn functions_in_nests_are_printed_and_checked() {
 
 #[test]
 fn constants_are_checked() {
-    let source = || Source::dialect("KERNEL void k(GLOBAL_MEM f32 *x) {}").unwrap();
-    let words = |refused: Result<Source, SourceError>| refused.unwrap_err().message;
+    let source = || KernelSource::dialect("KERNEL void k(GLOBAL_MEM f32 *x) {}").unwrap();
+    let words = |refused: Result<KernelSource, SourceError>| refused.unwrap_err().message;
     assert!(words(source().constant("a b", &[1f32])).contains("a name of C"));
     assert!(words(source().constant("a", &[1f32]).unwrap().constant("a", &[1i32])).contains("not taken"));
     assert!(words(source().constant("a", &[] as &[f32])).contains("found none"));
@@ -245,8 +246,10 @@ fn constants_are_checked() {
 #[test]
 fn launches_are_checked() {
     let source = Arc::new(
-        Source::dialect("KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, u32 n) { y[0] = x[n]; }")
-            .unwrap(),
+        KernelSource::dialect(
+            "KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, u32 n) { y[0] = x[n]; }",
+        )
+        .unwrap(),
     );
     let operands = |written| {
         vec![Operand::contiguous(DType::F32, &[4], false), Operand::contiguous(DType::F32, &[4], written)]

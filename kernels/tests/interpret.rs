@@ -7,9 +7,9 @@ use half::f16;
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::nest::PhaseKind::{Map, Ordered, Point, Reduce};
-use workalike_kernels::nest::{Fold, Index, Inst, Mode};
+use workalike_kernels::nest::{Fold, Index, IndexMode, Inst};
 use workalike_kernels::ops;
-use workalike_kernels::verify::Problem;
+use workalike_kernels::verify::NestProblem;
 
 /// The bytes of numbers.
 macro_rules! bytes {
@@ -162,7 +162,7 @@ fn gathers_and_checks_computed_indices() {
     for bad in [3, -1, i64::MIN, i64::MAX] {
         let mut case = gather([0, bad, 0]);
         let error = interpret(&case.nest, &mut case.operands).expect_err("out of bounds");
-        let expected = Problem::Dynamic { operand: 1, dimension: 0, index: bad.into(), extent: 3 };
+        let expected = NestProblem::Dynamic { operand: 1, dimension: 0, index: bad.into(), extent: 3 };
         assert_eq!(error.problem, expected);
     }
 }
@@ -187,7 +187,7 @@ fn index_modes() {
         let integers = || bytes!(i64: -5, -3, -1, 0, 2, 3, 4);
         let positions: Vec<u8> = positions.iter().flat_map(|x| x.to_le_bytes()).collect();
         assert_eq!(run(case(integers()), 1), positions, "{mode:?}");
-        let reported = if matches!(mode, Mode::Report { .. }) { 17i64 } else { 0 };
+        let reported = if matches!(mode, IndexMode::Report { .. }) { 17i64 } else { 0 };
         assert_eq!(run(case(integers()), 2), reported.to_le_bytes(), "{mode:?}");
         let valid = bytes!(i64: -3, -2, -1, 0, 1, 2, 2);
         assert_eq!(run(case(valid), 2), 0i64.to_le_bytes(), "{mode:?}");
@@ -201,7 +201,7 @@ fn an_index_that_nothing_uses_is_reported() {
         .output(DType::I64, &[])
         .phase(Point, |p| {
             let at = p.load(0, &[0]);
-            p.position(at, 3, Mode::Report { status: 1, node: 5 });
+            p.position(at, 3, IndexMode::Report { status: 1, node: 5 });
         });
     assert_eq!(run(case.done(), 1), 5i64.to_le_bytes());
     for mode in modes(0) {
@@ -230,8 +230,8 @@ fn buffers_have_to_fit() {
     let mut case = gather([0, 1, 2]);
     case.operands[1].truncate(11);
     let error = interpret(&case.nest, &mut case.operands).expect_err("too small");
-    assert!(matches!(error.problem, Problem::Buffers(_)), "{error}");
+    assert!(matches!(error.problem, NestProblem::Buffers(_)), "{error}");
     case.operands.pop();
     let error = interpret(&case.nest, &mut case.operands).expect_err("too few");
-    assert!(matches!(error.problem, Problem::Buffers(_)), "{error}");
+    assert!(matches!(error.problem, NestProblem::Buffers(_)), "{error}");
 }

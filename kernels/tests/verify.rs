@@ -4,8 +4,8 @@ mod corpus;
 
 use corpus::{Build, Builder, along, computed};
 use workalike_kernels::nest::PhaseKind::{self, Map, Ordered, Point, Reduce};
-use workalike_kernels::nest::{Fold, Index, Inst, Mode, Nest};
-use workalike_kernels::verify::{Problem, dtypes, verify};
+use workalike_kernels::nest::{Fold, Index, IndexMode, Inst, Nest};
+use workalike_kernels::verify::{NestProblem, dtypes, verify};
 use workalike_kernels::{DType, ops};
 
 /// A Nest with one phase over a (4,) grid and a (5,) inner axis; operand 0 is an f32 input and 1 an f32
@@ -19,7 +19,7 @@ fn nest(kind: PhaseKind, build: impl FnOnce(&mut Build)) -> Nest {
         .nest
 }
 
-fn refused(nest: &Nest) -> Problem {
+fn refused(nest: &Nest) -> NestProblem {
     verify(nest).expect_err("a fault").problem
 }
 
@@ -36,23 +36,23 @@ fn axes_and_sizes() {
         let v = p.load(0, &[0, 1]);
         p.store(1, &[0, 1], v);
     });
-    assert_eq!(refused(&Nest { grid: 3, ..good.clone() }), Problem::Grid { grid: 3, axes: 2 });
+    assert_eq!(refused(&Nest { grid: 3, ..good.clone() }), NestProblem::Grid { grid: 3, axes: 2 });
     let long = Nest { axes: vec![1 << 40, 1 << 40], ..good.clone() };
-    assert!(matches!(refused(&long), Problem::TooLarge(_)));
+    assert!(matches!(refused(&long), NestProblem::TooLarge(_)));
     let mut short = good.clone();
     short.operands[1].strides.pop();
-    assert_eq!(refused(&short), Problem::Strides(1));
+    assert_eq!(refused(&short), NestProblem::Strides(1));
     let mut wide = good.clone();
     wide.operands[0].strides[0] = i64::MAX;
-    assert!(matches!(refused(&wide), Problem::TooLarge(_)));
+    assert!(matches!(refused(&wide), NestProblem::TooLarge(_)));
     let inner = nest(Point, |p| {
         p.push(Inst::Axis(1));
     });
-    assert_eq!(refused(&inner), Problem::Axis(1));
+    assert_eq!(refused(&inner), NestProblem::Axis(1));
     let inner = nest(Point, |p| {
         p.load(0, &[0, 1]);
     });
-    assert_eq!(refused(&inner), Problem::Axis(1));
+    assert_eq!(refused(&inner), NestProblem::Axis(1));
 }
 
 #[test]
@@ -60,16 +60,22 @@ fn indices() {
     let rank = nest(Map, |p| {
         p.load(0, &[0]);
     });
-    assert_eq!(refused(&rank), Problem::Rank { operand: 0, rank: 2, given: 1 });
+    assert_eq!(refused(&rank), NestProblem::Rank { operand: 0, rank: 2, given: 1 });
     let swapped = nest(Map, |p| {
         p.load(0, &[1, 0]);
     });
-    assert_eq!(refused(&swapped), Problem::Bounds { operand: 0, dimension: 0, low: 0, high: 4, extent: 4 });
+    assert_eq!(
+        refused(&swapped),
+        NestProblem::Bounds { operand: 0, dimension: 0, low: 0, high: 4, extent: 4 }
+    );
     let below = Index { offset: 3, terms: vec![(1, -1)], dynamic: None };
     let below = nest(Map, |p| {
         p.load_at(0, vec![below, Index::constant(0)]);
     });
-    assert_eq!(refused(&below), Problem::Bounds { operand: 0, dimension: 0, low: -1, high: 3, extent: 4 });
+    assert_eq!(
+        refused(&below),
+        NestProblem::Bounds { operand: 0, dimension: 0, low: -1, high: 3, extent: 4 }
+    );
     let mut empty = nest(Map, |p| {
         p.load_at(0, vec![Index::constant(9), Index::axis(1)]);
     });
@@ -79,22 +85,22 @@ fn indices() {
     let unsorted = nest(Map, |p| {
         p.load_at(0, vec![unsorted, Index::constant(0)]);
     });
-    assert_eq!(refused(&unsorted), Problem::Terms(0));
+    assert_eq!(refused(&unsorted), NestProblem::Terms(0));
     let float = nest(Map, |p| {
         let v = p.load(0, &[0, 1]);
         p.load_at(0, vec![computed(v), Index::constant(0)]);
     });
-    assert!(matches!(refused(&float), Problem::Type { expected: DType::I64, given: DType::F32, .. }));
+    assert!(matches!(refused(&float), NestProblem::Type { expected: DType::I64, given: DType::F32, .. }));
     let far = Index { offset: i64::MAX, terms: vec![], dynamic: Some(0) };
     let far = nest(Map, |p| {
         p.push(Inst::Axis(0));
         p.load_at(0, vec![far, Index::constant(0)]);
     });
-    assert!(matches!(refused(&far), Problem::TooLarge(_)));
+    assert!(matches!(refused(&far), NestProblem::TooLarge(_)));
     let unknown = nest(Map, |p| {
         p.load(7, &[]);
     });
-    assert_eq!(refused(&unknown), Problem::Operand(7));
+    assert_eq!(refused(&unknown), NestProblem::Operand(7));
 }
 
 #[test]
@@ -102,22 +108,22 @@ fn values() {
     let later = nest(Map, |p| {
         p.op(ops::NEG, &[0]);
     });
-    assert_eq!(refused(&later), Problem::Undefined(0));
+    assert_eq!(refused(&later), NestProblem::Undefined(0));
     let mixed = nest(Map, |p| {
         let (v, i) = (p.load(0, &[0, 1]), p.push(Inst::Axis(0)));
         p.op(ops::ADD, &[v, i]);
     });
-    assert_eq!(refused(&mixed), Problem::Arguments { op: ops::ADD, given: vec![DType::F32, DType::I64] });
+    assert_eq!(refused(&mixed), NestProblem::Arguments { op: ops::ADD, given: vec![DType::F32, DType::I64] });
     let promoted = nest(Map, |p| {
         let i = p.push(Inst::Axis(0));
         p.op(ops::EXP, &[i]);
     });
-    assert!(matches!(refused(&promoted), Problem::Arguments { .. }));
+    assert!(matches!(refused(&promoted), NestProblem::Arguments { .. }));
     let composed = nest(Map, |p| {
         let v = p.load(0, &[0, 1]);
         p.op(ops::SIGMOID, &[v]);
     });
-    assert_eq!(refused(&composed), Problem::Composition(ops::SIGMOID));
+    assert_eq!(refused(&composed), NestProblem::Composition(ops::SIGMOID));
 }
 
 #[test]
@@ -126,17 +132,17 @@ fn stores() {
         let v = p.load(0, &[0, 1]);
         p.store(0, &[0, 1], v);
     });
-    assert_eq!(refused(&unmarked), Problem::NotWritten(0));
+    assert_eq!(refused(&unmarked), NestProblem::NotWritten(0));
     let wrong = nest(Map, |p| {
         let v = p.push(Inst::Axis(0));
         p.store(1, &[0, 1], v);
     });
-    assert!(matches!(refused(&wrong), Problem::Type { expected: DType::F32, given: DType::I64, .. }));
+    assert!(matches!(refused(&wrong), NestProblem::Type { expected: DType::F32, given: DType::I64, .. }));
     let when = nest(Map, |p| {
         let v = p.load(0, &[0, 1]);
         p.store_at(1, along(&[0, 1]), v, Some(v));
     });
-    assert!(matches!(refused(&when), Problem::Type { expected: DType::Bool, .. }));
+    assert!(matches!(refused(&when), NestProblem::Type { expected: DType::Bool, .. }));
 }
 
 #[test]
@@ -151,14 +157,14 @@ fn what_is_added_to_is_added_to_only() {
     };
     for dtype in DType::REAL {
         let allowed = corpus::addable().any(|d| d == dtype);
-        let outcome = if allowed { Ok(()) } else { Err(Problem::Adds { operand: 1, dtype }) };
+        let outcome = if allowed { Ok(()) } else { Err(NestProblem::Adds { operand: 1, dtype }) };
         assert_eq!(adds(dtype, |_| {}), outcome);
     }
     let loaded = adds(DType::F32, |p| {
         p.load(1, &[1]);
     });
-    assert_eq!(loaded, Err(Problem::AddedTo(1)));
-    assert_eq!(adds(DType::F32, |p| p.store(1, &[1], 0)), Err(Problem::AddedTo(1)));
+    assert_eq!(loaded, Err(NestProblem::AddedTo(1)));
+    assert_eq!(adds(DType::F32, |p| p.store(1, &[1], 0)), Err(NestProblem::AddedTo(1)));
     assert_eq!(adds(DType::F32, |p| p.add_at(1, vec![Index::constant(0)], 0, None)), Ok(()), "once more");
     let later =
         Builder::new("n", &[4], 1).input(DType::I32, &[4]).output(DType::I32, &[4]).phase(Point, |p| {
@@ -169,7 +175,7 @@ fn what_is_added_to_is_added_to_only() {
         let v = p.load(1, &[0]);
         p.store(0, &[0], v);
     });
-    assert_eq!(refused(&later.done().nest), Problem::AddedTo(1));
+    assert_eq!(refused(&later.done().nest), NestProblem::AddedTo(1));
 }
 
 #[test]
@@ -179,7 +185,7 @@ fn a_phase_does_not_read_what_its_other_points_store() {
         let v = p.load_at(1, vec![Index::axis(0), back]);
         p.store(1, &[0, 1], v);
     };
-    assert_eq!(refused(&nest(Map, mirrored)), Problem::Race(1));
+    assert_eq!(refused(&nest(Map, mirrored)), NestProblem::Race(1));
     assert_eq!(verify(&nest(Ordered, mirrored)), Ok(()));
     let same = nest(Map, |p| {
         let v = p.load(1, &[0, 1]);
@@ -191,7 +197,7 @@ fn a_phase_does_not_read_what_its_other_points_store() {
         let v = p.load_at(1, vec![computed(at), Index::axis(1)]);
         p.store_at(1, vec![computed(at), Index::axis(1)], v, None);
     });
-    assert_eq!(refused(&picked), Problem::Race(1));
+    assert_eq!(refused(&picked), NestProblem::Race(1));
 }
 
 #[test]
@@ -204,7 +210,7 @@ fn positions() {
         let case = builder.phase(Point, |p| {
             build(p);
             let at = p.load(0, &[0]);
-            p.position(at, extent, Mode::Report { status: 1, node: 1 });
+            p.position(at, extent, IndexMode::Report { status: 1, node: 1 });
         });
         verify(&case.done().nest).map_err(|error| error.problem)
     };
@@ -212,23 +218,23 @@ fn positions() {
     assert_eq!(with(DType::I64, &[], true, 9, nothing), Ok(()));
     assert_eq!(with(DType::I64, &[], true, 0, nothing), Ok(()));
     let float = with(DType::F32, &[], true, 9, nothing);
-    assert!(matches!(float, Err(Problem::Type { expected: DType::I64, given: DType::F32, .. })));
+    assert!(matches!(float, Err(NestProblem::Type { expected: DType::I64, given: DType::F32, .. })));
     let large = with(DType::I64, &[], true, u64::MAX, nothing);
-    assert!(matches!(large, Err(Problem::TooLarge(_))));
-    assert_eq!(with(DType::I64, &[3], true, 9, nothing), Err(Problem::Status(1)));
-    assert_eq!(with(DType::I64, &[], false, 9, nothing), Err(Problem::Status(1)));
+    assert!(matches!(large, Err(NestProblem::TooLarge(_))));
+    assert_eq!(with(DType::I64, &[3], true, 9, nothing), Err(NestProblem::Status(1)));
+    assert_eq!(with(DType::I64, &[], false, 9, nothing), Err(NestProblem::Status(1)));
     let loads: fn(&mut Build) = |p| _ = p.load(1, &[]);
-    assert_eq!(with(DType::I64, &[], true, 9, loads), Err(Problem::Status(1)));
+    assert_eq!(with(DType::I64, &[], true, 9, loads), Err(NestProblem::Status(1)));
     let adds: fn(&mut Build) = |p| {
         let one = p.constant(DType::I64, 1.0);
         p.add_at(1, vec![], one, None);
     };
-    assert_eq!(with(DType::I64, &[], true, 9, adds), Err(Problem::AddedTo(1)));
+    assert_eq!(with(DType::I64, &[], true, 9, adds), Err(NestProblem::AddedTo(1)));
     let unknown = nest(Point, |p| {
         let at = p.push(Inst::Axis(0));
-        p.position(at, 4, Mode::Report { status: 7, node: 1 });
+        p.position(at, 4, IndexMode::Report { status: 7, node: 1 });
     });
-    assert_eq!(refused(&unknown), Problem::Operand(7));
+    assert_eq!(refused(&unknown), NestProblem::Operand(7));
 }
 
 #[test]
@@ -237,23 +243,23 @@ fn folds() {
         let v = p.load(0, &[0, 1]);
         p.fold(Fold::Sum, v);
     });
-    assert_eq!(refused(&map), Problem::Folds);
+    assert_eq!(refused(&map), NestProblem::Folds);
     let bare = nest(Reduce, |p| {
         let v = p.load(0, &[0, 1]);
         p.fold(Fold::ArgMax, v);
     });
-    assert_eq!(refused(&bare), Problem::FoldIndex(0));
+    assert_eq!(refused(&bare), NestProblem::FoldIndex(0));
     let index = nest(Reduce, |p| {
         let v = p.load(0, &[0, 1]);
         p.arg_fold(Fold::ArgMin, v, v);
     });
-    assert!(matches!(refused(&index), Problem::Type { expected: DType::I64, .. }));
+    assert!(matches!(refused(&index), NestProblem::Type { expected: DType::I64, .. }));
     let own = nest(Reduce, |p| {
         let v = p.load(0, &[0, 1]);
         p.folded(0, 0);
         p.fold(Fold::Sum, v);
     });
-    assert_eq!(refused(&own), Problem::Folded { phase: 0, fold: 0 });
+    assert_eq!(refused(&own), NestProblem::Folded { phase: 0, fold: 0 });
 }
 
 #[test]
@@ -276,7 +282,7 @@ fn dtypes_of_values() {
     assert_eq!(dtypes(&nest, 0), Ok(vec![DType::BF16, DType::I64]));
     let second = vec![DType::BF16, DType::I64, DType::BF16, DType::Bool, DType::F64];
     assert_eq!(dtypes(&nest, 1), Ok(second));
-    assert_eq!(dtypes(&nest, 2).expect_err("there are two").problem, Problem::NoPhase(2));
+    assert_eq!(dtypes(&nest, 2).expect_err("there are two").problem, NestProblem::NoPhase(2));
     let text = verify(&Nest { grid: 9, ..nest }).expect_err("a fault").to_string();
     assert_eq!(text, "Nest `n`: 9 grid axes, but only 2 axes in all");
 }

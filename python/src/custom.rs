@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::collections::HashMap;
 use workalike::Error;
-use workalike::custom::{Argument, Grid, Language, Module, Param, ParamKind, RawKernel, Source};
+use workalike::custom::{Argument, Grid, KernelSource, Language, Module, Param, ParamKind, RawKernel};
 use workalike::kernels::Scalar;
 use workalike::rehost::DeviceArray;
 
@@ -48,7 +48,7 @@ impl PyKernelModule {
         };
         let types = types.unwrap_or_default();
         let types = types.iter().map(|(name, dtype)| Ok((name.as_str(), dtypes::parse(dtype)?)));
-        let source = Source::new(language, text, &types.collect::<PyResult<Vec<_>>>()?);
+        let source = KernelSource::new(language, text, &types.collect::<PyResult<Vec<_>>>()?);
         let source = source.map_err(|error| raised(Error::from(error)))?;
         let device = PyDevice::of(py, device)?;
         let module = detached(py, || Module::new(&device, source))?;

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::device::Device;
 use std::sync::Arc;
-use workalike_kernels::custom::Source;
+use workalike_kernels::custom::KernelSource;
 
 /// A kernel that runs a statement in C for each index `i` of its arrays.
 ///
@@ -42,7 +42,7 @@ const TEXT: &str = include_str!("elementwise.c");
 
 impl ElementwiseKernel {
     /// A kernel with these parameters, separated by commas as in C, of which at least one is an array. The
-    /// `operation` is one or more statements of the [dialect](Source); `i` is the index, `n` the number of
+    /// `operation` is one or more statements of the [dialect](KernelSource); `i` is the index, `n` the number of
     /// elements.
     ///
     /// # Errors
@@ -60,7 +60,7 @@ impl ElementwiseKernel {
         Ok(ElementwiseKernel { kernel, apart })
     }
 
-    pub(super) fn source(name: &str, params: &str, operation: &str) -> Result<Source> {
+    pub(super) fn source(name: &str, params: &str, operation: &str) -> Result<KernelSource> {
         let apart = params.replace('*', "* RESTRICT ");
         let words = [
             ("$apart", apart.as_str()),
@@ -68,7 +68,7 @@ impl ElementwiseKernel {
             ("$operation", operation),
             ("$each", &EACH.to_string()),
         ];
-        Ok(Source::dialect(filled(TEXT, name, &words)?)?)
+        Ok(KernelSource::dialect(filled(TEXT, name, &words)?)?)
     }
 
     /// Runs it over arrays that all have as many elements.

@@ -1,16 +1,16 @@
 //! Kernels of a program's own, in C, on OpenCL and CUDA devices; the host interprets the dialect.
 //!
-//! A [`Module`] is a compiled [`Source`]: text in the dialect of both languages, or in one of them. Its
+//! A [`Module`] is a compiled [`KernelSource`]: text in the dialect of both languages, or in one of them. Its
 //! [`RawKernel`]s are launched with arrays, numbers and memory for each group; arguments are checked against
 //! the signature in the text. [`ElementwiseKernel`], [`ReductionKernel`] and
 //! [`ScanKernel`] are made from expressions.
 //!
 //! ```
-//! use workalike::custom::{Grid, CopyInOut, Module, Source, kernel_args};
+//! use workalike::custom::{Grid, CopyInOut, Module, KernelSource, kernel_args};
 //! use workalike::prelude::*;
 //! # #[cfg(feature = "host")] {
 //! let device = Host::auto().open()?; // or OpenCl::auto(), or Cuda::device(0)
-//! let source = Source::dialect(
+//! let source = KernelSource::dialect(
 //!     "KERNEL void doublify(GLOBAL_MEM f32 *a, u32 n) {
 //!          u32 i = GID_0 * LDIM_0 + LID_0;
 //!          if (i < n) a[i] *= 2;
@@ -44,7 +44,7 @@ pub use math::DeviceMath;
 pub use module::{Launch, Module, RawKernel};
 pub use reduction::ReductionKernel;
 pub use scan::ScanKernel;
-pub use workalike_kernels::custom::{Language, Param, ParamKind, Signature, Source};
+pub use workalike_kernels::custom::{KernelSignature, KernelSource, Language, Param, ParamKind};
 
 /// The arguments of a kernel, each converted to an [`Argument`].
 ///

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{
-    Command, Device, DeviceError, Module as Compiled, Numerics, Recording, Region, Target,
+    Command, Device, DeviceError, DeviceModule as Compiled, LibraryOutput, Numerics, Recording, Region,
 };
 use crate::value::checked_len;
 use std::collections::VecDeque;
@@ -13,7 +13,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use workalike_kernels::DType;
 use workalike_kernels::custom::{
-    CustomLaunch, KernelArg, KernelCall, Param, ParamKind, Signature, Source, fitted, is_identifier,
+    CustomLaunch, KernelArg, KernelCall, KernelSignature, KernelSource, Param, ParamKind, fitted,
+    is_identifier,
 };
 use workalike_kernels::library::{LibraryError, LibraryOp};
 use workalike_kernels::nest::Operand;
@@ -22,7 +23,7 @@ use workalike_kernels::nest::Operand;
 #[derive(Clone, Debug)]
 pub struct Module {
     device: Arc<dyn Device>,
-    source: Arc<Source>,
+    source: Arc<KernelSource>,
     /// No Nests: recordings need a module.
     nothing: Arc<dyn Compiled>,
     /// A variable of the text, if one was asked for.
@@ -39,7 +40,7 @@ impl Module {
     /// # Errors
     /// If the device takes no kernels in this language (the host takes the dialect alone), or the text does
     /// not compile: the error has the compiler's log, with the lines of the text.
-    pub fn new(device: &Arc<dyn Device>, source: Source) -> Result<Module> {
+    pub fn new(device: &Arc<dyn Device>, source: KernelSource) -> Result<Module> {
         let source = Arc::new(source);
         let nothing = device.compile(&[], Numerics::default())?;
         let op = CustomLaunch { source: source.clone(), operands: vec![], calls: vec![], initialized: true };
@@ -50,7 +51,7 @@ impl Module {
             );
             return Err(DeviceError::Unsupported { device: device.properties().id.clone(), what }.into());
         }
-        device.record(&nothing, &[Command::library(op, [], Target::Memory(vec![]))])?;
+        device.record(&nothing, &[Command::library(op, [], LibraryOutput::Memory(vec![]))])?;
         Ok(Module { device: device.clone(), source, nothing, kept: Arc::default() })
     }
 
@@ -60,7 +61,7 @@ impl Module {
     }
 
     /// The kernels, in the order of the text.
-    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+    pub fn signatures(&self) -> impl Iterator<Item = &KernelSignature> {
         self.source.signatures()
     }
 
@@ -80,7 +81,7 @@ impl Module {
 
     /// A variable of the text, as an array: CUDA's `__device__` and `__constant__` variables (PyCUDA's
     /// `get_global`). All Modules of one text on one GPU share it. OpenCL has no such variables: a
-    /// [`Source::constant`] serves both languages, and an array that is passed.
+    /// [`KernelSource::constant`] serves both languages, and an array that is passed.
     ///
     /// # Errors
     /// If the language has no such variables, there is none of this name, or its size is another one.
@@ -128,7 +129,7 @@ impl Module {
     }
 
     /// Launches of kernels one after another, over the same arrays.
-    pub(super) fn record(&self, calls: Vec<KernelCall>, bound: Bound) -> Result<Launch> {
+    pub(super) fn record(&self, calls: Vec<KernelCall>, bound: BoundArrays) -> Result<Launch> {
         let Module { device, source, nothing, .. } = self;
         let operand = |(array, written): &(DeviceArray, bool)| {
             let shape: Vec<u64> = array.shape().iter().map(|extent| *extent as u64).collect();
@@ -146,7 +147,7 @@ impl Module {
             let arrays = order.iter().map(|at| &bound.0[*at]).filter(|(_, is)| *is == written);
             arrays.map(|(array, _)| array.region().clone()).collect()
         };
-        let command = Command::library(op, regions(false), Target::Memory(regions(true)));
+        let command = Command::library(op, regions(false), LibraryOutput::Memory(regions(true)));
         let recording = device.record(nothing, &[command])?;
         Ok(Launch { calls, arrays: bound, recording })
     }
@@ -178,7 +179,7 @@ pub(super) fn filled(text: &str, name: &str, words: &[(&str, &str)]) -> Result<S
 #[derive(Clone)]
 pub struct RawKernel {
     module: Module,
-    signature: Signature,
+    signature: KernelSignature,
     /// The name that errors give, and the number of parameters at the end that the user does not know, of a
     /// kernel that was made from expressions.
     of: Option<(String, usize)>,
@@ -201,7 +202,7 @@ impl RawKernel {
     }
 
     /// Its name and parameters.
-    pub fn signature(&self) -> &Signature {
+    pub fn signature(&self) -> &KernelSignature {
         &self.signature
     }
 
@@ -214,7 +215,7 @@ impl RawKernel {
     /// failed; if the grid is too large; if the device fails.
     pub fn launch(&self, grid: Grid, args: Vec<Argument<'_>>) -> Result<()> {
         let Moved { args, from_host, results } = self.module.moved(args)?;
-        let mut bound = Bound::default();
+        let mut bound = BoundArrays::default();
         let call = self.call(grid, args, &mut bound)?;
         if !from_host {
             let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
@@ -237,7 +238,7 @@ impl RawKernel {
     /// As [`RawKernel::launch`]; arguments must be on the device.
     pub fn prepare(&self, grid: Grid, args: Vec<Argument<'_>>) -> Result<Launch> {
         self.require_on_device(&args)?;
-        let mut bound = Bound::default();
+        let mut bound = BoundArrays::default();
         let call = self.call(grid, args, &mut bound)?;
         self.module.record(vec![call], bound)
     }
@@ -275,7 +276,12 @@ impl RawKernel {
     }
 
     /// A call with these arguments, checked against the parameters. Adds its arrays to `bound`.
-    pub(super) fn call(&self, grid: Grid, args: Vec<Argument<'_>>, bound: &mut Bound) -> Result<KernelCall> {
+    pub(super) fn call(
+        &self,
+        grid: Grid,
+        args: Vec<Argument<'_>>,
+        bound: &mut BoundArrays,
+    ) -> Result<KernelCall> {
         let params = &self.signature.params;
         if params.len() != args.len() {
             let known = self.known_params();
@@ -321,7 +327,7 @@ impl RawKernel {
 
 /// The arrays of launches, and whether a kernel may write each. An array passed twice is listed once.
 #[derive(Debug, Default)]
-pub(super) struct Bound(Vec<(DeviceArray, bool)>);
+pub(super) struct BoundArrays(Vec<(DeviceArray, bool)>);
 
 /// Whether two arrays are the same memory.
 pub(super) fn same(a: &DeviceArray, b: &DeviceArray) -> bool {
@@ -330,7 +336,7 @@ pub(super) fn same(a: &DeviceArray, b: &DeviceArray) -> bool {
     place(one) == place(other) && one.bytes == other.bytes && a.dtype() == b.dtype()
 }
 
-impl Bound {
+impl BoundArrays {
     fn array(&mut self, array: DeviceArray, written: bool) -> KernelArg {
         if written {
             array.forget_bounds();
@@ -365,7 +371,7 @@ fn reordered(call: &KernelCall, order: &[usize]) -> KernelCall {
 #[derive(Debug)]
 pub struct Launch {
     calls: Vec<KernelCall>,
-    arrays: Bound,
+    arrays: BoundArrays,
     recording: Box<dyn Recording>,
 }
 
@@ -386,7 +392,7 @@ impl Launch {
         Ok(self.recording.timed()?.into_iter().sum())
     }
 
-    fn is_of(&self, call: &KernelCall, bound: &Bound) -> bool {
+    fn is_of(&self, call: &KernelCall, bound: &BoundArrays) -> bool {
         let equal = |((a, _), (b, _)): (&(DeviceArray, bool), &(DeviceArray, bool))| same(a, b);
         matches!(&self.calls[..], [own] if own == call)
             && self.arrays.0.len() == bound.0.len()

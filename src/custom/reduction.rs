@@ -2,14 +2,14 @@
 
 use super::args::Argument;
 use super::elementwise::common_count;
-use super::module::{Bound, Launch, Module, Moved, RawKernel, filled};
+use super::module::{BoundArrays, Launch, Module, Moved, RawKernel, filled};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{Device, Properties};
 use std::sync::Arc;
 use workalike_kernels::DType;
-use workalike_kernels::custom::{Language, Source};
+use workalike_kernels::custom::{KernelSource, Language};
 
 /// Reduces a value of each index to one.
 ///
@@ -57,7 +57,7 @@ fn sizes(device: &Properties) -> (u32, u64) {
 impl ReductionKernel {
     /// A reduction over these parameters, separated by commas as in C, of which at least one is an array. The
     /// result has the dtype of `out`, whose text is its neutral element; halves are reduced in float32. `map`
-    /// is an expression of the [dialect](Source) in the index `i` and the number of elements `n`; `reduce` is
+    /// is an expression of the [dialect](KernelSource) in the index `i` and the number of elements `n`; `reduce` is
     /// one in `a` and `b`, which may be evaluated more than once.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl ReductionKernel {
         (dtype, neutral): (DType, &str),
         map: &str,
         reduce: &str,
-    ) -> Result<Source> {
+    ) -> Result<KernelSource> {
         let words = [
             ("$params", params),
             ("$neutral", &format!("(({neutral}))")),
@@ -94,7 +94,7 @@ impl ReductionKernel {
             ("$reduce", reduce),
             ("$group", &group.to_string()),
         ];
-        Ok(Source::new(Language::Dialect, filled(TEXT, name, &words)?, &[("out", dtype)])?)
+        Ok(KernelSource::new(Language::Dialect, filled(TEXT, name, &words)?, &[("out", dtype)])?)
     }
 
     /// Reduces over arrays that all have as many elements; the result is a scalar on the device.
@@ -135,7 +135,7 @@ impl ReductionKernel {
         let groups = (count as u64).div_ceil(u64::from(group) * 4).clamp(1, most);
         let parts = DeviceArray::allocate(self.module.device(), self.dtype.register(), &[groups as usize])?;
         args.extend([Argument::from(count), Argument::from(&parts)]);
-        let mut bound = Bound::default();
+        let mut bound = BoundArrays::default();
         let first = self.part.call(Grid::groups([groups], [group]), args, &mut bound)?;
         let args = vec![Argument::from(&parts), Argument::from(groups), Argument::from(out)];
         let second = self.rest.call(Grid::groups([1], [group]), args, &mut bound)?;

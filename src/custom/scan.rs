@@ -2,14 +2,14 @@
 
 use super::args::Argument;
 use super::elementwise::common_count;
-use super::module::{Bound, Launch, Module, Moved, RawKernel, filled};
+use super::module::{BoundArrays, Launch, Module, Moved, RawKernel, filled};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
 use crate::rehost::device::{Device, Properties};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike_kernels::DType;
-use workalike_kernels::custom::{Language, Source};
+use workalike_kernels::custom::{KernelSource, Language};
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,7 @@ mod tests;
 pub struct ScanKernel {
     text: Arc<ScanText>,
     module: Module,
-    passes: Passes,
+    passes: ScanPasses,
     /// Of one pass, the scan; of three, the one that reduces the parts and the one that scans their results
     /// follow.
     kernels: Vec<RawKernel>,
@@ -63,7 +63,7 @@ struct ScanText {
 }
 
 impl ScanText {
-    fn source(&self, passes: Passes, sizes: Sizes) -> Result<Source> {
+    fn source(&self, passes: ScanPasses, sizes: ScanGeometry) -> Result<KernelSource> {
         let words = [
             ("$params", self.params.as_str()),
             ("$neutral", &format!("(({}))", self.neutral)),
@@ -78,13 +78,13 @@ impl ScanText {
             ("$tile", &sizes.tile().to_string()),
         ];
         let text = filled(&passes.text(), &self.name, &words)?;
-        Ok(Source::new(Language::Dialect, text, &[("x", self.dtype)])?)
+        Ok(KernelSource::new(Language::Dialect, text, &[("x", self.dtype)])?)
     }
 }
 
 /// How often the device goes over the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Passes {
+enum ScanPasses {
     /// Groups look back at what the groups before them found (D. Merrill and M. Garland, "Single-pass
     /// parallel prefix scan with decoupled look-back", 2016), but in an order that does not depend on time.
     One,
@@ -93,16 +93,16 @@ enum Passes {
     Three,
 }
 
-impl Passes {
-    fn of(device: &Properties) -> Passes {
-        if device.forward_progress { Passes::One } else { Passes::Three }
+impl ScanPasses {
+    fn of(device: &Properties) -> ScanPasses {
+        if device.forward_progress { ScanPasses::One } else { ScanPasses::Three }
     }
 
     /// The kernels. `$` names are replaced.
     fn text(self) -> String {
         let (kernels, look_back) = match self {
-            Passes::One => (include_str!("scan/one_pass.c"), include_str!("scan/look_back.c")),
-            Passes::Three => (include_str!("scan/three_passes.c"), ""),
+            ScanPasses::One => (include_str!("scan/one_pass.c"), include_str!("scan/look_back.c")),
+            ScanPasses::Three => (include_str!("scan/three_passes.c"), ""),
         };
         let tile = include_str!("scan/tile.c").replace("$look_back", look_back);
         include_str!("scan/group.c").to_string() + &kernels.replace("$scan_tile", &tile)
@@ -111,7 +111,7 @@ impl Passes {
 
 /// The geometry of a scan's launches.
 #[derive(Clone, Copy, Debug)]
-struct Sizes {
+struct ScanGeometry {
     /// Work items of a group.
     group: u32,
     /// Elements of a work item in a tile.
@@ -120,20 +120,20 @@ struct Sizes {
     most: u64,
 }
 
-impl Sizes {
-    fn of(device: &Properties, passes: Passes, dtype: DType) -> Sizes {
+impl ScanGeometry {
+    fn of(device: &Properties, passes: ScanPasses, dtype: DType) -> ScanGeometry {
         // Loads in flight hide the latency of memory; a tile must fit in the memory of a group.
         let each = match passes {
-            Passes::One => 128 / dtype.register().size().max(4) as u32,
-            Passes::Three => 8,
+            ScanPasses::One => 128 / dtype.register().size().max(4) as u32,
+            ScanPasses::Three => 8,
         };
         match device.is_wide() {
-            true => Sizes { group: 256, each, most: u64::from(device.units) * 8 },
+            true => ScanGeometry { group: 256, each, most: u64::from(device.units) * 8 },
             // A processor runs the items of a group one after another, so that none can wait for another
             // group.
             false => {
-                let group = if passes == Passes::One { 1 } else { 8 };
-                Sizes { group, each, most: u64::from(device.units) * 4 }
+                let group = if passes == ScanPasses::One { 1 } else { 8 };
+                ScanGeometry { group, each, most: u64::from(device.units) * 4 }
             }
         }
     }
@@ -164,7 +164,7 @@ impl Exchange {
 impl ScanKernel {
     /// A scan over these parameters, separated by commas as in C, of which at least one is an array. Values
     /// have this dtype, whose text is the neutral element; halves are scanned in float32. `input` is an
-    /// expression of the [dialect](Source) in the index `i` and the number of elements `n`; `scan` one in `a`
+    /// expression of the [dialect](KernelSource) in the index `i` and the number of elements `n`; `scan` one in `a`
     /// and `b`, which may be evaluated more than once. `output` is one or more statements: `item` is the
     /// result with index `i`, `prev_item` the one before it in its segment, or the neutral element: `y[i] =
     /// item` is an inclusive scan, `y[i] = prev_item` an exclusive one.
@@ -184,7 +184,7 @@ impl ScanKernel {
             [name, params, neutral, input, scan, output].map(String::from);
         let starts = String::new();
         let text = ScanText { name, params, dtype, neutral, input, scan, output, starts };
-        ScanKernel::of(device, text, Passes::of(device.properties()))
+        ScanKernel::of(device, text, ScanPasses::of(device.properties()))
     }
 
     /// The same scan in segments: one starts at each index where `start`, an expression in `i`, is not 0.
@@ -196,13 +196,13 @@ impl ScanKernel {
         ScanKernel::of(self.module.device(), text, self.passes)
     }
 
-    fn of(device: &Arc<dyn Device>, scan: ScanText, passes: Passes) -> Result<ScanKernel> {
-        let sizes = Sizes::of(device.properties(), passes, scan.dtype);
+    fn of(device: &Arc<dyn Device>, scan: ScanText, passes: ScanPasses) -> Result<ScanKernel> {
+        let sizes = ScanGeometry::of(device.properties(), passes, scan.dtype);
         let module = Module::new(device, scan.source(passes, sizes)?)?;
         let kernel = |step: &str, own| module.kernel_of(&format!("{}_{step}", scan.name), &scan.name, own);
         let kernels = match passes {
-            Passes::One => vec![kernel("scan", 5)?],
-            Passes::Three => vec![kernel("scan", 3)?, kernel("reduce", 4)?, kernel("totals", 0)?],
+            ScanPasses::One => vec![kernel("scan", 5)?],
+            ScanPasses::Three => vec![kernel("scan", 3)?, kernel("reduce", 4)?, kernel("totals", 0)?],
         };
         kernels[0].require_array()?;
         Ok(ScanKernel { text: Arc::new(scan), module, passes, kernels, exchange: Arc::default() })
@@ -230,14 +230,14 @@ impl ScanKernel {
     fn bound(&self, args: Vec<Argument<'_>>) -> Result<Launch> {
         let count = common_count(&self.text.name, &args)?;
         match self.passes {
-            Passes::One => self.one_pass(args, count),
-            Passes::Three => self.three_passes(&args, count),
+            ScanPasses::One => self.one_pass(args, count),
+            ScanPasses::Three => self.three_passes(&args, count),
         }
     }
 
     fn one_pass(&self, mut args: Vec<Argument<'_>>, count: usize) -> Result<Launch> {
         let device = self.module.device();
-        let sizes = Sizes::of(device.properties(), self.passes, self.text.dtype);
+        let sizes = ScanGeometry::of(device.properties(), self.passes, self.text.dtype);
         let tiles = (count as u64).div_ceil(u64::from(sizes.tile()));
         // A scan is one launch on one stream, so that all of them can use the same arrays.
         let mut last = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
@@ -248,14 +248,14 @@ impl ScanKernel {
         args.extend([count as u64, tiles].map(Argument::from));
         args.extend(exchange.arrays.iter().map(Argument::from));
         *last = Some(exchange);
-        let mut bound = Bound::default();
+        let mut bound = BoundArrays::default();
         let call = self.kernels[0].call(Grid::groups([tiles], [sizes.group]), args, &mut bound)?;
         self.module.record(vec![call], bound)
     }
 
     fn three_passes<'a>(&self, args: &[Argument<'a>], count: usize) -> Result<Launch> {
         let device = self.module.device();
-        let sizes = Sizes::of(device.properties(), self.passes, self.text.dtype);
+        let sizes = ScanGeometry::of(device.properties(), self.passes, self.text.dtype);
         let tile = u64::from(sizes.tile());
         let tiles = (count as u64).div_ceil(tile);
         let part = tiles.div_ceil(sizes.most).max(1) * tile;
@@ -271,7 +271,7 @@ impl ScanKernel {
         };
         let group = sizes.group;
         let grid = Grid::groups([parts], [group]);
-        let mut bound = Bound::default();
+        let mut bound = BoundArrays::default();
         let first = reduce.call(grid, with(vec![(&totals).into(), (&flags).into()]), &mut bound)?;
         let of_totals = vec![Argument::from(&totals), Argument::from(&flags), Argument::from(parts)];
         let second = scan_totals.call(Grid::groups([parts.min(1)], [group]), of_totals, &mut bound)?;

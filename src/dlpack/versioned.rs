@@ -39,25 +39,25 @@ pub struct DlManagedTensorVersioned {
 }
 
 /// A tensor in the form of 1.0 over one in the older form.
-struct Lent {
+struct ExportedTensor {
     managed: DlManagedTensorVersioned,
     _tensor: Tensor,
 }
 
-/// Releases a [`Lent`].
+/// Releases a [`ExportedTensor`].
 unsafe extern "C" fn release_lent(tensor: *mut DlManagedTensorVersioned) {
     // SAFETY: only tensors of `into_versioned` have this deleter, and their context is the box they are in.
     // It is called once.
-    drop(unsafe { Box::from_raw((*tensor).context.cast::<Lent>()) });
+    drop(unsafe { Box::from_raw((*tensor).context.cast::<ExportedTensor>()) });
 }
 
 /// A tensor in the older form over one in the form of 1.0.
-struct Taken {
+struct ImportedTensor {
     managed: DlManagedTensor,
     versioned: NonNull<DlManagedTensorVersioned>,
 }
 
-impl Drop for Taken {
+impl Drop for ImportedTensor {
     fn drop(&mut self) {
         // SAFETY: the tensor is valid and ours, and is released once.
         unsafe {
@@ -68,11 +68,11 @@ impl Drop for Taken {
     }
 }
 
-/// Releases a [`Taken`].
+/// Releases a [`ImportedTensor`].
 unsafe extern "C" fn release_taken(tensor: *mut DlManagedTensor) {
     // SAFETY: only tensors of `from_versioned` have this deleter, and their context is the box they are in.
     // It is called once.
-    drop(unsafe { Box::from_raw((*tensor).context.cast::<Taken>()) });
+    drop(unsafe { Box::from_raw((*tensor).context.cast::<ImportedTensor>()) });
 }
 
 impl Tensor {
@@ -85,7 +85,7 @@ impl Tensor {
             flags,
             tensor: *self.described(),
         };
-        let lent = Box::into_raw(Box::new(Lent { managed, _tensor: self }));
+        let lent = Box::into_raw(Box::new(ExportedTensor { managed, _tensor: self }));
         // SAFETY: the box was just made, and is not moved from now on.
         unsafe {
             (*lent).managed.context = lent.cast();
@@ -121,7 +121,7 @@ impl Tensor {
         // SAFETY: it has the form of this version.
         let (tensor, flags) = unsafe { ((*tensor).tensor, (*tensor).flags) };
         let managed = DlManagedTensor { tensor, context: ptr::null_mut(), deleter: Some(release_taken) };
-        let taken = Box::into_raw(Box::new(Taken { managed, versioned }));
+        let taken = Box::into_raw(Box::new(ImportedTensor { managed, versioned }));
         // SAFETY: the box was just made, and is not moved from now on; its tensor is valid until it is
         // released, which nothing else does.
         unsafe {

@@ -80,9 +80,9 @@ fn conversion(code: u8) -> Result<Conversion> {
 }
 
 /// Bytes being read.
-struct Reader<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> ByteReader<'a> {
     fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         let Some((bytes, left)) = self.0.split_at_checked(count) else {
             return bad(format!(
@@ -111,7 +111,7 @@ impl<'a> Reader<'a> {
 
 /// Sets the options of a section on the Functions of a newly decoded Bundle, in place.
 pub(super) fn decode(bytes: &[u8], bundle: &mut Bundle, budget: &mut Budget) -> Result<()> {
-    let mut from = Reader(bytes);
+    let mut from = ByteReader(bytes);
     let version = from.byte()?;
     if version != VERSION {
         return bad(format!(
@@ -139,7 +139,7 @@ pub(super) fn decode(bytes: &[u8], bundle: &mut Bundle, budget: &mut Budget) -> 
 }
 
 /// Reads one Function's options; without a Function they are skipped.
-fn read(from: &mut Reader, function: Option<&mut Function>, budget: &mut Budget) -> Result<()> {
+fn read(from: &mut ByteReader, function: Option<&mut Function>, budget: &mut Budget) -> Result<()> {
     let count = from.number()?;
     let flags = from.bytes(count)?;
     // At most the possible numbers of items, for which memory may be allocated.

@@ -35,10 +35,10 @@ thread_local! {
 /// another one has the same variables as the outer call.
 pub fn common_state<T>(load: impl FnOnce() -> T) -> T {
     /// Forgets the variables at the end, also after a panic.
-    struct Scope {
+    struct CommonStateScope {
         is_outer: bool,
     }
-    impl Drop for Scope {
+    impl Drop for CommonStateScope {
         fn drop(&mut self) {
             if self.is_outer {
                 LOADED.with_borrow_mut(|loaded| *loaded = None);
@@ -50,7 +50,7 @@ pub fn common_state<T>(load: impl FnOnce() -> T) -> T {
         loaded.get_or_insert_default();
         is_outer
     });
-    let _scope = Scope { is_outer };
+    let _scope = CommonStateScope { is_outer };
     load()
 }
 

@@ -26,7 +26,7 @@ use workalike_kernels::DType;
 const PER_SHARED: usize = 768;
 
 /// The source of values.
-pub(super) enum Contents<'a> {
+pub(super) enum TensorSource<'a> {
     /// The tensors of a file.
     File(&'a [u8]),
     /// A Bundle that was just encoded, whose tables are checked: its tensors and shared variables, row by
@@ -63,7 +63,7 @@ struct SharedRow {
 /// The Bundle that the tables describe, and the rest of the budget.
 pub(super) fn decode(
     tables: &[u8],
-    contents: &Contents,
+    contents: &TensorSource,
     registry: &Registry,
     budget: Budget,
 ) -> Result<(Bundle, Budget)> {
@@ -79,7 +79,7 @@ pub(super) fn decode(
     let mut finished = fallible::with_capacity(graphs.len())?;
     for draft in graphs {
         let depth = set_ops(&draft, &mut ops, &finished, registry, &mut budget)?;
-        finished.push(Graph::new(draft, &ops, depth, &mut tensors, &mut budget)?);
+        finished.push(DecodedGraph::new(draft, &ops, depth, &mut tensors, &mut budget)?);
     }
     budget.take_each(functions.len(), Bundle::PER_FUNCTION)?;
     let mut bundle = Bundle::with_capacity(functions.len())?;
@@ -227,7 +227,7 @@ fn shared_row(from: &mut Decoder) -> Result<SharedRow> {
 fn cells(
     rows: Vec<SharedRow>,
     tensors: &mut Tensors,
-    contents: &Contents,
+    contents: &TensorSource,
     budget: &mut Budget,
 ) -> Result<Vec<Arc<Cell>>> {
     budget.take(rows.len().saturating_mul(size_of::<Arc<Cell>>() + size_of::<u32>()))?;
@@ -237,8 +237,8 @@ fn cells(
         if shared.tensor == NO_TENSOR {
             let SharedRow { id, name, ty, .. } = shared;
             cells.push(match contents {
-                Contents::File(_) => in_common(Arc::new(Cell::absent(id, &name, ty)?), None)?,
-                Contents::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
+                TensorSource::File(_) => in_common(Arc::new(Cell::absent(id, &name, ty)?), None)?,
+                TensorSource::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
             });
             continue;
         }
@@ -251,15 +251,17 @@ fn cells(
             return bad(format!("shared variable {name} has the tensor of another one"));
         }
         cells.push(match contents {
-            Contents::File(_) => in_common(Arc::new(Cell::new(id, &name, ty, &value, None)?), Some(&value))?,
-            Contents::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
+            TensorSource::File(_) => {
+                in_common(Arc::new(Cell::new(id, &name, ty, &value, None)?), Some(&value))?
+            }
+            TensorSource::Known(_, cells) => row(cells, position as u32, "shared variable")?.clone(),
         });
     }
     Ok(cells)
 }
 
 /// A verified graph.
-struct Graph {
+struct DecodedGraph {
     graph: Arc<FunctionGraph>,
     /// Whether all its ops are known.
     readable: bool,
@@ -267,14 +269,14 @@ struct Graph {
     depth: usize,
 }
 
-impl Graph {
+impl DecodedGraph {
     fn new(
         draft: GraphDraft,
         rows: &[OpRow],
         depth: usize,
         tensors: &mut Tensors,
         budget: &mut Budget,
-    ) -> Result<Graph> {
+    ) -> Result<DecodedGraph> {
         let GraphDraft { mut graph, constants, ops } = draft;
         for (node, id) in ops {
             if let OpRow::Op { op, .. } = row(rows, id, "op")? {
@@ -286,14 +288,14 @@ impl Graph {
         }
         verify(&graph)?;
         let readable = UnknownOp::first_of(&graph).is_none();
-        Ok(Graph { graph: Arc::new(graph), readable, depth })
+        Ok(DecodedGraph { graph: Arc::new(graph), readable, depth })
     }
 }
 
 /// The cells of a Function. `seen` holds, for each cell, the last Function that uses it.
 fn own_cells(
     f: &FunctionDraft,
-    graph: &Graph,
+    graph: &DecodedGraph,
     cells: &[Arc<Cell>],
     seen: &mut [u32],
     position: u32,
@@ -320,7 +322,7 @@ fn own_cells(
 
 fn assembled(
     f: FunctionDraft,
-    graph: &Graph,
+    graph: &DecodedGraph,
     cells: Vec<Arc<Cell>>,
     tensors: &mut Tensors,
     budget: &mut Budget,

@@ -43,12 +43,12 @@ pub(super) struct Encoded {
 
 /// Rows of one kind.
 #[derive(Default)]
-struct Rows {
+struct TableRows {
     count: u32,
     bytes: Encoder,
 }
 
-impl Rows {
+impl TableRows {
     /// Begins a row; returns its id.
     fn begin(&mut self) -> Result<u32> {
         let id = self.count;
@@ -58,13 +58,13 @@ impl Rows {
     }
 }
 
-struct Writer<'r> {
+struct BundleWriter<'r> {
     registry: &'r Registry,
-    ops: Rows,
-    graphs: Rows,
-    functions: Rows,
-    shared: Rows,
-    tensors: Rows,
+    ops: TableRows,
+    graphs: TableRows,
+    functions: TableRows,
+    shared: TableRows,
+    tensors: TableRows,
     /// Bytes of the tensors so far.
     length: usize,
     encoded: Encoded,
@@ -82,13 +82,13 @@ struct Writer<'r> {
 /// # Errors
 /// If `registry` cannot decode an op, or there is no memory.
 pub(super) fn encode(bundle: &Bundle, registry: &Registry) -> Result<Encoded> {
-    let mut writer = Writer {
+    let mut writer = BundleWriter {
         registry,
-        ops: Rows::default(),
-        graphs: Rows::default(),
-        functions: Rows::default(),
-        shared: Rows::default(),
-        tensors: Rows::default(),
+        ops: TableRows::default(),
+        graphs: TableRows::default(),
+        functions: TableRows::default(),
+        shared: TableRows::default(),
+        tensors: TableRows::default(),
         length: 0,
         encoded: Encoded::default(),
         known_ops: HashMap::new(),
@@ -100,7 +100,7 @@ pub(super) fn encode(bundle: &Bundle, registry: &Registry) -> Result<Encoded> {
     for function in bundle.all() {
         writer.function(function)?;
     }
-    let Writer { ops, graphs, functions, shared, tensors, mut encoded, .. } = writer;
+    let BundleWriter { ops, graphs, functions, shared, tensors, mut encoded, .. } = writer;
     let mut tables = Encoder::default();
     for rows in [ops, graphs, functions, shared, tensors] {
         tables.number(rows.count.into())?;
@@ -150,7 +150,7 @@ fn put_op(
     })
 }
 
-impl Writer<'_> {
+impl BundleWriter<'_> {
     /// One row for each shared variable. Two with equal ids stay separate, as in memory.
     fn cells(&mut self, bundle: &Bundle) -> Result<()> {
         for cell in bundle.all().flat_map(Function::cells) {

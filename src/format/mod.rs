@@ -36,14 +36,14 @@ use crate::function::Bundle;
 use crate::ops::Registry;
 use codec::Budget;
 use container::Section;
-use decode::Contents;
+use decode::TensorSource;
 use std::io::Write;
 use std::path::Path;
 use workalike_device::atomic_file;
 
 pub use common_state::common_state;
 pub use container::FORMAT_VERSION;
-pub(crate) use simulator_section::Settings;
+pub(crate) use simulator_section::SimulatorSettings;
 
 /// Memory for loading besides four times the file's size, in bytes.
 const FREE: u64 = 16 << 20;
@@ -73,7 +73,7 @@ fn with_sections<T>(
     write: impl FnOnce(&[Section]) -> Result<T>,
 ) -> Result<T> {
     let encoded = encode::encode(bundle, registry)?;
-    let known = Contents::Known(&encoded.tensors, &encoded.cells);
+    let known = TensorSource::Known(&encoded.tensors, &encoded.cells);
     let options = call_options::encode(bundle);
     let contexts = contexts_section::encode(bundle)?;
     let optional = [options.as_deref(), contexts.as_deref()];
@@ -113,7 +113,11 @@ pub(crate) fn encode(bundle: &Bundle, registry: &Registry) -> Result<Vec<u8>> {
 }
 
 /// The bytes of a Simulator whose methods and values a Bundle has.
-pub(crate) fn encode_simulator(bundle: &Bundle, settings: &Settings, registry: &Registry) -> Result<Vec<u8>> {
+pub(crate) fn encode_simulator(
+    bundle: &Bundle,
+    settings: &SimulatorSettings,
+    registry: &Registry,
+) -> Result<Vec<u8>> {
     let settings = simulator_section::encode(settings)?;
     let section = Section::new(simulator_section::SIMULATOR, &settings);
     encode_with(bundle, registry, Some(section))
@@ -146,7 +150,7 @@ pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bu
     let tensors = sections.get(container::TENSORS).map_err(fail)?;
     let optional =
         [call_options::CALL_OPTIONS, contexts_section::CONTEXTS].map(|kind| sections.get(kind).ok());
-    let decoded = decoded(tables, &Contents::File(tensors), optional, registry, budget(bytes.len()));
+    let decoded = decoded(tables, &TensorSource::File(tensors), optional, registry, budget(bytes.len()));
     decoded.map(|(bundle, _)| bundle).map_err(|error| match error {
         Error::Format { message, .. } => fail(message),
         // Lack of memory is not an error of the file.
@@ -158,7 +162,7 @@ pub(crate) fn decode(bytes: &[u8], what: &str, registry: &Registry) -> Result<Bu
 /// Decodes tables, call options and contexts to a Bundle; also returns the remaining memory budget.
 fn decoded(
     tables: &[u8],
-    contents: &Contents,
+    contents: &TensorSource,
     [options, contexts]: [Option<&[u8]>; 2],
     registry: &Registry,
     budget: Budget,
@@ -174,7 +178,11 @@ fn decoded(
 }
 
 /// A Simulator's methods and values, and its settings.
-pub(crate) fn decode_simulator(bytes: &[u8], what: &str, registry: &Registry) -> Result<(Bundle, Settings)> {
+pub(crate) fn decode_simulator(
+    bytes: &[u8],
+    what: &str,
+    registry: &Registry,
+) -> Result<(Bundle, SimulatorSettings)> {
     let fail = |message: String| Error::Format { what: what.into(), message };
     let bundle = decode(bytes, what, registry)?;
     if let Some((_, error)) = bundle.unreadable().next() {

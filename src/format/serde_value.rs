@@ -12,21 +12,21 @@ use workalike_kernels::DType;
 /// little-endian.
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Value", deny_unknown_fields)]
-struct Stored<'a> {
+struct SerializedValue<'a> {
     dtype: Cow<'a, str>,
     shape: Cow<'a, [usize]>,
-    bytes: Bytes<'a>,
+    bytes: CowBytes<'a>,
 }
 
-struct Bytes<'a>(Cow<'a, [u8]>);
+struct CowBytes<'a>(Cow<'a, [u8]>);
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let whole = self.contiguous().map_err(S::Error::custom)?;
-        let stored = Stored {
+        let stored = SerializedValue {
             dtype: Cow::Borrowed(self.dtype().name()),
             shape: Cow::Borrowed(self.shape()),
-            bytes: Bytes(Cow::Borrowed(whole.contiguous_bytes().unwrap_or(&[]))),
+            bytes: CowBytes(Cow::Borrowed(whole.contiguous_bytes().unwrap_or(&[]))),
         };
         stored.serialize(serializer)
     }
@@ -35,22 +35,22 @@ impl Serialize for Value {
 impl<'de> Deserialize<'de> for Value {
     /// Memory is allocated for bytes that are there, never for a claimed shape.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
+        let stored = SerializedValue::deserialize(deserializer)?;
         let dtype = DType::parse(&stored.dtype);
         let dtype = dtype.ok_or_else(|| D::Error::custom(format!("unknown dtype {:?}", stored.dtype)))?;
         Value::from_bytes(dtype, &stored.shape, &stored.bytes.0).map_err(D::Error::custom)
     }
 }
 
-impl Serialize for Bytes<'_> {
+impl Serialize for CowBytes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(&self.0)
     }
 }
 
-impl<'de> Deserialize<'de> for Bytes<'_> {
+impl<'de> Deserialize<'de> for CowBytes<'_> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_byte_buf(AnyBytes).map(|bytes| Bytes(Cow::Owned(bytes)))
+        deserializer.deserialize_byte_buf(AnyBytes).map(|bytes| CowBytes(Cow::Owned(bytes)))
     }
 }
 
@@ -101,10 +101,10 @@ mod tests {
                 assert!(cut.is_err());
             }
         }
-        let huge = Stored {
+        let huge = SerializedValue {
             dtype: Cow::Borrowed("float64"),
             shape: Cow::Owned(vec![1 << 40, 1 << 20]),
-            bytes: Bytes(Cow::Owned(vec![0; 8])),
+            bytes: CowBytes(Cow::Owned(vec![0; 8])),
         };
         let config = bincode::config::standard();
         let bytes = bincode::serde::encode_to_vec(&huge, config).unwrap();

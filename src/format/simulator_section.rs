@@ -17,7 +17,7 @@ const OPTIONS_ALONE: u8 = 1;
 
 /// What a file knows of a Simulator, besides its methods and values.
 #[derive(Debug, Default)]
-pub(crate) struct Settings {
+pub(crate) struct SimulatorSettings {
     pub(crate) options: Options,
     /// For each method, in order, the extents of its first call, if it was called.
     pub(crate) first_sizes: Vec<Option<Vec<usize>>>,
@@ -25,10 +25,10 @@ pub(crate) struct Settings {
     contexts: Vec<(String, Options)>,
 }
 
-impl Settings {
+impl SimulatorSettings {
     /// The settings of a Simulator whose devices have these names and options, without sizes.
-    pub(crate) fn of(devices: impl IntoIterator<Item = (Option<String>, Options)>) -> Settings {
-        let mut settings = Settings::default();
+    pub(crate) fn of(devices: impl IntoIterator<Item = (Option<String>, Options)>) -> SimulatorSettings {
+        let mut settings = SimulatorSettings::default();
         for (at, (name, options)) in devices.into_iter().enumerate() {
             if at == 0 {
                 settings.options = options;
@@ -46,7 +46,7 @@ impl Settings {
 }
 
 /// The section's bytes: version, one byte per option, the first sizes, and the options of contexts.
-pub(super) fn encode(settings: &Settings) -> Result<Vec<u8>> {
+pub(super) fn encode(settings: &SimulatorSettings) -> Result<Vec<u8>> {
     let version = if settings.contexts.is_empty() { VERSION } else { OF_CONTEXTS };
     let mut to = Encoder::default();
     to.byte(version)?;
@@ -78,7 +78,7 @@ fn encode_options(to: &mut Encoder, options: Options) -> Result<()> {
 }
 
 /// The settings of a section.
-pub(super) fn decode(bytes: &[u8], budget: Budget) -> Result<Settings> {
+pub(super) fn decode(bytes: &[u8], budget: Budget) -> Result<SimulatorSettings> {
     let mut from = Decoder::new(bytes, budget);
     let version = from.byte()?;
     if !(OPTIONS_ALONE..=OF_CONTEXTS).contains(&version) {
@@ -100,7 +100,7 @@ pub(super) fn decode(bytes: &[u8], budget: Budget) -> Result<Settings> {
         })?;
     }
     from.finish()?;
-    Ok(Settings { options, first_sizes, contexts })
+    Ok(SimulatorSettings { options, first_sizes, contexts })
 }
 
 /// The options that the first version has.
@@ -140,7 +140,7 @@ fn extent(from: &mut Decoder) -> Result<usize> {
 mod tests {
     use super::*;
 
-    fn read(bytes: &[u8]) -> Result<Settings> {
+    fn read(bytes: &[u8]) -> Result<SimulatorSettings> {
         decode(bytes, Budget::new(1 << 12))
     }
 
@@ -158,7 +158,7 @@ mod tests {
                     ..Options::default()
                 };
                 let first_sizes = vec![None, Some(vec![]), Some(vec![3, 0, 1 << 40])];
-                let mut settings = Settings { options, first_sizes, ..Settings::default() };
+                let mut settings = SimulatorSettings { options, first_sizes, ..SimulatorSettings::default() };
                 for contexts in [vec![], vec![("dev0".into(), options), ("dev1".into(), Options::default())]]
                 {
                     settings.contexts = contexts;
@@ -178,7 +178,11 @@ mod tests {
 
     #[test]
     fn damaged_settings_are_refused() {
-        let good = encode(&Settings { first_sizes: vec![Some(vec![5, 7])], ..Settings::default() }).unwrap();
+        let good = encode(&SimulatorSettings {
+            first_sizes: vec![Some(vec![5, 7])],
+            ..SimulatorSettings::default()
+        })
+        .unwrap();
         for length in 0..good.len() {
             assert!(read(&good[..length]).is_err(), "{length} bytes");
         }

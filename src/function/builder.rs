@@ -4,7 +4,7 @@ use super::callable::{CallOptions, Function, InputSpec, StateInput};
 use super::conversion::Conversion;
 use super::givens;
 use super::inputs::{In, Out, check_inputs, states};
-use super::source::Source;
+use super::source::FunctionSource;
 use super::wide::dtype_origin;
 use crate::error::{Error, Result};
 use crate::graph::{
@@ -196,7 +196,7 @@ impl FunctionBuilder {
             rewrites = Arc::new(rewrites.as_ref().clone().with_loops_apart());
         }
         let graph = rewrites.run(graph)?;
-        let source = Source { inputs, outputs: roots, updates, givens, cells: ids, rewrites };
+        let source = FunctionSource { inputs, outputs: roots, updates, givens, cells: ids, rewrites };
         verify(&graph)?;
         let specs = self.inputs.into_iter().map(|i| {
             let ty = i.variable.ty().clone();

@@ -21,12 +21,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub struct Bundle {
     /// In the order they were added.
-    functions: Vec<Entry>,
+    functions: Vec<BundleEntry>,
     by_name: HashMap<String, usize>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct BundleEntry {
     function: Function,
     /// Whether all its ops are known.
     readable: bool,
@@ -35,7 +35,7 @@ struct Entry {
 impl Bundle {
     /// Upper bound for the bytes that a Function takes here besides its lists and texts: its own, its entry
     /// and its name's.
-    pub(crate) const PER_FUNCTION: usize = Function::BYTES + size_of::<Entry>() + 160;
+    pub(crate) const PER_FUNCTION: usize = Function::BYTES + size_of::<BundleEntry>() + 160;
 
     /// An empty Bundle.
     pub fn new() -> Bundle {
@@ -56,7 +56,7 @@ impl Bundle {
         if let Err(function) = self.push(function, true)
             && let Some(&at) = self.by_name.get(name)
         {
-            self.functions[at] = Entry { function, readable: true };
+            self.functions[at] = BundleEntry { function, readable: true };
         }
         self
     }
@@ -67,7 +67,7 @@ impl Bundle {
             std::collections::hash_map::Entry::Occupied(_) => Err(function),
             std::collections::hash_map::Entry::Vacant(place) => {
                 place.insert(self.functions.len());
-                self.functions.push(Entry { function, readable });
+                self.functions.push(BundleEntry { function, readable });
                 Ok(())
             }
         }
@@ -253,7 +253,7 @@ impl Bundle {
             return Err(Error::mismatch("optimize", "a Bundle with at least one Function", "an empty one"));
         };
         let mut simulator = backend.rehost(&first.function)?;
-        for Entry { function, .. } in others {
+        for BundleEntry { function, .. } in others {
             simulator.add_method(function.name(), function)?;
         }
         Ok(simulator)
@@ -262,8 +262,8 @@ impl Bundle {
     /// The only Function.
     pub(crate) fn into_single(self) -> Result<Function> {
         match self.functions.as_slice() {
-            [Entry { function, readable: true }] => Ok(function.clone()),
-            [Entry { function, .. }] => Err(why_unreadable(function)),
+            [BundleEntry { function, readable: true }] => Ok(function.clone()),
+            [BundleEntry { function, .. }] => Err(why_unreadable(function)),
             _ => {
                 let names: Vec<&str> = self.all().map(Function::name).collect();
                 Err(Error::mismatch(

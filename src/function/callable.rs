@@ -8,7 +8,7 @@ pub(super) use call::with_states;
 use super::bundle::Bundle;
 use super::conversion::Conversion;
 use super::outputs::Outputs;
-use super::source::Source;
+use super::source::FunctionSource;
 use super::steps::Subsets;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellSet, FunctionGraph, Lock, SharedVariable, TensorType, listing};
@@ -76,10 +76,10 @@ pub(crate) struct CallOptions {
 #[doc(alias("jit"))]
 #[derive(Clone)]
 pub struct Function {
-    inner: Arc<Inner>,
+    inner: Arc<FunctionData>,
 }
 
-struct Inner {
+struct FunctionData {
     name: String,
     graph: Arc<FunctionGraph>,
     inputs: Vec<InputSpec>,
@@ -87,7 +87,7 @@ struct Inner {
     options: CallOptions,
     cells: Vec<Arc<Cell>>,
     /// None if it was loaded.
-    source: Option<Arc<Source>>,
+    source: Option<Arc<FunctionSource>>,
     /// The cells, to be locked.
     state: CellSet,
     /// The Function's Program on the embedded host device, or the one that calls run on; made at the first
@@ -99,7 +99,7 @@ struct Inner {
 
 impl Function {
     /// Bytes that a Function takes besides its lists and texts.
-    pub(crate) const BYTES: usize = size_of::<Inner>() + size_of::<Function>() + 64;
+    pub(crate) const BYTES: usize = size_of::<FunctionData>() + size_of::<Function>() + 64;
 
     pub(crate) fn assemble(
         name: String,
@@ -107,12 +107,13 @@ impl Function {
         inputs: Vec<InputSpec>,
         outputs: Vec<Option<String>>,
         cells: Vec<Arc<Cell>>,
-        source: Option<Arc<Source>>,
+        source: Option<Arc<FunctionSource>>,
     ) -> Function {
         let state = CellSet::of(&cells);
         let (outputs, engine, subsets) = (outputs.into(), Lock::new(None), Subsets::default());
         let options = CallOptions::default();
-        let inner = Inner { name, graph, inputs, outputs, options, cells, source, state, engine, subsets };
+        let inner =
+            FunctionData { name, graph, inputs, outputs, options, cells, source, state, engine, subsets };
         Function { inner: Arc::new(inner) }
     }
 
@@ -161,7 +162,7 @@ impl Function {
     }
 
     /// What it was compiled from, unless it was loaded.
-    pub(crate) fn source(&self) -> Option<&Source> {
+    pub(crate) fn source(&self) -> Option<&FunctionSource> {
         self.inner.source.as_deref()
     }
 

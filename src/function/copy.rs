@@ -1,7 +1,7 @@
 //! Copies of a Function: over other shared variables, and without its updates.
 
 use super::callable::{CallOptions, Function};
-use super::source::Source;
+use super::source::FunctionSource;
 use crate::error::{Error, Result};
 use crate::graph::{Cell, FunctionGraph, SharedVariable};
 use crate::rewrite::prune;
@@ -29,7 +29,7 @@ impl Function {
         let mut graph = FunctionGraph::clone(self.graph());
         graph.updates.clear();
         let graph = prune(&graph)?;
-        let source = self.source().map(|s| Source { updates: vec![], ..s.clone() });
+        let source = self.source().map(|s| FunctionSource { updates: vec![], ..s.clone() });
         Ok(self.rebuilt(graph, self.cells().to_vec(), source))
     }
 
@@ -139,7 +139,12 @@ impl Function {
         Ok(self.over(given))
     }
 
-    fn rebuilt(&self, graph: FunctionGraph, cells: Vec<Arc<Cell>>, source: Option<Source>) -> Function {
+    fn rebuilt(
+        &self,
+        graph: FunctionGraph,
+        cells: Vec<Arc<Cell>>,
+        source: Option<FunctionSource>,
+    ) -> Function {
         let (name, inputs, outputs) =
             (self.name().into(), self.inputs().to_vec(), self.output_names().to_vec());
         // Without its update an input that keeps a value of its own is a shared variable that is only read.

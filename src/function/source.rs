@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
-pub(crate) struct Source {
+pub(crate) struct FunctionSource {
     pub(crate) inputs: Vec<Variable>,
     /// After givens.
     pub(crate) outputs: Vec<Variable>,
@@ -22,7 +22,7 @@ pub(crate) struct Source {
     pub(crate) rewrites: Arc<Rewrites>,
 }
 
-impl Source {
+impl FunctionSource {
     /// The optimized graph with further updates, written as the user wrote the Function; and its shared
     /// variables.
     pub(crate) fn with_updates(

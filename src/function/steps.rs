@@ -7,7 +7,7 @@ use super::count::Count;
 use super::outputs::{OutputKey, Outputs};
 use crate::error::{Error, Result};
 use crate::list::IntoList;
-use crate::rehost::{Engine, Fed, Loop, Twins};
+use crate::rehost::{CallInput, Engine, IterationLoop, Twins};
 use std::sync::{Mutex, PoisonError};
 
 /// Number of selections of outputs that are cached per Function; beyond it the oldest is dropped.
@@ -128,7 +128,7 @@ impl Function {
         let mut constant = Vec::new();
         let (args, states) = state_args(self, args)?;
         for (position, arg) in bind(self, args)?.enumerate() {
-            constant.push(Fed::Host(match arg? {
+            constant.push(CallInput::Host(match arg? {
                 ArgIn::Value(value) => value,
                 ArgIn::Device(array) => array.to_value()?,
                 ArgIn::View(view) => view.to_value()?,
@@ -136,7 +136,7 @@ impl Function {
                 ArgIn::Each(sequence) => {
                     let what = || format!("{}: input {}", self.name(), self.input_name(position));
                     let slice = sequence.stand_in(n, what)?;
-                    each.push((position, Fed::Host(sequence.to_value()?)));
+                    each.push((position, CallInput::Host(sequence.to_value()?)));
                     slice
                 }
             }));
@@ -146,7 +146,7 @@ impl Function {
         }
         let work = |engine: &mut Engine| {
             let twins = Twins { plain: 0, probed: 0 };
-            let mut steps = match Loop::new(engine, twins, n, constant, &each, vec![]) {
+            let mut steps = match IterationLoop::new(engine, twins, n, constant, &each, vec![]) {
                 Ok(steps) => steps,
                 Err(error) => return (Err(error), false),
             };

@@ -1,7 +1,7 @@
 //! Where the values of shared variables live on the host.
 
 use super::cell_set::{CellSet, NewValue, check_value, nested};
-use super::lock::{Lock, Locked};
+use super::lock::{Lock, LockGuard};
 use super::tensor_type::TensorType;
 use super::variable::Variable;
 use crate::error::{Error, Result};
@@ -182,12 +182,12 @@ impl Cell {
         self.saved_behind.load(Ordering::Relaxed)
     }
 
-    pub(super) fn lock(&self) -> Result<Locked<'_, CellState>> {
+    pub(super) fn lock(&self) -> Result<LockGuard<'_, CellState>> {
         // A panic while the lock is held leaves a consistent value: memory is replaced or written as a whole.
         self.state.lock().map_err(|why| nested(self, why))
     }
 
-    pub(super) fn try_lock(&self) -> Option<Locked<'_, CellState>> {
+    pub(super) fn try_lock(&self) -> Option<LockGuard<'_, CellState>> {
         self.state.try_lock()
     }
 

@@ -1,7 +1,7 @@
 //! Several shared variables as one state: read, written and held together.
 
 use super::cell::{Cell, CellState};
-use super::lock::{Endless, Locked};
+use super::lock::{Endless, LockGuard};
 use super::shared::SharedVariable;
 use crate::error::{Error, Result, array_text};
 use crate::value::Value;
@@ -28,7 +28,7 @@ pub(crate) struct CellSet {
 pub(crate) struct LockedCells<'c> {
     set: &'c CellSet,
     /// In the order of `set.cells`.
-    states: Vec<(usize, Locked<'c, CellState>)>,
+    states: Vec<(usize, LockGuard<'c, CellState>)>,
 }
 
 impl CellSet {
@@ -49,7 +49,7 @@ impl CellSet {
     /// # Errors
     /// If this thread holds one of them already, or waiting would never end: a call is nested in another one.
     pub(crate) fn lock(&self) -> Result<LockedCells<'_>> {
-        let mut states: Vec<(usize, Locked<'_, CellState>)> = Vec::with_capacity(self.cells.len());
+        let mut states: Vec<(usize, LockGuard<'_, CellState>)> = Vec::with_capacity(self.cells.len());
         // The thread waits for a cell only while it holds none of the others, so threads that lock several
         // cells cannot block each other.
         let mut awaited = 0;
@@ -77,7 +77,7 @@ impl CellSet {
     /// If there is no memory for the copies, or a cell cannot be locked.
     pub(crate) fn snapshot(&self) -> Result<Vec<(Value, u64)>> {
         let locked = self.lock()?;
-        let read = |(at, state): &(usize, Locked<'_, CellState>)| {
+        let read = |(at, state): &(usize, LockGuard<'_, CellState>)| {
             let cell = &self.cells[*at];
             Ok((cell.read(state)?, cell.version()))
         };

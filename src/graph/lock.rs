@@ -38,7 +38,7 @@ pub(crate) enum Endless {
 }
 
 /// A held [`Lock`].
-pub(crate) struct Locked<'l, T> {
+pub(crate) struct LockGuard<'l, T> {
     value: MutexGuard<'l, T>,
     holder: &'l AtomicU64,
 }
@@ -70,7 +70,7 @@ impl<T> Lock<T> {
     }
 
     /// Waits for the lock, unless that would be a deadlock.
-    pub(crate) fn lock(&self) -> Result<Locked<'_, T>, Endless> {
+    pub(crate) fn lock(&self) -> Result<LockGuard<'_, T>, Endless> {
         if let Some(locked) = self.try_lock() {
             return Ok(locked);
         }
@@ -99,12 +99,12 @@ impl<T> Lock<T> {
     }
 
     /// Takes the lock if it is free and no thread is waiting for it.
-    pub(crate) fn try_lock(&self) -> Option<Locked<'_, T>> {
+    pub(crate) fn try_lock(&self) -> Option<LockGuard<'_, T>> {
         if self.waiting.load(Relaxed) > 0 { None } else { self.try_now() }
     }
 
     /// Takes the lock if it is free.
-    fn try_now(&self) -> Option<Locked<'_, T>> {
+    fn try_now(&self) -> Option<LockGuard<'_, T>> {
         match self.value.try_lock() {
             Ok(value) => Some(self.held(value)),
             // A panic of the holder leaves a consistent value: see the types that are locked.
@@ -113,10 +113,10 @@ impl<T> Lock<T> {
         }
     }
 
-    fn held<'l>(&'l self, value: MutexGuard<'l, T>) -> Locked<'l, T> {
+    fn held<'l>(&'l self, value: MutexGuard<'l, T>) -> LockGuard<'l, T> {
         self.holder.store(THREAD.with(|me| *me), Relaxed);
         HELD.set(HELD.get() + 1);
-        Locked { value, holder: &self.holder }
+        LockGuard { value, holder: &self.holder }
     }
 }
 
@@ -151,14 +151,14 @@ impl Drop for Waiting {
     }
 }
 
-impl<T> Drop for Locked<'_, T> {
+impl<T> Drop for LockGuard<'_, T> {
     fn drop(&mut self) {
         self.holder.store(0, Relaxed);
         HELD.set(HELD.get().saturating_sub(1));
     }
 }
 
-impl<T> Deref for Locked<'_, T> {
+impl<T> Deref for LockGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -166,7 +166,7 @@ impl<T> Deref for Locked<'_, T> {
     }
 }
 
-impl<T> DerefMut for Locked<'_, T> {
+impl<T> DerefMut for LockGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }

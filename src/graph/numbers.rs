@@ -7,7 +7,7 @@ use super::shapes::Shapes;
 
 /// The numbers of a graph's nodes, among those of the graph around it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Numbers {
+pub(crate) struct NodeNumbers {
     /// What is added to all of them.
     base: i128,
     first: usize,
@@ -32,18 +32,18 @@ fn within(node: &Node) -> usize {
     node.op.bodies().iter().fold(0, |sum, body| sum.saturating_add(count(body)))
 }
 
-impl Numbers {
+impl NodeNumbers {
     /// Those of a graph that is no body.
-    pub(crate) fn of(graph: &FunctionGraph, base: i128) -> Numbers {
-        Numbers { base, first: 0, all: count(graph) }
+    pub(crate) fn of(graph: &FunctionGraph, base: i128) -> NodeNumbers {
+        NodeNumbers { base, first: 0, all: count(graph) }
     }
 
     /// Those of the body at a position of a node of `graph`.
-    pub(crate) fn of_body(&self, graph: &FunctionGraph, node: usize, position: usize) -> Numbers {
+    pub(crate) fn of_body(&self, graph: &FunctionGraph, node: usize, position: usize) -> NodeNumbers {
         let before: usize = graph.nodes[..node].iter().map(within).sum();
         let bodies = graph.nodes[node].op.bodies();
         let before = before + bodies.iter().take(position).map(|body| count(body)).sum::<usize>();
-        Numbers { first: self.first + graph.nodes.len() + before, ..*self }
+        NodeNumbers { first: self.first + graph.nodes.len() + before, ..*self }
     }
 
     /// The number of a node, which is above 0.

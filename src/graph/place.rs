@@ -14,10 +14,10 @@ use std::sync::{Mutex, PoisonError};
 /// Where in the user's source an expression was written: a line of a Rust program, or of a program in another
 /// language that calls this library.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Place(Source);
+pub struct Place(SourceLine);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Source {
+enum SourceLine {
     Rust(&'static Location<'static>),
     Foreign { file: &'static str, line: u32 },
 }
@@ -35,22 +35,22 @@ impl Place {
             files.insert(kept);
             kept
         });
-        Place(Source::Foreign { file, line })
+        Place(SourceLine::Foreign { file, line })
     }
 
     /// The file.
     pub fn file(&self) -> &'static str {
         match self.0 {
-            Source::Rust(location) => location.file(),
-            Source::Foreign { file, .. } => file,
+            SourceLine::Rust(location) => location.file(),
+            SourceLine::Foreign { file, .. } => file,
         }
     }
 
     /// The line, from 1 on.
     pub fn line(&self) -> u32 {
         match self.0 {
-            Source::Rust(location) => location.line(),
-            Source::Foreign { line, .. } => line,
+            SourceLine::Rust(location) => location.line(),
+            SourceLine::Foreign { line, .. } => line,
         }
     }
 }
@@ -59,8 +59,8 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Source::Rust(location) => fmt::Display::fmt(location, f),
-            Source::Foreign { file, line } => write!(f, "{file}:{line}"),
+            SourceLine::Rust(location) => fmt::Display::fmt(location, f),
+            SourceLine::Foreign { file, line } => write!(f, "{file}:{line}"),
         }
     }
 }
@@ -93,18 +93,18 @@ thread_local! {
 
 /// Ends when it is dropped, which must be on the thread that made it.
 #[must_use]
-pub(crate) struct Scope {
+pub(crate) struct PlaceScope {
     before: Option<Place>,
     same_thread: PhantomData<*const ()>,
 }
 
-impl Scope {
-    fn set(place: Option<Place>) -> Scope {
-        Scope { before: CURRENT.replace(place), same_thread: PhantomData }
+impl PlaceScope {
+    fn set(place: Option<Place>) -> PlaceScope {
+        PlaceScope { before: CURRENT.replace(place), same_thread: PhantomData }
     }
 }
 
-impl Drop for Scope {
+impl Drop for PlaceScope {
     fn drop(&mut self) {
         CURRENT.set(self.before);
     }
@@ -112,25 +112,25 @@ impl Drop for Scope {
 
 /// Attributes what follows to the caller, unless a public call is under way already.
 #[track_caller]
-pub(crate) fn enter() -> Scope {
-    Scope::set(Some(here()))
+pub(crate) fn enter() -> PlaceScope {
+    PlaceScope::set(Some(here()))
 }
 
 /// Attributes what follows to `place`, whatever call is under way: nodes that replace or differentiate one
 /// that was written there.
-pub(crate) fn enter_at(place: Place) -> Scope {
-    Scope::set(Some(place))
+pub(crate) fn enter_at(place: Place) -> PlaceScope {
+    PlaceScope::set(Some(place))
 }
 
 /// For a closure of the user's within a public call: its own lines count.
-pub(crate) fn leave() -> Scope {
-    Scope::set(None)
+pub(crate) fn leave() -> PlaceScope {
+    PlaceScope::set(None)
 }
 
 /// The line to attribute an expression to.
 #[track_caller]
 pub(crate) fn here() -> Place {
-    CURRENT.get().unwrap_or(Place(Source::Rust(Location::caller())))
+    CURRENT.get().unwrap_or(Place(SourceLine::Rust(Location::caller())))
 }
 
 #[cfg(test)]

@@ -158,7 +158,7 @@ fn follows_from_shapes(graph: &FunctionGraph) -> Vec<bool> {
 
 /// The inputs of shape inference: shapes of inputs and shared variables, and the values that [`Demand`]
 /// names.
-pub struct Given<'a> {
+pub struct ShapeInputs<'a> {
     /// Shapes of the inputs.
     pub inputs: &'a [Vec<usize>],
     /// Shapes of the shared variables.
@@ -173,7 +173,7 @@ pub struct Given<'a> {
 ///
 /// # Errors
 /// If an op refuses the shapes: names op, node and shapes.
-pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Shapes> {
+pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &ShapeInputs) -> Result<Shapes> {
     infer_knowing(graph, demand, given, &HashMap::new())
 }
 
@@ -184,7 +184,7 @@ pub fn infer(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Sh
 pub fn infer_knowing(
     graph: &FunctionGraph,
     demand: &Demand,
-    given: &Given,
+    given: &ShapeInputs,
     known: &HashMap<VarId, Value>,
 ) -> Result<Shapes> {
     let mut inference = Inference::new(graph, demand, given);
@@ -205,7 +205,7 @@ pub fn infer_knowing(
 pub fn infer_decided(
     graph: &FunctionGraph,
     demand: &Demand,
-    given: &Given,
+    given: &ShapeInputs,
     known: &HashMap<VarId, Value>,
 ) -> Result<Vec<usize>> {
     let mut inference = Inference::new(graph, demand, given);
@@ -221,7 +221,7 @@ pub fn infer_decided(
 ///
 /// # Errors
 /// As [`infer`]; or if a value is not known.
-pub fn output_values(graph: &FunctionGraph, demand: &Demand, given: &Given) -> Result<Vec<Value>> {
+pub fn output_values(graph: &FunctionGraph, demand: &Demand, given: &ShapeInputs) -> Result<Vec<Value>> {
     let mut inference = Inference::new(graph, demand, given);
     for (position, node) in graph.nodes.iter().enumerate() {
         inference.visit(position, node)?;
@@ -248,7 +248,7 @@ struct Inference<'a> {
 }
 
 /// What is known of the values of a node's outputs.
-enum Outcome {
+enum KnownOutputs {
     /// They follow from constants and shapes alone.
     Fixed(Vec<Value>),
     /// They are known for this call alone.
@@ -258,7 +258,7 @@ enum Outcome {
 
 impl<'a> Inference<'a> {
     /// With the shapes and values of everything that no node computes.
-    fn new(graph: &'a FunctionGraph, demand: &'a Demand, given: &Given) -> Inference<'a> {
+    fn new(graph: &'a FunctionGraph, demand: &'a Demand, given: &ShapeInputs) -> Inference<'a> {
         let count = graph.vars.len();
         let mut shapes: Vec<Vec<usize>> = vec![vec![]; count];
         let mut fixed: Vec<Option<Value>> = vec![None; count];
@@ -323,9 +323,9 @@ impl<'a> Inference<'a> {
             self.parts.insert(position, part);
         }
         let (target, values) = match outcome {
-            Outcome::Fixed(values) => (&mut self.fixed, values),
-            Outcome::Current(values) => (&mut self.current, values),
-            Outcome::Unknown => (&mut self.current, vec![]),
+            KnownOutputs::Fixed(values) => (&mut self.fixed, values),
+            KnownOutputs::Current(values) => (&mut self.current, values),
+            KnownOutputs::Unknown => (&mut self.current, vec![]),
         };
         for (&output, value) in node.outputs.iter().zip(values) {
             target[output as usize] = Some(value);
@@ -337,29 +337,35 @@ impl<'a> Inference<'a> {
     }
 
     /// The values of a node's outputs, whose shapes are `made`.
-    fn values(&self, position: usize, node: &Node, known: &[Known], made: &[Vec<usize>]) -> Result<Outcome> {
+    fn values(
+        &self,
+        position: usize,
+        node: &Node,
+        known: &[Known],
+        made: &[Vec<usize>],
+    ) -> Result<KnownOutputs> {
         let unknown = |&o: &VarId| self.demand.values[o as usize] && self.current[o as usize].is_none();
         let wanted = node.outputs.iter().any(unknown);
         let input_shapes: Vec<&[usize]> = known.iter().map(|k| k.shape).collect();
         if let Some(values) = node.op.values_from_shapes(&input_shapes) {
-            return Ok(Outcome::Fixed(values));
+            return Ok(KnownOutputs::Fixed(values));
         }
         // The values are known without `perform`, which may take long.
         if made.iter().all(|s| s.contains(&0)) {
             let zeros = if wanted { Some(zeros(self.graph, node, made)?) } else { None };
-            return Ok(zeros.map_or(Outcome::Unknown, Outcome::Current));
+            return Ok(zeros.map_or(KnownOutputs::Unknown, KnownOutputs::Current));
         }
         let values: Option<Vec<Value>> = known.iter().map(|k| k.value.cloned()).collect();
-        let Some(values) = values else { return Ok(Outcome::Unknown) };
+        let Some(values) = values else { return Ok(KnownOutputs::Unknown) };
         let shapes = made.iter().map(Vec::as_slice);
         if self.is_constant(node, known, made) {
             let results = perform(self.graph, position, shapes, |op| op.perform(&values));
-            return Ok(results.map_or(Outcome::Unknown, Outcome::Fixed));
+            return Ok(results.map_or(KnownOutputs::Unknown, KnownOutputs::Fixed));
         }
         if !wanted {
-            return Ok(Outcome::Unknown);
+            return Ok(KnownOutputs::Unknown);
         }
-        perform(self.graph, position, shapes, |op| op.quietly(&values)).map(Outcome::Current)
+        perform(self.graph, position, shapes, |op| op.quietly(&values)).map(KnownOutputs::Current)
     }
 
     /// Whether a node's inputs are constant, and its inputs and outputs small. A node with an effect is never

@@ -43,9 +43,9 @@ use workalike_kernels::DType;
 /// For others rustc says ``cannot multiply `f32` by `&Variable` `` (E0277); write `&x * a` instead of `a *
 /// &x`, or `constant(a) - &x`, `n as i64 - &x`.
 #[derive(Clone)]
-pub struct Variable(Arc<Inner>);
+pub struct Variable(Arc<VariableData>);
 
-struct Inner {
+struct VariableData {
     kind: Kind,
     ty: TensorType,
     name: Option<String>,
@@ -132,7 +132,7 @@ pub(super) fn no_complex(ty: &TensorType) -> String {
 
 impl Variable {
     pub(crate) fn with_kind(kind: Kind, ty: TensorType, name: Option<String>) -> Variable {
-        Variable(Arc::new(Inner { kind, ty, name, weak: false }))
+        Variable(Arc::new(VariableData { kind, ty, name, weak: false }))
     }
 
     /// The same Variable, weak or not: see [`Variable`].
@@ -140,8 +140,8 @@ impl Variable {
         if self.0.weak == weak {
             return self;
         }
-        let Inner { kind, ty, name, .. } = &*self.0;
-        Variable(Arc::new(Inner { kind: kind.clone(), ty: ty.clone(), name: name.clone(), weak }))
+        let VariableData { kind, ty, name, .. } = &*self.0;
+        Variable(Arc::new(VariableData { kind: kind.clone(), ty: ty.clone(), name: name.clone(), weak }))
     }
 
     /// Whether it is made of Rust numbers alone.
@@ -249,7 +249,7 @@ impl Variable {
     /// The same Variable under a name, for people and for outputs.
     #[must_use]
     pub fn named(&self, name: &str) -> Variable {
-        let Inner { kind, ty, weak, .. } = &*self.0;
+        let VariableData { kind, ty, weak, .. } = &*self.0;
         Variable::with_kind(kind.clone(), ty.clone(), Some(name.into())).with_weakness(*weak)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use workalike_device::{Device, LibraryOp, Properties};
 use workalike_kernels::DType;
-use workalike_kernels::custom::{CustomLaunch, Source};
+use workalike_kernels::custom::{CustomLaunch, KernelSource};
 
 /// The abilities of a device, as far as the options of a Simulator allow them.
 #[derive(Debug)]
@@ -53,12 +53,12 @@ impl Abilities<'_> {
     /// Whether the kernels that it generates can call functions in C.
     pub fn takes_functions(&self) -> bool {
         let text = "KERNEL void probe(GLOBAL_MEM f32 *x) {}";
-        Source::dialect(text).is_ok_and(|source| self.compiles(&Arc::new(source)))
+        KernelSource::dialect(text).is_ok_and(|source| self.compiles(&Arc::new(source)))
     }
 
     /// Whether the device compiles kernels of this source. A device that runs every op interprets them, which
     /// takes longer than to run a reference.
-    pub fn compiles(&self, source: &Arc<Source>) -> bool {
+    pub fn compiles(&self, source: &Arc<KernelSource>) -> bool {
         let (source, operands, calls) = (source.clone(), vec![], vec![]);
         !self.properties().every_op && self.has(&CustomLaunch { source, operands, calls, initialized: false })
     }

@@ -1,5 +1,5 @@
 //! Reports at the points of a Nest that computes something else: indices out of range
-//! ([`Mode::Report`](workalike_kernels::nest::Mode::Report)), and conditions that fail (conditional stores to
+//! ([`IndexMode::Report`](workalike_kernels::nest::Mode::Report)), and conditions that fail (conditional stores to
 //! the status word).
 //!
 //! The result may be needed at some points only, or have no elements at all; an index out of range is an
@@ -115,7 +115,7 @@ pub(crate) fn alone(program: &Program, nest: &Nest, buffers: &[BufferId]) -> Vec
 mod tests {
     use super::*;
     use workalike_kernels::DType;
-    use workalike_kernels::nest::{Block, Mode, Operand, PhaseKind};
+    use workalike_kernels::nest::{Block, IndexMode, Operand, PhaseKind};
 
     fn index(offset: i64, terms: &[(usize, i64)]) -> Index {
         Index { offset, terms: terms.to_vec(), dynamic: None }
@@ -128,7 +128,8 @@ mod tests {
         let x = program.buffer(DType::F32, &[3], Role::Input(1));
         let out = program.buffer(DType::F32, &[5, 0], Role::Temp);
         let status = program.buffer(DType::I64, &[], Role::Status);
-        let report = |status| Inst::Position { value: 0, extent: 3, mode: Mode::Report { status, node: 7 } };
+        let report =
+            |status| Inst::Position { value: 0, extent: 3, mode: IndexMode::Report { status, node: 7 } };
         let insts = vec![
             Inst::Load { operand: 0, index: vec![Index::axis(0)] },
             report(3),

@@ -8,9 +8,9 @@ use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::custom::ScalarFunction;
 use workalike_kernels::nest::{
-    Block, Fold, FoldOf, Index, Inst, Mode, Nest, Operand, Phase, PhaseKind, Store, Value,
+    Block, Fold, FoldOf, Index, IndexMode, Inst, Nest, Operand, Phase, PhaseKind, Store, Value,
 };
-use workalike_kernels::ops::{self, Body, Build, Ex, ScalarOp};
+use workalike_kernels::ops::{self, Build, Ex, OpBody, ScalarOp};
 
 /// Instructions of a phase, at most.
 const INSTRUCTIONS: u32 = 1 << 20;
@@ -228,11 +228,11 @@ impl PhaseBuilder<'_> {
     /// the number of [`Lowering::report`](super::Lowering::report).
     pub fn position(&mut self, value: Value, extent: u64, report: Option<(BufferId, i128)>) -> Value {
         let mode = match report {
-            None => Mode::FromEnd,
+            None => IndexMode::FromEnd,
             Some((buffer, number)) => {
                 let status = self.to.operand(buffer, DType::I64, &[], true);
                 // Numbers of methods and nodes are combined so that they fit.
-                Mode::Report { status, node: i64::try_from(number).unwrap_or(i64::MAX) }
+                IndexMode::Report { status, node: i64::try_from(number).unwrap_or(i64::MAX) }
             }
         };
         self.position_by(value, extent, mode)
@@ -240,15 +240,15 @@ impl PhaseBuilder<'_> {
 
     /// The nearest position along an axis of this extent.
     pub fn nearest(&mut self, value: Value, extent: u64) -> Value {
-        self.position_by(value, extent, Mode::Clamp)
+        self.position_by(value, extent, IndexMode::Clamp)
     }
 
     /// The position along an axis of this extent that is the integer modulo the extent.
     pub fn wrapped(&mut self, value: Value, extent: u64) -> Value {
-        self.position_by(value, extent, Mode::Wrap)
+        self.position_by(value, extent, IndexMode::Wrap)
     }
 
-    fn position_by(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
+    fn position_by(&mut self, value: Value, extent: u64, mode: IndexMode) -> Value {
         let value = self.signed(value);
         let at = self.own(value);
         self.push(Inst::Position { value: at as Value, extent, mode }, DType::I64)
@@ -366,14 +366,14 @@ impl Build for PhaseBuilder<'_> {
         };
         let args: Vec<Ex> = args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d)).collect();
         match op.row().body {
-            Body::Composition(compose) => {
+            OpBody::Composition(compose) => {
                 // Halves are rounded once, at the end, since intermediate results may overflow.
                 let wide: Vec<Ex> =
                     args.iter().zip(&signature.args).map(|(&a, d)| self.cast(a, d.register())).collect();
                 let result = compose(self, &wide);
                 self.cast(result, signature.result)
             }
-            Body::Primitive { .. } => {
+            OpBody::Primitive { .. } => {
                 let args = args.iter().map(|&a| a as Value).collect();
                 self.emit(Inst::Op { op, args }, signature.result)
             }

@@ -22,7 +22,7 @@ const MOST_AHEAD: u64 = 8 << 20;
 
 /// An array of rows, which iterations read and write one by one.
 #[derive(Clone, Debug)]
-pub(crate) struct Rows {
+pub(crate) struct RowArray {
     buffer: BufferId,
     dtype: DType,
     row: Vec<u64>,
@@ -34,7 +34,7 @@ pub(crate) struct Rows {
     whole: u64,
 }
 
-impl Rows {
+impl RowArray {
     /// The row that each iteration accesses, `first` in the first.
     pub(crate) fn from(&self, first: u64) -> Access {
         let stride = self.pitch.saturating_mul(self.dtype.size() as u64);
@@ -173,7 +173,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// An array of `whole` rows that the loop writes row by row; the last `kept` rows are kept.
-    pub(crate) fn rows(&mut self, dtype: DType, row: &[u64], whole: u64, kept: u64) -> Rows {
+    pub(crate) fn rows(&mut self, dtype: DType, row: &[u64], whole: u64, kept: u64) -> RowArray {
         let size = dtype.size() as u64;
         let alignment = self.abilities.properties().alignment.max(size);
         let elements = row.iter().fold(1u64, |n, &e| n.saturating_mul(e));
@@ -183,19 +183,19 @@ impl<'a> Lowering<'a> {
             true => self.temp(dtype, &std::iter::once(whole).chain(row.iter().copied()).collect::<Vec<_>>()),
             false => self.temp(dtype, &[kept, pitch]),
         };
-        Rows { buffer, dtype, row: row.to_vec(), pitch, kept, whole }
+        RowArray { buffer, dtype, row: row.to_vec(), pitch, kept, whole }
     }
 
     /// An array of `whole` rows that the loop changes in place; only the last row is kept.
-    pub(crate) fn last_row(&mut self, dtype: DType, row: &[u64], whole: u64) -> Rows {
+    pub(crate) fn last_row(&mut self, dtype: DType, row: &[u64], whole: u64) -> RowArray {
         let pitch = row.iter().fold(1u64, |n, &e| n.saturating_mul(e));
-        Rows { buffer: self.temp(dtype, row), dtype, row: row.to_vec(), pitch, kept: 1, whole }
+        RowArray { buffer: self.temp(dtype, row), dtype, row: row.to_vec(), pitch, kept: 1, whole }
     }
 
     /// Copies a view of rows to the first rows of an array.
-    pub(crate) fn set_rows(&mut self, rows: &Rows, view: &View) {
+    pub(crate) fn set_rows(&mut self, rows: &RowArray, view: &View) {
         let first = view.shape.first().copied().unwrap_or_default();
-        let Rows { buffer, pitch, kept, .. } = *rows;
+        let RowArray { buffer, pitch, kept, .. } = *rows;
         // Where the first rows lie if not all are kept.
         let at = rows.from(0);
         let stride = pitch.saturating_mul(rows.dtype.size() as u64).max(1);

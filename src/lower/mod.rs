@@ -96,14 +96,14 @@ mod view;
 pub use abilities::Abilities;
 pub(crate) use abilities::Promised;
 pub use build::{At, NestBuilder, PhaseBuilder};
-pub(crate) use loops::Rows;
+pub(crate) use loops::RowArray;
 pub use program::{Buffer, BufferId, Role};
 pub use view::View;
 pub use workalike_device::LibraryOp;
 
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
-use crate::graph::{Def, FunctionGraph, Node, Numbers, VarId};
+use crate::graph::{Def, FunctionGraph, Node, NodeNumbers, VarId};
 use crate::value::Value;
 use index_check::Trusted;
 use program::{HostNode, Program, Step};
@@ -145,7 +145,7 @@ pub struct Lowering<'a> {
     /// Indices that a separate Nest checks, and the extents of the axes that they index.
     checked: Vec<(VarId, u64)>,
     /// The numbers of nodes in reports.
-    numbers: Numbers,
+    numbers: NodeNumbers,
     /// The first buffer of the current node.
     first_buffer: BufferId,
     /// The buffers that steps of the current node wrote.
@@ -174,7 +174,7 @@ pub(crate) fn lower(
     trusted: &Trusted,
     report_base: i128,
 ) -> Result<Program> {
-    lower_numbered(graph, shapes, abilities, trusted, Numbers::of(graph, report_base))
+    lower_numbered(graph, shapes, abilities, trusted, NodeNumbers::of(graph, report_base))
 }
 
 fn lower_numbered(
@@ -182,7 +182,7 @@ fn lower_numbered(
     shapes: &Shapes,
     abilities: &Abilities<'_>,
     trusted: &Trusted,
-    numbers: Numbers,
+    numbers: NodeNumbers,
 ) -> Result<Program> {
     let reads = |node: &Node| node.op.read_inputs(node.inputs.len()).min(node.inputs.len());
     let mut reads: Vec<usize> = graph.nodes.iter().map(reads).collect();

@@ -6,7 +6,7 @@
 use super::{Lowering, NestBuilder, PhaseBuilder};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
-use workalike_kernels::nest::{Fold, Inst, Mode, PhaseKind, Value};
+use workalike_kernels::nest::{Fold, IndexMode, Inst, PhaseKind, Value};
 use workalike_kernels::ops::{self as scalar, ScalarOp};
 
 /// Bits of a report that say node and part.
@@ -81,7 +81,7 @@ impl Lowering<'_> {
         let with_part = || {
             let [parts, first] = arguments(at, scalar::ADD)?;
             let [part, by] = arguments(parts, scalar::MUL)?;
-            let Some(Inst::Position { extent, mode: Mode::Clamp, .. }) = inst(part) else { return None };
+            let Some(Inst::Position { extent, mode: IndexMode::Clamp, .. }) = inst(part) else { return None };
             let step = i128::from(step(self.numbers.all, *extent)?);
             Some(number(by)? == step && number(first)? == self.report() + step)
         };

@@ -48,15 +48,15 @@ pub(crate) fn tidy(nest: &mut Nest, buffers: &mut Vec<BufferId>) {
 mod tests {
     use super::*;
     use workalike_kernels::DType;
-    use workalike_kernels::nest::{Block, Mode, Operand, Phase, PhaseKind};
+    use workalike_kernels::nest::{Block, IndexMode, Operand, Phase, PhaseKind};
 
     #[test]
     fn what_reports_is_kept() {
         let words = [false, true].map(|written| Operand::contiguous(DType::I64, &[], written));
         let insts = vec![
             Inst::Load { operand: 0, index: vec![] },
-            Inst::Position { value: 0, extent: 4, mode: Mode::FromEnd },
-            Inst::Position { value: 0, extent: 4, mode: Mode::Report { status: 2, node: 3 } },
+            Inst::Position { value: 0, extent: 4, mode: IndexMode::FromEnd },
+            Inst::Position { value: 0, extent: 4, mode: IndexMode::Report { status: 2, node: 3 } },
         ];
         let block = Block { insts };
         let phases = vec![Phase { kind: PhaseKind::Point, block, folds: vec![], stores: vec![] }];
@@ -65,7 +65,7 @@ mod tests {
         let mut buffers = vec![5, 6, 7];
         tidy(&mut nest, &mut buffers);
         assert_eq!((buffers, nest.operands), (vec![5, 7], words.to_vec()));
-        let report = Inst::Position { value: 0, extent: 4, mode: Mode::Report { status: 1, node: 3 } };
+        let report = Inst::Position { value: 0, extent: 4, mode: IndexMode::Report { status: 1, node: 3 } };
         assert_eq!(nest.phases[0].block.insts[1..], [report]);
     }
 }

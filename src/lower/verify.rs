@@ -7,7 +7,7 @@ use super::{Lowering, Refusal, View};
 use crate::graph::Node;
 use workalike_device::LibraryOp;
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Inst, Mode, Nest, Operand, Phase, PhaseKind, Store};
+use workalike_kernels::nest::{IndexMode, Inst, Nest, Operand, Phase, PhaseKind, Store};
 
 impl Lowering<'_> {
     /// Records a mistake of the current node's op: the op is refused for the first one.
@@ -80,7 +80,7 @@ impl Lowering<'_> {
         let expected = self.report();
         let refused = || Err(format!("a report stores {expected} (`Lowering::report`) in the status word"));
         for inst in &phase.block.insts {
-            if let Inst::Position { mode: Mode::Report { status, node }, .. } = inst
+            if let Inst::Position { mode: IndexMode::Report { status, node }, .. } = inst
                 && (!is_status(*status) || i128::from(*node) != expected)
             {
                 return refused();

@@ -1,6 +1,6 @@
 //! The header of a `.npy` file: a Python dict in text, parsed and written.
 
-use super::Problem;
+use super::NpyError;
 use crate::error::shape_text;
 use std::io::{ErrorKind, Read};
 use workalike_kernels::DType;
@@ -61,10 +61,10 @@ pub(super) fn encode(dtype: DType, shape: &[usize]) -> Vec<u8> {
 }
 
 /// Reads a header from `source`; returns it with its length in bytes.
-pub(super) fn read(source: &mut impl Read) -> std::result::Result<(Header, usize), Problem> {
+pub(super) fn read(source: &mut impl Read) -> std::result::Result<(Header, usize), NpyError> {
     let mut fixed = [0; 8];
     source.read_exact(&mut fixed).map_err(|e| match e.kind() {
-        ErrorKind::UnexpectedEof => Problem::from("this is not a .npy file: it has less than 8 bytes"),
+        ErrorKind::UnexpectedEof => NpyError::from("this is not a .npy file: it has less than 8 bytes"),
         _ => e.into(),
     })?;
     if fixed.starts_with(b"PK") {
@@ -87,10 +87,10 @@ pub(super) fn read(source: &mut impl Read) -> std::result::Result<(Header, usize
     let mut text = vec![0; length];
     source.read_exact(&mut text).map_err(in_header)?;
     let text = std::str::from_utf8(&text).map_err(|_| "the header is not UTF-8 text".to_string())?;
-    Ok((Literal { rest: text }.header()?, 8 + field + length))
+    Ok((HeaderParser { rest: text }.header()?, 8 + field + length))
 }
 
-fn in_header(error: std::io::Error) -> Problem {
+fn in_header(error: std::io::Error) -> NpyError {
     match error.kind() {
         ErrorKind::UnexpectedEof => "truncated in the header".into(),
         _ => error.into(),
@@ -128,11 +128,11 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
 }
 
 /// Reads the one Python literal that a header is: a dict of three keys.
-struct Literal<'a> {
+struct HeaderParser<'a> {
     rest: &'a str,
 }
 
-impl<'a> Literal<'a> {
+impl<'a> HeaderParser<'a> {
     fn header(mut self) -> Result<Header> {
         let (mut element, mut fortran, mut shape) = (None, None, None);
         self.expect('{')?;

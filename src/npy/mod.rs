@@ -54,12 +54,12 @@ pub fn from_bytes(bytes: &[u8]) -> Result<Value> {
 /// As [`load`].
 pub fn load_type(path: impl AsRef<Path>) -> Result<(DType, Vec<usize>)> {
     let path = path.as_ref();
-    let mut file = File::open(path).map_err(|e| Problem::Io(e).of_file(path))?;
+    let mut file = File::open(path).map_err(|e| NpyError::Io(e).of_file(path))?;
     read_type(&mut file).map_err(|problem| problem.of_file(path))
 }
 
 /// Dtype and shape, from the header at the start of a source.
-pub(crate) fn read_type(source: &mut impl Read) -> Result<(DType, Vec<usize>), Problem> {
+pub(crate) fn read_type(source: &mut impl Read) -> Result<(DType, Vec<usize>), NpyError> {
     let (header, _) = header::read(source)?;
     Ok((header.dtype, header.shape))
 }
@@ -84,7 +84,7 @@ pub fn to_bytes(value: impl Into<Value>) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let refused = |_| Error::mismatch("npy", "memory for the file", format!("{} bytes", value.byte_len()));
     bytes.try_reserve(2 * header::ALIGNMENT + value.byte_len()).map_err(refused)?;
-    write(&mut bytes, &value).map_err(|e| Problem::Io(e).of("bytes"))?;
+    write(&mut bytes, &value).map_err(|e| NpyError::Io(e).of("bytes"))?;
     Ok(bytes)
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn write(target: &mut impl Write, value: &Value) -> io::Result<()> {
 
 /// A source of a file's bytes, and how many it holds. The length of a pipe is known only once it was read.
 fn open(path: &Path) -> Result<(Box<dyn Read>, u64)> {
-    let file = |e: io::Error| Problem::Io(e).of_file(path);
+    let file = |e: io::Error| NpyError::Io(e).of_file(path);
     let mut opened = File::open(path).map_err(file)?;
     let found = opened.metadata().map_err(file)?;
     if found.is_file() {
@@ -109,48 +109,48 @@ fn open(path: &Path) -> Result<(Box<dyn Read>, u64)> {
 
 /// Why an array could not be read.
 #[derive(Debug)]
-pub(crate) enum Problem {
+pub(crate) enum NpyError {
     Io(io::Error),
     /// The bytes are not an array, or one that the library cannot hold.
     Bytes(String),
     Memory(Error),
 }
 
-impl From<String> for Problem {
-    fn from(message: String) -> Problem {
-        Problem::Bytes(message)
+impl From<String> for NpyError {
+    fn from(message: String) -> NpyError {
+        NpyError::Bytes(message)
     }
 }
 
-impl From<&str> for Problem {
-    fn from(message: &str) -> Problem {
-        Problem::Bytes(message.into())
+impl From<&str> for NpyError {
+    fn from(message: &str) -> NpyError {
+        NpyError::Bytes(message.into())
     }
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Problem {
-        Problem::Memory(error)
+impl From<Error> for NpyError {
+    fn from(error: Error) -> NpyError {
+        NpyError::Memory(error)
     }
 }
 
-impl From<io::Error> for Problem {
+impl From<io::Error> for NpyError {
     /// Other errors come from the bytes: their end, a checksum.
-    fn from(error: io::Error) -> Problem {
+    fn from(error: io::Error) -> NpyError {
         match error.raw_os_error() {
-            Some(_) => Problem::Io(error),
-            None => Problem::Bytes(format!("damaged or truncated: {error}")),
+            Some(_) => NpyError::Io(error),
+            None => NpyError::Bytes(format!("damaged or truncated: {error}")),
         }
     }
 }
 
-impl Problem {
+impl NpyError {
     /// The error about this part of a file.
     pub(crate) fn of(self, what: impl Display) -> Error {
         let message = match self {
-            Problem::Io(error) => error.to_string(),
-            Problem::Bytes(message) => message,
-            Problem::Memory(error) => error.to_string(),
+            NpyError::Io(error) => error.to_string(),
+            NpyError::Bytes(message) => message,
+            NpyError::Memory(error) => error.to_string(),
         };
         Error::Format { what: what.to_string(), message }
     }
@@ -158,14 +158,14 @@ impl Problem {
     /// The error about this file.
     pub(crate) fn of_file(self, path: &Path) -> Error {
         match self {
-            Problem::Io(error) => Error::File { path: path.into(), message: error.to_string() },
+            NpyError::Io(error) => Error::File { path: path.into(), message: error.to_string() },
             other => other.of(path.display()),
         }
     }
 }
 
 /// Reads an array from a source that holds this many bytes.
-pub(crate) fn read(source: &mut impl Read, bytes: u64) -> Result<Value, Problem> {
+pub(crate) fn read(source: &mut impl Read, bytes: u64) -> Result<Value, NpyError> {
     let (Header { dtype, big_endian, fortran, shape }, start) = header::read(source)?;
     let len = checked_len(&shape, dtype).map_err(|e| e.to_string())?;
     let (expected, given) = ((len * dtype.size()) as u64, bytes.saturating_sub(start as u64));
@@ -187,7 +187,7 @@ pub(crate) fn read(source: &mut impl Read, bytes: u64) -> Result<Value, Problem>
         if dtype == DType::Bool {
             elements.iter_mut().for_each(|b| *b = u8::from(*b != 0));
         }
-        Ok::<(), Problem>(())
+        Ok::<(), NpyError>(())
     })?;
     if !fortran {
         return Ok(value);

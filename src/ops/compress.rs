@@ -9,7 +9,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Batch, BatchedOutputs, Gradient, Op};
 use crate::value::Value;
 use workalike_kernels::DType;
-use workalike_kernels::library::NonZero as NonZeroElements;
+use workalike_kernels::library::LibraryNonZero as NonZeroElements;
 
 /// `x[positions]` of a vector `x`, where the positions are those at which a mask of bools, as long as `x`, is
 /// true (NumPy's `compress`). Its inputs are `x`, the mask and the positions.

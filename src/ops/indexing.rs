@@ -56,7 +56,7 @@ struct Mask {
 }
 
 /// An index expression taken apart.
-struct Plan {
+struct IndexPlan {
     /// The selection along each axis by numbers and slices; axes that arrays index are whole.
     basic: Vec<Ix>,
     /// The number of axes of the basic part.
@@ -71,13 +71,13 @@ struct Plan {
     masks: Vec<Mask>,
 }
 
-impl Plan {
-    fn of(x: &Variable, entries: &[Ix]) -> Result<Plan> {
+impl IndexPlan {
+    fn of(x: &Variable, entries: &[Ix]) -> Result<IndexPlan> {
         check(x, entries)?;
         let open = x.ndim() - entries.iter().map(Ix::axes).sum::<usize>();
         let first = adjacent_arrays(entries);
         let mut plan =
-            Plan { basic: vec![], kept: 0, arrays: vec![], rest: vec![], before: 0, masks: vec![] };
+            IndexPlan { basic: vec![], kept: 0, arrays: vec![], rest: vec![], before: 0, masks: vec![] };
         let end = entries.iter().all(|e| !matches!(e, Ix::Ellipsis)).then_some(Ix::Ellipsis);
         for (at, entry) in entries.iter().chain(&end).enumerate() {
             if first == Some(at) {
@@ -274,7 +274,7 @@ fn shuffled(x: &Variable, order: Vec<Option<usize>>) -> Result<Variable> {
 
 /// `x[entries]`.
 pub(super) fn read(x: &Variable, entries: &[Ix]) -> Result<Variable> {
-    let plan = Plan::of(x, entries)?;
+    let plan = IndexPlan::of(x, entries)?;
     let part = plan.basic_part(x)?;
     if plan.arrays.is_empty() {
         return shuffled(&part, plan.rest);
@@ -293,7 +293,7 @@ pub(super) fn read(x: &Variable, entries: &[Ix]) -> Result<Variable> {
 pub(super) fn write(x: &Variable, entries: &[Ix], y: Operand, how: Combine) -> Result<Variable> {
     let y = Operand::resolve(vec![Operand::Variable(x.clone()), y]).swap_remove(1);
     let y = cast(y.checked()?, x.dtype())?;
-    let plan = Plan::of(x, entries)?;
+    let plan = IndexPlan::of(x, entries)?;
     let y = plan.fitted(&y)?;
     if let Some(chosen) = by_choice(&plan, x, &y, how)? {
         return Ok(chosen);
@@ -326,7 +326,7 @@ pub(super) fn write(x: &Variable, entries: &[Ix], y: Operand, how: Combine) -> R
 
 /// If a boolean array is the only array, and the value does not differ along its axis: a choice at each
 /// element. Its shapes depend on no values.
-fn by_choice(plan: &Plan, x: &Variable, y: &Variable, how: Combine) -> Result<Option<Variable>> {
+fn by_choice(plan: &IndexPlan, x: &Variable, y: &Variable, how: Combine) -> Result<Option<Variable>> {
     let Some(Mask { at, array }) = plan.only_mask() else { return Ok(None) };
     if y.ty().shape[plan.before] != Some(1) {
         return Ok(None);

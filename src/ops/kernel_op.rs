@@ -21,11 +21,11 @@ use super::op_from_graph::stand_ins;
 use crate::error::Result;
 use crate::graph::{FunctionGraph, Kind, Variable, place};
 use crate::list::IntoList;
-use body::{Body, Code, Given, Rule};
+use body::{DeviceCode, GivenGradient, KernelOpBody, ShapeRule};
 use launches::{Arrays, Builder};
 use std::sync::Arc;
 pub(super) use stored::decode;
-use workalike_kernels::custom::Source;
+use workalike_kernels::custom::KernelSource;
 
 /// An op with kernels in C, or in C++ for CUDA, and a reference of public ops: Theano's `GpuKernelBase` with
 /// its CPU op.
@@ -39,9 +39,9 @@ use workalike_kernels::custom::Source;
 /// [`LoadOptions::allow_kernels`](crate::function::LoadOptions::allow_kernels) says so.
 ///
 /// ```
-/// use workalike::custom::{Grid, KernelOp, Source};
+/// use workalike::custom::{Grid, KernelOp, KernelSource};
 /// use workalike::prelude::*;
-/// let source = Source::dialect(
+/// let source = KernelSource::dialect(
 ///     "KERNEL void soft_sign(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *y, u32 n) {
 ///          u32 i = GID_0 * LDIM_0 + LID_0;
 ///          if (i < n) y[i] = x[i] / (1 + fabs(x[i]));
@@ -63,7 +63,7 @@ use workalike_kernels::custom::Source;
 /// ```
 #[derive(Clone, Debug)]
 pub struct KernelOp {
-    body: Arc<Body>,
+    body: Arc<KernelOpBody>,
     inputs: Vec<Variable>,
     outputs: Vec<Variable>,
     launches: Builder,
@@ -79,7 +79,7 @@ impl KernelOp {
     #[track_caller]
     pub fn new(
         name: &str,
-        source: Source,
+        source: KernelSource,
         inputs: impl IntoIterator<Item = impl Into<Variable>>,
         outputs: impl IntoIterator<Item = impl Into<Variable>>,
     ) -> Result<KernelOp> {
@@ -89,7 +89,7 @@ impl KernelOp {
     }
 
     /// An op that computes each element from the elements of its inputs at the same position. `operation` is
-    /// one or more statements of the [dialect](Source) that set the outputs, by the names of the Variables;
+    /// one or more statements of the [dialect](KernelSource) that set the outputs, by the names of the Variables;
     /// halves are float32 in it. The op fuses with its neighbours. Extents follow from the reference.
     ///
     /// ```
@@ -117,7 +117,7 @@ impl KernelOp {
         let _scope = place::enter();
         let mut op = KernelOp::of(name, Builder::default(), inputs, outputs)?;
         let functions = body::functions(name, &op.body.reference, operation).map_err(|e| fail(name, e))?;
-        Arc::make_mut(&mut op.body).code = Code::Elementwise { functions, operation: operation.into() };
+        Arc::make_mut(&mut op.body).code = DeviceCode::Elementwise { functions, operation: operation.into() };
         Ok(op)
     }
 
@@ -144,8 +144,8 @@ impl KernelOp {
         }
         let reference = imported(name, &inputs, &outputs)?;
         body::check_reference(&reference).map_err(|why| fail(name, why))?;
-        let code = Code::Launches(Arc::new(launches.launches.clone()));
-        let body = Body::new(name, reference, code);
+        let code = DeviceCode::Launches(Arc::new(launches.launches.clone()));
+        let body = KernelOpBody::new(name, reference, code);
         Ok(KernelOp { body: Arc::new(body), inputs, outputs, launches })
     }
 
@@ -154,7 +154,7 @@ impl KernelOp {
     /// # Errors
     /// If the source lacks a kernel, or a kernel has other parameters.
     #[track_caller]
-    pub fn or_source(mut self, source: Source) -> Result<KernelOp> {
+    pub fn or_source(mut self, source: KernelSource) -> Result<KernelOp> {
         let _scope = place::enter();
         let name = self.body.name.clone();
         self.launches.add_source(source).map_err(|why| fail(&name, why))?;
@@ -213,7 +213,7 @@ impl KernelOp {
         let name = self.body.name.clone();
         let arrays = Arrays { inputs: &self.inputs, outputs: &self.outputs };
         self.launches.import(&name, &arrays)?;
-        Arc::make_mut(&mut self.body).code = Code::Launches(Arc::new(self.launches.launches.clone()));
+        Arc::make_mut(&mut self.body).code = DeviceCode::Launches(Arc::new(self.launches.launches.clone()));
         Ok(self)
     }
 
@@ -238,7 +238,7 @@ impl KernelOp {
             launches::extents(extents.into_list(), output.ndim()).map_err(|why| fail(&name, why))?;
         let graph = imported(&name, &self.inputs, &extents)?;
         let body = Arc::make_mut(&mut self.body);
-        let rule = Rule { graph: Arc::new(graph) };
+        let rule = ShapeRule { graph: Arc::new(graph) };
         rule.check(&body.reference, at).map_err(|why| fail(&name, why))?;
         body.rules[at] = Some(rule);
         Ok(self)
@@ -272,7 +272,7 @@ impl KernelOp {
         let there: Vec<Variable> = grads.into_iter().flatten().collect();
         let all: Vec<Variable> = self.inputs.iter().chain(&outputs).chain(&output_grads).cloned().collect();
         let graph = Arc::new(imported(&name, &all, &there)?);
-        let given = Given { graph, of };
+        let given = GivenGradient { graph, of };
         given.check(&self.body.reference).map_err(|why| fail(&name, why))?;
         Arc::make_mut(&mut self.body).gradient = Some(given);
         Ok(self)
@@ -286,7 +286,7 @@ impl KernelOp {
     pub fn try_apply(&self, inputs: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();
         let _scope = place::enter();
-        if matches!(&self.body.code, Code::Launches(launches) if launches.calls.is_empty()) {
+        if matches!(&self.body.code, DeviceCode::Launches(launches) if launches.calls.is_empty()) {
             return Err(fail(&self.body.name, "it has no launches: add them with launch(..)".into()));
         }
         for input in &inputs {

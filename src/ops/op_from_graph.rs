@@ -8,7 +8,7 @@ use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
 use super::zeros_like;
 use crate::error::{Error, Result};
-use crate::graph::shapes::{Demand, Given, infer};
+use crate::graph::shapes::{Demand, ShapeInputs, infer};
 use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, place, rebuild};
 use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::ops::backpropagate::slopes;
@@ -38,12 +38,12 @@ type ByKey = HashMap<(usize, usize), Variable>;
 /// ```
 #[derive(Clone, Debug)]
 pub struct OpFromGraph {
-    body: Arc<Body>,
+    body: Arc<OpDefinition>,
     inline: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Body {
+struct OpDefinition {
     name: String,
     inputs: Vec<Variable>,
     /// The shared variables that it reads: inputs that a user does not give.
@@ -65,7 +65,7 @@ struct Override {
 /// The op that [`OpFromGraph::apply`] makes. It is in expressions only: `compile` replaces it by the body.
 #[derive(Clone, Debug)]
 pub struct SubGraph {
-    body: Arc<Body>,
+    body: Arc<OpDefinition>,
 }
 
 impl OpFromGraph {
@@ -92,7 +92,7 @@ impl OpFromGraph {
         if outputs.is_empty() {
             return Err(fail("op_from_graph", "there are no outputs".into()));
         }
-        let body = Body::new("op_from_graph".into(), inputs, outputs, None)?;
+        let body = OpDefinition::new("op_from_graph".into(), inputs, outputs, None)?;
         Ok(OpFromGraph { body: Arc::new(body), inline: false })
     }
 
@@ -204,13 +204,13 @@ pub(crate) fn stand_ins(of: &[Variable]) -> Vec<Variable> {
     of.iter().map(new).collect()
 }
 
-impl Body {
+impl OpDefinition {
     fn new(
         name: String,
         inputs: Vec<Variable>,
         outputs: Vec<Variable>,
         gradient: Option<Override>,
-    ) -> Result<Body> {
+    ) -> Result<OpDefinition> {
         for output in &outputs {
             output.checked()?;
         }
@@ -221,11 +221,11 @@ impl Body {
         let roots = rebuild(&outputs, &mut pairs(&captured, &instead), |_, _| Ok(None))?;
         let given: Vec<Variable> = inputs.iter().cloned().chain(instead).collect();
         let (graph, _) = FunctionGraph::import(&given, &roots, &[])?;
-        Ok(Body { name, inputs, captured, outputs, gradient, graph })
+        Ok(OpDefinition { name, inputs, captured, outputs, gradient, graph })
     }
 
     /// The same body for inputs of more specific types.
-    fn specialized(&self, given: &[Variable]) -> Result<Body> {
+    fn specialized(&self, given: &[Variable]) -> Result<OpDefinition> {
         let inputs: Vec<Variable> = self
             .inputs
             .iter()
@@ -242,7 +242,7 @@ impl Body {
                 Some(Override { grads: replaced(&old.grads, &mut known)?, output_grads })
             }
         };
-        Body::new(self.name.clone(), inputs, outputs, gradient)
+        OpDefinition::new(self.name.clone(), inputs, outputs, gradient)
     }
 }
 
@@ -289,8 +289,12 @@ impl Op for SubGraph {
         let graph = &self.body.graph;
         let shapes: Vec<Vec<usize>> = inputs.iter().map(|k| k.shape.to_vec()).collect();
         let input_values = |i: usize| inputs.get(i).and_then(|k| k.value.cloned());
-        let given =
-            Given { inputs: &shapes, shared: &[], input_values: &input_values, shared_values: &|_| None };
+        let given = ShapeInputs {
+            inputs: &shapes,
+            shared: &[],
+            input_values: &input_values,
+            shared_values: &|_| None,
+        };
         let all = infer(graph, &Demand::of(graph), &given).map_err(|e| e.to_string())?;
         Ok(graph.outputs.iter().map(|&o| all.shapes[o as usize].clone()).collect())
     }

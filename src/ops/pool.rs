@@ -101,7 +101,7 @@ impl Pool {
     }
 
     /// The windows along each axis of `x`.
-    fn resolve(self, op: &str, x: &Variable) -> Result<Layout> {
+    fn resolve(self, op: &str, x: &Variable) -> Result<PoolWindows> {
         let axes = self.window.len();
         let or = |list: Vec<usize>, otherwise: &[usize]| {
             if list.is_empty() { otherwise.to_vec() } else { list }
@@ -137,7 +137,7 @@ impl Pool {
             let more = (windows.stride[axis] - 1).min(effective - 1 - after);
             partial.push(if self.ceil_mode { more } else { 0 });
         }
-        Ok(Layout { windows, first, padding, partial, count_include_pad: self.count_include_pad })
+        Ok(PoolWindows { windows, first, padding, partial, count_include_pad: self.count_include_pad })
     }
 }
 
@@ -163,7 +163,7 @@ impl From<&Pool> for Pool {
 }
 
 /// A [`Pool`] over the last axes of some array.
-struct Layout {
+struct PoolWindows {
     windows: Windows,
     /// The first axis that windows are laid over.
     first: usize,
@@ -173,7 +173,7 @@ struct Layout {
     count_include_pad: bool,
 }
 
-impl Layout {
+impl PoolWindows {
     /// The windows over `x` padded with a number.
     fn windows(&self, x: &Variable, number: f64) -> Result<Variable> {
         let mut widths = vec![[0, 0]; self.first];

@@ -15,7 +15,7 @@ mod discrete;
 mod gammas;
 mod keys;
 
-use keys::{Source, first_state, of_stream};
+use keys::{KeySource, first_state, of_stream};
 pub use keys::{fold_in, split};
 
 use super::creation::arange_between;
@@ -51,17 +51,17 @@ use workalike_kernels::ops::{self as scalar, ScalarOp};
 /// ```
 #[derive(Debug)]
 pub struct RandomStreams {
-    source: Source,
+    source: KeySource,
     made: AtomicU64,
 }
 
 /// The random bits of a draw.
-struct Bits {
+struct RandomBits {
     key: Variable,
     counters: Variable,
 }
 
-impl Bits {
+impl RandomBits {
     /// One u64 for each element; `lane` 0 or 1, from one counter.
     fn lane(&self, lane: u64) -> Result<Variable> {
         self.through(scalar::PHILOX, vec![Operand::Variable(Variable::constant(lane))])
@@ -89,7 +89,7 @@ impl Bits {
 
 impl RandomStreams {
     /// The bits of a new stream, of this size.
-    fn draw(&self, size: Size) -> Result<Bits> {
+    fn draw(&self, size: Size) -> Result<RandomBits> {
         let (extents, further) = size.checked_extents("draw")?;
         let count = count(&extents, &further)?;
         let mut counters = cast(&arange_between(0, &count, 1), DType::U64)?;
@@ -98,7 +98,7 @@ impl RandomStreams {
             counters = elemwise(scalar::ADD, vec![Operand::Variable(counters), Operand::Variable(start)])?;
         }
         let counters = Reshape::of(&counters, extents, &further)?;
-        Ok(Bits { key, counters })
+        Ok(RandomBits { key, counters })
     }
 
     /// The key of a new stream, and its first counter if that is not 0: of streams with a state, the state
@@ -106,8 +106,8 @@ impl RandomStreams {
     fn stream(&self, count: &Variable) -> Result<(Variable, Option<Variable>)> {
         let number = self.made.fetch_add(1, Ordering::Relaxed);
         let (seed, states) = match &self.source {
-            Source::Key(key) => return Ok((of_stream(key, number)?, None)),
-            Source::Seed { seed, states } => (seed.load(Ordering::Relaxed), states),
+            KeySource::Key(key) => return Ok((of_stream(key, number)?, None)),
+            KeySource::Seed { seed, states } => (seed.load(Ordering::Relaxed), states),
         };
         let step = cast(count, DType::U64)?;
         let advance = move |state: &Variable| {

@@ -161,14 +161,14 @@ pub fn ids() -> impl Iterator<Item = &'static str> {
 #[derive(Clone, Default)]
 pub struct Registry {
     /// The ops that are not this library's, by id.
-    own: HashMap<String, Entry>,
+    own: HashMap<String, RegistryEntry>,
     /// Whether kernels in C of a file may be compiled.
     kernels: bool,
 }
 
 /// What a Registry knows of an id.
 #[derive(Clone)]
-struct Entry {
+struct RegistryEntry {
     /// The newest version that `decode` reads.
     newest: u32,
     decode: Arc<Decoder>,
@@ -210,7 +210,7 @@ impl Registry {
         if self.own.contains_key(id) {
             return fail(&format!("{id}, which is registered already"));
         }
-        self.own.insert(id.into(), Entry { newest, decode: Arc::new(decode) });
+        self.own.insert(id.into(), RegistryEntry { newest, decode: Arc::new(decode) });
         Ok(())
     }
 

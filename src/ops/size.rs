@@ -8,10 +8,10 @@ use crate::graph::{IntoOperand, Operand, Variable};
 
 /// The extents of an array: see [`IntoSize`].
 #[derive(Clone, Debug)]
-pub struct Size(Form);
+pub struct Size(SizeSource);
 
 #[derive(Clone, Debug)]
-enum Form {
+enum SizeSource {
     Extents(Vec<Operand>),
     Like(Variable),
 }
@@ -27,15 +27,15 @@ enum Form {
 /// # Ok::<(), workalike::Error>(())
 /// ```
 pub fn like(x: impl Into<Variable>) -> Size {
-    Size(Form::Like(x.into()))
+    Size(SizeSource::Like(x.into()))
 }
 
 impl Size {
     /// Numbers and 0-d Variables.
     pub(super) fn operands(self) -> Result<Vec<Operand>> {
         match self.0 {
-            Form::Extents(list) => Ok(list),
-            Form::Like(x) => {
+            SizeSource::Extents(list) => Ok(list),
+            SizeSource::Like(x) => {
                 let x = x.checked()?;
                 let known = |axis: usize| x.ty().shape.get(axis).copied().flatten();
                 let extent = |axis: usize| match known(axis) {
@@ -65,7 +65,7 @@ impl Size {
     /// [`Size::extents`]; of Variables each call finds negative ones.
     pub(super) fn checked_extents(self, op: &'static str) -> Result<(Vec<Extent>, Vec<Variable>)> {
         // The extents of an array are not negative.
-        let shaped = matches!(self.0, Form::Like(_));
+        let shaped = matches!(self.0, SizeSource::Like(_));
         let (extents, further) = self.extents(op)?;
         let checked = |extent: Variable| match shaped {
             true => Ok(extent),
@@ -77,8 +77,8 @@ impl Size {
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         match &self.0 {
-            Form::Extents(list) => list.len(),
-            Form::Like(x) => x.ndim(),
+            SizeSource::Extents(list) => list.len(),
+            SizeSource::Like(x) => x.ndim(),
         }
     }
 
@@ -89,8 +89,10 @@ impl Size {
             other => Err(fail(op, format!("expected a whole number, got {other}"))),
         };
         match self.0 {
-            Form::Extents(list) => list.into_iter().map(whole).collect(),
-            Form::Like(x) => Err(fail(op, format!("expected whole numbers, got the shape of {}", x.ty()))),
+            SizeSource::Extents(list) => list.into_iter().map(whole).collect(),
+            SizeSource::Like(x) => {
+                Err(fail(op, format!("expected whole numbers, got the shape of {}", x.ty())))
+            }
         }
     }
 }
@@ -115,12 +117,12 @@ impl IntoSize for Size {
 
 impl IntoSize for () {
     fn into_size(self) -> Size {
-        Size(Form::Extents(vec![]))
+        Size(SizeSource::Extents(vec![]))
     }
 }
 
 fn listed(extents: impl IntoIterator<Item = impl IntoOperand>) -> Size {
-    Size(Form::Extents(extents.into_iter().map(IntoOperand::into_operand).collect()))
+    Size(SizeSource::Extents(extents.into_iter().map(IntoOperand::into_operand).collect()))
 }
 
 impl<E: IntoOperand, const N: usize> IntoSize for [E; N] {
@@ -168,7 +170,7 @@ macro_rules! tuples {
             #[allow(non_snake_case)]
             fn into_size(self) -> Size {
                 let ($first, $($rest,)*) = self;
-                Size(Form::Extents(vec![$first.into_operand(), $($rest.into_operand()),*]))
+                Size(SizeSource::Extents(vec![$first.into_operand(), $($rest.into_operand()),*]))
             }
         }
         tuples!($($rest)*);

@@ -15,15 +15,15 @@ use workalike_kernels::Scalar;
 use workalike_kernels::nest::Fold;
 
 /// Axes and options, checked.
-struct Chosen {
+struct ReductionAxes {
     axes: Vec<usize>,
     choices: Choices,
 }
 
-impl Chosen {
-    fn of(op: &str, x: &Variable, axes: &impl Axes) -> Result<Chosen> {
+impl ReductionAxes {
+    fn of(op: &str, x: &Variable, axes: &impl Axes) -> Result<ReductionAxes> {
         let choices = axes.choices();
-        Ok(Chosen { axes: axes.axes(x.ndim()).map_err(|m| fail(op, m))?, choices })
+        Ok(ReductionAxes { axes: axes.axes(x.ndim()).map_err(|m| fail(op, m))?, choices })
     }
 
     /// The result as asked for: with the reduced axes or without.
@@ -94,12 +94,12 @@ impl Chosen {
 }
 
 fn extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
-    let over = Chosen::of(op, x, axes)?;
+    let over = ReductionAxes::of(op, x, axes)?;
     over.finish(over.fold(fold, x, x.dtype(), x.dtype())?)
 }
 
 fn extreme_index(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<Variable> {
-    let over = Chosen::of(op, x, axes)?;
+    let over = ReductionAxes::of(op, x, axes)?;
     over.finish(Variable::apply1(ArgReduce { fold, axes: over.axes.clone() }, std::slice::from_ref(x))?)
 }
 
@@ -112,7 +112,7 @@ fn nan_extreme(op: &str, fold: Fold, x: &Variable, axes: &impl Axes) -> Result<V
     if !x.dtype().is_float() {
         return extreme(op, fold, x, axes);
     }
-    let over = Chosen::of(op, x, axes)?;
+    let over = ReductionAxes::of(op, x, axes)?;
     let worst = if fold == Fold::Max { f64::NEG_INFINITY } else { f64::INFINITY };
     let best = over.fold(fold, &without_nan(x, worst), x.dtype(), x.dtype())?;
     let none = over.fold(Fold::Product, &x.isnan(), DType::Bool, DType::Bool)?;
@@ -126,7 +126,7 @@ fn rooted(total: &Variable, root: impl Fn(&Variable) -> Variable) -> Variable {
 }
 
 /// The mean and the variance of what is not NaN, in the accumulator's dtype.
-fn nan_moments(over: &Chosen, x: &Variable) -> Result<(Variable, Variable)> {
+fn nan_moments(over: &ReductionAxes, x: &Variable) -> Result<(Variable, Variable)> {
     let wide = over.wide(x);
     let number = &x.isnan().not();
     let real = wide.real();
@@ -145,12 +145,12 @@ methods! {
     /// uint64, as in NumPy; halves accumulate in float32.
     #[doc(alias("reduce_sum"))]
     sum / try_sum(x, axes: impl Axes) {
-        let over = Chosen::of("sum", x, &axes)?;
+        let over = ReductionAxes::of("sum", x, &axes)?;
         over.finish(over.total(Fold::Sum, x)?)
     }
     /// Product over axes, with the dtypes of [`Variable::sum`].
     prod / try_prod(x, axes: impl Axes) {
-        let over = Chosen::of("prod", x, &axes)?;
+        let over = ReductionAxes::of("prod", x, &axes)?;
         over.finish(over.total(Fold::Product, x)?)
     }
     /// Product over axes of what is not 0; 1 if nothing is left.
@@ -159,25 +159,25 @@ methods! {
     }
     /// Mean over axes; of integers float64.
     mean / try_mean(x, axes: impl Axes) {
-        let over = Chosen::of("mean", x, &axes)?;
+        let over = ReductionAxes::of("mean", x, &axes)?;
         over.finish(cast(&over.mean(x)?, over.mean_dtype(x))?)
     }
     /// Variance over axes, about the mean; of integers float64. `over(..).ddof(1)` for that of a sample.
     #[doc(alias("variance"))]
     var / try_var(x, axes: impl Axes) {
-        let over = Chosen::of("var", x, &axes)?;
+        let over = ReductionAxes::of("var", x, &axes)?;
         over.finish(cast(&over.variance(x)?, over.mean_dtype(x).real())?)
     }
     /// Standard deviation over axes: the root of [`Variable::var`].
     #[doc(alias("stddev"))]
     std / try_std(x, axes: impl Axes) {
-        let over = Chosen::of("std", x, &axes)?;
+        let over = ReductionAxes::of("std", x, &axes)?;
         over.finish(cast(&rooted(&over.variance(x)?, Variable::sqrt), over.mean_dtype(x).real())?)
     }
     /// `log(sum(exp(x)))` over axes, without overflow.
     #[doc(alias("log_sum_exp"))]
     logsumexp / try_logsumexp(x, axes: impl Axes) {
-        let over = Chosen::of("logsumexp", x, &axes)?;
+        let over = ReductionAxes::of("logsumexp", x, &axes)?;
         let dtype = x.dtype().to_float();
         let x = &cast(x, dtype)?;
         let over_nothing = true;
@@ -192,7 +192,7 @@ methods! {
     /// Norm over axes: of order 2 the root of the sum of squares, 1 the sum of magnitudes, infinity the
     /// largest magnitude, 0 how many are not 0, else `(sum |x|^order)^(1/order)`.
     norm / try_norm(x, order: f64, axes: impl Axes) {
-        let over = Chosen::of("norm", x, &axes)?;
+        let over = ReductionAxes::of("norm", x, &axes)?;
         let x = &cast(x, over.mean_dtype(x))?;
         let total = |x: &Variable| over.fold(Fold::Sum, x, over.wide(x), x.dtype());
         let norm = match order {
@@ -219,7 +219,7 @@ methods! {
     min / try_min(x, axes: impl Axes) { extreme("min", Fold::Min, x, &axes) }
     /// The largest less the smallest ("peak to peak"), over axes.
     ptp / try_ptp(x, axes: impl Axes) {
-        let over = Chosen::of("ptp", x, &axes)?;
+        let over = ReductionAxes::of("ptp", x, &axes)?;
         let [most, least] = [Fold::Max, Fold::Min].map(|fold| over.fold(fold, x, x.dtype(), x.dtype()));
         over.finish(most?.try_sub(least?)?)
     }
@@ -229,17 +229,17 @@ methods! {
     argmin / try_argmin(x, axes: impl Axes) { extreme_index("argmin", Fold::ArgMin, x, &axes) }
     /// Whether all are true (nonzero), over axes.
     all / try_all(x, axes: impl Axes) {
-        let over = Chosen::of("all", x, &axes)?;
+        let over = ReductionAxes::of("all", x, &axes)?;
         over.finish(over.fold(Fold::Product, &cast(x, DType::Bool)?, DType::Bool, DType::Bool)?)
     }
     /// Whether any is true (nonzero), over axes.
     any / try_any(x, axes: impl Axes) {
-        let over = Chosen::of("any", x, &axes)?;
+        let over = ReductionAxes::of("any", x, &axes)?;
         over.finish(over.fold(Fold::Sum, &cast(x, DType::Bool)?, DType::Bool, DType::Bool)?)
     }
     /// How many are not 0, over axes, as int64.
     count_nonzero / try_count_nonzero(x, axes: impl Axes) {
-        let over = Chosen::of("count_nonzero", x, &axes)?;
+        let over = ReductionAxes::of("count_nonzero", x, &axes)?;
         over.finish(over.fold(Fold::Sum, &cast(x, DType::Bool)?, DType::I64, DType::I64)?)
     }
     /// [`Variable::sum`] of what is not NaN.
@@ -256,7 +256,7 @@ methods! {
     nanargmin / try_nanargmin(x, axes: impl Axes) { without_nan(x, f64::INFINITY).try_argmin(axes) }
     /// [`Variable::mean`] of what is not NaN; NaN if nothing is left.
     nanmean / try_nanmean(x, axes: impl Axes) {
-        let over = Chosen::of("nanmean", x, &axes)?;
+        let over = ReductionAxes::of("nanmean", x, &axes)?;
         if !x.dtype().real().is_float() {
             return x.try_mean(axes);
         }
@@ -264,7 +264,7 @@ methods! {
     }
     /// [`Variable::var`] of what is not NaN.
     nanvar / try_nanvar(x, axes: impl Axes) {
-        let over = Chosen::of("nanvar", x, &axes)?;
+        let over = ReductionAxes::of("nanvar", x, &axes)?;
         if !x.dtype().real().is_float() {
             return x.try_var(axes);
         }
@@ -272,7 +272,7 @@ methods! {
     }
     /// [`Variable::std`] of what is not NaN.
     nanstd / try_nanstd(x, axes: impl Axes) {
-        let over = Chosen::of("nanstd", x, &axes)?;
+        let over = ReductionAxes::of("nanstd", x, &axes)?;
         if !x.dtype().real().is_float() {
             return x.try_std(axes);
         }

@@ -15,7 +15,7 @@ use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::Value;
-use slots::{Taken, known_bound, single_indices, taken_shape};
+use slots::{SlotRange, known_bound, single_indices, taken_shape};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
@@ -38,7 +38,7 @@ pub struct IncSubtensor {
 }
 
 /// The view of `x` that slots take.
-fn taken_view(x: &Value, taken: &[Taken]) -> Result<Value> {
+fn taken_view(x: &Value, taken: &[SlotRange]) -> Result<Value> {
     let mut offset = x.offset() as isize;
     let (mut shape, mut strides) = (Vec::new(), Vec::new());
     for (t, &stride) in taken.iter().zip(x.strides()) {
@@ -125,7 +125,7 @@ impl Op for Subtensor {
             Slot::take(&[slot], &[extent], known_bound(inputs, 1)).ok()?.pop()
         };
         match taken() {
-            Some(Taken { start, step, len }) if input == 0 => {
+            Some(SlotRange { start, step, len }) if input == 0 => {
                 AxisRead::Slice { start, step, count: len.unwrap_or(1) }
             }
             _ => AxisRead::All,

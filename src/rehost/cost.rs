@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
 use std::iter::Sum;
 use std::ops::Add;
-use workalike_kernels::cost::Way;
+use workalike_kernels::cost::AccessDirection;
 
 /// The work of a step, or of a whole Program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -55,8 +55,8 @@ pub fn step(program: &Program, step: &Step) -> Work {
     Work {
         launches: step.launches(),
         flops: step.flops(),
-        bytes_read: total(Way::Read),
-        bytes_written: total(Way::Write),
+        bytes_read: total(AccessDirection::Read),
+        bytes_written: total(AccessDirection::Write),
     }
 }
 
@@ -79,7 +79,8 @@ pub fn total(program: &Program) -> Work {
 /// and outputs and new values, each once. Of a shared variable that is changed in place, only what is
 /// written: rows of a table, not the table.
 pub fn compulsory_bytes(program: &Program) -> u64 {
-    let (read, changed) = (all_touched(program, Way::Read), all_touched(program, Way::Write));
+    let (read, changed) =
+        (all_touched(program, AccessDirection::Read), all_touched(program, AccessDirection::Write));
     let outside = |b: &BufferId| {
         matches!(program.buffers[*b].role, Role::Input(_) | Role::Shared(_) | Role::Constant(_))
     };
@@ -96,7 +97,7 @@ pub fn compulsory_bytes(program: &Program) -> u64 {
 }
 
 /// Bytes that all steps together touch in each buffer, at most all of it.
-fn all_touched(program: &Program, way: Way) -> BTreeMap<BufferId, u64> {
+fn all_touched(program: &Program, way: AccessDirection) -> BTreeMap<BufferId, u64> {
     let mut all: BTreeMap<BufferId, u64> = BTreeMap::new();
     for step in &program.steps {
         for (buffer, bytes) in touched(program, step, way) {
@@ -108,7 +109,7 @@ fn all_touched(program: &Program, way: Way) -> BTreeMap<BufferId, u64> {
 }
 
 /// Bytes that a step touches in each buffer. The status word does not count: it is written only on an error.
-fn touched(program: &Program, step: &Step, way: Way) -> BTreeMap<BufferId, u64> {
+fn touched(program: &Program, step: &Step, way: AccessDirection) -> BTreeMap<BufferId, u64> {
     let mut bytes: BTreeMap<BufferId, u64> = BTreeMap::new();
     for (buffer, elements) in step.touched(program, way) {
         let whole = &program.buffers[buffer];

@@ -105,17 +105,18 @@ pub(super) fn needed_for(program: &Program, report: BufferId) -> Vec<bool> {
 }
 
 /// For each step, the positions of the steps that it waits for, and of the steps that wait for it.
-pub(super) struct Order {
+pub(super) struct DependenceGraph {
     pub(super) before: Vec<Vec<usize>>,
     pub(super) after: Vec<Vec<usize>>,
 }
 
-impl Order {
+impl DependenceGraph {
     /// Which steps must keep their order: a step reads a buffer after it was written, and a buffer that is
     /// being written has no other reader or writer. If the old value of a shared variable is read before the
     /// new one is written, this order is kept, so the update can stay in place.
-    pub(super) fn of(program: &Program, steps: &[Step]) -> Order {
-        let mut order = Order { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
+    pub(super) fn of(program: &Program, steps: &[Step]) -> DependenceGraph {
+        let mut order =
+            DependenceGraph { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
         let mut writer: HashMap<usize, usize> = HashMap::new();
         let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
         let homes = program.homes();
@@ -201,6 +202,6 @@ mod tests {
         let (program, [.., c, d]) = chain();
         assert_eq!(needed_for(&program, c), [true, false, true]);
         assert_eq!(needed_for(&program, d), [false, true, false]);
-        assert_eq!(Order::of(&program, &program.steps).before, [vec![], vec![], vec![0]]);
+        assert_eq!(DependenceGraph::of(&program, &program.steps).before, [vec![], vec![], vec![0]]);
     }
 }

@@ -10,7 +10,7 @@ use crate::value::{Value, checked_len, row_major};
 use ndarray::SliceInfoElem;
 use std::path::Path;
 use std::sync::Arc;
-use store::Source;
+use store::StoredValue;
 use workalike_kernels::{DType, Scalar};
 
 /// A part of a [`DeviceArray`], or its elements in another order: extents and strides over the same memory.
@@ -277,7 +277,7 @@ impl DeviceView {
                 self.array.forget_bounds();
                 Ok(device.copy(from.region(), to.region())?)
             }
-            _ => self.store(Source::View(&from)),
+            _ => self.store(StoredValue::View(&from)),
         }
     }
 
@@ -291,7 +291,7 @@ impl DeviceView {
         let scalar = value.to_scalar().filter(|_| value.shape().is_empty());
         let own = value.cast(self.dtype()).ok().and_then(|value| value.to_scalar());
         match (scalar, own) {
-            (Some(given), Some(own)) if same_number(given, own) => self.store(Source::Number(own)),
+            (Some(given), Some(own)) if same_number(given, own) => self.store(StoredValue::Number(own)),
             (Some(given), _) => {
                 let expected = format!("a number that {} has", self.dtype());
                 Err(Error::mismatch("fill", expected, format!("{} {}", given.dtype(), given.to_f64())))

@@ -36,8 +36,8 @@ pub mod verify;
 pub use crate::lower::program;
 pub use contexts::{Contexts, contexts};
 pub use device_view::DeviceView;
+pub(crate) use engine::{CallInput, Engine, IterationLoop, StateBinding, Twins};
 pub use engine::{DeviceArray, PoolReport};
-pub(crate) use engine::{Engine, Fed, Loop, StateBinding, Twins};
 pub use simulator::{
     BodyPlan, Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, MethodHandle, OperandPlan, Pending,
     Plan, Probe, Probed, Profile, Simulator, StepPlan, Typed, TypedArray, TypedTuple,

@@ -8,7 +8,7 @@ use super::fuse::fuse;
 use super::inplace::update_in_place;
 use super::memory::plan;
 use crate::graph::FunctionGraph;
-use crate::graph::shapes::{Demand, Given, infer};
+use crate::graph::shapes::{Demand, ShapeInputs, infer};
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Step;
 use crate::lower::{Abilities, Promised, lower};
@@ -110,7 +110,8 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
         loaded["main"].cells().iter().map(|c| c.get_value().unwrap().shape().to_vec()).collect(),
     );
     let demand = clock.time("demand", || Demand::of(graph));
-    let given = Given { inputs: &given, shared: &own, input_values: &|_| None, shared_values: &|_| None };
+    let given =
+        ShapeInputs { inputs: &given, shared: &own, input_values: &|_| None, shared_values: &|_| None };
     let shapes = clock.time("shapes", || infer(graph, &demand, &given).unwrap());
     let device = Host::threads(1).open().unwrap();
     let device = device.as_ref();

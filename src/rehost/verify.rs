@@ -159,7 +159,7 @@ pub(super) fn verify_in(
             match compare(&want, &got, check.slack) {
                 Ok(worst) => done.worst = done.worst.max(worst),
                 Err(difference) => {
-                    let start = cut::Start { function, inputs: &inputs, shared: &before };
+                    let start = cut::IterationStart { function, inputs: &inputs, shared: &before };
                     let origin = match cut::trace(&start, &contexts, check) {
                         Ok(Some(origin)) => origin,
                         Ok(None) => Origin::Updates,

@@ -21,7 +21,7 @@ pub fn join_loops(graph: &FunctionGraph) -> Result<FunctionGraph> {
         return Ok(whole);
     }
     // Each round leaves fewer loops.
-    while let Some(order) = Order::of_groups(&whole) {
+    while let Some(order) = LoopLevels::of_groups(&whole) {
         whole = with_groups(&whole, &order)?;
     }
     Ok(whole)
@@ -29,7 +29,7 @@ pub fn join_loops(graph: &FunctionGraph) -> Result<FunctionGraph> {
 
 /// What loops have in common that can be one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Kind {
+struct LoopKey {
     steps: Steps,
     backwards: bool,
     truncated: Option<usize>,
@@ -42,42 +42,43 @@ enum Steps {
     Value(VarId),
 }
 
-impl Kind {
+impl LoopKey {
     /// That of a node; `None` if it is no loop, or one with effects, whose order would change.
-    fn of(graph: &FunctionGraph, node: &Node) -> Option<Kind> {
+    fn of(graph: &FunctionGraph, node: &Node) -> Option<LoopKey> {
         let scan = node.op.downcast::<ScanOp>().filter(|_| !node.op.has_effect())?;
         let given: Vec<&TensorType> = node.inputs.iter().map(|&input| &graph.var(input).ty).collect();
         let steps = match scan.known_steps(&given) {
             Some(steps) => Steps::Known(steps),
             None => Steps::Value(*node.inputs.last()?),
         };
-        Some(Kind { steps, backwards: scan.backwards(), truncated: scan.truncated() })
+        Some(LoopKey { steps, backwards: scan.backwards(), truncated: scan.truncated() })
     }
 }
 
 /// An order of a graph's nodes in which loops that can be joined are neighbours.
-struct Order {
+struct LoopLevels {
     /// All nodes, each after those it depends on.
     nodes: Vec<NodeId>,
-    /// For each loop of a [`Kind`], how many such loops the longest chain has that it depends on. Where the
+    /// For each loop of a [`LoopKey`], how many such loops the longest chain has that it depends on. Where the
     /// numbers are equal, loops do not depend on each other.
     levels: HashMap<NodeId, usize>,
 }
 
-impl Order {
+impl LoopLevels {
     /// The order for the first kind that has loops to join.
-    fn of_groups(graph: &FunctionGraph) -> Option<Order> {
-        let kinds: BTreeSet<Kind> = graph.nodes.iter().filter_map(|node| Kind::of(graph, node)).collect();
-        kinds.iter().map(|kind| Order::of(graph, kind)).find(Order::has_groups)
+    fn of_groups(graph: &FunctionGraph) -> Option<LoopLevels> {
+        let kinds: BTreeSet<LoopKey> =
+            graph.nodes.iter().filter_map(|node| LoopKey::of(graph, node)).collect();
+        kinds.iter().map(|kind| LoopLevels::of(graph, kind)).find(LoopLevels::has_groups)
     }
 
-    fn of(graph: &FunctionGraph, kind: &Kind) -> Order {
+    fn of(graph: &FunctionGraph, kind: &LoopKey) -> LoopLevels {
         let mut behind = vec![0usize; graph.vars.len()];
         let mut levels = HashMap::new();
         let mut keys = Vec::with_capacity(graph.nodes.len());
         for (at, node) in graph.nodes.iter().enumerate() {
             let level = node.inputs.iter().map(|&input| behind[input as usize]).max().unwrap_or(0);
-            let own = Kind::of(graph, node).as_ref() == Some(kind);
+            let own = LoopKey::of(graph, node).as_ref() == Some(kind);
             if own {
                 levels.insert(at as NodeId, level);
             }
@@ -86,7 +87,7 @@ impl Order {
         }
         let mut nodes: Vec<NodeId> = (0..graph.nodes.len() as NodeId).collect();
         nodes.sort_by_key(|&at| keys[at as usize]);
-        Order { nodes, levels }
+        LoopLevels { nodes, levels }
     }
 
     /// Whether there are loops to join.
@@ -106,7 +107,7 @@ impl Order {
 }
 
 /// The graph with each group as one loop.
-fn with_groups(graph: &FunctionGraph, order: &Order) -> Result<FunctionGraph> {
+fn with_groups(graph: &FunctionGraph, order: &LoopLevels) -> Result<FunctionGraph> {
     let mut copy = Rebuilt::new(graph);
     let mut mirror = Mirror::default();
     let mut joined: HashMap<NodeId, Vec<VarId>> = HashMap::new();

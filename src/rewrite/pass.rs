@@ -25,12 +25,12 @@ type Run = dyn Fn(&FunctionGraph) -> Result<FunctionGraph> + Send + Sync;
 #[derive(Clone)]
 pub struct Pass {
     name: &'static str,
-    pub(super) body: Body,
+    pub(super) body: PassKind,
 }
 
 /// The implementation of a pass.
 #[derive(Clone)]
-pub(super) enum Body {
+pub(super) enum PassKind {
     /// It applies the rules.
     Rules,
     /// A pass of this library.
@@ -46,7 +46,7 @@ impl Pass {
         name: &'static str,
         run: impl Fn(&FunctionGraph) -> Result<FunctionGraph> + Send + Sync + 'static,
     ) -> Pass {
-        Pass { name, body: Body::Custom(Arc::new(run)) }
+        Pass { name, body: PassKind::Custom(Arc::new(run)) }
     }
 
     /// Its name.
@@ -56,11 +56,13 @@ impl Pass {
 
     /// This library's passes, in order.
     pub(super) fn built_in() -> Vec<Pass> {
-        let pass =
-            |name, run: fn(&FunctionGraph) -> Result<FunctionGraph>| Pass { name, body: Body::BuiltIn(run) };
+        let pass = |name, run: fn(&FunctionGraph) -> Result<FunctionGraph>| Pass {
+            name,
+            body: PassKind::BuiltIn(run),
+        };
         vec![
             pass("merge", super::merge),
-            Pass { name: "simplify", body: Body::Rules },
+            Pass { name: "simplify", body: PassKind::Rules },
             pass("lift", super::lift),
             // What nothing reads needs no place in a loop.
             pass("prune", super::prune),
@@ -69,7 +71,7 @@ impl Pass {
             pass("fold_constants", super::fold_constants),
             // Rules compare expressions by identity.
             pass("merge", super::merge),
-            Pass { name: "simplify", body: Body::Rules },
+            Pass { name: "simplify", body: PassKind::Rules },
             pass("merge", super::merge),
             pass("prune", super::prune),
         ]

@@ -1,6 +1,6 @@
 //! The registry of passes and rules that `compile` runs.
 
-use super::pass::{self, Body, Pass};
+use super::pass::{self, Pass, PassKind};
 use super::rule::Rule;
 use super::simplify::apply_rules;
 use crate::error::{Error, Result};
@@ -61,7 +61,7 @@ impl Rewrites {
         if self.rules.iter().any(|other| other.name() == rule.name()) {
             return Err(Error::mismatch("Rewrites::with_rule", "a name that no other rule has", rule.name()));
         }
-        if !self.passes.iter().any(|pass| matches!(pass.body, Body::Rules)) {
+        if !self.passes.iter().any(|pass| matches!(pass.body, PassKind::Rules)) {
             return Err(Error::mismatch(
                 "Rewrites::with_rule",
                 "the pass simplify",
@@ -196,9 +196,9 @@ impl Rewrites {
         applied: &mut Vec<&'static str>,
     ) -> Result<FunctionGraph> {
         let next = match &pass.body {
-            Body::Rules => apply_rules(graph, &self.rules, applied)?,
-            Body::BuiltIn(run) => run(graph)?,
-            Body::Custom(run) => return pass::checked(pass.name(), run.as_ref(), graph),
+            PassKind::Rules => apply_rules(graph, &self.rules, applied)?,
+            PassKind::BuiltIn(run) => run(graph)?,
+            PassKind::Custom(run) => return pass::checked(pass.name(), run.as_ref(), graph),
         };
         // In a release build, `compile` verifies only the last graph.
         if cfg!(debug_assertions) {

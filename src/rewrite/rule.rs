@@ -55,12 +55,12 @@ type Replace = dyn Fn(&dyn Op, &[Variable]) -> Result<Option<Variable>> + Send +
 pub struct Rule {
     name: &'static str,
     doc: &'static str,
-    pub(super) body: Body,
+    pub(super) body: RuleKind,
 }
 
 /// The implementation of a rule.
 #[derive(Clone)]
-pub(super) enum Body {
+pub(super) enum RuleKind {
     /// A rule of this library.
     BuiltIn(&'static BuiltIn),
     /// A rule added by a program.
@@ -77,7 +77,7 @@ impl Rule {
         doc: &'static str,
         replace: impl Fn(&dyn Op, &[Variable]) -> Result<Option<Variable>> + Send + Sync + 'static,
     ) -> Rule {
-        Rule { name, doc, body: Body::Custom(Arc::new(replace)) }
+        Rule { name, doc, body: RuleKind::Custom(Arc::new(replace)) }
     }
 
     /// A rule for one elementwise op, given by its row: see [`Rule::new`].
@@ -109,12 +109,12 @@ impl Rule {
     /// This library's rules, in the order in which they are tried.
     pub(super) fn built_in() -> Vec<Rule> {
         let rules = FAMILIES.iter().flat_map(|family| family.iter());
-        rules.map(|rule| Rule { name: rule.name, doc: rule.doc, body: Body::BuiltIn(rule) }).collect()
+        rules.map(|rule| Rule { name: rule.name, doc: rule.doc, body: RuleKind::BuiltIn(rule) }).collect()
     }
 
     /// Whether a program added it.
     pub(super) fn is_custom(&self) -> bool {
-        matches!(self.body, Body::Custom(_))
+        matches!(self.body, RuleKind::Custom(_))
     }
 }
 

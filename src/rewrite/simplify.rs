@@ -1,9 +1,9 @@
 //! Applies the local rules: to the DAG that `grad` differentiates, and to the graph that `compile` rewrites.
 
 use super::mirror::Mirror;
-use super::rule::{Body, Rule};
+use super::rule::{Rule, RuleKind};
 use super::rules::stability;
-use super::terms::{Counted, Dag, Reads, Same, Terms};
+use super::terms::{CountedGraph, Dag, Reads, Same, Terms};
 use super::transform;
 use crate::error::{Error, Result};
 use crate::graph::{Apply, FunctionGraph, Node, TensorType, VarId, Variable, place};
@@ -78,12 +78,13 @@ impl<'r> Rewriter<'r> {
     ) -> Result<Option<(&'r Rule, VarId)>> {
         for rule in self.rules {
             let found = match &rule.body {
-                Body::BuiltIn(rule) if rule.is_for(op.as_ref()) => {
-                    let found = (rule.on_graph)(&mut Counted { graph: new, reads }, op.as_ref(), inputs)?;
+                RuleKind::BuiltIn(rule) if rule.is_for(op.as_ref()) => {
+                    let found =
+                        (rule.on_graph)(&mut CountedGraph { graph: new, reads }, op.as_ref(), inputs)?;
                     found.filter(|found| fits(ty, &new.var(*found).ty))
                 }
-                Body::BuiltIn(_) => None,
-                Body::Custom(replace) => {
+                RuleKind::BuiltIn(_) => None,
+                RuleKind::Custom(replace) => {
                     let fail =
                         |message: String| Error::Compile(format!("rewrite rule {}: {message}", rule.name()));
                     let inputs = self.mirror.variables(new, inputs)?;

@@ -220,12 +220,12 @@ impl Reads {
 }
 
 /// A graph under construction, with the number of reads of each Var.
-pub(super) struct Counted<'g> {
+pub(super) struct CountedGraph<'g> {
     pub(super) graph: &'g mut FunctionGraph,
     pub(super) reads: &'g Reads,
 }
 
-impl Terms for Counted<'_> {
+impl Terms for CountedGraph<'_> {
     type V = VarId;
 
     fn ty(&self, v: &VarId) -> TensorType {

@@ -8,7 +8,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties, Recording, Region,
 };
 
 /// The counters of a [`Budget`].
@@ -134,10 +134,14 @@ impl Device for Limited {
         self.counts.copies.fetch_add(1, SeqCst);
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         self.host.compile(nests, numerics)
     }
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         self.counts.recordings.fetch_add(1, SeqCst);
         let memory = commands.iter().flat_map(Command::regions).map(|r| r.memory.clone()).collect();
         Ok(Box::new(Holding { recording: self.host.record(module, commands)?, _memory: memory }))

@@ -8,7 +8,7 @@ use workalike::error::DeviceError;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties, Recording, Region,
 };
 
 /// The host device, as a GPU fails: a kernel that sorts reports its error when the stream is waited for.
@@ -52,10 +52,14 @@ impl Device for Late {
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         self.host.compile(nests, numerics)
     }
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         let sorts = |c: &Command| matches!(c, Command::Library { op, .. } if op.name() == "sort");
         let fails = commands.iter().any(sorts);
         let recording = self.host.record(module, commands)?;

@@ -1,7 +1,7 @@
 //! Computed indices that are proved to be in range are not checked, and state is not guarded for them.
 
 use workalike::kernels::interval::Interval;
-use workalike::kernels::ops::{Body, ScalarOp};
+use workalike::kernels::ops::{OpBody, ScalarOp};
 use workalike::ops::{Elemwise, Op, Side};
 use workalike::prelude::*;
 
@@ -110,7 +110,7 @@ fn lists(numbers: &[f64], length: usize) -> Vec<Vec<f64>> {
 #[test]
 fn results_of_compositions_are_in_the_range_that_follows() {
     let ends = [(-3.0, 5.0), (0.0, 1.0), (2.0, 2.0), (-40.0, -1.0)];
-    for op in ScalarOp::all().filter(|op| matches!(op.row().body, Body::Composition(_))) {
+    for op in ScalarOp::all().filter(|op| matches!(op.row().body, OpBody::Composition(_))) {
         for dtype in [DType::F32, DType::F64, DType::I8, DType::I64] {
             let given = vec![dtype; op.row().arity];
             if op.signature(&given).is_none_or(|signature| signature.args != given) {

@@ -9,7 +9,7 @@ use workalike::graph::TensorType;
 use workalike::ops::{ARange, Attributes, BroadcastTo, Extent, Gradient, Ix, Known, Op, Side};
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording, Region,
 };
 
 type Ran = workalike::Result<(Vec<Value>, Vec<Value>)>;
@@ -275,12 +275,16 @@ impl Device for Narrow {
         &self,
         nests: &[workalike::kernels::verify::Verified],
         numerics: Numerics,
-    ) -> DeviceResult<Arc<dyn Module>> {
+    ) -> DeviceResult<Arc<dyn DeviceModule>> {
         let doubles = nests.iter().flat_map(|n| &n.operands).any(|o| o.dtype == DType::F64);
         assert!(!doubles, "a Nest on float64");
         self.0.compile(nests, numerics)
     }
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         self.0.record(module, commands)
     }
     fn synchronize(&self) -> DeviceResult<()> {

@@ -6,7 +6,7 @@ use workalike::kernels::ops::{COS, SIN, ScalarOp, TANH};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Command, Device, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties, Recording, Region,
+    Command, Device, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties, Recording, Region,
 };
 use workalike::rehost::verify::{Check, Origin, verify};
 
@@ -71,11 +71,15 @@ impl Device for Broken {
     fn copy(&self, source: &Region, target: &Region) -> DeviceResult<()> {
         self.host.copy(source, target)
     }
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         let spoiled = nests.iter().map(|nest| Verified::new(self.spoiled(nest)));
         self.host.compile(&spoiled.collect::<Result<Vec<_>, _>>().unwrap(), numerics)
     }
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         let kept = |c: &&Command| !matches!((c, self.fault), (Command::Copy { .. }, Fault::Copies));
         let commands: Vec<Command> = commands.iter().filter(kept).cloned().collect();
         self.host.record(module, &commands)

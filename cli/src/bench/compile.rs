@@ -1,7 +1,7 @@
 //! Times the work before a first call: building, differentiating, rewriting and lowering a graph. No kernel
 //! is compiled or run; `first` times that.
 
-use super::measure::Row;
+use super::measure::BenchRow;
 use crate::report::Result;
 use crate::workloads::zeros;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ const REPEATS: usize = 15;
 const PARTS: [&str; 4] = ["build", "grad", "rewrite", "lower"];
 
 /// The data and the first weights of the network.
-struct Given {
+struct NetworkData {
     data: SharedVariable,
     labels: SharedVariable,
     weights: Vec<(SharedVariable, SharedVariable)>,
 }
 
-impl Given {
-    fn new() -> Result<Given> {
+impl NetworkData {
+    fn new() -> Result<NetworkData> {
         let layer = |pair: &[usize]| -> Result<_> {
             Ok((shared("w", zeros(&[pair[0], pair[1]])?), shared("b", zeros(&[pair[1]])?)))
         };
-        Ok(Given {
+        Ok(NetworkData {
             data: shared("data", zeros(&[EXAMPLES, LAYERS[0]])?),
             labels: shared("labels", Value::zeros(DType::I64, &[EXAMPLES])?),
             weights: LAYERS.windows(2).map(layer).collect::<Result<_>>()?,
@@ -81,14 +81,14 @@ impl Given {
 }
 
 /// The name and the row of each part, and of the total.
-pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Row)>> {
-    let given = Given::new()?;
+pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, BenchRow)>> {
+    let given = NetworkData::new()?;
     let times = (0..REPEATS).map(|_| given.times(device)).collect::<Result<Vec<_>>>()?;
     let part = |name: &str, of: &dyn Fn(&[f64; 4]) -> f64| {
         let mut us: Vec<f64> = times.iter().map(of).collect();
         us.sort_by(f64::total_cmp);
         let variant = format!("5 layers: {name}");
-        let row = Row {
+        let row = BenchRow {
             work: "compile".into(),
             variant: variant.clone(),
             device: id.into(),
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn the_total_is_the_sum_of_its_parts() {
         let device = Host::threads(1).open().unwrap();
-        let times = Given::new().unwrap().times(&device).unwrap();
+        let times = NetworkData::new().unwrap().times(&device).unwrap();
         assert!(times.iter().all(|&us| us > 0.0), "{times:?}");
         let rows = rows("host", &device).unwrap();
         let of = |name: &str| rows.iter().find(|r| r.0.ends_with(name)).map(|r| r.1.us_min).unwrap();

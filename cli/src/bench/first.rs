@@ -1,8 +1,8 @@
 //! The first result: a new process opens a device, loads a file, re-hosts the Function and calls it once.
 
-use super::measure::Row;
-use crate::report::{Failure, Result, While, say_json};
-use crate::workloads::{self, Settings};
+use super::measure::BenchRow;
+use crate::report::{ErrorContext, Failure, Result, say_json};
+use crate::workloads::{self, WorkloadSettings};
 use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::process;
@@ -63,9 +63,9 @@ fn first_product(device: &dyn Device, zeros: &Region) -> Result<()> {
 
 /// The name and the row of each part, with cold and with warm caches. Opening the device and the library
 /// handles are rows apart from the sum of loading the file to the first result.
-pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, Row)>> {
+pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, BenchRow)>> {
     let mlp = workloads::named("mlp").ok_or_else(|| Failure::new("there is no workload mlp"))?;
-    let function = (mlp.build)(&Settings::of(mlp, false, [])?)?;
+    let function = (mlp.build)(&WorkloadSettings::of(mlp, false, [])?)?;
     let want = function.fork()?.call_reference(args![])?[0].to_f64s().iter().sum::<f64>();
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("mlp.walk");
@@ -93,7 +93,7 @@ pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, Row)>> {
         ];
         for (part, us) in parts {
             let variant = format!("{caches}: {part}");
-            let row = Row {
+            let row = BenchRow {
                 work: "first_result".into(),
                 variant: variant.clone(),
                 device: id.into(),

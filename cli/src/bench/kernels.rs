@@ -1,10 +1,10 @@
 //! Times kernels of a program's own: elementwise, reduction, scan, and the launch itself.
 
-use super::measure::{Row, repeated};
+use super::measure::{BenchRow, repeated};
 use crate::report::{Failure, Result};
 use std::sync::Arc;
 use workalike::custom::{
-    ElementwiseKernel, Grid, KernelOp, Launch, Module, ReductionKernel, ScanKernel, Source, kernel_args,
+    ElementwiseKernel, Grid, KernelOp, KernelSource, Launch, Module, ReductionKernel, ScanKernel, kernel_args,
 };
 use workalike::prelude::*;
 use workalike::rehost::device::Device;
@@ -13,10 +13,10 @@ use workalike::rehost::device::Device;
 const ELEMENTS: [usize; 2] = [1 << 26, 1 << 20];
 
 /// What a row measures: bytes, flops, launches.
-struct Work(f64, f64, u64);
+struct WorkCounts(f64, f64, u64);
 
 /// The rows; none on a device that compiles no C.
-pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Row)>> {
+pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, BenchRow)>> {
     let properties = device.properties();
     if properties.every_op {
         return Ok(vec![]);
@@ -27,7 +27,7 @@ pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Ro
     // Small integers: sums of them are exact in any order.
     let numbers: Vec<f32> = (0..n).map(|i| ((i * 7 + i / 13) % 5) as f32 - 2.0).collect();
     let (x, y) = (DeviceArray::upload(device, &numbers)?, DeviceArray::zeros(device, DType::F32, &[n])?);
-    let mut rows = Rows { id, rows: vec![] };
+    let mut rows = BenchRows { id, rows: vec![] };
     let done = || device.synchronize().map_err(workalike::Error::from);
 
     let elementwise =
@@ -38,14 +38,14 @@ pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Ro
         }
         Ok(done()?)
     };
-    rows.add(at("elementwise"), Work(2.0 * bytes, 3.0 * n as f64, 1), &mut run, &y)?;
+    rows.add(at("elementwise"), WorkCounts(2.0 * bytes, 3.0 * n as f64, 1), &mut run, &y)?;
 
     let out = DeviceArray::zeros(device, DType::F32, &[])?;
     let dot = ReductionKernel::new(device, "dot", "const f32 *x", (DType::F32, "0"), "x[i] * x[i]", "a + b")?;
     let mut launch = dot.prepare(kernel_args![&x], &out)?;
     rows.add(
         at("reduction"),
-        Work(bytes, 2.0 * n as f64, 2),
+        WorkCounts(bytes, 2.0 * n as f64, 2),
         &mut |calls| replay(&mut launch, calls, device),
         &out,
     )?;
@@ -55,7 +55,7 @@ pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, Ro
     let mut launch = sums.prepare(kernel_args![&x, &y])?;
     rows.add(
         at("scan"),
-        Work(2.0 * bytes, n as f64, if properties.forward_progress { 1 } else { 3 }),
+        WorkCounts(2.0 * bytes, n as f64, if properties.forward_progress { 1 } else { 3 }),
         &mut |calls| replay(&mut launch, calls, device),
         &y,
     )?;
@@ -74,21 +74,21 @@ fn replay(launch: &mut Launch, calls: u64, device: &Arc<dyn Device>) -> Result<(
 }
 
 /// The rows so far.
-struct Rows<'a> {
+struct BenchRows<'a> {
     id: &'a str,
-    rows: Vec<(String, Row)>,
+    rows: Vec<(String, BenchRow)>,
 }
 
-impl Rows<'_> {
+impl BenchRows<'_> {
     /// The host's time of a launch.
     fn launches(&mut self, device: &Arc<dyn Device>, out: &DeviceArray) -> Result<()> {
         let text = "KERNEL void nothing(GLOBAL_MEM f32 *y, f32 by) { if (by != 0) y[GID_0] = by; }";
-        let nothing =
-            Module::new(device, Source::dialect(text).map_err(workalike::Error::from)?)?.kernel("nothing")?;
+        let nothing = Module::new(device, KernelSource::dialect(text).map_err(workalike::Error::from)?)?
+            .kernel("nothing")?;
         let mut launch = nothing.prepare(Grid::groups([1], [32]), kernel_args![out, 0.0])?;
         self.add(
             "prepared launch".into(),
-            Work(0.0, 0.0, 1),
+            WorkCounts(0.0, 0.0, 1),
             &mut |calls| replay(&mut launch, calls, device),
             out,
         )?;
@@ -98,7 +98,7 @@ impl Rows<'_> {
             }
             Ok(device.synchronize().map_err(workalike::Error::from)?)
         };
-        self.add("launch".into(), Work(0.0, 0.0, 1), &mut run, out)?;
+        self.add("launch".into(), WorkCounts(0.0, 0.0, 1), &mut run, out)?;
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl Rows<'_> {
             }
             Ok(device.synchronize().map_err(workalike::Error::from)?)
         };
-        self.add("zeros n=1024".into(), Work(0.0, 0.0, 1), &mut run, &zeros()?)
+        self.add("zeros n=1024".into(), WorkCounts(0.0, 0.0, 1), &mut run, &zeros()?)
     }
 
     /// A step of `run_n` with a built-in op, and with the same as a [`KernelOp`], which has a launch of its
@@ -121,7 +121,7 @@ impl Rows<'_> {
         let text = "KERNEL void decay(GLOBAL_MEM const f32 *x, u64 n, GLOBAL_MEM f32 *y)
             { for (u64 i = GID_0 * LDIM_0 + LID_0; i < n; i += GDIM_0 * LDIM_0) y[i] = 0.5f * x[i] + 1; }";
         let y = (0.5 * &x + 1.0).named("y");
-        let source = Source::dialect(text).map_err(workalike::Error::from)?;
+        let source = KernelSource::dialect(text).map_err(workalike::Error::from)?;
         let n = x.extent(0);
         let decay =
             KernelOp::new("decay", source, [&x], [&y])?.launch("decay", Grid::items([&n]), [&x, &n, &y])?;
@@ -140,7 +140,7 @@ impl Rows<'_> {
                 simulator.run_n(calls, args![])?;
                 Ok(device.synchronize().map_err(workalike::Error::from)?)
             };
-            self.add(variant.into(), Work(0.0, 0.0, 1), &mut run, &result)?;
+            self.add(variant.into(), WorkCounts(0.0, 0.0, 1), &mut run, &result)?;
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Rows<'_> {
     fn add(
         &mut self,
         variant: String,
-        Work(bytes, flops, launches): Work,
+        WorkCounts(bytes, flops, launches): WorkCounts,
         run: &mut dyn FnMut(u64) -> Result<()>,
         result: &DeviceArray,
     ) -> Result<()> {
@@ -157,7 +157,7 @@ impl Rows<'_> {
         let (Some(first), Some(last)) = (times.first(), times.last()) else {
             return Err(Failure::new("no measurement"));
         };
-        let row = Row {
+        let row = BenchRow {
             work: "kernels".into(),
             variant: variant.clone(),
             device: self.id.into(),

@@ -1,7 +1,7 @@
 //! Checking and timing one line.
 
 use crate::report::{Failure, Result, say, say_json};
-use crate::workloads::Way;
+use crate::workloads::CallMode;
 use serde::Serialize;
 use std::time::Instant;
 use workalike::prelude::*;
@@ -16,7 +16,7 @@ const MOST_CALLS: f64 = 2_000.0;
 
 /// One row of the results.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct BenchRow {
     pub(super) work: String,
     pub(super) variant: String,
     pub(super) device: String,
@@ -36,7 +36,7 @@ pub(crate) struct Row {
     pub(super) checksum: f64,
 }
 
-impl Row {
+impl BenchRow {
     pub(super) fn print(&self, json: bool) -> Result<()> {
         if json {
             return say_json(&serde_json::to_string(self)?);
@@ -67,8 +67,8 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    pub(super) fn row(&self, work: &str, variant: &str, device: &str) -> Row {
-        Row {
+    pub(super) fn row(&self, work: &str, variant: &str, device: &str) -> BenchRow {
+        BenchRow {
             work: work.into(),
             variant: variant.into(),
             device: device.into(),
@@ -90,7 +90,7 @@ pub(super) fn measure(
     function: &Function,
     small: Option<&Function>,
     args: &Args,
-    way: Way,
+    way: CallMode,
     place: impl Open + Copy,
 ) -> Result<Timed> {
     let checked = small.unwrap_or(function);
@@ -98,7 +98,7 @@ pub(super) fn measure(
     if !found.passed() {
         return Err(Failure::new(found.to_string()));
     }
-    if way == Way::Steps {
+    if way == CallMode::Steps {
         check_steps(checked, args, place)?;
     }
     let mut simulator = function.fork()?.optimize(place)?;
@@ -148,25 +148,25 @@ fn sum(value: &Value) -> f64 {
 }
 
 /// Microseconds per call of each repeat, sorted.
-fn time(simulator: &mut Simulator, args: &Args, way: Way) -> Result<Vec<f64>> {
+fn time(simulator: &mut Simulator, args: &Args, way: CallMode) -> Result<Vec<f64>> {
     repeated(|calls| {
         match way {
-            Way::Host => {
+            CallMode::Host => {
                 for _ in 0..calls {
                     simulator.call(args.clone())?;
                 }
             }
-            Way::Device => {
+            CallMode::Device => {
                 for _ in 0..calls {
                     simulator.call_device(args.clone())?;
                 }
             }
-            Way::Borrowed => {
+            CallMode::Borrowed => {
                 for _ in 0..calls {
                     simulator.call_borrowed(args.clone())?;
                 }
             }
-            Way::Steps => drop(simulator.run_n(calls, args.clone())?),
+            CallMode::Steps => drop(simulator.run_n(calls, args.clone())?),
         }
         Ok(simulator.synchronize()?)
     })

@@ -8,12 +8,12 @@ mod first;
 mod kernels;
 mod measure;
 
-use crate::inputs::{self, Source};
-use crate::report::{Failure, Result, While, complain, say, say_json};
+use crate::inputs::{self, InputSource};
+use crate::report::{ErrorContext, Failure, Result, complain, say, say_json};
 use crate::run::choose;
-use crate::workloads::{self, Line, Settings, Way, Workload};
+use crate::workloads::{self, CallMode, Line, Workload, WorkloadSettings};
 use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
-use measure::{Row, measure};
+use measure::{BenchRow, measure};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use workalike::prelude::*;
@@ -42,7 +42,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "M")]
     method: Option<String>,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
-    input: Vec<(String, Source)>,
+    input: Vec<(String, InputSource)>,
     #[arg(long, help = inputs::CAST)]
     cast: bool,
     /// Lists workloads and their variants
@@ -77,7 +77,7 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
     if command.list {
         return list(large);
     }
-    let mut rows = Rows { command, id: &id, failed: Vec::new() };
+    let mut rows = RowPrinter { command, id: &id, failed: Vec::new() };
     for name in names(command) {
         match workloads::named(&name) {
             Some(workload) => {
@@ -102,8 +102,11 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
                 }
             }
             None => {
-                let ways =
-                    [("host_result", Way::Host), ("device_result", Way::Device), ("run_n", Way::Steps)];
+                let ways = [
+                    ("host_result", CallMode::Host),
+                    ("device_result", CallMode::Device),
+                    ("run_n", CallMode::Steps),
+                ];
                 for (variant, way) in ways {
                     let row = || file_row(Path::new(&name), variant, way, command, place, &id);
                     rows.print(&name, variant, row)?;
@@ -127,15 +130,15 @@ fn names(command: &Bench) -> Vec<String> {
 }
 
 /// Prints rows, and collects the names of failed rows.
-struct Rows<'a> {
+struct RowPrinter<'a> {
     command: &'a Bench,
     id: &'a str,
     failed: Vec<String>,
 }
 
-impl Rows<'_> {
+impl RowPrinter<'_> {
     /// Measures and prints a row, unless `--only` excludes the variant.
-    fn print(&mut self, name: &str, variant: &str, row: impl FnOnce() -> Result<Row>) -> Result<()> {
+    fn print(&mut self, name: &str, variant: &str, row: impl FnOnce() -> Result<BenchRow>) -> Result<()> {
         let only = &self.command.only;
         if !only.is_empty() && !only.iter().any(|text| variant.contains(text)) {
             return Ok(());
@@ -185,11 +188,11 @@ fn workload_row(
     large: bool,
     place: impl Open + Copy,
     id: &str,
-) -> Result<Row> {
+) -> Result<BenchRow> {
     let changed = |settings: &[(&'static str, String)]| {
         let mut all: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (*key, value.as_str())).collect();
         all.extend(command.size.iter().map(|(key, value)| (key.as_str(), value.as_str())));
-        Settings::of(workload, large, all)
+        WorkloadSettings::of(workload, large, all)
     };
     let settings = changed(&line.settings)?;
     let function = (workload.build)(&settings)?;
@@ -200,17 +203,17 @@ fn workload_row(
     let args = inputs::bound(&function, &[], false)?;
     let timed = measure(&function, small.as_ref(), &args, line.way, place)?;
     let (bytes, flops) = (workload.least)(&settings);
-    Ok(Row { bytes, flops, ..timed.row(workload.name, &line.variant, id) })
+    Ok(BenchRow { bytes, flops, ..timed.row(workload.name, &line.variant, id) })
 }
 
 fn file_row(
     file: &Path,
     variant: &str,
-    way: Way,
+    way: CallMode,
     command: &Bench,
     place: impl Open + Copy,
     id: &str,
-) -> Result<Row> {
+) -> Result<BenchRow> {
     let bundle = Bundle::load(file)?;
     let (_, function) =
         choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input)).during(file.display())?;

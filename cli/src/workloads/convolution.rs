@@ -1,6 +1,6 @@
 //! A convolution with its gradients, and a step of a network of convolutions.
 
-use super::{Line, NONE, Settings, Way, Workload, zeros};
+use super::{CallMode, Line, NONE, Workload, WorkloadSettings, zeros};
 use crate::inputs::{integers, normal};
 use workalike::prelude::*;
 
@@ -19,7 +19,7 @@ const SIZES: [&str; 10] = [
 ];
 
 /// The extents of the output.
-fn output_shape(s: &Settings) -> [usize; 4] {
+fn output_shape(s: &WorkloadSettings) -> [usize; 4] {
     // Filters larger than the padded input are refused at compile time.
     let along = |extent: &str, filter: &str, pad: &str| {
         let padded = s.n(extent).saturating_add(s.n(pad).saturating_mul(2));
@@ -29,7 +29,7 @@ fn output_shape(s: &Settings) -> [usize; 4] {
     [s.n("batch"), s.n("filters"), height, along("width", "filter_width", "pad_width")]
 }
 
-fn conv(s: &Settings) -> workalike::Result<Function> {
+fn conv(s: &WorkloadSettings) -> workalike::Result<Function> {
     let input = ["batch", "channels", "height", "width"].map(|key| s.n(key));
     let filters = ["filters", "channels", "filter_height", "filter_width"].map(|key| s.n(key));
     let x = shared("x", normal(51, &input, 1.0)?);
@@ -55,7 +55,7 @@ fn conv_line(role: &'static str, sizes: [&'static str; 10], checked: [&'static s
         SIZES.into_iter().zip(sizes).chain([("role", role)]).collect::<Vec<(&'static str, &str)>>()
     };
     let variant = format!("{role} {} {}", sizes[..4].join("x"), sizes[4..7].join("x"));
-    Line::new(variant, &settings(sizes), Way::Steps).checked(&settings(checked))
+    Line::new(variant, &settings(sizes), CallMode::Steps).checked(&settings(checked))
 }
 
 pub(super) const CONV: Workload = Workload {
@@ -121,7 +121,7 @@ fn pooled_layer(x: &Variable, w: &SharedVariable, b: &SharedVariable) -> Variabl
     (pooled + b.dimshuffle([None, Some(0), None, None])).tanh()
 }
 
-fn lenet(s: &Settings) -> workalike::Result<Function> {
+fn lenet(s: &WorkloadSettings) -> workalike::Result<Function> {
     let [batch, batches, first, second] = ["batch", "batches", "filters1", "filters2"].map(|key| s.n(key));
     let [hidden, classes] = ["hidden", "classes"].map(|key| s.n(key));
     let data = shared("data", normal(61, &[batches, batch, 1, IMAGE, IMAGE], 1.0)?);
@@ -180,7 +180,7 @@ pub(super) const LENET: Workload = Workload {
         let small =
             [("batch", "3"), ("batches", "2"), ("filters1", "4"), ("filters2", "6"), ("hidden", "11")];
         let line = |name: String, way| Line::new(name, &[("batch", batch)], way).checked(&small);
-        vec![line(format!("B={batch}"), Way::Steps), line(format!("call B={batch}"), Way::Host)]
+        vec![line(format!("B={batch}"), CallMode::Steps), line(format!("call B={batch}"), CallMode::Host)]
     },
 };
 
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn built(workload: &Workload, settings: &[(&str, &str)]) -> Function {
-        (workload.build)(&Settings::of(workload, false, settings.iter().copied()).unwrap()).unwrap()
+        (workload.build)(&WorkloadSettings::of(workload, false, settings.iter().copied()).unwrap()).unwrap()
     }
 
     fn get(f: &Function, name: &str) -> Vec<f64> {

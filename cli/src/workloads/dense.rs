@@ -1,7 +1,7 @@
 //! Data movement and order: transposes, rows taken and added to, running sums, sorts, positions of extremes,
 //! middle axes.
 
-use super::{Line, NONE, Settings, Way, Workload, zeros};
+use super::{CallMode, Line, NONE, Workload, WorkloadSettings, zeros};
 use crate::inputs::{integers, normal};
 use workalike::prelude::*;
 
@@ -15,7 +15,7 @@ fn pairs(
     let [plain, odd] = sizes[usize::from(!large)];
     let line = |settings: &[(&'static str, &str)]| {
         let name: Vec<&str> = settings.iter().map(|s| s.1).collect();
-        Line::new(name.join("x"), settings, Way::Steps).checked(checked)
+        Line::new(name.join("x"), settings, CallMode::Steps).checked(checked)
     };
     vec![line(plain), line(odd).odd()]
 }
@@ -25,7 +25,7 @@ fn into(result: &Variable, dtype: DType, shape: &[usize]) -> workalike::Result<F
     function(NONE).update(shared("y", Value::zeros(dtype, shape)?), result).compile()
 }
 
-fn matrix_of(s: &Settings, name: &str, seed: u64) -> workalike::Result<SharedVariable> {
+fn matrix_of(s: &WorkloadSettings, name: &str, seed: u64) -> workalike::Result<SharedVariable> {
     Ok(shared(name, normal(seed, &[s.n("rows"), s.n("columns")], 1.0)?))
 }
 
@@ -128,7 +128,7 @@ pub(super) const CUMSUM: Workload = Workload {
         for (odd, (rows, columns)) in [false, true].into_iter().zip(sizes) {
             for axis in ["none", "0", "1"] {
                 let settings = [("rows", rows), ("columns", columns), ("axis", axis)];
-                let line = Line::new(format!("axis={axis} {rows}x{columns}"), &settings, Way::Steps);
+                let line = Line::new(format!("axis={axis} {rows}x{columns}"), &settings, CallMode::Steps);
                 let line = line.checked(&[("rows", "67"), ("columns", "131"), ("axis", axis)]);
                 lines.push(if odd { line.odd() } else { line });
             }
@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     fn built(workload: &Workload, settings: &[(&str, &str)]) -> Function {
-        (workload.build)(&Settings::of(workload, false, settings.iter().copied()).unwrap()).unwrap()
+        (workload.build)(&WorkloadSettings::of(workload, false, settings.iter().copied()).unwrap()).unwrap()
     }
 
     fn get(f: &Function, name: &str) -> Vec<f64> {

@@ -1,6 +1,6 @@
 //! Calls that do nothing, elementwise work, long chains of it, and reductions along rows and columns.
 
-use super::{Line, NONE, Way, Workload, zeros};
+use super::{CallMode, Line, NONE, Workload, zeros};
 use crate::inputs::{integers, normal, uniform};
 use workalike::prelude::*;
 
@@ -13,7 +13,7 @@ pub(super) const TRIVIAL: Workload = Workload {
         function([&x]).output(&x + 1.0).compile()
     },
     least: |_| (8.0, 1.0),
-    lines: |_| vec![Line::new("call", &[], Way::Host)],
+    lines: |_| vec![Line::new("call", &[], CallMode::Host)],
 };
 
 pub(super) const EXP_LADDER: Workload = Workload {
@@ -33,12 +33,12 @@ pub(super) const EXP_LADDER: Workload = Workload {
         // A result in reused memory: an update.
         let copied = &[("result", "update")];
         vec![
-            Line::new("host_result", &[], Way::Host),
-            Line::new("device_result", &[], Way::Device),
-            Line::new("copied", copied, Way::Host),
-            Line::new("borrowed", &[], Way::Borrowed),
-            Line::new("host_result n=123457", &[("n", "123457")], Way::Host).odd(),
-            Line::new("device_result n=123457", &[("n", "123457")], Way::Device).odd(),
+            Line::new("host_result", &[], CallMode::Host),
+            Line::new("device_result", &[], CallMode::Device),
+            Line::new("copied", copied, CallMode::Host),
+            Line::new("borrowed", &[], CallMode::Borrowed),
+            Line::new("host_result n=123457", &[("n", "123457")], CallMode::Host).odd(),
+            Line::new("device_result n=123457", &[("n", "123457")], CallMode::Device).odd(),
         ]
     },
 };
@@ -57,7 +57,8 @@ pub(super) const FUSED_ELEMWISE: Workload = Workload {
     least: |s| (16.0 * s.float("n"), 40.0 * s.float("n")),
     lines: |large| {
         let (n, odd) = if large { ("67108864", "50000017") } else { ("4194304", "3000017") };
-        let line = |n: &str| Line::new(format!("n={n}"), &[("n", n)], Way::Steps).checked(&[("n", "4099")]);
+        let line =
+            |n: &str| Line::new(format!("n={n}"), &[("n", n)], CallMode::Steps).checked(&[("n", "4099")]);
         vec![line(n), line(odd).odd()]
     },
 };
@@ -76,7 +77,7 @@ pub(super) const SOFTMAX: Workload = Workload {
         let sizes =
             if large { [("8192", "8192"), ("8191", "8190")] } else { [("2048", "2048"), ("2047", "2050")] };
         let line = |(rows, columns): (&str, &str)| {
-            Line::new(format!("{rows}x{columns}"), &[("rows", rows), ("columns", columns)], Way::Steps)
+            Line::new(format!("{rows}x{columns}"), &[("rows", rows), ("columns", columns)], CallMode::Steps)
                 .checked(&[("rows", "67"), ("columns", "131")])
         };
         vec![line(sizes[0]), line(sizes[1]).odd()]
@@ -106,7 +107,7 @@ pub(super) const REDUCE: Workload = Workload {
             for axis in ["none", "0", "1"] {
                 let variant = format!("sum axis={axis} {rows}x{columns}");
                 let settings = [("rows", rows), ("columns", columns), ("axis", axis)];
-                let line = Line::new(variant, &settings, Way::Steps);
+                let line = Line::new(variant, &settings, CallMode::Steps);
                 let line = line.checked(&[("rows", "67"), ("columns", "131"), ("axis", axis)]);
                 lines.push(if odd { line.odd() } else { line });
             }
@@ -139,7 +140,7 @@ pub(super) const HASH_POPCOUNT: Workload = Workload {
         function(NONE).output_named("hash", h).output_named("ones", ones).compile()
     },
     least: |s| (8.0 * s.float("n"), 35.0 * s.float("n")),
-    lines: |large| vec![HASH_POPCOUNT.line(large, Way::Device, &[("n", "64")])],
+    lines: |large| vec![HASH_POPCOUNT.line(large, CallMode::Device, &[("n", "64")])],
 };
 
 pub(super) const BLACK_SCHOLES: Workload = Workload {
@@ -157,7 +158,7 @@ pub(super) const BLACK_SCHOLES: Workload = Workload {
         function(NONE).output_named("call", call).compile()
     },
     least: |s| (16.0 * s.float("n"), 80.0 * s.float("n")),
-    lines: |large| vec![BLACK_SCHOLES.line(large, Way::Device, &[("n", "1003")])],
+    lines: |large| vec![BLACK_SCHOLES.line(large, CallMode::Device, &[("n", "1003")])],
 };
 
 /// Iterations of `mandelbrot`.
@@ -181,18 +182,19 @@ pub(super) const MANDELBROT: Workload = Workload {
         let points = s.float("rows") * s.float("columns");
         (12.0 * points, 12.0 * ITERATIONS as f64 * points)
     },
-    lines: |large| vec![MANDELBROT.line(large, Way::Device, &[("rows", "67"), ("columns", "131")])],
+    lines: |large| vec![MANDELBROT.line(large, CallMode::Device, &[("rows", "67"), ("columns", "131")])],
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::Settings;
+    use crate::workloads::WorkloadSettings;
 
     #[test]
     fn both_results_of_the_ladder_are_the_same() {
         let build = |result| {
-            let settings = Settings::of(&EXP_LADDER, false, [("n", "7"), ("result", result)]).unwrap();
+            let settings =
+                WorkloadSettings::of(&EXP_LADDER, false, [("n", "7"), ("result", result)]).unwrap();
             (EXP_LADDER.build)(&settings).unwrap()
         };
         let y = build("output").call(args![]).unwrap()[0].clone();

@@ -1,6 +1,6 @@
 //! Layers of networks without their training: a mixture of experts, layer normalization, attention.
 
-use super::{NONE, Way, Workload};
+use super::{CallMode, NONE, Workload};
 use crate::inputs::normal;
 use workalike::prelude::*;
 
@@ -44,7 +44,7 @@ pub(super) const MOE_TOP2: Workload = Workload {
     },
     lines: |large| {
         let checked = [("tokens", "11"), ("width", "6"), ("experts", "5"), ("hidden", "7")];
-        MOE_TOP2.forms(large, Way::Device, &checked, &["put_along_axis", "einsum"])
+        MOE_TOP2.forms(large, CallMode::Device, &checked, &["put_along_axis", "einsum"])
     },
 };
 
@@ -61,7 +61,7 @@ pub(super) const LAYERNORM: Workload = Workload {
         function(NONE).output_named("y", y).compile()
     },
     least: |s| (8.0 * s.float("rows") * s.float("columns"), 8.0 * s.float("rows") * s.float("columns")),
-    lines: |large| vec![LAYERNORM.line(large, Way::Device, &[("rows", "37"), ("columns", "101")])],
+    lines: |large| vec![LAYERNORM.line(large, CallMode::Device, &[("rows", "37"), ("columns", "101")])],
 };
 
 pub(super) const ATTENTION: Workload = Workload {
@@ -81,6 +81,6 @@ pub(super) const ATTENTION: Workload = Workload {
     },
     lines: |large| {
         let checked = [("heads", "3"), ("length", "37"), ("width", "16")];
-        vec![ATTENTION.line(large, Way::Device, &checked)]
+        vec![ATTENTION.line(large, CallMode::Device, &checked)]
     },
 };

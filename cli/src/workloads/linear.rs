@@ -1,6 +1,6 @@
 //! Matrix products, and models that are trained with them.
 
-use super::{Line, NONE, Way, Workload, zeros};
+use super::{CallMode, Line, NONE, Workload, zeros};
 use crate::inputs::{integers, normal};
 use workalike::prelude::*;
 
@@ -18,7 +18,7 @@ pub(super) const GEMM: Workload = Workload {
     least: |s| (3.0 * s.dtype().size() as f64 * s.float("n").powi(2), 2.0 * s.float("n").powi(3)),
     lines: |large| {
         let line = |n: &str, dtype: &str| {
-            Line::new(format!("n={n} {dtype}"), &[("n", n), ("dtype", dtype)], Way::Steps)
+            Line::new(format!("n={n} {dtype}"), &[("n", n), ("dtype", dtype)], CallMode::Steps)
                 .checked(&[("n", "70"), ("dtype", dtype)])
         };
         // GPUs have fast half-precision products; the host converts halves to float32.
@@ -52,7 +52,7 @@ pub(super) const LOGREG: Workload = Workload {
     least: |s| (4.0 * s.float("rows") * s.float("columns"), 4.0 * s.float("rows") * s.float("columns")),
     lines: |_| {
         let line =
-            |n: &str, d: &str| Line::new(format!("{n}x{d}"), &[("rows", n), ("columns", d)], Way::Steps);
+            |n: &str, d: &str| Line::new(format!("{n}x{d}"), &[("rows", n), ("columns", d)], CallMode::Steps);
         vec![line("400", "784"), line("419", "777").odd()]
     },
 };
@@ -88,7 +88,7 @@ pub(super) const MLP: Workload = Workload {
         (4.0 * (2.0 * inputs * hidden + batch * inputs), flops)
     },
     lines: |_| {
-        let line = |batch: &str| Line::new(format!("B={batch}"), &[("batch", batch)], Way::Steps);
+        let line = |batch: &str| Line::new(format!("B={batch}"), &[("batch", batch)], CallMode::Steps);
         vec![line("20"), line("512"), line("19").odd(), line("509").odd()]
     },
 };
@@ -106,23 +106,23 @@ pub(super) const BATCHED_SMALL_MATMUL: Workload = Workload {
         let elements = s.float("batch") * s.float("n").powi(2);
         (12.0 * elements, 2.0 * elements * s.float("n"))
     },
-    lines: |large| vec![BATCHED_SMALL_MATMUL.line(large, Way::Device, &[("batch", "37")])],
+    lines: |large| vec![BATCHED_SMALL_MATMUL.line(large, CallMode::Device, &[("batch", "37")])],
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::Settings;
+    use crate::workloads::WorkloadSettings;
 
     #[test]
     fn they_learn() {
         let small = [("batch", "5"), ("inputs", "7"), ("hidden", "6"), ("classes", "3")];
-        let mlp = (MLP.build)(&Settings::of(&MLP, false, small).unwrap()).unwrap();
+        let mlp = (MLP.build)(&WorkloadSettings::of(&MLP, false, small).unwrap()).unwrap();
         let costs: Vec<f32> =
             (0..200).map(|_| mlp.call(args![]).unwrap()[0].item::<f32>().unwrap()).collect();
         assert!(costs[199] < 0.85 * costs[0], "{costs:?}");
 
-        let settings = Settings::of(&LOGREG, false, [("rows", "20"), ("columns", "30")]).unwrap();
+        let settings = WorkloadSettings::of(&LOGREG, false, [("rows", "20"), ("columns", "30")]).unwrap();
         let logreg = (LOGREG.build)(&settings).unwrap();
         let xent = || logreg.call(args![]).unwrap()[1].to_vec::<f32>().unwrap().iter().sum::<f32>();
         let costs: Vec<f32> = (0..100).map(|_| xent()).collect();

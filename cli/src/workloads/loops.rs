@@ -1,7 +1,7 @@
 //! Loops in a graph: recurrent networks by `scan`, their gradient, a step of training, leapfrog steps, and a
 //! loop with a condition.
 
-use super::{Line, NONE, Settings, Way, Workload, zeros};
+use super::{CallMode, Line, NONE, Workload, WorkloadSettings, zeros};
 use crate::inputs::normal;
 use workalike::prelude::*;
 
@@ -18,7 +18,7 @@ struct Network {
 }
 
 impl Network {
-    fn of(s: &Settings, gates: usize) -> workalike::Result<Network> {
+    fn of(s: &WorkloadSettings, gates: usize) -> workalike::Result<Network> {
         let [steps, batch, width] = sizes(s);
         let w = shared("wx", normal(41, &[width, gates * width], 0.05)?);
         let u = shared("wh", normal(42, &[width, gates * width], 0.05)?);
@@ -32,17 +32,17 @@ impl Network {
     }
 }
 
-fn sizes(s: &Settings) -> [usize; 3] {
+fn sizes(s: &WorkloadSettings) -> [usize; 3] {
     ["steps", "batch", "width"].map(|key| s.n(key))
 }
 
 /// All hidden states, kept in a shared variable.
-fn kept(s: &Settings, states: &Variable) -> workalike::Result<Function> {
+fn kept(s: &WorkloadSettings, states: &Variable) -> workalike::Result<Function> {
     let states_before = shared("states", zeros(&sizes(s))?);
     function(NONE).update(&states_before, states).compile()
 }
 
-fn least(s: &Settings, gates: f64) -> (f64, f64) {
+fn least(s: &WorkloadSettings, gates: f64) -> (f64, f64) {
     let (rows, width) = (s.float("steps") * s.float("batch"), s.float("width"));
     let bytes = 4.0 * (2.0 * rows * width + 2.0 * gates * width * width);
     (bytes, 4.0 * gates * rows * width * width)
@@ -52,7 +52,7 @@ fn lines(_: bool) -> Vec<Line> {
     let line = |steps: &str, batch: &str, width: &str| {
         let settings = [("steps", steps), ("batch", batch), ("width", width)];
         let small = [("steps", "5"), ("batch", "7"), ("width", "33")];
-        Line::new(format!("T={steps} B={batch} H={width}"), &settings, Way::Steps).checked(&small)
+        Line::new(format!("T={steps} B={batch} H={width}"), &settings, CallMode::Steps).checked(&small)
     };
     vec![line("100", "32", "256"), line("97", "31", "250").odd()]
 }
@@ -188,7 +188,8 @@ pub(super) const HMC: Workload = Workload {
         let line = |chains: &str, size: &str| {
             let settings = [("chains", chains), ("size", size)];
             let small = [("chains", "6"), ("size", "5"), ("leaps", "3")];
-            Line::new(format!("chains={chains} size={size} leaps=20"), &settings, Way::Steps).checked(&small)
+            Line::new(format!("chains={chains} size={size} leaps=20"), &settings, CallMode::Steps)
+                .checked(&small)
         };
         vec![line("1024", "64"), line("1000", "50").odd()]
     },
@@ -207,7 +208,7 @@ pub(super) const WHILE: Workload = Workload {
     },
     least: |s| (8.0 * s.float("n"), s.float("n") * s.float("iterations")),
     lines: |_| {
-        let line = |n: &str| Line::new(format!("n={n} iterations=100"), &[("n", n)], Way::Steps);
+        let line = |n: &str| Line::new(format!("n={n} iterations=100"), &[("n", n)], CallMode::Steps);
         vec![line("1024"), line("1000").odd()]
     },
 };
@@ -225,7 +226,7 @@ mod tests {
         let all = networks.map(|(work, kept)| (work, kept, network)).chain([(HMC, "x", chains)]);
         for (work, kept, small) in all {
             let small = small.iter().copied();
-            let f = (work.build)(&Settings::of(&work, false, small).unwrap()).unwrap();
+            let f = (work.build)(&WorkloadSettings::of(&work, false, small).unwrap()).unwrap();
             let g = f.fork().unwrap();
             f.call(args![]).unwrap();
             g.call_reference(args![]).unwrap();

@@ -31,9 +31,9 @@ pub(crate) struct Workload {
     /// The settings, with their defaults on a large device and on a CPU.
     pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
     /// The Function.
-    pub(crate) build: fn(&Settings) -> workalike::Result<Function>,
+    pub(crate) build: fn(&WorkloadSettings) -> workalike::Result<Function>,
     /// The fewest bytes that it must move, and its flops.
-    pub(crate) least: fn(&Settings) -> (f64, f64),
+    pub(crate) least: fn(&WorkloadSettings) -> (f64, f64),
     /// The lines of the table, for large devices or for others.
     pub(crate) lines: fn(bool) -> Vec<Line>,
 }
@@ -47,14 +47,14 @@ pub(crate) struct Line {
     /// The settings for the check, if the reference is too slow for those of the line.
     pub(crate) checked: Vec<(&'static str, String)>,
     /// How it is called.
-    pub(crate) way: Way,
+    pub(crate) way: CallMode,
     /// Whether the sizes are odd ones, which no library is tuned for.
     pub(crate) odd: bool,
 }
 
 /// How a line is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum CallMode {
     /// Results are copied to the host.
     Host,
     /// Results stay on the device, owned by the caller.
@@ -139,7 +139,7 @@ pub(crate) fn named(name: &str) -> Option<&'static Workload> {
 impl Workload {
     /// A line with the default sizes, checked at those of `checked`. The variant is the sizes joined by `x`,
     /// or `key=size` if there is one.
-    fn line(&self, large: bool, way: Way, checked: &[(&'static str, &str)]) -> Line {
+    fn line(&self, large: bool, way: CallMode, checked: &[(&'static str, &str)]) -> Line {
         let sizes = self.settings.iter().filter(|setting| setting.0 != "form");
         let sizes: Vec<_> = sizes.map(|&(key, gpu, cpu)| (key, if large { gpu } else { cpu })).collect();
         let variant = match sizes[..] {
@@ -153,7 +153,7 @@ impl Workload {
     fn forms(
         &self,
         large: bool,
-        way: Way,
+        way: CallMode,
         checked: &[(&'static str, &str)],
         forms: &[&'static str],
     ) -> Vec<Line> {
@@ -174,18 +174,18 @@ impl Workload {
 
 /// The settings of a workload, as checked text.
 #[derive(Clone, Debug)]
-pub(crate) struct Settings(Vec<(&'static str, String)>);
+pub(crate) struct WorkloadSettings(Vec<(&'static str, String)>);
 
-impl Settings {
+impl WorkloadSettings {
     /// A workload's defaults, with some settings changed.
     pub(crate) fn of<'a>(
         workload: &Workload,
         large: bool,
         changes: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Settings> {
+    ) -> Result<WorkloadSettings> {
         let own =
             workload.settings.iter().map(|&(key, gpu, cpu)| (key, if large { gpu } else { cpu }.into()));
-        let mut settings = Settings(own.collect());
+        let mut settings = WorkloadSettings(own.collect());
         for (key, value) in changes {
             let Some(entry) = settings.0.iter_mut().find(|s| s.0 == key) else {
                 let known: Vec<&str> = workload.settings.iter().map(|s| s.0).collect();
@@ -234,7 +234,7 @@ impl Settings {
 }
 
 impl Line {
-    fn new(variant: impl Into<String>, settings: &[(&'static str, &str)], way: Way) -> Line {
+    fn new(variant: impl Into<String>, settings: &[(&'static str, &str)], way: CallMode) -> Line {
         let settings = settings.iter().map(|&(key, value)| (key, value.to_string())).collect();
         Line { variant: variant.into(), settings, checked: vec![], way, odd: false }
     }
@@ -283,7 +283,7 @@ mod tests {
                 for line in &lines {
                     for changes in [&line.settings, &line.checked] {
                         let changes = changes.iter().map(|(k, v)| (*k, v.as_str()));
-                        Settings::of(workload, large, changes).unwrap();
+                        WorkloadSettings::of(workload, large, changes).unwrap();
                     }
                 }
             }
@@ -293,7 +293,7 @@ mod tests {
     /// Outputs and new states of a call, by name.
     fn results(workload: &Workload, line: &Line) -> Vec<(String, Vec<f64>)> {
         let changes = line.checked.iter().map(|(k, v)| (*k, v.as_str()));
-        let f = (workload.build)(&Settings::of(workload, false, changes).unwrap()).unwrap();
+        let f = (workload.build)(&WorkloadSettings::of(workload, false, changes).unwrap()).unwrap();
         let outputs = f.call(args![]).unwrap();
         let outputs = outputs.iter().map(|(name, value)| (name.unwrap_or_default().into(), value.to_f64s()));
         let states = f.updated().map(|c| (c.name().into(), c.get_value().unwrap().to_f64s()));
@@ -323,8 +323,8 @@ mod tests {
     #[test]
     fn unknown_forms_are_refused() {
         let ising = named("ising").unwrap();
-        assert!(Settings::of(ising, false, [("form", "pad")]).is_ok());
-        assert!(Settings::of(ising, false, [("form", "slices")]).is_err());
+        assert!(WorkloadSettings::of(ising, false, [("form", "pad")]).is_ok());
+        assert!(WorkloadSettings::of(ising, false, [("form", "slices")]).is_err());
     }
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
         for (key, value, word) in
             [("m", "3", "n, dtype"), ("n", "0", "'0' is no n"), ("n", "x", "'x'"), ("dtype", "int8", "int8")]
         {
-            let error = Settings::of(gemm, false, [(key, value)]).unwrap_err().to_string();
+            let error = WorkloadSettings::of(gemm, false, [(key, value)]).unwrap_err().to_string();
             assert!(error.contains(word), "{error}");
         }
     }

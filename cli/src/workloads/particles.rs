@@ -1,7 +1,7 @@
 //! Particles and trajectories: an ensemble of Lorenz systems, a plasma in cells, bodies that attract each
 //! other.
 
-use super::{NONE, Way, Workload, zeros};
+use super::{CallMode, NONE, Workload, zeros};
 use crate::inputs::{evaluated, normal, uniform};
 use workalike::ops::Bins;
 use workalike::prelude::*;
@@ -29,7 +29,7 @@ pub(super) const LORENZ_RK4: Workload = Workload {
         step.compile()
     },
     least: |s| (28.0 * s.float("n"), 80.0 * s.float("n")),
-    lines: |large| vec![LORENZ_RK4.line(large, Way::Steps, &[("n", "101")])],
+    lines: |large| vec![LORENZ_RK4.line(large, CallMode::Steps, &[("n", "101")])],
 };
 
 pub(super) const PIC1D: Workload = Workload {
@@ -69,7 +69,7 @@ pub(super) const PIC1D: Workload = Workload {
     least: |s| (16.0 * s.float("particles"), 20.0 * s.float("particles")),
     lines: |large| {
         let checked = [("particles", "500"), ("cells", "16")];
-        PIC1D.forms(large, Way::Steps, &checked, &["bincount", "inc_index"])
+        PIC1D.forms(large, CallMode::Steps, &checked, &["bincount", "inc_index"])
     },
 };
 
@@ -109,5 +109,5 @@ pub(super) const NBODY: Workload = Workload {
         step.compile()
     },
     least: |s| (52.0 * s.float("n"), 20.0 * s.float("n").powi(2)),
-    lines: |large| NBODY.forms(large, Way::Steps, &[("n", "67")], &["vectors", "matrices"]),
+    lines: |large| NBODY.forms(large, CallMode::Steps, &[("n", "67")], &["vectors", "matrices"]),
 };

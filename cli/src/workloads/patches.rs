@@ -1,6 +1,6 @@
 //! Convolutions written as products with patches of the images (im2col), rather than by the op for them.
 
-use super::{NONE, Settings, Way, Workload};
+use super::{CallMode, NONE, Workload, WorkloadSettings};
 use crate::inputs::{integers, normal};
 use workalike::prelude::*;
 
@@ -52,7 +52,7 @@ fn correlated(
 }
 
 /// The extent of an image, no smaller than a filter.
-fn extent(s: &Settings) -> usize {
+fn extent(s: &WorkloadSettings) -> usize {
     s.n("extent").max(FILTER)
 }
 
@@ -80,7 +80,7 @@ pub(super) const CONV5X5: Workload = Workload {
     },
     lines: |large| {
         let checked = [("batch", "3"), ("channels", "4"), ("filters", "6"), ("extent", "9")];
-        CONV5X5.forms(large, Way::Device, &checked, &["index_arrays", "slices"])
+        CONV5X5.forms(large, CallMode::Device, &checked, &["index_arrays", "slices"])
     },
 };
 
@@ -124,6 +124,6 @@ pub(super) const LENET_STEP: Workload = Workload {
     lines: |large| {
         let checked =
             [("batch", "3"), ("filters1", "2"), ("filters2", "3"), ("hidden", "5"), ("classes", "4")];
-        LENET_STEP.forms(large, Way::Steps, &checked, &["slices", "index_arrays"])
+        LENET_STEP.forms(large, CallMode::Steps, &checked, &["slices", "index_arrays"])
     },
 };

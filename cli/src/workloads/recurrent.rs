@@ -1,6 +1,6 @@
 //! Recurrent state: neurons, and a recurrent network unrolled in time.
 
-use super::{Line, NONE, Way, Workload, zeros};
+use super::{CallMode, Line, NONE, Workload, zeros};
 use crate::inputs::{normal, uniform};
 use workalike::prelude::*;
 
@@ -33,7 +33,8 @@ pub(super) const LIF: Workload = Workload {
     },
     least: |s| (36.0 * s.float("n"), 60.0 * s.float("n")),
     lines: |large| {
-        let line = |n: &str| Line::new(format!("n={n}"), &[("n", n)], Way::Steps).checked(&[("n", "1013")]);
+        let line =
+            |n: &str| Line::new(format!("n={n}"), &[("n", n)], CallMode::Steps).checked(&[("n", "1013")]);
         let (many, odd) = if large { ("1000000", "999983") } else { ("100000", "99991") };
         vec![line("1000"), line(many), line("1237").odd(), line(odd).odd()]
     },
@@ -67,7 +68,7 @@ pub(super) const RNN: Workload = Workload {
         let line = |steps: &str, batch: &str, width: &str| {
             let settings = [("steps", steps), ("batch", batch), ("width", width)];
             let small = [("steps", "5"), ("batch", "7"), ("width", "33")];
-            Line::new(format!("T={steps} B={batch} H={width}"), &settings, Way::Steps).checked(&small)
+            Line::new(format!("T={steps} B={batch} H={width}"), &settings, CallMode::Steps).checked(&small)
         };
         vec![line("100", "32", "256"), line("97", "31", "250").odd()]
     },
@@ -96,17 +97,17 @@ pub(super) const LIF_NETWORK: Workload = Workload {
             .compile()
     },
     least: |s| (4.0 * s.float("n").powi(2), 2.0 * s.float("n").powi(2)),
-    lines: |large| vec![LIF_NETWORK.line(large, Way::Steps, &[("n", "67")])],
+    lines: |large| vec![LIF_NETWORK.line(large, CallMode::Steps, &[("n", "67")])],
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::Settings;
+    use crate::workloads::WorkloadSettings;
 
     #[test]
     fn neurons_spike_and_rest() {
-        let lif = (LIF.build)(&Settings::of(&LIF, false, [("n", "50")]).unwrap()).unwrap();
+        let lif = (LIF.build)(&WorkloadSettings::of(&LIF, false, [("n", "50")]).unwrap()).unwrap();
         let get = |name: &str| lif.shared(name).unwrap().get_value().unwrap().to_f64s();
         let mut spikes = 0;
         for _ in 0..200 {
@@ -119,7 +120,8 @@ mod tests {
 
     #[test]
     fn the_last_state_depends_on_the_first() {
-        let settings = Settings::of(&RNN, false, [("steps", "3"), ("batch", "2"), ("width", "4")]).unwrap();
+        let settings =
+            WorkloadSettings::of(&RNN, false, [("steps", "3"), ("batch", "2"), ("width", "4")]).unwrap();
         let rnn = (RNN.build)(&settings).unwrap();
         let run = || {
             rnn.call(args![]).unwrap();

@@ -1,6 +1,6 @@
 //! Scatters and gathers at positions that are data: runs, segments, rows of embedding tables.
 
-use super::{NONE, Way, Workload, counter, zeros};
+use super::{CallMode, NONE, Workload, counter, zeros};
 use crate::inputs::{evaluated, integers, normal};
 use workalike::ops::Bins;
 use workalike::prelude::*;
@@ -35,7 +35,7 @@ pub(super) const RUN_LENGTHS: Workload = Workload {
         outputs.output_named("count", count).compile()
     },
     least: |s| (12.0 * s.float("n"), 0.0),
-    lines: |large| RUN_LENGTHS.forms(large, Way::Device, &[("n", "1000")], &["inc_index", "bincount"]),
+    lines: |large| RUN_LENGTHS.forms(large, CallMode::Device, &[("n", "1000")], &["inc_index", "bincount"]),
 };
 
 pub(super) const SEGMENT_SOFTMAX: Workload = Workload {
@@ -54,7 +54,7 @@ pub(super) const SEGMENT_SOFTMAX: Workload = Workload {
         function(NONE).output_named("weights", &e / total.take(&ids, 0)).compile()
     },
     least: |s| (12.0 * s.float("n"), 14.0 * s.float("n")),
-    lines: |large| vec![SEGMENT_SOFTMAX.line(large, Way::Device, &[("n", "1000"), ("segments", "300")])],
+    lines: |large| vec![SEGMENT_SOFTMAX.line(large, CallMode::Device, &[("n", "1000"), ("segments", "300")])],
 };
 
 /// Batches of `adagrad_embed`.
@@ -86,7 +86,7 @@ pub(super) const ADAGRAD_EMBED: Workload = Workload {
     },
     lines: |large| {
         let checked = [("rows", "50"), ("batch", "20"), ("width", "4")];
-        vec![ADAGRAD_EMBED.line(large, Way::Steps, &checked)]
+        vec![ADAGRAD_EMBED.line(large, CallMode::Steps, &checked)]
     },
 };
 
@@ -105,19 +105,19 @@ pub(super) const EMBEDDING_GATHER: Workload = Workload {
     },
     lines: |large| {
         let checked = [("rows", "101"), ("width", "33"), ("taken", "301")];
-        vec![EMBEDDING_GATHER.line(large, Way::Device, &checked)]
+        vec![EMBEDDING_GATHER.line(large, CallMode::Device, &checked)]
     },
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::Settings;
+    use crate::workloads::WorkloadSettings;
 
     #[test]
     fn runs_are_decoded() {
         for form in ["inc_index", "bincount"] {
-            let settings = Settings::of(&RUN_LENGTHS, false, [("n", "200"), ("form", form)]).unwrap();
+            let settings = WorkloadSettings::of(&RUN_LENGTHS, false, [("n", "200"), ("form", form)]).unwrap();
             let f = (RUN_LENGTHS.build)(&settings).unwrap();
             let x = f.shared("x").unwrap().get_value().unwrap().to_vec::<i32>().unwrap();
             let out = f.call(args![]).unwrap();

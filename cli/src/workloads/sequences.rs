@@ -1,6 +1,6 @@
 //! Steps of recursions over sequences: Viterbi, a cell of a long short-term memory, Kalman filters.
 
-use super::{NONE, Settings, Way, Workload, counter, zeros};
+use super::{CallMode, NONE, Workload, WorkloadSettings, counter, zeros};
 use crate::inputs::{evaluated, normal, positions};
 use workalike::prelude::*;
 
@@ -32,7 +32,7 @@ pub(super) const VITERBI: Workload = Workload {
     },
     lines: |large| {
         let checked = [("batch", "3"), ("states", "11"), ("symbols", "5")];
-        vec![VITERBI.line(large, Way::Steps, &checked)]
+        vec![VITERBI.line(large, CallMode::Steps, &checked)]
     },
 };
 
@@ -70,7 +70,7 @@ pub(super) const LSTM_STEP: Workload = Workload {
     },
     lines: |large| {
         let checked = [("batch", "3"), ("inputs", "5"), ("units", "7")];
-        LSTM_STEP.forms(large, Way::Steps, &checked, &["concatenate", "two_products"])
+        LSTM_STEP.forms(large, CallMode::Steps, &checked, &["concatenate", "two_products"])
     },
 };
 
@@ -89,7 +89,7 @@ fn adjugate(s: &Variable, form: &str) -> (Variable, Variable) {
     (stack(rows, -2), determinant)
 }
 
-fn kalman(s: &Settings) -> workalike::Result<Function> {
+fn kalman(s: &WorkloadSettings) -> workalike::Result<Function> {
     let batch = s.n("batch");
     let streams = RandomStreams::new(521);
     let identity = || eye(6, 6, 0, DType::F32);
@@ -125,7 +125,7 @@ pub(super) const KALMAN: Workload = Workload {
     build: kalman,
     // 6 x 6 covariances and 6 states are read and written, 3 measurements are read.
     least: |s| (4.0 * 87.0 * s.float("batch"), 2000.0 * s.float("batch")),
-    lines: |large| KALMAN.forms(large, Way::Steps, &[("batch", "13")], &["cross_products", "cofactors"]),
+    lines: |large| KALMAN.forms(large, CallMode::Steps, &[("batch", "13")], &["cross_products", "cofactors"]),
 };
 
 #[cfg(test)]

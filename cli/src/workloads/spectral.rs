@@ -1,6 +1,6 @@
 //! Fourier transforms: in a simulation, and written as stages.
 
-use super::{Line, NONE, Way, Workload};
+use super::{CallMode, Line, NONE, Workload};
 use crate::inputs::normal;
 use workalike::prelude::*;
 
@@ -21,7 +21,8 @@ pub(super) const HEAT: Workload = Workload {
         (8.0 * points, 5.0 * points * points.log2())
     },
     lines: |large| {
-        let line = |n: &str| Line::new(format!("n={n}"), &[("n", n)], Way::Steps).checked(&[("n", "36")]);
+        let line =
+            |n: &str| Line::new(format!("n={n}"), &[("n", n)], CallMode::Steps).checked(&[("n", "36")]);
         let sizes = if large { ["256", "4096", "4000"] } else { ["64", "1024", "1000"] };
         vec![line(sizes[0]), line(sizes[1]), line(sizes[2]).odd()]
     },
@@ -62,17 +63,18 @@ pub(super) const FFT_RADIX2: Workload = Workload {
     },
     // Each stage has one complex product and two complex sums for a pair of points.
     least: |s| (20.0 * s.float("n"), 5.0 * s.float("n") * s.float("n").log2()),
-    lines: |large| vec![FFT_RADIX2.line(large, Way::Device, &[("n", "64")])],
+    lines: |large| vec![FFT_RADIX2.line(large, CallMode::Device, &[("n", "64")])],
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workloads::Settings;
+    use crate::workloads::WorkloadSettings;
 
     #[test]
     fn the_stages_are_the_transform() {
-        let f = (FFT_RADIX2.build)(&Settings::of(&FFT_RADIX2, false, [("n", "16")]).unwrap()).unwrap();
+        let f =
+            (FFT_RADIX2.build)(&WorkloadSettings::of(&FFT_RADIX2, false, [("n", "16")]).unwrap()).unwrap();
         let get = |name: &str| f.shared(name).unwrap().get_value().unwrap().to_f64s();
         let (re, im, out) = (get("re"), get("im"), f.call(args![]).unwrap());
         let (out_re, out_im) = (out[0].to_f64s(), out[1].to_f64s());

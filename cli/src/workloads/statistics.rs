@@ -1,6 +1,6 @@
 //! Statistics: a Gaussian process, a Monte Carlo price, quantiles, optimal transport, distances.
 
-use super::{NONE, Way, Workload, zeros};
+use super::{CallMode, NONE, Workload, zeros};
 use crate::inputs::{evaluated, normal, uniform};
 use workalike::prelude::*;
 
@@ -27,7 +27,7 @@ pub(super) const GP_KERNEL_GRAD: Workload = Workload {
         let pairs = s.float("n").powi(2);
         (4.0 * pairs, (4.0 * s.float("features") + 60.0) * pairs)
     },
-    lines: |large| vec![GP_KERNEL_GRAD.line(large, Way::Device, &[("n", "60"), ("features", "3")])],
+    lines: |large| vec![GP_KERNEL_GRAD.line(large, CallMode::Device, &[("n", "60"), ("features", "3")])],
 };
 
 /// Time steps of `mc_asian_grad`.
@@ -64,7 +64,7 @@ pub(super) const MC_ASIAN_GRAD: Workload = Workload {
         let draws = STEPS as f64 * s.float("paths");
         (4.0 * draws, 30.0 * draws)
     },
-    lines: |large| MC_ASIAN_GRAD.forms(large, Way::Device, &[("paths", "200")], &["unrolled", "cumsum"]),
+    lines: |large| MC_ASIAN_GRAD.forms(large, CallMode::Device, &[("paths", "200")], &["unrolled", "cumsum"]),
 };
 
 pub(super) const QUANTILE_NORM: Workload = Workload {
@@ -90,7 +90,7 @@ pub(super) const QUANTILE_NORM: Workload = Workload {
     least: |s| (8.0 * s.float("rows") * s.float("columns"), 0.0),
     lines: |large| {
         let checked = [("rows", "5"), ("columns", "37")];
-        QUANTILE_NORM.forms(large, Way::Device, &checked, &["put_along_axis", "argsort_twice"])
+        QUANTILE_NORM.forms(large, CallMode::Device, &checked, &["put_along_axis", "argsort_twice"])
     },
 };
 
@@ -116,7 +116,7 @@ pub(super) const SINKHORN_LOG: Workload = Workload {
         let pairs = s.float("rows") * s.float("columns");
         (4.0 * pairs, 24.0 * pairs)
     },
-    lines: |large| vec![SINKHORN_LOG.line(large, Way::Steps, &[("rows", "14"), ("columns", "17")])],
+    lines: |large| vec![SINKHORN_LOG.line(large, CallMode::Steps, &[("rows", "14"), ("columns", "17")])],
 };
 
 pub(super) const ROW_NORMALIZE_BCAST: Workload = Workload {
@@ -133,7 +133,7 @@ pub(super) const ROW_NORMALIZE_BCAST: Workload = Workload {
     least: |s| (8.0 * s.float("rows") * s.float("columns"), 7.0 * s.float("rows") * s.float("columns")),
     lines: |large| {
         let checked = [("rows", "67"), ("columns", "131")];
-        vec![ROW_NORMALIZE_BCAST.line(large, Way::Device, &checked)]
+        vec![ROW_NORMALIZE_BCAST.line(large, CallMode::Device, &checked)]
     },
 };
 
@@ -154,6 +154,6 @@ pub(super) const PAIRWISE_DIST: Workload = Workload {
     },
     lines: |large| {
         let checked = [("rows", "67"), ("columns", "41"), ("features", "13")];
-        vec![PAIRWISE_DIST.line(large, Way::Device, &checked)]
+        vec![PAIRWISE_DIST.line(large, CallMode::Device, &checked)]
     },
 };

@@ -4,7 +4,7 @@
 // Negative ends count from the end.
 #![allow(clippy::reversed_empty_ranges)]
 
-use super::{NONE, Settings, Way, Workload};
+use super::{CallMode, NONE, Workload, WorkloadSettings};
 use crate::inputs::{evaluated, integers, uniform};
 use workalike::prelude::*;
 
@@ -41,7 +41,7 @@ pub(super) const BILATERAL7: Workload = Workload {
     },
     lines: |large| {
         let checked = [("height", "19"), ("width", "23")];
-        BILATERAL7.forms(large, Way::Device, &checked, &["slices", "sliding_windows"])
+        BILATERAL7.forms(large, CallMode::Device, &checked, &["slices", "sliding_windows"])
     },
 };
 
@@ -82,7 +82,7 @@ pub(super) const ISING: Workload = Workload {
         function(NONE).update(&spins, next).update(&bits, x).compile()
     },
     least: |s| (10.0 * s.float("n").powi(2), 40.0 * s.float("n").powi(2)),
-    lines: |large| ISING.forms(large, Way::Steps, &[("n", "24")], &["roll", "pad"]),
+    lines: |large| ISING.forms(large, CallMode::Steps, &[("n", "24")], &["roll", "pad"]),
 };
 
 /// The velocities of a D2Q9 lattice: along axes 0 and 1.
@@ -118,7 +118,7 @@ fn streamed(f: &Variable, n: usize, form: &str) -> [Variable; 9] {
     }
 }
 
-fn flow(s: &Settings) -> workalike::Result<Function> {
+fn flow(s: &WorkloadSettings) -> workalike::Result<Function> {
     let n = s.n("n");
     let streams = RandomStreams::new(221);
     let [u, v] = [0.08, 0.0].map(|mean| mean + 0.01 * streams.normal::<f32>([n, n]));
@@ -145,7 +145,7 @@ pub(super) const LBM_D2Q9: Workload = Workload {
     settings: &[("n", "512", "512"), ("form", "roll", "roll")],
     build: flow,
     least: |s| (73.0 * s.float("n").powi(2), 180.0 * s.float("n").powi(2)),
-    lines: |large| LBM_D2Q9.forms(large, Way::Steps, &[("n", "21")], &["roll", "pad"]),
+    lines: |large| LBM_D2Q9.forms(large, CallMode::Steps, &[("n", "21")], &["roll", "pad"]),
 };
 
 pub(super) const HEAT2D: Workload = Workload {
@@ -178,6 +178,6 @@ pub(super) const HEAT2D: Workload = Workload {
     },
     lines: |large| {
         let checked = [("rows", "37"), ("columns", "53")];
-        HEAT2D.forms(large, Way::Steps, &checked, &["roll", "index_arrays", "slices"])
+        HEAT2D.forms(large, CallMode::Steps, &checked, &["roll", "index_arrays", "slices"])
     },
 };

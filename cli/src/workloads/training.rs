@@ -1,6 +1,6 @@
 //! Losses and steps of training: cross-entropy, contrastive divergence, Adam, k-means.
 
-use super::{NONE, Settings, Way, Workload, counter, zeros};
+use super::{CallMode, NONE, Workload, WorkloadSettings, counter, zeros};
 use crate::inputs::{evaluated, integers, normal, positions, uniform};
 use workalike::ops::Bins;
 use workalike::prelude::*;
@@ -37,7 +37,7 @@ pub(super) const XENT_SMOOTH: Workload = Workload {
     },
     lines: |large| {
         let checked = [("batch", "9"), ("classes", "50")];
-        XENT_SMOOTH.forms(large, Way::Device, &checked, &["log_softmax", "categorical_crossentropy"])
+        XENT_SMOOTH.forms(large, CallMode::Device, &checked, &["log_softmax", "categorical_crossentropy"])
     },
 };
 
@@ -73,12 +73,12 @@ pub(super) const RBM_CD1: Workload = Workload {
     },
     lines: |large| {
         let checked = [("batch", "6"), ("visible", "9"), ("hidden", "7")];
-        vec![RBM_CD1.line(large, Way::Steps, &checked)]
+        vec![RBM_CD1.line(large, CallMode::Steps, &checked)]
     },
 };
 
 /// The extents of the layers of `adam_mlp`.
-fn layers(s: &Settings) -> [usize; 4] {
+fn layers(s: &WorkloadSettings) -> [usize; 4] {
     ["inputs", "hidden", "hidden", "classes"].map(|key| s.n(key))
 }
 
@@ -126,7 +126,7 @@ pub(super) const ADAM_MLP: Workload = Workload {
     },
     lines: |large| {
         let checked = [("batch", "20"), ("inputs", "7"), ("hidden", "9"), ("classes", "6")];
-        vec![ADAM_MLP.line(large, Way::Steps, &checked)]
+        vec![ADAM_MLP.line(large, CallMode::Steps, &checked)]
     },
 };
 
@@ -161,6 +161,6 @@ pub(super) const KMEANS: Workload = Workload {
     },
     lines: |large| {
         let checked = [("points", "501"), ("features", "4"), ("centres", "7")];
-        KMEANS.forms(large, Way::Steps, &checked, &["segment_sum", "one_hot"])
+        KMEANS.forms(large, CallMode::Steps, &checked, &["segment_sum", "one_hot"])
     },
 };

@@ -6,7 +6,7 @@ use crate::pictures::Picture;
 use crate::{Device, temporary_file};
 use std::ops::ControlFlow;
 use workalike::Result;
-use workalike::custom::{Grid, KernelOp, Source};
+use workalike::custom::{Grid, KernelOp, KernelSource};
 use workalike::prelude::*;
 
 const N: usize = 128;
@@ -57,7 +57,7 @@ fn kernel() -> Result<KernelOp> {
     let (u, v) = (matrix::<f32>("u"), matrix::<f32>("v"));
     let [un, vn] = step(&u, &v);
     let (n, m) = (u.extent(0), u.extent(1));
-    KernelOp::new("gray_scott", Source::dialect(TEXT)?, [&u, &v], [&un, &vn])?.launch(
+    KernelOp::new("gray_scott", KernelSource::dialect(TEXT)?, [&u, &v], [&un, &vn])?.launch(
         "gray_scott",
         Grid::items([&m, &n]),
         (&u, &v, &un, &vn, &n, &m, DU, DV, FEED, KILL),

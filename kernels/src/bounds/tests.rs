@@ -100,8 +100,8 @@ fn an_index_whose_static_part_is_wider_than_the_dimension_is_clamped_as_a_whole(
 
 #[test]
 fn modes_are_written_out() {
-    let report = Mode::Report { status: 3, node: 17 };
-    for mode in [Mode::Clamp, Mode::Wrap, Mode::FromEnd, report] {
+    let report = IndexMode::Report { status: 3, node: 17 };
+    for mode in [IndexMode::Clamp, IndexMode::Wrap, IndexMode::FromEnd, report] {
         let position = Inst::Position { value: 0, extent: 4, mode };
         let mut nest = gather(vec![loaded(), position], at(1), 4);
         nest.operands.push(Operand::contiguous(DType::I64, &[], true));

@@ -2,12 +2,12 @@
 
 use super::interpret;
 use super::signature::{Param, ParamKind};
-use super::source::{Language, Source};
+use super::source::{KernelSource, Language};
 use crate::dtype::DType;
-use crate::library::{Check, Definition, DefinitionError, LibraryError, LibraryOp};
+use crate::library::{Definition, DefinitionError, LibraryError, LibraryOp, ParameterCheck};
 use crate::nest::Operand;
 use crate::print::Target;
-use crate::print::library::{LaunchArg, Part, Routine, RoutineLaunch};
+use crate::print::library::{LaunchArg, OperandPart, Routine, RoutineLaunch};
 use crate::scalar::Scalar;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub struct KernelCall {
 #[derive(Clone, Debug)]
 pub struct CustomLaunch {
     /// The source.
-    pub source: Arc<Source>,
+    pub source: Arc<KernelSource>,
     /// The arrays: inputs first, then arrays that are written. Any strides.
     pub operands: Vec<Operand>,
     /// The launches.
@@ -90,7 +90,12 @@ impl CustomLaunch {
     }
 
     /// Checks an argument against its parameter.
-    fn check_arg(&self, check: &Check<'_>, param: &Param, arg: &KernelArg) -> Result<(), LibraryError> {
+    fn check_arg(
+        &self,
+        check: &ParameterCheck<'_>,
+        param: &Param,
+        arg: &KernelArg,
+    ) -> Result<(), LibraryError> {
         let expected = || (format!("{} for `{}`", param.kind, param.name), text_of(&self.operands, arg));
         let fits = match (param.kind, arg) {
             (ParamKind::Array { dtype, written }, KernelArg::Array(at)) => {
@@ -110,7 +115,7 @@ impl CustomLaunch {
             KernelArg::Array(at) => {
                 let bytes = self.operands.get(at).map_or(0, bytes);
                 let written = matches!(param.kind, ParamKind::Array { written: true, .. });
-                LaunchArg::Memory(Part { arg: at, offset: 0, bytes, written })
+                LaunchArg::Memory(OperandPart { arg: at, offset: 0, bytes, written })
             }
             KernelArg::Scalar(scalar) => LaunchArg::Scalar(scalar),
             KernelArg::Local(bytes) => LaunchArg::Local(bytes),
@@ -148,7 +153,7 @@ impl LibraryOp for CustomLaunch {
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         for operand in &self.operands {
             check.size("operands", operand.dtype, &operand.shape)?;
             let ranks = [operand.shape.len(), operand.strides.len()];

@@ -1,6 +1,6 @@
 //! Kernels of users: source text with typed signatures, for both device languages.
 //!
-//! A [`Source`] is text in the [dialect](Language::Dialect), which has the same keywords in OpenCL C and CUDA
+//! A [`KernelSource`] is text in the [dialect](Language::Dialect), which has the same keywords in OpenCL C and CUDA
 //! C++ (see the crate's README), or in one of the two languages. The signatures of its kernels are read from
 //! the text, so that arguments can be checked. A [`CustomLaunch`] is a kernel with its grid and its
 //! arguments: a [`LibraryOp`](crate::library::LibraryOp) like any other.
@@ -21,5 +21,5 @@ mod source;
 pub use function::{ScalarFunction, is_identifier};
 pub use launch::{CustomLaunch, KernelArg, KernelCall, fitted};
 pub use quote::with_quotes;
-pub use signature::{Param, ParamKind, Signature, SourceError};
-pub use source::{Language, Source};
+pub use signature::{KernelSignature, Param, ParamKind, SourceError};
+pub use source::{KernelSource, Language};

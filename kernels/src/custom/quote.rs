@@ -10,7 +10,7 @@ const WHOLE_TEXT: &str = "<kernel>";
 /// `#line` directive. Compilers name a line as `file:3` or `file(3)`.
 pub fn with_quotes(log: &str, text: &str) -> String {
     let mut quotes: Vec<String> = Vec::new();
-    let mut quote = |part: &Part, number: usize| {
+    let mut quote = |part: &SourceSection, number: usize| {
         let Some(line) = number.checked_sub(1).and_then(|at| part.lines.get(at)) else { return };
         let quote = format!("{}:{number} | {}", part.file, line.trim_end());
         if !quotes.contains(&quote) && quotes.len() < MOST {
@@ -37,7 +37,7 @@ fn numbers<'a>(log: &'a str, file: &'a str) -> impl Iterator<Item = usize> + 'a 
 }
 
 /// What stands between two `#line` directives.
-struct Part<'a> {
+struct SourceSection<'a> {
     file: &'a str,
     lines: Vec<&'a str>,
     /// The lines of the whole text before the first one here.
@@ -45,12 +45,12 @@ struct Part<'a> {
 }
 
 /// The parts behind a `#line 1` directive.
-fn parts(text: &str) -> Vec<Part<'_>> {
-    let mut parts: Vec<Part> = Vec::new();
+fn parts(text: &str) -> Vec<SourceSection<'_>> {
+    let mut parts: Vec<SourceSection> = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let named = line.strip_prefix("#line 1 \"").and_then(|rest| rest.strip_suffix('"'));
         match (named, parts.last_mut()) {
-            (Some(file), _) => parts.push(Part { file, lines: vec![], before: at + 1 }),
+            (Some(file), _) => parts.push(SourceSection { file, lines: vec![], before: at + 1 }),
             (None, Some(part)) => part.lines.push(line),
             (None, None) => {}
         }

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// A kernel of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
+pub struct KernelSignature {
     /// Its name.
     pub name: String,
     /// Its parameters, in order.
@@ -66,7 +66,7 @@ pub struct SourceError {
 /// A kernel in the text: its signature, and the places that are rewritten for a device.
 #[derive(Clone, Debug)]
 pub(super) struct KernelText {
-    pub(super) signature: Signature,
+    pub(super) signature: KernelSignature,
     /// Where its parameters are, in order.
     pub(super) params: Vec<ParamText>,
     /// Just behind the brace that opens the body.
@@ -149,7 +149,7 @@ pub(super) fn kernels(
     known: &dyn Fn(&str) -> Option<DType>,
 ) -> Result<Vec<KernelText>, SourceError> {
     let code = code_of(text);
-    let reader = Reader { code: &code, known, closing: brackets(&code) };
+    let reader = SignatureParser { code: &code, known, closing: brackets(&code) };
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(word) = reader.word(at) {
@@ -181,7 +181,7 @@ fn brackets(code: &[u8]) -> HashMap<usize, usize> {
     pairs
 }
 
-struct Reader<'a> {
+struct SignatureParser<'a> {
     code: &'a [u8],
     closing: HashMap<usize, usize>,
     known: &'a dyn Fn(&str) -> Option<DType>,
@@ -191,7 +191,7 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-impl Reader<'_> {
+impl SignatureParser<'_> {
     fn error(&self, at: usize, message: impl Into<String>) -> SourceError {
         SourceError { line: line_of(self.code, at), message: message.into() }
     }
@@ -248,7 +248,7 @@ impl Reader<'_> {
         let close = self.closing(open)?;
         let Some(body) = self.next(close + 1).filter(|at| self.code[*at] == b'{') else { return Ok(None) };
         let params = self.params(open + 1, close)?;
-        let signature = Signature {
+        let signature = KernelSignature {
             name: self.text(&name).into(),
             params: params.iter().map(|(param, _)| param.clone()).collect(),
         };

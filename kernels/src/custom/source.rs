@@ -2,8 +2,8 @@
 
 use super::dialect;
 use super::function::is_identifier;
-use super::interpret::{self, Program};
-use super::signature::{KernelText, ParamKind, ParamText, Signature, SourceError, code_of, kernels};
+use super::interpret::{self, MachineProgram};
+use super::signature::{KernelSignature, KernelText, ParamKind, ParamText, SourceError, code_of, kernels};
 use crate::dtype::DType;
 use crate::print::{Dialect, Target, expr};
 use crate::scalar::Scalar;
@@ -26,7 +26,7 @@ const LONGEST: usize = 1 << 22;
 
 /// A text with kernels. Its signatures are read when it is made; it is compiled when a device needs it.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct KernelSource {
     language: Language,
     text: String,
     /// Dtypes by the name of a type parameter.
@@ -35,7 +35,7 @@ pub struct Source {
     constants: Vec<(String, Vec<Scalar>)>,
     kernels: Vec<KernelText>,
     /// Compiled for main memory, once that is asked for.
-    program: OnceLock<Result<Arc<Program>, SourceError>>,
+    program: OnceLock<Result<Arc<MachineProgram>, SourceError>>,
 }
 
 /// The dtype that a word means by a type parameter: `type_x` or `work_x`.
@@ -49,7 +49,7 @@ fn type_parameter(types: &[(String, DType)], word: &str) -> Option<DType> {
     }
 }
 
-impl Source {
+impl KernelSource {
     /// A text. `types` are the type parameters of a text in the dialect: for `("x", dtype)` it may use
     /// `type_x`, the type in memory; `work_x`, the type to compute in, which is `f32` for halves; and
     /// `load_x(pointer, index)` and `store_x(pointer, index, value)`.
@@ -61,7 +61,7 @@ impl Source {
         language: Language,
         text: impl Into<String>,
         types: &[(&str, DType)],
-    ) -> Result<Source, SourceError> {
+    ) -> Result<KernelSource, SourceError> {
         let text = text.into();
         let types: Vec<(String, DType)> =
             types.iter().map(|(name, dtype)| ((*name).into(), *dtype)).collect();
@@ -76,15 +76,15 @@ impl Source {
         if kernels.is_empty() {
             return refuse("expected a kernel: KERNEL void name(..) {..}, found none");
         }
-        Ok(Source { language, text, types, constants: vec![], kernels, program: OnceLock::new() })
+        Ok(KernelSource { language, text, types, constants: vec![], kernels, program: OnceLock::new() })
     }
 
-    /// A text in the dialect, which compiles for OpenCL and CUDA, and runs on the host. See [`Source::new`].
+    /// A text in the dialect, which compiles for OpenCL and CUDA, and runs on the host. See [`KernelSource::new`].
     ///
     /// # Errors
-    /// As [`Source::new`].
-    pub fn dialect(text: impl Into<String>) -> Result<Source, SourceError> {
-        Source::new(Language::Dialect, text, &[])
+    /// As [`KernelSource::new`].
+    pub fn dialect(text: impl Into<String>) -> Result<KernelSource, SourceError> {
+        KernelSource::new(Language::Dialect, text, &[])
     }
 
     /// With an array of numbers in constant memory, which every kernel of the text can read by this name
@@ -96,7 +96,7 @@ impl Source {
         mut self,
         name: &str,
         numbers: &[T],
-    ) -> Result<Source, SourceError> {
+    ) -> Result<KernelSource, SourceError> {
         let numbers: Vec<Scalar> = numbers.iter().map(|&number| number.into()).collect();
         let refuse = |message: String| Err(SourceError { line: 1, message });
         let Some(dtype) = numbers.first().map(|number| number.dtype()) else {
@@ -156,17 +156,17 @@ impl Source {
     }
 
     /// The text compiled for main memory. It is in the dialect.
-    pub(super) fn program(&self) -> Result<Arc<Program>, SourceError> {
+    pub(super) fn program(&self) -> Result<Arc<MachineProgram>, SourceError> {
         self.program.get_or_init(|| interpret::compiled(self).map(Arc::new)).clone()
     }
 
     /// The kernels, in the order of the text.
-    pub fn signatures(&self) -> impl Iterator<Item = &Signature> {
+    pub fn signatures(&self) -> impl Iterator<Item = &KernelSignature> {
         self.kernels.iter().map(|kernel| &kernel.signature)
     }
 
     /// The kernel of this name.
-    pub fn signature(&self, name: &str) -> Option<&Signature> {
+    pub fn signature(&self, name: &str) -> Option<&KernelSignature> {
         self.signatures().find(|signature| signature.name == name)
     }
 

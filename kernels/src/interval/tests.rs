@@ -4,7 +4,7 @@ use crate::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use crate::ops::*;
 
 /// The results of an op at points, by the reference. Scalars of the dtypes in which the op takes them.
-fn results(op: ScalarOp, points: &[Vec<Scalar>], signature: &Signature) -> Vec<Scalar> {
+fn results(op: ScalarOp, points: &[Vec<Scalar>], signature: &OpSignature) -> Vec<Scalar> {
     let n = points.len() as u64;
     let dtypes = signature.args.iter().copied().chain([signature.result]);
     let operands: Vec<Operand> =
@@ -108,7 +108,7 @@ fn holds(range: &Interval, value: Scalar) -> bool {
 fn results_of_every_op_are_in_the_range_that_follows() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     // Nests have no compositions; these are ranges of the ops that they are made of.
-    for op in ScalarOp::all().filter(|op| matches!(op.row().body, Body::Primitive { .. })) {
+    for op in ScalarOp::all().filter(|op| matches!(op.row().body, OpBody::Primitive { .. })) {
         for dtype in DType::REAL {
             let given = op.arguments_of(dtype);
             let Some(signature) = op.signature(&given).filter(|s| s.args == given) else { continue };

@@ -1,12 +1,12 @@
 //! Convolutions of images by filters, and their gradients.
 
-use super::{Check, LibraryError, LibraryOp, read, written};
+use super::{LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
 /// Which operand of a convolution is computed from the other two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum ConvolutionDirection {
     /// The output, from the input and the filters.
     Forward,
     /// The gradient of the input, from that of the output and the filters.
@@ -18,13 +18,13 @@ pub enum Role {
 /// A cross-correlation `y[n, o, p] = sum over c, k of x[n, c, p * stride + k * dilation - padding] * w[o, c,
 /// k]` of images `(batch, channels, input..)` with filters `(filters, channels / groups, window..)`, or one
 /// of its gradients. `x` is 0 outside. Halves accumulate in float32 and round once. Two operands are read, in
-/// the order of [`Role`], one is written; all are contiguous.
+/// the order of [`ConvolutionDirection`], one is written; all are contiguous.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Convolution {
+pub struct LibraryConvolution {
     /// The dtype of all operands.
     pub dtype: DType,
     /// The operand to compute.
-    pub role: Role,
+    pub role: ConvolutionDirection,
     /// Number of images.
     pub batch: u64,
     /// Channels of an image.
@@ -49,7 +49,7 @@ pub struct Convolution {
     pub fast: bool,
 }
 
-impl Convolution {
+impl LibraryConvolution {
     /// Shapes of input, filters and output.
     fn shapes(&self) -> [Vec<u64>; 3] {
         let each = self.channels / self.groups.max(1);
@@ -64,9 +64,9 @@ impl Convolution {
     pub fn terms(&self) -> u64 {
         let each = |count: u64| count / self.groups.max(1);
         let (first, extents) = match self.role {
-            Role::Forward => (each(self.channels), &self.window),
-            Role::InputGradient => (each(self.filters), &self.window),
-            Role::FilterGradient => (self.batch, &self.output),
+            ConvolutionDirection::Forward => (each(self.channels), &self.window),
+            ConvolutionDirection::InputGradient => (each(self.filters), &self.window),
+            ConvolutionDirection::FilterGradient => (self.batch, &self.output),
         };
         extents.iter().fold(first, |all, &extent| all.saturating_mul(extent))
     }
@@ -86,12 +86,12 @@ impl Convolution {
     }
 }
 
-impl LibraryOp for Convolution {
+impl LibraryOp for LibraryConvolution {
     fn name(&self) -> String {
         match self.role {
-            Role::Forward => "convolution".into(),
-            Role::InputGradient => "convolution_input_gradient".into(),
-            Role::FilterGradient => "convolution_filter_gradient".into(),
+            ConvolutionDirection::Forward => "convolution".into(),
+            ConvolutionDirection::InputGradient => "convolution_input_gradient".into(),
+            ConvolutionDirection::FilterGradient => "convolution_filter_gradient".into(),
         }
     }
 
@@ -107,16 +107,16 @@ impl LibraryOp for Convolution {
     fn operands(&self) -> Vec<Operand> {
         let [x, w, y] = self.shapes();
         let [first, second, result] = match self.role {
-            Role::Forward => [x, w, y],
-            Role::InputGradient => [y, w, x],
-            Role::FilterGradient => [x, y, w],
+            ConvolutionDirection::Forward => [x, w, y],
+            ConvolutionDirection::InputGradient => [y, w, x],
+            ConvolutionDirection::FilterGradient => [x, y, w],
         };
         let [first, second] = [first, second].map(|shape| read(self.dtype, &shape));
         vec![first, second, written(self.dtype, &result)]
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         let divides = self.groups > 0
             && self.channels.is_multiple_of(self.groups)
             && self.filters.is_multiple_of(self.groups);

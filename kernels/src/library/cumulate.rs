@@ -1,6 +1,6 @@
 //! Running folds.
 
-use super::{Check, LibraryError, LibraryOp, read, written};
+use super::{LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::{Fold, Operand};
 use crate::print::Target;
@@ -41,7 +41,7 @@ impl LibraryOp for Cumulate {
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         check.size("shape", self.dtype, &self.shape)?;
         let texts = || (format!("{} or a part of it", self.dtype), self.from);
         check.require(self.from == self.dtype || is_part(self.from, self.dtype), "from", texts)?;
@@ -53,11 +53,11 @@ impl LibraryOp for Cumulate {
     }
 
     fn routine_scratch(&self, target: &Target) -> Option<u64> {
-        cumulate::Plan::of(self, target).map(|plan| plan.scratch())
+        cumulate::CumulatePlan::of(self, target).map(|plan| plan.scratch())
     }
 
     fn routine(&self, target: &Target) -> Option<Routine> {
-        cumulate::Plan::of(self, target).map(|plan| plan.print(target))
+        cumulate::CumulatePlan::of(self, target).map(|plan| plan.print(target))
     }
 }
 

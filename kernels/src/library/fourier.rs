@@ -1,20 +1,20 @@
 //! Discrete Fourier transforms.
 
-use super::{Check, Definition, DefinitionError, InMemory, LibraryError, LibraryOp, read, written};
+use super::{Definition, DefinitionError, InMemory, LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
 /// Which transform. None is scaled: an inverse of a forward transform is the input times the number of its
 /// elements. A complex number is a pair, real part first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Transform {
+pub enum FourierKind {
     /// `y[k] = sum over j of x[j] exp(-2 pi i j k / n)`, of complex numbers.
     Forward,
     /// The same with `exp(+2 pi i j k / n)`.
     Inverse,
-    /// [`Transform::Forward`] of real numbers: the first `n / 2 + 1` elements along the last axis.
+    /// [`FourierKind::Forward`] of real numbers: the first `n / 2 + 1` elements along the last axis.
     RealForward,
-    /// [`Transform::Inverse`] to real numbers, from the first `n / 2 + 1` elements, of one axis. The
+    /// [`FourierKind::Inverse`] to real numbers, from the first `n / 2 + 1` elements, of one axis. The
     /// imaginary parts of elements 0 and, if `n` is even, `n / 2` are 0.
     RealInverse,
 }
@@ -27,7 +27,7 @@ pub struct Fourier {
     /// The dtype of both operands.
     pub dtype: DType,
     /// Which transform.
-    pub transform: Transform,
+    pub transform: FourierKind,
     /// Number of arrays.
     pub batch: u64,
     /// Extents of an array of real numbers, or of complex ones that belong to none: 1 to 3, at least 1 each.
@@ -39,7 +39,7 @@ pub struct Fourier {
 impl Fourier {
     /// Whether one of the operands is real.
     pub fn has_reals(&self) -> bool {
-        matches!(self.transform, Transform::RealForward | Transform::RealInverse)
+        matches!(self.transform, FourierKind::RealForward | FourierKind::RealInverse)
     }
 
     /// Elements of an array of real numbers, or of complex ones that belong to none.
@@ -60,10 +60,10 @@ impl Fourier {
 impl LibraryOp for Fourier {
     fn name(&self) -> String {
         match self.transform {
-            Transform::Forward => "fft".into(),
-            Transform::Inverse => "ifft".into(),
-            Transform::RealForward => "rfft".into(),
-            Transform::RealInverse => "irfft".into(),
+            FourierKind::Forward => "fft".into(),
+            FourierKind::Inverse => "ifft".into(),
+            FourierKind::RealForward => "rfft".into(),
+            FourierKind::RealInverse => "irfft".into(),
         }
     }
 
@@ -80,19 +80,19 @@ impl LibraryOp for Fourier {
         let reals = [&[self.batch], &self.extents[..]].concat();
         let complex = [&[self.batch], &self.complex_extents()[..], &[2]].concat();
         match self.transform {
-            Transform::Forward | Transform::Inverse => {
+            FourierKind::Forward | FourierKind::Inverse => {
                 vec![read(self.dtype, &complex), written(self.dtype, &complex)]
             }
-            Transform::RealForward => vec![read(self.dtype, &reals), written(self.dtype, &complex)],
-            Transform::RealInverse => vec![read(self.dtype, &complex), written(self.dtype, &reals)],
+            FourierKind::RealForward => vec![read(self.dtype, &reals), written(self.dtype, &complex)],
+            FourierKind::RealInverse => vec![read(self.dtype, &complex), written(self.dtype, &reals)],
         }
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         let known = matches!(self.dtype, DType::F32 | DType::F64);
         check.require(known, "dtype", || ("float32 or float64".into(), self.dtype))?;
-        let most = if self.transform == Transform::RealInverse { 1 } else { 3 };
+        let most = if self.transform == FourierKind::RealInverse { 1 } else { 3 };
         let fits = (1..=most).contains(&self.extents.len()) && !self.extents.contains(&0);
         let texts = || (format!("1 to {most} extents of at least 1"), format!("{:?}", self.extents));
         check.require(fits, "extents", texts)?;

@@ -1,12 +1,12 @@
 //! Factorizations of square matrices, and systems of linear equations.
 
-use super::{Check, Definition, DefinitionError, InMemory, LibraryError, LibraryOp, read, written};
+use super::{Definition, DefinitionError, InMemory, LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
 /// The computation for each matrix of a batch. See [`LinearAlgebra`] for the operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Problem {
+pub enum LinalgProblem {
     /// Reads `a`; writes `factor` and `info`. The lower factor `l` of `l l^T`, from the lower triangle of
     /// `a`, or the upper factor `u` of `u^T u`, from the upper triangle. `info` is the order of the first
     /// leading minor that is not positive. If the matrix has NaN or infinities, `info` may be 0, and then the
@@ -53,7 +53,7 @@ pub struct LinearAlgebra {
     /// Rows and columns of each.
     pub n: u64,
     /// The computation.
-    pub problem: Problem,
+    pub problem: LinalgProblem,
     /// The implementation in main memory.
     pub in_memory: InMemory<LinearAlgebra>,
 }
@@ -62,8 +62,8 @@ impl LinearAlgebra {
     /// Right-hand sides of each matrix; 0 if there are none.
     pub fn columns(&self) -> u64 {
         match self.problem {
-            Problem::Cholesky { .. } | Problem::Lu | Problem::Cofactors => 0,
-            Problem::LuSolve { columns } | Problem::TriangularSolve { columns, .. } => columns,
+            LinalgProblem::Cholesky { .. } | LinalgProblem::Lu | LinalgProblem::Cofactors => 0,
+            LinalgProblem::LuSolve { columns } | LinalgProblem::TriangularSolve { columns, .. } => columns,
         }
     }
 }
@@ -71,11 +71,11 @@ impl LinearAlgebra {
 impl LibraryOp for LinearAlgebra {
     fn name(&self) -> String {
         match self.problem {
-            Problem::Cholesky { .. } => "cholesky".into(),
-            Problem::Lu => "lu".into(),
-            Problem::Cofactors => "cofactors".into(),
-            Problem::LuSolve { .. } => "lu_solve".into(),
-            Problem::TriangularSolve { .. } => "triangular_solve".into(),
+            LinalgProblem::Cholesky { .. } => "cholesky".into(),
+            LinalgProblem::Lu => "lu".into(),
+            LinalgProblem::Cofactors => "cofactors".into(),
+            LinalgProblem::LuSolve { .. } => "lu_solve".into(),
+            LinalgProblem::TriangularSolve { .. } => "triangular_solve".into(),
         }
     }
 
@@ -86,7 +86,9 @@ impl LibraryOp for LinearAlgebra {
     /// Batch, order, and right-hand sides if there are any.
     fn extents(&self) -> Vec<u64> {
         match self.problem {
-            Problem::Cholesky { .. } | Problem::Lu | Problem::Cofactors => vec![self.batch, self.n],
+            LinalgProblem::Cholesky { .. } | LinalgProblem::Lu | LinalgProblem::Cofactors => {
+                vec![self.batch, self.n]
+            }
             _ => vec![self.batch, self.n, self.columns()],
         }
     }
@@ -98,16 +100,16 @@ impl LibraryOp for LinearAlgebra {
         let info = written(DType::I32, &[self.batch]);
         let [b, x] = [read(self.dtype, &sides), written(self.dtype, &sides)];
         match self.problem {
-            Problem::Cholesky { .. } => vec![a, factors, info],
-            Problem::Lu => vec![a, factors, written(DType::I32, &[self.batch, self.n]), info],
-            Problem::Cofactors => vec![a, factors],
-            Problem::LuSolve { .. } => vec![a, b, x, info],
-            Problem::TriangularSolve { .. } => vec![a, b, x],
+            LinalgProblem::Cholesky { .. } => vec![a, factors, info],
+            LinalgProblem::Lu => vec![a, factors, written(DType::I32, &[self.batch, self.n]), info],
+            LinalgProblem::Cofactors => vec![a, factors],
+            LinalgProblem::LuSolve { .. } => vec![a, b, x, info],
+            LinalgProblem::TriangularSolve { .. } => vec![a, b, x],
         }
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         let known = matches!(self.dtype, DType::F32 | DType::F64);
         check.require(known, "dtype", || ("float32 or float64".into(), self.dtype))?;
         check.size("n", self.dtype, &[self.batch, self.n, self.n])?;
@@ -118,10 +120,10 @@ impl LibraryOp for LinearAlgebra {
     fn flops(&self) -> f64 {
         let (n, columns) = (self.n as f64, self.columns() as f64);
         let each = match self.problem {
-            Problem::Cholesky { .. } => n * n * n / 3.0,
-            Problem::Lu | Problem::LuSolve { .. } => 2.0 * n * n * (n / 3.0 + columns),
-            Problem::Cofactors => 2.0 * n * n * n * (1.0 / 3.0 + 1.0),
-            Problem::TriangularSolve { .. } => n * n * columns,
+            LinalgProblem::Cholesky { .. } => n * n * n / 3.0,
+            LinalgProblem::Lu | LinalgProblem::LuSolve { .. } => 2.0 * n * n * (n / 3.0 + columns),
+            LinalgProblem::Cofactors => 2.0 * n * n * n * (1.0 / 3.0 + 1.0),
+            LinalgProblem::TriangularSolve { .. } => n * n * columns,
         };
         self.batch as f64 * each
     }

@@ -1,6 +1,6 @@
 //! Matrix products.
 
-use super::{Check, LibraryError, LibraryOp, written};
+use super::{LibraryError, LibraryOp, ParameterCheck, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
@@ -65,7 +65,7 @@ impl LibraryOp for Matmul {
         let mut extents = [batch, m, n, dtype.size() as u64].into_iter().filter(|extent| *extent > 0);
         let bytes = extents.try_fold(1i64, |all, extent| all.checked_mul(i64::try_from(extent).ok()?));
         let texts = || ("less than 2^63 bytes".into(), format!("{batch} x {m} x {n} elements of {dtype}"));
-        Check { op: self }.require(bytes.is_some(), "result", texts)
+        ParameterCheck { op: self }.require(bytes.is_some(), "result", texts)
     }
 
     fn flops(&self) -> f64 {
@@ -102,7 +102,7 @@ impl LibraryOp for ByteMatmul {
 
     fn verify(&self) -> Result<(), LibraryError> {
         let Matmul { dtype, a, b, .. } = self.0;
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         check.require(dtype == DType::I8, "dtype", || ("int8".into(), dtype))?;
         let neighbours = a[2] == 1 && b[1] == 1;
         check.require(neighbours, "strides", || ("1 along the sum".into(), format!("{a:?} and {b:?}")))?;

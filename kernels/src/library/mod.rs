@@ -19,13 +19,13 @@ mod scatter;
 mod search;
 mod sort;
 
-pub use convolution::{Convolution, Role};
+pub use convolution::{ConvolutionDirection, LibraryConvolution};
 pub use cumulate::Cumulate;
-pub use fourier::{Fourier, Transform};
+pub use fourier::{Fourier, FourierKind};
 pub use in_memory::{Define, InMemory};
-pub use linear_algebra::{LinearAlgebra, Problem};
+pub use linear_algebra::{LinalgProblem, LinearAlgebra};
 pub use matmul::{ByteMatmul, Matmul};
-pub use nonzero::NonZero;
+pub use nonzero::LibraryNonZero;
 pub use scatter::Scatter;
 pub use search::Search;
 pub use sort::Sorting;
@@ -184,11 +184,11 @@ pub struct LibraryError {
 }
 
 /// Checks of one op's parameters.
-pub(crate) struct Check<'a> {
+pub(crate) struct ParameterCheck<'a> {
     pub(crate) op: &'a dyn LibraryOp,
 }
 
-impl Check<'_> {
+impl ParameterCheck<'_> {
     pub(crate) fn require<F: ToString>(
         &self,
         holds: bool,

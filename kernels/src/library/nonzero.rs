@@ -1,13 +1,13 @@
 //! Positions of nonzero elements.
 
-use super::{Check, LibraryError, LibraryOp, read, written};
+use super::{LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
 /// Row-major positions of nonzero elements, ascending, as int64; then their number, as one int64. With
 /// `taken`, a second operand is read, and its elements at the positions are written instead of the positions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NonZero {
+pub struct LibraryNonZero {
     /// The dtype of the elements.
     pub dtype: DType,
     /// Number of elements.
@@ -20,7 +20,7 @@ pub struct NonZero {
     pub taken: Option<DType>,
 }
 
-impl LibraryOp for NonZero {
+impl LibraryOp for LibraryNonZero {
     fn name(&self) -> String {
         if self.taken.is_some() { "compress".into() } else { "nonzero".into() }
     }
@@ -40,7 +40,7 @@ impl LibraryOp for NonZero {
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         check.size("len", self.dtype, &[self.len])?;
         check.size("taken", self.taken.unwrap_or(self.dtype), &[self.len])?;
         check.size("kept", DType::I64, &[self.kept])

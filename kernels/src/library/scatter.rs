@@ -1,6 +1,6 @@
 //! Scatters of rows to a table.
 
-use super::{Check, LibraryError, LibraryOp, read, written};
+use super::{LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::{Fold, Operand};
 use crate::print::Target;
@@ -62,7 +62,7 @@ impl LibraryOp for Scatter {
 
     /// More rows than a position can index are an error too.
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         check.size("points", DType::I64, &[self.points])?;
         check.size("rows and width", self.dtype, &[self.rows, self.width])?;
         check.size("points and width", self.dtype, &[self.points, self.width])?;
@@ -82,51 +82,51 @@ impl LibraryOp for Scatter {
     }
 
     fn routine_scratch(&self, target: &Target) -> Option<u64> {
-        Plan::of(self, target).map(|plan| plan.scratch())
+        ScatterPlan::of(self, target).map(|plan| plan.scratch())
     }
 
     fn routine(&self, target: &Target) -> Option<Routine> {
-        Plan::of(self, target).map(|plan| plan.print(target))
+        ScatterPlan::of(self, target).map(|plan| plan.print(target))
     }
 }
 
 /// The kernels of a scatter: the first of these that it suits.
-enum Plan {
-    Exact(exact_scatter::Plan),
-    Fixed(fixed_scatter::Plan),
-    Last(last_scatter::Plan),
-    Grouped(grouped_scatter::Plan),
-    Sorted(Box<scatter::Plan>),
+enum ScatterPlan {
+    Exact(exact_scatter::ExactScatterPlan),
+    Fixed(fixed_scatter::FixedScatterPlan),
+    Last(last_scatter::LastScatterPlan),
+    Grouped(grouped_scatter::GroupedScatterPlan),
+    Sorted(Box<scatter::SortedScatterPlan>),
 }
 
-impl Plan {
-    fn of(call: &Scatter, target: &Target) -> Option<Plan> {
-        let exact = exact_scatter::Plan::of(call, target).map(Plan::Exact);
-        let fixed = || fixed_scatter::Plan::of(call, target).map(Plan::Fixed);
-        let last = || last_scatter::Plan::of(call, target).map(Plan::Last);
-        let grouped = || grouped_scatter::Plan::of(call, target).map(Plan::Grouped);
-        let sorted = || scatter::Plan::of(call, target).map(Box::new).map(Plan::Sorted);
+impl ScatterPlan {
+    fn of(call: &Scatter, target: &Target) -> Option<ScatterPlan> {
+        let exact = exact_scatter::ExactScatterPlan::of(call, target).map(ScatterPlan::Exact);
+        let fixed = || fixed_scatter::FixedScatterPlan::of(call, target).map(ScatterPlan::Fixed);
+        let last = || last_scatter::LastScatterPlan::of(call, target).map(ScatterPlan::Last);
+        let grouped = || grouped_scatter::GroupedScatterPlan::of(call, target).map(ScatterPlan::Grouped);
+        let sorted = || scatter::SortedScatterPlan::of(call, target).map(Box::new).map(ScatterPlan::Sorted);
         exact.or_else(fixed).or_else(last).or_else(grouped).or_else(sorted)
     }
 
     /// Bytes of scratch memory.
     fn scratch(&self) -> u64 {
         match self {
-            Plan::Exact(_) => 0,
-            Plan::Fixed(plan) => plan.scratch(),
-            Plan::Last(plan) => plan.scratch(),
-            Plan::Grouped(plan) => plan.scratch(),
-            Plan::Sorted(plan) => plan.scratch(),
+            ScatterPlan::Exact(_) => 0,
+            ScatterPlan::Fixed(plan) => plan.scratch(),
+            ScatterPlan::Last(plan) => plan.scratch(),
+            ScatterPlan::Grouped(plan) => plan.scratch(),
+            ScatterPlan::Sorted(plan) => plan.scratch(),
         }
     }
 
     fn print(&self, target: &Target) -> Routine {
         match self {
-            Plan::Exact(plan) => plan.print(target),
-            Plan::Fixed(plan) => plan.print(target),
-            Plan::Last(plan) => plan.print(target),
-            Plan::Grouped(plan) => plan.print(target),
-            Plan::Sorted(plan) => plan.print(target),
+            ScatterPlan::Exact(plan) => plan.print(target),
+            ScatterPlan::Fixed(plan) => plan.print(target),
+            ScatterPlan::Last(plan) => plan.print(target),
+            ScatterPlan::Grouped(plan) => plan.print(target),
+            ScatterPlan::Sorted(plan) => plan.print(target),
         }
     }
 }

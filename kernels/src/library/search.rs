@@ -1,6 +1,6 @@
 //! Binary search.
 
-use super::{Check, LibraryError, LibraryOp, read, written};
+use super::{LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 
@@ -41,7 +41,7 @@ impl LibraryOp for Search {
     }
 
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         check.size("len", self.dtype, &[self.len])?;
         check.size("asked", self.dtype, &[self.asked])?;
         check.size("asked", DType::I64, &[self.asked])

@@ -1,6 +1,6 @@
 //! Sorts and selections.
 
-use super::{Check, LibraryError, LibraryOp, read, written};
+use super::{LibraryError, LibraryOp, ParameterCheck, read, written};
 use crate::dtype::DType;
 use crate::nest::Operand;
 use crate::print::Target;
@@ -55,7 +55,7 @@ impl LibraryOp for Sorting {
 
     /// Places that are not ascending or not along the axis are errors too.
     fn verify(&self) -> Result<(), LibraryError> {
-        let check = Check { op: self };
+        let check = ParameterCheck { op: self };
         let extent = self.shape[1];
         check.size("shape", self.dtype, &self.shape)?;
         check.size("indices", DType::I64, &self.shape)?;

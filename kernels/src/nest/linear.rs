@@ -58,9 +58,9 @@ impl LinearForm {
         if stored.dtype != dtype || tensor.reach(stored, &store.index, &nest.axes)? != Reach::Whole {
             return None;
         }
-        let reader = Reader { nest, x, dtype, tensor };
+        let reader = LinearFormMatcher { nest, x, dtype, tensor };
         let dtypes = verify::dtypes(nest, 0).ok()?;
-        let mut sums: Vec<Option<Sum>> = Vec::with_capacity(dtypes.len());
+        let mut sums: Vec<Option<LinearSum>> = Vec::with_capacity(dtypes.len());
         for (inst, of) in phase.block.insts.iter().zip(dtypes) {
             // Libraries compute at the type of sums, so values of the Nest that are halves are not rounded.
             let fits = of == dtype || of == dtype.register();
@@ -141,7 +141,7 @@ impl Number {
 
 /// An operand times a number.
 #[derive(Clone, Copy, Debug)]
-struct Term {
+struct LinearTerm {
     operand: usize,
     reach: Reach,
     by: Number,
@@ -149,30 +149,30 @@ struct Term {
 
 /// A sum of operands times numbers and of a constant.
 #[derive(Clone, Debug, Default)]
-struct Sum {
-    terms: Vec<Term>,
+struct LinearSum {
+    terms: Vec<LinearTerm>,
     constant: Number,
     /// Whether negative sums become 0; such a sum is final.
     relu: bool,
 }
 
-impl Sum {
+impl LinearSum {
     /// The value of a constant.
     fn number(&self) -> Option<f64> {
         self.terms.is_empty().then_some(self.constant.value)
     }
 
-    fn times(&self, by: f64) -> Option<Sum> {
-        let terms = self.terms.iter().map(|t| Term { by: t.by.times(by), ..*t }).collect();
-        (!self.relu).then(|| Sum { terms, constant: self.constant.times(by), relu: false })
+    fn times(&self, by: f64) -> Option<LinearSum> {
+        let terms = self.terms.iter().map(|t| LinearTerm { by: t.by.times(by), ..*t }).collect();
+        (!self.relu).then(|| LinearSum { terms, constant: self.constant.times(by), relu: false })
     }
 
     /// `self + by * other`; `None` if the sum has too many operands.
-    fn plus(&self, other: &Sum, by: f64) -> Option<Sum> {
+    fn plus(&self, other: &LinearSum, by: f64) -> Option<LinearSum> {
         let other = other.times(by)?;
-        let mut sum = Sum { constant: self.constant.plus(other.constant), ..self.clone() };
+        let mut sum = LinearSum { constant: self.constant.plus(other.constant), ..self.clone() };
         for term in other.terms {
-            let same = |t: &&mut Term| (t.operand, t.reach) == (term.operand, term.reach);
+            let same = |t: &&mut LinearTerm| (t.operand, t.reach) == (term.operand, term.reach);
             match sum.terms.iter_mut().find(same) {
                 Some(found) => found.by = found.by.plus(term.by),
                 None => sum.terms.push(term),
@@ -182,35 +182,38 @@ impl Sum {
     }
 
     /// The maximum of two, one of which must be 0; not the negative zero, which ReLU would keep.
-    fn or_zero(&self, other: &Sum) -> Option<Sum> {
-        let is_zero = |sum: &Sum| sum.number().is_some_and(|number| number.to_bits() == 0);
+    fn or_zero(&self, other: &LinearSum) -> Option<LinearSum> {
+        let is_zero = |sum: &LinearSum| sum.number().is_some_and(|number| number.to_bits() == 0);
         match (is_zero(self), is_zero(other)) {
-            (false, true) => Some(Sum { relu: true, ..self.clone() }),
-            (true, false) => Some(Sum { relu: true, ..other.clone() }),
+            (false, true) => Some(LinearSum { relu: true, ..self.clone() }),
+            (true, false) => Some(LinearSum { relu: true, ..other.clone() }),
             _ => None,
         }
     }
 }
 
 /// Reads a Nest as a form of its operand `x`.
-struct Reader<'a> {
+struct LinearFormMatcher<'a> {
     nest: &'a Nest,
     x: usize,
     dtype: DType,
     tensor: Channels,
 }
 
-impl Reader<'_> {
+impl LinearFormMatcher<'_> {
     /// The sum that an instruction computes, from the sums of earlier instructions.
-    fn sum(&self, inst: &Inst, sums: &[Option<Sum>]) -> Option<Sum> {
+    fn sum(&self, inst: &Inst, sums: &[Option<LinearSum>]) -> Option<LinearSum> {
         let sum = |value: &u32| sums.get(*value as usize)?.as_ref();
         match inst {
-            Inst::Const(number) => Some(Sum { constant: Number::of(number.to_f64()), ..Sum::default() }),
+            Inst::Const(number) => {
+                Some(LinearSum { constant: Number::of(number.to_f64()), ..LinearSum::default() })
+            }
             Inst::Load { operand, index } => {
                 let described = self.nest.operands.get(*operand)?;
                 let reach = self.tensor.reach(described, index, &self.nest.axes)?;
-                let term = Term { operand: *operand, reach, by: Number::of(1.0) };
-                (described.dtype == self.dtype).then(|| Sum { terms: vec![term], ..Sum::default() })
+                let term = LinearTerm { operand: *operand, reach, by: Number::of(1.0) };
+                (described.dtype == self.dtype)
+                    .then(|| LinearSum { terms: vec![term], ..LinearSum::default() })
             }
             Inst::Cast { value, .. } => sum(value).cloned(),
             Inst::Op { op, args } => match (*op, &args[..]) {
@@ -233,7 +236,7 @@ impl Reader<'_> {
         }
     }
 
-    fn quotient(&self, a: &Sum, divisor: f64) -> Option<Sum> {
+    fn quotient(&self, a: &LinearSum, divisor: f64) -> Option<LinearSum> {
         let by = 1.0 / divisor;
         // A quotient is correctly rounded, a product by a rounded reciprocal is not. That is accepted for `x`
         // alone, whose sums are inexact anyway.
@@ -243,7 +246,7 @@ impl Reader<'_> {
     }
 
     /// A sum that is stored to the operand `result`, as a form.
-    fn form(&self, sum: &Sum, result: usize) -> Option<LinearForm> {
+    fn form(&self, sum: &LinearSum, result: usize) -> Option<LinearForm> {
         if sum.constant != Number::default() {
             return None;
         }

@@ -4,7 +4,7 @@ use super::{Inst, Phase};
 
 /// The position that stands for an integer out of range, along a dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
+pub enum IndexMode {
     /// The nearest position.
     Clamp,
     /// The integer modulo the extent, as Python's `%`.
@@ -12,7 +12,7 @@ pub enum Mode {
     /// NumPy's rule for indices that are known to be valid: a negative integer counts from the end. An
     /// integer still out of range stands for the nearest position.
     FromEnd,
-    /// NumPy's rule: as [`FromEnd`](Mode::FromEnd), and an integer outside of `-extent..extent` is reported.
+    /// NumPy's rule: as [`FromEnd`](IndexMode::FromEnd), and an integer outside of `-extent..extent` is reported.
     /// If several points report, any one of the reports is kept.
     Report {
         /// The operand of the status word: a written i64 of rank 0 that the phase does not load.
@@ -22,15 +22,17 @@ pub enum Mode {
     },
 }
 
-impl Mode {
+impl IndexMode {
     /// The position among `extent` that an integer stands for; 0 if `extent` is 0.
     pub fn position(self, value: i64, extent: u64) -> i64 {
         let (value, extent) = (i128::from(value), i128::from(extent));
         let nearest = |at: i128| at.clamp(0, (extent - 1).max(0));
         let position = match self {
-            Mode::Clamp => nearest(value),
-            Mode::Wrap => value.checked_rem_euclid(extent).unwrap_or(0),
-            Mode::FromEnd | Mode::Report { .. } => nearest(if value < 0 { value + extent } else { value }),
+            IndexMode::Clamp => nearest(value),
+            IndexMode::Wrap => value.checked_rem_euclid(extent).unwrap_or(0),
+            IndexMode::FromEnd | IndexMode::Report { .. } => {
+                nearest(if value < 0 { value + extent } else { value })
+            }
         };
         // Extents are below 2^63, as `verify` requires.
         i64::try_from(position).unwrap_or(i64::MAX)
@@ -45,16 +47,16 @@ impl Mode {
     /// The operand that it reports to.
     pub fn status(self) -> Option<usize> {
         match self {
-            Mode::Report { status, .. } => Some(status),
-            Mode::Clamp | Mode::Wrap | Mode::FromEnd => None,
+            IndexMode::Report { status, .. } => Some(status),
+            IndexMode::Clamp | IndexMode::Wrap | IndexMode::FromEnd => None,
         }
     }
 
     /// The mode with its operand renumbered: `operands` gives the new number of each.
     #[must_use]
-    pub fn renumbered(self, operands: &[usize]) -> Mode {
+    pub fn renumbered(self, operands: &[usize]) -> IndexMode {
         match self {
-            Mode::Report { status, node } => Mode::Report { status: operands[status], node },
+            IndexMode::Report { status, node } => IndexMode::Report { status: operands[status], node },
             other => other,
         }
     }
@@ -75,7 +77,7 @@ impl Inst {
         if let Inst::Position { mode, .. } = self
             && mode.status().is_some()
         {
-            *mode = Mode::FromEnd;
+            *mode = IndexMode::FromEnd;
         }
     }
 }

@@ -110,7 +110,7 @@ impl Phase {
 mod tests {
     use super::*;
     use crate::dtype::DType;
-    use crate::nest::{Fold, Index, Mode, PhaseKind};
+    use crate::nest::{Fold, Index, IndexMode, PhaseKind};
     use crate::ops::ADD;
 
     /// An index that is computed.
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_is_visited_is_what_is_replaced() {
-        let mode = Mode::Report { status: 1, node: 7 };
+        let mode = IndexMode::Report { status: 1, node: 7 };
         for (mut inst, used) in [
             (Inst::Axis(3), vec![]),
             (Inst::Folded { phase: 1, fold: 2 }, vec![]),

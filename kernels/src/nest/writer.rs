@@ -218,12 +218,12 @@ fn hash(inst: &Inst) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nest::Mode;
+    use crate::nest::IndexMode;
 
     #[test]
     fn copies_keep_index_modes() {
         let report = |value, status| {
-            let mode = Mode::Report { status, node: 3 };
+            let mode = IndexMode::Report { status, node: 3 };
             Inst::Position { value, extent: 4, mode }
         };
         let mut writer = BlockWriter::new(PhaseKind::Point);

@@ -5,7 +5,7 @@
 //! computed in f64, so that a trial that one device accepts and another does not is as good as never seen:
 //! draws of integers are equal on all devices. `print/draws.rs` has the same in C.
 
-use super::host::{Body, lanes, lanes_mut};
+use super::host::{LoopBody, lanes, lanes_mut};
 use super::philox::philox4x32_10;
 use std::f64::consts::{PI, TAU};
 
@@ -199,21 +199,21 @@ fn each<const N: usize>(args: &[&[u8]], out: &mut [u8], n: usize, draw: impl Fn(
     }
 }
 
-impl Body for LogGamma {
+impl LoopBody for LogGamma {
     #[inline(always)]
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         each(args, out, n, |key, counter, [shape]| log_gamma(key, counter, shape));
     }
 }
 
-impl Body for Poisson {
+impl LoopBody for Poisson {
     #[inline(always)]
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         each(args, out, n, |key, counter, [mean]| poisson(key, counter, mean));
     }
 }
 
-impl Body for Binomial {
+impl LoopBody for Binomial {
     #[inline(always)]
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         each(args, out, n, |key, counter, [n, p]| binomial(key, counter, n, p));

@@ -22,7 +22,7 @@ pub fn lanes_mut<T: AnyBitPattern + NoUninit>(tile: &mut [impl AnyBitPattern + N
 
 /// The loops of an op in one dtype.
 #[derive(Clone, Copy)]
-pub struct Tiles {
+pub struct HostLoops {
     /// The fastest loop: uses the processor's vector instructions and the functions of
     /// [`Vector`](super::vector::Vector).
     pub fast: TileFn,
@@ -31,7 +31,7 @@ pub struct Tiles {
 }
 
 /// A loop with its tiles.
-pub(super) struct Tile<'a, B> {
+pub(super) struct TileLoop<'a, B> {
     pub(super) args: &'a [&'a [u8]],
     pub(super) out: &'a mut [u8],
     pub(super) n: usize,
@@ -39,11 +39,11 @@ pub(super) struct Tile<'a, B> {
 }
 
 /// The body of a loop: written once, compiled for each level of the processor.
-pub(super) trait Body {
+pub(super) trait LoopBody {
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize);
 }
 
-impl<B: Body> crate::level::Loop for Tile<'_, B> {
+impl<B: LoopBody> crate::level::SimdLoop for TileLoop<'_, B> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -52,9 +52,11 @@ impl<B: Body> crate::level::Loop for Tile<'_, B> {
 }
 
 /// Both loops of a body.
-pub(super) fn tiles<B: Body>() -> Tiles {
-    Tiles {
-        fast: |args, out, n| crate::level::run(Tile::<B> { args, out, n, body: std::marker::PhantomData }),
+pub(super) fn tiles<B: LoopBody>() -> HostLoops {
+    HostLoops {
+        fast: |args, out, n| {
+            crate::level::run(TileLoop::<B> { args, out, n, body: std::marker::PhantomData })
+        },
         plain: |args, out, n| B::run::<false>(args, out, n),
     }
 }
@@ -64,7 +66,7 @@ macro_rules! tile {
     ($t:ty => $r:ty; |$($a:ident),+| $e:expr) => { tile!($t => $r; |$($a),+| $e; $e) };
     ($t:ty => $r:ty; |$($a:ident),+| $e:expr; $fast:expr) => {{
         struct Each;
-        impl $crate::ops::host::Body for Each {
+        impl $crate::ops::host::LoopBody for Each {
             #[inline(always)]
             fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
                 let out = &mut lanes_mut::<$r>(out)[..n];
@@ -108,7 +110,7 @@ macro_rules! waves {
     };
     (@of $t:ty; |$a:ident| $e:expr; $fast:expr) => {{
         struct Each;
-        impl $crate::ops::host::Body for Each {
+        impl $crate::ops::host::LoopBody for Each {
             #[inline(always)]
             fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
                 let (all, out) = (&lanes::<$t>(args[0])[..n], &mut lanes_mut::<$t>(out)[..n]);
@@ -147,7 +149,7 @@ macro_rules! usually {
     };
     (@of $t:ty; |$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {{
         struct Each;
-        impl $crate::ops::host::Body for Each {
+        impl $crate::ops::host::LoopBody for Each {
             #[inline(always)]
             fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
                 let all = &mut lanes_mut::<$t>(out)[..n];
@@ -276,9 +278,9 @@ macro_rules! written {
     ($f:path) => {
         primitive(
             |dtype| match dtype {
-                DType::F32 => Some(tile!(f32 => f32; |a| $f($crate::ops::real::Plain(a.into())).0 as f32;
+                DType::F32 => Some(tile!(f32 => f32; |a| $f($crate::ops::real::ReferenceF64(a.into())).0 as f32;
                     $f($crate::ops::real::Fast(a)).0)),
-                DType::F64 => Some(tile!(f64 => f64; |a| $f($crate::ops::real::Plain(a)).0; $f($crate::ops::real::Fast(a)).0)),
+                DType::F64 => Some(tile!(f64 => f64; |a| $f($crate::ops::real::ReferenceF64(a)).0; $f($crate::ops::real::Fast(a)).0)),
                 _ => None,
             },
             CForm::Written(compose!(|a| $f(a))),
@@ -290,7 +292,7 @@ macro_rules! written {
 macro_rules! written_waves {
     ($f:path) => {
         primitive(
-            waves!(|a| $f($crate::ops::real::Plain(a.into())).0 as _; $f($crate::ops::real::Fast(a)).0),
+            waves!(|a| $f($crate::ops::real::ReferenceF64(a.into())).0 as _; $f($crate::ops::real::Fast(a)).0),
             CForm::Written(compose!(|a| $f(a))),
         )
     };
@@ -311,14 +313,14 @@ macro_rules! hosted {
 }
 
 /// Lanes of one width, with a selection of one of two.
-pub(super) trait Choice: AnyBitPattern + NoUninit {
+pub(super) trait LaneSelect: AnyBitPattern + NoUninit {
     /// `yes` if `condition` is not 0. It uses bit operations: LLVM turns a branch between two loads into a
     /// load from a selected address, which is a gather, lane by lane.
     fn choose(condition: u8, yes: Self, no: Self) -> Self;
 }
 
 macro_rules! choices {
-    ($($t:ty),*) => { $(impl Choice for $t {
+    ($($t:ty),*) => { $(impl LaneSelect for $t {
         #[inline(always)]
         fn choose(condition: u8, yes: $t, no: $t) -> $t {
             let all = <$t>::from(condition != 0).wrapping_neg();
@@ -329,9 +331,9 @@ macro_rules! choices {
 choices!(u8, u16, u32, u64);
 
 /// The loop of `where`: a bool lane chooses between lanes as wide as `T`.
-pub(super) struct Select<T>(std::marker::PhantomData<T>);
+pub(super) struct WhereLoop<T>(std::marker::PhantomData<T>);
 
-impl<T: Choice> Body for Select<T> {
+impl<T: LaneSelect> LoopBody for WhereLoop<T> {
     #[inline(always)]
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         let (condition, yes, no) =

@@ -26,7 +26,7 @@ mod table;
 mod term;
 pub mod vector;
 
-pub use host::{TileFn, Tiles, lanes, lanes_mut};
+pub use host::{HostLoops, TileFn, lanes, lanes_mut};
 pub use philox::philox4x32_10;
 pub use position::position;
 pub use table::*;
@@ -83,11 +83,11 @@ pub enum TypeRule {
 }
 
 /// How an op is computed.
-pub enum Body {
+pub enum OpBody {
     /// Loops over lanes on the host, and an expression in C.
     Primitive {
         /// The host loops for a register dtype, if the op computes in that dtype.
-        host: fn(DType) -> Option<Tiles>,
+        host: fn(DType) -> Option<HostLoops>,
         /// The C expression.
         c: CForm,
     },
@@ -135,7 +135,7 @@ pub type Derivative = fn(&mut dyn Build, &[Ex], Ex, Ex) -> Vec<Slope>;
 pub type RangeRule = fn(&[Interval], DType) -> Interval;
 
 /// One elementwise op.
-pub struct Row {
+pub struct OpTableRow {
     /// NumPy's or SciPy's name where there is one, else PyTensor's.
     pub name: &'static str,
     /// One line: what it computes.
@@ -145,7 +145,7 @@ pub struct Row {
     /// The dtype rule.
     pub types: TypeRule,
     /// How it is computed.
-    pub body: Body,
+    pub body: OpBody,
     /// `None`: the op is constant almost everywhere, or not differentiable; its gradient is zero.
     pub derivative: Option<Derivative>,
     /// Rough cost of one element in flops, for the cost model.
@@ -169,7 +169,7 @@ pub struct ScalarOp(pub(crate) u16);
 
 impl ScalarOp {
     /// The op's row.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static OpTableRow {
         &TABLE[self.0 as usize]
     }
 
@@ -186,13 +186,13 @@ impl ScalarOp {
     /// The dtypes in which the op takes its arguments and gives its result, for the dtypes given;
     /// `None` if NumPy would refuse them, if their number is not the op's arity, or if one is complex: kernels
     /// compute with real and imaginary parts.
-    pub fn signature(self, given: &[DType]) -> Option<Signature> {
+    pub fn signature(self, given: &[DType]) -> Option<OpSignature> {
         let row = self.row();
         if given.len() != row.arity || given.is_empty() {
             return None;
         }
         let promoted = given.iter().copied().reduce(DType::promote).filter(|dtype| !dtype.is_complex())?;
-        let all = |t: DType, result: DType| Some(Signature { args: vec![t; given.len()], result });
+        let all = |t: DType, result: DType| Some(OpSignature { args: vec![t; given.len()], result });
         match row.types {
             TypeRule::Same => all(promoted, promoted),
             TypeRule::Number if promoted == DType::Bool => None,
@@ -220,11 +220,11 @@ impl ScalarOp {
             TypeRule::Draw => {
                 let mut args = vec![DType::F64; given.len()];
                 args.iter_mut().take(2).for_each(|arg| *arg = DType::U64);
-                Some(Signature { args, result: DType::F64 })
+                Some(OpSignature { args, result: DType::F64 })
             }
             TypeRule::Select => {
                 let value = given[1].promote(given[2]);
-                Some(Signature { args: vec![DType::Bool, value, value], result: value })
+                Some(OpSignature { args: vec![DType::Bool, value, value], result: value })
             }
         }
     }
@@ -243,14 +243,14 @@ impl ScalarOp {
 
     /// Whether only the host's loops compute it: there is no text in the device languages.
     pub fn is_host_only(self) -> bool {
-        matches!(self.row().body, Body::Primitive { c: CForm::HostOnly, .. })
+        matches!(self.row().body, OpBody::Primitive { c: CForm::HostOnly, .. })
     }
 
     /// The host loops for a signature: over lanes of register dtypes.
-    pub fn tiles(self, signature: &Signature) -> Option<Tiles> {
+    pub fn tiles(self, signature: &OpSignature) -> Option<HostLoops> {
         match &self.row().body {
-            Body::Primitive { host, .. } => host(signature.computing().register()),
-            Body::Composition(_) => None,
+            OpBody::Primitive { host, .. } => host(signature.computing().register()),
+            OpBody::Composition(_) => None,
         }
     }
 }
@@ -263,14 +263,14 @@ impl fmt::Debug for ScalarOp {
 
 /// The result of [`ScalarOp::signature`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
+pub struct OpSignature {
     /// The dtype each argument is converted to.
     pub args: Vec<DType>,
     /// The dtype of the result.
     pub result: DType,
 }
 
-impl Signature {
+impl OpSignature {
     /// The dtype in which the op computes: that of the last argument.
     pub fn computing(&self) -> DType {
         self.args.last().copied().unwrap_or(self.result)
@@ -288,7 +288,7 @@ mod tests {
             assert!(!op.row().doc.is_empty());
             let signature = DType::REAL.iter().find_map(|d| op.signature(&vec![*d; op.row().arity]));
             let signature = signature.expect("some dtype is accepted");
-            if matches!(op.row().body, Body::Primitive { .. }) {
+            if matches!(op.row().body, OpBody::Primitive { .. }) {
                 assert!(op.tiles(&signature).is_some(), "{op:?} has no loop for {signature:?}");
             }
         }
@@ -299,7 +299,7 @@ mod tests {
         for op in ScalarOp::all() {
             for d in DType::REAL {
                 let Some(signature) = op.signature(&vec![d; op.row().arity]) else { continue };
-                if matches!(op.row().body, Body::Primitive { .. }) {
+                if matches!(op.row().body, OpBody::Primitive { .. }) {
                     assert!(op.tiles(&signature).is_some(), "{op:?} {d}");
                 }
             }

@@ -2,7 +2,7 @@
 //! exponent.
 
 use super::divide::Integer;
-use super::host::{Body, Tiles, lanes, lanes_mut, tiles};
+use super::host::{HostLoops, LoopBody, lanes, lanes_mut, tiles};
 use crate::dtype::DType;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
@@ -63,7 +63,7 @@ squares! {
 
 struct Powers<T>(PhantomData<T>);
 
-impl<T: Squares> Body for Powers<T> {
+impl<T: Squares> LoopBody for Powers<T> {
     #[inline(always)]
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         let (a, b) = (&lanes::<T>(args[0])[..n], &lanes::<T>(args[1])[..n]);
@@ -82,7 +82,7 @@ impl<T: Squares> Body for Powers<T> {
 }
 
 /// The loops of powers of integers.
-pub(super) fn powers(dtype: DType) -> Option<Tiles> {
+pub(super) fn powers(dtype: DType) -> Option<HostLoops> {
     Some(match dtype {
         DType::I8 => tiles::<Powers<i8>>(),
         DType::I16 => tiles::<Powers<i16>>(),

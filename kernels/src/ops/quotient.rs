@@ -3,7 +3,7 @@
 use super::divide::Integer;
 
 /// [`Integer`]'s divisions, without a branch.
-pub(super) trait Vectors: Integer {
+pub(super) trait BranchlessDivide: Integer {
     /// The quotient rounded toward 0, and the remainder; 0 and `self` for a divisor of 0.
     fn divide(self, by: Self) -> (Self, Self);
     /// As [`Integer::floor_divide`].
@@ -18,7 +18,7 @@ pub(super) trait Vectors: Integer {
 
 macro_rules! vectors {
     ($t:ty, |$a:ident, $b:ident| $quotient:expr) => {
-        impl Vectors for $t {
+        impl BranchlessDivide for $t {
             #[inline(always)]
             fn divide(self, by: $t) -> ($t, $t) {
                 let $a = self;
@@ -99,7 +99,7 @@ fn whole_quotient(a: u64, b: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Vectors;
+    use super::BranchlessDivide;
     use crate::ops::divide::Integer;
 
     macro_rules! all {
@@ -107,10 +107,18 @@ mod tests {
             let values: Vec<$t> = $values;
             for &a in &values {
                 for &b in &values {
-                    assert_eq!(Vectors::floor_divide(a, b), Integer::floor_divide(a, b), "{a} by {b}");
-                    assert_eq!(Vectors::trunc_divide(a, b), Integer::trunc_divide(a, b), "{a} by {b}");
-                    assert_eq!(Vectors::remainder(a, b), Integer::remainder(a, b), "{a} by {b}");
-                    assert_eq!(Vectors::fmod(a, b), Integer::fmod(a, b), "{a} by {b}");
+                    assert_eq!(
+                        BranchlessDivide::floor_divide(a, b),
+                        Integer::floor_divide(a, b),
+                        "{a} by {b}"
+                    );
+                    assert_eq!(
+                        BranchlessDivide::trunc_divide(a, b),
+                        Integer::trunc_divide(a, b),
+                        "{a} by {b}"
+                    );
+                    assert_eq!(BranchlessDivide::remainder(a, b), Integer::remainder(a, b), "{a} by {b}");
+                    assert_eq!(BranchlessDivide::fmod(a, b), Integer::fmod(a, b), "{a} by {b}");
                 }
             }
         };

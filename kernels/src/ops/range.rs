@@ -1,6 +1,6 @@
 //! The range of an op's results: by the rule of its row, or from those of its parts.
 
-use super::{Body, Build, Ex, ScalarOp};
+use super::{Build, Ex, OpBody, ScalarOp};
 use crate::dtype::DType;
 use crate::interval::Interval;
 use crate::scalar::Scalar;
@@ -16,13 +16,13 @@ impl ScalarOp {
         let result = signature.result;
         match (&self.row().interval, &self.row().body) {
             (Some(rule), _) => rule(&args, result),
-            (None, Body::Composition(compose)) => {
+            (None, OpBody::Composition(compose)) => {
                 let mut values = Values { values: args.clone() };
                 let of: Vec<Ex> = (0..args.len()).collect();
                 let last = compose(&mut values, &of);
                 values.values[last].cast(result)
             }
-            (None, Body::Primitive { .. }) => Interval::of_dtype(result),
+            (None, OpBody::Primitive { .. }) => Interval::of_dtype(result),
         }
     }
 }

@@ -103,7 +103,7 @@ pub(super) struct Fast<T>(pub(super) T);
 
 /// An f64 with the functions of `std` and `libm`: the reference.
 #[derive(Clone, Copy)]
-pub(super) struct Plain(pub(super) f64);
+pub(super) struct ReferenceF64(pub(super) f64);
 
 /// The operators and functions of a machine float; `$functions` are the methods that differ between types.
 macro_rules! number {
@@ -225,7 +225,7 @@ number!(Fast<f64>, f64, false, {
     );
     fused!();
 });
-number!(Plain, f64, false, {
+number!(ReferenceF64, f64, false, {
     calls!(
         abs = f64::abs,
         sqrt = f64::sqrt,

@@ -3,16 +3,16 @@
 use super::divide::{Float as _, Integer};
 use super::draw;
 use super::host::{
-    Select as Choose, Tiles, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers, tests,
-    tile, tiles, usually, waves, written, written_waves,
+    HostLoops, WhereLoop as Choose, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers,
+    tests, tile, tiles, usually, waves, written, written_waves,
 };
 use super::philox::philox_u64;
 use super::powers::powers;
-use super::quotient::Vectors;
+use super::quotient::BranchlessDivide;
 use super::real::Real;
 use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
 use super::vector::Vector;
-use super::{Body, CForm, Derivative, RangeRule, Row, ScalarOp, TypeRule, special};
+use super::{CForm, Derivative, OpBody, OpTableRow, RangeRule, ScalarOp, TypeRule, special};
 use crate::dtype::{DType, Width};
 use crate::interval::rules as interval;
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10, PI, SQRT_2};
@@ -28,12 +28,18 @@ macro_rules! rows {
             pub const $name: ScalarOp = ScalarOp(Position::$name as u16);
         )*
         /// Every elementwise op.
-        pub static TABLE: &[Row] = &[$($row),*];
+        pub static TABLE: &[OpTableRow] = &[$($row),*];
     };
 }
 
-const fn row(name: &'static str, doc: &'static str, arity: usize, types: TypeRule, body: Body) -> Row {
-    Row {
+const fn row(
+    name: &'static str,
+    doc: &'static str,
+    arity: usize,
+    types: TypeRule,
+    body: OpBody,
+) -> OpTableRow {
+    OpTableRow {
         name,
         doc,
         arity,
@@ -48,29 +54,29 @@ const fn row(name: &'static str, doc: &'static str, arity: usize, types: TypeRul
     }
 }
 
-const fn primitive(host: fn(DType) -> Option<Tiles>, c: CForm) -> Body {
-    Body::Primitive { host, c }
+const fn primitive(host: fn(DType) -> Option<HostLoops>, c: CForm) -> OpBody {
+    OpBody::Primitive { host, c }
 }
 
-impl Row {
-    const fn derivative(self, derivative: Derivative) -> Row {
-        Row { derivative: Some(derivative), ..self }
+impl OpTableRow {
+    const fn derivative(self, derivative: Derivative) -> OpTableRow {
+        OpTableRow { derivative: Some(derivative), ..self }
     }
-    const fn costs(self, flops: u32, ulp: u32) -> Row {
-        Row { flops, ulp, ..self }
+    const fn costs(self, flops: u32, ulp: u32) -> OpTableRow {
+        OpTableRow { flops, ulp, ..self }
     }
     /// The range of results follows from those of the arguments by this rule. Compositions need none.
-    const fn range(self, rule: RangeRule) -> Row {
-        Row { interval: Some(rule), ..self }
+    const fn range(self, rule: RangeRule) -> OpTableRow {
+        OpTableRow { interval: Some(rule), ..self }
     }
     /// A step function, or one that is put together of steps.
-    const fn jumps(self) -> Row {
-        Row { jumps: true, ..self }
+    const fn jumps(self) -> OpTableRow {
+        OpTableRow { jumps: true, ..self }
     }
     /// A special function: its error is bounded by so many ulp of the result or of `scale`, whichever is
     /// larger.
-    const fn special(self, flops: u32, ulp: u32, scale: f64) -> Row {
-        Row { flops, ulp, scale: Some(scale), ..self }
+    const fn special(self, flops: u32, ulp: u32, scale: f64) -> OpTableRow {
+        OpTableRow { flops, ulp, scale: Some(scale), ..self }
     }
 }
 
@@ -81,7 +87,7 @@ fn wide(a: impl Into<f64>, function: fn(f64) -> f64) -> f64 {
 }
 
 /// The loops of a draw.
-fn drawn<B: super::host::Body>(dtype: DType) -> Option<Tiles> {
+fn drawn<B: super::host::LoopBody>(dtype: DType) -> Option<HostLoops> {
     (dtype == DType::F64).then(tiles::<B>)
 }
 
@@ -97,8 +103,8 @@ fn gamma_density<'s, 'b>(a: Term<'s, 'b>, x: Term<'s, 'b>) -> Term<'s, 'b> {
     x.is(f64::INFINITY).choose(x.of(0.0), outside)
 }
 
-use Body::Composition;
 use CForm::{By, Call, Helper, Infix, Prefix, Template};
+use OpBody::Composition;
 use TypeRule::{
     Bits, Compare, Draw, Float, Integral, IntegralOrI8, Logical, Number, NumberOrI8, Same, Select,
     TrueDivide, Wide,
@@ -136,13 +142,13 @@ rows! {
     DIV = row("true_divide", "a / b in floats", 2, TrueDivide, primitive(floats!(|a, b| a / b), Infix("/")))
         .derivative(slopes!(|a, b; y, g| let da = g / b; [da, -da * y])).costs(4, 3);
     FLOOR_DIVIDE = row("floor_divide", "the largest integer not above the exact a / b; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b) => Vectors::floor_divide(a, b)), Helper("floor_divide")))
+        primitive(numbers!(float |a, b| a.floor_divide(b); int |a, b| Integer::floor_divide(a, b) => BranchlessDivide::floor_divide(a, b)), Helper("floor_divide")))
         .costs(12, 0).jumps().range(interval::floor_divide);
     REMAINDER = row("remainder", "a - b * floor_divide(a, b), with the sign of b; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b) => Vectors::remainder(a, b)), Helper("remainder")))
+        primitive(numbers!(float |a, b| a.remainder(b); int |a, b| Integer::remainder(a, b) => BranchlessDivide::remainder(a, b)), Helper("remainder")))
         .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(FLOOR_DIVIDE, [b]))])).costs(12, 0).jumps().range(interval::remainder);
     FMOD = row("fmod", "a - b * trunc_divide(a, b), with the sign of a; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => Vectors::fmod(a, b)), Helper("fmod")))
+        primitive(numbers!(float |a, b| a % b; int |a, b| Integer::fmod(a, b) => BranchlessDivide::fmod(a, b)), Helper("fmod")))
         .derivative(slopes!(|a, b; y, g| [g, -(g * a.with(TRUNC_DIVIDE, [b]))])).costs(12, 0).jumps().range(interval::fmod);
     NEG = row("negative", "-a", 1, Number,
         primitive(numbers!(float |a| -a; int |a| a.wrapping_neg()), Prefix("-")))
@@ -160,7 +166,7 @@ rows! {
         })))
         .derivative(slopes!(|a; y, g| [-(g * y * y)])).costs(4, 3);
     TRUNC_DIVIDE = row("trunc_divide", "the exact a / b rounded toward 0; of integers divided by 0, 0", 2, NumberOrI8,
-        primitive(numbers!(float |a, b| a.trunc_divide(b); int |a, b| Integer::trunc_divide(a, b) => Vectors::trunc_divide(a, b)), Helper("trunc_divide")))
+        primitive(numbers!(float |a, b| a.trunc_divide(b); int |a, b| Integer::trunc_divide(a, b) => BranchlessDivide::trunc_divide(a, b)), Helper("trunc_divide")))
         .costs(12, 0).jumps().range(interval::trunc_divide);
     SQR = row("sqr", "a * a", 1, NumberOrI8,
         primitive(numbers!(float |a| a * a; int |a| a.wrapping_mul(a)), Template("{0} * {0}")))

@@ -6,18 +6,18 @@ use std::cell::RefCell;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Neg, Not, Sub};
 
 /// The builder of the terms.
-pub(super) struct Scope<'b>(RefCell<&'b mut dyn Build>);
+pub(super) struct TermBuilder<'b>(RefCell<&'b mut dyn Build>);
 
 /// A value of a [`Build`]er. Numbers in operators take its dtype.
 #[derive(Clone, Copy)]
 pub(super) struct Term<'s, 'b> {
-    scope: &'s Scope<'b>,
+    scope: &'s TermBuilder<'b>,
     pub(super) ex: Ex,
 }
 
-impl<'b> Scope<'b> {
+impl<'b> TermBuilder<'b> {
     pub(super) fn new(builder: &'b mut dyn Build) -> Self {
-        Scope(RefCell::new(builder))
+        TermBuilder(RefCell::new(builder))
     }
 
     pub(super) fn term(&self, ex: Ex) -> Term<'_, 'b> {
@@ -138,7 +138,7 @@ impl Real for Term<'_, '_> {
 macro_rules! compose {
     (|$($a:ident),+| $e:expr) => {
         |builder: &mut dyn $crate::ops::Build, args: &[$crate::ops::Ex]| {
-            let scope = $crate::ops::term::Scope::new(builder);
+            let scope = $crate::ops::term::TermBuilder::new(builder);
             let mut args = args.iter().map(|a| scope.term(*a));
             // Callers pass the row's number of arguments.
             $(let Some($a) = args.next() else { return 0 };)+
@@ -152,7 +152,7 @@ macro_rules! compose {
 macro_rules! slopes {
     (|$($a:ident),+; $out:ident, $g:ident| $(let $p:pat = $v:expr;)* [$($e:expr),+]) => {
         |builder: &mut dyn $crate::ops::Build, args: &[$crate::ops::Ex], out: $crate::ops::Ex, g: $crate::ops::Ex| {
-            let scope = $crate::ops::term::Scope::new(builder);
+            let scope = $crate::ops::term::TermBuilder::new(builder);
             let mut args = args.iter().map(|a| scope.term(*a));
             let ($out, $g) = (scope.term(out), scope.term(g));
             $(let $a = args.next().unwrap_or($out);)+

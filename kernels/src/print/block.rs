@@ -1,6 +1,6 @@
 //! Blocks of scalar SSA as statements.
 
-use super::cpu_lanes::Side;
+use super::cpu_lanes::AccumulatorLayout;
 use super::expr;
 use super::kernel::Printer;
 use crate::nest::{Inst, Value};
@@ -45,7 +45,7 @@ impl Printer<'_> {
                     continue;
                 }
                 Inst::Folded { phase, fold } => {
-                    let lane = if matches!(self.side, Side::Grid(_)) { "[l]" } else { "" };
+                    let lane = if matches!(self.side, AccumulatorLayout::Grid(_)) { "[l]" } else { "" };
                     names[at] = format!("f{phase}_{fold}{lane}");
                     continue;
                 }

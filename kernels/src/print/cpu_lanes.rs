@@ -8,7 +8,7 @@ use crate::schedule::access::{Walk, varies};
 
 /// The accumulators of a phase's folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum AccumulatorLayout {
     /// One for each item.
     Alone,
     /// One for each lane; this number of lanes shares a grid point.
@@ -17,12 +17,12 @@ pub(super) enum Side {
     Grid(u32),
 }
 
-impl Side {
+impl AccumulatorLayout {
     /// The number of lanes, if there are lanes.
     pub(super) fn width(self) -> Option<u32> {
         match self {
-            Side::Alone => None,
-            Side::Inner(width) | Side::Grid(width) => Some(width),
+            AccumulatorLayout::Alone => None,
+            AccumulatorLayout::Inner(width) | AccumulatorLayout::Grid(width) => Some(width),
         }
     }
 }
@@ -57,7 +57,7 @@ impl Printer<'_> {
         let Some(last) = walks.pop() else { return };
         self.declare_folds(phase, u64::from(width));
         self.open("");
-        self.side = Side::Inner(width);
+        self.side = AccumulatorLayout::Inner(width);
         let rounds = last.extent.div_ceil(width.into());
         let count = self.folded(rounds.saturating_mul(walks.iter().map(|w| w.extent).product()));
         self.declare_folds(phase, count);
@@ -85,7 +85,7 @@ impl Printer<'_> {
             self.close();
         }
         self.finish_folds(phase, count);
-        self.side = Side::Alone;
+        self.side = AccumulatorLayout::Alone;
         self.fold_lanes(phase, width);
         self.close();
     }
@@ -103,7 +103,7 @@ impl Printer<'_> {
             ));
             "n".into()
         };
-        self.side = Side::Grid(width);
+        self.side = AccumulatorLayout::Grid(width);
         let count = self.folded(self.nest.inner_points());
         for phase in 0..self.nest.phases.len() {
             let kind = self.nest.phases[phase].kind;
@@ -124,7 +124,7 @@ impl Printer<'_> {
             }
             self.finish_folds(phase, count);
         }
-        self.side = Side::Alone;
+        self.side = AccumulatorLayout::Alone;
     }
 
     /// Prints a phase at neighbouring points along an axis, from the position in `c{axis}` on.
@@ -178,6 +178,6 @@ impl Printer<'_> {
 
     /// Which values of a phase may differ between lanes that lie along an axis.
     pub(super) fn varies(&self, phase: usize, axis: usize) -> Vec<bool> {
-        varies(self.nest, &self.nest.phases[phase], &[axis], matches!(self.side, Side::Grid(_)))
+        varies(self.nest, &self.nest.phases[phase], &[axis], matches!(self.side, AccumulatorLayout::Grid(_)))
     }
 }

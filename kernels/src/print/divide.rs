@@ -19,7 +19,7 @@ pub(super) fn functions(dialect: Dialect, f64: bool) -> Vec<(String, String)> {
 }
 
 /// The C functions of one integer dtype.
-struct Integer {
+struct IntegerFunctions {
     /// The name of the dtype.
     t: &'static str,
     /// The name of the unsigned dtype of the same size.
@@ -33,14 +33,14 @@ struct Integer {
 fn integer(dtype: DType) -> Vec<(String, String)> {
     let (t, bits, signed) = (dtype.short(), 8 * dtype.size(), dtype.is_signed());
     let u = if signed { format!("u{bits}") } else { t.to_string() };
-    let mut printed = Integer { t, u, bits, signed, functions: Vec::new() };
+    let mut printed = IntegerFunctions { t, u, bits, signed, functions: Vec::new() };
     printed.divisions();
     printed.power();
     printed.shifts();
     printed.functions
 }
 
-impl Integer {
+impl IntegerFunctions {
     fn add(&mut self, name: &str, parameters: &str, body: &str) {
         let t = self.t;
         let name = format!("{name}_{t}");

@@ -6,7 +6,7 @@
 use super::prelude::{odd_name, saturating_name};
 use super::{Dialect, formula};
 use crate::dtype::DType;
-use crate::ops::{Body, CForm, ScalarOp};
+use crate::ops::{CForm, OpBody, ScalarOp};
 use crate::scalar::Scalar;
 
 /// A constant that can stand as an operand of any operator.
@@ -95,7 +95,7 @@ pub(super) fn cast(from: DType, to: DType, value: &str) -> String {
 /// bool).
 pub(super) fn op(dialect: Dialect, op: ScalarOp, computing: DType, result: DType, args: &[&str]) -> String {
     let register = computing.register();
-    let Body::Primitive { c, .. } = &op.row().body else {
+    let OpBody::Primitive { c, .. } = &op.row().body else {
         // Verified Nests have none; the text does not compile.
         return format!("{}_is_a_composition", op.row().name);
     };

@@ -1,6 +1,6 @@
 //! Folds: accumulators and long float sums.
 
-use super::cpu_lanes::Side;
+use super::cpu_lanes::AccumulatorLayout;
 use super::expr;
 use super::kernel::Printer;
 use crate::dtype::DType;
@@ -28,9 +28,9 @@ impl Printer<'_> {
     /// An accumulator of a fold; `part` distinguishes the accumulators of one fold.
     fn accumulator(&self, phase: usize, fold: usize, part: &str) -> String {
         match self.side {
-            Side::Alone => format!("f{phase}_{fold}{part}"),
-            Side::Inner(_) => format!("s{phase}_{fold}{part}[l]"),
-            Side::Grid(_) => format!("f{phase}_{fold}{part}[l]"),
+            AccumulatorLayout::Alone => format!("f{phase}_{fold}{part}"),
+            AccumulatorLayout::Inner(_) => format!("s{phase}_{fold}{part}[l]"),
+            AccumulatorLayout::Grid(_) => format!("f{phase}_{fold}{part}[l]"),
         }
     }
 
@@ -204,7 +204,7 @@ impl Printer<'_> {
             String::new()
         };
         let wins = format!("{value} {sign} {best} || ({value} == {best} && {index} < {target}){nan}");
-        if self.side != Side::Alone {
+        if self.side != AccumulatorLayout::Alone {
             // Selections become vector code, branches do not.
             self.open("");
             self.line(&format!("const bool wins = {wins};"));

@@ -2,7 +2,7 @@
 
 use super::{Dialect, expr};
 use crate::dtype::DType;
-use crate::ops::{Body, Build, CForm, Ex, ScalarOp};
+use crate::ops::{Build, CForm, Ex, OpBody, ScalarOp};
 use crate::scalar::Scalar;
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ pub(super) fn functions(dialect: Dialect, f64: bool, kernels: &str) -> Vec<(Stri
     let dtypes: &[DType] = if f64 { &[DType::F32, DType::F64] } else { &[DType::F32] };
     let mut all = Vec::new();
     for op in ScalarOp::all() {
-        let Body::Primitive { c: CForm::Written(formula), .. } = op.row().body else { continue };
+        let OpBody::Primitive { c: CForm::Written(formula), .. } = op.row().body else { continue };
         for &dtype in dtypes.iter().filter(|d| kernels.contains(&format!("{}(", name(op, **d)))) {
             all.push((name(op, dtype), text(dialect, op, formula, dtype)));
         }
@@ -70,7 +70,7 @@ impl Build for Statements {
             return args.first().copied().unwrap_or(0);
         };
         let args: Vec<Ex> = args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d)).collect();
-        if let Body::Composition(compose) = op.row().body {
+        if let OpBody::Composition(compose) = op.row().body {
             return compose(self, &args);
         }
         let names: Vec<&str> = args.iter().map(|&a| self.values[a].0.as_str()).collect();

@@ -1,19 +1,19 @@
-//! The loops of a `Group`: several items share a grid point, divide its inner points, and fold together.
+//! The loops of a `GroupShape`: several items share a grid point, divide its inner points, and fold together.
 
-use super::cpu_lanes::Side;
+use super::cpu_lanes::AccumulatorLayout;
 use super::group_reduce::Team;
 use super::kernel::Printer;
 use crate::nest::{Index, Inst, Nest, Phase, PhaseKind};
 use crate::schedule::access::varies;
-use crate::schedule::points::Group;
+use crate::schedule::points::GroupShape;
 
 /// Maximum number of rounds through the inner points that are unrolled, so that their loads overlap.
 const UNROLLED: u64 = 8;
 
 impl Printer<'_> {
     /// Prints a whole kernel.
-    pub(super) fn group(&mut self, of: Group) {
-        let Group { groups, points, items, across, .. } = of;
+    pub(super) fn group(&mut self, of: GroupShape) {
+        let GroupShape { groups, points, items, across, .. } = of;
         let any_size = self.sizes.are_arguments();
         let all = self.nest.grid_points();
         let at_once = groups * u64::from(points);
@@ -68,7 +68,7 @@ impl Printer<'_> {
     }
 
     /// The inner points of one phase, `items` packs at a time.
-    fn rounds(&mut self, phase: usize, of: Group, ragged: bool) {
+    fn rounds(&mut self, phase: usize, of: GroupShape, ragged: bool) {
         let width = of.width;
         let walks = self.walks.inner.clone();
         let inner = self.nest.inner_points();
@@ -81,7 +81,7 @@ impl Printer<'_> {
         }
         self.open(if ragged { "if (live)" } else { "" });
         if lanes {
-            self.side = Side::Inner(width);
+            self.side = AccumulatorLayout::Inner(width);
             self.declare_folds(phase, rounds);
         }
         // Values that the whole row shares are computed before the loops.
@@ -106,7 +106,7 @@ impl Printer<'_> {
             self.close();
         }
         self.finish_folds(phase, rounds);
-        self.side = Side::Alone;
+        self.side = AccumulatorLayout::Alone;
         if lanes {
             self.fold_lanes(phase, width);
         }
@@ -114,8 +114,8 @@ impl Printer<'_> {
     }
 
     /// The rounds in which every item has a pack, then one in which only the first items have.
-    fn rounds_of_packs(&mut self, phase: usize, names: &[String], of: Group, rounds: u64) {
-        let Group { items, width, .. } = of;
+    fn rounds_of_packs(&mut self, phase: usize, names: &[String], of: GroupShape, rounds: u64) {
+        let GroupShape { items, width, .. } = of;
         let packs = self.nest.inner_points() / u64::from(width);
         if self.sizes.are_arguments() {
             let (count, packs) = (self.count, self.count_at("inner points", packs));

@@ -1,17 +1,17 @@
 //! One Nest as one kernel: the loops of its schedule, and the phases inside.
 
-use super::cpu_lanes::Side;
-use super::sizes::Sizes;
-use super::vectorize::Pack;
-use super::{Dialect, Entry, ForSizes, Target};
+use super::cpu_lanes::AccumulatorLayout;
+use super::sizes::SizeArguments;
+use super::vectorize::PackState;
+use super::{Dialect, ForSizes, KernelEntry, Target};
 use crate::bounds::explicit_bounds;
 use crate::dtype::DType;
 use crate::nest::{Nest, PhaseKind};
 use crate::schedule::access::{Walk, Walks};
 use crate::schedule::interior::Interior;
-use crate::schedule::points::{Lanes, Points};
-use crate::schedule::register_cache::Kept;
-use crate::schedule::{Form, Schedule};
+use crate::schedule::points::{CpuLanes, Points};
+use crate::schedule::register_cache::RegisterCache;
+use crate::schedule::{Schedule, ScheduleKind};
 use crate::verify::{Verified, VerifyError, all_dtypes};
 
 /// A kernel being printed.
@@ -24,13 +24,13 @@ pub(super) struct Printer<'a> {
     /// The type of positions and addresses.
     pub(super) index: &'static str,
     /// The accumulators of the phase being printed.
-    pub(super) side: Side,
+    pub(super) side: AccumulatorLayout,
     /// Values that phases keep in registers for later ones.
-    pub(super) kept: Kept,
+    pub(super) kept: RegisterCache,
     /// The element of kept arrays that belongs to the point or the first point of the pack being printed.
     pub(super) slot: String,
     /// The packs of the phase being printed.
-    pub(super) pack: Option<Pack>,
+    pub(super) pack: Option<PackState>,
     /// Loops over packs are unrolled by the compiler.
     pub(super) unroll: bool,
     /// The type of linear point numbers.
@@ -42,7 +42,7 @@ pub(super) struct Printer<'a> {
     /// Boxes in which packs are computed by a simpler Nest, with the dtypes of its values.
     interiors: Vec<(&'a Interior, Vec<Vec<DType>>)>,
     /// Extents, strides and offsets.
-    pub(super) sizes: Sizes,
+    pub(super) sizes: SizeArguments,
     text: String,
     indent: usize,
 }
@@ -56,7 +56,7 @@ pub(super) fn kernel(
     name: &str,
     target: &Target,
     text: &mut String,
-) -> Result<Entry, VerifyError> {
+) -> Result<KernelEntry, VerifyError> {
     let nest = &*explicit_bounds(nest);
     let before = text.len();
     let entry = print(nest, name, target, text)?;
@@ -68,7 +68,7 @@ pub(super) fn kernel(
     Ok(entry)
 }
 
-fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<Entry, VerifyError> {
+fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<KernelEntry, VerifyError> {
     let dtypes = all_dtypes(nest)?;
     let schedule = Schedule::choose(nest, &dtypes, target);
     let (groups, group) = schedule.launch();
@@ -83,7 +83,7 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
         walks,
         dtypes,
         index: if narrow { "i32" } else { "i64" },
-        side: Side::Alone,
+        side: AccumulatorLayout::Alone,
         kept,
         slot: String::new(),
         pack: None,
@@ -92,7 +92,7 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
         suffix: if narrow { "u".into() } else { format!("U{}", dialect.long()) },
         any_size,
         interiors: inside,
-        sizes: Sizes::new(target.sizes == ForSizes::Any),
+        sizes: SizeArguments::new(target.sizes == ForSizes::Any),
         text: String::new(),
         indent: 1,
     };
@@ -103,11 +103,11 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
     let parameters: Vec<String> = operands.chain(printer.sizes.parameters()).collect();
     *text +=
         &format!("\n{}({}) {{\n{}}}\n", dialect.kernel(name, group), parameters.join(", "), printer.text);
-    Ok(Entry { name: name.into(), groups, group, sizes: printer.sizes.values() })
+    Ok(KernelEntry { name: name.into(), groups, group, sizes: printer.sizes.values() })
 }
 
 impl Printer<'_> {
-    fn body(&mut self, form: Form) {
+    fn body(&mut self, form: ScheduleKind) {
         self.dialect.begin().into_iter().for_each(|begin| self.line(begin));
         for (at, operand) in self.nest.operands.iter().enumerate() {
             if let Some(start) = self.dialect.start(operand.dtype, operand.written, at) {
@@ -115,9 +115,9 @@ impl Printer<'_> {
             }
         }
         match form {
-            Form::Tile(tile) => self.tiled(&tile),
-            Form::Transpose(transpose) => self.transpose_tiles(&transpose),
-            Form::Points(points) => self.points(points),
+            ScheduleKind::Tile(tile) => self.tiled(&tile),
+            ScheduleKind::Transpose(transpose) => self.transpose_tiles(&transpose),
+            ScheduleKind::Points(points) => self.points(points),
         }
     }
 
@@ -205,7 +205,7 @@ impl Printer<'_> {
         if width > 1 {
             self.packs_by_box(&walks, width);
         } else {
-            self.phases_alone(Lanes::One);
+            self.phases_alone(CpuLanes::One);
         }
         self.close();
         // Only a single walk leaves a rest.
@@ -213,7 +213,7 @@ impl Printer<'_> {
             self.open(&format!("if (first < {})", self.number(rest)));
             let (index, axis) = (self.index, walk.axis);
             self.line(&format!("const {index} a{axis} = {} + ({index})first;", points - rest));
-            self.phases_alone(Lanes::One);
+            self.phases_alone(CpuLanes::One);
             self.close();
         }
     }
@@ -258,12 +258,12 @@ impl Printer<'_> {
         if tests.is_empty() { "1".into() } else { tests.join(" && ") }
     }
 
-    fn chunked(&mut self, run: u64, rows: bool, lanes: Lanes) {
+    fn chunked(&mut self, run: u64, rows: bool, lanes: CpuLanes) {
         let mut walks = self.walks.grid.clone();
-        let tiled = matches!(lanes, Lanes::Grid(_));
+        let tiled = matches!(lanes, CpuLanes::Grid(_));
         let row = if rows || tiled { walks.pop() } else { None };
         let tiles = match (&row, lanes) {
-            (Some(row), Lanes::Grid(width)) => row.extent.div_ceil(width.into()),
+            (Some(row), CpuLanes::Grid(width)) => row.extent.div_ceil(width.into()),
             _ => 1,
         };
         let units = walks.iter().map(|w| w.extent).product::<u64>() * tiles;
@@ -273,7 +273,7 @@ impl Printer<'_> {
         self.open(&format!("for ({count} p = first; p < last; ++p)"));
         self.positions_above(&walks, "p", tiles);
         match (&row, lanes) {
-            (Some(row), Lanes::Grid(width)) => {
+            (Some(row), CpuLanes::Grid(width)) => {
                 let tile = if walks.is_empty() {
                     "p".into()
                 } else {
@@ -298,11 +298,11 @@ impl Printer<'_> {
     }
 
     /// Prints all phases of a grid point, for one item.
-    fn phases_alone(&mut self, lanes: Lanes) {
+    fn phases_alone(&mut self, lanes: CpuLanes) {
         let count = self.folded(self.nest.inner_points());
         for phase in 0..self.nest.phases.len() {
             let kind = self.nest.phases[phase].kind;
-            if let (Lanes::Inner(width), false) = (lanes, self.nest.phases[phase].folds.is_empty()) {
+            if let (CpuLanes::Inner(width), false) = (lanes, self.nest.phases[phase].folds.is_empty()) {
                 self.reduce_in_lanes(phase, width);
                 continue;
             }

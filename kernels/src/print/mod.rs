@@ -42,18 +42,18 @@ use std::collections::HashSet;
 
 /// One translation unit.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct TranslationUnit {
     /// The text, prelude and all kernels.
     pub text: String,
     /// One entry point per Nest, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<KernelEntry>,
 }
 
 /// How to launch one Nest. The kernel's arguments are, for each operand in order, a pointer, in OpenCL C
 /// followed by a ulong, the byte at which the operand starts; then the sizes. Every operand starts at a
 /// multiple of 16 bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct KernelEntry {
     /// The kernel's name.
     pub name: String,
     /// Number of groups (1-d). If it is 0, do not launch the kernel.
@@ -67,13 +67,17 @@ pub struct Entry {
 /// Prints Nests as one translation unit, empty if there are none. If a Nest cannot be typed once its bounds
 /// are explicit, which would be a fault of [`bounds`](crate::bounds), an `#error` line with the reason is
 /// printed, so that the unit does not compile.
-pub fn print(nests: &[Verified], target: &Target) -> Source {
+pub fn print(nests: &[Verified], target: &Target) -> TranslationUnit {
     print_numbered(nests, 0, target)
 }
 
 /// Prints Nests as translation units that can be compiled at the same time, of about `insts` instructions
 /// each, at most `most` of them. Each begins with the next Nest.
-pub fn print_in_units(nests: &[Verified], target: &Target, (insts, most): (usize, usize)) -> Vec<Source> {
+pub fn print_in_units(
+    nests: &[Verified],
+    target: &Target,
+    (insts, most): (usize, usize),
+) -> Vec<TranslationUnit> {
     let size = |nest: &Verified| nest.phases.iter().map(|phase| phase.block.insts.len()).sum::<usize>();
     let all: usize = nests.iter().map(size).sum();
     let each = all.div_ceil((all / insts.max(1)).clamp(1, most.max(1)));
@@ -89,9 +93,9 @@ pub fn print_in_units(nests: &[Verified], target: &Target, (insts, most): (usize
 }
 
 /// [`print`], with kernels numbered from `first`.
-fn print_numbered(nests: &[Verified], first: usize, target: &Target) -> Source {
+fn print_numbered(nests: &[Verified], first: usize, target: &Target) -> TranslationUnit {
     if nests.is_empty() {
-        return Source { text: String::new(), entries: vec![] };
+        return TranslationUnit { text: String::new(), entries: vec![] };
     }
     let mut kernels = String::new();
     let mut entries = Vec::with_capacity(nests.len());
@@ -104,7 +108,7 @@ fn print_numbered(nests: &[Verified], first: usize, target: &Target) -> Source {
                 .map(|c| if c.is_ascii_graphic() && c != '\\' { c } else { ' ' })
                 .collect();
             kernels += &format!("\n#error {reason}\n");
-            Entry { name, groups: 0, group: 1, sizes: vec![] }
+            KernelEntry { name, groups: 0, group: 1, sizes: vec![] }
         });
         entries.push(entry);
     }
@@ -115,7 +119,7 @@ fn print_numbered(nests: &[Verified], first: usize, target: &Target) -> Source {
         + &prelude::prelude(target, f64, &kernels)
         + &if target.fast { prelude::fast(target.dialect, &kernels) } else { String::new() }
         + &kernels;
-    Source { text, entries }
+    TranslationUnit { text, entries }
 }
 
 /// The definitions of users' functions that Nests call.

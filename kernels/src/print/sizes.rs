@@ -16,21 +16,21 @@ use std::cell::RefCell;
 
 /// The arguments of a kernel that are sizes; `None` if sizes are literals.
 #[derive(Debug)]
-pub(super) struct Sizes(Option<RefCell<Vec<Size>>>);
+pub(super) struct SizeArguments(Option<RefCell<Vec<SizeArgument>>>);
 
 /// One argument.
 #[derive(Debug)]
-struct Size {
+struct SizeArgument {
     /// Its place in the form of the kernel. Equal values of one place share an argument; those of different
     /// places do not, for at other sizes they may differ.
     place: String,
     value: Scalar,
 }
 
-impl Sizes {
+impl SizeArguments {
     /// Literals, or arguments if `any` is true.
-    pub(super) fn new(any: bool) -> Sizes {
-        Sizes(any.then(RefCell::default))
+    pub(super) fn new(any: bool) -> SizeArguments {
+        SizeArguments(any.then(RefCell::default))
     }
 
     /// Whether sizes are arguments.
@@ -41,9 +41,9 @@ impl Sizes {
     /// The name of the argument for a value, if sizes are arguments.
     fn argument(&self, place: &str, value: Scalar) -> Option<String> {
         let mut sizes = self.0.as_ref()?.borrow_mut();
-        let same = |size: &Size| size.place == place && size.value == value;
+        let same = |size: &SizeArgument| size.place == place && size.value == value;
         let at = sizes.iter().position(same).unwrap_or_else(|| {
-            sizes.push(Size { place: place.into(), value });
+            sizes.push(SizeArgument { place: place.into(), value });
             sizes.len() - 1
         });
         Some(format!("size{at}"))
@@ -51,7 +51,8 @@ impl Sizes {
 
     /// The declarations of the arguments.
     pub(super) fn parameters(&self) -> Vec<String> {
-        let declare = |(at, size): (usize, &Size)| format!("const {} size{at}", size.value.dtype().short());
+        let declare =
+            |(at, size): (usize, &SizeArgument)| format!("const {} size{at}", size.value.dtype().short());
         self.0
             .iter()
             .flat_map(|sizes| sizes.borrow().iter().enumerate().map(declare).collect::<Vec<_>>())

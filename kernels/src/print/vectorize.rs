@@ -11,7 +11,7 @@
 //! the read-only cache. Both would let compilers move loads before stores; the text here does that itself.
 
 use super::Dialect;
-use super::cpu_lanes::Side;
+use super::cpu_lanes::AccumulatorLayout;
 use super::kernel::Printer;
 use crate::dtype::DType;
 use crate::nest::{Index, Inst, PhaseKind, Store};
@@ -21,13 +21,13 @@ use std::ops::RangeInclusive;
 
 /// The pack being printed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pack {
+pub(super) struct PackState {
     /// The axis along which its points lie; `a{axis}` is the first of them.
     pub(super) axis: usize,
     /// Number of points.
     pub(super) width: u32,
     /// What the pack loads as vectors.
-    pub(super) vectors: Vec<Vectors>,
+    pub(super) vectors: Vec<VectorLoads>,
     /// Stores of the phase that are vectors.
     pub(super) stores: Vec<usize>,
     /// The loop over its points is open, `l` counts them.
@@ -36,7 +36,7 @@ pub(super) struct Pack {
 
 /// Neighbouring vectors of an operand, and the loads of a phase that pick their elements from them.
 #[derive(Clone, Debug)]
-pub(super) struct Vectors {
+pub(super) struct VectorLoads {
     /// The first load, which names them.
     name: usize,
     operand: usize,
@@ -47,13 +47,13 @@ pub(super) struct Vectors {
     loads: Vec<(usize, Picked)>,
 }
 
-impl Vectors {
+impl VectorLoads {
     /// Adds a load to the vectors that it shares or continues, or else as new ones. Loads come in the order
     /// of their first vectors.
-    fn add(all: &mut Vec<Vectors>, (at, operand, address, picked): Load, width: u32) {
+    fn add(all: &mut Vec<VectorLoads>, (at, operand, address, picked): Load, width: u32) {
         let numbers = picked.vectors(width);
         let address = Address { base: 0, ..address };
-        let beside = |of: &&mut Vectors| {
+        let beside = |of: &&mut VectorLoads| {
             let same = of.operand == operand && of.address == address;
             same && (*of.numbers.start()..=of.numbers.end() + 1).contains(numbers.start())
         };
@@ -63,7 +63,7 @@ impl Vectors {
                 of.numbers = *of.numbers.start()..=*of.numbers.end().max(numbers.end());
                 of.loads.push((at, picked));
             }
-            None => all.push(Vectors { name: at, operand, address, numbers, loads: vec![(at, picked)] }),
+            None => all.push(VectorLoads { name: at, operand, address, numbers, loads: vec![(at, picked)] }),
         }
     }
 
@@ -180,7 +180,7 @@ impl Printer<'_> {
         let mut loads: Vec<Load> = loads.collect();
         loads.sort_by_key(|(.., picked)| *picked.vectors(width).start());
         let mut vectors = Vec::new();
-        loads.into_iter().for_each(|load| Vectors::add(&mut vectors, load, width));
+        loads.into_iter().for_each(|load| VectorLoads::add(&mut vectors, load, width));
         vectors.sort_by_key(|of| of.name);
         let fits = |operand: usize, index: &[Index]| {
             let address = Address::new(nest, operand, index);
@@ -191,7 +191,7 @@ impl Printer<'_> {
         let plain = |store: &Store| store.when.is_none() && !store.add && fits(store.operand, &store.index);
         let all = |operand: usize| now.stores.iter().filter(|s| s.operand == operand).all(plain);
         let stores = (0..now.stores.len()).filter(|&at| all(now.stores[at].operand));
-        self.pack = Some(Pack { axis, width, vectors, stores: stores.collect(), inside: false });
+        self.pack = Some(PackState { axis, width, vectors, stores: stores.collect(), inside: false });
     }
 
     /// Prints a phase at the points of a pack, or at one point if there are no packs. Some values have names
@@ -214,7 +214,7 @@ impl Printer<'_> {
             self.line(&format!("{} y{at};", vector(dtype, pack.width)));
         }
         self.open_lanes(pack.width);
-        self.pack = Some(Pack { inside: true, ..pack.clone() });
+        self.pack = Some(PackState { inside: true, ..pack.clone() });
         self.block_where(phase, &mut names, |at| !done[at] && varies[at]);
         self.accumulate(phase, &names, count);
         self.stores(phase, &names);
@@ -230,7 +230,7 @@ impl Printer<'_> {
     }
 
     /// Declares and loads neighbouring vectors.
-    fn load_vectors(&mut self, vectors: &Vectors, width: u32, names: &[String]) {
+    fn load_vectors(&mut self, vectors: &VectorLoads, width: u32, names: &[String]) {
         let (operand, name) = (vectors.operand, vectors.name);
         let kind = vector(self.nest.operands[operand].dtype, width);
         let mut texts = Vec::new();
@@ -291,7 +291,7 @@ impl Printer<'_> {
     pub(super) fn phases_packed(&mut self, walks: &Walks, width: u32) {
         let Some(row) = walks.grid.last() else { return };
         let count = self.nest.inner_points();
-        self.side = Side::Grid(width);
+        self.side = AccumulatorLayout::Grid(width);
         for phase in 0..self.nest.phases.len() {
             let kind = self.nest.phases[phase].kind;
             if kind == PhaseKind::Reduce {
@@ -318,6 +318,6 @@ impl Printer<'_> {
             }
             self.finish_folds(phase, count);
         }
-        self.side = Side::Alone;
+        self.side = AccumulatorLayout::Alone;
     }
 }

@@ -27,18 +27,18 @@ use crate::verify::{VerifyError, all_dtypes};
 use access::Walks;
 use interior::Interior;
 use points::Points;
-use register_cache::Kept;
-use tile::Tile;
+use register_cache::RegisterCache;
+use tile::ContractionTile;
 use transpose::TransposeTile;
 
 /// How a Nest is computed on a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    pub(crate) form: Form,
+    pub(crate) form: ScheduleKind,
     /// The loops.
     pub(crate) walks: Walks,
     /// Values that phases keep in registers for later ones.
-    pub(crate) kept: Kept,
+    pub(crate) kept: RegisterCache,
     /// Loops are those of a kernel for any size.
     pub(crate) any_size: bool,
     /// Boxes in which packs are computed by a simpler Nest.
@@ -47,8 +47,8 @@ pub struct Schedule {
 
 /// The division of the points among groups and items.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Tile(Tile),
+pub(crate) enum ScheduleKind {
+    Tile(ContractionTile),
     Transpose(TransposeTile),
     Points(Points),
 }
@@ -66,17 +66,18 @@ impl Schedule {
     pub(crate) fn choose(nest: &Nest, dtypes: &[Vec<DType>], target: &Target) -> Schedule {
         let walks = Walks::new(nest);
         let any_size = target.sizes.loops_for_any(nest);
-        let none = Kept::none(nest);
+        let none = RegisterCache::none(nest);
         let mut interiors = if any_size || target.cpu { vec![] } else { Interior::all(nest, &walks) };
         interiors.retain(|inside| packs::width(&inside.nest, &walks.grid, false, true) > 1);
-        let (form, kept) = if let Some(tile) = Tile::choose(nest, &walks, dtypes, any_size, target) {
-            (Form::Tile(tile), none)
+        let (form, kept) = if let Some(tile) = ContractionTile::choose(nest, &walks, dtypes, any_size, target)
+        {
+            (ScheduleKind::Tile(tile), none)
         } else if any_size {
             let bytes = group_memory::bytes(nest, dtypes);
-            (Form::Points(Points::choose_for_any_size(nest, &walks, bytes, target)), none)
+            (ScheduleKind::Points(Points::choose_for_any_size(nest, &walks, bytes, target)), none)
         } else {
             let bytes = group_memory::bytes(nest, dtypes);
-            let plans = Kept::plans(nest, &walks, dtypes)
+            let plans = RegisterCache::plans(nest, &walks, dtypes)
                 .map(|plan| (Points::choose(nest, &walks, &interiors, bytes, plan.words, target), plan));
             let fits = plans.iter().position(|(points, _)| matches!(points, Points::Group(g) if g.keeps));
             let [first, second] = plans;
@@ -86,9 +87,9 @@ impl Schedule {
                 None => (first.0, none),
             };
             let transpose = TransposeTile::choose(nest, &walks, dtypes, target);
-            (transpose.map_or(Form::Points(points), Form::Transpose), kept)
+            (transpose.map_or(ScheduleKind::Points(points), ScheduleKind::Transpose), kept)
         };
-        if !matches!(form, Form::Points(Points::Strided { width: 2.., .. })) {
+        if !matches!(form, ScheduleKind::Points(Points::Strided { width: 2.., .. })) {
             interiors.clear();
         }
         Schedule { form, walks, kept, any_size, interiors }
@@ -97,9 +98,9 @@ impl Schedule {
     /// Number of groups, and items per group.
     pub fn launch(&self) -> (u64, u32) {
         match &self.form {
-            Form::Tile(tile) => tile.launch(),
-            Form::Transpose(transpose) => transpose.launch(),
-            Form::Points(points) => points.launch(),
+            ScheduleKind::Tile(tile) => tile.launch(),
+            ScheduleKind::Transpose(transpose) => transpose.launch(),
+            ScheduleKind::Points(points) => points.launch(),
         }
     }
 }
@@ -155,7 +156,7 @@ mod tests {
             assert_eq!(schedule.launch(), (entry.groups, entry.group));
         }
         let [plain, turned] = [false, true].map(|transposed| of(&copy([512, 512], transposed), &target));
-        assert!(matches!((plain.form, turned.form), (Form::Points(_), Form::Transpose(_))));
+        assert!(matches!((plain.form, turned.form), (ScheduleKind::Points(_), ScheduleKind::Transpose(_))));
         let narrow = Target { max_group: 32, ..target.clone() };
         assert_ne!(of(&copy([512, 512], false), &narrow), of(&copy([512, 512], false), &target));
     }

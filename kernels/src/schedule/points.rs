@@ -15,7 +15,7 @@
 //! An item of a GPU computes a few neighbouring points at a time if they are contiguous: a *pack*, see
 //! [`packs`](super::packs).
 //!
-//! On CPUs the corresponding choice is [`Lanes`]: the points in the vector registers of an item.
+//! On CPUs the corresponding choice is [`CpuLanes`]: the points in the vector registers of an item.
 
 use super::access::{Walk, Walks};
 use super::interior::Interior;
@@ -45,15 +45,15 @@ pub(crate) enum Points {
         /// A unit is a row (all positions of the last grid loop) rather than a point.
         rows: bool,
         /// The lanes of an item. If they are grid points, a unit is a tile of these.
-        lanes: Lanes,
+        lanes: CpuLanes,
     },
     /// Several items compute a grid point.
-    Group(Group),
+    Group(GroupShape),
 }
 
 /// A group computes `points` grid points at a time, each with `items` items; both are powers of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct GroupShape {
     /// Number of groups.
     pub(crate) groups: u64,
     /// Grid points that a group computes at a time.
@@ -68,7 +68,7 @@ pub(crate) struct Group {
     pub(crate) keeps: bool,
 }
 
-impl Group {
+impl GroupShape {
     /// Inner points that the items of a grid point compute in one round.
     pub(crate) fn at_once(self) -> u64 {
         u64::from(self.items) * u64::from(self.width)
@@ -83,7 +83,7 @@ impl Group {
 /// The lanes of an item of a CPU: the iterations of a loop of fixed length without dependences, which
 /// compilers turn into vector code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lanes {
+pub(crate) enum CpuLanes {
     /// No lanes.
     One,
     /// This number of neighbouring inner points. Folds have a partial result for each lane.
@@ -137,7 +137,7 @@ impl Points {
         match self {
             Points::Strided { groups, group, .. } => (groups, group),
             Points::Chunked { groups, .. } => (groups, 1),
-            Points::Group(Group { groups, points, items, .. }) => (groups, points * items),
+            Points::Group(GroupShape { groups, points, items, .. }) => (groups, points * items),
         }
     }
 }
@@ -147,9 +147,9 @@ fn chunked(nest: &Nest, walks: &Walks, any_size: bool, target: &Target) -> Point
     let points = nest.grid_points();
     let last = walks.grid.last().map_or(1, |w| w.extent.max(1));
     let lanes = choose_lanes(nest, walks, cores, any_size);
-    let rows = walks.grid.len() > 1 && points / last >= cores && !matches!(lanes, Lanes::Grid(_));
+    let rows = walks.grid.len() > 1 && points / last >= cores && !matches!(lanes, CpuLanes::Grid(_));
     let units = match lanes {
-        Lanes::Grid(width) => points / last * last.div_ceil(width.into()),
+        CpuLanes::Grid(width) => points / last * last.div_ceil(width.into()),
         _ if rows => points / last,
         _ => points,
     };
@@ -160,7 +160,7 @@ fn chunked(nest: &Nest, walks: &Walks, any_size: bool, target: &Target) -> Point
 /// Lanes lie along the loop in which most addresses are contiguous. An address that is contiguous along both
 /// loops suits both. Short loops have no lanes: the overhead before and after the loop would outweigh the
 /// gain.
-fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64, any_size: bool) -> Lanes {
+fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64, any_size: bool) -> CpuLanes {
     let Some(inner) = walks.inner.last() else { return lanes_of_map(walks) };
     let last = walks.grid.last().map_or(0, |w| w.extent);
     let step = |steps: &[i64], walk: Option<&Walk>| walk.map_or(0, |w| steps[w.axis].unsigned_abs());
@@ -178,7 +178,7 @@ fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64, any_size: bool) -> Lanes
     let widths = if any_size { &[8][..] } else { &[32, 8] };
     let along = widths.iter().copied().find(|&width: &u32| inner.extent >= 4 * u64::from(width));
     if any_size && last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
-        return Lanes::Grid(GRID_FOR_ANY_SIZE);
+        return CpuLanes::Grid(GRID_FOR_ANY_SIZE);
     }
     if last >= 8 && (votes > 0 || votes == 0 && either && along.is_none()) {
         let others = nest.grid_points() / last;
@@ -188,25 +188,25 @@ fn choose_lanes(nest: &Nest, walks: &Walks, cores: u64, any_size: bool) -> Lanes
         // for registers too.
         let long = [512, 256, 128].into_iter().find(|width| !shared && tiles(width) >= 2 * cores);
         let wide = long.or_else(|| [64, 32].into_iter().find(|width| tiles(width) >= cores));
-        return Lanes::Grid(wide.unwrap_or(16).min(last) as u32);
+        return CpuLanes::Grid(wide.unwrap_or(16).min(last) as u32);
     }
     match along {
-        Some(width) if nest.phases.iter().any(|p| !p.folds.is_empty()) => Lanes::Inner(width),
-        _ => Lanes::One,
+        Some(width) if nest.phases.iter().any(|p| !p.folds.is_empty()) => CpuLanes::Inner(width),
+        _ => CpuLanes::One,
     }
 }
 
 /// A map's lanes lie along its last loop, if that is long and every address is contiguous or constant in it.
-fn lanes_of_map(walks: &Walks) -> Lanes {
+fn lanes_of_map(walks: &Walks) -> CpuLanes {
     const WIDTH: u64 = 32;
     match walks.grid.last() {
         Some(last)
             if last.extent >= 4 * WIDTH
                 && walks.addresses.iter().all(|a| matches!(a.steps[last.axis], 0 | 1)) =>
         {
-            Lanes::Grid(WIDTH as u32)
+            CpuLanes::Grid(WIDTH as u32)
         }
-        _ => Lanes::One,
+        _ => CpuLanes::One,
     }
 }
 

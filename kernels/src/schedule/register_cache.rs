@@ -16,7 +16,7 @@ const WORTH: u32 = 4;
 
 /// The kept values: for each phase, maps from instruction to array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Kept {
+pub(crate) struct RegisterCache {
     /// The dtype of each array.
     pub(crate) arrays: Vec<DType>,
     /// Values that an earlier phase kept.
@@ -27,23 +27,26 @@ pub(crate) struct Kept {
     pub(crate) words: u64,
 }
 
-impl Kept {
+impl RegisterCache {
     /// No kept values.
-    pub(crate) fn none(nest: &Nest) -> Kept {
+    pub(crate) fn none(nest: &Nest) -> RegisterCache {
         let empty = vec![BTreeMap::new(); nest.phases.len()];
-        Kept { arrays: vec![], reads: empty.clone(), writes: empty, words: 0 }
+        RegisterCache { arrays: vec![], reads: empty.clone(), writes: empty, words: 0 }
     }
 
     /// What may be kept, that which saves most first: of the values that a phase shares with an earlier one
     /// those nearest to its stores and folds; only what it reads, from which it computes them again.
-    pub(crate) fn plans(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> [Kept; 2] {
+    pub(crate) fn plans(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>]) -> [RegisterCache; 2] {
         let is_load = |inst: &Inst| matches!(inst, Inst::Load { .. });
-        [Kept::plan(nest, walks, dtypes, &|_| true), Kept::plan(nest, walks, dtypes, &is_load)]
+        [
+            RegisterCache::plan(nest, walks, dtypes, &|_| true),
+            RegisterCache::plan(nest, walks, dtypes, &is_load),
+        ]
     }
 
     /// The shared values worth keeping in registers; `may` selects the instructions that can be kept.
-    fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], may: &dyn Fn(&Inst) -> bool) -> Kept {
-        let mut kept = Kept::none(nest);
+    fn plan(nest: &Nest, walks: &Walks, dtypes: &[Vec<DType>], may: &dyn Fn(&Inst) -> bool) -> RegisterCache {
+        let mut kept = RegisterCache::none(nest);
         let axes: Vec<usize> = walks.inner.iter().map(|w| w.axis).collect();
         let mut known = Expressions::default();
         // The phase and instruction that first computed each expression, and its array if it has one.

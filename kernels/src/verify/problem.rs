@@ -13,13 +13,13 @@ pub struct VerifyError {
     /// The phase with the problem, if it is in one phase.
     pub phase: Option<usize>,
     /// The problem.
-    pub problem: Problem,
+    pub problem: NestProblem,
 }
 
 /// What can be wrong with a Nest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum NestProblem {
     /// More grid axes than axes.
     #[error("{grid} grid axes, but only {axes} axes in all")]
     Grid {

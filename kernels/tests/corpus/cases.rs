@@ -9,7 +9,7 @@ use super::{Builder, Case, adds, products};
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind::Point;
 use workalike_kernels::nest::*;
-use workalike_kernels::ops::{self, Body, ScalarOp};
+use workalike_kernels::ops::{self, OpBody, ScalarOp};
 
 pub use reductions::folds;
 
@@ -21,7 +21,7 @@ pub fn primitives() -> Vec<Case> {
             let arity = op.row().arity;
             let given = op.arguments_of(dtype);
             let Some(signature) = op.signature(&given) else { continue };
-            if signature.computing() != dtype || matches!(op.row().body, Body::Composition(_)) {
+            if signature.computing() != dtype || matches!(op.row().body, OpBody::Composition(_)) {
                 continue;
             }
             let n = 200;

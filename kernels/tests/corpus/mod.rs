@@ -162,7 +162,7 @@ impl Build {
     pub fn load_at(&mut self, operand: usize, index: Vec<Index>) -> Value {
         self.push(Inst::Load { operand, index })
     }
-    pub fn position(&mut self, value: Value, extent: u64, mode: Mode) -> Value {
+    pub fn position(&mut self, value: Value, extent: u64, mode: IndexMode) -> Value {
         self.push(Inst::Position { value, extent, mode })
     }
     pub fn folded(&mut self, phase: usize, fold: usize) -> Value {
@@ -190,8 +190,8 @@ pub fn along(axes: &[usize]) -> Vec<Index> {
 }
 
 /// Every index mode; `status` is the operand of reports.
-pub fn modes(status: usize) -> [Mode; 4] {
-    [Mode::Clamp, Mode::Wrap, Mode::FromEnd, Mode::Report { status, node: 17 }]
+pub fn modes(status: usize) -> [IndexMode; 4] {
+    [IndexMode::Clamp, IndexMode::Wrap, IndexMode::FromEnd, IndexMode::Report { status, node: 17 }]
 }
 
 pub fn computed(value: Value) -> Index {

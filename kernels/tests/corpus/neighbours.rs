@@ -81,14 +81,14 @@ fn edges(dtype: DType, size @ [rows, columns]: [u64; 2]) -> Vec<Case> {
     let nearest = |p: &mut Build| {
         let mut near = |axis, offset, extent| {
             let value = moved(p, axis, offset);
-            computed(p.position(value, extent, Mode::Clamp))
+            computed(p.position(value, extent, IndexMode::Clamp))
         };
         let (above, left, right) = (near(0, -1, rows), near(1, -2, columns), near(1, 1, columns));
         vec![vec![above, left.clone()], vec![Index::axis(0), right], vec![Index::axis(0), left]]
     };
     let around = |p: &mut Build| {
         let value = moved(p, 1, -5);
-        vec![vec![Index::axis(0), computed(p.position(value, columns, Mode::Wrap))], along(&[0, 1])]
+        vec![vec![Index::axis(0), computed(p.position(value, columns, IndexMode::Wrap))], along(&[0, 1])]
     };
     vec![
         greatest("rolls", dtype, size, size, rolls),
@@ -110,7 +110,7 @@ fn padded(dtype: DType, [rows, columns]: [u64; 2]) -> Case {
             let (from, beyond) = (reaches(p, 1, 1), reaches(p, 1, columns as i64 + 1));
             let before = p.op(ops::NOT, &[beyond]);
             let (inside, place) = (p.op(ops::AND, &[from, before]), moved(p, 1, -1));
-            let place = p.position(place, columns, Mode::Clamp);
+            let place = p.position(place, columns, IndexMode::Clamp);
             let (value, zero) = (p.load_at(0, vec![Index::axis(0), computed(place)]), p.constant(dtype, 0.0));
             let padded = p.op(ops::WHERE, &[inside, value, zero]);
             p.store(1, &[0, 1], padded);
@@ -129,7 +129,7 @@ fn joined(dtype: DType, [rows, columns]: [u64; 2]) -> Case {
             let second = reaches(p, 1, half);
             let mut part = |operand, offset| {
                 let place = moved(p, 1, offset);
-                let place = p.position(place, columns, Mode::Clamp);
+                let place = p.position(place, columns, IndexMode::Clamp);
                 p.load_at(operand, vec![Index::axis(0), computed(place)])
             };
             let (first, other) = (part(1, half), part(0, -half));
@@ -147,7 +147,7 @@ fn pooled(dtype: DType, [rows, columns]: [u64; 2]) -> Case {
         .phase(Reduce, |p| {
             let (position, within) = (moved(p, 1, -2), p.push(Inst::Axis(2)));
             let place = p.op(ops::ADD, &[position, within]);
-            let place = p.position(place, columns, Mode::Clamp);
+            let place = p.position(place, columns, IndexMode::Clamp);
             let value = p.load_at(0, vec![Index::axis(0), computed(place)]);
             p.fold(Fold::Max, value);
         })

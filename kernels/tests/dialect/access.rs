@@ -71,7 +71,7 @@ fn an_array_for_two_parameters_is_one() {
 #[test]
 fn a_pointer_that_is_const_may_write() {
     let text = "KERNEL void k(GLOBAL_MEM f32 *const x, GLOBAL_MEM f32 const *RESTRICT y) { x[0] = y[0]; }";
-    let params = &workalike_kernels::custom::Source::dialect(text).unwrap();
+    let params = &workalike_kernels::custom::KernelSource::dialect(text).unwrap();
     let kinds: Vec<String> =
         params.signatures().next().unwrap().params.iter().map(|param| param.kind.to_string()).collect();
     assert_eq!(kinds, ["an array of float32 to write", "an array of float32"]);

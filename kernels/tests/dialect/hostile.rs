@@ -94,7 +94,8 @@ fn sizes() {
     refused(&kernel("struct S { struct S s; };", ""), &["struct S is not defined"]);
     refused(&kernel("", &" ".repeat(2 << 20)), &["longer than"]);
     refused(&kernel("", &";".repeat(300_000)), &["more than 262144 words and signs"]);
-    let error = workalike_kernels::custom::Source::dialect(kernel("", &" ".repeat(5 << 20))).unwrap_err();
+    let error =
+        workalike_kernels::custom::KernelSource::dialect(kernel("", &" ".repeat(5 << 20))).unwrap_err();
     assert!(error.message.contains("longer than"), "{error}");
 }
 
@@ -130,7 +131,7 @@ fn long_lists() {
     refused(&kernel(&hidden, &format!("A249({}) y;", "z ".repeat(50_000))), &["kernels:"]);
     for text in ["KERNEL ".repeat(500_000), "KERNEL a(".repeat(400_000) + &")".repeat(400_000)] {
         let start = Instant::now();
-        assert!(workalike_kernels::custom::Source::dialect(text).is_err());
+        assert!(workalike_kernels::custom::KernelSource::dialect(text).is_err());
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     }
 }
@@ -246,7 +247,7 @@ fn mutated_texts_do_no_harm() {
         let text = own.concat();
         // The signature is what the arguments below are for.
         if !text.contains("KERNEL void k(GLOBAL_MEM f32 *x, u32 n)")
-            || workalike_kernels::custom::Source::dialect(text.as_str()).is_err()
+            || workalike_kernels::custom::KernelSource::dialect(text.as_str()).is_err()
         {
             continue;
         }

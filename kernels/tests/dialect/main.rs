@@ -13,7 +13,7 @@ mod values;
 
 use bytemuck::{Pod, cast_slice};
 use std::sync::Arc;
-use workalike_kernels::custom::{CustomLaunch, KernelArg, KernelCall, Language, Source};
+use workalike_kernels::custom::{CustomLaunch, KernelArg, KernelCall, KernelSource, Language};
 use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::Operand;
 use workalike_kernels::{DType, Scalar};
@@ -34,7 +34,7 @@ elements!(half::f16: F16, half::bf16: BF16);
 /// A launch of the first kernel of a text, and its arguments in the order of the parameters.
 #[derive(Clone)]
 pub(crate) struct Run {
-    source: Source,
+    source: KernelSource,
     grid: [u64; 3],
     group: [u32; 3],
     /// Arrays with whether the kernel writes them.
@@ -48,7 +48,7 @@ impl Run {
     }
 
     pub(crate) fn typed(text: &str, types: &[(&str, DType)]) -> Run {
-        let source = Source::new(Language::Dialect, text, types).unwrap();
+        let source = KernelSource::new(Language::Dialect, text, types).unwrap();
         Run { source, grid: [1; 3], group: [1; 3], arrays: vec![], args: vec![] }
     }
 

@@ -4,13 +4,13 @@ use super::corpus::Builder;
 use super::{add, gpu, kernels, printed};
 use workalike_kernels::nest::PhaseKind::{Ordered, Point, Reduce};
 use workalike_kernels::nest::{Fold, Index};
-use workalike_kernels::print::{Dialect, Entry, Target};
+use workalike_kernels::print::{Dialect, KernelEntry, Target};
 use workalike_kernels::{DType, ops};
 
 #[test]
 fn a_contiguous_map_has_one_axis() {
     let source = printed(add(), &gpu(Dialect::CudaCpp));
-    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 10, group: 64, sizes: vec![] }]);
+    assert_eq!(source.entries, [KernelEntry { name: "k0_x_y".into(), groups: 10, group: 64, sizes: vec![] }]);
     assert_eq!(
         kernels(&source),
         "extern \"C\" __global__ __launch_bounds__(64)
@@ -32,7 +32,7 @@ void k0_x_y(const f32* b0, const f32* b1, f32* b2) {
 #[test]
 fn cpus_get_runs_of_tiles() {
     let source = printed(add(), &Target { lanes: 2, cpu: true, ..gpu(Dialect::OpenClC) });
-    assert_eq!(source.entries, [Entry { name: "k0_x_y".into(), groups: 10, group: 1, sizes: vec![] }]);
+    assert_eq!(source.entries, [KernelEntry { name: "k0_x_y".into(), groups: 10, group: 1, sizes: vec![] }]);
     assert_eq!(
         kernels(&source),
         "__kernel __attribute__((reqd_work_group_size(1, 1, 1)))

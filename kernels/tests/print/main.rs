@@ -7,8 +7,8 @@ mod sizes;
 
 use corpus::{Builder, Case, computed, modes};
 use workalike_kernels::nest::PhaseKind::{Map, Point, Reduce};
-use workalike_kernels::nest::{Fold, Index, Inst, Mode};
-use workalike_kernels::print::{Dialect, ForSizes, Source, Target, print};
+use workalike_kernels::nest::{Fold, Index, IndexMode, Inst};
+use workalike_kernels::print::{Dialect, ForSizes, Target, TranslationUnit, print};
 use workalike_kernels::verify::Verified;
 use workalike_kernels::{DType, Scalar, ops};
 
@@ -30,12 +30,12 @@ fn targets() -> Vec<Target> {
     vec![gpu(Dialect::OpenClC), gpu(Dialect::CudaCpp), cpu, tiny]
 }
 
-fn printed(case: Case, target: &Target) -> Source {
+fn printed(case: Case, target: &Target) -> TranslationUnit {
     print(&[Verified::new(case.nest).expect("a sound Nest")], target)
 }
 
 /// The text from the first kernel on.
-fn kernels(source: &Source) -> &str {
+fn kernels(source: &TranslationUnit) -> &str {
     let at = source.text.find("\n\n").expect("a kernel");
     &source.text[at + 2..]
 }
@@ -149,9 +149,9 @@ fn index_modes_are_written_out() {
         let text = kernels(&source);
         let stores = text.lines().find(|line| line.contains("b3[0] = "));
         let reports = stores.is_some_and(|line| line.trim_start().starts_with("if (") && line.contains("17"));
-        assert_eq!(reports, matches!(mode, Mode::Report { .. }), "{mode:?}: {text}");
+        assert_eq!(reports, matches!(mode, IndexMode::Report { .. }), "{mode:?}: {text}");
         assert_eq!(stores.is_some(), reports, "{mode:?}: {text}");
-        assert_eq!(text.contains("remainder_i64(v"), mode == Mode::Wrap, "{mode:?}: {text}");
+        assert_eq!(text.contains("remainder_i64(v"), mode == IndexMode::Wrap, "{mode:?}: {text}");
     }
 }
 

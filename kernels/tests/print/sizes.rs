@@ -4,10 +4,10 @@ use super::corpus::{self, Builder, Case};
 use super::{gpu, kernels, printed};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::nest::PhaseKind::{Map, Point, Reduce};
-use workalike_kernels::print::{Dialect, ForSizes, Source, Target};
+use workalike_kernels::print::{Dialect, ForSizes, Target, TranslationUnit};
 use workalike_kernels::{DType, ops};
 
-fn any(case: Case, target: Target) -> Source {
+fn any(case: Case, target: Target) -> TranslationUnit {
     printed(case, &Target { sizes: ForSizes::Any, ..target })
 }
 

@@ -7,7 +7,7 @@
 //! waits at its start until the kernels before it are done.
 
 use crate::context::{OrDriver, Queue};
-use crate::order::{Access, dependencies};
+use crate::order::{MemoryAccess, dependencies};
 use crate::timing::Events;
 use crate::vendor::{Streams, VendorStep};
 use cudarc::driver::result;
@@ -18,25 +18,25 @@ use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult};
 
 /// A command with addresses instead of regions. Commands with nothing to do have no step.
-pub(crate) struct Step {
+pub(crate) struct CudaStep {
     /// The position of the command.
     pub(crate) command: usize,
-    pub(crate) work: Work,
-    pub(crate) access: Access,
+    pub(crate) work: CudaStepKind,
+    pub(crate) access: MemoryAccess,
 }
 
 /// The work of a step.
-pub(crate) enum Work {
-    Launch(Launch),
+pub(crate) enum CudaStepKind {
+    Launch(CudaLaunch),
     Vendor(Arc<dyn VendorStep>),
     Copy { source: CUdeviceptr, target: CUdeviceptr, bytes: usize },
     Clear { target: CUdeviceptr, bytes: usize },
 }
 
-impl Work {
+impl CudaStepKind {
     /// Whether it is a kernel of a vendor's library.
     fn is_vendors(&self) -> bool {
-        matches!(self, Work::Vendor(_))
+        matches!(self, CudaStepKind::Vendor(_))
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) const MAX_GROUP: u32 = 1024;
 pub(crate) const SHARED_MEMORY: u64 = 48 << 10;
 
 /// A kernel with its arguments.
-pub(crate) struct Launch {
+pub(crate) struct CudaLaunch {
     pub(crate) function: CUfunction,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
@@ -58,20 +58,24 @@ pub(crate) struct Launch {
     pub(crate) waits: bool,
 }
 
-impl Launch {
+impl CudaLaunch {
     /// A printed kernel, whose blocks are in one dimension.
-    pub(crate) fn printed(function: CUfunction, (groups, group): (u32, u32), args: Vec<u64>) -> Launch {
-        Launch { function, grid: [groups, 1, 1], block: [group, 1, 1], shared: 0, args, waits: true }
+    pub(crate) fn printed(function: CUfunction, (groups, group): (u32, u32), args: Vec<u64>) -> CudaLaunch {
+        CudaLaunch { function, grid: [groups, 1, 1], block: [group, 1, 1], shared: 0, args, waits: true }
     }
 }
 
 /// Captures the steps on the stream that captures, and makes the graph ready on the device's.
-pub(crate) fn capture(streams: &Streams, steps: &[Step]) -> DeviceResult<CUgraphExec> {
+pub(crate) fn capture(streams: &Streams, steps: &[CudaStep]) -> DeviceResult<CUgraphExec> {
     instantiate(&streams.queue, &streams.capture, |stream| enqueue_all(streams, stream, steps))
 }
 
 /// As [`capture`], but with the steps in sequence and an event between any two of them.
-pub(crate) fn capture_timed(streams: &Streams, steps: &[Step], events: &Events) -> DeviceResult<CUgraphExec> {
+pub(crate) fn capture_timed(
+    streams: &Streams,
+    steps: &[CudaStep],
+    events: &Events,
+) -> DeviceResult<CUgraphExec> {
     instantiate(&streams.queue, &streams.capture, |stream| {
         for (position, step) in steps.iter().enumerate() {
             events.capture(position, stream)?;
@@ -131,10 +135,10 @@ pub(crate) fn instantiate(
 }
 
 /// Captures the steps in order, each with its dependencies.
-fn enqueue_all(streams: &Streams, stream: sys::CUstream, steps: &[Step]) -> DeviceResult<()> {
+fn enqueue_all(streams: &Streams, stream: sys::CUstream, steps: &[CudaStep]) -> DeviceResult<()> {
     let (queue, id) = (&streams.queue, streams.queue.id());
     let waits = if streams.has_branches() {
-        let accesses: Vec<Access> = steps.iter().map(|s| s.access.clone()).collect();
+        let accesses: Vec<MemoryAccess> = steps.iter().map(|s| s.access.clone()).collect();
         dependencies(&accesses)
     } else {
         (0..steps.len()).map(|at| at.checked_sub(1).into_iter().collect()).collect()
@@ -157,8 +161,8 @@ fn enqueue_all(streams: &Streams, stream: sys::CUstream, steps: &[Step]) -> Devi
         }
         .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
         // A kernel may be a programmatic dependent only of kernels.
-        let launches = waits.iter().all(|&w| matches!(steps[w].work, Work::Launch(_)));
-        let waiting = matches!(&step.work, Work::Launch(launch) if launch.waits);
+        let launches = waits.iter().all(|&w| matches!(steps[w].work, CudaStepKind::Launch(_)));
+        let waiting = matches!(&step.work, CudaStepKind::Launch(launch) if launch.waits);
         let dependent = waiting && launches && !waits.is_empty() && dependents;
         enqueue(id, stream, &step.work, dependent)?;
         nodes.push(captured_last(id, stream)?);
@@ -193,16 +197,21 @@ fn captured_last(id: &str, stream: sys::CUstream) -> DeviceResult<Vec<CUgraphNod
 }
 
 /// Enqueues the work of a step; a kernel as a programmatic dependent if `dependent`.
-pub(crate) fn enqueue(id: &str, stream: sys::CUstream, work: &Work, dependent: bool) -> DeviceResult<()> {
+pub(crate) fn enqueue(
+    id: &str,
+    stream: sys::CUstream,
+    work: &CudaStepKind,
+    dependent: bool,
+) -> DeviceResult<()> {
     match work {
-        Work::Launch(launch) => enqueue_launch(id, stream, launch, dependent),
-        Work::Vendor(step) => step.enqueue(stream),
-        Work::Copy { source, target, bytes } => {
+        CudaStepKind::Launch(launch) => enqueue_launch(id, stream, launch, dependent),
+        CudaStepKind::Vendor(step) => step.enqueue(stream),
+        CudaStepKind::Copy { source, target, bytes } => {
             // SAFETY: both regions were checked to lie in memory of the queue.
             unsafe { sys::cuMemcpyDtoDAsync_v2(*target, *source, *bytes, stream) }
                 .or_driver(id, "cuMemcpyDtoDAsync")
         }
-        Work::Clear { target, bytes } => {
+        CudaStepKind::Clear { target, bytes } => {
             // SAFETY: the region was checked to lie in memory of the queue.
             unsafe { sys::cuMemsetD8Async(*target, 0, *bytes, stream) }.or_driver(id, "cuMemsetD8Async")
         }
@@ -213,7 +222,7 @@ pub(crate) fn enqueue(id: &str, stream: sys::CUstream, work: &Work, dependent: b
 pub(crate) fn enqueue_launch(
     id: &str,
     stream: sys::CUstream,
-    launch: &Launch,
+    launch: &CudaLaunch,
     dependent: bool,
 ) -> DeviceResult<()> {
     let mut pointers: Vec<*mut c_void> =

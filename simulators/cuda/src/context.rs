@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use workalike_device::{DeviceError, DeviceResult};
 
 /// A device's primary context.
-pub(crate) struct Context {
+pub(crate) struct PrimaryContext {
     pub(crate) cuda: Arc<CudaContext>,
     /// `cuda:0`.
     pub(crate) id: String,
@@ -61,7 +61,7 @@ impl Drop for Branching {
     }
 }
 
-static CONTEXTS: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
+static CONTEXTS: Mutex<BTreeMap<usize, Arc<PrimaryContext>>> = Mutex::new(BTreeMap::new());
 
 /// Locks a mutex even if it is poisoned: a panic leaves nothing in this crate half-changed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -69,7 +69,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// The context of a device; `Missing` where there is no such device.
-pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
+pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<PrimaryContext>> {
     let id = format!("cuda:{ordinal}");
     let missing = |absent: preflight::Absent| absent.on(&id);
     let driver = preflight::driver().map_err(missing)?;
@@ -89,7 +89,7 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
     // SAFETY: nothing was allocated in it yet, and this crate never uses memory on two streams.
     unsafe { cuda.disable_event_tracking() };
     let (major, minor) = cuda.compute_capability().or_driver(&id, "cuDeviceGetAttribute")?;
-    let context = Arc::new(Context {
+    let context = Arc::new(PrimaryContext {
         cuda,
         id,
         driver: driver.version,
@@ -104,8 +104,8 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<Context>> {
 
 /// The context with this handle: a device's primary context, or one that another library made. The latter is
 /// never destroyed here: what knows it is kept until the process ends.
-pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<Context>> {
-    static FOREIGN: Mutex<BTreeMap<usize, Arc<Context>>> = Mutex::new(BTreeMap::new());
+pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<PrimaryContext>> {
+    static FOREIGN: Mutex<BTreeMap<usize, Arc<PrimaryContext>>> = Mutex::new(BTreeMap::new());
     const ID: &str = "cuda";
     let missing = |absent: preflight::Absent| absent.on(ID);
     preflight::driver().map_err(missing)?;
@@ -139,7 +139,7 @@ pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<Context>> {
     let cuda = cuda.or_driver(&primary.id, "cuCtxSetCurrent")?;
     // SAFETY: nothing was allocated by `cuda` yet, and this crate never uses memory on two streams.
     unsafe { cuda.disable_event_tracking() };
-    let context = Arc::new(Context {
+    let context = Arc::new(PrimaryContext {
         cuda,
         id: primary.id.clone(),
         driver: primary.driver,
@@ -152,7 +152,7 @@ pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<Context>> {
     Ok(context)
 }
 
-impl Context {
+impl PrimaryContext {
     /// Makes the context current on this thread. Every call from outside the crate begins with it.
     pub(crate) fn enter(&self) -> DeviceResult<()> {
         // An error parked by a Drop is reported as such, not as an error of the current call.
@@ -183,7 +183,7 @@ impl Context {
     }
 }
 
-impl fmt::Debug for Context {
+impl fmt::Debug for PrimaryContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Context({})", self.id)
     }
@@ -192,7 +192,7 @@ impl fmt::Debug for Context {
 /// One stream of work. Memory, recordings and staging hold it, so it outlives them.
 #[derive(Debug)]
 pub(crate) struct Queue {
-    pub(crate) context: Arc<Context>,
+    pub(crate) context: Arc<PrimaryContext>,
     pub(crate) stream: Arc<CudaStream>,
     /// Whether the stream is another library's.
     pub(crate) borrowed: bool,
@@ -200,14 +200,14 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// A new non-blocking stream.
-    pub(crate) fn new(context: Arc<Context>) -> DeviceResult<Arc<Queue>> {
+    pub(crate) fn new(context: Arc<PrimaryContext>) -> DeviceResult<Arc<Queue>> {
         context.enter()?;
         let stream = context.cuda.new_stream().or_driver(&context.id, "cuStreamCreate")?;
         Ok(Arc::new(Queue { context, stream, borrowed: false }))
     }
 
     /// Another library's stream of this context, which is not destroyed here.
-    pub(crate) fn foreign(context: Arc<Context>, stream: usize) -> DeviceResult<Arc<Queue>> {
+    pub(crate) fn foreign(context: Arc<PrimaryContext>, stream: usize) -> DeviceResult<Arc<Queue>> {
         context.enter()?;
         // SAFETY: the caller of `Cuda::from_stream` promised that it is valid as long as the device is open.
         // The two libraries' work is in the order in which it is enqueued.

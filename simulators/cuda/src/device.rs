@@ -1,24 +1,24 @@
 //! [`CudaDevice`]: the engine's [`Device`] on one stream of one GPU.
 
 use crate::capture::{MAX_GROUP, SHARED_MEMORY};
-use crate::context::{self, Context, OrDriver, Queue};
+use crate::context::{self, OrDriver, PrimaryContext, Queue};
 use crate::memory::{ALIGNMENT, CudaMemory, address};
-use crate::module::{CudaModule, Kernel, finish_loading};
+use crate::module::{CudaKernel, CudaModule, finish_loading};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
-use crate::vendor::{self, Library, Streams};
+use crate::vendor::{self, ErasedLibrary, Streams};
 use crate::{nvrtc, peer, preflight, recording};
 
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
-    Command, Device, DeviceError, DeviceResult, HostBlock, LibraryOp, Memory, Module, NativeDevice,
+    Command, Device, DeviceError, DeviceModule, DeviceResult, HostBlock, LibraryOp, Memory, NativeDevice,
     NativeMemory, Numerics, Owner, Properties, Recording, Region,
 };
 use workalike_kernels::DType;
 use workalike_kernels::nest::Store;
-use workalike_kernels::print::{Dialect, Entry, ForSizes, Target, print_in_units};
+use workalike_kernels::print::{Dialect, ForSizes, KernelEntry, Target, print_in_units};
 use workalike_kernels::verify::Verified;
 
 /// Instructions of a translation unit, and the most units that a Program has: NVRTC takes about a tenth of a
@@ -33,7 +33,7 @@ pub(crate) struct CudaDevice {
     staging: Staging,
     pins: Arc<Pins>,
     streams: Streams,
-    libraries: Vec<Box<dyn Library>>,
+    libraries: Vec<Box<dyn ErasedLibrary>>,
 }
 
 impl CudaDevice {
@@ -73,7 +73,7 @@ impl CudaDevice {
         let context = &self.queue.context;
         context.enter()?;
         let units = print_in_units(nests, target, UNITS);
-        let entries: Vec<Entry> = units.iter().flat_map(|unit| unit.entries.iter().cloned()).collect();
+        let entries: Vec<KernelEntry> = units.iter().flat_map(|unit| unit.entries.iter().cloned()).collect();
         if entries.len() != nests.len() {
             let message = format!("{} kernels were printed for {} Nests", entries.len(), nests.len());
             return Err(DeviceError::driver(self.id(), "compile", message));
@@ -101,7 +101,7 @@ impl CudaDevice {
                 }
                 _ => None,
             };
-            kernels.push(Kernel {
+            kernels.push(CudaKernel {
                 function,
                 groups: groups.unsigned_abs(),
                 group: entry.group,
@@ -130,7 +130,7 @@ impl CudaDevice {
     }
 }
 
-fn properties(context: &Context) -> DeviceResult<Properties> {
+fn properties(context: &PrimaryContext) -> DeviceResult<Properties> {
     let cuda = &context.cuda;
     let attribute = |which: Attribute| -> DeviceResult<u32> {
         let value = cuda.attribute(which).or_driver(&context.id, "cuDeviceGetAttribute")?;
@@ -211,7 +211,7 @@ impl Device for CudaDevice {
         peer::copy(&self.queue, source, target)
     }
 
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         Ok(Arc::new(self.module(nests, &self.target(numerics), numerics)?))
     }
 
@@ -220,12 +220,16 @@ impl Device for CudaDevice {
         sizes: ForSizes,
         nests: &[Verified],
         numerics: Numerics,
-    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+    ) -> DeviceResult<Option<Arc<dyn DeviceModule>>> {
         let target = Target { sizes, ..self.target(numerics) };
         Ok(Some(Arc::new(self.module(nests, &target, numerics)?)))
     }
 
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         let nests = module.downcast::<CudaModule>().map(|module| &module.nests[..]);
         check_commands(self, nests.unwrap_or(&[]), commands)?;
         self.queue.context.enter()?;

@@ -64,11 +64,11 @@ use workalike_device::{Device, DeviceResult, Open};
 /// Names a CUDA device; nothing is touched before [`Cuda::open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cuda {
-    which: Which,
+    which: CudaChoice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Which {
+enum CudaChoice {
     /// The device of this number.
     Ordinal(usize),
     /// Another library's context, and its stream; a new stream if there is none.
@@ -78,7 +78,7 @@ enum Which {
 impl Cuda {
     /// The device of this number, counted from 0 in the list of visible devices (`CUDA_VISIBLE_DEVICES`).
     pub fn device(ordinal: usize) -> Cuda {
-        Cuda { which: Which::Ordinal(ordinal) }
+        Cuda { which: CudaChoice::Ordinal(ordinal) }
     }
 
     /// The device of another library's `CUcontext`, with a stream of its own in it. Nothing orders that
@@ -91,7 +91,7 @@ impl Cuda {
     /// # Safety
     /// The context is valid until the process ends.
     pub unsafe fn from_context(context: *mut c_void) -> Cuda {
-        Cuda { which: Which::Foreign { context: context as usize, stream: None } }
+        Cuda { which: CudaChoice::Foreign { context: context as usize, stream: None } }
     }
 
     /// The device of another library's `CUcontext`, on its `CUstream`: work runs in the order in which the
@@ -101,7 +101,7 @@ impl Cuda {
     /// The context is valid until the process ends, and the stream, which belongs to it, as long as an opened
     /// device, its memory or a recording exists. The stream captures nothing while a device uses it.
     pub unsafe fn from_stream(context: *mut c_void, stream: *mut c_void) -> Cuda {
-        Cuda { which: Which::Foreign { context: context as usize, stream: Some(stream as usize) } }
+        Cuda { which: CudaChoice::Foreign { context: context as usize, stream: Some(stream as usize) } }
     }
 
     /// The device that CUDA lists first: the fastest, unless `CUDA_DEVICE_ORDER` says otherwise.
@@ -115,8 +115,8 @@ impl Open for Cuda {
     /// [`DeviceError::Missing`](workalike_device::DeviceError::Missing) says what this host lacks.
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         Ok(Arc::new(match self.which {
-            Which::Ordinal(ordinal) => device::CudaDevice::open(ordinal)?,
-            Which::Foreign { context, stream } => device::CudaDevice::foreign(context, stream)?,
+            CudaChoice::Ordinal(ordinal) => device::CudaDevice::open(ordinal)?,
+            CudaChoice::Foreign { context, stream } => device::CudaDevice::foreign(context, stream)?,
         }))
     }
 }

@@ -20,11 +20,11 @@ pub(crate) struct CudaMemory {
     queue: Arc<Queue>,
     pointer: CUdeviceptr,
     bytes: u64,
-    origin: Origin,
+    origin: MemoryOrigin,
 }
 
 /// Where memory comes from.
-enum Origin {
+enum MemoryOrigin {
     /// Allocated and freed in the order of the stream.
     Pooled,
     /// Allocated and freed at once.
@@ -33,12 +33,12 @@ enum Origin {
     Foreign(#[expect(dead_code, reason = "it is only dropped")] Owner),
 }
 
-impl fmt::Debug for Origin {
+impl fmt::Debug for MemoryOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Origin::Pooled => "pooled",
-            Origin::Direct => "direct",
-            Origin::Foreign(_) => "another library",
+            MemoryOrigin::Pooled => "pooled",
+            MemoryOrigin::Direct => "direct",
+            MemoryOrigin::Foreign(_) => "another library",
         })
     }
 }
@@ -69,7 +69,7 @@ impl CudaMemory {
         }
         let call = if pooled { "cuMemAllocAsync" } else { "cuMemAlloc" };
         let pointer = pointer.or_driver(queue.id(), call)?;
-        let origin = if pooled { Origin::Pooled } else { Origin::Direct };
+        let origin = if pooled { MemoryOrigin::Pooled } else { MemoryOrigin::Direct };
         Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
     }
 
@@ -82,7 +82,7 @@ impl CudaMemory {
         let call = format!("cuModuleGetGlobal({name})");
         let found = module.get_global(name, &queue.stream).or_driver(queue.id(), &call)?;
         let (pointer, bytes) = (found.device_ptr(&queue.stream).0, found.len() as u64);
-        let origin = Origin::Foreign(Box::new(module.clone()));
+        let origin = MemoryOrigin::Foreign(Box::new(module.clone()));
         // A variable is aligned to its elements only: as a part of aligned memory, kernels that need more
         // refuse it.
         let offset = pointer % ALIGNMENT;
@@ -118,7 +118,7 @@ impl CudaMemory {
             let message = "the memory belongs to another device or context";
             return Err(DeviceError::driver(queue.id(), "adopt", message));
         }
-        let origin = Origin::Foreign(owner);
+        let origin = MemoryOrigin::Foreign(owner);
         Ok(Arc::new(CudaMemory { queue: queue.clone(), pointer, bytes, origin }))
     }
 
@@ -157,12 +157,12 @@ impl Drop for CudaMemory {
         // on the library's own stream at once, since what it does next is in order.
         context.park(unsafe {
             match self.origin {
-                Origin::Pooled => result::free_async(self.pointer, stream),
-                Origin::Direct => {
+                MemoryOrigin::Pooled => result::free_async(self.pointer, stream),
+                MemoryOrigin::Direct => {
                     result::stream::synchronize(stream).and_then(|()| result::free_sync(self.pointer))
                 }
-                Origin::Foreign(_) if self.queue.borrowed => Ok(()),
-                Origin::Foreign(_) => result::stream::synchronize(stream),
+                MemoryOrigin::Foreign(_) if self.queue.borrowed => Ok(()),
+                MemoryOrigin::Foreign(_) => result::stream::synchronize(stream),
             }
         });
     }

@@ -1,15 +1,15 @@
 //! Compiled Nests on a GPU.
 
-use crate::context::Context;
+use crate::context::PrimaryContext;
 use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{self, CUfunction};
-use workalike_device::{DeviceError, DeviceResult, Module};
+use workalike_device::{DeviceError, DeviceModule, DeviceResult};
 use workalike_kernels::Scalar;
 use workalike_kernels::verify::Verified;
 
 /// Loads a kernel now. Lazy loading would load it at the first launch, which may be inside a capture. Drivers
 /// before CUDA 12.4 have no such call; they load a kernel when the function is looked up.
-pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceResult<()> {
+pub(crate) fn finish_loading(context: &PrimaryContext, function: CUfunction) -> DeviceResult<()> {
     if context.driver < 12040 {
         return Ok(());
     }
@@ -31,14 +31,14 @@ pub(crate) fn finish_loading(context: &Context, function: CUfunction) -> DeviceR
 #[derive(Debug)]
 pub(crate) struct CudaModule {
     pub(crate) source: String,
-    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) kernels: Vec<CudaKernel>,
     /// The Nests that the kernels were printed from.
     pub(crate) nests: Vec<Verified>,
 }
 
 /// One compiled Nest.
 #[derive(Debug)]
-pub(crate) struct Kernel {
+pub(crate) struct CudaKernel {
     /// `None`: there is nothing to do.
     pub(crate) function: Option<CudaFunction>,
     pub(crate) groups: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Kernel {
 
 impl CudaModule {
     /// The kernel of a Nest.
-    pub(crate) fn kernel(&self, nest: usize) -> Option<&Kernel> {
+    pub(crate) fn kernel(&self, nest: usize) -> Option<&CudaKernel> {
         self.kernels.get(nest)
     }
 
@@ -61,7 +61,7 @@ impl CudaModule {
     }
 }
 
-impl Module for CudaModule {
+impl DeviceModule for CudaModule {
     fn source(&self) -> &str {
         &self.source
     }

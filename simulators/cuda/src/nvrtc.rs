@@ -6,7 +6,7 @@
 //! the numerics are fast. All device objects of one context share modules, and compiled images are cached on
 //! disk for later processes.
 
-use crate::context::{Context, OrDriver};
+use crate::context::{OrDriver, PrimaryContext};
 use crate::preflight;
 use cudarc::driver::CudaModule;
 use cudarc::nvrtc::{Ptx, result, sys};
@@ -16,7 +16,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread::Builder;
-use workalike_device::cache::{KernelCache, Key};
+use workalike_device::cache::{CacheKey, KernelCache};
 use workalike_device::{Builds, DeviceError, DeviceResult, Numerics};
 use workalike_kernels::custom::with_quotes;
 
@@ -41,13 +41,17 @@ fn options(numerics: Numerics) -> &'static [&'static str] {
 static MODULES: LazyLock<Builds<(usize, Numerics, String), CudaModule>> = LazyLock::new(Builds::default);
 
 /// The module of a source on a device, compiled unless it is cached. The context must be current.
-pub(crate) fn module(context: &Context, source: &str, numerics: Numerics) -> DeviceResult<Arc<CudaModule>> {
+pub(crate) fn module(
+    context: &PrimaryContext,
+    source: &str,
+    numerics: Numerics,
+) -> DeviceResult<Arc<CudaModule>> {
     module_of(context, source, numerics, None)
 }
 
 /// The modules of several sources, of which those without a cached image are compiled at the same time.
 pub(crate) fn modules(
-    context: &Context,
+    context: &PrimaryContext,
     sources: &[String],
     numerics: Numerics,
 ) -> DeviceResult<Vec<Arc<CudaModule>>> {
@@ -86,7 +90,7 @@ pub(crate) fn modules(
 type Image = DeviceResult<Vec<u8>>;
 
 fn module_of(
-    context: &Context,
+    context: &PrimaryContext,
     source: &str,
     numerics: Numerics,
     image: Option<Image>,
@@ -107,7 +111,7 @@ fn module_of(
 
 /// Loads the image that an earlier process stored, else stores the one given, or compiles it.
 fn load_or_compile(
-    context: &Context,
+    context: &PrimaryContext,
     source: &str,
     options: &[&str],
     image: Option<Image>,
@@ -128,8 +132,8 @@ fn load_or_compile(
 }
 
 /// The key of an image in the cache. Devices of the same name and driver share it.
-fn key(source: &str, options: &[&str], device: &str, capability: i32, driver: i32) -> Key {
-    Key::of(&[
+fn key(source: &str, options: &[&str], device: &str, capability: i32, driver: i32) -> CacheKey {
+    CacheKey::of(&[
         "cuda",
         source,
         &options.join(" "),
@@ -151,7 +155,7 @@ pub(crate) fn version() -> Option<String> {
 
 /// A target for NVRTC.
 #[derive(Debug, PartialEq, Eq)]
-enum Target {
+enum NvrtcTarget {
     /// Machine code for exactly this device.
     Cubin(i32),
     /// PTX of this architecture, older than the device.
@@ -159,11 +163,11 @@ enum Target {
 }
 
 /// The best of the architectures that NVRTC supports; `None` if the device is older than all of them.
-fn target(capability: i32, supported: &[i32]) -> Option<Target> {
+fn target(capability: i32, supported: &[i32]) -> Option<NvrtcTarget> {
     if supported.contains(&capability) {
-        return Some(Target::Cubin(capability));
+        return Some(NvrtcTarget::Cubin(capability));
     }
-    supported.iter().copied().filter(|s| *s < capability).max().map(Target::Ptx)
+    supported.iter().copied().filter(|s| *s < capability).max().map(NvrtcTarget::Ptx)
 }
 
 fn supported(device: &str) -> DeviceResult<Vec<i32>> {
@@ -191,12 +195,12 @@ fn compile(device: &str, source: &str, options: &[&str], capability: i32) -> Dev
     let archs = supported(device)?;
     let target = target(capability, &archs).ok_or_else(|| too_old(device, capability, &archs))?;
     let architecture = match target {
-        Target::Cubin(n) => format!("--gpu-architecture=sm_{n}"),
-        Target::Ptx(n) => format!("--gpu-architecture=compute_{n}"),
+        NvrtcTarget::Cubin(n) => format!("--gpu-architecture=sm_{n}"),
+        NvrtcTarget::Ptx(n) => format!("--gpu-architecture=compute_{n}"),
     };
     let text = CString::new(source)
         .map_err(|_| kernel_error(device, source, "the generated source holds a NUL byte".into()))?;
-    let program = Program(
+    let program = NvrtcProgram(
         result::create_program(&text, Some(c"workalike.cu"))
             .map_err(|e| DeviceError::driver(device, "nvrtcCreateProgram", e))?,
     );
@@ -210,8 +214,8 @@ fn compile(device: &str, source: &str, options: &[&str], capability: i32) -> Dev
         return Err(kernel_error(device, source, log));
     }
     match target {
-        Target::Cubin(_) => program.cubin(device),
-        Target::Ptx(_) => program.ptx(device),
+        NvrtcTarget::Cubin(_) => program.cubin(device),
+        NvrtcTarget::Ptx(_) => program.ptx(device),
     }
 }
 
@@ -231,9 +235,9 @@ fn too_old(device: &str, capability: i32, supported: &[i32]) -> DeviceError {
 }
 
 /// A program of NVRTC.
-struct Program(sys::nvrtcProgram);
+struct NvrtcProgram(sys::nvrtcProgram);
 
-impl Program {
+impl NvrtcProgram {
     /// The machine code of a program that was compiled for an `sm_` architecture.
     fn cubin(&self, device: &str) -> DeviceResult<Vec<u8>> {
         let mut bytes = 0;
@@ -258,7 +262,7 @@ impl Program {
     }
 }
 
-impl Drop for Program {
+impl Drop for NvrtcProgram {
     fn drop(&mut self) {
         // SAFETY: created once, destroyed once. A failure cannot be reported here, and nothing depends on the
         // program any more.
@@ -299,8 +303,8 @@ mod tests {
 
     #[test]
     fn the_very_device_first_then_the_newest_that_is_older() {
-        assert_eq!(target(90, &[75, 80, 90, 100]), Some(Target::Cubin(90)));
-        assert_eq!(target(103, &[75, 90, 100]), Some(Target::Ptx(100)));
+        assert_eq!(target(90, &[75, 80, 90, 100]), Some(NvrtcTarget::Cubin(90)));
+        assert_eq!(target(103, &[75, 90, 100]), Some(NvrtcTarget::Ptx(100)));
         assert_eq!(target(70, &[75, 80]), None);
         assert_eq!(target(70, &[]), None);
     }

@@ -4,36 +4,36 @@
 
 /// A range of device addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Range {
+pub(crate) struct AddressRange {
     pub(crate) start: u64,
     pub(crate) bytes: u64,
 }
 
-impl Range {
+impl AddressRange {
     /// Whether the ranges share a byte.
-    pub(crate) fn overlaps(self, other: Range) -> bool {
-        let ends_after = |a: Range, b: Range| a.start.saturating_add(a.bytes) > b.start;
+    pub(crate) fn overlaps(self, other: AddressRange) -> bool {
+        let ends_after = |a: AddressRange, b: AddressRange| a.start.saturating_add(a.bytes) > b.start;
         self.bytes > 0 && other.bytes > 0 && ends_after(self, other) && ends_after(other, self)
     }
 }
 
 /// The memory that a command accesses.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Access {
-    pub(crate) reads: Vec<Range>,
-    pub(crate) writes: Vec<Range>,
+pub(crate) struct MemoryAccess {
+    pub(crate) reads: Vec<AddressRange>,
+    pub(crate) writes: Vec<AddressRange>,
 }
 
-impl Access {
+impl MemoryAccess {
     /// Whether the two commands must run in order.
-    fn conflicts(&self, other: &Access) -> bool {
-        let any = |a: &[Range], b: &[Range]| a.iter().any(|x| b.iter().any(|y| x.overlaps(*y)));
+    fn conflicts(&self, other: &MemoryAccess) -> bool {
+        let any = |a: &[AddressRange], b: &[AddressRange]| a.iter().any(|x| b.iter().any(|y| x.overlaps(*y)));
         any(&self.writes, &other.writes) || any(&self.writes, &other.reads) || any(&self.reads, &other.writes)
     }
 }
 
 /// For each command, the earlier commands it must wait for, without those implied by its other dependencies.
-pub(crate) fn dependencies(commands: &[Access]) -> Vec<Vec<usize>> {
+pub(crate) fn dependencies(commands: &[MemoryAccess]) -> Vec<Vec<usize>> {
     let words = commands.len().div_ceil(64);
     // A row of bits for each command: all its dependencies, direct and indirect.
     let mut before: Vec<Vec<u64>> = Vec::with_capacity(commands.len());
@@ -60,9 +60,10 @@ pub(crate) fn dependencies(commands: &[Access]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    fn access(reads: &[u64], writes: &[u64]) -> Access {
-        let ranges = |list: &[u64]| list.iter().map(|&n| Range { start: n * 100, bytes: 100 }).collect();
-        Access { reads: ranges(reads), writes: ranges(writes) }
+    fn access(reads: &[u64], writes: &[u64]) -> MemoryAccess {
+        let ranges =
+            |list: &[u64]| list.iter().map(|&n| AddressRange { start: n * 100, bytes: 100 }).collect();
+        MemoryAccess { reads: ranges(reads), writes: ranges(writes) }
     }
 
     #[test]
@@ -81,9 +82,9 @@ mod tests {
 
     #[test]
     fn parts_that_touch_only_at_their_ends_do_not_overlap() {
-        let a = Range { start: 0, bytes: 256 };
-        assert!(!a.overlaps(Range { start: 256, bytes: 4 }));
-        assert!(a.overlaps(Range { start: 255, bytes: 4 }));
-        assert!(!a.overlaps(Range { start: 100, bytes: 0 }));
+        let a = AddressRange { start: 0, bytes: 256 };
+        assert!(!a.overlaps(AddressRange { start: 256, bytes: 4 }));
+        assert!(a.overlaps(AddressRange { start: 255, bytes: 4 }));
+        assert!(!a.overlaps(AddressRange { start: 100, bytes: 0 }));
     }
 }

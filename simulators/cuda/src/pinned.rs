@@ -3,7 +3,7 @@
 //!
 //! Each device object has a list of its page-locked allocations, by which a download recognizes them.
 
-use crate::context::{Context, OrDriver, Queue, lock};
+use crate::context::{OrDriver, PrimaryContext, Queue, lock};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr};
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(crate) struct Pins {
 
 /// One allocation.
 struct Pinned {
-    context: Arc<Context>,
+    context: Arc<PrimaryContext>,
     pins: Arc<Pins>,
     start: NonNull<u8>,
     bytes: usize,
@@ -39,7 +39,7 @@ impl Pins {
     /// New memory, zeroed; `None` if there is none left, or [`MOST`] bytes would be exceeded.
     pub(crate) fn allocate(
         self: &Arc<Pins>,
-        context: &Arc<Context>,
+        context: &Arc<PrimaryContext>,
         bytes: usize,
     ) -> Option<Box<dyn HostBlock>> {
         let bytes = bytes.max(1);

@@ -5,24 +5,26 @@
 //! is not captured with them. The graph is then replayed on the device's stream. A recording keeps the
 //! memory, the kernels and the workspace it uses alive, and `nvrtc` keeps loaded the kernels of a recording.
 
-use crate::capture::{Launch, Step, Work, capture, capture_timed, enqueue};
+use crate::capture::{CudaLaunch, CudaStep, CudaStepKind, capture, capture_timed, enqueue};
 use crate::context::{OrDriver, Queue, lock};
 use crate::memory::address;
 use crate::module::CudaModule;
-use crate::order::{Access, Range};
+use crate::order::{AddressRange, MemoryAccess};
 use crate::routine;
-use crate::timing::{Events, Timer};
-use crate::vendor::{Library, Request, Streams};
+use crate::timing::{Events, TimedGraph};
+use crate::vendor::{ErasedLibrary, Request, Streams};
 use cudarc::driver::sys::CUgraphExec;
 use cudarc::driver::{CudaFunction, result};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike_device::{Command, DeviceError, DeviceResult, LibraryOp, Memory, Module, Recording, Region};
+use workalike_device::{
+    Command, DeviceError, DeviceModule, DeviceResult, LibraryOp, Memory, Recording, Region,
+};
 use workalike_kernels::print;
 
 /// What a replay does.
-enum Ready {
+enum ReplayAction {
     Nothing,
     /// Enqueues the steps, which are few, on the stream.
     Each,
@@ -32,12 +34,12 @@ enum Ready {
 /// A captured Segment.
 pub(crate) struct CudaRecording {
     streams: Streams,
-    ready: Ready,
+    ready: ReplayAction,
     /// The captured steps; [`Recording::timed`] captures them again with events.
-    steps: Vec<Step>,
+    steps: Vec<CudaStep>,
     commands: usize,
     /// Made at the first use.
-    timer: Option<Timer>,
+    timer: Option<TimedGraph>,
     _memory: Vec<Arc<dyn Memory>>,
     _functions: Vec<CudaFunction>,
 }
@@ -50,8 +52,8 @@ unsafe impl Send for CudaRecording {}
 /// context must be current.
 pub(crate) fn record(
     streams: &Streams,
-    libraries: &[Box<dyn Library>],
-    module: &Arc<dyn Module>,
+    libraries: &[Box<dyn ErasedLibrary>],
+    module: &Arc<dyn DeviceModule>,
     target: &print::Target,
     commands: &[Command],
 ) -> DeviceResult<CudaRecording> {
@@ -73,13 +75,13 @@ pub(crate) fn record(
     let mut functions: Vec<CudaFunction> = module.functions().cloned().collect();
     for (position, command) in commands.iter().enumerate() {
         for (work, access, function) in works(queue, libraries, module, target, command)? {
-            steps.push(Step { command: position, work, access });
+            steps.push(CudaStep { command: position, work, access });
             functions.extend(function);
         }
     }
     let mut recording = CudaRecording {
         streams: streams.clone(),
-        ready: Ready::Nothing,
+        ready: ReplayAction::Nothing,
         steps,
         commands: commands.len(),
         timer: None,
@@ -87,32 +89,32 @@ pub(crate) fn record(
         _functions: functions,
     };
     recording.ready = match &recording.steps[..] {
-        [] => Ready::Nothing,
-        steps if are_few(steps) => Ready::Each,
-        _ => Ready::Graph(recording.capture()?),
+        [] => ReplayAction::Nothing,
+        steps if are_few(steps) => ReplayAction::Each,
+        _ => ReplayAction::Graph(recording.capture()?),
     };
     Ok(recording)
 }
 
 /// Whether the steps are a few kernels of users, copies and fills. Their recordings are often replayed once:
 /// launching a kernel takes the host 3 us, a graph 2 us, but 50 us to make.
-fn are_few(steps: &[Step]) -> bool {
+fn are_few(steps: &[CudaStep]) -> bool {
     const FEW: usize = 4;
-    let is_light = |step: &Step| match &step.work {
-        Work::Launch(launch) => !launch.waits,
-        Work::Copy { .. } | Work::Clear { .. } => true,
+    let is_light = |step: &CudaStep| match &step.work {
+        CudaStepKind::Launch(launch) => !launch.waits,
+        CudaStepKind::Copy { .. } | CudaStepKind::Clear { .. } => true,
         _ => false,
     };
     steps.len() <= FEW && steps.iter().all(is_light)
 }
 
 /// The work of a command, the memory it accesses, and the kernel that was loaded for it, if any.
-type Resolved = (Work, Access, Option<CudaFunction>);
+type Resolved = (CudaStepKind, MemoryAccess, Option<CudaFunction>);
 
 /// A command as steps; empty if there is nothing to do.
 fn works(
     queue: &Arc<Queue>,
-    libraries: &[Box<dyn Library>],
+    libraries: &[Box<dyn ErasedLibrary>],
     module: &CudaModule,
     printed_for: &print::Target,
     command: &Command,
@@ -128,7 +130,7 @@ fn works(
     let request = Request { op: &**op, inputs, target, scratch: scratch.as_ref() };
     for library in libraries {
         if let Some((step, access)) = library.bind(&request)? {
-            return Ok(vec![(Work::Vendor(step), access, None)]);
+            return Ok(vec![(CudaStepKind::Vendor(step), access, None)]);
         }
     }
     let launches = routine::launches(queue, printed_for, &**op, &command.regions())?;
@@ -147,13 +149,13 @@ fn distinct_memory(commands: &[Command]) -> Vec<Arc<dyn Memory>> {
 }
 
 /// The addresses of a region.
-pub(crate) fn range(queue: &Arc<Queue>, region: &Region) -> DeviceResult<Range> {
-    Ok(Range { start: address(queue, region, "record")?, bytes: region.bytes })
+pub(crate) fn range(queue: &Arc<Queue>, region: &Region) -> DeviceResult<AddressRange> {
+    Ok(AddressRange { start: address(queue, region, "record")?, bytes: region.bytes })
 }
 
 /// The access to ranges, each given with whether it is written.
-pub(crate) fn accesses(ranges: impl IntoIterator<Item = (Range, bool)>) -> Access {
-    let mut access = Access::default();
+pub(crate) fn accesses(ranges: impl IntoIterator<Item = (AddressRange, bool)>) -> MemoryAccess {
+    let mut access = MemoryAccess::default();
     for (range, written) in ranges {
         // A written range may be read as well; a write has all dependencies of a read.
         if written { access.writes.push(range) } else { access.reads.push(range) }
@@ -165,7 +167,7 @@ fn resolve(
     queue: &Arc<Queue>,
     module: &CudaModule,
     command: &Command,
-) -> DeviceResult<Option<(Work, Access)>> {
+) -> DeviceResult<Option<(CudaStepKind, MemoryAccess)>> {
     let refuse = |message: String| Err(DeviceError::driver(queue.id(), "record", message));
     let bytes_of = |region: &Region| {
         usize::try_from(region.bytes).map_err(|e| DeviceError::driver(queue.id(), "record", e))
@@ -179,9 +181,9 @@ fn resolve(
             let addresses = regions.iter().map(|r| r.start);
             let args = addresses.chain(kernel.sizes.iter().map(|size| size.bits())).collect();
             kernel.function.as_ref().map(|f| {
-                let launch = Launch::printed(f.cu_function(), (kernel.groups, kernel.group), args);
+                let launch = CudaLaunch::printed(f.cu_function(), (kernel.groups, kernel.group), args);
                 let touched = regions.into_iter().zip(&kernel.written);
-                (Work::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
+                (CudaStepKind::Launch(launch), accesses(touched.map(|(r, w)| (r, *w))))
             })
         }
         // Never: [`works`] resolves these.
@@ -191,13 +193,13 @@ fn resolve(
             let (source, target) = (range(queue, source)?, range(queue, target)?);
             let access = accesses([(source, false), (target, true)]);
             let (source, target) = (source.start, target.start);
-            (bytes > 0).then_some((Work::Copy { source, target, bytes }, access))
+            (bytes > 0).then_some((CudaStepKind::Copy { source, target, bytes }, access))
         }
         Command::Clear { target } => {
             let bytes = bytes_of(target)?;
             let target = range(queue, target)?;
             let access = accesses([(target, true)]);
-            (bytes > 0).then_some((Work::Clear { target: target.start, bytes }, access))
+            (bytes > 0).then_some((CudaStepKind::Clear { target: target.start, bytes }, access))
         }
     })
 }
@@ -209,7 +211,7 @@ impl CudaRecording {
         // An error of earlier work is reported as such, not as a failed capture.
         self.streams.queue.synchronize()?;
         for step in &self.steps {
-            if let Work::Vendor(step) = &step.work {
+            if let CudaStepKind::Vendor(step) = &step.work {
                 step.prepare()?;
             }
         }
@@ -221,13 +223,13 @@ impl Recording for CudaRecording {
     fn replay(&mut self) -> DeviceResult<()> {
         let (id, stream) = (self.streams.queue.id(), self.streams.queue.stream.cu_stream());
         match &self.ready {
-            Ready::Nothing => Ok(()),
-            Ready::Graph(graph) => {
+            ReplayAction::Nothing => Ok(()),
+            ReplayAction::Graph(graph) => {
                 self.streams.queue.context.enter()?;
                 // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
                 unsafe { result::graph::launch(*graph, stream) }.or_driver(id, "cuGraphLaunch")
             }
-            Ready::Each => {
+            ReplayAction::Each => {
                 self.streams.queue.context.enter()?;
                 self.steps.iter().try_for_each(|step| enqueue(id, stream, &step.work, false))
             }
@@ -236,7 +238,7 @@ impl Recording for CudaRecording {
 
     fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
         let mut took = vec![Duration::ZERO; self.commands];
-        if matches!(self.ready, Ready::Nothing) {
+        if matches!(self.ready, ReplayAction::Nothing) {
             return Ok(took);
         }
         self.streams.queue.context.enter()?;
@@ -245,7 +247,7 @@ impl Recording for CudaRecording {
             self.streams.queue.synchronize()?;
             let events = Events::new(&self.streams.queue, self.steps.len())?;
             let graph = capture_timed(&self.streams, &self.steps, &events)?;
-            self.timer = Some(Timer::new(graph, events));
+            self.timer = Some(TimedGraph::new(graph, events));
         }
         if let Some(timer) = &mut self.timer {
             let measured = timer.run()?;
@@ -259,7 +261,7 @@ impl Drop for CudaRecording {
     fn drop(&mut self) {
         // Only `nvrtc` unloads kernels, which waits for them, and memory is freed in the order
         // of the stream: what was enqueued one by one may still run.
-        let Ready::Graph(graph) = self.ready else { return };
+        let ReplayAction::Graph(graph) = self.ready else { return };
         let context = &self.streams.queue.context;
         if !context.enter_drop() {
             return;

@@ -1,19 +1,19 @@
 //! Library ops as kernels, printed and compiled when a Segment is recorded, and cached by their text.
 
-use crate::capture::{Launch, MAX_GROUP, SHARED_MEMORY, Work};
+use crate::capture::{CudaLaunch, CudaStepKind, MAX_GROUP, SHARED_MEMORY};
 use crate::context::{OrDriver, Queue};
 use crate::memory::address;
 use crate::module::finish_loading;
 use crate::nvrtc;
-use crate::order::{Access, Range};
+use crate::order::{AddressRange, MemoryAccess};
 use cudarc::driver::{CudaFunction, CudaModule};
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics, Region};
 use workalike_kernels::print::Target;
-use workalike_kernels::print::library::{LaunchArg, Part, Routine};
+use workalike_kernels::print::library::{LaunchArg, OperandPart, Routine};
 
 /// A launch, the memory it accesses, and its kernel, which the recording keeps loaded.
-pub(crate) type Launched = (Work, Access, CudaFunction);
+pub(crate) type Launched = (CudaStepKind, MemoryAccess, CudaFunction);
 
 /// Compiles the kernels of several ops at the same time. What fails here fails again, and is reported, where
 /// the op is bound.
@@ -45,7 +45,7 @@ pub(crate) fn launches(
     let mut steps = Vec::with_capacity(routine.launches.len());
     for launch in routine.launches.iter().filter(|launch| launch.items().1) {
         let name = &launch.name;
-        let (mut access, mut shared) = (Access::default(), 0u64);
+        let (mut access, mut shared) = (MemoryAccess::default(), 0u64);
         let mut words = Vec::with_capacity(launch.args.len());
         for arg in &launch.args {
             words.push(match arg {
@@ -66,7 +66,7 @@ pub(crate) fn launches(
                 }
             });
         }
-        let limits = Limits { id: queue.id(), name };
+        let limits = LaunchLimits { id: queue.id(), name };
         let mut holds = modules.iter().filter(|(kernel, _)| kernel.is_empty() || kernel == name);
         let (_, module) = holds.next().ok_or_else(|| {
             DeviceError::driver(queue.id(), "record", format!("{} has no kernel {name}", op.name()))
@@ -74,7 +74,7 @@ pub(crate) fn launches(
         let function = module.load_function(name);
         let function = function.or_driver(queue.id(), &format!("cuModuleGetFunction({name})"))?;
         finish_loading(&queue.context, function.cu_function())?;
-        let launched = Launch {
+        let launched = CudaLaunch {
             function: function.cu_function(),
             grid: limits.grid(launch.grid)?,
             block: limits.block(launch.group)?,
@@ -82,7 +82,7 @@ pub(crate) fn launches(
             args: words,
             waits: launch.waits,
         };
-        steps.push((Work::Launch(launched), access, function));
+        steps.push((CudaStepKind::Launch(launched), access, function));
     }
     Ok(steps)
 }
@@ -98,7 +98,12 @@ fn modules(queue: &Arc<Queue>, routine: &Routine) -> DeviceResult<Vec<(String, A
 }
 
 /// The addresses of part of an operand.
-fn part_of(queue: &Arc<Queue>, op: &dyn LibraryOp, args: &[&Region], part: &Part) -> DeviceResult<Range> {
+fn part_of(
+    queue: &Arc<Queue>,
+    op: &dyn LibraryOp,
+    args: &[&Region],
+    part: &OperandPart,
+) -> DeviceResult<AddressRange> {
     let holds = |arg: &&&Region| part.offset.checked_add(part.bytes).is_some_and(|end| end <= arg.bytes);
     let Some(arg) = args.get(part.arg).filter(holds) else {
         let message = format!("operand {} of {} is too small", part.arg, op.name());
@@ -106,19 +111,19 @@ fn part_of(queue: &Arc<Queue>, op: &dyn LibraryOp, args: &[&Region], part: &Part
     };
     let (memory, offset) = (arg.memory.clone(), arg.offset + part.offset);
     let region = Region { memory, offset, bytes: part.bytes };
-    Ok(Range { start: address(queue, &region, "record")?, bytes: region.bytes })
+    Ok(AddressRange { start: address(queue, &region, "record")?, bytes: region.bytes })
 }
 
 /// Alignment in bytes of each part of dynamic shared memory.
 const LOCAL_ALIGNMENT: u64 = 16;
 
 /// The limits of a launch, which every CUDA device has.
-struct Limits<'a> {
+struct LaunchLimits<'a> {
     id: &'a str,
     name: &'a str,
 }
 
-impl Limits<'_> {
+impl LaunchLimits<'_> {
     fn within<T>(&self, value: Option<T>, what: String) -> DeviceResult<T> {
         let what = || format!("a launch of {} with {what}", self.name);
         value.ok_or_else(|| DeviceError::Unsupported { device: self.id.into(), what: what() })

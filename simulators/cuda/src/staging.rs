@@ -29,12 +29,12 @@ pub(crate) struct Staging {
 }
 
 struct Ring {
-    slots: Vec<Slot>,
+    slots: Vec<StagingSlot>,
     next: usize,
 }
 
 /// Pinned host memory and the event after its last use.
-struct Slot {
+struct StagingSlot {
     queue: Arc<Queue>,
     host: *mut u8,
     capacity: usize,
@@ -43,7 +43,7 @@ struct Slot {
 }
 
 // SAFETY: the pointer is to pinned memory owned by the slot alone; pinned memory may be used from any thread.
-unsafe impl Send for Slot {}
+unsafe impl Send for StagingSlot {}
 
 impl Staging {
     /// An empty ring; pins nothing yet.
@@ -114,24 +114,24 @@ impl Ring {
         let at = self.next;
         self.next = (self.next + 1) % SLOTS;
         if at == self.slots.len() {
-            self.slots.push(Slot::new(queue, bytes)?);
+            self.slots.push(StagingSlot::new(queue, bytes)?);
         }
         self.slots[at].wait()?;
         if self.slots[at].capacity < bytes {
-            self.slots[at] = Slot::new(queue, bytes)?;
+            self.slots[at] = StagingSlot::new(queue, bytes)?;
         }
         Ok(at)
     }
 }
 
-impl Slot {
-    fn new(queue: &Arc<Queue>, bytes: usize) -> DeviceResult<Slot> {
+impl StagingSlot {
+    fn new(queue: &Arc<Queue>, bytes: usize) -> DeviceResult<StagingSlot> {
         let done = queue.context.cuda.new_event(None).or_driver(queue.id(), "cuEventCreate")?;
         let capacity = bytes.next_power_of_two().clamp(SMALLEST, SLOT);
         // SAFETY: the memory is only ever written before it is read. Flags 0: cached, because the host reads
         // it.
         let host = unsafe { result::malloc_host(capacity, 0) }.or_driver(queue.id(), "cuMemHostAlloc")?;
-        Ok(Slot { queue: queue.clone(), host: host.cast(), capacity, done, pending: false })
+        Ok(StagingSlot { queue: queue.clone(), host: host.cast(), capacity, done, pending: false })
     }
 
     /// Records that the copy just enqueued is the slot's last use.
@@ -155,7 +155,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for StagingSlot {
     fn drop(&mut self) {
         let context = &self.queue.context;
         if !context.enter_drop() {

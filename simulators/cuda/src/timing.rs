@@ -65,15 +65,15 @@ impl Events {
 }
 
 /// A Segment captured with events.
-pub(crate) struct Timer {
+pub(crate) struct TimedGraph {
     graph: CUgraphExec,
     events: Events,
 }
 
-impl Timer {
+impl TimedGraph {
     /// Takes a graph in which these events were captured; it is destroyed with the timer.
-    pub(crate) fn new(graph: CUgraphExec, events: Events) -> Timer {
-        Timer { graph, events }
+    pub(crate) fn new(graph: CUgraphExec, events: Events) -> TimedGraph {
+        TimedGraph { graph, events }
     }
 
     /// Runs the Segment once and waits. The context must be current.
@@ -87,7 +87,7 @@ impl Timer {
     }
 }
 
-impl Drop for Timer {
+impl Drop for TimedGraph {
     fn drop(&mut self) {
         // The graph is not running: every run waits for its end, and the recording that owns the timer has
         // waited too.

@@ -25,22 +25,22 @@ mod streams;
 pub(crate) use streams::Streams;
 
 use crate::context::lock;
-use crate::order::{Access, Range};
+use crate::order::{AddressRange, MemoryAccess};
 use crate::preflight::Absent;
-use bind::At;
+use bind::OperandAddresses;
 use cudarc::driver::sys::CUstream;
 use lazy::Lazy;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
-use workalike_device::{DeviceError, DeviceResult, LibraryOp, Region, Target};
+use workalike_device::{DeviceError, DeviceResult, LibraryOp, LibraryOutput, Region};
 use workalike_kernels::nest::{LinearForm, Nest};
 
 /// The libraries, in the order in which they are asked for an op.
-pub(crate) fn all(streams: &Streams) -> Vec<Box<dyn Library>> {
+pub(crate) fn all(streams: &Streams) -> Vec<Box<dyn ErasedLibrary>> {
     vec![
-        Vendor::<matmul::Products>::on(streams),
+        Vendor::<matmul::MatmulLibrary>::on(streams),
         Vendor::<convolution::Cudnn>::on(streams),
         Vendor::<linalg::Linalg>::on(streams),
         Vendor::<fft::CuFft>::on(streams),
@@ -83,19 +83,19 @@ trait VendorLibrary: Sized + Send + 'static {
     fn scratch(plan: &Self::Plan) -> u64;
 
     /// Memory that all steps share, which therefore do not run concurrently.
-    fn shared(&self) -> Option<Range> {
+    fn shared(&self) -> Option<AddressRange> {
         None
     }
 
     /// Prepares a plan for its capture: loads its kernels, which a capture may not do. Reads the operands and
     /// writes nothing but scratch memory. The recorder is locked.
-    fn prepare(&mut self, plan: &Self::Plan, at: &At) -> DeviceResult<()> {
+    fn prepare(&mut self, plan: &Self::Plan, at: &OperandAddresses) -> DeviceResult<()> {
         let _ = (plan, at);
         Ok(())
     }
 
     /// Enqueues a plan that was prepared with these addresses, which are of memory as long as the operands.
-    fn enqueue(&mut self, plan: &Self::Plan, at: &At, stream: CUstream) -> DeviceResult<()>;
+    fn enqueue(&mut self, plan: &Self::Plan, at: &OperandAddresses, stream: CUstream) -> DeviceResult<()>;
 }
 
 /// What a plan is if its trials ended like this: an error other than too little memory says that the library
@@ -113,19 +113,19 @@ fn settled<P>(chosen: DeviceResult<Option<P>>) -> DeviceResult<Option<P>> {
 pub(crate) struct Request<'a> {
     pub(crate) op: &'a dyn LibraryOp,
     pub(crate) inputs: &'a [Region],
-    pub(crate) target: &'a Target,
+    pub(crate) target: &'a LibraryOutput,
     pub(crate) scratch: Option<&'a Region>,
 }
 
 /// A [`VendorLibrary`] as the device sees it.
-pub(crate) trait Library: Send + Sync + fmt::Debug {
+pub(crate) trait ErasedLibrary: Send + Sync + fmt::Debug {
     /// Bytes of scratch memory of a verified op with an epilogue, which takes the op as this operand of a
     /// Nest; `None` if the library does not compute it.
     fn scratch(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64>;
 
     /// A step, and the memory that it accesses; `None` if the library does not compute the op. The request
     /// was checked, and the context is current.
-    fn bind(&self, request: &Request) -> DeviceResult<Option<(Arc<dyn VendorStep>, Access)>>;
+    fn bind(&self, request: &Request) -> DeviceResult<Option<(Arc<dyn VendorStep>, MemoryAccess)>>;
 }
 
 /// A plan with addresses.
@@ -147,13 +147,13 @@ struct Vendor<L: VendorLibrary> {
     streams: Streams,
 }
 
-struct Step<L: VendorLibrary> {
+struct PlannedStep<L: VendorLibrary> {
     library: Arc<Lazy<L>>,
     plan: Arc<L::Plan>,
-    at: At,
+    at: OperandAddresses,
 }
 
-impl<L: VendorLibrary> VendorStep for Step<L> {
+impl<L: VendorLibrary> VendorStep for PlannedStep<L> {
     fn prepare(&self) -> DeviceResult<()> {
         self.library.with(|library| library.prepare(&self.plan, &self.at))?
     }
@@ -164,7 +164,7 @@ impl<L: VendorLibrary> VendorStep for Step<L> {
 }
 
 impl<L: VendorLibrary> Vendor<L> {
-    fn on(streams: &Streams) -> Box<dyn Library> {
+    fn on(streams: &Streams) -> Box<dyn ErasedLibrary> {
         let library = Arc::new(Lazy::new(streams));
         Box::new(Vendor::<L> { library, plans: Mutex::default(), streams: streams.clone() })
     }
@@ -194,7 +194,7 @@ impl<L: VendorLibrary> Vendor<L> {
     }
 }
 
-impl<L: VendorLibrary> Library for Vendor<L> {
+impl<L: VendorLibrary> ErasedLibrary for Vendor<L> {
     fn scratch(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
         let form = match epilogue {
             None => None,
@@ -204,11 +204,11 @@ impl<L: VendorLibrary> Library for Vendor<L> {
         Some(L::scratch(&plan))
     }
 
-    fn bind(&self, request: &Request) -> DeviceResult<Option<(Arc<dyn VendorStep>, Access)>> {
+    fn bind(&self, request: &Request) -> DeviceResult<Option<(Arc<dyn VendorStep>, MemoryAccess)>> {
         let queue = &self.streams.queue;
         let form = match request.target {
-            Target::Memory(_) => None,
-            Target::Epilogue { nest, args } => {
+            LibraryOutput::Memory(_) => None,
+            LibraryOutput::Epilogue { nest, args } => {
                 let form = bind::own(args).and_then(|own| L::epilogue(request.op, nest, own));
                 if form.is_none() {
                     return Ok(None);
@@ -226,7 +226,7 @@ impl<L: VendorLibrary> Library for Vendor<L> {
         }
         let (at, mut access) = bind::bind(queue, request, form.as_ref())?;
         access.writes.extend(self.library.with(|library| library.shared())?);
-        Ok(Some((Arc::new(Step { library: self.library.clone(), plan, at }), access)))
+        Ok(Some((Arc::new(PlannedStep { library: self.library.clone(), plan, at }), access)))
     }
 }
 

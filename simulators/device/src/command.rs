@@ -42,7 +42,7 @@ pub enum Command {
         /// One region per operand that is read; each starts at the operand's first element.
         inputs: Vec<Region>,
         /// Where the results go.
-        target: Target,
+        target: LibraryOutput,
         /// Scratch memory, if [`Device::library`](crate::Device::library) requires some. It does not overlap
         /// any other region.
         scratch: Option<Region>,
@@ -63,7 +63,11 @@ pub enum Command {
 
 impl Command {
     /// A library op without scratch memory.
-    pub fn library(op: impl LibraryOp, inputs: impl Into<Vec<Region>>, target: impl Into<Target>) -> Command {
+    pub fn library(
+        op: impl LibraryOp,
+        inputs: impl Into<Vec<Region>>,
+        target: impl Into<LibraryOutput>,
+    ) -> Command {
         let (op, inputs, target) = (Arc::new(op), inputs.into(), target.into());
         Command::Library { op, inputs, target, scratch: None }
     }
@@ -83,7 +87,7 @@ impl Command {
 
 /// The destination of a library op's results.
 #[derive(Clone, Debug)]
-pub enum Target {
+pub enum LibraryOutput {
     /// The results are stored here, one region per operand that is written; the regions do not overlap any
     /// operand that is read.
     Memory(Vec<Region>),
@@ -99,19 +103,19 @@ pub enum Target {
     },
 }
 
-impl Target {
+impl LibraryOutput {
     /// The regions that the target accesses.
     pub fn regions(&self) -> impl Iterator<Item = &Region> {
         let (memory, args) = match self {
-            Target::Memory(regions) => (&regions[..], &[][..]),
-            Target::Epilogue { args, .. } => (&[][..], &args[..]),
+            LibraryOutput::Memory(regions) => (&regions[..], &[][..]),
+            LibraryOutput::Epilogue { args, .. } => (&[][..], &args[..]),
         };
         memory.iter().chain(args.iter().flatten())
     }
 }
 
-impl From<Region> for Target {
-    fn from(region: Region) -> Target {
-        Target::Memory(vec![region])
+impl From<Region> for LibraryOutput {
+    fn from(region: Region) -> LibraryOutput {
+        LibraryOutput::Memory(vec![region])
     }
 }

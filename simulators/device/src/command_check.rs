@@ -8,7 +8,7 @@
 //! Indices computed from data cannot be checked here. Devices keep them within their dimension while a kernel
 //! runs: the host in its loads and stores, generated kernels by [`workalike_kernels::bounds`].
 
-use crate::command::{Command, Region, Target};
+use crate::command::{Command, LibraryOutput, Region};
 use crate::device::{Device, DeviceResult};
 use crate::error::{ArgumentError, DeviceError};
 use std::collections::HashMap;
@@ -41,16 +41,18 @@ pub fn check_commands(device: &dyn Device, nests: &[Verified], commands: &[Comma
                     refuse(device, "record", "launch", format!("one of {} Nests", nests.len()), found())
                 })?;
                 let args: Vec<Option<&Region>> = args.iter().map(Some).collect();
-                let check = Check { device, command: &format!("launch of {}", known.name) };
+                let check = CommandCheck { device, command: &format!("launch of {}", known.name) };
                 let alignment = device.properties().alignment;
                 check.operands(&known.operands, &args, 0, |_| alignment)?;
             }
             Command::Library { op, inputs, target, scratch } => {
-                let given = Library { op: &**op, inputs, target, scratch: scratch.as_ref() };
-                Check { device, command: &op.name() }.library(&given, &mut known_sizes)?;
+                let given = LibraryCommand { op: &**op, inputs, target, scratch: scratch.as_ref() };
+                CommandCheck { device, command: &op.name() }.library(&given, &mut known_sizes)?;
             }
             Command::Copy { source, target } => check_copy(device, source, target)?,
-            Command::Clear { target } => Check { device, command: "clear" }.within("target", target)?,
+            Command::Clear { target } => {
+                CommandCheck { device, command: "clear" }.within("target", target)?
+            }
         }
     }
     Ok(())
@@ -73,7 +75,7 @@ pub fn check_transfer(device: &dyn Device, call: &str, bytes: usize, region: &Re
 
 #[cold]
 fn refuse_transfer(device: &dyn Device, call: &str, bytes: usize, region: &Region) -> DeviceResult<()> {
-    let check = Check { device, command: call };
+    let check = CommandCheck { device, command: call };
     check.require(bytes as u64 == region.bytes, || {
         ("the region".into(), format!("{bytes} bytes, as on the host"), format!("{} bytes", region.bytes))
     })?;
@@ -85,7 +87,7 @@ fn refuse_transfer(device: &dyn Device, call: &str, bytes: usize, region: &Regio
 /// # Errors
 /// Sizes that differ, regions beyond their memory, regions that overlap.
 pub fn check_copy(device: &dyn Device, source: &Region, target: &Region) -> DeviceResult<()> {
-    let check = Check { device, command: "copy" };
+    let check = CommandCheck { device, command: "copy" };
     check.within("source", source)?;
     check.within("target", target)?;
     check.require(source.bytes == target.bytes, || {
@@ -123,20 +125,20 @@ fn lies_within(region: &Region) -> bool {
 type ScratchSizes = HashMap<(*const (), Option<(*const Nest, usize)>), u64>;
 
 /// [`Command::Library`], borrowed.
-struct Library<'a> {
+struct LibraryCommand<'a> {
     op: &'a dyn LibraryOp,
     inputs: &'a [Region],
-    target: &'a Target,
+    target: &'a LibraryOutput,
     scratch: Option<&'a Region>,
 }
 
 /// One command's checks.
-struct Check<'a> {
+struct CommandCheck<'a> {
     device: &'a dyn Device,
     command: &'a str,
 }
 
-impl Check<'_> {
+impl CommandCheck<'_> {
     /// An error unless `holds`. The texts are the argument, the expectation and what was found.
     fn require(&self, holds: bool, texts: impl FnOnce() -> (String, String, String)) -> DeviceResult<()> {
         if holds {
@@ -206,16 +208,16 @@ impl Check<'_> {
         })
     }
 
-    fn library(&self, command: &Library, known_sizes: &mut ScratchSizes) -> DeviceResult<()> {
-        let Library { op, inputs, target, scratch } = *command;
+    fn library(&self, command: &LibraryCommand, known_sizes: &mut ScratchSizes) -> DeviceResult<()> {
+        let LibraryCommand { op, inputs, target, scratch } = *command;
         op.verify().map_err(|e| refuse(self.device, self.command, e.argument, e.expected, e.found))?;
         if let Some(complex) = op.operands().iter().find(|operand| operand.dtype.is_complex()) {
             let real = "real and imaginary parts".into();
             return Err(refuse(self.device, self.command, "dtype", real, complex.dtype.to_string()));
         }
         let epilogue = match target {
-            Target::Memory(regions) => self.results(op, regions).map(|()| None)?,
-            Target::Epilogue { nest, args } => {
+            LibraryOutput::Memory(regions) => self.results(op, regions).map(|()| None)?,
+            LibraryOutput::Epilogue { nest, args } => {
                 check_nest(self.device, nest, "record")?;
                 Some((nest, self.epilogue(nest, args, &op.outputs())?))
             }
@@ -339,10 +341,10 @@ impl Check<'_> {
 }
 
 /// The regions that a target writes.
-fn written(target: &Target) -> Vec<&Region> {
+fn written(target: &LibraryOutput) -> Vec<&Region> {
     match target {
-        Target::Memory(regions) => regions.iter().collect(),
-        Target::Epilogue { nest, args } => {
+        LibraryOutput::Memory(regions) => regions.iter().collect(),
+        LibraryOutput::Epilogue { nest, args } => {
             let operands = nest.operands.iter().zip(args).filter(|(operand, _)| operand.written);
             operands.filter_map(|(_, region)| region.as_ref()).collect()
         }

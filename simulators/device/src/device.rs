@@ -116,16 +116,16 @@ pub struct Numerics {
 }
 
 /// Compiled Nests.
-pub trait Module: Any + Send + Sync + Debug {
+pub trait DeviceModule: Any + Send + Sync + Debug {
     /// The generated source, for inspection; empty if there is none.
     fn source(&self) -> &str {
         ""
     }
 }
 
-impl dyn Module {
+impl dyn DeviceModule {
     /// The module as a `T`, if it is of that type.
-    pub fn downcast<T: Module>(&self) -> Option<&T> {
+    pub fn downcast<T: DeviceModule>(&self) -> Option<&T> {
         (self as &dyn Any).downcast_ref()
     }
 }
@@ -171,7 +171,7 @@ pub trait Device: Send + Sync + Debug {
         Ok(false)
     }
     /// Compiles Nests in one translation unit. Caches distinguish `numerics`.
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>>;
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>>;
     /// Compiles Nests as [`Device::compile`] does, for [these sizes](ForSizes). For any size it takes much
     /// less time if Nests that differ only in sizes were compiled before. `None` if the device has kernels
     /// for one size only, since they take no longer.
@@ -180,7 +180,7 @@ pub trait Device: Send + Sync + Debug {
         sizes: ForSizes,
         nests: &[Verified],
         numerics: Numerics,
-    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+    ) -> DeviceResult<Option<Arc<dyn DeviceModule>>> {
         match sizes {
             ForSizes::One => self.compile(nests, numerics).map(Some),
             ForSizes::OneOfAny | ForSizes::Any => Ok(None),
@@ -188,7 +188,11 @@ pub trait Device: Send + Sync + Debug {
     }
     /// Binds and records a Segment. Makes handles and first launches that recording needs, without visible
     /// effects.
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>>;
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>>;
     /// Waits for all enqueued work, and returns its errors.
     fn synchronize(&self) -> DeviceResult<()>;
     /// Host memory of at least `bytes` bytes for results: page-locked, if that makes [`Device::download`]
@@ -204,7 +208,7 @@ pub trait Device: Send + Sync + Debug {
         false
     }
     /// Bytes of scratch memory that [`Command::Library`] must have for this op. `epilogue` is a Nest and the
-    /// operand of it that is the op's result, for [`Target::Epilogue`](crate::Target::Epilogue). `None` if
+    /// operand of it that is the op's result, for [`LibraryOutput::Epilogue`](crate::LibraryOutput::Epilogue). `None` if
     /// the device cannot compute it: without an epilogue the engine then uses Nests, with one it stores the
     /// result and launches the Nest.
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {

@@ -1,7 +1,7 @@
 //! A device that fails on purpose.
 
 use crate::command::{Command, Region};
-use crate::device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording};
+use crate::device::{Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording};
 use crate::error::DeviceError;
 use crate::host_memory::{HostBlock, HostBytes};
 use crate::native::{NativeDevice, NativeMemory, Owner};
@@ -64,13 +64,13 @@ impl FailingDevice {
 }
 
 #[derive(Debug)]
-struct Counted {
+struct FailingRecording {
     recording: Box<dyn Recording>,
     device: String,
     left: Arc<AtomicU64>,
 }
 
-impl Recording for Counted {
+impl Recording for FailingRecording {
     fn replay(&mut self) -> DeviceResult<()> {
         count(&self.left, &self.device, "replay")?;
         self.recording.replay()
@@ -121,7 +121,7 @@ impl Device for FailingDevice {
         self.device.copy_from_peer(source, target)
     }
 
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         self.count("compile")?;
         self.device.compile(nests, numerics)
     }
@@ -131,16 +131,20 @@ impl Device for FailingDevice {
         sizes: ForSizes,
         nests: &[Verified],
         numerics: Numerics,
-    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+    ) -> DeviceResult<Option<Arc<dyn DeviceModule>>> {
         self.count("compile")?;
         self.device.compile_for(sizes, nests, numerics)
     }
 
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         self.count("record")?;
         let recording = self.device.record(module, commands)?;
         let device = self.device.properties().id.clone();
-        Ok(Box::new(Counted { recording, device, left: self.left.clone() }))
+        Ok(Box::new(FailingRecording { recording, device, left: self.left.clone() }))
     }
 
     fn synchronize(&self) -> DeviceResult<()> {

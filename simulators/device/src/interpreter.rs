@@ -4,10 +4,10 @@
 //! runs the library ops that have a definition, has no kernels and no stream, and runs enqueued work before
 //! the call returns.
 
-use crate::command::{Command, Region, Target};
+use crate::command::{Command, LibraryOutput, Region};
 use crate::command_check::{check_commands, check_copy, check_nests, operand_bytes};
 use crate::device::{
-    Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed,
+    Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording, definition_failed,
 };
 use crate::error::DeviceError;
 use crate::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
@@ -90,12 +90,16 @@ impl Device for InterpreterDevice {
         write(target, &read(source)?)
     }
 
-    fn compile(&self, nests: &[Verified], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], _: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         check_nests(self, nests)?;
         Ok(Arc::new(Nests(nests.to_vec())))
     }
 
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         let Some(Nests(nests)) = module.downcast() else {
             return Err(DeviceError::driver(ID, "record", "the module belongs to another device"));
         };
@@ -126,7 +130,7 @@ impl Device for InterpreterDevice {
 #[derive(Debug)]
 struct Nests(Vec<Verified>);
 
-impl Module for Nests {}
+impl DeviceModule for Nests {}
 
 #[derive(Debug)]
 struct Interpreted {
@@ -156,7 +160,7 @@ fn run(nests: &[Verified], command: &Command) -> DeviceResult<()> {
         }
         Command::Copy { source, target } => write(target, &read(source)?),
         Command::Clear { target } => write(target, &zeros(target)?),
-        Command::Library { op, inputs, target: Target::Memory(outputs), .. } => {
+        Command::Library { op, inputs, target: LibraryOutput::Memory(outputs), .. } => {
             define(&**op, inputs, outputs)
         }
         Command::Library { .. } => Err(DeviceError::driver(ID, "replay", "it has no epilogues")),

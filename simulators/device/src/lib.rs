@@ -27,9 +27,11 @@ mod open;
 mod tuned;
 
 pub use builds::Builds;
-pub use command::{Command, Region, Target};
+pub use command::{Command, LibraryOutput, Region};
 pub use command_check::operand_bytes;
-pub use device::{Device, DeviceResult, Memory, Module, Numerics, Properties, Recording, definition_failed};
+pub use device::{
+    Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording, definition_failed,
+};
 pub use error::{ArgumentError, DeviceError};
 pub use failing::Failing;
 pub use host_memory::{HostBlock, HostBytes, HostMemory};

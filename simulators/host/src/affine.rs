@@ -172,7 +172,7 @@ impl Strides {
 
 /// How an affine map varies over the lanes of a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Lanes {
+pub(super) enum LanePattern {
     /// The same for all lanes.
     Uniform,
     /// One step from each lane to the next, never 0.
@@ -181,14 +181,14 @@ pub(super) enum Lanes {
     Rows(Strides),
 }
 
-impl Lanes {
+impl LanePattern {
     /// Merges axes of `(extent, step)`, outermost first, where the map allows it. `None` if too many remain.
-    pub(super) fn new(axes: impl IntoIterator<Item = (u64, i64)>) -> Option<Lanes> {
+    pub(super) fn new(axes: impl IntoIterator<Item = (u64, i64)>) -> Option<LanePattern> {
         let strides = Strides::to_lanes(axes, u64::MAX)?;
         Some(match strides.axes[..] {
-            [(_, 0, _)] => Lanes::Uniform,
-            [(_, step, _)] => Lanes::Line(step),
-            _ => Lanes::Rows(strides),
+            [(_, 0, _)] => LanePattern::Uniform,
+            [(_, step, _)] => LanePattern::Line(step),
+            _ => LanePattern::Rows(strides),
         })
     }
 
@@ -197,9 +197,9 @@ impl Lanes {
     #[inline]
     pub(super) fn line(&self, start: u64, n: usize) -> Option<(i64, i64)> {
         match self {
-            Lanes::Uniform => Some((0, 0)),
-            Lanes::Line(step) => Some((start as i64 * step, *step)),
-            Lanes::Rows(strides) => strides.line(start, n),
+            LanePattern::Uniform => Some((0, 0)),
+            LanePattern::Line(step) => Some((start as i64 * step, *step)),
+            LanePattern::Rows(strides) => strides.line(start, n),
         }
     }
 
@@ -208,9 +208,9 @@ impl Lanes {
     #[inline]
     pub(super) fn runs(&self, base: i64, start: u64, n: usize, mut run: impl FnMut(usize, i64, usize, i64)) {
         match self {
-            Lanes::Uniform => run(0, base, n, 0),
-            Lanes::Line(step) => run(0, base + start as i64 * step, n, *step),
-            Lanes::Rows(strides) => {
+            LanePattern::Uniform => run(0, base, n, 0),
+            LanePattern::Line(step) => run(0, base + start as i64 * step, n, *step),
+            LanePattern::Rows(strides) => {
                 let [(step, _), (by_row, _)] = strides.steps();
                 strides.rectangles(start, n, |r| {
                     for row in 0..r.rows {
@@ -228,7 +228,7 @@ impl Lanes {
 pub(super) struct Map {
     offset: i64,
     scalars: Vec<(usize, i64)>,
-    pub(super) lanes: Lanes,
+    pub(super) lanes: LanePattern,
 }
 
 impl Map {
@@ -238,7 +238,7 @@ impl Map {
             .filter(|a| !lanes.contains(a) && affine.coefficients[*a] != 0 && extents[*a] > 1)
             .map(|a| (a, affine.coefficients[a]))
             .collect();
-        let lanes = Lanes::new(lanes.iter().map(|&a| (extents[a], affine.coefficients[a])))?;
+        let lanes = LanePattern::new(lanes.iter().map(|&a| (extents[a], affine.coefficients[a])))?;
         Some(Map { offset: affine.offset, scalars, lanes })
     }
 
@@ -253,7 +253,7 @@ impl Map {
 mod tests {
     use super::*;
 
-    fn values(lanes: &Lanes, start: u64, n: usize) -> Vec<i64> {
+    fn values(lanes: &LanePattern, start: u64, n: usize) -> Vec<i64> {
         let mut out = vec![i64::MIN; n];
         lanes.runs(7, start, n, |lane, value, count, step| {
             (0..count).for_each(|i| out[lane + i] = value + i as i64 * step);
@@ -263,18 +263,18 @@ mod tests {
 
     #[test]
     fn axes_merge_where_steps_allow() {
-        assert_eq!(Lanes::new([(4, 30), (3, 10), (10, 1)]), Some(Lanes::Line(1)));
-        assert_eq!(Lanes::new([(4, 0), (3, 0)]), Some(Lanes::Uniform));
-        assert_eq!(Lanes::new([(1, 5), (3, -2), (1, 9)]), Some(Lanes::Line(-2)));
+        assert_eq!(LanePattern::new([(4, 30), (3, 10), (10, 1)]), Some(LanePattern::Line(1)));
+        assert_eq!(LanePattern::new([(4, 0), (3, 0)]), Some(LanePattern::Uniform));
+        assert_eq!(LanePattern::new([(1, 5), (3, -2), (1, 9)]), Some(LanePattern::Line(-2)));
         let rows = Strides { axes: vec![(4, 0, 3), (3, 1, 1)], plain: false };
-        assert_eq!(Lanes::new([(4, 0), (3, 1)]), Some(Lanes::Rows(rows)));
-        assert_eq!(Lanes::new([(2, 1); 40]), None);
+        assert_eq!(LanePattern::new([(4, 0), (3, 1)]), Some(LanePattern::Rows(rows)));
+        assert_eq!(LanePattern::new([(2, 1); 40]), None);
     }
 
     #[test]
     fn runs_give_every_lane() {
         let axes = [(4u64, 100i64), (3, 0), (5, 3)];
-        let lanes = Lanes::new(axes).unwrap();
+        let lanes = LanePattern::new(axes).unwrap();
         let all: Vec<i64> = (0..60).map(|p| 7 + p / 15 * 100 + p % 5 * 3).collect();
         for start in 0..60 {
             for n in 1..=60 - start {

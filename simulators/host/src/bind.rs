@@ -7,11 +7,11 @@ mod schedule;
 
 use super::cache_hints;
 use super::contiguous::run_lanes;
-use super::exec::{Frame, Run, copy_accumulator, results};
-use super::plan::{PhasePlan, Plan, Side};
-use super::pool::Pool;
-use operands::{Operands, Report};
-use schedule::Schedule;
+use super::exec::{Frame, ThreadRun, copy_accumulator, results};
+use super::plan::{LaneAxes, NestPlan, PhasePlan};
+use super::pool::ThreadPool;
+use operands::{BoundOperands, Report};
+use schedule::ThreadSchedule;
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 use workalike_device::{DeviceResult, HostMemory, Region};
@@ -23,8 +23,8 @@ pub(super) const SHARE_FROM: f64 = 15_000.0;
 const NO_PRODUCT: (*const u8, u64) = (std::ptr::null(), 0);
 
 /// A plan with its operands' memory.
-pub(super) struct Bound {
-    pub(super) plan: Arc<Plan>,
+pub(super) struct BoundPlan {
+    pub(super) plan: Arc<NestPlan>,
     /// First byte of each operand; null for a product that is not stored.
     pub(super) bases: Vec<*mut u8>,
     /// Per access: whether instructions may use the operand's memory in place of a register.
@@ -39,15 +39,15 @@ pub(super) struct Bound {
     pub(super) reports: Vec<Option<Report>>,
     /// Whether threads may take different grid points.
     pub(super) independent: bool,
-    schedule: Schedule,
+    schedule: ThreadSchedule,
 }
 
 // SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
 // may use them.
-unsafe impl Send for Bound {}
+unsafe impl Send for BoundPlan {}
 // SAFETY: it is immutable. The memory behind `bases` and `partials` is written by `run` and `points`, whose
 // callers exclude other threads; the threads of one run write different elements and partial results.
-unsafe impl Sync for Bound {}
+unsafe impl Sync for BoundPlan {}
 
 /// The frames of a recording: one for each thread.
 pub(super) struct Frames(Vec<UnsafeCell<Frame>>);
@@ -69,28 +69,32 @@ impl Frames {
     }
 }
 
-impl Bound {
+impl BoundPlan {
     /// Binds checked regions, one per operand.
     ///
     /// `share_from`: estimated nanoseconds of a run from which threads share it.
     pub(super) fn new(
-        plan: &Arc<Plan>,
+        plan: &Arc<NestPlan>,
         args: &[Region],
         threads: usize,
         share_from: f64,
-    ) -> DeviceResult<Bound> {
+    ) -> DeviceResult<BoundPlan> {
         let args: Vec<Option<&Region>> = args.iter().map(Some).collect();
-        Bound::with(plan, &args, (threads, share_from))
+        BoundPlan::with(plan, &args, (threads, share_from))
     }
 
-    /// Binds an epilogue, which [`Bound::points`] runs. `None` among the regions is the product.
-    pub(super) fn epilogue(plan: &Arc<Plan>, args: &[Option<Region>]) -> DeviceResult<Bound> {
+    /// Binds an epilogue, which [`BoundPlan::points`] runs. `None` among the regions is the product.
+    pub(super) fn epilogue(plan: &Arc<NestPlan>, args: &[Option<Region>]) -> DeviceResult<BoundPlan> {
         let args: Vec<Option<&Region>> = args.iter().map(Option::as_ref).collect();
-        Bound::with(plan, &args, (1, 0.0))
+        BoundPlan::with(plan, &args, (1, 0.0))
     }
 
-    fn with(plan: &Arc<Plan>, args: &[Option<&Region>], threads: (usize, f64)) -> DeviceResult<Bound> {
-        let operands = Operands::new(plan, args)?;
+    fn with(
+        plan: &Arc<NestPlan>,
+        args: &[Option<&Region>],
+        threads: (usize, f64),
+    ) -> DeviceResult<BoundPlan> {
+        let operands = BoundOperands::new(plan, args)?;
         let direct: Vec<bool> = plan.accesses.iter().map(|access| operands.in_place(access)).collect();
         let moved = args.iter().flatten().map(|a| a.bytes).sum();
         let hinted = cache_hints::hinted(plan, &direct, |operand| operands.bytes(operand), moved);
@@ -98,8 +102,8 @@ impl Bound {
         let reports = operands.reports();
         let shares = |phase: Option<usize>| operands.may_share(&reports, phase);
         let contiguous = run_lanes(plan, &operands.bases, &direct, &hinted);
-        let schedule = Schedule::new(plan, threads, contiguous, &shares)?;
-        Ok(Bound {
+        let schedule = ThreadSchedule::new(plan, threads, contiguous, &shares)?;
+        Ok(BoundPlan {
             plan: plan.clone(),
             independent: shares(None),
             one_by_one: operands.one_by_one(),
@@ -120,7 +124,7 @@ impl Bound {
     /// Whether threads share the chunks of a phase.
     #[cfg(test)]
     pub(super) fn shares_chunks(&self) -> bool {
-        matches!(self.schedule, Schedule::Inner { .. })
+        matches!(self.schedule, ThreadSchedule::Inner { .. })
     }
 
     /// Runs `n` grid points of an epilogue from `first` on.
@@ -141,7 +145,7 @@ impl Bound {
         // SAFETY: the caller guarantees memory, products and frame, and that other threads run other,
         // independent points.
         unsafe {
-            let run = Run::new(self, std::ptr::null(), (product, first));
+            let run = ThreadRun::new(self, std::ptr::null(), (product, first));
             self.tiles(&run, frames.of(worker), (first, first + n), self.plan.width as u64);
         }
     }
@@ -152,10 +156,10 @@ impl Bound {
     /// - The memory that it was bound to is locked, and no other thread touches it or runs this.
     /// - There is a frame per thread of the pool, or one if it is not [parallel](Bound::parallel). They were
     ///   made for its plan, and no other thread uses them.
-    pub(super) unsafe fn run(&self, frames: &Frames, pool: &Pool) -> bool {
+    pub(super) unsafe fn run(&self, frames: &Frames, pool: &ThreadPool) -> bool {
         let plan = &*self.plan;
         match &self.schedule {
-            Schedule::Grid { lanes, group } => {
+            ThreadSchedule::Grid { lanes, group } => {
                 let chunk = lanes.saturating_mul(*group);
                 pool.run(plan.grid_points.div_ceil(chunk) as usize, &|at, worker| {
                     let first = at as u64 * chunk;
@@ -163,13 +167,13 @@ impl Bound {
                     // SAFETY: the caller guarantees memory and frames; the pool gives a worker number to one
                     // thread at a time, and threads share grid points only where `may_share` allows it.
                     unsafe {
-                        let run = Run::new(self, std::ptr::null(), NO_PRODUCT);
+                        let run = ThreadRun::new(self, std::ptr::null(), NO_PRODUCT);
                         self.tiles(&run, frames.of(worker), (first, end), *lanes);
                     }
                 })
             }
-            Schedule::Inner { shared, partials } => {
-                let lanes = if plan.side == Side::Grid { plan.width } else { 1 };
+            ThreadSchedule::Inner { shared, partials } => {
+                let lanes = if plan.side == LaneAxes::Grid { plan.width } else { 1 };
                 let mut done = true;
                 for first in (0..plan.grid_points).step_by(lanes) {
                     let n = (plan.grid_points - first).min(lanes as u64) as usize;
@@ -190,7 +194,7 @@ impl Bound {
     }
 
     /// Runs grid points `first..end`, `lanes` at a time.
-    fn tiles(&self, run: &Run<'_>, frame: &mut Frame, (mut first, end): (u64, u64), lanes: u64) {
+    fn tiles(&self, run: &ThreadRun<'_>, frame: &mut Frame, (mut first, end): (u64, u64), lanes: u64) {
         while first < end {
             run.block(frame, first, lanes.min(end - first));
             first += lanes;
@@ -208,10 +212,10 @@ impl Bound {
     /// Runs one phase at one grid tile on the calling thread.
     ///
     /// # Safety
-    /// Same as [`Bound::run`].
+    /// Same as [`BoundPlan::run`].
     unsafe fn alone(&self, frames: &Frames, phase: &PhasePlan, (point, n): (u64, usize)) -> bool {
         // SAFETY: the caller guarantees memory and frames, and no other thread is at work.
-        let (run, frame) = unsafe { (Run::new(self, std::ptr::null(), NO_PRODUCT), frames.of(0)) };
+        let (run, frame) = unsafe { (ThreadRun::new(self, std::ptr::null(), NO_PRODUCT), frames.of(0)) };
         run.phase(frame, phase, point, n);
         self.fence_stores();
         true
@@ -220,11 +224,11 @@ impl Bound {
     /// Runs one phase at one grid tile; threads take its chunks.
     ///
     /// # Safety
-    /// Same as [`Bound::run`]. Threads may share the chunks, and `partials` has a row for each.
+    /// Same as [`BoundPlan::run`]. Threads may share the chunks, and `partials` has a row for each.
     unsafe fn share(
         &self,
         frames: &Frames,
-        pool: &Pool,
+        pool: &ThreadPool,
         phase: &PhasePlan,
         (point, n): (u64, usize),
         partials: &HostMemory,
@@ -238,7 +242,7 @@ impl Bound {
         };
         // SAFETY: the caller guarantees the memory, and that chunks may be shared. No other thread is at work
         // yet; fold results in the first frame are written after all chunks are done.
-        let run = unsafe { Run::new(self, frames.of(0).base().cast_const(), NO_PRODUCT) };
+        let run = unsafe { ThreadRun::new(self, frames.of(0).base().cast_const(), NO_PRODUCT) };
         let work = |chunk: usize, worker: usize| {
             // SAFETY: the pool gives a worker number to one thread at a time, so no other thread uses the
             // frame.
@@ -254,7 +258,7 @@ impl Bound {
         // The first chunk may already decide the result.
         if let (Some([stream]), [fold]) = (phase.streams.as_deref(), folds)
             && stream.may_decide_early()
-            && phase.side == Some(Side::Inner)
+            && phase.side == Some(LaneAxes::Inner)
         {
             work(0, 0);
             // SAFETY: no other thread is at work, and `work` no longer uses the frame; it wrote the first

@@ -2,8 +2,8 @@
 //!
 //! On processors other than x86-64 these are no-ops and plain copies.
 
-use super::affine::Lanes;
-use super::plan::Plan;
+use super::affine::LanePattern;
+use super::plan::NestPlan;
 #[cfg(target_arch = "x86_64")]
 use workalike_kernels::level::{Level, level};
 
@@ -24,10 +24,15 @@ pub(super) const BYTE: f64 = 0.05;
 
 /// Per access: whether a load prefetches, or a store is non-temporal. `direct`: accesses that use memory in
 /// place; `bytes`: the size of an operand; `moved`: bytes of all operands.
-pub(super) fn hinted(plan: &Plan, direct: &[bool], bytes: impl Fn(usize) -> u64, moved: u64) -> Vec<bool> {
+pub(super) fn hinted(
+    plan: &NestPlan,
+    direct: &[bool],
+    bytes: impl Fn(usize) -> u64,
+    moved: u64,
+) -> Vec<bool> {
     let is_large = |at: usize, from: u64| {
         let access = &plan.accesses[at];
-        direct[at] && access.map.lanes == Lanes::Line(1) && bytes(access.touch.operand) >= from
+        direct[at] && access.map.lanes == LanePattern::Line(1) && bytes(access.touch.operand) >= from
     };
     let all = || plan.accesses.iter().enumerate();
     let loads: Vec<bool> = all().map(|(at, access)| !access.store && is_large(at, PREFETCH_FROM)).collect();

@@ -4,17 +4,17 @@
 use super::halves::round;
 use bytemuck::{AnyBitPattern, NoUninit};
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 use workalike_kernels::ops::{TileFn, lanes, lanes_mut};
 
 /// The loop of one conversion.
-pub(super) struct Each<'a, F, T, C> {
+pub(super) struct CastLoop<'a, F, T, C> {
     pub(super) from: &'a [F],
     pub(super) to: &'a mut [T],
     pub(super) cast: C,
 }
 
-impl<F: Copy, T, C: Fn(F) -> T> Loop for Each<'_, F, T, C> {
+impl<F: Copy, T, C: Fn(F) -> T> SimdLoop for CastLoop<'_, F, T, C> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -59,12 +59,12 @@ macro_rules! to_odd {
 to_odd!(i32: i64, u32: i64, i64: i64, u64: u64, f64: f64);
 
 /// A float to an integer as by `as`: saturating, NaN to 0. Written to vectorize.
-trait Whole<I>: Copy {
+trait SaturatingCast<I>: Copy {
     fn whole(self) -> I;
 }
 
 macro_rules! whole {
-    ($($f:ty => $by:ty: $($i:ty),*;)*) => { $($(impl Whole<$i> for $f {
+    ($($f:ty => $by:ty: $($i:ty),*;)*) => { $($(impl SaturatingCast<$i> for $f {
         #[inline(always)]
         fn whole(self) -> $i {
             const LOW: $f = <$i>::MIN as $f;
@@ -91,7 +91,7 @@ whole! {
 }
 
 macro_rules! plain {
-    ($($f:ty => $($i:ty),*;)*) => { $($(impl Whole<$i> for $f {
+    ($($f:ty => $($i:ty),*;)*) => { $($(impl SaturatingCast<$i> for $f {
         #[inline(always)]
         fn whole(self) -> $i {
             self as $i
@@ -116,15 +116,15 @@ where
     F: AnyBitPattern,
     T: AnyBitPattern + NoUninit,
 {
-    run(Each { from: &lanes::<F>(args[0])[..n], to: &mut lanes_mut::<T>(to)[..n], cast });
+    run(CastLoop { from: &lanes::<F>(args[0])[..n], to: &mut lanes_mut::<T>(to)[..n], cast });
 }
 
-fn to_whole<F: AnyBitPattern + Whole<T>, T: AnyBitPattern + NoUninit>(
+fn to_whole<F: AnyBitPattern + SaturatingCast<T>, T: AnyBitPattern + NoUninit>(
     args: &[&[u8]],
     to: &mut [u8],
     n: usize,
 ) {
-    each::<F, T>(args, to, n, <F as Whole<T>>::whole);
+    each::<F, T>(args, to, n, <F as SaturatingCast<T>>::whole);
 }
 
 fn to_bool<F: AnyBitPattern + Default + PartialEq>(args: &[&[u8]], to: &mut [u8], n: usize) {

@@ -5,8 +5,8 @@
 //! recording and no host copy touches it. `bind` has proven that every address lies in its operand's region,
 //! and lets threads share a run only if no thread loads or stores what another stores. A frame belongs to one
 //! thread; its registers, accumulators and scratch tiles are disjoint parts of one allocation, laid out by
-//! the plan, each with room for a full tile. The caller of [`Run::new`] guarantees this for the lifetime of
-//! the [`Run`]; methods that need more are `unsafe` themselves.
+//! the plan, each with room for a full tile. The caller of [`ThreadRun::new`] guarantees this for the lifetime of
+//! the [`ThreadRun`]; methods that need more are `unsafe` themselves.
 //!
 //! - `frame`: registers and scratch. `work`: instructions. `memory`: loads and stores. `fold`: accumulators.
 
@@ -20,8 +20,8 @@ pub(super) use frame::{Frame, words};
 pub(super) use std::slice::{from_raw_parts as view, from_raw_parts_mut as view_mut};
 pub(super) use work::VECTOR;
 
-use super::bind::Bound;
-use super::plan::{PhasePlan, Plan, Side};
+use super::bind::BoundPlan;
+use super::plan::{LaneAxes, NestPlan, PhasePlan};
 use workalike_kernels::nest::PhaseKind;
 
 /// Row-major coordinates of a point over these axes.
@@ -43,10 +43,10 @@ fn advance(extents: &[u64], at: &mut [u64]) {
     }
 }
 
-/// A bound plan, as one thread runs it. Only [`Run::new`] makes one.
-pub(super) struct Run<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) bound: &'a Bound,
+/// A bound plan, as one thread runs it. Only [`ThreadRun::new`] makes one.
+pub(super) struct ThreadRun<'a> {
+    pub(super) plan: &'a NestPlan,
+    pub(super) bound: &'a BoundPlan,
     /// The frame whose fold results all threads read while they share the phases of a grid tile; null: each
     /// thread reads its own.
     pub(super) folded: *const u64,
@@ -55,7 +55,7 @@ pub(super) struct Run<'a> {
     pub(super) product: (*const u8, u64),
 }
 
-impl<'a> Run<'a> {
+impl<'a> ThreadRun<'a> {
     /// See the fields for the arguments.
     ///
     /// # Safety
@@ -69,16 +69,20 @@ impl<'a> Run<'a> {
     /// - If an operand has no memory, `product` points to its elements at these grid points, row-major,
     ///   aligned for their dtype and readable up to the next multiple of 8 bytes, and no other thread writes
     ///   them.
-    pub(super) unsafe fn new(bound: &'a Bound, folded: *const u64, product: (*const u8, u64)) -> Run<'a> {
-        Run { plan: &bound.plan, bound, folded, product }
+    pub(super) unsafe fn new(
+        bound: &'a BoundPlan,
+        folded: *const u64,
+        product: (*const u8, u64),
+    ) -> ThreadRun<'a> {
+        ThreadRun { plan: &bound.plan, bound, folded, product }
     }
 }
 
 // SAFETY: plan and binding are `Sync`, and the results and products behind the pointers are only read. The
 // caller of `new` guarantees that threads take other grid points or other chunks, each with its own frame.
-unsafe impl Sync for Run<'_> {}
+unsafe impl Sync for ThreadRun<'_> {}
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// Runs all phases at `n` grid points from `first` on, at most a tile unless the plan is
     /// [contiguous](super::contiguous).
     pub(super) fn block(&self, frame: &mut Frame, first: u64, n: u64) {
@@ -89,7 +93,7 @@ impl Run<'_> {
     pub(super) fn phase(&self, frame: &mut Frame, phase: &PhasePlan, point: u64, n: usize) {
         match &phase.streams {
             _ if phase.kind == PhaseKind::Point => self.point(frame, phase, point, n),
-            _ if phase.side == Some(Side::Grid) => self.chunks(frame, phase, point, n),
+            _ if phase.side == Some(LaneAxes::Grid) => self.chunks(frame, phase, point, n),
             Some(streams) if phase.steps <= phase.chunk => {
                 self.along_rows(frame, streams, (point, n), (0, phase.steps), false);
             }
@@ -131,15 +135,15 @@ impl Run<'_> {
         let from = chunk * phase.chunk;
         let to = (from + phase.chunk).min(phase.steps);
         let full = match (&phase.streams, phase.side) {
-            (Some(streams), Some(Side::Grid)) => {
+            (Some(streams), Some(LaneAxes::Grid)) => {
                 return self.down_rows(frame, streams, (point, n), (from, to));
             }
             (Some(streams), _) => return self.along_rows(frame, streams, (point, 1), (from, to), true),
-            (None, Some(Side::Grid)) => n,
-            (None, Some(Side::Inner)) => plan.inner_points.min(plan.width as u64) as usize,
+            (None, Some(LaneAxes::Grid)) => n,
+            (None, Some(LaneAxes::Inner)) => plan.inner_points.min(plan.width as u64) as usize,
             (None, None) => 1,
         };
-        if phase.side != Some(Side::Grid) {
+        if phase.side != Some(LaneAxes::Grid) {
             locate(point, &plan.extents[..plan.grid], &mut frame.coordinates[..plan.grid]);
         }
         self.steps(frame, phase, (point, full), (from, to));
@@ -157,10 +161,10 @@ impl Run<'_> {
         (from, to): (u64, u64),
     ) {
         let plan = self.plan;
-        let (axes, inner) = (plan.inner_axes(), phase.side == Some(Side::Inner));
+        let (axes, inner) = (plan.inner_axes(), phase.side == Some(LaneAxes::Inner));
         let tile = |step: u64| match phase.side {
-            Some(Side::Grid) => (point, full),
-            Some(Side::Inner) => {
+            Some(LaneAxes::Grid) => (point, full),
+            Some(LaneAxes::Inner) => {
                 let start = step * plan.width as u64;
                 (start, (plan.inner_points - start).min(full as u64) as usize)
             }

@@ -1,22 +1,22 @@
 //! Conversion of halves to and from f32, in operations that vectorize at every level.
 
-use super::cast::Each;
+use super::cast::CastLoop;
 use workalike_kernels::DType;
 use workalike_kernels::level::run;
 
 /// Widens halves of this type to f32; both slices have the same length.
 pub(super) fn widen(dtype: DType, from: &[u16], to: &mut [f32]) {
     match dtype {
-        DType::F16 => run(Each { from, to, cast: widen_f16 }),
-        _ => run(Each { from, to, cast: widen_bf16 }),
+        DType::F16 => run(CastLoop { from, to, cast: widen_f16 }),
+        _ => run(CastLoop { from, to, cast: widen_bf16 }),
     }
 }
 
 /// Rounds f32 to the bits of a half type, to nearest even.
 pub(super) fn narrow(dtype: DType, from: &[f32], to: &mut [u16]) {
     match dtype {
-        DType::F16 => run(Each { from, to, cast: narrow_f16 }),
-        _ => run(Each { from, to, cast: narrow_bf16 }),
+        DType::F16 => run(CastLoop { from, to, cast: narrow_f16 }),
+        _ => run(CastLoop { from, to, cast: narrow_bf16 }),
     }
 }
 

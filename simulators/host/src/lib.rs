@@ -43,15 +43,15 @@ mod tests;
 mod tile_io;
 mod vector;
 
-use plan::{Plan, plan};
-use pool::Pool;
+use plan::{NestPlan, plan};
+use pool::ThreadPool;
 use record::HostRecording;
 use std::fmt;
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests};
 use workalike_device::host_memory::{ALIGNMENT, HostBytes, HostMemory, download, lend, total_memory, upload};
 use workalike_device::{
-    ArgumentError, Command, Device, DeviceError, DeviceResult, LibraryOp, Matmul, Memory, Module,
+    ArgumentError, Command, Device, DeviceError, DeviceModule, DeviceResult, LibraryOp, Matmul, Memory,
     NativeDevice, Numerics, Open, Properties, Recording, Region,
 };
 use workalike_kernels::level;
@@ -109,14 +109,14 @@ impl Default for Host {
 #[derive(Debug)]
 pub struct HostDevice {
     properties: Properties,
-    pool: Arc<Pool>,
+    pool: Arc<ThreadPool>,
     /// Estimated nanoseconds of a step from which threads share it.
     share_from: f64,
 }
 
 impl HostDevice {
     fn new(threads: usize) -> HostDevice {
-        let pool = Pool::shared(threads);
+        let pool = ThreadPool::shared(threads);
         let threads = pool.threads() as u32;
         let memory = total_memory();
         let properties = Properties {
@@ -190,9 +190,9 @@ impl Device for HostDevice {
     }
 
     /// The loops are compiled already, so there is nothing to tune.
-    fn compile(&self, nests: &[Verified], _: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], _: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         check_nests(self, nests)?;
-        let plans: DeviceResult<Vec<Arc<Plan>>> = nests
+        let plans: DeviceResult<Vec<Arc<NestPlan>>> = nests
             .iter()
             .map(|nest| match plan(nest) {
                 Ok(plan) => Ok(Arc::new(plan)),
@@ -204,7 +204,11 @@ impl Device for HostDevice {
         Ok(Arc::new(HostModule { plans: plans?, nests: nests.to_vec() }))
     }
 
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         let Some(module) = module.downcast::<HostModule>() else {
             return Err(DeviceError::driver("host", "record", "the module belongs to another device"));
         };
@@ -233,11 +237,11 @@ impl Device for HostDevice {
 
 /// The plans of a module's Nests.
 struct HostModule {
-    plans: Vec<Arc<Plan>>,
+    plans: Vec<Arc<NestPlan>>,
     nests: Vec<Verified>,
 }
 
-impl Module for HostModule {}
+impl DeviceModule for HostModule {}
 
 impl fmt::Debug for HostModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

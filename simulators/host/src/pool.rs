@@ -25,19 +25,19 @@ const SPIN: Duration = Duration::from_micros(30);
 const OPEN: usize = 1 << (usize::BITS - 1);
 
 /// A pool of threads.
-pub(super) struct Pool {
-    shared: Arc<Shared>,
+pub(super) struct ThreadPool {
+    shared: Arc<PoolState>,
     workers: Vec<JoinHandle<()>>,
     busy: Mutex<()>,
     /// The process that has the threads: the child of a fork has none of them.
     process: u32,
 }
 
-struct Shared {
+struct PoolState {
     /// Counts jobs; workers watch it.
     epoch: AtomicU64,
     gate: AtomicUsize,
-    job: UnsafeCell<Option<Job>>,
+    job: UnsafeCell<Option<PoolJob>>,
     /// The next of each thread's own chunks.
     next: Vec<Counter>,
     failed: AtomicBool,
@@ -46,7 +46,7 @@ struct Shared {
 }
 
 #[derive(Clone, Copy)]
-struct Job {
+struct PoolJob {
     work: Work<'static>,
     chunks: usize,
 }
@@ -59,24 +59,24 @@ struct Counter(AtomicUsize);
 // SAFETY: only the caller that owns the pool's `busy` lock writes `job`, while the gate is closed and empty;
 // only workers inside the gate read it. Opening the gate (release) and entering it (acquire) order the two.
 // The rest is `Sync`.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for PoolState {}
 
-impl Pool {
+impl ThreadPool {
     /// The pool of this many threads, the caller included; made on first use and dropped with its last user.
-    pub(super) fn shared(threads: usize) -> Arc<Pool> {
-        static POOLS: Mutex<Option<HashMap<usize, Weak<Pool>>>> = Mutex::new(None);
+    pub(super) fn shared(threads: usize) -> Arc<ThreadPool> {
+        static POOLS: Mutex<Option<HashMap<usize, Weak<ThreadPool>>>> = Mutex::new(None);
         let mut pools = POOLS.lock().unwrap_or_else(PoisonError::into_inner);
         let pools = pools.get_or_insert_with(HashMap::new);
         if let Some(pool) = pools.get(&threads).and_then(Weak::upgrade) {
             return pool;
         }
-        let pool = Arc::new(Pool::new(threads));
+        let pool = Arc::new(ThreadPool::new(threads));
         pools.insert(threads, Arc::downgrade(&pool));
         pool
     }
 
-    fn new(threads: usize) -> Pool {
-        let shared = Arc::new(Shared {
+    fn new(threads: usize) -> ThreadPool {
+        let shared = Arc::new(PoolState {
             epoch: AtomicU64::new(0),
             gate: AtomicUsize::new(0),
             job: UnsafeCell::new(None),
@@ -95,7 +95,7 @@ impl Pool {
                     .ok()
             })
             .collect();
-        Pool { shared, workers, busy: Mutex::new(()), process: std::process::id() }
+        ThreadPool { shared, workers, busy: Mutex::new(()), process: std::process::id() }
     }
 
     /// Threads, the caller included.
@@ -118,7 +118,7 @@ impl Pool {
         let shared = &*self.shared;
         // SAFETY: only the lifetime changes. Only workers inside the gate use the reference, and this
         // function does not return (nor unwind: `take` catches panics) before the gate is closed and empty.
-        let job = Job { work: unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) }, chunks };
+        let job = PoolJob { work: unsafe { std::mem::transmute::<Work<'_>, Work<'static>>(work) }, chunks };
         // SAFETY: this thread owns `busy`, and the gate is closed and empty, so no other thread reads the
         // cell.
         unsafe { *shared.job.get() = Some(job) };
@@ -151,7 +151,7 @@ fn alone(chunks: usize, work: Work<'_>) -> bool {
     catch_unwind(AssertUnwindSafe(|| (0..chunks).for_each(|chunk| work(chunk, 0)))).is_ok()
 }
 
-impl Shared {
+impl PoolState {
     /// The first of a thread's own chunks; they end where the next thread's begin.
     fn first(&self, chunks: usize, owner: usize) -> usize {
         let threads = self.next.len();
@@ -159,7 +159,7 @@ impl Shared {
     }
 
     /// Takes chunks until none is left: first its own, then others'.
-    fn take(&self, job: Job, worker: usize) {
+    fn take(&self, job: PoolJob, worker: usize) {
         let threads = self.next.len();
         let done = catch_unwind(AssertUnwindSafe(|| {
             for owner in (worker..threads).chain(0..worker) {
@@ -190,7 +190,7 @@ impl Shared {
             let entered =
                 self.gate.fetch_update(AcqRel, Acquire, |g| (g & OPEN != 0).then_some(g + 1)).is_ok();
             if entered {
-                // SAFETY: this worker is inside the gate, so no thread writes the job; see `Sync for Shared`.
+                // SAFETY: this worker is inside the gate, so no thread writes the job; see `Sync for PoolState`.
                 if let Some(job) = unsafe { *self.job.get() } {
                     self.take(job, worker);
                 }
@@ -224,7 +224,7 @@ impl Shared {
     }
 }
 
-impl Drop for Pool {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
         if self.process != std::process::id() {
             // Joining or detaching them would be undefined.
@@ -241,7 +241,7 @@ impl Drop for Pool {
     }
 }
 
-impl std::fmt::Debug for Pool {
+impl std::fmt::Debug for ThreadPool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} threads", self.threads())
     }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_chunk_runs_once_and_panics_are_reported() {
-        let pool = Pool::shared(4);
+        let pool = ThreadPool::shared(4);
         for round in 0..200 {
             let counts: Vec<AtomicUsize> = (0..round % 37).map(|_| AtomicUsize::new(0)).collect();
             assert!(pool.run(counts.len(), &|chunk, worker| {
@@ -268,8 +268,8 @@ mod tests {
 
     #[test]
     fn one_pool_serves_several_callers() {
-        let pool = Pool::shared(3);
-        assert!(Arc::ptr_eq(&pool, &Pool::shared(3)));
+        let pool = ThreadPool::shared(3);
+        assert!(Arc::ptr_eq(&pool, &ThreadPool::shared(3)));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn workers_wake_from_sleep() {
         // Not the shared pool of two threads: while another test uses it, a caller runs all chunks itself.
-        let pool = Pool::new(2);
+        let pool = ThreadPool::new(2);
         for _ in 0..3 {
             while pool.shared.sleepers.load(SeqCst) == 0 {
                 std::thread::yield_now();

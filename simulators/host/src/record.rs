@@ -1,51 +1,51 @@
 //! Segments recorded for the host: commands are bound and checked when recorded, and only run on replay.
 
-use super::bind::{Bound, Frames};
+use super::bind::{BoundPlan, Frames};
 use super::exec::Frame;
 use super::library::{Definitions, LibraryCall};
-use super::matmul::{Goal, Product, Room};
-use super::plan::{Plan, row_major};
-use super::pool::Pool;
+use super::matmul::{BoundMatmul, Goal, MatmulResources};
+use super::plan::{NestPlan, row_major};
+use super::pool::ThreadPool;
 use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use workalike_device::host_memory::{HostMemory, LockSet};
-use workalike_device::{Command, DeviceError, DeviceResult, Recording, Region, Target};
+use workalike_device::{Command, DeviceError, DeviceResult, LibraryOutput, Recording, Region};
 use workalike_kernels::library::{LibraryOp, Matmul};
 use workalike_kernels::nest::Nest;
 use workalike_kernels::verify::Verified;
 
-enum Step {
-    Nest(Bound),
-    Matmul(Box<Product>),
+enum HostStep {
+    Nest(BoundPlan),
+    Matmul(Box<BoundMatmul>),
     Library(LibraryCall),
-    Copy(Bytes),
+    Copy(ByteCopy),
 }
 
-impl Step {
+impl HostStep {
     /// The bound Nest, or the epilogue of a product.
-    fn bound(&self) -> Option<&Bound> {
+    fn bound(&self) -> Option<&BoundPlan> {
         match self {
-            Step::Nest(bound) => Some(bound),
-            Step::Matmul(product) => product.epilogue(),
-            Step::Library(_) | Step::Copy(_) => None,
+            HostStep::Nest(bound) => Some(bound),
+            HostStep::Matmul(product) => product.epilogue(),
+            HostStep::Library(_) | HostStep::Copy(_) => None,
         }
     }
 
     /// Whether threads besides the caller run a Nest or an epilogue.
     fn parallel(&self) -> bool {
         match self {
-            Step::Nest(bound) => bound.parallel(),
-            Step::Matmul(product) => product.epilogue().is_some() && product.parallel(),
-            Step::Library(_) | Step::Copy(_) => false,
+            HostStep::Nest(bound) => bound.parallel(),
+            HostStep::Matmul(product) => product.epilogue().is_some() && product.parallel(),
+            HostStep::Library(_) | HostStep::Copy(_) => false,
         }
     }
 }
 
 /// A copy; without a source, `to` is zeroed.
-struct Bytes {
+struct ByteCopy {
     from: Option<*const u8>,
     to: *mut u8,
     bytes: usize,
@@ -53,20 +53,20 @@ struct Bytes {
 
 // SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
 // may use them.
-unsafe impl Send for Bytes {}
+unsafe impl Send for ByteCopy {}
 // SAFETY: it is immutable, and `run` gives different parts to threads that share it.
-unsafe impl Sync for Bytes {}
+unsafe impl Sync for ByteCopy {}
 
 /// Bytes that a thread copies at a time.
 const PART: usize = 256 << 10;
 
-impl Bytes {
+impl ByteCopy {
     /// Copies or zeroes all parts. False if something panicked.
     ///
     /// # Safety
     /// The source must be readable and the target writable for all bytes; they must not overlap, and no
     /// other thread may use them.
-    unsafe fn run(&self, pool: &Pool) -> bool {
+    unsafe fn run(&self, pool: &ThreadPool) -> bool {
         let part = if self.bytes < 4 * PART { self.bytes.max(1) } else { PART };
         pool.run(self.bytes.div_ceil(part), &|at, _| {
             let at = at * part;
@@ -84,20 +84,20 @@ impl Bytes {
 
 /// A recorded Segment.
 pub(super) struct HostRecording {
-    steps: Vec<Step>,
+    steps: Vec<HostStep>,
     frames: Frames,
     /// Scratch of products. Steps run in sequence, so they share it.
     scratch: Option<HostMemory>,
     holds: LockSet,
-    pool: Arc<Pool>,
+    pool: Arc<ThreadPool>,
 }
 
 impl HostRecording {
     /// Binds commands that [`check_commands`](workalike_device::command_check::check_commands) accepts.
     pub(super) fn new(
-        plans: &[Arc<Plan>],
+        plans: &[Arc<NestPlan>],
         commands: &[Command],
-        pool: &Arc<Pool>,
+        pool: &Arc<ThreadPool>,
         share_from: f64,
     ) -> DeviceResult<HostRecording> {
         let (threads, holds) = (pool.threads(), LockSet::default());
@@ -105,15 +105,15 @@ impl HostRecording {
         let mut binder = Binder { plans, threads, share_from, holds, epilogues, definitions };
         let steps = commands.iter().map(|command| binder.step(command)).collect::<DeviceResult<Vec<_>>>()?;
         let products = steps.iter().map(|s| match s {
-            Step::Matmul(product) => product.scratch(),
+            HostStep::Matmul(product) => product.scratch(),
             _ => 0,
         });
         let scratch = match products.max().unwrap_or(0) {
             0 => None,
             bytes => Some(HostMemory::new(bytes)?),
         };
-        let threads = if steps.iter().any(Step::parallel) { threads } else { 1 };
-        let plans = || steps.iter().filter_map(Step::bound).map(|bound| &*bound.plan);
+        let threads = if steps.iter().any(HostStep::parallel) { threads } else { 1 };
+        let plans = || steps.iter().filter_map(HostStep::bound).map(|bound| &*bound.plan);
         let frames: DeviceResult<_> = (0..threads).map(|_| Frame::new(plans())).collect();
         let (frames, holds) = (Frames::new(frames?), binder.holds);
         Ok(HostRecording { frames, scratch, steps, holds, pool: pool.clone() })
@@ -127,30 +127,30 @@ impl HostRecording {
     /// # Safety
     /// The step must be of this recording, whose memory is locked. No other step of it may run at the same
     /// time.
-    unsafe fn run(&self, step: &Step) -> DeviceResult<bool> {
+    unsafe fn run(&self, step: &HostStep) -> DeviceResult<bool> {
         let pool = &*self.pool;
         let done = match step {
             // SAFETY: the caller guarantees locked memory and exclusive frames. `new` made the frames for all
             // plans of the recording: one, or one per thread if a step is parallel.
-            Step::Nest(bound) => unsafe { bound.run(&self.frames, pool) },
-            Step::Matmul(product) => {
+            HostStep::Nest(bound) => unsafe { bound.run(&self.frames, pool) },
+            HostStep::Matmul(product) => {
                 let scratch = self.scratch.as_ref().map_or(std::ptr::null_mut(), HostMemory::start);
                 // SAFETY: the caller guarantees locked memory, and that no other step uses scratch and
                 // frames. `new` made them as large as any product of the recording needs.
-                unsafe { product.run(Room { pool, frames: &self.frames, scratch }) }
+                unsafe { product.run(MatmulResources { pool, frames: &self.frames, scratch }) }
             }
             // SAFETY: the caller guarantees locked memory. `check_commands` checked that the regions are as
             // large as the op says, aligned, and that written ones overlap no other.
-            Step::Library(call) => return unsafe { call.run(pool) },
+            HostStep::Library(call) => return unsafe { call.run(pool) },
             // SAFETY: `hold` checked that the regions lie within their memory, `check_commands` that they are
             // equally long and disjoint; the caller guarantees that they are locked.
-            Step::Copy(copy) => unsafe { copy.run(pool) },
+            HostStep::Copy(copy) => unsafe { copy.run(pool) },
         };
         Ok(done)
     }
 
     /// Runs the steps by `each` up to the first that fails (false or an error).
-    fn run_all(&self, mut each: impl FnMut(&Step) -> DeviceResult<bool>) -> DeviceResult<()> {
+    fn run_all(&self, mut each: impl FnMut(&HostStep) -> DeviceResult<bool>) -> DeviceResult<()> {
         let done = catch_unwind(AssertUnwindSafe(|| {
             let _held = self.holds.lock()?;
             for step in &self.steps {
@@ -192,10 +192,10 @@ impl fmt::Debug for HostRecording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
             .entries(self.steps.iter().map(|s| match s {
-                Step::Nest(bound) => bound.plan.name.as_str(),
-                Step::Matmul(_) => "matmul",
-                Step::Library(call) => call.name(),
-                Step::Copy(copy) => copy.from.map_or("clear", |_| "copy"),
+                HostStep::Nest(bound) => bound.plan.name.as_str(),
+                HostStep::Matmul(_) => "matmul",
+                HostStep::Library(call) => call.name(),
+                HostStep::Copy(copy) => copy.from.map_or("clear", |_| "copy"),
             }))
             .finish()
     }
@@ -203,12 +203,12 @@ impl fmt::Debug for HostRecording {
 
 /// Binds commands and collects the memory to lock.
 struct Binder<'a> {
-    plans: &'a [Arc<Plan>],
+    plans: &'a [Arc<NestPlan>],
     threads: usize,
     share_from: f64,
     holds: LockSet,
     /// Epilogues by their Nest: a block of iterations repeats them.
-    epilogues: HashMap<*const Nest, Arc<Plan>>,
+    epilogues: HashMap<*const Nest, Arc<NestPlan>>,
     definitions: Definitions,
 }
 
@@ -221,52 +221,61 @@ impl Binder<'_> {
         memory.part(region.offset, region.bytes, "record").map(|start| (start, region.bytes as usize))
     }
 
-    fn step(&mut self, command: &Command) -> DeviceResult<Step> {
+    fn step(&mut self, command: &Command) -> DeviceResult<HostStep> {
         Ok(match command {
             Command::Launch { nest, args } => {
                 let plan = self.plans.get(*nest).ok_or_else(|| wrong(format!("there is no Nest {nest}")))?;
                 for (region, (_, written)) in args.iter().zip(&plan.operands) {
                     self.hold(region, *written)?;
                 }
-                Step::Nest(Bound::new(plan, args, self.threads, self.share_from)?)
+                HostStep::Nest(BoundPlan::new(plan, args, self.threads, self.share_from)?)
             }
             Command::Library { op, inputs, target, scratch } => match op.downcast::<Matmul>() {
-                Some(product) => Step::Matmul(Box::new(self.product(product, inputs, target)?)),
-                None => Step::Library(self.library(&**op, inputs, target, scratch.as_ref())?),
+                Some(product) => HostStep::Matmul(Box::new(self.product(product, inputs, target)?)),
+                None => HostStep::Library(self.library(&**op, inputs, target, scratch.as_ref())?),
             },
             Command::Copy { source, target } => {
                 let (from, bytes) = self.hold(source, false)?;
-                Step::Copy(Bytes { from: Some(from.cast_const()), to: self.hold(target, true)?.0, bytes })
+                HostStep::Copy(ByteCopy {
+                    from: Some(from.cast_const()),
+                    to: self.hold(target, true)?.0,
+                    bytes,
+                })
             }
             Command::Clear { target } => {
                 let (to, bytes) = self.hold(target, true)?;
-                Step::Copy(Bytes { from: None, to, bytes })
+                HostStep::Copy(ByteCopy { from: None, to, bytes })
             }
         })
     }
 
-    fn product(&mut self, product: &Matmul, factors: &[Region], target: &Target) -> DeviceResult<Product> {
+    fn product(
+        &mut self,
+        product: &Matmul,
+        factors: &[Region],
+        target: &LibraryOutput,
+    ) -> DeviceResult<BoundMatmul> {
         let [a, b] = factors else { return Err(wrong(format!("a product of {} factors", factors.len()))) };
         self.hold(a, false)?;
         self.hold(b, false)?;
         let goal = match target {
-            Target::Memory(results) => {
+            LibraryOutput::Memory(results) => {
                 let [c] = &results[..] else { return Err(wrong(format!("{} products", results.len()))) };
                 self.hold(c, true)?;
                 Goal::Memory(c)
             }
-            Target::Epilogue { nest, args } => {
+            LibraryOutput::Epilogue { nest, args } => {
                 let plan = self.epilogue(nest)?;
                 for (region, (_, written)) in args.iter().zip(&plan.operands) {
                     region.iter().try_for_each(|region| self.hold(region, *written).map(drop))?;
                 }
-                Goal::Epilogue(Box::new(Bound::epilogue(&plan, args)?))
+                Goal::Epilogue(Box::new(BoundPlan::epilogue(&plan, args)?))
             }
         };
-        Product::new(product, [a, b], goal, self.threads)
+        BoundMatmul::new(product, [a, b], goal, self.threads)
     }
 
-    fn epilogue(&mut self, nest: &Verified) -> DeviceResult<Arc<Plan>> {
+    fn epilogue(&mut self, nest: &Verified) -> DeviceResult<Arc<NestPlan>> {
         let shared: *const Nest = &**nest;
         if let Some(plan) = self.epilogues.get(&shared) {
             return Ok(plan.clone());
@@ -281,10 +290,10 @@ impl Binder<'_> {
         &mut self,
         op: &dyn LibraryOp,
         inputs: &[Region],
-        target: &Target,
+        target: &LibraryOutput,
         scratch: Option<&Region>,
     ) -> DeviceResult<LibraryCall> {
-        let Target::Memory(outputs) = target else {
+        let LibraryOutput::Memory(outputs) = target else {
             return Err(wrong(format!("{} has no epilogue", op.name())));
         };
         let read = inputs.iter().map(|region| (region, false));
@@ -305,16 +314,16 @@ mod tests {
     use super::*;
     use workalike_device::{Numerics, Open};
     use workalike_kernels::DType;
-    use workalike_kernels::library::NonZero;
+    use workalike_kernels::library::LibraryNonZero;
 
     #[test]
     fn inputs_of_an_op_may_be_read_concurrently() {
         let device = Host::threads(1).open().unwrap();
         let region = |bytes: u64| Region::whole(device.allocate(bytes).unwrap());
-        let op = Arc::new(NonZero { dtype: DType::Bool, len: 8, kept: 8, taken: Some(DType::F32) });
+        let op = Arc::new(LibraryNonZero { dtype: DType::Bool, len: 8, kept: 8, taken: Some(DType::F32) });
         let inputs = vec![region(8), region(32)];
         let lent = [inputs[0].clone(), inputs[1].clone()];
-        let target = Target::Memory(vec![region(32), region(8)]);
+        let target = LibraryOutput::Memory(vec![region(32), region(8)]);
         let command = Command::Library { op, inputs, target, scratch: None };
         let module = device.compile(&[], Numerics::default()).unwrap();
         let mut recording = device.record(&module, &[command]).unwrap();

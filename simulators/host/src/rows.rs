@@ -1,10 +1,10 @@
 //! Rows of lanes: values that are uniform in a row are computed once per row, rows at computed indices are
 //! copied as a whole, and loads that are only stored are copied from memory to memory.
 
-use super::affine::{Lanes, Strides};
-use super::exec::{Frame, Run, view_mut};
+use super::affine::{LanePattern, Strides};
+use super::exec::{Frame, ThreadRun, view_mut};
 use super::plan::rows::Through;
-use super::plan::{Access, Arg, Dynamic, PhasePlan};
+use super::plan::{AccessPlan, Dynamic, PhasePlan, TileOperand};
 use super::strided_copy::StridedCopy;
 use super::tile_io;
 use workalike_kernels::ops::lanes;
@@ -26,7 +26,7 @@ fn rows_of(row: u64, start: u64, n: usize) -> (u64, usize) {
     (first, ((start + n as u64).div_ceil(row) - first) as usize)
 }
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// Runs a Point phase at lanes `start..start + n`.
     pub(super) fn point(&self, frame: &mut Frame, phase: &PhasePlan, start: u64, n: usize) {
         if let Some(rows) = &phase.rows {
@@ -43,7 +43,7 @@ impl Run<'_> {
         &self,
         frame: &Frame,
         phase: &PhasePlan,
-        (arg, out): (Arg, u32),
+        (arg, out): (TileOperand, u32),
         start: u64,
         n: usize,
     ) {
@@ -69,7 +69,7 @@ impl Run<'_> {
     unsafe fn row_offsets<'a>(
         &'a self,
         frame: &Frame,
-        access: &Access,
+        access: &AccessPlan,
         row: u64,
         start: u64,
         n: usize,
@@ -111,7 +111,7 @@ impl Run<'_> {
         // written, overlap no value.
         let values = &lanes::<i64>(unsafe { self.value(frame, d.value, n) })[..n];
         let position = d.map.base(&frame.coordinates);
-        if d.map.lanes == Lanes::Uniform {
+        if d.map.lanes == LanePattern::Uniform {
             return d.add_to(addresses, values, (d.wraps, position));
         }
         tile_io::iota(&d.map.lanes, position, start, n, positions);
@@ -144,7 +144,7 @@ impl Run<'_> {
     pub(super) unsafe fn addresses<'a>(
         &'a self,
         frame: &Frame,
-        access: &Access,
+        access: &AccessPlan,
         start: u64,
         n: usize,
     ) -> &'a [i64] {
@@ -169,7 +169,7 @@ impl Run<'_> {
     pub(super) unsafe fn copy_load(
         &self,
         frame: &Frame,
-        access: &Access,
+        access: &AccessPlan,
         (strides, to): (&Strides, *mut u8),
         nontemporal: bool,
         (start, n): (u64, usize),
@@ -194,7 +194,7 @@ impl Run<'_> {
     pub(super) fn through(
         &self,
         frame: &mut Frame,
-        access: &Access,
+        access: &AccessPlan,
         through: &Through,
         (start, n): (u64, usize),
     ) -> bool {

@@ -2,7 +2,7 @@
 
 use super::affine::{Rectangle, Strides};
 use super::cache_hints;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 
 /// Bytes of a row from which stores may be non-temporal.
 const LONG: usize = 512;
@@ -172,7 +172,7 @@ impl<T: Copy, const STEP: isize> StridedLoop<T, STEP> {
     }
 }
 
-impl<T: Copy, const STEP: isize> Loop for StridedLoop<T, STEP> {
+impl<T: Copy, const STEP: isize> SimdLoop for StridedLoop<T, STEP> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {

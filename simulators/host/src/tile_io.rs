@@ -3,16 +3,16 @@
 //! Addresses are counted in elements from an operand's first byte; `bind` has proven that every address an
 //! index map can give lies within the operand's region, and computed indices are clamped.
 
-use super::affine::Lanes;
-use super::exec::{Frame, Run, view, view_mut, words};
+use super::affine::LanePattern;
+use super::exec::{Frame, ThreadRun, view, view_mut, words};
 use super::halves;
-use super::plan::{Access, Arg, Dynamic, StorePlan};
+use super::plan::{AccessPlan, Dynamic, StorePlan, TileOperand};
 use super::rows::Runs;
 use super::strided_copy::StridedCopy;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 use workalike_kernels::ops::lanes;
 
 /// Fills `n` lanes with a scalar, in its register dtype.
@@ -48,7 +48,7 @@ struct FillLoop<'a> {
     word: u64,
 }
 
-impl Loop for FillLoop<'_> {
+impl SimdLoop for FillLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -57,7 +57,7 @@ impl Loop for FillLoop<'_> {
 }
 
 /// Writes the values of an affine map as i64 lanes.
-pub(super) fn iota(map: &Lanes, base: i64, start: u64, n: usize, out: &mut [i64]) {
+pub(super) fn iota(map: &LanePattern, base: i64, start: u64, n: usize, out: &mut [i64]) {
     map.runs(base, start, n, |lane, value, count, step| {
         run(IotaLoop { out: &mut out[lane..lane + count], value, step });
     });
@@ -69,7 +69,7 @@ struct IotaLoop<'a> {
     step: i64,
 }
 
-impl Loop for IotaLoop<'_> {
+impl SimdLoop for IotaLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -101,7 +101,7 @@ struct OutsideLoop<'a> {
     extent: i64,
 }
 
-impl Loop for OutsideLoop<'_> {
+impl SimdLoop for OutsideLoop<'_> {
     type Out = bool;
     #[inline(always)]
     fn run<const FMA: bool>(self) -> bool {
@@ -126,7 +126,7 @@ struct IndexLoop<'a> {
     stride: i64,
 }
 
-impl Loop for IndexLoop<'_> {
+impl SimdLoop for IndexLoop<'_> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -203,14 +203,14 @@ pub(super) unsafe fn report(at: *mut i64, number: i64, above: &[i64]) {
     let _ = word.fetch_update(Relaxed, Relaxed, keeps);
 }
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// Loads lanes into the register of an access, in their register form; returns the register.
-    pub(super) fn load_tile(&self, frame: &Frame, access: &Access, start: u64, n: usize) -> *const u8 {
+    pub(super) fn load_tile(&self, frame: &Frame, access: &AccessPlan, start: u64, n: usize) -> *const u8 {
         let dtype = access.touch.dtype;
         let register = frame.at(self.plan.regs[access.reg as usize]).cast::<u8>();
         // A product that is not stored is contiguous.
         let product = self.bound.bases[access.touch.operand].is_null();
-        let contiguous = product || access.dynamic.is_empty() && access.map.lanes == Lanes::Line(1);
+        let contiguous = product || access.dynamic.is_empty() && access.map.lanes == LanePattern::Line(1);
         let from = if contiguous {
             self.address(frame, access, start)
         } else {
@@ -241,7 +241,7 @@ impl Run<'_> {
     pub(super) unsafe fn load_uniform(
         &self,
         frame: &Frame,
-        access: &Access,
+        access: &AccessPlan,
         from: *const u8,
         n: usize,
     ) -> *const u8 {
@@ -271,7 +271,7 @@ impl Run<'_> {
     /// # Safety
     /// The indices must have been computed at these lanes. `to` must be aligned and writable for `n` stored
     /// elements, outside of the load's operand and the frame's addresses; no other thread may use it.
-    unsafe fn load_stored(&self, frame: &Frame, access: &Access, to: *mut u8, start: u64, n: usize) {
+    unsafe fn load_stored(&self, frame: &Frame, access: &AccessPlan, to: *mut u8, start: u64, n: usize) {
         let size = access.touch.dtype.size();
         // SAFETY: the caller guarantees indices and target; the strides count its lanes from point 0. `bind`
         // checked the address range against the region. The addresses are used up by `gather`.
@@ -298,7 +298,7 @@ impl Run<'_> {
         // operands, so the stores below do not change it.
         let mut value = unsafe { self.value(frame, store.value, n) };
         if dtype.is_half() {
-            let contiguous = strided && access.map.lanes == Lanes::Line(1);
+            let contiguous = strided && access.map.lanes == LanePattern::Line(1);
             let stored = match contiguous {
                 true => self.address(frame, access, start).cast::<u16>(),
                 false => frame.at(self.plan.staging).cast::<u16>(),
@@ -332,7 +332,7 @@ impl Run<'_> {
     }
 
     /// Whether a conditional store writes any lane.
-    pub(super) fn any(&self, frame: &Frame, store: &StorePlan, when: Arg, n: usize) -> bool {
+    pub(super) fn any(&self, frame: &Frame, store: &StorePlan, when: TileOperand, n: usize) -> bool {
         // SAFETY: stores come after the phase's instructions, so the condition was computed; nothing is
         // written while the slice lives.
         let when = unsafe { self.value(frame, when, n) };
@@ -345,12 +345,12 @@ impl Run<'_> {
     /// Bools: the lanes that a conditional store writes.
     ///
     /// # Safety
-    /// Same as [`Run::value`]; and nothing may use the frame's positions while the slice lives.
+    /// Same as [`ThreadRun::value`]; and nothing may use the frame's positions while the slice lives.
     pub(super) unsafe fn condition<'a>(
         &'a self,
         frame: &Frame,
         store: &StorePlan,
-        when: Arg,
+        when: TileOperand,
         n: usize,
     ) -> &'a [u8] {
         // SAFETY: the caller guarantees that the condition was computed, and is not written while the slice

@@ -5,26 +5,26 @@
 //! built.
 
 use crate::cl::{Handle, Program};
-use crate::context::{Context, Side};
+use crate::context::{OpenClContext, QueueKind};
 use crate::pocl;
 use ocl::ffi::{self, cl_int, cl_uint};
 use std::ffi::CStr;
 use std::ptr;
-use workalike_device::cache::{KernelCache, Key};
+use workalike_device::cache::{CacheKey, KernelCache};
 
 /// Whether the driver has its own cache, which is better than one of its binaries. PoCL caches kernels
 /// compiled for their size of work-group; in a binary they are for any size and some percent slower, and
 /// making a binary takes as long as a build.
-pub(crate) fn driver_keeps(context: &Context) -> bool {
+pub(crate) fn driver_keeps(context: &OpenClContext) -> bool {
     context.info.platform_name == pocl::NAME
         && std::env::var_os("POCL_KERNEL_CACHE").is_none_or(|set| set != "0")
 }
 
 /// The key of a program in the cache.
-pub(crate) fn key((context, side): (&Context, Side), text: &str, options: &CStr) -> Key {
+pub(crate) fn key((context, side): (&OpenClContext, QueueKind), text: &str, options: &CStr) -> CacheKey {
     let info = &context.info;
     let side = format!("{side:?}");
-    Key::of(&[
+    CacheKey::of(&[
         "opencl",
         &side,
         text,
@@ -39,8 +39,8 @@ pub(crate) fn key((context, side): (&Context, Side), text: &str, options: &CStr)
 /// The cached program, built; `None` if there is none that the driver accepts.
 pub(crate) fn load(
     cache: &KernelCache,
-    key: &Key,
-    (context, side): (&Context, Side),
+    key: &CacheKey,
+    (context, side): (&OpenClContext, QueueKind),
     options: &CStr,
 ) -> Option<Handle<Program>> {
     const CALL: &str = "clCreateProgramWithBinary";
@@ -71,7 +71,7 @@ pub(crate) fn load(
 }
 
 /// Stores a program that was built for one device. Does nothing if the driver gives no binary.
-pub(crate) fn store(cache: &KernelCache, key: &Key, program: &Handle<Program>) {
+pub(crate) fn store(cache: &KernelCache, key: &CacheKey, program: &Handle<Program>) {
     if cache.folder().is_none() {
         return;
     }
@@ -128,10 +128,10 @@ mod tests {
         let context = device.context();
         let folder = tempfile::tempdir().unwrap();
         let cache = KernelCache::at(&folder.path().join("kernels"), 64 << 20);
-        let wide = (&**context, Side::Wide);
+        let wide = (&**context, QueueKind::Wide);
         let key = key(wide, TEXT, OPTIONS);
         assert!(load(&cache, &key, wide, OPTIONS).is_none());
-        let program = crate::program::build(context, Side::Wide, TEXT, OPTIONS).unwrap();
+        let program = crate::program::build(context, QueueKind::Wide, TEXT, OPTIONS).unwrap();
         store(&cache, &key, &program);
         assert_eq!(cache.contents().unwrap().entries, 1);
         let again = load(&cache, &key, wide, OPTIONS).expect("the driver takes its own binary");
@@ -147,7 +147,7 @@ mod tests {
     fn fast_programs_are_other_programs() {
         let Some(device) = device() else { return };
         let named = |fast| {
-            key((device.context(), Side::Wide), TEXT, crate::program::options(true, Numerics { fast }))
+            key((device.context(), QueueKind::Wide), TEXT, crate::program::options(true, Numerics { fast }))
         };
         assert!(named(true) == named(true) && named(true) != named(false));
     }

@@ -1,21 +1,23 @@
 //! Binding: commands as steps with buffers, kernels with their arguments set.
 
 use crate::cl::{self, Handle, Kernel, Program};
-use crate::context::{Context, Side};
+use crate::context::{OpenClContext, QueueKind};
 use crate::memory::Span;
-use crate::program::{How, OpenClModule};
-use crate::recording::{Argument, Place, Raw, Step};
+use crate::program::{BuildOptions, OpenClModule};
+use crate::recording::{BufferAddress, BufferArgument, OpenClStep, Raw};
 use ocl::ffi::{self, cl_mem};
 use std::ffi::c_void;
 use std::mem::size_of;
 use std::ptr;
 use std::sync::Arc;
-use workalike_device::{Command, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Region};
+use workalike_device::{
+    Command, DeviceError, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Region,
+};
 use workalike_kernels::Scalar;
 use workalike_kernels::library::{Cumulate, Scatter, Sorting};
 use workalike_kernels::nest::{Inst, Nest};
 use workalike_kernels::print::library::LaunchArg;
-use workalike_kernels::print::{Entry, Source, Target};
+use workalike_kernels::print::{KernelEntry, Target, TranslationUnit};
 
 /// How a kernel is launched.
 #[derive(Clone, Copy)]
@@ -29,7 +31,7 @@ struct Geometry {
 }
 
 /// An argument with its memory.
-enum Bound {
+enum BoundArgument {
     /// Two arguments: a buffer, and the byte at which the region starts.
     Memory(Region),
     Scalar(Scalar),
@@ -37,40 +39,40 @@ enum Bound {
     Local(u64),
 }
 
-impl Bound {
+impl BoundArgument {
     /// How many arguments of a kernel it is.
     fn arguments(&self) -> u64 {
-        if matches!(self, Bound::Memory(_)) { 2 } else { 1 }
+        if matches!(self, BoundArgument::Memory(_)) { 2 } else { 1 }
     }
 }
 
 /// Binds commands, and collects the memory and the programs that must outlive them.
-pub(crate) struct Binder<'a> {
-    pub(crate) context: &'a Arc<Context>,
-    pub(crate) module: Option<&'a Arc<dyn Module>>,
-    pub(crate) side: Side,
+pub(crate) struct OpenClBinder<'a> {
+    pub(crate) context: &'a Arc<OpenClContext>,
+    pub(crate) module: Option<&'a Arc<dyn DeviceModule>>,
+    pub(crate) side: QueueKind,
     pub(crate) target: &'a Target,
     pub(crate) memory: Vec<Arc<dyn Memory>>,
     /// The programs of library ops, which stay in the list of builds while a recording has them.
     pub(crate) programs: Vec<Arc<Handle<Program>>>,
 }
 
-impl Binder<'_> {
+impl OpenClBinder<'_> {
     /// The step of a command; `None` if there is nothing to do.
-    pub(crate) fn step(&mut self, command: &Command) -> DeviceResult<Option<Step>> {
+    pub(crate) fn step(&mut self, command: &Command) -> DeviceResult<Option<OpenClStep>> {
         match command {
             Command::Launch { nest, args } => self.launch(*nest, args),
             Command::Copy { source, target } => {
                 let (source, bytes) = self.place(source, "copy")?;
                 let (target, _) = self.place(target, "copy")?;
-                Ok((bytes > 0).then_some(Step::Copy { source, target, bytes }))
+                Ok((bytes > 0).then_some(OpenClStep::Copy { source, target, bytes }))
             }
             Command::Clear { target } => {
                 let (target, bytes) = self.place(target, "clear")?;
                 // The largest pattern that divides offset and size: some drivers write one pattern per work
                 // item.
                 let pattern = 1 << (target.offset | bytes | 16).trailing_zeros();
-                Ok((bytes > 0).then_some(Step::Clear { target, bytes, pattern }))
+                Ok((bytes > 0).then_some(OpenClStep::Clear { target, bytes, pattern }))
             }
             Command::Library { op, .. } => {
                 Err(self.refuse("record", format!("{} is several steps", op.name())))
@@ -78,7 +80,7 @@ impl Binder<'_> {
         }
     }
 
-    fn launch(&mut self, nest: usize, args: &[Region]) -> DeviceResult<Option<Step>> {
+    fn launch(&mut self, nest: usize, args: &[Region]) -> DeviceResult<Option<OpenClStep>> {
         let module = self.module.and_then(|m| m.downcast::<OpenClModule>());
         let Some(module) = module.filter(|m| m.is_of(self.context)) else {
             return Err(self.refuse("record", "the module was compiled by another device"));
@@ -88,21 +90,22 @@ impl Binder<'_> {
         };
         let own = module.nests.get(nest).is_some_and(|nest| !calls_functions(nest));
         let geometry = Geometry { grid: [entry.groups, 1, 1], group: [entry.group, 1, 1], own };
-        let memory = args.iter().cloned().map(Bound::Memory);
-        let args: Vec<Bound> = memory.chain(entry.sizes.iter().copied().map(Bound::Scalar)).collect();
+        let memory = args.iter().cloned().map(BoundArgument::Memory);
+        let args: Vec<BoundArgument> =
+            memory.chain(entry.sizes.iter().copied().map(BoundArgument::Scalar)).collect();
         self.launch_kernel(module, &entry.name, geometry, &args)
     }
 
     /// The launches of a library op. `args` are its operands, then its scratch memory.
-    pub(crate) fn routine(&mut self, op: &dyn LibraryOp, args: &[&Region]) -> DeviceResult<Vec<Step>> {
+    pub(crate) fn routine(&mut self, op: &dyn LibraryOp, args: &[&Region]) -> DeviceResult<Vec<OpenClStep>> {
         let Some(routine) = op.routine(self.target) else {
             let what = format!("{} as a library op", op.name());
             return Err(DeviceError::Unsupported { device: self.context.id.clone(), what });
         };
         let names = routine.launches.iter().map(|l| l.name.clone());
-        let entries = names.map(|name| Entry { name, groups: 1, group: 1, sizes: vec![] }).collect();
-        let how = How { side: self.side, numerics: Numerics::default() };
-        let module = OpenClModule::build(self.context, how, Source { text: routine.text, entries })?;
+        let entries = names.map(|name| KernelEntry { name, groups: 1, group: 1, sizes: vec![] }).collect();
+        let how = BuildOptions { side: self.side, numerics: Numerics::default() };
+        let module = OpenClModule::build(self.context, how, TranslationUnit { text: routine.text, entries })?;
         self.programs.extend(module.program.clone());
         let own = op.downcast::<Cumulate>().is_some()
             || op.downcast::<Sorting>().is_some()
@@ -118,15 +121,15 @@ impl Binder<'_> {
     }
 
     /// An argument of a routine's launch; `args` are the op's operands, then its scratch memory.
-    fn bind(&self, op: &dyn LibraryOp, args: &[&Region], arg: &LaunchArg) -> DeviceResult<Bound> {
+    fn bind(&self, op: &dyn LibraryOp, args: &[&Region], arg: &LaunchArg) -> DeviceResult<BoundArgument> {
         let part = match arg {
             LaunchArg::Memory(part) => part,
-            LaunchArg::Scalar(scalar) => return Ok(Bound::Scalar(*scalar)),
-            LaunchArg::Local(bytes) => return Ok(Bound::Local(*bytes)),
+            LaunchArg::Scalar(scalar) => return Ok(BoundArgument::Scalar(*scalar)),
+            LaunchArg::Local(bytes) => return Ok(BoundArgument::Local(*bytes)),
         };
         // Only a part of scratch memory could reach beyond its argument: operands were checked.
         match args.get(part.arg) {
-            Some(arg) if part.offset + part.bytes <= arg.bytes => Ok(Bound::Memory(Region {
+            Some(arg) if part.offset + part.bytes <= arg.bytes => Ok(BoundArgument::Memory(Region {
                 memory: arg.memory.clone(),
                 offset: arg.offset + part.offset,
                 bytes: part.bytes,
@@ -141,15 +144,15 @@ impl Binder<'_> {
         module: &OpenClModule,
         name: &str,
         geometry: Geometry,
-        args: &[Bound],
-    ) -> DeviceResult<Option<Step>> {
+        args: &[BoundArgument],
+    ) -> DeviceResult<Option<OpenClStep>> {
         if geometry.grid.contains(&0) {
             return Ok(None);
         }
         let kernel = module.kernel(name)?;
         let name = name.to_string();
         let expected = self.kernel_arguments(&kernel)?;
-        let found: u64 = args.iter().map(Bound::arguments).sum();
+        let found: u64 = args.iter().map(BoundArgument::arguments).sum();
         if expected != found {
             let message = format!("{name} takes {expected} arguments, {found} were bound");
             return Err(self.refuse("record", message));
@@ -159,20 +162,20 @@ impl Binder<'_> {
         let mut arguments = Vec::new();
         for arg in args {
             match arg {
-                Bound::Memory(region) => {
+                BoundArgument::Memory(region) => {
                     let (buffer, offset) = self.argument(region)?;
                     bytes = bytes.saturating_add(region.bytes);
                     let pointer = (&raw const buffer).cast();
                     self.set(&kernel, (&name, at), (size_of::<cl_mem>(), pointer), region.bytes)?;
                     let start = (&raw const offset).cast();
                     self.set(&kernel, (&name, at + 1), (size_of::<u64>(), start), region.bytes)?;
-                    arguments.push(Argument { at, buffer: Raw(buffer), offset, bytes: region.bytes });
+                    arguments.push(BufferArgument { at, buffer: Raw(buffer), offset, bytes: region.bytes });
                 }
-                Bound::Scalar(scalar) => {
+                BoundArgument::Scalar(scalar) => {
                     let bits = scalar.to_le_bytes();
                     self.set(&kernel, (&name, at), (scalar.dtype().size(), bits.as_ptr().cast()), 0)?;
                 }
-                Bound::Local(size) => {
+                BoundArgument::Local(size) => {
                     // The driver aligns each array for any type.
                     local = local.saturating_add((*size).max(1).next_multiple_of(128));
                     if local > self.target.local_memory {
@@ -187,7 +190,7 @@ impl Binder<'_> {
             at += arg.arguments() as u32;
         }
         let own = geometry.own.then_some(arguments);
-        Ok(Some(Step::Launch { kernel, name, items, group, bytes, own }))
+        Ok(Some(OpenClStep::Launch { kernel, name, items, group, bytes, own }))
     }
 
     /// The work items of a launch and of its groups.
@@ -240,10 +243,10 @@ impl Binder<'_> {
         Ok((span.raw(), region.offset))
     }
 
-    fn place(&mut self, region: &Region, call: &str) -> DeviceResult<(Place, usize)> {
+    fn place(&mut self, region: &Region, call: &str) -> DeviceResult<(BufferAddress, usize)> {
         let span = Span::of(region, self.context, call)?;
         self.keep(region);
-        Ok((Place { buffer: Raw(span.raw()), offset: span.offset }, span.bytes))
+        Ok((BufferAddress { buffer: Raw(span.raw()), offset: span.offset }, span.bytes))
     }
 
     fn keep(&mut self, region: &Region) {

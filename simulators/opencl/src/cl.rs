@@ -61,7 +61,7 @@ pub(crate) fn check_memory(device: &str, call: &str, status: cl_int, bytes: u64)
 }
 
 /// A kind of OpenCL object and its release function. The bindings have one pointer type for all handles.
-pub(crate) trait Kind {
+pub(crate) trait ClObject {
     /// The name in messages.
     const NAME: &'static str;
     /// `clRelease..`.
@@ -73,7 +73,7 @@ macro_rules! kinds {
         $(
             #[doc = concat!("Released by `", stringify!($release), "`.")]
             pub(crate) enum $kind {}
-            impl Kind for $kind {
+            impl ClObject for $kind {
                 const NAME: &'static str = stringify!($kind);
                 const RELEASE: unsafe extern "system" fn(*mut c_void) -> cl_int = ffi::$release;
             }
@@ -92,18 +92,18 @@ kinds! {
 
 /// One reference to an OpenCL object, released when dropped. OpenCL keeps the objects that enqueued work uses
 /// alive: a buffer, kernel or queue may be dropped right after that work was enqueued.
-pub(crate) struct Handle<K: Kind> {
+pub(crate) struct Handle<K: ClObject> {
     raw: *mut c_void,
     kind: PhantomData<K>,
 }
 
 // SAFETY: OpenCL objects may be used from any thread.
-unsafe impl<K: Kind> Send for Handle<K> {}
+unsafe impl<K: ClObject> Send for Handle<K> {}
 // SAFETY: several threads may use an OpenCL object at once, except to set the arguments of one kernel. The
 // thread that creates a kernel sets its arguments before it shares the kernel.
-unsafe impl<K: Kind> Sync for Handle<K> {}
+unsafe impl<K: ClObject> Sync for Handle<K> {}
 
-impl<K: Kind> Handle<K> {
+impl<K: ClObject> Handle<K> {
     /// Takes the reference that a `clCreate..` call returned; null is an error whatever the status says.
     ///
     /// # Safety
@@ -127,7 +127,7 @@ impl<K: Kind> Handle<K> {
     }
 }
 
-impl<K: Kind> Drop for Handle<K> {
+impl<K: ClObject> Drop for Handle<K> {
     fn drop(&mut self) {
         // A failed release cannot be reported here.
         // SAFETY: the handle is valid and this is its only release.
@@ -135,7 +135,7 @@ impl<K: Kind> Drop for Handle<K> {
     }
 }
 
-impl<K: Kind> fmt::Debug for Handle<K> {
+impl<K: ClObject> fmt::Debug for Handle<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}({:p})", K::NAME, self.raw)
     }

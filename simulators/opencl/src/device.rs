@@ -1,12 +1,12 @@
 //! The Device: in-order queues in the process's context for the hardware.
 
 use crate::cl;
-use crate::context::{Context, Side};
+use crate::context::{OpenClContext, QueueKind};
 use crate::foreign::{self, Foreign};
 use crate::memory::{OpenClMemory, Span};
-use crate::platform::{DeviceKind, Found};
+use crate::platform::{DeviceKind, PlatformDevice};
 use crate::pocl;
-use crate::program::{How, OpenClModule};
+use crate::program::{BuildOptions, OpenClModule};
 use crate::queues::Queues;
 use crate::recording::OpenClRecording;
 use ocl::ffi;
@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
 use workalike_device::{
-    Command, Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, NativeDevice, NativeMemory,
+    Command, Device, DeviceError, DeviceModule, DeviceResult, LibraryOp, Memory, NativeDevice, NativeMemory,
     Numerics, Owner, Properties, Recording, Region,
 };
 use workalike_kernels::DType;
@@ -40,13 +40,13 @@ pub(crate) struct OpenClDevice {
     properties: Properties,
     target: Target,
     /// Declared after the queues, so that it is released after them.
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
 }
 
 impl OpenClDevice {
     /// New queues on a device.
-    pub(crate) fn open(found: Found) -> DeviceResult<OpenClDevice> {
-        let context = Context::of(found)?;
+    pub(crate) fn open(found: PlatformDevice) -> DeviceResult<OpenClDevice> {
+        let context = OpenClContext::of(found)?;
         let queues = Queues::new(&context)?;
         Ok(OpenClDevice::of(context, queues))
     }
@@ -58,7 +58,7 @@ impl OpenClDevice {
         Ok(OpenClDevice::of(context, queues))
     }
 
-    fn of(context: Arc<Context>, queues: Queues) -> OpenClDevice {
+    fn of(context: Arc<OpenClContext>, queues: Queues) -> OpenClDevice {
         let info = &context.info;
         let cpu = info.kind == DeviceKind::Cpu;
         let lanes = u64::from(info.units) * if cpu { 1 } else { LANES_PER_GPU_UNIT };
@@ -92,14 +92,14 @@ impl OpenClDevice {
 
     /// The context.
     #[cfg(test)]
-    pub(crate) fn context(&self) -> &Arc<Context> {
+    pub(crate) fn context(&self) -> &Arc<OpenClContext> {
         &self.context
     }
 
     /// Records commands without the checks of [`check_commands`], which the caller has made. Tests omit them.
     pub(crate) fn record_unchecked(
         &self,
-        module: &Arc<dyn Module>,
+        module: &Arc<dyn DeviceModule>,
         commands: &[Command],
     ) -> DeviceResult<Box<dyn Recording>> {
         Ok(Box::new(OpenClRecording::new(&self.context, &self.queues, Some(module), &self.target, commands)?))
@@ -127,7 +127,7 @@ impl OpenClDevice {
             let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
             return Err(DeviceError::driver(&self.context.id, "print", message));
         }
-        let how = How { side: self.queues.side_for(nests), numerics };
+        let how = BuildOptions { side: self.queues.side_for(nests), numerics };
         let mut module = OpenClModule::build(&self.context, how, source)?;
         module.nests = nests.to_vec();
         Ok(module)
@@ -187,7 +187,7 @@ impl Device for OpenClDevice {
         recording.replay()
     }
 
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         Ok(Arc::new(self.module(nests, numerics, ForSizes::One)?))
     }
 
@@ -196,7 +196,7 @@ impl Device for OpenClDevice {
         sizes: ForSizes,
         nests: &[Verified],
         numerics: Numerics,
-    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+    ) -> DeviceResult<Option<Arc<dyn DeviceModule>>> {
         // PoCL finishes a kernel at its first launch, which would wait for the compiler once more, and closes
         // and opens kernels again and again where a process uses more than 128.
         if sizes == ForSizes::OneOfAny && self.context.info.platform_name == pocl::NAME {
@@ -204,7 +204,11 @@ impl Device for OpenClDevice {
         }
         Ok(Some(Arc::new(self.module(nests, numerics, sizes)?)))
     }
-    fn record(&self, module: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(
+        &self,
+        module: &Arc<dyn DeviceModule>,
+        commands: &[Command],
+    ) -> DeviceResult<Box<dyn Recording>> {
         let nests = module.downcast::<OpenClModule>().map(|module| &module.nests[..]);
         check_commands(self, nests.unwrap_or(&[]), commands)?;
         self.record_unchecked(module, commands)
@@ -232,7 +236,7 @@ impl Device for OpenClDevice {
     fn native(&self) -> Option<NativeDevice> {
         Some(NativeDevice::OpenCl {
             context: self.context.handle.raw(),
-            device: self.context.device(Side::Wide),
+            device: self.context.device(QueueKind::Wide),
             queue: self.queues.share(),
         })
     }

@@ -1,9 +1,9 @@
 //! Contexts, queues and buffers that another library made.
 
 use crate::cl::{self, Buffer, Handle, Queue};
-use crate::context::Context;
+use crate::context::OpenClContext;
 use crate::memory::OpenClMemory;
-use crate::platform::{self, Found};
+use crate::platform::{self, PlatformDevice};
 use crate::queues::Queues;
 use ocl::ffi::{self, cl_int, cl_uint};
 use std::ffi::c_void;
@@ -20,13 +20,13 @@ pub(crate) struct Foreign {
 
 impl Foreign {
     /// The context and the queue, each with a reference of ours.
-    pub(crate) fn open(&self) -> DeviceResult<(Arc<Context>, Handle<Queue>)> {
+    pub(crate) fn open(&self) -> DeviceResult<(Arc<OpenClContext>, Handle<Queue>)> {
         let found = platform::of_handle(self.device as *mut c_void)?;
         let id = found.info.id();
         let context = retain(self.context, &id, "clRetainContext", ffi::clRetainContext)?;
         let queue = retain(self.queue, &id, "clRetainCommandQueue", ffi::clRetainCommandQueue)?;
         self.check_queue(&id, &queue)?;
-        Ok((Arc::new(Context::foreign(Found { near: None, ..found }, context)?), queue))
+        Ok((Arc::new(OpenClContext::foreign(PlatformDevice { near: None, ..found }, context)?), queue))
     }
 
     /// The queue is of this context and device, and runs commands in order.
@@ -55,7 +55,7 @@ impl Foreign {
 }
 
 /// Another reference to an object.
-fn retain<K: cl::Kind>(
+fn retain<K: cl::ClObject>(
     raw: usize,
     id: &str,
     call: &str,
@@ -73,7 +73,7 @@ fn retain<K: cl::Kind>(
 
 /// See [`Device::adopt`](workalike_device::Device::adopt), whose promises the caller passes on.
 pub(crate) fn adopt(
-    context: &Arc<Context>,
+    context: &Arc<OpenClContext>,
     queues: &Arc<Queues>,
     memory: NativeMemory,
     bytes: u64,

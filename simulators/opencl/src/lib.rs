@@ -73,11 +73,11 @@ use workalike_device::{Device, DeviceResult, Open};
 /// exists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OpenCl {
-    which: Which,
+    which: OpenClChoice,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum Which {
+enum OpenClChoice {
     #[default]
     Best,
     /// Platform and device index.
@@ -88,12 +88,12 @@ enum Which {
 impl OpenCl {
     /// The first usable GPU, else the first usable device of any kind.
     pub fn auto() -> OpenCl {
-        OpenCl { which: Which::Best }
+        OpenCl { which: OpenClChoice::Best }
     }
 
     /// The device at these positions, as [`list`] counts them.
     pub fn device(platform: usize, device: usize) -> OpenCl {
-        OpenCl { which: Which::Listed(platform, device) }
+        OpenCl { which: OpenClChoice::Listed(platform, device) }
     }
 
     /// The device, context and queue of another library: a `cl_context`, a `cl_device_id` of it and a
@@ -105,7 +105,7 @@ impl OpenCl {
     /// The handles are valid whenever a device is opened.
     pub unsafe fn from_raw(context: *mut c_void, device: *mut c_void, queue: *mut c_void) -> OpenCl {
         let foreign = Foreign { context: context as usize, device: device as usize, queue: queue as usize };
-        OpenCl { which: Which::Foreign(foreign) }
+        OpenCl { which: OpenClChoice::Foreign(foreign) }
     }
 }
 
@@ -113,9 +113,9 @@ impl Open for OpenCl {
     /// A new in-order queue, in the context that this process has for the device.
     fn open(&self) -> DeviceResult<Arc<dyn Device>> {
         let found = match self.which {
-            Which::Listed(platform, device) => platform::find(platform, device)?,
-            Which::Best => platform::best()?,
-            Which::Foreign(foreign) => return Ok(Arc::new(device::OpenClDevice::foreign(&foreign)?)),
+            OpenClChoice::Listed(platform, device) => platform::find(platform, device)?,
+            OpenClChoice::Best => platform::best()?,
+            OpenClChoice::Foreign(foreign) => return Ok(Arc::new(device::OpenClDevice::foreign(&foreign)?)),
         };
         Ok(Arc::new(device::OpenClDevice::open(found)?))
     }

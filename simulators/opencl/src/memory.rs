@@ -2,7 +2,7 @@
 //! offset.
 
 use crate::cl::{self, Buffer, Handle};
-use crate::context::Context;
+use crate::context::OpenClContext;
 use crate::queues::Queues;
 use ocl::ffi::{self, cl_int};
 use std::fmt;
@@ -16,26 +16,26 @@ pub(crate) struct OpenClMemory {
     buffer: Handle<Buffer>,
     bytes: u64,
     /// Of another library's memory.
-    _owner: Option<Shared>,
+    _owner: Option<DeferredOwner>,
     /// Declared after the buffer, so that it is released after it.
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
 }
 
 /// An [`Owner`], which is dropped once the enqueued commands are done: they keep the buffer alive, but not
 /// memory of the host behind it.
-struct Shared {
+struct DeferredOwner {
     _owner: Owner,
     queues: Arc<Queues>,
 }
 
-impl Drop for Shared {
+impl Drop for DeferredOwner {
     fn drop(&mut self) {
         // An error cannot be reported here, and shows when the queue is used again.
         let _ = self.queues.finish();
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for DeferredOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("another library")
     }
@@ -49,7 +49,7 @@ impl Memory for OpenClMemory {
 
 impl OpenClMemory {
     /// New memory of at least one byte.
-    pub(crate) fn allocate(context: &Arc<Context>, bytes: u64) -> DeviceResult<OpenClMemory> {
+    pub(crate) fn allocate(context: &Arc<OpenClContext>, bytes: u64) -> DeviceResult<OpenClMemory> {
         const CALL: &str = "clCreateBuffer";
         let device = &context.id;
         let info = &context.info;
@@ -79,13 +79,13 @@ impl OpenClMemory {
 
     /// Another library's buffer, of which we have a reference.
     pub(crate) fn adopted(
-        context: &Arc<Context>,
+        context: &Arc<OpenClContext>,
         queues: &Arc<Queues>,
         buffer: Handle<Buffer>,
         bytes: u64,
         owner: Owner,
     ) -> OpenClMemory {
-        let owner = Shared { _owner: owner, queues: queues.clone() };
+        let owner = DeferredOwner { _owner: owner, queues: queues.clone() };
         OpenClMemory { buffer, bytes, _owner: Some(owner), context: context.clone() }
     }
 }
@@ -102,7 +102,7 @@ pub(crate) struct Span<'a> {
 
 impl<'a> Span<'a> {
     /// Checks a region; `call` is the call that the error names.
-    pub(crate) fn of(region: &'a Region, context: &Arc<Context>, call: &str) -> DeviceResult<Span<'a>> {
+    pub(crate) fn of(region: &'a Region, context: &Arc<OpenClContext>, call: &str) -> DeviceResult<Span<'a>> {
         let refuse = |message: String| Err(DeviceError::driver(&context.id, call, message));
         let Some(memory) = region.memory.downcast::<OpenClMemory>() else {
             return refuse(format!("the memory {:?} is not of an OpenCL device", region.memory));

@@ -77,7 +77,7 @@ impl DeviceInfo {
 
 /// A device with its driver handles, which are valid for as long as the process lives.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct PlatformDevice {
     pub(crate) info: DeviceInfo,
     pub(crate) platform: cl_platform_id,
     pub(crate) device: cl_device_id,
@@ -101,7 +101,7 @@ pub fn list() -> Result<Vec<DeviceInfo>, DeviceError> {
 }
 
 /// The device with these indices.
-pub(crate) fn find(platform: usize, device: usize) -> DeviceResult<Found> {
+pub(crate) fn find(platform: usize, device: usize) -> DeviceResult<PlatformDevice> {
     let _listing = lock_listing();
     let wanted = id(platform, device);
     let platforms = platforms(&wanted)?;
@@ -118,7 +118,7 @@ pub(crate) fn find(platform: usize, device: usize) -> DeviceResult<Found> {
 }
 
 /// The device with this handle.
-pub(crate) fn of_handle(device: cl_device_id) -> DeviceResult<Found> {
+pub(crate) fn of_handle(device: cl_device_id) -> DeviceResult<PlatformDevice> {
     let known = all()?.into_iter().find(|found| found.device == device);
     known.ok_or_else(|| DeviceError::Unsupported {
         device: "opencl".into(),
@@ -127,11 +127,11 @@ pub(crate) fn of_handle(device: cl_device_id) -> DeviceResult<Found> {
 }
 
 /// The first usable GPU, else the first usable device.
-pub(crate) fn best() -> DeviceResult<Found> {
+pub(crate) fn best() -> DeviceResult<PlatformDevice> {
     let found = all()?;
     let why = found.iter().filter_map(|f| Some(format!("{}: {}", f.info.id(), f.info.unusable.as_ref()?)));
     let why = why.collect::<Vec<_>>().join("; ");
-    let mut usable: Vec<Found> = found.into_iter().filter(|f| f.info.unusable.is_none()).collect();
+    let mut usable: Vec<PlatformDevice> = found.into_iter().filter(|f| f.info.unusable.is_none()).collect();
     let gpu = usable.iter().position(|f| f.info.kind == DeviceKind::Gpu);
     if usable.is_empty() {
         let why = if why.is_empty() { "no platform has a device".into() } else { why };
@@ -140,7 +140,7 @@ pub(crate) fn best() -> DeviceResult<Found> {
     Ok(usable.swap_remove(gpu.unwrap_or(0)))
 }
 
-fn all() -> DeviceResult<Vec<Found>> {
+fn all() -> DeviceResult<Vec<PlatformDevice>> {
     let _listing = lock_listing();
     let mut found = Vec::new();
     let mut failed = None;
@@ -177,7 +177,7 @@ fn platforms(wanted: &str) -> DeviceResult<Vec<cl_platform_id>> {
     Ok(platforms)
 }
 
-fn devices(platform: cl_platform_id, index: usize) -> DeviceResult<Vec<Found>> {
+fn devices(platform: cl_platform_id, index: usize) -> DeviceResult<Vec<PlatformDevice>> {
     const CALL: &str = "clGetDeviceIDs";
     const CL_DEVICE_TYPE_ALL: u64 = 0xFFFF_FFFF;
     let name = format!("opencl:{index}");
@@ -200,7 +200,7 @@ fn devices(platform: cl_platform_id, index: usize) -> DeviceResult<Vec<Found>> {
     cl::check(&name, CALL, status)?;
     let describe = |(position, device)| {
         let info = describe(device, index, position, &platform_name)?;
-        Ok(Found { info, platform, device, near: None })
+        Ok(PlatformDevice { info, platform, device, near: None })
     };
     let found = ids.into_iter().enumerate().map(describe).collect::<DeviceResult<Vec<_>>>()?;
     Ok(if platform_name == pocl::NAME { pocl::pair(found) } else { found })

@@ -9,7 +9,7 @@
 //! before it starts them. The variable names all devices that PoCL lists, and child processes inherit it: a
 //! program that needs PoCL's other devices (GPUs, for instance) has to set it.
 
-use crate::platform::{DeviceKind, Found};
+use crate::platform::{DeviceKind, PlatformDevice};
 
 /// The name of PoCL's platform.
 pub(crate) const NAME: &str = "Portable Computing Language";
@@ -45,8 +45,8 @@ fn is_only_thread() -> bool {
 
 /// Joins the two devices: removes the one without threads from the list, and makes it `near` of the one with
 /// threads. The others keep their order.
-pub(crate) fn pair(mut devices: Vec<Found>) -> Vec<Found> {
-    let cpu = |found: &Found| found.info.kind == DeviceKind::Cpu && found.info.unusable.is_none();
+pub(crate) fn pair(mut devices: Vec<PlatformDevice>) -> Vec<PlatformDevice> {
+    let cpu = |found: &PlatformDevice| found.info.kind == DeviceKind::Cpu && found.info.unusable.is_none();
     let near = devices.iter().position(|found| cpu(found) && runs_on_the_caller(&found.info.name));
     let wide = devices.iter().position(|found| cpu(found) && !runs_on_the_caller(&found.info.name));
     let (Some(near), Some(wide)) = (near, wide) else { return devices };

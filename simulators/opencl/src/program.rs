@@ -3,7 +3,7 @@
 
 use crate::binary;
 use crate::cl::{self, Handle, Kernel, Program};
-use crate::context::{Context, Side};
+use crate::context::{OpenClContext, QueueKind};
 use ocl::ffi::{self, cl_int};
 use std::ffi::{CStr, CString};
 use std::fs::OpenOptions;
@@ -13,9 +13,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use workalike_device::cache::KernelCache;
-use workalike_device::{Builds, DeviceError, DeviceResult, Module, Numerics};
+use workalike_device::{Builds, DeviceError, DeviceModule, DeviceResult, Numerics};
 use workalike_kernels::custom::with_quotes;
-use workalike_kernels::print::{Entry, Source};
+use workalike_kernels::print::{KernelEntry, TranslationUnit};
 use workalike_kernels::verify::Verified;
 
 /// Number of cached programs at which unused ones are dropped.
@@ -23,16 +23,16 @@ const CACHED: usize = 64;
 
 /// How a program is built: the side of the device, and the exactness of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct How {
-    pub(crate) side: Side,
+pub(crate) struct BuildOptions {
+    pub(crate) side: QueueKind,
     pub(crate) numerics: Numerics,
 }
 
 /// The programs of a context, by build settings and source text.
-pub(crate) type Programs = Builds<(How, String), Handle<Program>>;
+pub(crate) type Programs = Builds<(BuildOptions, String), Handle<Program>>;
 
 /// The program of a text, built now unless it is cached.
-fn program(context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
+fn program(context: &OpenClContext, how: BuildOptions, text: &str) -> DeviceResult<Arc<Handle<Program>>> {
     let programs = &context.programs;
     programs.get((how, text.to_string()), || {
         if programs.count() >= CACHED {
@@ -47,15 +47,15 @@ fn program(context: &Context, how: How, text: &str) -> DeviceResult<Arc<Handle<P
 pub(crate) struct OpenClModule {
     /// None where there is no Nest.
     pub(crate) program: Option<Arc<Handle<Program>>>,
-    source: Source,
+    source: TranslationUnit,
     /// The Nests that the source was printed from; empty for other sources.
     pub(crate) nests: Vec<Verified>,
-    side: Side,
+    side: QueueKind,
     /// Declared after the program, so that it is released after it.
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
 }
 
-impl Module for OpenClModule {
+impl DeviceModule for OpenClModule {
     fn source(&self) -> &str {
         &self.source.text
     }
@@ -63,7 +63,11 @@ impl Module for OpenClModule {
 
 impl OpenClModule {
     /// Builds printed source.
-    pub(crate) fn build(context: &Arc<Context>, how: How, source: Source) -> DeviceResult<OpenClModule> {
+    pub(crate) fn build(
+        context: &Arc<OpenClContext>,
+        how: BuildOptions,
+        source: TranslationUnit,
+    ) -> DeviceResult<OpenClModule> {
         if source.text.is_empty() {
             let (nests, context) = (Vec::new(), context.clone());
             return Ok(OpenClModule { program: None, source, nests, side: how.side, context });
@@ -73,17 +77,17 @@ impl OpenClModule {
     }
 
     /// Whether it was built in this context.
-    pub(crate) fn is_of(&self, context: &Arc<Context>) -> bool {
+    pub(crate) fn is_of(&self, context: &Arc<OpenClContext>) -> bool {
         Arc::ptr_eq(&self.context, context)
     }
 
     /// The side on which its kernels run.
-    pub(crate) fn side(&self) -> Side {
+    pub(crate) fn side(&self) -> QueueKind {
         self.side
     }
 
     /// The launch of the Nest at a position.
-    pub(crate) fn entry(&self, nest: usize) -> Option<&Entry> {
+    pub(crate) fn entry(&self, nest: usize) -> Option<&KernelEntry> {
         self.source.entries.get(nest)
     }
 
@@ -105,7 +109,7 @@ impl OpenClModule {
 }
 
 /// Loads the program that an earlier process stored, else builds and stores it.
-fn load_or_build(context: &Context, how: How, text: &str) -> DeviceResult<Handle<Program>> {
+fn load_or_build(context: &OpenClContext, how: BuildOptions, text: &str) -> DeviceResult<Handle<Program>> {
     let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division, how.numerics));
     if binary::driver_keeps(context) {
         return build(context, how.side, text, options);
@@ -122,8 +126,8 @@ fn load_or_build(context: &Context, how: How, text: &str) -> DeviceResult<Handle
 
 /// Builds source for one side of a device.
 pub(crate) fn build(
-    context: &Context,
-    side: Side,
+    context: &OpenClContext,
+    side: QueueKind,
     text: &str,
     options: &CStr,
 ) -> DeviceResult<Handle<Program>> {
@@ -169,7 +173,7 @@ pub(crate) fn options(correct_division: bool, numerics: Numerics) -> &'static CS
     }
 }
 
-fn log(context: &Context, side: Side, program: &Handle<Program>) -> String {
+fn log(context: &OpenClContext, side: QueueKind, program: &Handle<Program>) -> String {
     let query = |size, value, written| {
         // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null.
         unsafe {

@@ -5,7 +5,7 @@
 //! Program go to one queue; before the other queue is used, the first is waited for.
 
 use crate::cl::{self, Handle, Queue};
-use crate::context::{Context, Side};
+use crate::context::{OpenClContext, QueueKind};
 use ocl::ffi::{self, cl_int};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,30 +20,30 @@ pub(crate) struct Queues {
     wide: Handle<Queue>,
     near: Option<Handle<Queue>>,
     /// Where commands were last enqueued.
-    last: Mutex<Side>,
+    last: Mutex<QueueKind>,
     /// Another library enqueues on the wide queue too: it is the last one between our commands.
     shared: AtomicBool,
     /// After the queues, so that it is released after them.
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
 }
 
 impl Queues {
     /// New queues on a device, in order.
-    pub(crate) fn new(context: &Arc<Context>) -> DeviceResult<Queues> {
-        let near = context.near.is_some().then(|| queue(context, Side::Near, 0)).transpose()?;
-        let wide = queue(context, Side::Wide, 0)?;
+    pub(crate) fn new(context: &Arc<OpenClContext>) -> DeviceResult<Queues> {
+        let near = context.near.is_some().then(|| queue(context, QueueKind::Near, 0)).transpose()?;
+        let wide = queue(context, QueueKind::Wide, 0)?;
         Ok(Queues {
             wide,
             near,
-            last: Mutex::new(Side::Wide),
+            last: Mutex::new(QueueKind::Wide),
             shared: AtomicBool::new(false),
             context: context.clone(),
         })
     }
 
     /// The queue of another library.
-    pub(crate) fn foreign(context: &Arc<Context>, wide: Handle<Queue>) -> Queues {
-        let (last, shared) = (Mutex::new(Side::Wide), AtomicBool::new(true));
+    pub(crate) fn foreign(context: &Arc<OpenClContext>, wide: Handle<Queue>) -> Queues {
+        let (last, shared) = (Mutex::new(QueueKind::Wide), AtomicBool::new(true));
         Queues { wide, near: None, last, shared, context: context.clone() }
     }
 
@@ -52,39 +52,39 @@ impl Queues {
     pub(crate) fn share(&self) -> *mut c_void {
         self.shared.store(true, Ordering::Release);
         // What runs on the near queue is waited for. A failure shows when the queue is used.
-        let _ = self.on(Side::Wide, |_| Ok(()));
+        let _ = self.on(QueueKind::Wide, |_| Ok(()));
         self.wide.raw()
     }
 
     /// The faster side for a Program of these Nests.
-    pub(crate) fn side_for(&self, nests: &[Verified]) -> Side {
+    pub(crate) fn side_for(&self, nests: &[Verified]) -> QueueKind {
         match self.near {
-            Some(_) if is_small(nests, self.context.info.units) => Side::Near,
-            _ => Side::Wide,
+            Some(_) if is_small(nests, self.context.info.units) => QueueKind::Near,
+            _ => QueueKind::Wide,
         }
     }
 
     /// The faster side for library ops and copies without Nests, which access this many bytes.
-    pub(crate) fn side_for_bytes(&self, bytes: f64) -> Side {
+    pub(crate) fn side_for_bytes(&self, bytes: f64) -> QueueKind {
         match self.near {
-            Some(_) if is_small_work(bytes * BYTE, 1, self.context.info.units) => Side::Near,
-            _ => Side::Wide,
+            Some(_) if is_small_work(bytes * BYTE, 1, self.context.info.units) => QueueKind::Near,
+            _ => QueueKind::Wide,
         }
     }
 
     /// The side for copies by the calling thread, which wait only for enqueued work.
-    pub(crate) fn copying_side(&self) -> Side {
-        if self.near.is_some() { Side::Near } else { Side::Wide }
+    pub(crate) fn copying_side(&self) -> QueueKind {
+        if self.near.is_some() { QueueKind::Near } else { QueueKind::Wide }
     }
 
     /// The side where commands were last enqueued.
-    pub(crate) fn last_side(&self) -> Side {
+    pub(crate) fn last_side(&self) -> QueueKind {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(&self, side: Side) -> &Handle<Queue> {
+    fn of(&self, side: QueueKind) -> &Handle<Queue> {
         match (side, &self.near) {
-            (Side::Near, Some(near)) => near,
+            (QueueKind::Near, Some(near)) => near,
             _ => &self.wide,
         }
     }
@@ -92,7 +92,7 @@ impl Queues {
     /// Calls `enqueue` with the queue of a side, after all work enqueued on the other side is done.
     pub(crate) fn on<T>(
         &self,
-        side: Side,
+        side: QueueKind,
         enqueue: impl FnOnce(*mut c_void) -> DeviceResult<T>,
     ) -> DeviceResult<T> {
         if self.near.is_none() {
@@ -104,15 +104,15 @@ impl Queues {
             *last = side;
         }
         let done = enqueue(self.of(side).raw())?;
-        if side == Side::Near && self.shared.load(Ordering::Acquire) {
+        if side == QueueKind::Near && self.shared.load(Ordering::Acquire) {
             // The other library's next commands come after this.
             self.wait(side)?;
-            *last = Side::Wide;
+            *last = QueueKind::Wide;
         }
         Ok(done)
     }
 
-    fn wait(&self, side: Side) -> DeviceResult<()> {
+    fn wait(&self, side: QueueKind) -> DeviceResult<()> {
         // SAFETY: the queue is valid.
         let status: cl_int = unsafe { ffi::clFinish(self.of(side).raw()) };
         cl::check(&self.context.id, "clFinish", status)
@@ -132,7 +132,11 @@ impl Queues {
 }
 
 /// A new queue on one side of a device, with these properties; commands run in order.
-pub(crate) fn queue(context: &Context, side: Side, properties: u64) -> DeviceResult<Handle<Queue>> {
+pub(crate) fn queue(
+    context: &OpenClContext,
+    side: QueueKind,
+    properties: u64,
+) -> DeviceResult<Handle<Queue>> {
     const CALL: &str = "clCreateCommandQueue";
     let mut status: cl_int = 0;
     let (all, device) = (context.handle.raw(), context.device(side));

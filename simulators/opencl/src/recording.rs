@@ -5,26 +5,26 @@
 //! first replay, because a launch has effects; with drivers that finish compiling at the first launch, as
 //! PoCL does, the first replay is slower, unless [`crate::rehearsal`] came before.
 
-use crate::bind::Binder;
+use crate::bind::OpenClBinder;
 use crate::cl::{self, Handle, Kernel, Program};
-use crate::context::{Context, Side};
+use crate::context::{OpenClContext, QueueKind};
 use crate::pocl;
 use crate::program::OpenClModule;
 use crate::queues::Queues;
 use crate::rehearsal;
-use crate::timing::Timer;
+use crate::timing::ProfilingQueue;
 use ocl::ffi::{self, cl_event, cl_int, cl_mem};
 use std::ffi::c_void;
 use std::fmt;
 use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
-use workalike_device::{Command, DeviceResult, Memory, Module, Recording, Region};
+use workalike_device::{Command, DeviceModule, DeviceResult, Memory, Recording, Region};
 use workalike_kernels::print::Target;
 
 /// One step, ready to be enqueued.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum OpenClStep {
     Launch {
         kernel: Handle<Kernel>,
         name: String,
@@ -33,15 +33,15 @@ pub(crate) enum Step {
         /// Of device memory that it refers to.
         bytes: u64,
         /// The arguments that are memory; `None` for kernels with code of users.
-        own: Option<Vec<Argument>>,
+        own: Option<Vec<BufferArgument>>,
     },
     Copy {
-        source: Place,
-        target: Place,
+        source: BufferAddress,
+        target: BufferAddress,
         bytes: usize,
     },
     Clear {
-        target: Place,
+        target: BufferAddress,
         bytes: usize,
         pattern: usize,
     },
@@ -49,7 +49,7 @@ pub(crate) enum Step {
 
 /// An argument of a kernel that is memory: the buffer is argument `at`, the offset the one after it.
 #[derive(Debug)]
-pub(crate) struct Argument {
+pub(crate) struct BufferArgument {
     pub(crate) at: u32,
     pub(crate) buffer: Raw,
     pub(crate) offset: u64,
@@ -58,7 +58,7 @@ pub(crate) struct Argument {
 
 /// A place in a buffer that the recording keeps alive.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct BufferAddress {
     pub(crate) buffer: Raw,
     pub(crate) offset: usize,
 }
@@ -79,27 +79,27 @@ impl fmt::Debug for Raw {
 #[derive(Debug)]
 pub(crate) struct OpenClRecording {
     /// The steps, each with the position of its command.
-    steps: Vec<(usize, Step)>,
+    steps: Vec<(usize, OpenClStep)>,
     commands: usize,
     /// Whether the driver has compiled everything.
     finished: bool,
     /// Made at the first use.
-    timer: Option<Timer>,
+    timer: Option<ProfilingQueue>,
     _memory: Vec<Arc<dyn Memory>>,
     _programs: Vec<Arc<Handle<Program>>>,
-    _module: Option<Arc<dyn Module>>,
-    side: Side,
+    _module: Option<Arc<dyn DeviceModule>>,
+    side: QueueKind,
     queues: Arc<Queues>,
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
 }
 
 impl OpenClRecording {
     /// Binds and prepares commands that [`check_commands`](workalike_device::command_check::check_commands)
     /// accepts.
     pub(crate) fn new(
-        context: &Arc<Context>,
+        context: &Arc<OpenClContext>,
         queues: &Arc<Queues>,
-        module: Option<&Arc<dyn Module>>,
+        module: Option<&Arc<dyn DeviceModule>>,
         target: &Target,
         commands: &[Command],
     ) -> DeviceResult<OpenClRecording> {
@@ -110,7 +110,8 @@ impl OpenClRecording {
             Some(_) => queues.side_for_bytes(commands.iter().flat_map(Command::regions).map(bytes).sum()),
             None => queues.last_side(),
         };
-        let mut binder = Binder { context, module, side, target, memory: Vec::new(), programs: Vec::new() };
+        let mut binder =
+            OpenClBinder { context, module, side, target, memory: Vec::new(), programs: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for (position, command) in commands.iter().enumerate() {
             if let Command::Library { op, .. } = command {
@@ -158,7 +159,7 @@ impl Recording for OpenClRecording {
         self.queues.finish()?;
         let timer = match &mut self.timer {
             Some(timer) => timer,
-            none => none.insert(Timer::new(&self.context, self.side)?),
+            none => none.insert(ProfilingQueue::new(&self.context, self.side)?),
         };
         let mut took = vec![Duration::ZERO; self.commands];
         let enqueue = |at: usize, queue, event| self.steps[at].1.enqueue(queue, id, event);
@@ -179,13 +180,13 @@ impl Recording for OpenClRecording {
     }
 }
 
-impl Step {
+impl OpenClStep {
     /// Enqueues the step. If `event` is not null, the event of the command is written there; the caller must
     /// release it.
     pub(crate) fn enqueue(&self, queue: *mut c_void, device: &str, event: *mut cl_event) -> DeviceResult<()> {
         let none = ptr::null();
         match self {
-            Step::Launch { kernel, name, items, group, bytes, .. } => {
+            OpenClStep::Launch { kernel, name, items, group, bytes, .. } => {
                 // SAFETY: all arguments of the kernel are set, to buffers that the recording holds; both
                 // sizes have three dimensions.
                 let status = unsafe {
@@ -211,11 +212,11 @@ impl Step {
                 }
                 Ok(())
             }
-            Step::Copy { source, target, bytes } => {
+            OpenClStep::Copy { source, target, bytes } => {
                 let status = copy(queue, source, target, *bytes, event);
                 cl::check_memory(device, "clEnqueueCopyBuffer", status, *bytes as u64)
             }
-            Step::Clear { target, bytes, pattern } => {
+            OpenClStep::Clear { target, bytes, pattern } => {
                 let status = clear(queue, target, *bytes, *pattern, event);
                 cl::check_memory(device, "clEnqueueFillBuffer", status, *bytes as u64)
             }
@@ -223,16 +224,28 @@ impl Step {
     }
 }
 
-/// Enqueues a copy of `bytes` bytes. For `event` see [`Step::enqueue`].
-fn copy(queue: *mut c_void, source: &Place, target: &Place, bytes: usize, event: *mut cl_event) -> cl_int {
+/// Enqueues a copy of `bytes` bytes. For `event` see [`OpenClStep::enqueue`].
+fn copy(
+    queue: *mut c_void,
+    source: &BufferAddress,
+    target: &BufferAddress,
+    bytes: usize,
+    event: *mut cl_event,
+) -> cl_int {
     let (from, to, none) = (source.buffer.0, target.buffer.0, ptr::null());
     // SAFETY: both places lie within buffers that the recording holds; OpenCL refuses an overlap.
     unsafe { ffi::clEnqueueCopyBuffer(queue, from, to, source.offset, target.offset, bytes, 0, none, event) }
 }
 
 /// Enqueues zeroing `bytes` bytes, a multiple of `pattern`, which is at most 16. For `event` see
-/// [`Step::enqueue`].
-fn clear(queue: *mut c_void, target: &Place, bytes: usize, pattern: usize, event: *mut cl_event) -> cl_int {
+/// [`OpenClStep::enqueue`].
+fn clear(
+    queue: *mut c_void,
+    target: &BufferAddress,
+    bytes: usize,
+    pattern: usize,
+    event: *mut cl_event,
+) -> cl_int {
     let (to, none) = (target.buffer.0, ptr::null());
     let zeros = [0u64; 2];
     let from = zeros.as_ptr().cast();

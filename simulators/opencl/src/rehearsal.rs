@@ -6,8 +6,8 @@
 //! part. Code of users is not run, since it need not end for zeros.
 
 use crate::cl::{self, Handle};
-use crate::context::Context;
-use crate::recording::{Argument, Raw, Step};
+use crate::context::OpenClContext;
+use crate::recording::{BufferArgument, OpenClStep, Raw};
 use ocl::ffi::{self, cl_int, cl_mem};
 use std::ffi::c_void;
 use std::mem::size_of;
@@ -22,8 +22,8 @@ const ALIGNMENT: u64 = 256;
 
 /// Launches a step's kernel on other memory, and waits. Does nothing for steps that are no kernels, or that
 /// cannot be rehearsed.
-pub(crate) fn rehearse(context: &Context, queue: *mut c_void, step: &Step) -> DeviceResult<()> {
-    let Step::Launch { kernel, own: Some(arguments), .. } = step else { return Ok(()) };
+pub(crate) fn rehearse(context: &OpenClContext, queue: *mut c_void, step: &OpenClStep) -> DeviceResult<()> {
+    let OpenClStep::Launch { kernel, own: Some(arguments), .. } = step else { return Ok(()) };
     let sizes = arguments.iter().map(|argument| argument.bytes.max(1).next_multiple_of(ALIGNMENT));
     let all = sizes.clone().fold(ALIGNMENT, u64::saturating_add);
     if all > MOST {
@@ -32,11 +32,11 @@ pub(crate) fn rehearse(context: &Context, queue: *mut c_void, step: &Step) -> De
     let Some(zeros) = zeros(context, queue, all as usize) else { return Ok(()) };
     let mut offset = 0;
     let elsewhere = arguments.iter().zip(sizes).map(|(argument, size)| {
-        let own = Argument { buffer: Raw(zeros.raw()), offset, ..*argument };
+        let own = BufferArgument { buffer: Raw(zeros.raw()), offset, ..*argument };
         offset += size;
         own
     });
-    let elsewhere: Vec<Argument> = elsewhere.collect();
+    let elsewhere: Vec<BufferArgument> = elsewhere.collect();
     let launched = set(context, kernel.raw(), &elsewhere)
         .and_then(|()| step.enqueue(queue, &context.id, ptr::null_mut()));
     // The recording's own memory again, even after an error.
@@ -47,7 +47,7 @@ pub(crate) fn rehearse(context: &Context, queue: *mut c_void, step: &Step) -> De
 }
 
 /// A buffer of zeros, if there is memory for it.
-fn zeros(context: &Context, queue: *mut c_void, bytes: usize) -> Option<Handle<cl::Buffer>> {
+fn zeros(context: &OpenClContext, queue: *mut c_void, bytes: usize) -> Option<Handle<cl::Buffer>> {
     let mut status: cl_int = 0;
     // SAFETY: no host pointer is given.
     let raw = unsafe {
@@ -66,7 +66,7 @@ fn zeros(context: &Context, queue: *mut c_void, bytes: usize) -> Option<Handle<c
 }
 
 /// Sets the arguments of a kernel that are memory.
-fn set(context: &Context, kernel: *mut c_void, arguments: &[Argument]) -> DeviceResult<()> {
+fn set(context: &OpenClContext, kernel: *mut c_void, arguments: &[BufferArgument]) -> DeviceResult<()> {
     for argument in arguments {
         let (buffer, offset): (cl_mem, u64) = (argument.buffer.0, argument.offset);
         let values = [

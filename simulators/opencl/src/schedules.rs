@@ -4,10 +4,10 @@
 //! target is a GPU of several sizes, because the schedule depends on the size.
 
 use crate::device::OpenClDevice;
-use crate::program::{How, OpenClModule};
+use crate::program::{BuildOptions, OpenClModule};
 use crate::tests::device;
 use std::sync::Arc;
-use workalike_device::{Command, Device, Module, Region};
+use workalike_device::{Command, Device, DeviceModule, Region};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::interpret::interpret;
@@ -34,8 +34,9 @@ fn gpu(lanes: u64, max_group: u32) -> Target {
 /// Runs every case on the device with kernels for `target`, and compares the operands with the interpreter's.
 fn check(device: &OpenClDevice, cases: &[Case], target: &Target) {
     let nests: Vec<_> = cases.iter().map(|case| Verified::new(case.nest.clone()).unwrap()).collect();
-    let module = OpenClModule::build(device.context(), How::default(), print(&nests, target)).unwrap();
-    let module: Arc<dyn Module> = Arc::new(module);
+    let module =
+        OpenClModule::build(device.context(), BuildOptions::default(), print(&nests, target)).unwrap();
+    let module: Arc<dyn DeviceModule> = Arc::new(module);
     for (at, case) in cases.iter().enumerate() {
         let args: Vec<Region> = case
             .operands

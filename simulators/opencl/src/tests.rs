@@ -7,10 +7,10 @@ mod selections;
 
 use crate::device::OpenClDevice;
 use crate::platform;
-use crate::program::{How, OpenClModule};
+use crate::program::{BuildOptions, OpenClModule};
 use std::sync::Arc;
-use workalike_device::{Command, Device, DeviceError, Module, Region};
-use workalike_kernels::print::{Entry, Source};
+use workalike_device::{Command, Device, DeviceError, DeviceModule, Region};
+use workalike_kernels::print::{KernelEntry, TranslationUnit};
 
 const TWICE: &str = "kernel void twice(global float* a, ulong from) {
     int i = from / 4 + get_global_id(0);
@@ -47,12 +47,16 @@ pub(crate) fn device() -> Option<OpenClDevice> {
     }
 }
 
-fn entry(name: &str, groups: u64, group: u32) -> Entry {
-    Entry { name: name.into(), groups, group, sizes: vec![] }
+fn entry(name: &str, groups: u64, group: u32) -> KernelEntry {
+    KernelEntry { name: name.into(), groups, group, sizes: vec![] }
 }
 
-fn build(device: &OpenClDevice, text: &str, entries: Vec<Entry>) -> Result<OpenClModule, DeviceError> {
-    OpenClModule::build(device.context(), How::default(), Source { text: text.into(), entries })
+fn build(device: &OpenClDevice, text: &str, entries: Vec<KernelEntry>) -> Result<OpenClModule, DeviceError> {
+    OpenClModule::build(
+        device.context(),
+        BuildOptions::default(),
+        TranslationUnit { text: text.into(), entries },
+    )
 }
 
 fn upload(device: &OpenClDevice, values: &[f32], target: &Region) {
@@ -85,7 +89,7 @@ fn cooperating_groups_and_results_in_place_replayed() {
     upload(&device, &values, &a);
     upload(&device, &[1.0; 16], &b);
     let entries = vec![entry("row_sum", 2, 8), entry("add", 4, 4)];
-    let module: Arc<dyn Module> = Arc::new(build(&device, PAIR, entries).unwrap());
+    let module: Arc<dyn DeviceModule> = Arc::new(build(&device, PAIR, entries).unwrap());
     let add = Command::Launch { nest: 1, args: vec![a.clone(), b, a.clone()] };
     let sum = Command::Launch { nest: 0, args: vec![a, sums.clone()] };
     let mut recording = device.record_unchecked(&module, &[add.clone(), add, sum]).unwrap();
@@ -117,7 +121,7 @@ fn launches_that_cannot_work_are_errors_when_recorded() {
     let Some(device) = device() else { return };
     let launch = [Command::Launch { nest: 0, args: vec![Region::whole(device.allocate(32).unwrap())] }];
     let record = |name, groups, group| {
-        let module: Arc<dyn Module> =
+        let module: Arc<dyn DeviceModule> =
             Arc::new(build(&device, TWICE, vec![entry(name, groups, group)]).unwrap());
         device.record_unchecked(&module, &launch)
     };
@@ -139,7 +143,8 @@ fn timed_replays_do_the_work_and_say_what_each_command_took() {
     let nothing = Region { memory: empty, offset: 0, bytes: 0 };
     let some = Region { memory, offset: 0, bytes: 32 };
     upload(&device, &vec![1.0; 1 << 20], &all);
-    let module: Arc<dyn Module> = Arc::new(build(&device, TWICE, vec![entry("twice", 1 << 14, 64)]).unwrap());
+    let module: Arc<dyn DeviceModule> =
+        Arc::new(build(&device, TWICE, vec![entry("twice", 1 << 14, 64)]).unwrap());
     let launch = Command::Launch { nest: 0, args: vec![all.clone()] };
     let commands =
         [launch.clone(), Command::Clear { target: nothing }, launch, Command::Clear { target: some }];

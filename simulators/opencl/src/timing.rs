@@ -5,7 +5,7 @@
 //! commands is not counted.
 
 use crate::cl::{self, Event, Handle, Queue};
-use crate::context::{Context, Side};
+use crate::context::{OpenClContext, QueueKind};
 use crate::queues::queue;
 use ocl::ffi::{self, cl_event};
 use std::ffi::c_void;
@@ -16,16 +16,16 @@ use workalike_device::DeviceResult;
 
 /// A queue with profiling enabled.
 #[derive(Debug)]
-pub(crate) struct Timer {
+pub(crate) struct ProfilingQueue {
     queue: Handle<Queue>,
-    context: Arc<Context>,
+    context: Arc<OpenClContext>,
 }
 
-impl Timer {
+impl ProfilingQueue {
     /// A new queue on one side of the device.
-    pub(crate) fn new(context: &Arc<Context>, side: Side) -> DeviceResult<Timer> {
+    pub(crate) fn new(context: &Arc<OpenClContext>, side: QueueKind) -> DeviceResult<ProfilingQueue> {
         let queue = queue(context, side, ffi::CL_QUEUE_PROFILING_ENABLE)?;
-        Ok(Timer { queue, context: context.clone() })
+        Ok(ProfilingQueue { queue, context: context.clone() })
     }
 
     /// Enqueues `count` commands by `enqueue(position, queue, event)`, waits, and returns the time of each.

@@ -1,6 +1,6 @@
 //! Scans with look-back on a processor, and the text of both kinds of scan.
 
-use super::{Passes, ScanKernel, ScanText, Sizes};
+use super::{ScanGeometry, ScanKernel, ScanPasses, ScanText};
 use crate::custom::elementwise::ElementwiseKernel;
 use crate::custom::kernel_args;
 use crate::custom::reduction::ReductionKernel;
@@ -25,15 +25,15 @@ fn text(dtype: DType, scan: &str, output: &str) -> ScanText {
 fn texts_are_what_the_files_say() {
     let segmented =
         ScanText { starts: "starts[i]".into(), ..text(DType::F32, "a + b", "y[i] = prev_item + item") };
-    let sizes = |each| Sizes { group: 256, each, most: 1056 };
+    let sizes = |each| ScanGeometry { group: 256, each, most: 1056 };
     let sources = [
         ("elementwise", ElementwiseKernel::source("double_it", "const f32 *x, f32 *y", "y[i] = 2 * x[i]")),
         (
             "reduction",
             ReductionKernel::source(256, "least", "const i32 *x", (DType::I32, "7"), "x[i]", "min(a, b)"),
         ),
-        ("scan_one_pass", segmented.source(Passes::One, sizes(32))),
-        ("scan_three_passes", segmented.source(Passes::Three, sizes(8))),
+        ("scan_one_pass", segmented.source(ScanPasses::One, sizes(32))),
+        ("scan_three_passes", segmented.source(ScanPasses::Three, sizes(8))),
     ];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     let mut differing = Vec::new();
@@ -77,7 +77,7 @@ fn processor() -> Option<Arc<dyn Device>> {
 }
 
 fn kernel(device: &Arc<dyn Device>, dtype: DType, scan: &str, output: &str) -> ScanKernel {
-    ScanKernel::of(device, text(dtype, scan, output), Passes::One).expect("a scan that compiles")
+    ScanKernel::of(device, text(dtype, scan, output), ScanPasses::One).expect("a scan that compiles")
 }
 
 /// The last of two that is not -1: an operation that is not commutative.

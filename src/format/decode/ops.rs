@@ -1,6 +1,6 @@
 //! The table of ops.
 
-use super::{Graph, GraphDraft};
+use super::{DecodedGraph, GraphDraft};
 use crate::error::Result;
 use crate::fallible;
 use crate::format::bad;
@@ -100,7 +100,7 @@ fn decoded(id: String, version: u32, attributes: Attributes, registry: &Registry
 pub(super) fn set_ops(
     draft: &GraphDraft,
     ops: &mut [OpRow],
-    finished: &[Graph],
+    finished: &[DecodedGraph],
     registry: &Registry,
     budget: &mut Budget,
 ) -> Result<usize> {
@@ -134,7 +134,7 @@ fn finished_op(
     version: u32,
     mut attributes: Attributes,
     graphs: &[(usize, u32)],
-    finished: &[Graph],
+    finished: &[DecodedGraph],
     registry: &Registry,
     budget: &mut Budget,
 ) -> Result<OpRow> {

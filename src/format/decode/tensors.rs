@@ -1,6 +1,6 @@
 //! The tensors of a file. Their rows are checked at once, their elements are copied on first use.
 
-use super::{Contents, dtype, shape};
+use super::{TensorSource, dtype, shape};
 use crate::error::Result;
 use crate::fallible;
 use crate::format::bad;
@@ -35,14 +35,14 @@ pub(super) fn tensor_row(from: &mut Decoder) -> Result<TensorRow> {
 pub(super) struct Tensors<'a> {
     rows: Vec<TensorRow>,
     made: Vec<Option<Value>>,
-    contents: &'a Contents<'a>,
+    contents: &'a TensorSource<'a>,
 }
 
 impl<'a> Tensors<'a> {
     /// Checks that tensors lie within their section and do not overlap.
     pub(super) fn new(
         rows: Vec<TensorRow>,
-        contents: &'a Contents<'a>,
+        contents: &'a TensorSource<'a>,
         budget: &mut Budget,
     ) -> Result<Tensors<'a>> {
         budget.take(rows.len().saturating_mul(size_of::<(usize, usize)>() + size_of::<Option<Value>>()))?;
@@ -52,8 +52,8 @@ impl<'a> Tensors<'a> {
             let start = usize::try_from(row.offset).ok();
             let part = start.and_then(|start| Some((start, start.checked_add(bytes)?)));
             let part = match contents {
-                Contents::File(section) => part.filter(|p| p.1 <= section.len()),
-                Contents::Known(..) => part,
+                TensorSource::File(section) => part.filter(|p| p.1 <= section.len()),
+                TensorSource::Known(..) => part,
             };
             match part {
                 Some((start, end)) if start < end => parts.push((start, end)),
@@ -85,11 +85,11 @@ impl<'a> Tensors<'a> {
         let bytes = checked_len(&row.shape, row.dtype)? * row.dtype.size();
         budget.take(bytes)?;
         let value = match self.contents {
-            Contents::File(section) => {
+            TensorSource::File(section) => {
                 let start = row.offset as usize;
                 Value::from_bytes(row.dtype, &row.shape, &section[start..start + bytes])?
             }
-            Contents::Known(values, _) => super::row(values, id, "tensor")?.clone(),
+            TensorSource::Known(values, _) => super::row(values, id, "tensor")?.clone(),
         };
         self.made[id as usize] = Some(value.clone());
         Ok(value)

@@ -21,7 +21,7 @@ impl Function {
     pub fn call<'a>(&self, args: impl IntoArgs<'a>) -> Result<Outputs> {
         let (args, states) = state_args(self, args.into_args())?;
         let values = values_only(bind(self, args)?)?;
-        let fed: Vec<_> = values.into_iter().map(crate::rehost::Fed::Host).collect();
+        let fed: Vec<_> = values.into_iter().map(crate::rehost::CallInput::Host).collect();
         let values = self.on_engine(|engine| {
             with_states(engine, &states, |engine| {
                 let values = engine.call(0, &fed);

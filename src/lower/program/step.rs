@@ -4,7 +4,7 @@ use super::{BranchStep, BufferId, LoopStep, Program, WhileStep};
 use crate::op::Op;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
-use workalike_kernels::cost::{self, Way};
+use workalike_kernels::cost::{self, AccessDirection};
 use workalike_kernels::nest::{Inst, Nest};
 use workalike_kernels::verify::Verified;
 
@@ -264,16 +264,16 @@ impl Step {
     }
 
     /// Distinct elements that it accesses in each buffer; a buffer may be in the list more than once.
-    pub(crate) fn touched(&self, program: &Program, way: Way) -> Vec<(BufferId, u64)> {
+    pub(crate) fn touched(&self, program: &Program, way: AccessDirection) -> Vec<(BufferId, u64)> {
         match self {
             Step::Nest { nest, buffers } => buffers.iter().copied().zip(cost::elements(nest, way)).collect(),
             Step::Library(library) => library.touched(way),
             Step::Host(node) => {
-                let buffers = if way == Way::Read { &node.inputs } else { &node.outputs };
+                let buffers = if way == AccessDirection::Read { &node.inputs } else { &node.outputs };
                 buffers.iter().map(|&b| (b, program.buffers[b].len())).collect()
             }
             Step::Loop(_) | Step::While(_) | Step::Branch(_) => {
-                let buffers = if way == Way::Read { self.reads() } else { self.writes() };
+                let buffers = if way == AccessDirection::Read { self.reads() } else { self.writes() };
                 buffers.iter().map(|&b| (b, program.buffers[b].len())).collect()
             }
         }
@@ -312,9 +312,9 @@ impl LibraryStep {
         written
     }
 
-    fn touched(&self, way: Way) -> Vec<(BufferId, u64)> {
+    fn touched(&self, way: AccessDirection) -> Vec<(BufferId, u64)> {
         let mut touched = Vec::new();
-        if way == Way::Read {
+        if way == AccessDirection::Read {
             let read = self.inputs.iter().zip(self.op.inputs());
             touched.extend(read.map(|(input, operand)| (input.0, self.op.touched(&operand))));
         }
@@ -323,7 +323,7 @@ impl LibraryStep {
                 let all = buffers.iter().copied().zip(cost::elements(nest, way));
                 touched.extend(all.filter(|(b, _)| !self.outputs.contains(b)));
             }
-            None if way == Way::Write || self.op.reads_outputs() => {
+            None if way == AccessDirection::Write || self.op.reads_outputs() => {
                 let written = self.outputs.iter().zip(self.op.outputs());
                 touched.extend(written.map(|(&b, operand)| (b, self.op.touched(&operand))));
             }

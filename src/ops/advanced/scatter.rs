@@ -29,7 +29,7 @@ const SPREAD_ROWS: u64 = 16_384;
 
 /// Positions `start, start + step, ...` of an index array along one of its axes. None is negative, and no two
 /// are equal.
-struct Range {
+struct PositionRange {
     start: i128,
     step: i128,
     /// Which index array.
@@ -121,11 +121,13 @@ impl Lowering<'_> {
 
     /// For each axis of the index, the range that some index array holds along it. `points` are the extents
     /// of the index.
-    fn index_ranges(&self, node: &Node, indices: &[View], points: &[u64]) -> Vec<Option<Range>> {
+    fn index_ranges(&self, node: &Node, indices: &[View], points: &[u64]) -> Vec<Option<PositionRange>> {
         let range = |axis: usize| {
             let arrays = node.inputs[2..].iter().zip(indices).enumerate();
             let mut along = arrays.filter(|(_, (_, view))| view.shape[axis] == points[axis]);
-            along.find_map(|(array, (&id, _))| self.range_along(id, axis).map(|r| Range { array, ..r }))
+            along.find_map(|(array, (&id, _))| {
+                self.range_along(id, axis).map(|r| PositionRange { array, ..r })
+            })
         };
         (0..points.len()).map(range).collect()
     }
@@ -313,7 +315,7 @@ impl Lowering<'_> {
     }
 
     /// The range that a Var holds along one axis of its shape; its other axes have extent 1.
-    fn range_along(&self, id: VarId, axis: usize) -> Option<Range> {
+    fn range_along(&self, id: VarId, axis: usize) -> Option<PositionRange> {
         let fixed = self.shapes.fixed[id as usize].as_ref();
         let value = match (&self.graph.var(id).def, fixed) {
             (_, Some(value)) | (Def::Constant(value), None) => value,
@@ -326,7 +328,7 @@ impl Lowering<'_> {
                     // What is negative counts from the end.
                     _ => match node.op.range(&known)? {
                         [start, step] if axis == 0 && start >= 0 && step >= 1 => {
-                            Some(Range { start, step, array: 0 })
+                            Some(PositionRange { start, step, array: 0 })
                         }
                         _ => None,
                     },
@@ -340,7 +342,7 @@ impl Lowering<'_> {
 }
 
 /// The range that an integer array is, in order.
-fn range_in(value: &Value) -> Option<Range> {
+fn range_in(value: &Value) -> Option<PositionRange> {
     if !value.dtype().is_integer() {
         return None;
     }
@@ -348,5 +350,5 @@ fn range_in(value: &Value) -> Option<Range> {
     let start = *list.first()?;
     let step = list.get(1).map_or(1, |second| second - start);
     let regular = list.windows(2).all(|pair| pair[1] - pair[0] == step);
-    (start >= 0 && step >= 1 && regular).then_some(Range { start, step, array: 0 })
+    (start >= 0 && step >= 1 && regular).then_some(PositionRange { start, step, array: 0 })
 }

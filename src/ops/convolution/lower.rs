@@ -2,7 +2,7 @@
 
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::product::factors::Axes;
+use crate::ops::product::factors::ProductAxes;
 use crate::ops::windows::lower::Spread;
 use crate::ops::{Convolution, ConvolutionRole};
 use workalike_kernels::DType;
@@ -12,7 +12,7 @@ use workalike_kernels::library;
 const LARGEST_PART: u64 = 8;
 
 /// A convolution at concrete shapes.
-struct Extents {
+struct ConvolutionExtents {
     batch: u64,
     groups: u64,
     /// Channels of a group.
@@ -30,7 +30,7 @@ pub(crate) fn lower(op: &Convolution, to: &mut Lowering<'_>, node: &Node, inputs
         node.inputs.iter().map(|&id| to.shapes.shapes[id as usize].as_slice()).collect();
     let [x, w, y] = op.concrete(&given)?.map(|shape| crate::lower::wide(&shape));
     let groups = op.groups as u64;
-    let sizes = Extents {
+    let sizes = ConvolutionExtents {
         batch: x[0],
         groups,
         channels: w[1],
@@ -57,7 +57,7 @@ impl Lowering<'_> {
     fn convolution_by_library(
         &mut self,
         op: &Convolution,
-        sizes: &Extents,
+        sizes: &ConvolutionExtents,
         inputs: &[View],
         dtype: DType,
     ) -> Option<View> {
@@ -66,12 +66,12 @@ impl Lowering<'_> {
         if op.padding.iter().any(|pair| pair.0 != pair.1) {
             return None;
         }
-        let call = library::Convolution {
+        let call = library::LibraryConvolution {
             dtype,
             role: match op.role {
-                ConvolutionRole::Forward => library::Role::Forward,
-                ConvolutionRole::InputGradient => library::Role::InputGradient,
-                ConvolutionRole::FilterGradient => library::Role::FilterGradient,
+                ConvolutionRole::Forward => library::ConvolutionDirection::Forward,
+                ConvolutionRole::InputGradient => library::ConvolutionDirection::InputGradient,
+                ConvolutionRole::FilterGradient => library::ConvolutionDirection::FilterGradient,
             },
             batch: sizes.batch,
             channels: sizes.channels * sizes.groups,
@@ -94,7 +94,13 @@ impl Lowering<'_> {
     }
 
     /// `y[n, g, o, p] = sum over c, k of w[g, o, c, k] * x[n, g, c, p * stride + k * dilation - before]`.
-    fn correlation(&mut self, op: &Convolution, sizes: &Extents, inputs: &[View], dtype: DType) -> View {
+    fn correlation(
+        &mut self,
+        op: &Convolution,
+        sizes: &ConvolutionExtents,
+        inputs: &[View],
+        dtype: DType,
+    ) -> View {
         let spatial = sizes.input.len();
         let windows = self.input_windows(op, sizes, &inputs[0]);
         // (n, g, p.., c, k..) to (n, g, c, k.., p..).
@@ -103,12 +109,23 @@ impl Lowering<'_> {
         // (g, o, c, k..), once for the whole batch.
         let w = w.dimshuffle(&[None].into_iter().chain((0..w.shape.len()).map(Some)).collect::<Vec<_>>());
         let shape = [&[sizes.batch, sizes.groups, sizes.filters], &sizes.output[..]].concat();
-        self.product(Axes { batch: 2, left: 1, contracted: 1 + spatial, shape }, sizes, [&w, &x], dtype)
+        self.product(
+            ProductAxes { batch: 2, left: 1, contracted: 1 + spatial, shape },
+            sizes,
+            [&w, &x],
+            dtype,
+        )
     }
 
     /// `dx[n, g, c, i] = sum over o, k of w[g, o, c, k] * dy[n, g, o, p]` where `i = p * stride + k *
     /// dilation - before`: a correlation with the filters back to front of `dy` spread `stride` apart.
-    fn input_gradient(&mut self, op: &Convolution, sizes: &Extents, inputs: &[View], dtype: DType) -> View {
+    fn input_gradient(
+        &mut self,
+        op: &Convolution,
+        sizes: &ConvolutionExtents,
+        inputs: &[View],
+        dtype: DType,
+    ) -> View {
         let spatial = sizes.input.len();
         let dy = split(&inputs[0], 1, sizes.groups, sizes.filters);
         // (n, g, p.., o) to (n, g, o, p..).
@@ -136,11 +153,22 @@ impl Lowering<'_> {
         let order = [None, Some(0), Some(2), Some(1)].into_iter().chain((3..3 + spatial).map(Some));
         let w = w.dimshuffle(&order.collect::<Vec<_>>());
         let shape = [&[sizes.batch, sizes.groups, sizes.channels], &sizes.input[..]].concat();
-        self.product(Axes { batch: 2, left: 1, contracted: 1 + spatial, shape }, sizes, [&w, &windows], dtype)
+        self.product(
+            ProductAxes { batch: 2, left: 1, contracted: 1 + spatial, shape },
+            sizes,
+            [&w, &windows],
+            dtype,
+        )
     }
 
     /// `dw[g, o, c, k] = sum over n, p of dy[n, g, o, p] * x[n, g, c, p * stride + k * dilation - before]`.
-    fn filter_gradient(&mut self, op: &Convolution, sizes: &Extents, inputs: &[View], dtype: DType) -> View {
+    fn filter_gradient(
+        &mut self,
+        op: &Convolution,
+        sizes: &ConvolutionExtents,
+        inputs: &[View],
+        dtype: DType,
+    ) -> View {
         let spatial = sizes.input.len();
         let windows = self.input_windows(op, sizes, &inputs[0]);
         // (n, g, p.., c, k..) to (g, n, p.., c, k..).
@@ -151,11 +179,16 @@ impl Lowering<'_> {
         let order = [1, 2 + spatial, 0].into_iter().chain(2..2 + spatial).map(Some);
         let dy = dy.dimshuffle(&order.collect::<Vec<_>>());
         let shape = [&[sizes.groups, sizes.filters, sizes.channels], &sizes.window[..]].concat();
-        self.product(Axes { batch: 1, left: 1, contracted: 1 + spatial, shape }, sizes, [&dy, &x], dtype)
+        self.product(
+            ProductAxes { batch: 1, left: 1, contracted: 1 + spatial, shape },
+            sizes,
+            [&dy, &x],
+            dtype,
+        )
     }
 
     /// The windows over the padded input: (n, g, p.., c, k..).
-    fn input_windows(&mut self, op: &Convolution, sizes: &Extents, x: &View) -> View {
+    fn input_windows(&mut self, op: &Convolution, sizes: &ConvolutionExtents, x: &View) -> View {
         let pads: Vec<Spread> = (0..sizes.input.len())
             .map(|at| {
                 let (before, after) = (op.padding[at].0 as u64, op.padding[at].1 as u64);
@@ -173,7 +206,13 @@ impl Lowering<'_> {
 
     /// By the library's products if copying windows is cheap compared with computing by tiles; else by a Nest
     /// that reads them in place.
-    fn product(&mut self, axes: Axes, sizes: &Extents, [a, b]: [&View; 2], dtype: DType) -> View {
+    fn product(
+        &mut self,
+        axes: ProductAxes,
+        sizes: &ConvolutionExtents,
+        [a, b]: [&View; 2],
+        dtype: DType,
+    ) -> View {
         let device = self.abilities.properties();
         let extents = b.shape().iter().fold(dtype.size() as u64, |all, &extent| all.saturating_mul(extent));
         // A library's product reads windows that are written out.
@@ -187,7 +226,7 @@ impl Lowering<'_> {
 }
 
 /// Filters by group: (g, o, c, k..).
-fn filters(w: &View, sizes: &Extents) -> View {
+fn filters(w: &View, sizes: &ConvolutionExtents) -> View {
     split(w, 0, sizes.groups, sizes.filters).with_axes_at(w.shape.len(), 1)
 }
 

@@ -23,17 +23,17 @@ pub(super) fn order(
     let known: Option<HashMap<Label, f64>> = extents.iter().map(|(&l, e)| e.map(|e| (l, e as f64))).collect();
     let steps = list.len() - 1;
     let Some(extents) = known.filter(|_| steps > 1) else { return vec![(0, 1); steps] };
-    let search = Search { output, extents: &extents };
+    let search = ContractionSearch { output, extents: &extents };
     if list.len() <= TRY_ALL { search.best(&list).1 } else { search.greedy(list) }
 }
 
 /// The search for an order, with all extents known.
-struct Search<'a> {
+struct ContractionSearch<'a> {
     output: &'a [Label],
     extents: &'a HashMap<Label, f64>,
 }
 
-impl Search<'_> {
+impl ContractionSearch<'_> {
     fn size<'l>(&self, labels: impl IntoIterator<Item = &'l Label>) -> f64 {
         labels.into_iter().map(|l| self.extents[l]).product()
     }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_greedy_order_is_what_it_says_and_quick() {
         // Step by step, everything worked out anew.
-        fn plainly(search: &Search, mut list: Vec<Vec<Label>>) -> Vec<(usize, usize)> {
+        fn plainly(search: &ContractionSearch, mut list: Vec<Vec<Label>>) -> Vec<(usize, usize)> {
             let mut path = Vec::new();
             while list.len() > 1 {
                 let weight = |(i, j): (usize, usize)| {
@@ -169,11 +169,11 @@ mod tests {
         for _ in 0..50 {
             let extents: HashMap<Label, f64> = (0..8).map(|l| (l, (1 + random(6)) as f64)).collect();
             let list: Vec<Vec<Label>> = (0..9).map(|_| (0..8).filter(|_| random(3) == 0).collect()).collect();
-            let search = Search { output: &[0, 5], extents: &extents };
+            let search = ContractionSearch { output: &[0, 5], extents: &extents };
             assert_eq!(search.greedy(list.clone()), plainly(&search, list));
         }
         let extents: HashMap<Label, f64> = (0..=300).map(|l| (l, (1 + l % 7) as f64)).collect();
         let chain: Vec<Vec<Label>> = (0..300).map(|l| vec![l, l + 1]).collect();
-        assert_eq!(Search { output: &[0, 300], extents: &extents }.greedy(chain).len(), 299);
+        assert_eq!(ContractionSearch { output: &[0, 300], extents: &extents }.greedy(chain).len(), 299);
     }
 }

@@ -6,7 +6,7 @@ use crate::graph::{Operand, Variable};
 use crate::value::{Value, shrunk};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
-use workalike_kernels::ops::{Body, Build, Ex, ScalarOp};
+use workalike_kernels::ops::{Build, Ex, OpBody, ScalarOp};
 
 /// Builds derivatives (and compositions) as Variables.
 pub(super) struct Symbolic {
@@ -68,7 +68,7 @@ impl Build for Eager {
         let args: Vec<Ex> =
             args.iter().zip(&signature.args).map(|(&a, &d)| self.cast(a, d.register())).collect();
         match (&op.row().body, op.tiles(&signature)) {
-            (Body::Composition(compose), _) => compose(self, &args),
+            (OpBody::Composition(compose), _) => compose(self, &args),
             (_, Some(tiles)) => {
                 let inputs: Vec<Value> = args.iter().map(|&a| self.values[a].clone()).collect();
                 let result = run_tile(tiles.plain, &inputs, signature.result.register());

@@ -2,7 +2,7 @@
 
 use super::lower;
 use super::options::to_reals;
-use super::transform::Plan;
+use super::transform::ArrayTransform;
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
@@ -34,12 +34,12 @@ pub enum Transform {
 
 impl Transform {
     /// As library ops name it.
-    pub(super) fn in_library(self) -> library::Transform {
+    pub(super) fn in_library(self) -> library::FourierKind {
         match self {
-            Transform::Forward => library::Transform::Forward,
-            Transform::Inverse => library::Transform::Inverse,
-            Transform::RealForward => library::Transform::RealForward,
-            Transform::RealInverse(_) => library::Transform::RealInverse,
+            Transform::Forward => library::FourierKind::Forward,
+            Transform::Inverse => library::FourierKind::Inverse,
+            Transform::RealForward => library::FourierKind::RealForward,
+            Transform::RealInverse(_) => library::FourierKind::RealInverse,
         }
     }
 }
@@ -172,7 +172,7 @@ fn transformed(call: &Fourier, input: &Value, shape: &[usize]) -> Result<Value> 
             DefinitionError::OutOfMemory { bytes } => fallible::refused(bytes as usize),
             other => Error::Internal(format!("{call:?}: {other}")),
         };
-        let mut plan = Plan::<f64>::new(call).map_err(failed)?;
+        let mut plan = ArrayTransform::<f64>::new(call).map_err(failed)?;
         plan.run(bytemuck::cast_slice(&x), bytemuck::cast_slice_mut(&mut y)).map_err(failed)?;
     }
     Value::from_vec(shape, y)?.cast(input.dtype())

@@ -6,7 +6,7 @@ use rustfft::num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftNum, FftPlanner};
 use std::sync::{Arc, Mutex, PoisonError};
 use workalike_kernels::DType;
-use workalike_kernels::library::{Definition, DefinitionError, Fourier, Transform};
+use workalike_kernels::library::{Definition, DefinitionError, Fourier, FourierKind};
 
 /// Lines along an axis that is not the last, gathered at a time: whole cache lines are read.
 const LINES: usize = 16;
@@ -23,7 +23,7 @@ pub(super) fn define(call: &Fourier) -> Result<Definition, DefinitionError> {
 }
 
 fn define_in<T: FftNum + Pod>(call: &Fourier) -> Result<Definition, DefinitionError> {
-    let plan = Mutex::new(Plan::<T>::new(call)?);
+    let plan = Mutex::new(ArrayTransform::<T>::new(call)?);
     Ok(Box::new(move |read: &[&[u8]], written: &mut [&mut [u8]]| {
         let (&[input], [output]) = (read, &mut *written) else {
             return Err(operands("an array to read and one to write"));
@@ -38,12 +38,12 @@ fn operands(expected: &str) -> DefinitionError {
 }
 
 /// A transform of an array, with its work memory.
-pub(super) struct Plan<T: FftNum> {
+pub(super) struct ArrayTransform<T: FftNum> {
     /// Extents of an array of complex numbers.
     extents: Vec<usize>,
     /// The transforms along these extents; none along the last one if the other array is real.
     axes: Vec<Option<Arc<dyn Fft<T>>>>,
-    ends: Ends<T>,
+    ends: RealConversion<T>,
     /// An array of complex numbers.
     array: Vec<Complex<T>>,
     /// [`LINES`] lines.
@@ -54,18 +54,18 @@ pub(super) struct Plan<T: FftNum> {
 }
 
 /// What turns real numbers into complex ones, or back.
-enum Ends<T> {
+enum RealConversion<T> {
     Complex,
     FromReal(Arc<dyn RealToComplex<T>>),
     ToReal(Arc<dyn ComplexToReal<T>>),
 }
 
-impl<T: FftNum + Pod> Plan<T> {
+impl<T: FftNum + Pod> ArrayTransform<T> {
     /// For a verified op.
     ///
     /// # Errors
     /// If the system refuses the work memory.
-    pub(super) fn new(call: &Fourier) -> Result<Plan<T>, DefinitionError> {
+    pub(super) fn new(call: &Fourier) -> Result<ArrayTransform<T>, DefinitionError> {
         let refused = |_| DefinitionError::OutOfMemory { bytes: call.points().saturating_mul(16) };
         let extents = |list: Vec<u64>| list.into_iter().map(usize::try_from).collect::<Result<Vec<_>, _>>();
         let points = extents(call.extents.clone()).map_err(refused)?;
@@ -79,14 +79,16 @@ impl<T: FftNum + Pod> Plan<T> {
             bytes: planned.saturating_mul(size_of::<Complex<T>>()) as u64,
         })?;
         let direction = match call.transform {
-            Transform::Forward | Transform::RealForward => FftDirection::Forward,
-            Transform::Inverse | Transform::RealInverse => FftDirection::Inverse,
+            FourierKind::Forward | FourierKind::RealForward => FftDirection::Forward,
+            FourierKind::Inverse | FourierKind::RealInverse => FftDirection::Inverse,
         };
         let last = points.last().copied().unwrap_or(1);
         let ends = match call.transform {
-            Transform::Forward | Transform::Inverse => Ends::Complex,
-            Transform::RealForward => Ends::FromReal(RealFftPlanner::new().plan_fft_forward(last)),
-            Transform::RealInverse => Ends::ToReal(RealFftPlanner::new().plan_fft_inverse(last)),
+            FourierKind::Forward | FourierKind::Inverse => RealConversion::Complex,
+            FourierKind::RealForward => {
+                RealConversion::FromReal(RealFftPlanner::new().plan_fft_forward(last))
+            }
+            FourierKind::RealInverse => RealConversion::ToReal(RealFftPlanner::new().plan_fft_inverse(last)),
         };
         let mut planner = FftPlanner::new();
         let complex = if call.has_reals() { extents.len() - 1 } else { extents.len() };
@@ -97,14 +99,22 @@ impl<T: FftNum + Pod> Plan<T> {
             .collect();
         let mut scratch = axes.iter().flatten().map(|fft| fft.get_inplace_scratch_len()).max().unwrap_or(0);
         scratch = scratch.max(match &ends {
-            Ends::Complex => 0,
-            Ends::FromReal(fft) => fft.get_scratch_len(),
-            Ends::ToReal(fft) => fft.get_scratch_len(),
+            RealConversion::Complex => 0,
+            RealConversion::FromReal(fft) => fft.get_scratch_len(),
+            RealConversion::ToReal(fft) => fft.get_scratch_len(),
         });
         let array = zeros(extents.iter().product())?;
         let lines = if extents.len() > 1 { longest.saturating_mul(LINES) } else { 0 };
         let reals = zeros(if call.has_reals() { last } else { 0 })?;
-        Ok(Plan { axes, ends, array, lines: zeros(lines)?, scratch: zeros(scratch)?, reals, extents })
+        Ok(ArrayTransform {
+            axes,
+            ends,
+            array,
+            lines: zeros(lines)?,
+            scratch: zeros(scratch)?,
+            reals,
+            extents,
+        })
     }
 
     /// Transforms arrays that lie one after another.
@@ -116,9 +126,9 @@ impl<T: FftNum + Pod> Plan<T> {
         let last = self.extents.last().copied().unwrap_or(1);
         let reals = size_of::<T>() * self.reals.len() * (self.array.len() / last.max(1));
         let (read, written) = match self.ends {
-            Ends::Complex => (complex, complex),
-            Ends::FromReal(_) => (reals, complex),
-            Ends::ToReal(_) => (complex, reals),
+            RealConversion::Complex => (complex, complex),
+            RealConversion::FromReal(_) => (reals, complex),
+            RealConversion::ToReal(_) => (complex, reals),
         };
         if !input.len().is_multiple_of(read) || input.len() / read * written != output.len() {
             return Err(operands(&format!("arrays of {read} bytes to read and of {written} to write")));
@@ -133,7 +143,7 @@ impl<T: FftNum + Pod> Plan<T> {
 
     /// Fills the complex array.
     fn load(&mut self, input: &[u8]) -> Result<(), DefinitionError> {
-        let Ends::FromReal(fft) = &self.ends else {
+        let RealConversion::FromReal(fft) = &self.ends else {
             bytemuck::cast_slice_mut::<Complex<T>, u8>(&mut self.array).copy_from_slice(input);
             return Ok(());
         };
@@ -147,7 +157,7 @@ impl<T: FftNum + Pod> Plan<T> {
     }
 
     fn store(&mut self, output: &mut [u8]) -> Result<(), DefinitionError> {
-        let Ends::ToReal(fft) = &self.ends else {
+        let RealConversion::ToReal(fft) = &self.ends else {
             output.copy_from_slice(bytemuck::cast_slice(&self.array));
             return Ok(());
         };

@@ -13,21 +13,21 @@ use workalike_kernels::custom::ScalarFunction;
 
 /// An op with kernels. It names no device.
 #[derive(Clone, Debug)]
-pub(super) struct Body {
+pub(super) struct KernelOpBody {
     pub(super) name: String,
     /// From its inputs to its outputs.
     pub(super) reference: Arc<FunctionGraph>,
     /// For each output, its extents, if they do not follow from the reference.
-    pub(super) rules: Vec<Option<Rule>>,
-    pub(super) gradient: Option<Given>,
-    pub(super) code: Code,
+    pub(super) rules: Vec<Option<ShapeRule>>,
+    pub(super) gradient: Option<GivenGradient>,
+    pub(super) code: DeviceCode,
     /// Whether its code may run: it was written here, or loaded from a file that is trusted.
     pub(super) allowed: bool,
 }
 
 /// The code for devices.
 #[derive(Clone, Debug)]
-pub(super) enum Code {
+pub(super) enum DeviceCode {
     /// One function for each output, made from statements that set all of them.
     Elementwise { functions: Vec<Arc<ScalarFunction>>, operation: String },
     /// Launches of kernels.
@@ -39,13 +39,13 @@ const MOST_OPERANDS: usize = 32;
 
 /// A shape rule: the extents of an output, from the inputs.
 #[derive(Clone, Debug)]
-pub(super) struct Rule {
+pub(super) struct ShapeRule {
     pub(super) graph: Arc<FunctionGraph>,
 }
 
 /// A given gradient: from inputs, outputs and the outputs' gradients to the gradients of some inputs.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
+pub(super) struct GivenGradient {
     pub(super) graph: Arc<FunctionGraph>,
     /// The inputs whose gradients are the graph's outputs.
     pub(super) of: Vec<usize>,
@@ -99,18 +99,18 @@ pub(super) fn functions(
     (0..outputs.len()).map(function).collect()
 }
 
-impl Body {
-    pub(super) fn new(name: &str, reference: FunctionGraph, code: Code) -> Body {
+impl KernelOpBody {
+    pub(super) fn new(name: &str, reference: FunctionGraph, code: DeviceCode) -> KernelOpBody {
         let rules = vec![None; reference.outputs.len()];
         let reference = Arc::new(reference);
-        Body { name: name.into(), reference, rules, gradient: None, code, allowed: true }
+        KernelOpBody { name: name.into(), reference, rules, gradient: None, code, allowed: true }
     }
 
     /// The shapes of the outputs.
     pub(super) fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
         let shapes: Vec<Vec<usize>> = inputs.iter().map(|k| k.shape.to_vec()).collect();
         let input_values = |i: usize| inputs.get(i).and_then(|k| k.value.cloned());
-        let given = shapes::Given {
+        let given = shapes::ShapeInputs {
             inputs: &shapes,
             shared: &[],
             input_values: &input_values,
@@ -124,7 +124,7 @@ impl Body {
             }
         };
         let outputs = self.reference.outputs.iter().zip(&self.rules);
-        let shape = |(&output, rule): (&u32, &Option<Rule>)| match (rule, &of_reference) {
+        let shape = |(&output, rule): (&u32, &Option<ShapeRule>)| match (rule, &of_reference) {
             (Some(rule), _) => rule.extents(&given),
             (None, Some(found)) => Ok(found.shapes[output as usize].clone()),
             (None, None) => Err("an output without a shape".into()),
@@ -154,15 +154,15 @@ impl Body {
             return Some("the device has no float64".into());
         }
         let takes = match &self.code {
-            Code::Launches(launches) => launches.source_for(device).is_some(),
-            Code::Elementwise { .. } => device.takes_functions(),
+            DeviceCode::Launches(launches) => launches.source_for(device).is_some(),
+            DeviceCode::Elementwise { .. } => device.takes_functions(),
         };
         (!takes).then(|| "the device takes no kernels in its language".into())
     }
 }
 
-impl Rule {
-    fn extents(&self, given: &shapes::Given<'_>) -> Result<Vec<usize>, String> {
+impl ShapeRule {
+    fn extents(&self, given: &shapes::ShapeInputs<'_>) -> Result<Vec<usize>, String> {
         let demand = Demand::of_outputs(&self.graph);
         let values =
             output_values(&self.graph, &demand, given).map_err(|e| format!("its shape rule: {e}"))?;
@@ -188,7 +188,7 @@ impl Rule {
     }
 }
 
-impl Given {
+impl GivenGradient {
     /// It has the right inputs, and each gradient has dtype and rank of its input.
     pub(super) fn check(&self, reference: &FunctionGraph) -> Result<(), String> {
         let lists = [&reference.inputs, &reference.outputs, &reference.outputs];

@@ -1,6 +1,6 @@
 //! The op in a graph.
 
-use super::body::{Body, Given};
+use super::body::{GivenGradient, KernelOpBody};
 use super::{lower, stored};
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The op that [`KernelOp::apply`](super::KernelOp::apply) makes.
 #[derive(Clone, Debug)]
 pub struct Kernel {
-    pub(super) body: Arc<Body>,
+    pub(super) body: Arc<KernelOpBody>,
 }
 
 impl Kernel {
@@ -34,7 +34,7 @@ impl Kernel {
     }
 
     /// The gradient that was given.
-    fn given_gradient(&self, given: &Given, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+    fn given_gradient(&self, given: &GivenGradient, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let output_grad =
             |(g, output): (&Option<Variable>, &Variable)| g.clone().unwrap_or_else(|| zeros_like(output));
         let output_grads = at.output_grads.iter().zip(at.outputs).map(output_grad);

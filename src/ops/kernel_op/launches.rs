@@ -4,7 +4,7 @@ use super::body::check_no_kernels;
 use super::grid::Grid;
 use super::imported;
 use crate::error::Result;
-use crate::graph::shapes::{Demand, Given, output_values};
+use crate::graph::shapes::{Demand, ShapeInputs, output_values};
 use crate::graph::{FunctionGraph, IntoOperand, Operand, Variable, rebuild};
 use crate::lower::Abilities;
 use crate::ops::op_from_graph::{pairs, stand_ins};
@@ -13,7 +13,7 @@ use workalike_device::Properties;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::custom::{
-    CustomLaunch, KernelArg, KernelCall, Language, Param, ParamKind, Source, fitted,
+    CustomLaunch, KernelArg, KernelCall, KernelSource, Language, Param, ParamKind, fitted,
 };
 use workalike_kernels::nest::Operand as Array;
 
@@ -73,32 +73,32 @@ fn integer(size: &Variable) -> Result<Variable, String> {
 
 /// The text of a source, and the source where it may be compiled.
 #[derive(Clone, Debug)]
-pub(super) struct Code {
+pub(super) struct SourceText {
     pub(super) language: Language,
     pub(super) text: String,
     pub(super) types: Vec<(String, DType)>,
     pub(super) constants: Vec<(String, Vec<Scalar>)>,
-    pub(super) source: Option<Arc<Source>>,
+    pub(super) source: Option<Arc<KernelSource>>,
 }
 
-impl Code {
-    fn of(source: Source) -> Code {
+impl SourceText {
+    fn of(source: KernelSource) -> SourceText {
         let (language, text, types) = (source.language(), source.text().into(), source.types().to_vec());
         let constants = source.constants().to_vec();
-        Code { language, text, types, constants, source: Some(Arc::new(source)) }
+        SourceText { language, text, types, constants, source: Some(Arc::new(source)) }
     }
 }
 
 /// Memory for launches to exchange values. Its extents are positions of sizes.
 #[derive(Clone, Debug)]
-pub(super) struct Scratch {
+pub(super) struct ScratchSpec {
     pub(super) dtype: DType,
     pub(super) extents: Vec<usize>,
 }
 
 /// An argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arg {
+pub(super) enum LaunchArgument {
     Input(usize),
     Output(usize),
     Scratch(usize),
@@ -110,31 +110,31 @@ pub(super) enum Arg {
 
 /// A launch; sizes are positions.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct LaunchSpec {
     pub(super) kernel: String,
     pub(super) grid: Grid<usize>,
-    pub(super) args: Vec<Arg>,
+    pub(super) args: Vec<LaunchArgument>,
 }
 
 /// The launches of an op.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Launches {
-    pub(super) codes: Vec<Code>,
-    pub(super) scratch: Vec<Scratch>,
-    pub(super) calls: Vec<Call>,
+    pub(super) codes: Vec<SourceText>,
+    pub(super) scratch: Vec<ScratchSpec>,
+    pub(super) calls: Vec<LaunchSpec>,
     /// From inputs and outputs to 0-d numbers, which depend on their shapes alone.
     pub(super) sizes: Arc<FunctionGraph>,
 }
 
 /// The extents of arrays at a call.
-pub(super) struct Extents<'a> {
+pub(super) struct LaunchExtents<'a> {
     pub(super) inputs: &'a [Vec<usize>],
     pub(super) outputs: &'a [Vec<usize>],
 }
 
 impl Launches {
     /// The source that a device compiles.
-    pub(super) fn source_for(&self, device: &Abilities<'_>) -> Option<&Arc<Source>> {
+    pub(super) fn source_for(&self, device: &Abilities<'_>) -> Option<&Arc<KernelSource>> {
         self.codes.iter().filter_map(|code| code.source.as_ref()).find(|source| device.compiles(source))
     }
 
@@ -155,9 +155,10 @@ impl Launches {
     }
 
     /// The sizes at a call.
-    pub(super) fn sizes_at(&self, extents: &Extents<'_>) -> Result<Vec<Scalar>, String> {
+    pub(super) fn sizes_at(&self, extents: &LaunchExtents<'_>) -> Result<Vec<Scalar>, String> {
         let shapes: Vec<Vec<usize>> = extents.inputs.iter().chain(extents.outputs).cloned().collect();
-        let given = Given { inputs: &shapes, shared: &[], input_values: &|_| None, shared_values: &|_| None };
+        let given =
+            ShapeInputs { inputs: &shapes, shared: &[], input_values: &|_| None, shared_values: &|_| None };
         let demand = Demand::of_outputs(&self.sizes);
         let values = output_values(&self.sizes, &demand, &given).map_err(|e| e.to_string())?;
         values.iter().map(|value| value.to_scalar().ok_or_else(|| "a size is no number".into())).collect()
@@ -165,7 +166,7 @@ impl Launches {
 
     /// Extents of scratch memory.
     pub(super) fn scratch_at(&self, sizes: &[Scalar]) -> Result<Vec<(DType, Vec<u64>)>, String> {
-        let memory = |scratch: &Scratch| {
+        let memory = |scratch: &ScratchSpec| {
             let extents = scratch.extents.iter().map(|&at| size(sizes, at)).collect::<Result<_, _>>()?;
             Ok((scratch.dtype, extents))
         };
@@ -175,7 +176,7 @@ impl Launches {
     /// The launches over arrays: the inputs, then outputs and scratch memory.
     pub(super) fn custom(
         &self,
-        source: &Arc<Source>,
+        source: &Arc<KernelSource>,
         sizes: &[Scalar],
         arrays: Vec<Array>,
         device: &Properties,
@@ -186,12 +187,12 @@ impl Launches {
         for call in &self.calls {
             let (grid, group) = call.grid.try_map(|&at| size(sizes, at))?.on(device);
             let params = source.signature(&call.kernel).map_or(&[][..], |signature| &signature.params);
-            let arg = |(arg, param): (&Arg, &Param)| match *arg {
-                Arg::Input(at) => Ok(KernelArg::Array(at)),
-                Arg::Output(at) => Ok(KernelArg::Array(inputs + at)),
-                Arg::Scratch(at) => Ok(KernelArg::Array(inputs + outputs + at)),
-                Arg::Local(at) => Ok(KernelArg::Local(size(sizes, at)?)),
-                Arg::Number(at) => {
+            let arg = |(arg, param): (&LaunchArgument, &Param)| match *arg {
+                LaunchArgument::Input(at) => Ok(KernelArg::Array(at)),
+                LaunchArgument::Output(at) => Ok(KernelArg::Array(inputs + at)),
+                LaunchArgument::Scratch(at) => Ok(KernelArg::Array(inputs + outputs + at)),
+                LaunchArgument::Local(at) => Ok(KernelArg::Local(size(sizes, at)?)),
+                LaunchArgument::Number(at) => {
                     let number = *sizes.get(at).ok_or("a number is missing")?;
                     let ParamKind::Scalar(dtype) = param.kind else {
                         return Err(format!("`{}` is no number", param.name));
@@ -234,15 +235,15 @@ fn position(list: &[Variable], of: &Variable) -> Option<usize> {
 }
 
 impl Builder {
-    pub(super) fn of(source: Source) -> Builder {
+    pub(super) fn of(source: KernelSource) -> Builder {
         Builder {
-            launches: Launches { codes: vec![Code::of(source)], ..Launches::default() },
+            launches: Launches { codes: vec![SourceText::of(source)], ..Launches::default() },
             ..Builder::default()
         }
     }
 
     /// Adds a source with the same kernels.
-    pub(super) fn add_source(&mut self, source: Source) -> Result<(), String> {
+    pub(super) fn add_source(&mut self, source: KernelSource) -> Result<(), String> {
         let Some(first) = self.launches.codes.first().and_then(|code| code.source.as_ref()) else {
             return Err("an elementwise op has no further source".into());
         };
@@ -252,7 +253,7 @@ impl Builder {
                 return Err(format!("the further source has no kernel {name} with the same parameters"));
             }
         }
-        self.launches.codes.push(Code::of(source));
+        self.launches.codes.push(SourceText::of(source));
         Ok(())
     }
 
@@ -260,7 +261,7 @@ impl Builder {
         let ty = memory.checked().map_err(|e| e.to_string())?.ty();
         let extents = extents(list, ty.ndim())?.into_iter().map(|extent| self.size(extent)).collect();
         self.scratch.push(memory.clone());
-        self.launches.scratch.push(Scratch { dtype: ty.dtype, extents });
+        self.launches.scratch.push(ScratchSpec { dtype: ty.dtype, extents });
         Ok(())
     }
 
@@ -291,14 +292,19 @@ impl Builder {
                 .map_err(|why| format!("`{}`: expected {}, {why}", param.name, param.kind))
         });
         let args = args.collect::<Result<_, String>>()?;
-        self.launches.calls.push(Call { kernel: kernel.into(), grid, args });
+        self.launches.calls.push(LaunchSpec { kernel: kernel.into(), grid, args });
         Ok(())
     }
 
-    fn arg(&mut self, param: &Param, arg: LaunchInput, arrays: &Arrays<'_>) -> Result<Arg, String> {
+    fn arg(
+        &mut self,
+        param: &Param,
+        arg: LaunchInput,
+        arrays: &Arrays<'_>,
+    ) -> Result<LaunchArgument, String> {
         let operand = match (param.kind, arg) {
             (ParamKind::Local, LaunchInput::Local(bytes)) => {
-                return integer(&variable(bytes)).map(|bytes| Arg::Local(self.size(bytes)));
+                return integer(&variable(bytes)).map(|bytes| LaunchArgument::Local(self.size(bytes)));
             }
             (_, LaunchInput::Local(_)) => return Err("got local memory".into()),
             (ParamKind::Local, _) => return Err("got no Local(..)".into()),
@@ -308,9 +314,10 @@ impl Builder {
         let ty = given.checked().map_err(|e| e.to_string())?.ty().clone();
         match param.kind {
             ParamKind::Array { dtype, written } => {
-                let found = if written { None } else { position(arrays.inputs, &given).map(Arg::Input) };
-                let found = found.or_else(|| position(arrays.outputs, &given).map(Arg::Output));
-                let found = found.or_else(|| position(&self.scratch, &given).map(Arg::Scratch));
+                let found =
+                    if written { None } else { position(arrays.inputs, &given).map(LaunchArgument::Input) };
+                let found = found.or_else(|| position(arrays.outputs, &given).map(LaunchArgument::Output));
+                let found = found.or_else(|| position(&self.scratch, &given).map(LaunchArgument::Scratch));
                 let known = if written { "output" } else { "input, output" };
                 let found =
                     found.ok_or_else(|| format!("got {given:?}, which is no {known} or scratch memory"))?;
@@ -322,7 +329,7 @@ impl Builder {
             ParamKind::Scalar(dtype) => {
                 let number = ty.ndim() == 0 && (ty.dtype.is_float() == dtype.is_float() || dtype.is_float());
                 match number {
-                    true => Ok(Arg::Number(self.size(given))),
+                    true => Ok(LaunchArgument::Number(self.size(given))),
                     false => Err(format!("got {given:?} of {ty}")),
                 }
             }

@@ -1,26 +1,26 @@
 //! Steps on a device: a Nest for an elementwise op, which fuses, or the launches as a library op.
 
-use super::body::{Body, Code};
-use super::launches::{Extents, Launches};
+use super::body::{DeviceCode, KernelOpBody};
+use super::launches::{LaunchExtents, Launches};
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use std::sync::Arc;
 use workalike_kernels::custom::ScalarFunction;
 use workalike_kernels::nest::{Operand, PhaseKind};
 
-pub(super) fn lower(body: &Body, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+pub(super) fn lower(body: &KernelOpBody, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     if let Some(why) = body.refusal(to.abilities()) {
         return Err(why);
     }
     match &body.code {
-        Code::Elementwise { functions, .. } => elementwise(body, functions, to, node, inputs),
-        Code::Launches(launches) => library(launches, to, node, inputs),
+        DeviceCode::Elementwise { functions, .. } => elementwise(body, functions, to, node, inputs),
+        DeviceCode::Launches(launches) => library(launches, to, node, inputs),
     }
 }
 
 /// One Nest over the elements. All outputs have one shape, to which the inputs broadcast.
 fn elementwise(
-    body: &Body,
+    body: &KernelOpBody,
     functions: &[Arc<ScalarFunction>],
     to: &mut Lowering<'_>,
     node: &Node,
@@ -64,7 +64,7 @@ fn library(launches: &Launches, to: &mut Lowering<'_>, node: &Node, inputs: &[Vi
     let given: Vec<Vec<usize>> = inputs.iter().map(|view| narrow(view.shape())).collect();
     let results: Vec<Vec<u64>> = node.outputs.iter().map(|&id| to.shape(id)).collect();
     let outputs: Vec<Vec<usize>> = results.iter().map(|shape| narrow(shape)).collect();
-    let sizes = launches.sizes_at(&Extents { inputs: &given, outputs: &outputs })?;
+    let sizes = launches.sizes_at(&LaunchExtents { inputs: &given, outputs: &outputs })?;
     let scratch = launches.scratch_at(&sizes)?;
     let mut arrays = Vec::new();
     for (&id, view) in node.inputs.iter().zip(inputs) {

@@ -1,14 +1,16 @@
 //! An op with kernels as a file holds it.
 
-use super::body::{Body, Code, Given, Rule, check_inputs, check_reference, functions};
+use super::body::{
+    DeviceCode, GivenGradient, KernelOpBody, ShapeRule, check_inputs, check_reference, functions,
+};
 use super::grid::Grid;
-use super::launches::{self, Arg, Call, Launches, Scratch};
+use super::launches::{self, LaunchArgument, LaunchSpec, Launches, ScratchSpec};
 use crate::op::{Attr, AttrGraph, Attributes, Op};
 use crate::ops::{Kernel, StoredOp};
 use std::sync::Arc;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
-use workalike_kernels::custom::{Language, Source};
+use workalike_kernels::custom::{KernelSource, Language};
 
 const LANGUAGES: [(&str, Language); 3] =
     [("dialect", Language::Dialect), ("opencl", Language::OpenClC), ("cuda", Language::CudaCpp)];
@@ -16,7 +18,7 @@ const LANGUAGES: [(&str, Language); 3] =
 /// The attributes: `name`; `reference`; `shape0`, ... where there are rules; `gradient` and `gradient_of`;
 /// then `operation` of an elementwise op, or `language0`, `source0`, `types0`, ...; `sizes`; `scratch0`, ...;
 /// `kernel0`, `launch0`, ...
-pub(super) fn attributes(body: &Body) -> Attributes {
+pub(super) fn attributes(body: &KernelOpBody) -> Attributes {
     let mut list: Attributes = vec![("name".into(), Attr::Text(body.name.clone()))];
     let mut put = |name: String, attr| list.push((name, attr));
     put("reference".into(), Attr::Graph(AttrGraph(body.reference.clone())));
@@ -25,13 +27,13 @@ pub(super) fn attributes(body: &Body) -> Attributes {
             put(format!("shape{at}"), Attr::Graph(AttrGraph(rule.graph.clone())));
         }
     }
-    if let Some(Given { graph, of }) = &body.gradient {
+    if let Some(GivenGradient { graph, of }) = &body.gradient {
         put("gradient".into(), Attr::Graph(AttrGraph(graph.clone())));
         put("gradient_of".into(), numbers(of));
     }
     match &body.code {
-        Code::Elementwise { operation, .. } => put("operation".into(), Attr::Text(operation.clone())),
-        Code::Launches(launches) => put_launches(launches, put),
+        DeviceCode::Elementwise { operation, .. } => put("operation".into(), Attr::Text(operation.clone())),
+        DeviceCode::Launches(launches) => put_launches(launches, put),
     }
     list
 }
@@ -48,7 +50,7 @@ fn put_launches(launches: &Launches, mut put: impl FnMut(String, Attr)) {
         }
     }
     put("sizes".into(), Attr::Graph(AttrGraph(launches.sizes.clone())));
-    for (at, Scratch { dtype, extents }) in launches.scratch.iter().enumerate() {
+    for (at, ScratchSpec { dtype, extents }) in launches.scratch.iter().enumerate() {
         let list: Vec<usize> = std::iter::once(dtype.code().into()).chain(extents.iter().copied()).collect();
         put(format!("scratch{at}"), numbers(&list));
     }
@@ -89,7 +91,7 @@ fn numbers(list: &[usize]) -> Attr {
 }
 
 /// Kind and six sizes of the grid, then kind and position of each argument.
-fn call_numbers(call: &Call) -> Vec<usize> {
+fn call_numbers(call: &LaunchSpec) -> Vec<usize> {
     let mut list = match call.grid {
         Grid::Items([x, y, z]) => vec![0, x, y, z, 0, 0, 0],
         Grid::Groups { groups: [x, y, z], items: [i, j, k] } => {
@@ -97,11 +99,11 @@ fn call_numbers(call: &Call) -> Vec<usize> {
         }
     };
     list.extend(call.args.iter().flat_map(|arg| match *arg {
-        Arg::Input(at) => [0, at],
-        Arg::Output(at) => [1, at],
-        Arg::Scratch(at) => [2, at],
-        Arg::Number(at) => [3, at],
-        Arg::Local(at) => [4, at],
+        LaunchArgument::Input(at) => [0, at],
+        LaunchArgument::Output(at) => [1, at],
+        LaunchArgument::Scratch(at) => [2, at],
+        LaunchArgument::Number(at) => [3, at],
+        LaunchArgument::Local(at) => [4, at],
     }));
     list
 }
@@ -120,13 +122,13 @@ pub(in crate::ops) fn decode(op: &StoredOp, allowed: bool) -> Result<Arc<dyn Op>
         let (Some(place), Attr::Graph(AttrGraph(graph))) = (rules.get_mut(at), attr) else {
             return Err(format!("attribute {name} is no shape rule of an output"));
         };
-        let rule = Rule { graph: graph.clone() };
+        let rule = ShapeRule { graph: graph.clone() };
         rule.check(&reference, at)?;
         *place = Some(rule);
     }
     let gradient = match op.graph("gradient") {
         Err(_) => None,
-        Ok(graph) => Some(Given { graph: graph.clone(), of: positions(op, "gradient_of")? }),
+        Ok(graph) => Some(GivenGradient { graph: graph.clone(), of: positions(op, "gradient_of")? }),
     };
     gradient.iter().try_for_each(|given| given.check(&reference))?;
     let code = match op.text("operation") {
@@ -135,17 +137,17 @@ pub(in crate::ops) fn decode(op: &StoredOp, allowed: bool) -> Result<Arc<dyn Op>
                 true => functions(name, &reference, operation)?,
                 false => vec![],
             };
-            Code::Elementwise { functions, operation: operation.into() }
+            DeviceCode::Elementwise { functions, operation: operation.into() }
         }
         Err(_) => {
             let launches = decode_launches(op, allowed)?;
             check_inputs(&launches.sizes, [&reference.inputs, &reference.outputs], &reference)?;
             check_positions(&launches, [reference.inputs.len(), reference.outputs.len()])?;
             launches.check_sizes()?;
-            Code::Launches(Arc::new(launches))
+            DeviceCode::Launches(Arc::new(launches))
         }
     };
-    let body = Body { name: name.into(), reference, rules, gradient, code, allowed };
+    let body = KernelOpBody { name: name.into(), reference, rules, gradient, code, allowed };
     Ok(Arc::new(Kernel { body: Arc::new(body) }))
 }
 
@@ -183,7 +185,8 @@ fn decode_launches(op: &StoredOp, allowed: bool) -> Result<Launches, String> {
         let source = match allowed {
             true => {
                 let names: Vec<(&str, DType)> = types.iter().map(|(name, d)| (name.as_str(), *d)).collect();
-                let mut source = Source::new(language, text.as_str(), &names).map_err(|e| e.to_string())?;
+                let mut source =
+                    KernelSource::new(language, text.as_str(), &names).map_err(|e| e.to_string())?;
                 for (name, numbers) in &constants {
                     source = source.constant(name, numbers).map_err(|e| e.to_string())?;
                 }
@@ -191,13 +194,13 @@ fn decode_launches(op: &StoredOp, allowed: bool) -> Result<Launches, String> {
             }
             false => None,
         };
-        launches.codes.push(launches::Code { language, text, types, constants, source });
+        launches.codes.push(launches::SourceText { language, text, types, constants, source });
     }
     for name in numbered(op, "scratch") {
         let list = positions(op, &name)?;
         let (&code, extents) = list.split_first().ok_or("scratch memory without a dtype")?;
         let dtype = u8::try_from(code).ok().and_then(DType::from_code).ok_or("unknown dtype")?;
-        launches.scratch.push(Scratch { dtype, extents: extents.to_vec() });
+        launches.scratch.push(ScratchSpec { dtype, extents: extents.to_vec() });
     }
     for (at, name) in numbered(op, "kernel").enumerate() {
         let list = positions(op, &format!("launch{at}"))?;
@@ -206,7 +209,7 @@ fn decode_launches(op: &StoredOp, allowed: bool) -> Result<Launches, String> {
     Ok(launches)
 }
 
-fn decode_call(kernel: &str, list: &[usize]) -> Result<Call, String> {
+fn decode_call(kernel: &str, list: &[usize]) -> Result<LaunchSpec, String> {
     let damaged = || format!("the launch of {kernel} is damaged");
     let [kind, x, y, z, i, j, k, args @ ..] = list else { return Err(damaged()) };
     let item = |n: &usize| u32::try_from(*n).map_err(|_| damaged());
@@ -216,14 +219,14 @@ fn decode_call(kernel: &str, list: &[usize]) -> Result<Call, String> {
         _ => return Err(damaged()),
     };
     let arg = |pair: &[usize]| match pair {
-        [0, at] => Ok(Arg::Input(*at)),
-        [1, at] => Ok(Arg::Output(*at)),
-        [2, at] => Ok(Arg::Scratch(*at)),
-        [3, at] => Ok(Arg::Number(*at)),
-        [4, at] => Ok(Arg::Local(*at)),
+        [0, at] => Ok(LaunchArgument::Input(*at)),
+        [1, at] => Ok(LaunchArgument::Output(*at)),
+        [2, at] => Ok(LaunchArgument::Scratch(*at)),
+        [3, at] => Ok(LaunchArgument::Number(*at)),
+        [4, at] => Ok(LaunchArgument::Local(*at)),
         _ => Err(damaged()),
     };
-    Ok(Call { kernel: kernel.into(), grid, args: args.chunks(2).map(arg).collect::<Result<_, _>>()? })
+    Ok(LaunchSpec { kernel: kernel.into(), grid, args: args.chunks(2).map(arg).collect::<Result<_, _>>()? })
 }
 
 /// All positions exist.
@@ -233,10 +236,10 @@ fn check_positions(launches: &Launches, [inputs, outputs]: [usize; 2]) -> Result
     let of_calls = calls.flat_map(|call| {
         let (Grid::Items(grid) | Grid::Groups { groups: grid, .. }) = &call.grid;
         let args = call.args.iter().map(|arg| match *arg {
-            Arg::Input(at) => at < inputs,
-            Arg::Output(at) => at < outputs,
-            Arg::Scratch(at) => at < scratch,
-            Arg::Number(at) | Arg::Local(at) => at < sizes,
+            LaunchArgument::Input(at) => at < inputs,
+            LaunchArgument::Output(at) => at < outputs,
+            LaunchArgument::Scratch(at) => at < scratch,
+            LaunchArgument::Number(at) | LaunchArgument::Local(at) => at < sizes,
         });
         grid.iter().map(|&at| at < sizes).chain(args)
     });

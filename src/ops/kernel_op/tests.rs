@@ -11,7 +11,7 @@ fn op() -> KernelOp {
     let (y, z) = (&x * 2.0, x.sum(0) + &k);
     let text = "KERNEL void first(GLOBAL_MEM const f32 *x, GLOBAL_MEM type_p *part, LOCAL_MEM_ARG f32 *t, u32 n) {}
                 KERNEL void second(GLOBAL_MEM const f32 *part, GLOBAL_MEM f32 *y, GLOBAL_MEM f64 *z, f32 by) {}";
-    let source = Source::new(
+    let source = KernelSource::new(
         workalike_kernels::custom::Language::Dialect,
         text,
         &[("p", workalike_kernels::DType::F32)],

@@ -1,6 +1,6 @@
 //! Cofactors: the gradient of determinants.
 
-use super::factor::{self, Real};
+use super::factor::{self, MatrixElement};
 use super::{identity_like, order, square_floats, transposed};
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -17,12 +17,12 @@ use workalike_kernels::DType;
 pub struct Cofactors;
 
 impl Cofactors {
-    fn of<T: Real + Element>(self, matrices: &Value) -> Result<Value> {
+    fn of<T: MatrixElement + Element>(self, matrices: &Value) -> Result<Value> {
         let shape = matrices.shape();
         let (n, _) = order(shape).map_err(|m| Error::mismatch(self.label(), "square matrices", m))?;
         let mut elements = matrices.to_vec::<T>()?;
         if !elements.is_empty() {
-            let mut cofactors = factor::Cofactors::new(n).map_err(fallible::refused)?;
+            let mut cofactors = factor::CofactorWorkspace::new(n).map_err(fallible::refused)?;
             elements.chunks_exact_mut(n * n).for_each(|matrix| cofactors.replace(matrix));
         }
         Value::from_vec(shape, elements)

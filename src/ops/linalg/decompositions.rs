@@ -1,6 +1,6 @@
 //! The Cholesky decomposition.
 
-use super::factor::{Llt, Real, nan};
+use super::factor::{Llt, MatrixElement, nan};
 use super::{matrix_in, order, square_floats, transposed, which};
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -22,7 +22,7 @@ pub struct Cholesky {
 }
 
 impl Cholesky {
-    fn factors<T: Real + Element>(&self, matrices: &Value) -> Result<Value> {
+    fn factors<T: MatrixElement + Element>(&self, matrices: &Value) -> Result<Value> {
         let shape = matrices.shape();
         let (n, batch) = order(shape).map_err(|m| Error::mismatch(self.label(), "square matrices", m))?;
         let mut elements = matrices.to_vec::<T>()?;

@@ -1,11 +1,11 @@
 //! The library ops of linear algebra in main memory, by [`factor`](super::factor).
 
-use super::factor::{self, Cofactors, Llt, Lu, Real, Refused, Triangle, filled, nan};
+use super::factor::{self, CofactorWorkspace, Llt, Lu, MatrixElement, Refused, Triangle, filled, nan};
 use bytemuck::Pod;
 use std::slice::{ChunksExact, ChunksExactMut};
 use std::sync::{Mutex, PoisonError};
 use workalike_kernels::DType;
-use workalike_kernels::library::{Definition, DefinitionError, LibraryOp, LinearAlgebra, Problem};
+use workalike_kernels::library::{Definition, DefinitionError, LibraryOp, LinalgProblem, LinearAlgebra};
 
 /// For [`InMemory`](workalike_kernels::library::InMemory).
 ///
@@ -18,7 +18,7 @@ pub(super) fn define(call: &LinearAlgebra) -> Result<Definition, DefinitionError
     }
 }
 
-fn define_in<T: Real + Pod>(call: &LinearAlgebra) -> Result<Definition, DefinitionError> {
+fn define_in<T: MatrixElement + Pod>(call: &LinearAlgebra) -> Result<Definition, DefinitionError> {
     if call.operands().iter().any(|operand| operand.shape.contains(&0)) {
         return Ok(Box::new(|_: &[&[u8]], written: &mut [&mut [u8]]| {
             written.iter_mut().for_each(|bytes| bytes.fill(0));
@@ -26,7 +26,7 @@ fn define_in<T: Real + Pod>(call: &LinearAlgebra) -> Result<Definition, Definiti
         }));
     }
     let refused = |bytes: Refused| DefinitionError::OutOfMemory { bytes: bytes as u64 };
-    let workspace = Mutex::new(Workspace::<T>::new(call).map_err(refused)?);
+    let workspace = Mutex::new(MatrixWorkspace::<T>::new(call).map_err(refused)?);
     Ok(Box::new(move |read: &[&[u8]], written: &mut [&mut [u8]]| {
         // Every call writes what it then reads, so what a panic left does not matter.
         workspace.lock().unwrap_or_else(PoisonError::into_inner).run(read, written)
@@ -34,42 +34,44 @@ fn define_in<T: Real + Pod>(call: &LinearAlgebra) -> Result<Definition, Definiti
 }
 
 /// A matrix, and what its problem takes besides. No extent of the call is 0.
-struct Workspace<T> {
+struct MatrixWorkspace<T> {
     /// Matrices of the call.
     count: usize,
     /// Rows and columns of each.
     n: usize,
     matrix: Vec<T>,
-    work: Work<T>,
+    work: SolverWork<T>,
 }
 
-/// The workspace of each [`Problem`]; `sides` are the right-hand sides of a matrix.
-enum Work<T> {
+/// The workspace of each [`LinalgProblem`]; `sides` are the right-hand sides of a matrix.
+enum SolverWork<T> {
     Cholesky { llt: Llt, upper: bool },
     Lu(Lu<T>),
     LuSolve { lu: Lu<T>, sides: Vec<T>, solved: Vec<T> },
     TriangularSolve { triangle: Triangle, sides: Vec<T> },
-    Cofactors(Cofactors),
+    Cofactors(CofactorWorkspace),
 }
 
-impl<T: Real + Pod> Workspace<T> {
-    fn new(call: &LinearAlgebra) -> Result<Workspace<T>, Refused> {
+impl<T: MatrixElement + Pod> MatrixWorkspace<T> {
+    fn new(call: &LinearAlgebra) -> Result<MatrixWorkspace<T>, Refused> {
         // Extents that do not fit have no memory either.
         let extent = |extent: u64| usize::try_from(extent).map_err(|_| usize::MAX);
         let (count, n, columns) = (extent(call.batch)?, extent(call.n)?, extent(call.columns())?);
         let matrix = filled(T::default(), n.saturating_mul(n))?;
         let sides = || filled(T::default(), columns.saturating_mul(n));
         let work = match call.problem {
-            Problem::Cholesky { upper } => Work::Cholesky { llt: Llt::new::<T>(n)?, upper },
-            Problem::Lu => Work::Lu(Lu::new(n)?),
-            Problem::Cofactors => Work::Cofactors(Cofactors::new(n)?),
-            Problem::LuSolve { .. } => Work::LuSolve { lu: Lu::new(n)?, sides: sides()?, solved: sides()? },
-            Problem::TriangularSolve { lower, transposed, unit_diagonal, .. } => {
+            LinalgProblem::Cholesky { upper } => SolverWork::Cholesky { llt: Llt::new::<T>(n)?, upper },
+            LinalgProblem::Lu => SolverWork::Lu(Lu::new(n)?),
+            LinalgProblem::Cofactors => SolverWork::Cofactors(CofactorWorkspace::new(n)?),
+            LinalgProblem::LuSolve { .. } => {
+                SolverWork::LuSolve { lu: Lu::new(n)?, sides: sides()?, solved: sides()? }
+            }
+            LinalgProblem::TriangularSolve { lower, transposed, unit_diagonal, .. } => {
                 let triangle = Triangle { lower, transposed, unit_diagonal, sides_are_rows: true };
-                Work::TriangularSolve { triangle, sides: sides()? }
+                SolverWork::TriangularSolve { triangle, sides: sides()? }
             }
         };
-        Ok(Workspace { count, n, matrix, work })
+        Ok(MatrixWorkspace { count, n, matrix, work })
     }
 
     /// `read` and `written` are the operands of the call.
@@ -79,7 +81,7 @@ impl<T: Real + Pod> Workspace<T> {
     fn run(&mut self, read: &[&[u8]], written: &mut [&mut [u8]]) -> Result<(), DefinitionError> {
         let (given, results) = (read.len(), written.len());
         match (&mut self.work, read, written) {
-            (Work::Cholesky { llt, upper }, [a], [factors, info]) => {
+            (SolverWork::Cholesky { llt, upper }, [a], [factors, info]) => {
                 let matrices = self.matrix.len();
                 let each = parts::<T>(a, matrices).zip(parts_mut::<T>(factors, matrices)).zip(numbers(info));
                 for ((a, factor), info) in each.take(self.count) {
@@ -88,7 +90,7 @@ impl<T: Real + Pod> Workspace<T> {
                     store(factor, &self.matrix);
                 }
             }
-            (Work::Lu(lu), [a], [factors, rows, info]) => {
+            (SolverWork::Lu(lu), [a], [factors, rows, info]) => {
                 let matrices = self.matrix.len();
                 let factors = parts::<T>(a, matrices).zip(parts_mut::<T>(factors, matrices));
                 let each = factors.zip(rows.chunks_exact_mut(4 * self.n).zip(numbers(info)));
@@ -98,8 +100,8 @@ impl<T: Real + Pod> Workspace<T> {
                     store_lu(lu, self.n, factor, rows, info);
                 });
             }
-            (Work::Cofactors(of), [a], [results]) => store_cofactors(of, &mut self.matrix, a, results),
-            (Work::LuSolve { lu, sides, solved }, [a, b], [x, info]) => {
+            (SolverWork::Cofactors(of), [a], [results]) => store_cofactors(of, &mut self.matrix, a, results),
+            (SolverWork::LuSolve { lu, sides, solved }, [a, b], [x, info]) => {
                 let systems = parts::<T>(a, self.matrix.len()).zip(parts::<T>(b, sides.len()));
                 let each = systems.zip(parts_mut::<T>(x, solved.len()).zip(numbers(info)));
                 for ((a, b), (x, info)) in each.take(self.count) {
@@ -115,7 +117,7 @@ impl<T: Real + Pod> Workspace<T> {
                     store(x, solved);
                 }
             }
-            (Work::TriangularSolve { triangle, sides }, [a, b], [x]) => {
+            (SolverWork::TriangularSolve { triangle, sides }, [a, b], [x]) => {
                 let systems = parts::<T>(a, self.matrix.len()).zip(parts::<T>(b, sides.len()));
                 for ((a, b), x) in systems.zip(parts_mut::<T>(x, sides.len())).take(self.count) {
                     load(&mut self.matrix, a);
@@ -138,21 +140,26 @@ impl<T: Real + Pod> Workspace<T> {
     }
 }
 
-impl<T> Work<T> {
+impl<T> SolverWork<T> {
     /// The numbers of operands read and written.
     fn operands(&self) -> (usize, usize) {
         match self {
-            Work::Cholesky { .. } => (1, 2),
-            Work::Lu(_) => (1, 3),
-            Work::Cofactors(_) => (1, 1),
-            Work::LuSolve { .. } => (2, 2),
-            Work::TriangularSolve { .. } => (2, 1),
+            SolverWork::Cholesky { .. } => (1, 2),
+            SolverWork::Lu(_) => (1, 3),
+            SolverWork::Cofactors(_) => (1, 1),
+            SolverWork::LuSolve { .. } => (2, 2),
+            SolverWork::TriangularSolve { .. } => (2, 1),
         }
     }
 }
 
 /// Stores the cofactors of matrices that are loaded one after another into `matrix`.
-fn store_cofactors<T: Real + Pod>(of: &mut Cofactors, matrix: &mut [T], a: &[u8], results: &mut [u8]) {
+fn store_cofactors<T: MatrixElement + Pod>(
+    of: &mut CofactorWorkspace,
+    matrix: &mut [T],
+    a: &[u8],
+    results: &mut [u8],
+) {
     for (a, result) in parts::<T>(a, matrix.len()).zip(parts_mut::<T>(results, matrix.len())) {
         load(matrix, a);
         of.replace(matrix);
@@ -161,7 +168,13 @@ fn store_cofactors<T: Real + Pod>(of: &mut Cofactors, matrix: &mut [T], a: &[u8]
 }
 
 /// Stores the pivots on the diagonal of `factor`, and `rows` that say whether the permutation is odd.
-fn store_lu<T: Real + Pod>(lu: &Lu<T>, n: usize, factor: &mut [u8], rows: &mut [u8], info: &mut [u8]) {
+fn store_lu<T: MatrixElement + Pod>(
+    lu: &Lu<T>,
+    n: usize,
+    factor: &mut [u8],
+    rows: &mut [u8],
+    info: &mut [u8],
+) {
     put(info, lu.zero_pivot().map_or(0, |at| at + 1));
     let diagonal = factor.chunks_exact_mut(size_of::<T>()).step_by(n + 1);
     lu.diagonal().zip(diagonal).for_each(|(pivot, place)| store(place, &[pivot]));

@@ -1,6 +1,6 @@
 //! Determinants, and their logarithms.
 
-use super::factor::{Lu, Real};
+use super::factor::{Lu, MatrixElement};
 use super::{Cofactors, identity_like, order, square_floats, transposed};
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -46,7 +46,7 @@ impl Determinant {
     }
 
     /// The determinants of all matrices, of order `n`, which is at least 1.
-    fn of_all<T: Real + Element>(matrices: &Value, n: usize) -> Result<Vec<Determinant>> {
+    fn of_all<T: MatrixElement + Element>(matrices: &Value, n: usize) -> Result<Vec<Determinant>> {
         let elements = matrices.to_vec::<T>()?;
         let mut lu = Lu::<T>::new(n).map_err(fallible::refused)?;
         let one = |matrix: &[T]| {

@@ -4,7 +4,7 @@
 
 mod cofactors;
 
-pub(crate) use cofactors::Cofactors;
+pub(crate) use cofactors::CofactorWorkspace;
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor as llt;
@@ -15,9 +15,9 @@ use faer::traits::RealField;
 use faer::{MatMut, MatRef, Par};
 
 /// An element type of matrices: f32 or f64.
-pub(crate) trait Real: RealField + Copy + Default + Send + Into<f64> {}
-impl Real for f32 {}
-impl Real for f64 {}
+pub(crate) trait MatrixElement: RealField + Copy + Default + Send + Into<f64> {}
+impl MatrixElement for f32 {}
+impl MatrixElement for f64 {}
 
 /// The number of bytes of an allocation that the system refused.
 pub(crate) type Refused = usize;
@@ -30,7 +30,7 @@ pub(crate) struct Llt {
 
 impl Llt {
     /// Scratch memory for matrices of this order, which is at least 1.
-    pub(crate) fn new<T: Real>(order: usize) -> Result<Llt, Refused> {
+    pub(crate) fn new<T: MatrixElement>(order: usize) -> Result<Llt, Refused> {
         let request = llt::cholesky_in_place_scratch::<T>(order, Par::Seq, Default::default());
         let scratch = MemBuffer::try_new(request).map_err(|_| request.size_bytes())?;
         Ok(Llt { order, scratch })
@@ -41,7 +41,7 @@ impl Llt {
     ///
     /// # Errors
     /// The order of the first leading minor that is not positive; `a` then holds arbitrary numbers.
-    pub(crate) fn factor<T: Real>(&mut self, a: &mut [T], upper: bool) -> Result<(), usize> {
+    pub(crate) fn factor<T: MatrixElement>(&mut self, a: &mut [T], upper: bool) -> Result<(), usize> {
         let n = self.order;
         // Factored as the lower triangle of a column-major matrix, for which there are vectorized kernels.
         if !upper {
@@ -87,7 +87,7 @@ pub(crate) struct Lu<T> {
     has_nan: bool,
 }
 
-impl<T: Real> Lu<T> {
+impl<T: MatrixElement> Lu<T> {
     /// Memory for the factors of matrices of this order, which is at least 1.
     pub(crate) fn new(order: usize) -> Result<Lu<T>, Refused> {
         let count = order.checked_mul(order).ok_or(usize::MAX)?;
@@ -198,7 +198,7 @@ pub(crate) struct Triangle {
 ///
 /// # Errors
 /// The position of the first element of the diagonal that is 0; `x` is then unchanged.
-pub(crate) fn solve_triangular<T: Real>(
+pub(crate) fn solve_triangular<T: MatrixElement>(
     order: usize,
     a: &[T],
     x: &mut [T],
@@ -227,11 +227,11 @@ pub(crate) fn solve_triangular<T: Real>(
 }
 
 /// NaN.
-pub(crate) fn nan<T: Real>() -> T {
+pub(crate) fn nan<T: MatrixElement>() -> T {
     T::nan_impl()
 }
 
-fn widened<T: Real>(element: T) -> f64 {
+fn widened<T: MatrixElement>(element: T) -> f64 {
     element.into()
 }
 

@@ -6,7 +6,7 @@ use super::{Cholesky, SolveTriangular};
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, Refusal, View};
 use workalike_kernels::DType;
-use workalike_kernels::library::{InMemory, LinearAlgebra, Problem};
+use workalike_kernels::library::{InMemory, LinalgProblem, LinearAlgebra};
 use workalike_kernels::nest::{Fold, PhaseKind, Value};
 use workalike_kernels::ops as scalar;
 
@@ -32,7 +32,7 @@ impl Lowering<'_> {
             return Ok(vec![self.nothing(dtype, &shape)]);
         }
         let (a, batch, n) = self.matrices(&inputs[0]);
-        let call = linear_algebra(dtype, [batch, n], Problem::Cholesky { upper: op.upper });
+        let call = linear_algebra(dtype, [batch, n], LinalgProblem::Cholesky { upper: op.upper });
         let [factors, info] = self.linear_algebra(call, &[&a], &[&[batch, n, n], &[batch]])?;
         if !op.nan {
             self.report_indefinite(&factors, &info);
@@ -60,7 +60,7 @@ impl Lowering<'_> {
             return Ok(vec![self.nothing(dtype, &shape)]);
         }
         let (a, batch, n) = self.matrices(matrices);
-        let call = linear_algebra(dtype, [batch, n], Problem::Cofactors);
+        let call = linear_algebra(dtype, [batch, n], LinalgProblem::Cofactors);
         let [cofactors] = self.linear_algebra(call, &[&a], &[&[batch, n, n]])?;
         Ok(vec![View::whole(cofactors.buffer, &shape)])
     }
@@ -87,7 +87,7 @@ impl Lowering<'_> {
             return Ok(vec![self.nothing(dtype, &shape)]);
         }
         let Systems { a, b, batch, n, columns } = self.systems(&shape, inputs);
-        let call = linear_algebra(dtype, [batch, n], Problem::LuSolve { columns });
+        let call = linear_algebra(dtype, [batch, n], LinalgProblem::LuSolve { columns });
         let [x, info] = self.linear_algebra(call, &[&a, &b], &[&[batch, columns, n], &[batch]])?;
         let nan = self.with_nan(&a);
         self.report_first("singular", &[batch], |point| {
@@ -117,7 +117,7 @@ impl Lowering<'_> {
         }
         let Systems { a, b, batch, n, columns } = self.systems(&shape, inputs);
         let SolveTriangular { lower, transposed, unit_diagonal } = *op;
-        let problem = Problem::TriangularSolve { columns, lower, transposed, unit_diagonal };
+        let problem = LinalgProblem::TriangularSolve { columns, lower, transposed, unit_diagonal };
         let call = linear_algebra(dtype, [batch, n], problem);
         let [x] = self.linear_algebra(call, &[&a, &b], &[&[batch, columns, n]])?;
         if !unit_diagonal {
@@ -142,7 +142,7 @@ impl Lowering<'_> {
             return Ok(numbers.iter().map(|&number| self.filled(dtype, &shape, number)).collect());
         }
         let (a, batch, n) = self.matrices(matrices);
-        let call = linear_algebra(dtype, [batch, n], Problem::Lu);
+        let call = linear_algebra(dtype, [batch, n], LinalgProblem::Lu);
         let extents: [&[u64]; 3] = [&[batch, n, n], &[batch, n], &[batch]];
         let [factors, rows, info] = self.linear_algebra(call, &[&a], &extents)?;
         let nan = self.with_nan(&a);
@@ -304,7 +304,7 @@ impl Folds {
 }
 
 /// An op that the host computes by its definition.
-fn linear_algebra(dtype: DType, [batch, n]: [u64; 2], problem: Problem) -> LinearAlgebra {
+fn linear_algebra(dtype: DType, [batch, n]: [u64; 2], problem: LinalgProblem) -> LinearAlgebra {
     LinearAlgebra { dtype, batch, n, problem, in_memory: InMemory(Some(define)) }
 }
 

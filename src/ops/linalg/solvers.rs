@@ -1,6 +1,6 @@
 //! Systems of linear equations.
 
-use super::factor::{self, Lu, Real, Triangle};
+use super::factor::{self, Lu, MatrixElement, Triangle};
 use super::{elements, matrix_in, own_position, square_floats, transposed, which};
 use crate::error::{Error, Result};
 use crate::fallible;
@@ -65,7 +65,7 @@ impl SolveTriangular {
         SolveTriangular { unit_diagonal: true, ..self }
     }
 
-    fn solutions<T: Real + Element>(&self, a: &Value, b: &Value, shape: &[usize]) -> Result<Value> {
+    fn solutions<T: MatrixElement + Element>(&self, a: &Value, b: &Value, shape: &[usize]) -> Result<Value> {
         let (batch, [n, columns]) = split(shape);
         let own = &a.shape()[..batch.len()];
         let (a, mut x) = (elements::<T>(a, batch)?, b.broadcast_to(shape)?.to_vec::<T>()?);
@@ -81,7 +81,7 @@ impl SolveTriangular {
 }
 
 impl Solve {
-    fn solutions<T: Real + Element>(a: &Value, b: &Value, shape: &[usize]) -> Result<Value> {
+    fn solutions<T: MatrixElement + Element>(a: &Value, b: &Value, shape: &[usize]) -> Result<Value> {
         let (batch, [n, columns]) = split(shape);
         let own = &a.shape()[..batch.len()];
         let (a, b) = (elements::<T>(a, batch)?, b.broadcast_to(shape)?.to_vec::<T>()?);

@@ -1,7 +1,7 @@
 //! Closed sub-graphs: what a body computes from its inputs alone.
 
 use crate::error::{Error, Result};
-use crate::graph::shapes::{Demand, Given, Shapes, infer};
+use crate::graph::shapes::{Demand, ShapeInputs, Shapes, infer};
 use crate::graph::{Def, FunctionGraph, Kind, TensorType, VarId, Variable, ancestors, rebuild};
 use crate::ops::op_from_graph::{pairs, stand_ins};
 use crate::value::Value;
@@ -88,7 +88,7 @@ impl Closed {
         inputs: &[Vec<usize>],
         value: &dyn Fn(usize) -> Option<Value>,
     ) -> Result<Shapes, String> {
-        let given = Given { inputs, shared: &[], input_values: value, shared_values: &|_| None };
+        let given = ShapeInputs { inputs, shared: &[], input_values: value, shared_values: &|_| None };
         infer(&self.graph, &self.demand, &given).map_err(|e| format!("in its body: {e}"))
     }
 

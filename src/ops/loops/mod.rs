@@ -37,7 +37,7 @@ mod while_op;
 pub use branch::{BranchOp, if_else, switch};
 pub use pack::Pack;
 pub(in crate::ops) use scan::decode;
-pub(crate) use scan::{Argument, LoopParts, Recurrence};
+pub(crate) use scan::{LoopArgument, LoopParts, Recurrence};
 pub use scan::{Scan, ScanOp, Scanned};
 pub use vmap::vmap;
 pub use while_loop::{While, while_loop};

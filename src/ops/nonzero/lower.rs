@@ -5,7 +5,7 @@ use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use workalike_kernels::DType;
-use workalike_kernels::library::{Cumulate, NonZero};
+use workalike_kernels::library::{Cumulate, LibraryNonZero};
 use workalike_kernels::nest::{Fold, PhaseKind, Value};
 use workalike_kernels::ops as scalar;
 
@@ -27,23 +27,23 @@ pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node,
         to.place_by_counts(&mask, (&counts, len), target, &shape);
         return Ok(vec![found]);
     }
-    Blocks::new(mask, len).find(to, target, &shape);
+    MaskBlocks::new(mask, len).find(to, target, &shape);
     Ok(vec![found])
 }
 
 /// The mask cut into blocks, whose positions are found in parallel.
-struct Blocks {
+struct MaskBlocks {
     mask: View,
     len: u64,
     /// The number of blocks, and the elements of each.
     shape: [u64; 2],
 }
 
-impl Blocks {
-    fn new(mask: View, len: u64) -> Blocks {
+impl MaskBlocks {
+    fn new(mask: View, len: u64) -> MaskBlocks {
         // As many blocks as elements in each, so that neither is long.
         let block = (len as f64).sqrt().ceil().max(16.0) as u64;
-        Blocks { mask, len, shape: [len.div_ceil(block), block] }
+        MaskBlocks { mask, len, shape: [len.div_ceil(block), block] }
     }
 
     fn find(&self, to: &mut Lowering<'_>, target: BufferId, shape: &[u64]) {
@@ -157,7 +157,7 @@ impl Lowering<'_> {
     /// By a library op, if the device has it.
     fn find_by_library(&mut self, mask: &View, len: u64, target: BufferId, shape: &[u64]) -> bool {
         let dtype = self.program.buffers[mask.buffer].dtype;
-        let find = NonZero { dtype, len, kept: shape[0], taken: None };
+        let find = LibraryNonZero { dtype, len, kept: shape[0], taken: None };
         if !self.abilities.has(&find) {
             return false;
         }

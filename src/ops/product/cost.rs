@@ -5,7 +5,7 @@
 //! k from 16 to 4096, batches of small ones and a few long sums. Four of five estimates are within a third of
 //! the measured time; what counts is that the cheaper form is found where one is much cheaper.
 
-use super::factors::Call;
+use super::factors::ProductCall;
 use workalike_kernels::DType;
 
 /// Bytes that a unit moves to or from memory in a microsecond.
@@ -44,13 +44,13 @@ const SECTOR: f64 = 32.0;
 const FUSED: f64 = 3.0;
 
 /// A product on a device with so many units.
-pub(super) struct Cost<'a> {
-    pub(super) call: &'a Call,
+pub(super) struct ProductCost<'a> {
+    pub(super) call: &'a ProductCall,
     pub(super) dtype: DType,
     pub(super) units: u32,
 }
 
-impl Cost<'_> {
+impl ProductCost<'_> {
     /// Whether the library's product saves more than a Nest's fusion may: the result that is not stored and
     /// read again, and launches.
     pub(super) fn library_pays(&self) -> bool {
@@ -128,12 +128,12 @@ impl Cost<'_> {
 mod tests {
     use super::*;
     use crate::lower::View;
-    use crate::ops::product::factors::Axes;
+    use crate::ops::product::factors::ProductAxes;
 
     /// Whether a library pays for a product on a device of 132 units.
     fn pays_for(dtype: DType, [m, n]: [u64; 2], factors: &[View; 2]) -> bool {
-        let axes = Axes { batch: 0, left: 1, contracted: 1, shape: vec![m, n] };
-        Cost { call: &axes.call(factors).unwrap(), dtype, units: 132 }.library_pays()
+        let axes = ProductAxes { batch: 0, left: 1, contracted: 1, shape: vec![m, n] };
+        ProductCost { call: &axes.call(factors).unwrap(), dtype, units: 132 }.library_pays()
     }
 
     /// The same for contiguous factors.

@@ -8,7 +8,7 @@ use workalike_kernels::nest::Affine;
 type Steps = [i64; 3];
 
 /// The axes of a product at concrete shapes.
-pub(crate) struct Axes {
+pub(crate) struct ProductAxes {
     /// How many axes are the batch's.
     pub(crate) batch: usize,
     /// How many are the left factor's.
@@ -19,7 +19,7 @@ pub(crate) struct Axes {
 }
 
 /// A product as a library op.
-pub(crate) struct Call {
+pub(crate) struct ProductCall {
     /// The batch, m, n, k.
     pub(crate) extents: [u64; 4],
     /// Each factor's first element and steps if it can be read in place, else the view to be copied.
@@ -28,7 +28,7 @@ pub(crate) struct Call {
     repeated: [bool; 2],
 }
 
-impl Call {
+impl ProductCall {
     /// The steps of a factor, in place or after the copy.
     pub(crate) fn steps(&self, side: usize) -> Steps {
         let [_, m, n, k] = self.extents;
@@ -51,7 +51,7 @@ impl Call {
     }
 }
 
-impl Axes {
+impl ProductAxes {
     /// The factors, with the axes that are summed over in an order in which both have one step along them, if
     /// there is one.
     pub(crate) fn in_order(&self, a: &View, b: &View) -> [View; 2] {
@@ -87,7 +87,7 @@ impl Axes {
 
     /// The product for each position along one of the axes that are summed over, which becomes the first axis
     /// of the batch.
-    pub(crate) fn sliced(&self, factors: &[View; 2], sum: usize) -> (Axes, [View; 2]) {
+    pub(crate) fn sliced(&self, factors: &[View; 2], sum: usize) -> (ProductAxes, [View; 2]) {
         let first = [self.batch + self.left, self.batch].map(|start| start + sum);
         let extent = factors[0].shape[first[0]];
         let sliced = [0, 1].map(|side| {
@@ -96,18 +96,21 @@ impl Axes {
             factors[side].dimshuffle(&order)
         });
         let shape = [extent].iter().chain(&self.shape).copied().collect();
-        (Axes { batch: self.batch + 1, left: self.left, contracted: self.contracted - 1, shape }, sliced)
+        (
+            ProductAxes { batch: self.batch + 1, left: self.left, contracted: self.contracted - 1, shape },
+            sliced,
+        )
     }
 
     /// The library op that copies least; among equals, the one with the fewest and largest products. None if
     /// there are too many elements to count.
-    pub(crate) fn call(&self, [a, b]: &[View; 2]) -> Option<Call> {
+    pub(crate) fn call(&self, [a, b]: &[View; 2]) -> Option<ProductCall> {
         let own = self.batch + self.left;
         let order = (0..self.batch).map(Some).chain((0..self.left).map(|_| None));
         let b = &b.dimshuffle(&order.chain((self.batch..b.shape.len()).map(Some)).collect::<Vec<_>>());
         // Where every product of a batch has the same right factor, they are rows of one.
         let rows = (0..own).rev().take_while(|&axis| b.shape[axis] == 1).count();
-        let mut best: Option<Call> = None;
+        let mut best: Option<ProductCall> = None;
         for batch in own - rows..=own - rows.min(1) {
             let call = self.call_with(a, b, batch)?;
             if best.as_ref().is_none_or(|best| call.copies() < best.copies()) {
@@ -119,7 +122,7 @@ impl Axes {
 
     /// The product with this number of batch axes. The other axes up to the left factor's last are rows. The
     /// right factor has all axes of the result.
-    fn call_with(&self, a: &View, b: &View, batch: usize) -> Option<Call> {
+    fn call_with(&self, a: &View, b: &View, batch: usize) -> Option<ProductCall> {
         let own = self.batch + self.left;
         let size = |extents: &[u64]| extents.iter().try_fold(1u64, |n, &e| n.checked_mul(e));
         let extents = [
@@ -148,7 +151,7 @@ impl Axes {
             factor(a, [batch, own], m, k, repeated[0], own),
             factor(b, [batch, batch + self.contracted], k, n, repeated[1], batch),
         ];
-        Some(Call { extents, factors, repeated })
+        Some(ProductCall { extents, factors, repeated })
     }
 }
 

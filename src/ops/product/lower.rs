@@ -1,7 +1,7 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
-use super::cost::Cost;
-use super::factors::{Axes, Call};
+use super::cost::ProductCost;
+use super::factors::{ProductAxes, ProductCall};
 use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
@@ -23,13 +23,13 @@ const SHORTEST: u64 = 96;
 pub(crate) fn lower(op: &Dot, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let shape = to.shape(node.outputs[0]);
     let left = inputs[0].shape.len() - op.batch - op.contracted;
-    let axes = Axes { batch: op.batch, left, contracted: op.contracted, shape: shape.clone() };
+    let axes = ProductAxes { batch: op.batch, left, contracted: op.contracted, shape: shape.clone() };
     Ok(vec![to.contraction(&axes, &inputs[0], &inputs[1], to.dtype(node.outputs[0]))])
 }
 
 impl Lowering<'_> {
     /// The sums of products over the contracted axes: by the device's library, else by a Nest.
-    pub(crate) fn contraction(&mut self, axes: &Axes, a: &View, b: &View, dtype: DType) -> View {
+    pub(crate) fn contraction(&mut self, axes: &ProductAxes, a: &View, b: &View, dtype: DType) -> View {
         let factors = axes.in_order(a, b);
         let target = self.temp(dtype, &axes.shape);
         let by_library = self.of_bytes(axes, &factors, target)
@@ -42,14 +42,20 @@ impl Lowering<'_> {
     }
 
     /// The same by a Nest, which copies neither factor.
-    pub(crate) fn implicit_contraction(&mut self, axes: &Axes, a: &View, b: &View, dtype: DType) -> View {
+    pub(crate) fn implicit_contraction(
+        &mut self,
+        axes: &ProductAxes,
+        a: &View,
+        b: &View,
+        dtype: DType,
+    ) -> View {
         let target = self.temp(dtype, &axes.shape);
         self.by_nest(axes, &[a.clone(), b.clone()], target);
         View::whole(target, &axes.shape)
     }
 
     /// Whether the device's library takes it.
-    fn by_library(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
+    fn by_library(&mut self, axes: &ProductAxes, factors: &[View; 2], target: BufferId) -> bool {
         let Some(call) = axes.call(factors) else { return false };
         self.pays_by_library(&call, self.program.buffers[target].dtype)
             && self.call_library(&call, factors, target)
@@ -57,7 +63,7 @@ impl Lowering<'_> {
 
     /// The product of int32 numbers that were int8, by the device's library, if it takes it: its factors have
     /// neighbours along the sum.
-    fn of_bytes(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
+    fn of_bytes(&mut self, axes: &ProductAxes, factors: &[View; 2], target: BufferId) -> bool {
         if self.program.buffers[target].dtype != DType::I32 || axes.contracted != 1 {
             return false;
         }
@@ -95,14 +101,14 @@ impl Lowering<'_> {
         self.own_copy(&moved).dimshuffle(&(0..rank).map(place).collect::<Vec<_>>())
     }
 
-    fn matmul_of(&self, call: &Call, dtype: DType) -> Matmul {
+    fn matmul_of(&self, call: &ProductCall, dtype: DType) -> Matmul {
         let [batch, m, n, k] = call.extents;
         let [a, b] = [0, 1].map(|side| call.steps(side));
         Matmul { dtype, batch, m, n, k, a, b, fast: self.abilities.fast }
     }
 
     /// Appends a call of the device's library, if it takes it.
-    fn call_library(&mut self, call: &Call, factors: &[View; 2], target: BufferId) -> bool {
+    fn call_library(&mut self, call: &ProductCall, factors: &[View; 2], target: BufferId) -> bool {
         let (dtype, factor) =
             (self.program.buffers[target].dtype, self.program.buffers[factors[0].buffer].dtype);
         let [batch, m, n, _] = call.extents;
@@ -151,7 +157,7 @@ impl Lowering<'_> {
     /// The sum of a batch of products, one for each position along one of the axes that are summed over, if
     /// the library can read those in place but would need copies for a single product, and the copies would
     /// move more than the batch's results.
-    fn by_slices(&mut self, axes: &Axes, factors: &[View; 2], target: BufferId) -> bool {
+    fn by_slices(&mut self, axes: &ProductAxes, factors: &[View; 2], target: BufferId) -> bool {
         let dtype = self.program.buffers[target].dtype;
         let whole = dtype.register() == dtype;
         if axes.contracted < 2 || !whole || !self.abilities.properties().is_wide() {
@@ -179,7 +185,7 @@ impl Lowering<'_> {
         true
     }
 
-    fn by_nest(&mut self, axes: &Axes, [a, b]: &[View; 2], target: BufferId) {
+    fn by_nest(&mut self, axes: &ProductAxes, [a, b]: &[View; 2], target: BufferId) {
         let acc = self.program.buffers[target].dtype.register();
         let grid = axes.shape.len();
         let inner = &a.shape[axes.batch + axes.left..];
@@ -205,13 +211,13 @@ impl Lowering<'_> {
 
     /// Whether a library's product is worth what a Nest would fuse with. Matrix-vector products stream one
     /// factor once: a Nest does that as fast.
-    fn pays_by_library(&self, call: &Call, dtype: DType) -> bool {
+    fn pays_by_library(&self, call: &ProductCall, dtype: DType) -> bool {
         let [batch, m, n, k] = call.extents;
         if m <= 1 || n <= 1 || k == 0 || batch == 0 {
             return false;
         }
         let device = self.abilities.properties();
-        !device.is_wide() || Cost { call, dtype, units: device.units }.library_pays()
+        !device.is_wide() || ProductCost { call, dtype, units: device.units }.library_pays()
     }
 
     /// A Nest that sums along the first axis: pair by pair if it is short.

@@ -113,7 +113,7 @@ impl RandomStreams {
         name: &str,
         shape: Operand,
         size: Size,
-    ) -> Result<(super::Bits, Variable)> {
+    ) -> Result<(super::RandomBits, Variable)> {
         let shape = not_negative(draw, name, shape)?;
         let bits = self.draw(size)?;
         let shape = bits.fit(shape)?;

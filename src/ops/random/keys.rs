@@ -16,7 +16,7 @@ use workalike_kernels::ops::philox4x32_10;
 
 /// What the keys of streams are made from.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum KeySource {
     /// A seed, and the states of the streams that were written, by their numbers.
     Seed { seed: AtomicU64, states: Mutex<BTreeMap<u64, SharedVariable>> },
     /// A 0-d uint64.
@@ -64,7 +64,7 @@ impl RandomStreams {
     /// Streams from a seed. Equal seeds give equal draws, in the order they are written. Their states are
     /// shared variables: each call draws anew.
     pub fn new(seed: u64) -> RandomStreams {
-        let source = Source::Seed { seed: AtomicU64::new(seed), states: Mutex::default() };
+        let source = KeySource::Seed { seed: AtomicU64::new(seed), states: Mutex::default() };
         RandomStreams { source, made: AtomicU64::new(0) }
     }
 
@@ -87,7 +87,7 @@ impl RandomStreams {
     pub fn from_key(key: impl IntoOperand) -> RandomStreams {
         let _scope = place::enter();
         let key = key_of(key).unwrap_or_else(Variable::poison);
-        RandomStreams { source: Source::Key(key), made: AtomicU64::new(0) }
+        RandomStreams { source: KeySource::Key(key), made: AtomicU64::new(0) }
     }
 
     /// Sets the states of all streams that were written, and the seed of those to come, as if this were made
@@ -98,7 +98,7 @@ impl RandomStreams {
     /// # Errors
     /// If there is no memory, or an op asks while the Function that performs it holds a state.
     pub fn seed(&self, new: u64) -> Result<()> {
-        let Source::Seed { seed, states } = &self.source else { return Ok(()) };
+        let KeySource::Seed { seed, states } = &self.source else { return Ok(()) };
         let known = states.lock().unwrap_or_else(PoisonError::into_inner).clone();
         crate::graph::set_values(known.iter().map(|(number, state)| (state, first_state(new, *number))))?;
         seed.store(new, Ordering::Relaxed);
@@ -109,10 +109,10 @@ impl RandomStreams {
     /// drawn (Theano's `state_updates`). A Function that draws updates it.
     pub fn states(&self) -> Vec<SharedVariable> {
         match &self.source {
-            Source::Seed { states, .. } => {
+            KeySource::Seed { states, .. } => {
                 states.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
             }
-            Source::Key(_) => vec![],
+            KeySource::Key(_) => vec![],
         }
     }
 }

@@ -10,7 +10,7 @@ use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;
 
 /// A bound of a slice once shapes are known.
-pub(crate) enum Start {
+pub(crate) enum SliceStart {
     /// A position, already counted from the front.
     Fixed(i64),
     /// In this 0-d int64 buffer, counted from the front and kept in range.
@@ -18,8 +18,8 @@ pub(crate) enum Start {
 }
 
 /// The selection along one axis once shapes are known.
-pub(crate) struct Part {
-    pub(crate) start: Start,
+pub(crate) struct LoweredSlot {
+    pub(crate) start: SliceStart,
     pub(crate) step: i64,
     /// `None` for an index.
     pub(crate) len: Option<u64>,
@@ -32,8 +32,8 @@ pub(crate) fn subtensor(op: &Subtensor, to: &mut Lowering<'_>, node: &Node, inpu
     let mut axis = 0;
     for part in parts {
         let (start, dynamic) = match part.start {
-            Start::Fixed(start) => (start, None),
-            Start::Dynamic(buffer) => (0, Some(buffer)),
+            SliceStart::Fixed(start) => (start, None),
+            SliceStart::Dynamic(buffer) => (0, Some(buffer)),
         };
         if dynamic.is_some() && !view.takes_dynamic(axis) {
             view = to.own_copy(&view);
@@ -54,20 +54,20 @@ impl Lowering<'_> {
         lens: &[u64],
         bounds: &[VarId],
         views: &[View],
-    ) -> Result<Vec<Part>, String> {
+    ) -> Result<Vec<LoweredSlot>, String> {
         let mut lens = lens.iter();
         let mut parts = Vec::new();
         for (axis, &extent) in shape.iter().enumerate() {
             let part = match slots.get(axis) {
-                None => Part { start: Start::Fixed(0), step: 1, len: lens.next().copied() },
+                None => LoweredSlot { start: SliceStart::Fixed(0), step: 1, len: lens.next().copied() },
                 Some(&Slot::Index(at)) => {
                     let start = self.start(at, extent, 1, 1, true, bounds, views)?;
-                    Part { start, step: 0, len: None }
+                    LoweredSlot { start, step: 0, len: None }
                 }
                 Some(&Slot::Slice { start, step, .. }) => {
                     let len = *lens.next().ok_or("a slice without a length")?;
                     let start = self.start(start, extent, step, len, false, bounds, views)?;
-                    Part { start, step, len: Some(len) }
+                    LoweredSlot { start, step, len: Some(len) }
                 }
             };
             parts.push(part);
@@ -86,7 +86,7 @@ impl Lowering<'_> {
         is_index: bool,
         bounds: &[VarId],
         views: &[View],
-    ) -> Result<Start, String> {
+    ) -> Result<SliceStart, String> {
         let n = extent as i64;
         let fixed = match bound {
             Bound::Open => Some(if step < 0 { n - 1 } else { 0 }),
@@ -105,7 +105,7 @@ impl Lowering<'_> {
             if is_index && !(0..n).contains(&from_front) {
                 return Err(format!("index {at} is out of bounds for extent {n}"));
             }
-            return Ok(Start::Fixed(if len == 0 { 0 } else { from_front.clamp(low, high.max(low)) }));
+            return Ok(SliceStart::Fixed(if len == 0 { 0 } else { from_front.clamp(low, high.max(low)) }));
         }
         let Bound::Input(i) = bound else { return Err("a bound without a value".into()) };
         let status = is_index.then(|| self.check_index_of(bounds[i], &views[i], extent)).flatten();
@@ -127,6 +127,6 @@ impl Lowering<'_> {
         point.store(target, &[], &[], at, None);
         point.finish();
         self.push(nest);
-        Ok(Start::Dynamic(target))
+        Ok(SliceStart::Dynamic(target))
     }
 }

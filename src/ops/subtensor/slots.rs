@@ -35,7 +35,7 @@ pub enum Slot {
 
 /// What a slot takes from an axis, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct SlotRange {
     pub(crate) start: i64,
     pub(crate) step: i64,
     /// `None` for an index.
@@ -63,7 +63,7 @@ impl Slot {
         slots: &[Slot],
         shape: &[usize],
         bound: impl Fn(Bound) -> Result<Option<i64>, String>,
-    ) -> Result<Vec<Taken>, String> {
+    ) -> Result<Vec<SlotRange>, String> {
         if slots.len() > shape.len() {
             return Err(format!("{} indices for shape {}", slots.len(), shape_text(shape)));
         }
@@ -79,12 +79,12 @@ impl Slot {
                             "index {given} is out of bounds for axis {axis} with extent {extent}"
                         ));
                     }
-                    Ok(Taken { start, step: 0, len: None })
+                    Ok(SlotRange { start, step: 0, len: None })
                 }
                 Slot::Slice { step: 0, .. } => Err("the step of a slice is 0".into()),
                 Slot::Slice { start, stop, step } => {
                     let (start, len) = slice_indices(bound(start)?, bound(stop)?, step, shape[axis]);
-                    Ok(Taken { start, step, len: Some(len) })
+                    Ok(SlotRange { start, step, len: Some(len) })
                 }
             })
             .collect()

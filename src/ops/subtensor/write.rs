@@ -1,6 +1,6 @@
 //! Writes into a part: a copy of the whole, then a Nest that writes into the copy.
 
-use super::lower::Start;
+use super::lower::SliceStart;
 use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
@@ -24,8 +24,8 @@ pub(crate) fn inc_subtensor(
     let mut axis = 0;
     for part in parts {
         let (start, dynamic) = match part.start {
-            Start::Fixed(start) => (start, None),
-            Start::Dynamic(buffer) => (0, Some(buffer)),
+            SliceStart::Fixed(start) => (start, None),
+            SliceStart::Dynamic(buffer) => (0, Some(buffer)),
         };
         place = place.slice(axis, start, part.step, part.len, dynamic);
         axis += usize::from(part.len.is_some());

@@ -9,22 +9,22 @@ use workalike_kernels::verify::Verified;
 use workalike_kernels::{Scalar, Width};
 
 /// What is stored.
-pub(super) enum Source<'a> {
+pub(super) enum StoredValue<'a> {
     Number(Scalar),
     View(&'a DeviceView),
 }
 
 /// The memory that a view reaches, from an aligned start, and the position of each element in it. A program
 /// that goes from row to row has one kernel, or a few, since the start is not part of the Nest.
-struct Window {
+struct ViewWindow {
     region: Region,
     first: i64,
     /// The strides of the view's axes that have one, in elements.
     strides: Vec<(usize, i64)>,
 }
 
-impl Window {
-    fn of(view: &DeviceView) -> Window {
+impl ViewWindow {
+    fn of(view: &DeviceView) -> ViewWindow {
         let size = view.dtype().size() as u64;
         let whole = view.array.region();
         let reach = |end: fn(isize, isize) -> isize| {
@@ -41,7 +41,7 @@ impl Window {
         let along = view.strides.iter().zip(&view.shape).enumerate();
         let strides = along.filter(|(_, (_, extent))| **extent > 1).map(|(axis, (s, _))| (axis, *s as i64));
         let strides = strides.collect();
-        Window { region: Region { offset, bytes, ..whole.clone() }, first: first as i64, strides }
+        ViewWindow { region: Region { offset, bytes, ..whole.clone() }, first: first as i64, strides }
     }
 
     /// The position of one of an element's words.
@@ -58,7 +58,7 @@ impl Window {
 
 impl DeviceView {
     /// Stores to each of its elements.
-    pub(super) fn store(&self, source: Source<'_>) -> Result<()> {
+    pub(super) fn store(&self, source: StoredValue<'_>) -> Result<()> {
         self.array.forget_bounds();
         if self.shape.contains(&0) {
             return Ok(());
@@ -73,7 +73,7 @@ impl DeviceView {
 
     /// The Nest that stores, and its arguments. It moves bits, so that every device has the dtype; a complex
     /// number is two words.
-    fn nest(&self, source: Source<'_>) -> (Nest, Vec<Region>) {
+    fn nest(&self, source: StoredValue<'_>) -> (Nest, Vec<Region>) {
         let bits = match self.dtype().real().width() {
             Width::Bits8 => DType::U8,
             Width::Bits16 => DType::U16,
@@ -84,14 +84,14 @@ impl DeviceView {
         let mut block = Block::default();
         let (mut operands, mut args) = (Vec::new(), Vec::new());
         let from = match &source {
-            Source::Number(number) => Err(*number),
-            Source::View(view) => Ok(Window::of(view)),
+            StoredValue::Number(number) => Err(*number),
+            StoredValue::View(view) => Ok(ViewWindow::of(view)),
         };
         if let Ok(window) = &from {
             operands.push(window.operand(bits, false));
             args.push(window.region.clone());
         }
-        let window = Window::of(self);
+        let window = ViewWindow::of(self);
         let operand = operands.len();
         operands.push(window.operand(bits, true));
         args.push(window.region.clone());
@@ -127,7 +127,7 @@ mod tests {
         let device = Host::auto().open().unwrap();
         let x = DeviceArray::upload(&device, Array2::<f32>::zeros((8, 64))).unwrap();
         let nest = |row: usize| {
-            x.slice(s![row, ..;-2]).unwrap().nest(Source::Number(Scalar::from_f64(DType::F32, 1.0)))
+            x.slice(s![row, ..;-2]).unwrap().nest(StoredValue::Number(Scalar::from_f64(DType::F32, 1.0)))
         };
         let (first, last) = (nest(0), nest(7));
         assert_eq!(first.0, last.0);

@@ -3,9 +3,9 @@
 //! carried and of what it reports, so the iterations behind the last change nothing.
 
 use super::super::device::{Device, Region};
-use super::context::Context;
-use super::control::{Each, Piece, Recorder, run_all};
-use super::iterations::{Carried, Iterations, Next, Row};
+use super::context::EngineContext;
+use super::control::{ControlNode, Each, Recorder, run_all};
+use super::iterations::{Carried, IterationLayout, Next, RowBuffer};
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
@@ -14,11 +14,11 @@ use crate::lower::program::{Access, Body, BufferId, Role, WhileStep};
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct AheadLoop {
+pub(super) struct UnrolledWhile {
     /// Whether there is a first iteration.
     first: Region,
-    pub(super) block: Vec<Piece>,
-    marks: Marks,
+    pub(super) block: Vec<ControlNode>,
+    marks: ConditionFlags,
     /// The carried values; also the status words if the loop can report errors.
     carried: Vec<Slots>,
     /// How many blocks there are at most.
@@ -27,7 +27,7 @@ pub(super) struct AheadLoop {
 
 /// What the host reads of the iterations of a block: whether there is another, then what each has reported.
 #[derive(Debug)]
-struct Marks {
+struct ConditionFlags {
     region: Region,
     iterations: usize,
     /// Bytes from one flag to the next.
@@ -45,18 +45,18 @@ struct Slots {
     slots: Vec<Region>,
 }
 
-impl AheadLoop {
+impl UnrolledWhile {
     pub(super) fn record(
         compiled: &Compiled,
-        context: &Context,
+        context: &EngineContext,
         step: &WhileStep,
         steps: &[DeviceStep<'_>],
         around: &Regions,
-    ) -> Result<AheadLoop> {
+    ) -> Result<UnrolledWhile> {
         let body = &step.body;
-        let mut all = Iterations::of(body, around)?;
+        let mut all = IterationLayout::of(body, around)?;
         let status = status(body, around)?;
-        let marks = Marks::of(context, step, status.as_ref())?;
+        let marks = ConditionFlags::of(context, step, status.as_ref())?;
         let mut carried = Vec::new();
         for own in &mut all.carried {
             let slots = Slots::of(context, step, own)?;
@@ -74,12 +74,12 @@ impl AheadLoop {
         let output = |buffer: &BufferId| body.program.outputs.contains(buffer);
         all.rows.retain(|row| !output(&row.buffer));
         let access = Access { stride: marks.flag as i64, ..Access::whole(step.flag) };
-        let flag = |&buffer: &BufferId| Row { buffer, array: marks.region.clone(), access };
+        let flag = |&buffer: &BufferId| RowBuffer { buffer, array: marks.region.clone(), access };
         all.rows.extend(body.program.outputs.iter().map(flag));
         let mut recorder = Recorder::new(compiled, context);
         recorder.iterations(steps, &all, step.ahead)?;
         let (first, most) = (around.get(step.flag)?.clone(), step.most / step.ahead + 1);
-        Ok(AheadLoop { first, block: recorder.finish()?, marks, carried, most })
+        Ok(UnrolledWhile { first, block: recorder.finish()?, marks, carried, most })
     }
 
     /// Runs it, each Segment by `each`.
@@ -113,14 +113,14 @@ impl AheadLoop {
     }
 }
 
-impl Marks {
-    fn of(context: &Context, step: &WhileStep, status: Option<&Carried>) -> Result<Marks> {
+impl ConditionFlags {
+    fn of(context: &EngineContext, step: &WhileStep, status: Option<&Carried>) -> Result<ConditionFlags> {
         let stride = context.device.properties().alignment.max(1);
         let words = status.map_or(0, |status| status.slots[0].bytes.next_multiple_of(stride));
         let bytes = (stride + words) * step.ahead;
         let region = Region { bytes, ..context.allocate(bytes)? };
         let [flag, status] = [stride, words].map(|bytes| bytes as usize);
-        Ok(Marks { region, iterations: step.ahead as usize, flag, status })
+        Ok(ConditionFlags { region, iterations: step.ahead as usize, flag, status })
     }
 
     /// Where the status words before an iteration begin.
@@ -155,7 +155,7 @@ fn status(body: &Body, around: &Regions) -> Result<Option<Carried>> {
 
 impl Slots {
     /// Memory for a carried value before each iteration.
-    fn of(context: &Context, step: &WhileStep, own: &Carried) -> Result<Slots> {
+    fn of(context: &EngineContext, step: &WhileStep, own: &Carried) -> Result<Slots> {
         let home = own.slots[0].clone();
         let slot = |_| Ok(Region { bytes: home.bytes, ..context.allocate(home.bytes)? });
         // What no iteration changes has one place.

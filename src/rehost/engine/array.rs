@@ -1,8 +1,8 @@
 //! Tensors that stay on their device, and the arguments that a call takes for an input.
 
 use super::super::device::{Command, Device, Memory, NativeMemory, Numerics, Region};
-use super::pool::Lent;
-use super::status::{Origin, Outcome};
+use super::pool::PooledMemory;
+use super::status::{CallOutcome, StageOrigin};
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
@@ -18,12 +18,12 @@ pub struct DeviceArray {
     pub(super) dtype: DType,
     pub(super) shape: Vec<usize>,
     /// Returns the memory to the pool when it is dropped, if the memory belongs to the pool.
-    pub(super) lease: Option<Arc<Lent>>,
+    pub(super) lease: Option<Arc<PooledMemory>>,
     pub(super) donated: bool,
     /// Bounds of the elements, if they are integers that came from the host. All handles share them.
     pub(super) bounds: Option<Arc<KnownBounds>>,
     /// The outcomes of the calls that computed this array; `None` if none of them can fail.
-    pub(super) outcomes: Option<Arc<Vec<Outcome>>>,
+    pub(super) outcomes: Option<Arc<Vec<CallOutcome>>>,
 }
 
 /// Bounds of an array's elements, until a kernel of the program's own writes to it.
@@ -43,7 +43,7 @@ impl DeviceArray {
     /// An array in memory of the pool.
     pub(super) fn lent(
         device: &Arc<dyn Device>,
-        lease: Arc<Lent>,
+        lease: Arc<PooledMemory>,
         dtype: DType,
         shape: &[usize],
     ) -> DeviceArray {
@@ -223,11 +223,11 @@ impl DeviceArray {
 
     /// Waits for the calls that computed the array, and reports their errors.
     pub(crate) fn check(&self) -> Result<()> {
-        self.outcomes().iter().try_for_each(Outcome::check)
+        self.outcomes().iter().try_for_each(CallOutcome::check)
     }
 
     /// The result of a part of a method: errors of the call that computed it are the method's.
-    pub(crate) fn located(mut self, origin: &Arc<Origin>) -> DeviceArray {
+    pub(crate) fn located(mut self, origin: &Arc<StageOrigin>) -> DeviceArray {
         if let Some(outcomes) = &mut self.outcomes {
             let located = outcomes.iter().cloned().map(|outcome| outcome.located(origin));
             *outcomes = Arc::new(located.collect());
@@ -235,7 +235,7 @@ impl DeviceArray {
         self
     }
 
-    pub(super) fn outcomes(&self) -> &[Outcome] {
+    pub(super) fn outcomes(&self) -> &[CallOutcome] {
         self.outcomes.as_ref().map_or(&[], |outcomes| outcomes)
     }
 
@@ -248,35 +248,35 @@ impl DeviceArray {
 
 /// The argument of a call for one input.
 #[derive(Clone, Debug)]
-pub(crate) enum Fed {
+pub(crate) enum CallInput {
     Host(Value),
     Device(DeviceArray),
     /// A sequence, one slice per iteration: zeros of a slice's shape, and the bounds of all slices.
     Slices(Value, Option<Bounds>),
 }
 
-impl Fed {
+impl CallInput {
     pub(crate) fn shape(&self) -> &[usize] {
         match self {
-            Fed::Host(value) => value.shape(),
-            Fed::Device(array) => array.shape(),
-            Fed::Slices(zeros, _) => zeros.shape(),
+            CallInput::Host(value) => value.shape(),
+            CallInput::Device(array) => array.shape(),
+            CallInput::Slices(zeros, _) => zeros.shape(),
         }
     }
 
     pub(crate) fn value(&self) -> Option<Value> {
         match self {
-            Fed::Host(value) | Fed::Slices(value, _) => Some(value.clone()),
-            Fed::Device(array) => array.to_value().ok(),
+            CallInput::Host(value) | CallInput::Slices(value, _) => Some(value.clone()),
+            CallInput::Device(array) => array.to_value().ok(),
         }
     }
 
     /// Bounds of the elements, if they are integers that the host knows.
     pub(super) fn bounds(&self) -> Option<Bounds> {
         match self {
-            Fed::Host(value) => Bounds::of(value),
-            Fed::Device(array) => array.bounds(),
-            Fed::Slices(_, bounds) => *bounds,
+            CallInput::Host(value) => Bounds::of(value),
+            CallInput::Device(array) => array.bounds(),
+            CallInput::Slices(_, bounds) => *bounds,
         }
     }
 }

@@ -7,14 +7,16 @@
 //! Blocks have an even number of iterations, so all state ends in its canonical region.
 
 use super::super::device::Region;
-use super::context::Context;
-use super::iterations::{Carried, Iteration, Iterations, Next, Row, Sample, SampleSource, of_role};
+use super::context::EngineContext;
+use super::iterations::{
+    Carried, Iteration, IterationLayout, Next, RowBuffer, Sample, SampleSource, of_role,
+};
 use super::planned::Compiled;
-use super::ran::Ran;
-use super::recorded::{Bound, Recorded};
+use super::ran::RunResults;
+use super::recorded::{BoundProgram, Recorded};
 use super::regions::Regions;
 use super::segment::Segment;
-use super::tap::{Source, size};
+use super::tap::{SampledTensor, size};
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::{Access, BufferId, Role};
 use std::time::Instant;
@@ -32,15 +34,15 @@ const LADDER: u64 = 8;
 
 /// The properties in which the blocks of one Program differ, besides their size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct BlockKey {
     /// Inputs that take one slice per iteration: position, bytes of a slice, bytes from one slice to the
     /// next.
     pub(super) sequences: Vec<(usize, u64, u64)>,
     /// Samples: source, iterations from one sample to the next, iterations from the last sample to the block.
-    pub(super) taps: Vec<(Source, u64, u64)>,
+    pub(super) taps: Vec<(SampledTensor, u64, u64)>,
 }
 
-impl Kind {
+impl BlockKey {
     /// The number of iterations after which the samples are at the same phase again.
     fn period(&self) -> u64 {
         self.taps.iter().fold(1, |all, (_, every, _)| lcm(all, *every))
@@ -58,8 +60,8 @@ pub(super) fn lcm(a: u64, b: u64) -> u64 {
 
 /// A recorded block.
 #[derive(Debug)]
-pub(super) struct Block {
-    pub(super) kind: Kind,
+pub(super) struct RecordedBlock {
+    pub(super) kind: BlockKey,
     pub(super) steps: u64,
     pub(super) segment: Segment,
     /// For each sequence of the kind, the staging region of its slices, filled before a replay.
@@ -71,8 +73,8 @@ pub(super) struct Block {
 
 /// The blocks of a Program at its current addresses.
 #[derive(Debug, Default)]
-pub(super) struct Blocks {
-    all: Vec<Block>,
+pub(super) struct BlockCache {
+    all: Vec<RecordedBlock>,
     /// Iterations run so far. A Program that ran many iterations is expected to run more.
     pub(super) done: u64,
     /// The device had no memory for blocks of this many iterations.
@@ -83,15 +85,15 @@ pub(super) struct Blocks {
 pub(super) struct Unrolled<'p> {
     pub(super) compiled: &'p Compiled,
     regions: &'p Regions,
-    pub(super) block: &'p mut Block,
+    pub(super) block: &'p mut RecordedBlock,
     /// Iterations that the Program has run so far.
     pub(super) done: &'p mut u64,
 }
 
 impl Unrolled<'_> {
     /// The results of the last replay.
-    pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
-        Ran { compiled: self.compiled, regions: self.regions, outputs: &[], context }
+    pub(super) fn ran<'r>(&'r self, context: &'r EngineContext) -> RunResults<'r> {
+        RunResults { compiled: self.compiled, regions: self.regions, outputs: &[], context }
     }
 }
 
@@ -104,23 +106,24 @@ impl Compiled {
     }
 }
 
-impl<'p> Bound<'p> {
+impl<'p> BoundProgram<'p> {
     /// The largest block of at most `limit` iterations that is recorded, or that is worth recording for a
     /// loop with `left` iterations to run.
     pub(super) fn unrolled(
         self,
-        context: &Context,
-        kind: &Kind,
+        context: &EngineContext,
+        kind: &BlockKey,
         limit: u64,
         left: u64,
     ) -> Result<Option<Unrolled<'p>>> {
-        let Bound { compiled, recorded } = self;
+        let BoundProgram { compiled, recorded } = self;
         if !compiled.unrolls() {
             return Ok(None);
         }
         let mut best = None;
         let mut seconds_a_step = 0.0;
-        for steps in sizes(Ran { compiled, regions: &recorded.regions, outputs: &[], context }, kind)? {
+        for steps in sizes(RunResults { compiled, regions: &recorded.regions, outputs: &[], context }, kind)?
+        {
             let blocks = &recorded.blocks;
             if steps > limit || blocks.refused.is_some_and(|refused| steps >= refused) {
                 break;
@@ -135,7 +138,7 @@ impl<'p> Bound<'p> {
                 break;
             }
             let block = match unroll(
-                Ran { compiled, regions: &recorded.regions, outputs: &[], context },
+                RunResults { compiled, regions: &recorded.regions, outputs: &[], context },
                 kind,
                 steps,
             ) {
@@ -150,15 +153,15 @@ impl<'p> Bound<'p> {
             seconds_a_step = block.seconds / steps as f64;
             best = Some(recorded.blocks.add(block));
         }
-        let Recorded { regions, blocks: Blocks { all, done, .. }, .. } = recorded;
+        let Recorded { regions, blocks: BlockCache { all, done, .. }, .. } = recorded;
         let block = best.and_then(|at| all.get_mut(at));
         Ok(block.map(|block| Unrolled { compiled, regions, block, done }))
     }
 }
 
-impl Blocks {
+impl BlockCache {
     /// Keeps a block, and returns its position.
-    fn add(&mut self, block: Block) -> usize {
+    fn add(&mut self, block: RecordedBlock) -> usize {
         if self.all.len() >= KEPT {
             self.all.remove(0);
         }
@@ -168,7 +171,7 @@ impl Blocks {
 }
 
 /// Block sizes of a kind, in iterations, ascending; each is even, and a multiple of the kind's period.
-fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
+fn sizes(ran: RunResults<'_>, kind: &BlockKey) -> Result<Vec<u64>> {
     let program = &ran.compiled.program;
     let period = kind.period();
     let steps = ran.compiled.commands()?;
@@ -195,9 +198,9 @@ fn sizes(ran: Ran<'_>, kind: &Kind) -> Result<Vec<u64>> {
 }
 
 /// Records a block of a Program; `None` unless it is one Segment.
-fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
+fn unroll(ran: RunResults<'_>, kind: &BlockKey, steps: u64) -> Result<Option<RecordedBlock>> {
     let start = Instant::now();
-    let Ran { compiled, context, .. } = ran;
+    let RunResults { compiled, context, .. } = ran;
     if context.options.stepwise() {
         return Ok(None);
     }
@@ -219,19 +222,24 @@ fn unroll(ran: Ran<'_>, kind: &Kind, steps: u64) -> Result<Option<Block>> {
     }
     let segment = Segment::record(context.device.as_ref(), &compiled.module, &commands)?;
     let kind = kind.clone();
-    Ok(Some(Block { kind, steps, segment, stages, samples, seconds: start.elapsed().as_secs_f64() }))
+    Ok(Some(RecordedBlock { kind, steps, segment, stages, samples, seconds: start.elapsed().as_secs_f64() }))
 }
 
 /// The iterations of a block: the Program is their body, its shared variables are carried, and the slices of
 /// sequences are rows of the staging regions.
-fn iterations(ran: Ran<'_>, kind: &Kind, stages: &[Region], samples: &[(Region, u64)]) -> Result<Iterations> {
-    let Ran { compiled, context, regions, .. } = ran;
+fn iterations(
+    ran: RunResults<'_>,
+    kind: &BlockKey,
+    stages: &[Region],
+    samples: &[(Region, u64)],
+) -> Result<IterationLayout> {
+    let RunResults { compiled, context, regions, .. } = ran;
     let program = &compiled.program;
-    let mut all = Iterations::fixed(regions.clone());
+    let mut all = IterationLayout::fixed(regions.clone());
     for (&(input, _, stride), stage) in kind.sequences.iter().zip(stages) {
         for buffer in of_role(program, &Role::Input(input)) {
             let access = Access { stride: stride as i64, ..Access::whole(buffer) };
-            all.rows.push(Row { buffer, array: stage.clone(), access });
+            all.rows.push(RowBuffer { buffer, array: stage.clone(), access });
         }
     }
     let copied: Vec<(usize, BufferId)> = compiled.copied(context).collect();
@@ -250,8 +258,8 @@ fn iterations(ran: Ran<'_>, kind: &Kind, stages: &[Region], samples: &[(Region, 
         let (region, ..) = ran.sampled(source)?;
         let bytes = region.bytes;
         let source = match source {
-            Source::Output(output) => SampleSource::Buffer(compiled.result(output)?.0),
-            Source::State(position) => {
+            SampledTensor::Output(output) => SampleSource::Buffer(compiled.result(output)?.0),
+            SampledTensor::State(position) => {
                 let updated = |update: &(usize, BufferId)| compiled.definition.states[update.0] == position;
                 program
                     .updates
@@ -269,7 +277,7 @@ fn iterations(ran: Ran<'_>, kind: &Kind, stages: &[Region], samples: &[(Region, 
 /// use at the end of an iteration: the two alternate.
 fn twin(
     compiled: &Compiled,
-    context: &Context,
+    context: &EngineContext,
     (shared, buffer): (usize, BufferId),
 ) -> Result<Option<Region>> {
     let program = &compiled.program;

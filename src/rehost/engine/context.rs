@@ -5,7 +5,7 @@ use super::super::device::{Device, Region};
 use super::array::{DeviceArray, KnownBounds};
 use super::host_pool::HostPool;
 use super::method::Definition;
-use super::pool::{Pool, within};
+use super::pool::{DevicePool, within};
 use super::specialise::Specialist;
 use super::state::State;
 use super::status;
@@ -21,7 +21,7 @@ use workalike_kernels::DType;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Context {
+pub(crate) struct EngineContext {
     pub(super) device: Arc<dyn Device>,
     pub(super) options: Options,
     pub(super) states: Vec<State>,
@@ -29,20 +29,20 @@ pub(crate) struct Context {
     /// Counts changes of addresses: arena, state.
     pub(super) epoch: u64,
     /// Memory of results that stay on the device.
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Arc<DevicePool>,
     /// Memory of results on the host.
     pub(super) host_pool: Arc<HostPool>,
-    /// Status words that are all 0: see [`Context::zero`].
+    /// Status words that are all 0: see [`EngineContext::zero`].
     zero: OnceLock<Region>,
     pub(super) specialist: Specialist,
 }
 
-impl Context {
-    pub(super) fn new(device: Arc<dyn Device>, options: Options) -> Context {
-        let (pool, host_pool) = (Pool::new(device.clone()), HostPool::new(device.clone()));
+impl EngineContext {
+    pub(super) fn new(device: Arc<dyn Device>, options: Options) -> EngineContext {
+        let (pool, host_pool) = (DevicePool::new(device.clone()), HostPool::new(device.clone()));
         let (states, arena, epoch, zero) = (vec![], None, 0, OnceLock::new());
         let specialist = Specialist::default();
-        Context { device, options, states, arena, epoch, pool, host_pool, zero, specialist }
+        EngineContext { device, options, states, arena, epoch, pool, host_pool, zero, specialist }
     }
 
     /// What the device offers.

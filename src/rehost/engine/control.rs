@@ -4,9 +4,9 @@
 //! which the host waits.
 
 use super::super::device::{Command, Device, Region};
-use super::ahead::AheadLoop;
-use super::context::Context;
-use super::iterations::{Iteration, Iterations};
+use super::ahead::UnrolledWhile;
+use super::context::EngineContext;
+use super::iterations::{Iteration, IterationLayout};
 use super::long_loop::{LongLoop, MOST_COMMANDS};
 use super::planned::Compiled;
 use super::regions::Regions;
@@ -17,11 +17,11 @@ use std::time::Duration;
 
 /// Commands that are recorded together, or what comes between them.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(super) enum ControlNode {
     Segment(Segment),
     Long(LongLoop),
     While(WhileLoop),
-    Ahead(AheadLoop),
+    Ahead(UnrolledWhile),
     Branch(Branch),
 }
 
@@ -32,14 +32,14 @@ pub(super) struct WhileLoop {
     /// The word that says whether an iteration found an error.
     trouble: Option<Region>,
     most: u64,
-    body: Vec<Piece>,
+    body: Vec<ControlNode>,
 }
 
 /// Of several pieces of work one.
 #[derive(Debug)]
 pub(super) struct Branch {
     index: Region,
-    bodies: Vec<Vec<Piece>>,
+    bodies: Vec<Vec<ControlNode>>,
 }
 
 /// How a step with bodies runs, for people: within a recording, in blocks, or decided by the host.
@@ -76,13 +76,13 @@ pub(super) fn is_loop_apart(step: &LoopStep) -> bool {
 /// How a Segment is run.
 pub(super) type Each<'e> = &'e mut dyn FnMut(&mut Segment) -> Result<()>;
 
-impl Piece {
+impl ControlNode {
     /// Runs it once, each Segment by `each`.
     pub(super) fn run(&mut self, device: &dyn Device, each: Each<'_>) -> Result<()> {
         match self {
-            Piece::Segment(segment) => each(segment),
-            Piece::Long(own) => own.run(device, each),
-            Piece::While(own) => {
+            ControlNode::Segment(segment) => each(segment),
+            ControlNode::Long(own) => own.run(device, each),
+            ControlNode::While(own) => {
                 for _ in 0..own.most {
                     if !own.goes_on(device)? {
                         break;
@@ -91,8 +91,8 @@ impl Piece {
                 }
                 Ok(())
             }
-            Piece::Ahead(own) => own.run(device, each),
-            Piece::Branch(own) => {
+            ControlNode::Ahead(own) => own.run(device, each),
+            ControlNode::Branch(own) => {
                 let body = own.chosen(device)?;
                 run_all(body, device, each)
             }
@@ -112,17 +112,19 @@ impl Piece {
     /// Has the driver finish the compilation of its kernels.
     pub(super) fn finish_compiling(&mut self) -> Result<()> {
         match self {
-            Piece::Segment(segment) => segment.finish_compiling(),
-            Piece::Long(own) => own.pieces().try_for_each(Piece::finish_compiling),
-            Piece::While(own) => own.body.iter_mut().try_for_each(Piece::finish_compiling),
-            Piece::Ahead(own) => own.block.iter_mut().try_for_each(Piece::finish_compiling),
-            Piece::Branch(own) => own.bodies.iter_mut().flatten().try_for_each(Piece::finish_compiling),
+            ControlNode::Segment(segment) => segment.finish_compiling(),
+            ControlNode::Long(own) => own.pieces().try_for_each(ControlNode::finish_compiling),
+            ControlNode::While(own) => own.body.iter_mut().try_for_each(ControlNode::finish_compiling),
+            ControlNode::Ahead(own) => own.block.iter_mut().try_for_each(ControlNode::finish_compiling),
+            ControlNode::Branch(own) => {
+                own.bodies.iter_mut().flatten().try_for_each(ControlNode::finish_compiling)
+            }
         }
     }
 }
 
 /// Runs pieces in order.
-pub(super) fn run_all(pieces: &mut [Piece], device: &dyn Device, each: Each<'_>) -> Result<()> {
+pub(super) fn run_all(pieces: &mut [ControlNode], device: &dyn Device, each: Each<'_>) -> Result<()> {
     pieces.iter_mut().try_for_each(|piece| piece.run(device, each))
 }
 
@@ -139,7 +141,7 @@ impl WhileLoop {
 }
 
 impl Branch {
-    fn chosen(&mut self, device: &dyn Device) -> Result<&mut [Piece]> {
+    fn chosen(&mut self, device: &dyn Device) -> Result<&mut [ControlNode]> {
         let mut index = [0u8; 8];
         device.download(&self.index, &mut index)?;
         let index = nearest(i64::from_le_bytes(index), self.bodies.len());
@@ -151,13 +153,13 @@ impl Branch {
 /// Records steps, piece by piece.
 pub(super) struct Recorder<'a> {
     compiled: &'a Compiled,
-    context: &'a Context,
+    context: &'a EngineContext,
     commands: Vec<Command>,
-    pieces: Vec<Piece>,
+    pieces: Vec<ControlNode>,
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn new(compiled: &'a Compiled, context: &'a Context) -> Recorder<'a> {
+    pub(super) fn new(compiled: &'a Compiled, context: &'a EngineContext) -> Recorder<'a> {
         Recorder { compiled, context, commands: vec![], pieces: vec![] }
     }
 
@@ -179,7 +181,7 @@ impl<'a> Recorder<'a> {
     pub(super) fn iterations(
         &mut self,
         steps: &[DeviceStep<'_>],
-        iterations: &Iterations,
+        iterations: &IterationLayout,
         count: u64,
     ) -> Result<()> {
         for iteration in 0..count {
@@ -196,30 +198,30 @@ impl<'a> Recorder<'a> {
         self.commands.extend(commands);
     }
 
-    fn apart(&self, step: &DeviceStep<'_>, regions: &Regions) -> Result<Piece> {
+    fn apart(&self, step: &DeviceStep<'_>, regions: &Regions) -> Result<ControlNode> {
         let once = |body, steps: &[DeviceStep<'_>]| {
             let mut recorder = Recorder::new(self.compiled, self.context);
-            recorder.iterations(steps, &Iterations::of(body, regions)?, 1)?;
+            recorder.iterations(steps, &IterationLayout::of(body, regions)?, 1)?;
             recorder.finish()
         };
         Ok(match step {
             DeviceStep::While(step, body) if step.ahead > 1 => {
-                Piece::Ahead(AheadLoop::record(self.compiled, self.context, step, body, regions)?)
+                ControlNode::Ahead(UnrolledWhile::record(self.compiled, self.context, step, body, regions)?)
             }
             DeviceStep::While(step, body) => {
                 let trouble = step.body.status.map(|status| regions.get(status)).transpose()?;
                 let trouble = trouble.map(|words| Region { bytes: 8, ..words.clone() });
                 let flag = regions.get(step.flag)?.clone();
                 let most = step.most;
-                Piece::While(WhileLoop { flag, trouble, most, body: once(&step.body, body)? })
+                ControlNode::While(WhileLoop { flag, trouble, most, body: once(&step.body, body)? })
             }
             DeviceStep::Branch(step, bodies) => {
                 let bodies = step.bodies.iter().zip(bodies).map(|(body, steps)| once(body, steps));
                 let bodies = bodies.collect::<Result<_>>()?;
-                Piece::Branch(Branch { index: regions.get(step.index)?.clone(), bodies })
+                ControlNode::Branch(Branch { index: regions.get(step.index)?.clone(), bodies })
             }
             DeviceStep::Loop(step, body) => {
-                Piece::Long(LongLoop::record(self.compiled, self.context, step, body, regions)?)
+                ControlNode::Long(LongLoop::record(self.compiled, self.context, step, body, regions)?)
             }
             DeviceStep::Nest(..) | DeviceStep::Library(_) => {
                 return Err(Error::Internal("a command that is recorded by itself".into()));
@@ -231,14 +233,14 @@ impl<'a> Recorder<'a> {
         if !self.commands.is_empty() {
             let device = self.context.device.as_ref();
             let segment = Segment::record(device, &self.compiled.module, &self.commands)?;
-            self.pieces.push(Piece::Segment(segment));
+            self.pieces.push(ControlNode::Segment(segment));
             self.commands.clear();
         }
         Ok(())
     }
 
     /// The pieces, in order.
-    pub(super) fn finish(mut self) -> Result<Vec<Piece>> {
+    pub(super) fn finish(mut self) -> Result<Vec<ControlNode>> {
         self.flush()?;
         Ok(self.pieces)
     }

@@ -5,7 +5,7 @@
 //! A method with such values has a method beside it, whose outputs they are. It runs before each call.
 
 use super::Engine;
-use super::array::Fed;
+use super::array::CallInput;
 use super::status::renumbered;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Demand;
@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Deciding {
+pub(super) struct ShapeMethod {
     /// The method that computes the values in [`Demand::known`].
     pub(super) method: usize,
     /// The other values that decide shapes.
@@ -51,12 +51,16 @@ impl Engine {
         let slot = slot.or_else(|| self.spare.pop());
         let states = definition.states.clone();
         let method = self.put_method(slot, None, &definition.name, Arc::new(part), states);
-        definition.deciding.get_or_init(|| Deciding { method, demand, nodes, refused: OnceLock::new() });
+        definition.deciding.get_or_init(|| ShapeMethod { method, demand, nodes, refused: OnceLock::new() });
     }
 
     /// The values that loops and reductions of a method decide shapes with; `None` if the reference has to
     /// compute them.
-    pub(super) fn decided(&mut self, method: usize, fed: &[Fed]) -> Result<Option<HashMap<VarId, Value>>> {
+    pub(super) fn decided(
+        &mut self,
+        method: usize,
+        fed: &[CallInput],
+    ) -> Result<Option<HashMap<VarId, Value>>> {
         let definition = self.methods[method].definition.clone();
         let Some(deciding) = definition.deciding.get().filter(|own| own.refused.get().is_none()) else {
             return Ok(None);

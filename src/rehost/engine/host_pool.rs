@@ -19,11 +19,11 @@ const LIMIT: usize = 1 << 30;
 /// See the [module](self).
 pub(super) struct HostPool {
     device: Arc<dyn Device>,
-    shelf: Mutex<Shelf>,
+    shelf: Mutex<HostFreeList>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct HostFreeList {
     idle: BTreeMap<usize, Vec<Box<dyn HostBlock>>>,
     bytes: usize,
 }
@@ -72,9 +72,9 @@ impl HostBytes for Inline {
 
 /// Ordinary memory, aligned for every dtype.
 #[derive(Debug)]
-struct Plain(Vec<u64>);
+struct HeapBlock(Vec<u64>);
 
-impl HostBlock for Plain {
+impl HostBlock for HeapBlock {
     fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.0)
     }
@@ -89,7 +89,7 @@ impl HostPool {
         Arc::new(HostPool { device, shelf: Mutex::default() })
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, HostFreeList> {
         // Nothing that can panic runs while the lock is held.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -189,7 +189,7 @@ impl HostPool {
             .try_reserve_exact(count)
             .map_err(|_| Error::mismatch("result", "host memory for it", format!("{bytes} bytes")))?;
         words.resize(count, 0);
-        Ok(Box::new(Plain(words)))
+        Ok(Box::new(HeapBlock(words)))
     }
 
     fn give(&self, block: Box<dyn HostBlock>) {
@@ -217,7 +217,7 @@ impl HostPool {
     }
 }
 
-impl Shelf {
+impl HostFreeList {
     fn remove(&mut self, size: usize) -> Option<Box<dyn HostBlock>> {
         let class = self.idle.get_mut(&size)?;
         let block = class.pop()?;

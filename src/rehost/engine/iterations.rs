@@ -8,18 +8,18 @@ use crate::lower::program::{Access, Body, BufferId, Program, Role};
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Iterations {
+pub(super) struct IterationLayout {
     /// Each buffer in the first iteration.
     first: Regions,
     /// Buffers that are elsewhere in each iteration.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<RowBuffer>,
     pub(super) carried: Vec<Carried>,
     pub(super) samples: Vec<Sample>,
 }
 
 /// A buffer that is a row of an array.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct RowBuffer {
     pub(super) buffer: BufferId,
     pub(super) array: Region,
     /// Which row; its buffer is that of the array.
@@ -82,18 +82,22 @@ pub(super) enum SampleSource {
     Fixed(Region),
 }
 
-impl Iterations {
+impl IterationLayout {
     /// Iterations with each buffer in the same place.
-    pub(super) fn fixed(first: Regions) -> Iterations {
-        Iterations { first, rows: vec![], carried: vec![], samples: vec![] }
+    pub(super) fn fixed(first: Regions) -> IterationLayout {
+        IterationLayout { first, rows: vec![], carried: vec![], samples: vec![] }
     }
 
     /// Those of a body, given the regions of the Program around it.
-    pub(super) fn of(body: &Body, around: &Regions) -> Result<Iterations> {
-        let mut all = Iterations::fixed(Regions::of_body(body, around)?);
+    pub(super) fn of(body: &Body, around: &Regions) -> Result<IterationLayout> {
+        let mut all = IterationLayout::fixed(Regions::of_body(body, around)?);
         for buffer in 0..body.program.buffers.len() {
             if let Some(access) = body.access(buffer).filter(|access| access.stride != 0) {
-                all.rows.push(Row { buffer, array: around.get(access.buffer)?.clone(), access: *access });
+                all.rows.push(RowBuffer {
+                    buffer,
+                    array: around.get(access.buffer)?.clone(),
+                    access: *access,
+                });
             }
         }
         for (at, &home) in body.carried.iter().enumerate() {
@@ -154,7 +158,7 @@ impl Iterations {
     }
 }
 
-impl Row {
+impl RowBuffer {
     fn at(&self, iteration: u64) -> Region {
         Region { offset: self.array.offset + self.access.at(iteration), ..self.array.clone() }
     }

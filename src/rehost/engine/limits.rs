@@ -2,7 +2,7 @@
 
 use super::super::memory::{Layout, MemoryReport};
 use super::Engine;
-use super::array::Fed;
+use super::array::CallInput;
 use super::method::Definition;
 use super::state::State;
 use super::status::{self, Status};
@@ -100,7 +100,7 @@ impl Engine {
 
     /// Plans and records a call with these inputs, and allocates the memory of its results, without running
     /// it.
-    pub(crate) fn reserve_for(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
+    pub(crate) fn reserve_for(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
         let (planned, context) = self.ready(method, fed)?;
         planned.record(context)?;
         // Held until all are allocated.
@@ -111,7 +111,7 @@ impl Engine {
     }
 
     /// The memory that a call with these inputs needs, and the memory that is held.
-    pub(crate) fn memory_report(&self, method: usize, fed: &[Fed]) -> Result<MemoryReport> {
+    pub(crate) fn memory_report(&self, method: usize, fed: &[CallInput]) -> Result<MemoryReport> {
         let definition = &self.methods[method].definition;
         let (program, layout) = definition.drafted(&self.context, fed)?;
         Ok(self.report(definition, &program, &layout))

@@ -6,9 +6,9 @@
 
 use super::super::device::{Device, Region};
 use super::block::{COMMANDS, STAGE, lcm};
-use super::context::Context;
-use super::control::{Each, Piece, Recorder, run_all};
-use super::iterations::Iterations;
+use super::context::EngineContext;
+use super::control::{ControlNode, Each, Recorder, run_all};
+use super::iterations::IterationLayout;
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
@@ -24,18 +24,18 @@ pub(super) const MOST_COMMANDS: u64 = 1024;
 pub(super) struct LongLoop {
     /// Iterations of a block.
     iterations: u64,
-    block: Vec<Piece>,
+    block: Vec<ControlNode>,
     /// How often the block runs.
     blocks: u64,
     /// The last iterations, which do not fill a block.
-    rest: Vec<Piece>,
+    rest: Vec<ControlNode>,
     last: u64,
-    windows: Vec<Window>,
+    windows: Vec<StagedRows>,
 }
 
 /// The rows of an array that a block accesses, and where they are while it runs.
 #[derive(Debug)]
-struct Window {
+struct StagedRows {
     array: Region,
     stage: Region,
     /// The first byte of the first block's rows.
@@ -57,20 +57,20 @@ fn moves(access: &Access) -> bool {
 impl LongLoop {
     pub(super) fn record(
         compiled: &Compiled,
-        context: &Context,
+        context: &EngineContext,
         step: &LoopStep,
         body: &[DeviceStep<'_>],
         around: &Regions,
     ) -> Result<LongLoop> {
         let iterations = block_size(step, body);
         let (blocks, last) = (step.trips / iterations, step.trips % iterations);
-        let mut all = Iterations::of(&step.body, around)?;
+        let mut all = IterationLayout::of(&step.body, around)?;
         let mut windows = Vec::new();
         let accesses = step.body.inputs.iter().chain(&step.body.outputs);
         let arrays: BTreeSet<(BufferId, i64)> =
             accesses.filter(|access| moves(access)).map(|access| (access.buffer, access.stride)).collect();
         for array in arrays {
-            let window = Window::of(&step.body, array, iterations, around, context)?;
+            let window = StagedRows::of(&step.body, array, iterations, around, context)?;
             // The staging memory takes the place of the array.
             for row in all.rows.iter_mut().filter(|row| moves(&row.access)) {
                 if (row.access.buffer, row.access.stride) == array {
@@ -89,7 +89,7 @@ impl LongLoop {
     }
 
     /// Everything that is recorded.
-    pub(super) fn pieces(&mut self) -> impl Iterator<Item = &mut Piece> {
+    pub(super) fn pieces(&mut self) -> impl Iterator<Item = &mut ControlNode> {
         self.block.iter_mut().chain(&mut self.rest)
     }
 
@@ -131,14 +131,14 @@ fn block_size(step: &LoopStep, body: &[DeviceStep<'_>]) -> u64 {
     (most / period).max(1).saturating_mul(period)
 }
 
-impl Window {
+impl StagedRows {
     fn of(
         body: &Body,
         (buffer, stride): (BufferId, i64),
         iterations: u64,
         around: &Regions,
-        context: &Context,
-    ) -> Result<Window> {
+        context: &EngineContext,
+    ) -> Result<StagedRows> {
         let own = |access: &&Access| moves(access) && (access.buffer, access.stride) == (buffer, stride);
         let firsts = || body.inputs.iter().chain(&body.outputs).filter(own).map(|access| access.first as i64);
         let (least, most) = (firsts().min().unwrap_or(0), firsts().max().unwrap_or(0));
@@ -148,7 +148,7 @@ impl Window {
         let array = around.get(buffer)?.clone();
         let stage = context.allocate(bytes)?;
         let (read, written) = (body.inputs.iter().any(|a| own(&a)), body.outputs.iter().any(|a| own(&a)));
-        Ok(Window { array, stage, low, stride, bytes, iterations, read, written })
+        Ok(StagedRows { array, stage, low, stride, bytes, iterations, read, written })
     }
 
     /// The rows of a block of `count` iterations in the array, and in the staging memory.

@@ -4,14 +4,14 @@ use super::super::commit;
 use super::super::fuse::fuse;
 use super::super::inplace::update_in_place;
 use super::super::memory::{Layout, plan, settle_bodies};
-use super::array::Fed;
-use super::context::Context;
-use super::deciding::Deciding;
+use super::array::CallInput;
+use super::context::EngineContext;
+use super::deciding::ShapeMethod;
 use super::plan_cache::PlanCache;
 use super::state::State;
 use super::status::Status;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::shapes::{Demand, Given, Shapes, infer_decided, infer_knowing};
+use crate::graph::shapes::{Demand, ShapeInputs, Shapes, infer_decided, infer_knowing};
 use crate::graph::{FunctionGraph, VarId};
 use crate::lower::index_check::{self, Bounds, Trusted};
 use crate::lower::program::{Program, Role};
@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A Function in device form, and its Programs.
 #[derive(Debug)]
-pub(super) struct Method {
+pub(super) struct EngineMethod {
     pub(super) definition: Arc<Definition>,
     pub(super) plans: PlanCache,
 }
@@ -35,8 +35,8 @@ pub(super) struct Definition {
     pub(super) graph: Arc<FunctionGraph>,
     pub(super) demand: Demand,
     /// What computes the values that loops decide shapes with.
-    pub(super) deciding: OnceLock<Deciding>,
-    /// For each shared variable of the graph, its position in [`Context::states`].
+    pub(super) deciding: OnceLock<ShapeMethod>,
+    /// For each shared variable of the graph, its position in [`EngineContext::states`].
     pub(super) states: Vec<usize>,
     /// Inputs and shared variables that it uses as indices and does not change.
     pub(super) index_sources: Vec<Role>,
@@ -51,16 +51,16 @@ pub(super) struct Definition {
     pub(super) status: Arc<OnceLock<Status>>,
 }
 
-impl Method {
-    pub(super) fn new(definition: Definition) -> Method {
-        Method { definition: Arc::new(definition), plans: PlanCache::default() }
+impl EngineMethod {
+    pub(super) fn new(definition: Definition) -> EngineMethod {
+        EngineMethod { definition: Arc::new(definition), plans: PlanCache::default() }
     }
 
     /// Makes the Program for these inputs the current one; `false` if there is none.
     pub(super) fn select(
         &mut self,
-        context: &Context,
-        fed: &[Fed],
+        context: &EngineContext,
+        fed: &[CallInput],
         decided: &[usize],
         trusted: &Trusted,
     ) -> bool {
@@ -69,12 +69,12 @@ impl Method {
     }
 
     /// Refuses a shape that differs from the first call's, where sizes are fixed.
-    pub(super) fn check_fixed(&self, context: &Context, fed: &[Fed]) -> Result<()> {
+    pub(super) fn check_fixed(&self, context: &EngineContext, fed: &[CallInput]) -> Result<()> {
         let m = &self.definition;
         let (Sizes::Fixed, Some(first)) = (context.options.sizes, self.plans.iter().next()) else {
             return Ok(());
         };
-        let inputs = m.graph.inputs.iter().zip(fed.iter().map(Fed::shape));
+        let inputs = m.graph.inputs.iter().zip(fed.iter().map(CallInput::shape));
         let shared = m.graph.shared.iter().zip(m.states.iter().map(|&s| &context.states[s].shape[..]));
         let mut known = &first.compiled.signature[..];
         for (&id, shape) in inputs.chain(shared) {
@@ -97,8 +97,8 @@ impl Method {
 
 /// Whether shapes depend on values of device arrays, for which the host waits. While memory is lent, no
 /// thread may wait for other memory: its holder may wait for this memory.
-fn waits(demand: &Demand, fed: &[Fed]) -> bool {
-    demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(Fed::Device(_))))
+fn waits(demand: &Demand, fed: &[CallInput]) -> bool {
+    demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(CallInput::Device(_))))
 }
 
 impl Definition {
@@ -129,16 +129,16 @@ impl Definition {
     pub(super) fn extents<'e>(
         &'e self,
         states: &'e [State],
-        fed: &'e [Fed],
+        fed: &'e [CallInput],
         decided: &'e [usize],
     ) -> impl Iterator<Item = &'e usize> {
         let shared = self.states.iter().flat_map(move |&s| &states[s].shape);
-        fed.iter().flat_map(Fed::shape).chain(shared).chain(decided)
+        fed.iter().flat_map(CallInput::shape).chain(shared).chain(decided)
     }
 
     /// The bounds of its index sources, where the host knows them.
-    pub(super) fn known_bounds(&self, context: &mut Context, fed: &[Fed]) -> Vec<(Role, Bounds)> {
-        let waits = fed.iter().any(|fed| matches!(fed, Fed::Device(_)));
+    pub(super) fn known_bounds(&self, context: &mut EngineContext, fed: &[CallInput]) -> Vec<(Role, Bounds)> {
+        let waits = fed.iter().any(|fed| matches!(fed, CallInput::Device(_)));
         let known = self.index_sources.iter().filter_map(|role| {
             let bounds = match role {
                 Role::Input(i) => fed.get(*i)?.bounds(),
@@ -151,15 +151,15 @@ impl Definition {
     }
 
     /// The extents of all variables, for these inputs and the current states.
-    pub(super) fn infer(&self, context: &Context, fed: &[Fed]) -> Result<Shapes> {
+    pub(super) fn infer(&self, context: &EngineContext, fed: &[CallInput]) -> Result<Shapes> {
         self.infer_knowing(context, fed, None)
     }
 
     /// [`Definition::infer`], where these values that loops decide shapes with are known.
     pub(super) fn infer_knowing(
         &self,
-        context: &Context,
-        fed: &[Fed],
+        context: &EngineContext,
+        fed: &[CallInput],
         known: Option<&HashMap<VarId, Value>>,
     ) -> Result<Shapes> {
         self.infer_by(context, fed, known, |graph, demand, given, known| {
@@ -170,8 +170,8 @@ impl Definition {
     /// The extents, besides the shapes of inputs and states, that a Program depends on.
     pub(super) fn decided(
         &self,
-        context: &Context,
-        fed: &[Fed],
+        context: &EngineContext,
+        fed: &[CallInput],
         known: Option<&HashMap<VarId, Value>>,
     ) -> Result<Vec<usize>> {
         self.infer_by(context, fed, known, |graph, demand, given, known| {
@@ -180,7 +180,12 @@ impl Definition {
     }
 
     /// [`Definition::infer`]; `lends` says whether values of states may be read in place.
-    pub(super) fn infer_lending(&self, context: &Context, fed: &[Fed], lends: bool) -> Result<Shapes> {
+    pub(super) fn infer_lending(
+        &self,
+        context: &EngineContext,
+        fed: &[CallInput],
+        lends: bool,
+    ) -> Result<Shapes> {
         let none = HashMap::new();
         self.given(&self.demand, context, fed, lends, |given| {
             infer_knowing(&self.graph, &self.demand, given, &none)
@@ -190,14 +195,14 @@ impl Definition {
     /// Infers with the demand that is left where these values are known.
     fn infer_by<T>(
         &self,
-        context: &Context,
-        fed: &[Fed],
+        context: &EngineContext,
+        fed: &[CallInput],
         known: Option<&HashMap<VarId, Value>>,
-        infer: impl FnOnce(&FunctionGraph, &Demand, &Given, &HashMap<VarId, Value>) -> Result<T>,
+        infer: impl FnOnce(&FunctionGraph, &Demand, &ShapeInputs, &HashMap<VarId, Value>) -> Result<T>,
     ) -> Result<T> {
         let none = HashMap::new();
         let (demand, known) = match (self.deciding.get(), known) {
-            (Some(Deciding { demand, .. }), Some(known)) => (demand, known),
+            (Some(ShapeMethod { demand, .. }), Some(known)) => (demand, known),
             _ => (&self.demand, &none),
         };
         self.given(demand, context, fed, !waits(demand, fed), |given| {
@@ -209,26 +214,26 @@ impl Definition {
     fn given<T>(
         &self,
         demand: &Demand,
-        context: &Context,
-        fed: &[Fed],
+        context: &EngineContext,
+        fed: &[CallInput],
         lends: bool,
-        then: impl FnOnce(&Given) -> Result<T>,
+        then: impl FnOnce(&ShapeInputs) -> Result<T>,
     ) -> Result<T> {
         let device = context.device.as_ref();
         let state = |i: usize| &context.states[self.states[i]];
         let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
         let shared: Vec<Vec<usize>> = self.states.iter().map(|&s| context.states[s].shape.clone()).collect();
         let (inputs, shared) = (&inputs[..], &shared[..]);
-        let input_values = |i: usize| fed.get(i).and_then(Fed::value);
+        let input_values = |i: usize| fed.get(i).and_then(CallInput::value);
         let lent = |i: usize| if lends && demand.lent == Some(i) { state(i).lent(device) } else { None };
         let shared_values = |i: usize| lent(i).or_else(|| state(i).read(device).ok());
-        then(&Given { inputs, shared, input_values: &input_values, shared_values: &shared_values })
+        then(&ShapeInputs { inputs, shared, input_values: &input_values, shared_values: &shared_values })
     }
 
     /// The Program for these shapes and its memory layout; nothing is compiled or allocated for it.
     pub(super) fn draft(
         &self,
-        context: &Context,
+        context: &EngineContext,
         shapes: &Shapes,
         trusted: &Trusted,
         signature: &[usize],
@@ -263,7 +268,7 @@ impl Definition {
     }
 
     /// The draft for these inputs, whether or not it has run.
-    pub(super) fn drafted(&self, context: &Context, fed: &[Fed]) -> Result<(Program, Layout)> {
+    pub(super) fn drafted(&self, context: &EngineContext, fed: &[CallInput]) -> Result<(Program, Layout)> {
         let known = |role: &Role| match role {
             Role::Input(i) => fed.get(*i).is_some_and(|fed| fed.bounds().is_some()),
             Role::Shared(i) => context.states[self.states[*i]].bounds.is_some(),

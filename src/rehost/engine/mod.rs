@@ -1,12 +1,12 @@
 //! Executes Programs: state at canonical addresses, one scratch arena for all methods, recorded Segments.
 //!
-//! Ownership: an [`Engine`] owns its `Context` and its `Method`s; a `Method` a `Definition` and a
+//! Ownership: an [`Engine`] owns its `EngineContext` and its `EngineMethod`s; a `EngineMethod` a `Definition` and a
 //! `PlanCache`; a `PlanCache` the `Planned` Programs; a `Planned` its `Compiled` and the recordings: a
 //! `Recorded` at the planned addresses, and `Variants` over memory of the caller. A `Recorded` owns the
-//! `Segment`s, and the `Blocks` of many iterations. Their functions take the `Context` as an argument.
+//! `Segment`s, and the `Blocks` of many iterations. Their functions take the `EngineContext` as an argument.
 //!
 //! A warm call, in order (`Simulator::call` comes here):
-//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `Method::select`, `PlanCache::select`: the Program of
+//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `EngineMethod::select`, `PlanCache::select`: the Program of
 //!   this signature;
 //! - `Engine::make_room`: the arena is large enough;
 //! - `Planned::record`: it is recorded already;
@@ -73,41 +73,45 @@ mod trial;
 mod variants;
 
 pub use crate::memory_report::PoolReport;
+pub(crate) use array::CallInput;
 pub use array::DeviceArray;
-pub(crate) use array::Fed;
-pub(crate) use context::Context;
+pub(crate) use context::EngineContext;
 pub(crate) use planned::Compiled;
-pub(crate) use profile::Work;
+pub(crate) use profile::StepWork;
 pub(crate) use state::{State, StateBinding};
-pub(crate) use status::{Origin, Ticket};
-pub(crate) use steps::{Loop, Twins, in_iteration};
-pub(crate) use tap::{Source, Tap};
+pub(crate) use status::{StageOrigin, Ticket};
+pub(crate) use steps::{IterationLoop, Twins, in_iteration};
+pub(crate) use tap::{SampleRing, SampledTensor};
 
 use super::device::Device;
 use crate::error::Result;
 use crate::graph::FunctionGraph;
 use crate::rehost::Options;
 use crate::value::Value;
-use method::{Definition, Method};
+use method::{Definition, EngineMethod};
 use std::sync::Arc;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Engine {
     /// Declared before the context, whose thread then has nothing left to begin when it is dropped.
-    methods: Vec<Method>,
-    context: Context,
+    methods: Vec<EngineMethod>,
+    context: EngineContext,
     /// Positions of methods that compute nothing any more: see `deciding`.
     spare: Vec<usize>,
 }
 
 impl Engine {
     pub(crate) fn new(device: Arc<dyn Device>, options: Options) -> Engine {
-        Engine { context: Context::new(device, options.with_environment()), methods: vec![], spare: vec![] }
+        Engine {
+            context: EngineContext::new(device, options.with_environment()),
+            methods: vec![],
+            spare: vec![],
+        }
     }
 
     /// The state common to all methods.
-    pub(crate) fn context(&self) -> &Context {
+    pub(crate) fn context(&self) -> &EngineContext {
         &self.context
     }
 
@@ -143,7 +147,7 @@ impl Engine {
         let graph = self.context.replaced(graph);
         let number = slot.unwrap_or(self.methods.len());
         let promised = self.context.abilities().promised;
-        let method = Method::new(Definition::new(name, graph, states, number, status, promised));
+        let method = EngineMethod::new(Definition::new(name, graph, states, number, status, promised));
         let mut beside = None;
         match self.methods.get_mut(number) {
             Some(place) => {

@@ -2,7 +2,7 @@
 
 use super::super::dependences::Dependences;
 use super::super::inplace::is_legal;
-use super::array::Fed;
+use super::array::CallInput;
 use super::pool::is_same;
 use crate::lower::program::{BufferId, Program, Role};
 
@@ -23,16 +23,16 @@ pub(super) fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
 pub(super) fn is_overwritable(
     program: &Program,
     dependences: &Dependences,
-    (fed, input): (&[Fed], usize),
+    (fed, input): (&[CallInput], usize),
     (output, bytes): (BufferId, u64),
 ) -> bool {
-    let Fed::Device(array) = &fed[input] else { return false };
+    let CallInput::Device(array) = &fed[input] else { return false };
     let whole = array.region.offset == 0 && array.region.memory.bytes() >= bytes;
     let mut others = fed.iter().enumerate().filter(|(position, _)| *position != input);
     let mut results = program.outputs.iter().chain(program.updates.iter().map(|u| &u.1));
     let alone = others.all(|(_, other)| match other {
-        Fed::Device(other) => !is_same(&other.unclaimed().memory, &array.unclaimed().memory),
-        Fed::Host(_) | Fed::Slices(..) => true,
+        CallInput::Device(other) => !is_same(&other.unclaimed().memory, &array.unclaimed().memory),
+        CallInput::Host(_) | CallInput::Slices(..) => true,
     });
     let buffers = program.buffers.iter().enumerate();
     let mut places = buffers.filter(|(_, b)| b.role == Role::Input(input)).map(|(id, _)| id);

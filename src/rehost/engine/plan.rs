@@ -1,7 +1,7 @@
 //! From a call's shapes to a planned Program.
 
 use super::Engine;
-use super::array::Fed;
+use super::array::CallInput;
 use super::owned::owned_outputs;
 use super::planned::{Compiled, Planned};
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ fn programs_kept(sizes: Sizes) -> usize {
 
 impl Engine {
     /// Makes the Program for these inputs the method's current one: planned, but not necessarily recorded.
-    pub(super) fn plan(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
+    pub(super) fn plan(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
         let m = &mut self.methods[method];
         // The fast path of most calls: extents alone identify the Program.
         if m.definition.demand.is_static()
@@ -55,7 +55,7 @@ impl Engine {
     }
 
     /// [`Engine::plan`] where values decide shapes, or bounds of indices may be known.
-    fn plan_with_bounds(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
+    fn plan_with_bounds(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
         let values = self.decided(method, fed)?;
         let definition = &self.methods[method].definition;
         let decided = match definition.demand.is_static() {
@@ -94,7 +94,7 @@ impl Engine {
         signature: Vec<usize>,
         trusted: Trusted,
         shapes: Shapes,
-        fed: &[Fed],
+        fed: &[CallInput],
     ) -> Result<()> {
         self.methods[method].check_fixed(&self.context, fed)?;
         let planned = self.compile(method, signature, trusted, shapes)?;
@@ -167,7 +167,7 @@ impl Engine {
     }
 
     /// Plans a method for inputs without running it; returns the Program.
-    pub(crate) fn prepare(&mut self, method: usize, fed: &[Fed]) -> Result<&Compiled> {
+    pub(crate) fn prepare(&mut self, method: usize, fed: &[CallInput]) -> Result<&Compiled> {
         self.plan(method, fed)?;
         let (planned, _) = self.current(method)?;
         Ok(&planned.compiled)
@@ -184,7 +184,7 @@ impl Engine {
     /// arena has its final address when they are recorded.
     pub(crate) fn warm_up<'f>(
         &mut self,
-        calls: impl Iterator<Item = (usize, &'f [Fed])> + Clone,
+        calls: impl Iterator<Item = (usize, &'f [CallInput])> + Clone,
     ) -> Result<()> {
         for (method, fed) in calls.clone() {
             let (planned, context) = self.ready(method, fed)?;

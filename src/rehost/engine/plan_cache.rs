@@ -2,7 +2,7 @@
 
 use super::super::device::Region;
 use super::planned::Planned;
-use super::thrash::Dropped;
+use super::thrash::EvictedSignatures;
 use crate::lower::index_check::Trusted;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(super) struct PlanCache {
     list: Vec<Planned>,
-    dropped: Dropped,
+    dropped: EvictedSignatures,
 }
 
 impl PlanCache {

@@ -1,14 +1,14 @@
 //! A Program planned for one signature, and its recordings.
 
-use super::super::device::{Module, Region};
+use super::super::device::{DeviceModule, Region};
 use super::super::memory::Layout;
-use super::array::Fed;
-use super::context::Context;
+use super::array::CallInput;
+use super::context::EngineContext;
 use super::method::Definition;
-use super::recorded::{Bound, Recorded};
+use super::recorded::{BoundProgram, Recorded};
 use super::regions::Elsewhere;
-use super::specialise::Kernels;
-use super::variants::{VariantId, Variants};
+use super::specialise::KernelSpecialization;
+use super::variants::{CallerRecordings, VariantId};
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
 use crate::lower::index_check::{Bounds, Trusted};
@@ -28,7 +28,7 @@ pub(crate) struct Compiled {
     pub(super) shapes: Arc<Shapes>,
     pub(crate) program: Program,
     pub(crate) layout: Layout,
-    pub(crate) module: Arc<dyn Module>,
+    pub(crate) module: Arc<dyn DeviceModule>,
     /// For each of [`Program::nests`], its position in the module.
     pub(super) kernels: Vec<usize>,
     pub(super) constants: Vec<Region>,
@@ -45,35 +45,35 @@ pub(crate) struct Compiled {
 pub(super) struct Planned {
     pub(super) compiled: Compiled,
     /// Whether `compiled` has kernels for any size.
-    pub(super) kernels: Kernels,
+    pub(super) kernels: KernelSpecialization,
     /// The recording with all buffers at their planned addresses; stale if the epoch differs.
     recorded: Option<Recorded>,
     /// The recordings with some buffers in memory that the caller owns.
-    pub(super) variants: Variants,
+    pub(super) variants: CallerRecordings,
     /// The variant of the last call whose results stay at their planned addresses; `None`: the planned
     /// recording.
     chosen: Option<VariantId>,
 }
 
 impl Planned {
-    pub(super) fn new(compiled: Compiled, kernels: Kernels) -> Planned {
-        Planned { compiled, kernels, recorded: None, variants: Variants::default(), chosen: None }
+    pub(super) fn new(compiled: Compiled, kernels: KernelSpecialization) -> Planned {
+        Planned { compiled, kernels, recorded: None, variants: CallerRecordings::default(), chosen: None }
     }
 
     /// Whether the recording of the last call is one for the current addresses.
-    pub(super) fn is_recorded(&self, context: &Context) -> bool {
+    pub(super) fn is_recorded(&self, context: &EngineContext) -> bool {
         self.last_run().is_some_and(|(_, recorded)| recorded.is_current(context))
     }
 
     /// Records the Program with all buffers at their planned addresses, unless that is recorded.
-    pub(super) fn record(&mut self, context: &Context) -> Result<Bound<'_>> {
+    pub(super) fn record(&mut self, context: &EngineContext) -> Result<BoundProgram<'_>> {
         self.chosen = None;
         self.rebind(context)
     }
 
     /// The recording for a call whose results stay at their planned addresses: one that reads device arrays
     /// in place, if earlier calls had the same, else the planned one, to which they are copied.
-    pub(super) fn bind(&mut self, context: &Context, fed: &[Fed]) -> Result<Bound<'_>> {
+    pub(super) fn bind(&mut self, context: &EngineContext, fed: &[CallInput]) -> Result<BoundProgram<'_>> {
         self.chosen = match self.compiled.lends_inputs() {
             true => None,
             false => self.variants.in_place(&self.compiled, context, fed)?,
@@ -82,10 +82,10 @@ impl Planned {
     }
 
     /// The recording that was bound last.
-    pub(super) fn rebind(&mut self, context: &Context) -> Result<Bound<'_>> {
+    pub(super) fn rebind(&mut self, context: &EngineContext) -> Result<BoundProgram<'_>> {
         let Planned { compiled, recorded, variants, chosen, .. } = self;
         if let Some(recorded) = chosen.and_then(|id| variants.current_mut(id, context)) {
-            return Ok(Bound { compiled, recorded });
+            return Ok(BoundProgram { compiled, recorded });
         }
         *chosen = None;
         if recorded.as_ref().is_some_and(|recorded| !recorded.is_current(context)) {
@@ -95,7 +95,7 @@ impl Planned {
             Some(recorded) => recorded,
             none => none.insert(Recorded::bind(compiled, context, &Elsewhere::default())?),
         };
-        Ok(Bound { compiled, recorded })
+        Ok(BoundProgram { compiled, recorded })
     }
 
     /// The Program as it was last run, if it has run; it may be stale.
@@ -108,13 +108,13 @@ impl Planned {
     }
 
     /// The Program, if it is recorded for the current addresses.
-    pub(super) fn bound(&mut self, context: &Context) -> Option<Bound<'_>> {
+    pub(super) fn bound(&mut self, context: &EngineContext) -> Option<BoundProgram<'_>> {
         let recorded = self.recorded.as_mut().filter(|recorded| recorded.is_current(context))?;
-        Some(Bound { compiled: &self.compiled, recorded })
+        Some(BoundProgram { compiled: &self.compiled, recorded })
     }
 
     /// Uses other kernels from now on.
-    pub(super) fn replace_module(&mut self, module: Arc<dyn Module>) {
+    pub(super) fn replace_module(&mut self, module: Arc<dyn DeviceModule>) {
         self.drop_recordings();
         self.compiled.module = module;
     }
@@ -130,7 +130,7 @@ impl Compiled {
     /// Whether the assumptions hold for these bounds of inputs and the known bounds of shared variables.
     pub(super) fn assumptions_hold(
         &self,
-        context: &Context,
+        context: &EngineContext,
         input: impl Fn(usize) -> Option<Bounds>,
     ) -> bool {
         self.program.assumed.iter().all(|assumed| {
@@ -165,7 +165,7 @@ impl Compiled {
     }
 
     /// The updates that end with a copy, in order: shared variable, and buffer of the new value.
-    pub(super) fn copied(&self, context: &Context) -> impl Iterator<Item = (usize, BufferId)> {
+    pub(super) fn copied(&self, context: &EngineContext) -> impl Iterator<Item = (usize, BufferId)> {
         let program = &self.program;
         program.updates.iter().copied().filter(move |&(shared, buffer)| {
             let new = &program.buffers[buffer];

@@ -1,6 +1,6 @@
 //! A pool of device memory for results that the caller owns.
 //!
-//! Memory is lent by size class as a [`Lent`], which acts as the memory it holds and returns it to the pool
+//! Memory is lent by size class as a [`PooledMemory`], which acts as the memory it holds and returns it to the pool
 //! when the last handle is dropped. Work on a device is one ordered stream: the work of the next owner of a
 //! memory runs after the work of the last owner. So memory can be lent again at once, without waiting.
 
@@ -29,13 +29,13 @@ pub(super) fn size_class(bytes: u64) -> u64 {
 }
 
 /// See the [module](self).
-pub(super) struct Pool {
+pub(super) struct DevicePool {
     device: Arc<dyn Device>,
-    shelf: Mutex<Shelf>,
+    shelf: Mutex<FreeList>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct FreeList {
     idle: BTreeMap<u64, Vec<Arc<dyn Memory>>>,
     idle_bytes: u64,
     lent_bytes: u64,
@@ -43,21 +43,21 @@ struct Shelf {
     made: u64,
 }
 
-/// Memory from a [`Pool`]. Devices treat it as the memory it holds.
-pub(super) struct Lent {
+/// Memory from a [`DevicePool`]. Devices treat it as the memory it holds.
+pub(super) struct PooledMemory {
     memory: Arc<dyn Memory>,
-    pool: Weak<Pool>,
+    pool: Weak<DevicePool>,
 }
 
-impl Lent {
-    /// The memory itself. A recording that binds it instead of the [`Lent`] does not keep it from being lent
+impl PooledMemory {
+    /// The memory itself. A recording that binds it instead of the [`PooledMemory`] does not keep it from being lent
     /// again: the memory must be borrowed before such a recording is replayed.
     pub(super) fn inner(&self) -> &Arc<dyn Memory> {
         &self.memory
     }
 }
 
-impl Memory for Lent {
+impl Memory for PooledMemory {
     fn bytes(&self) -> u64 {
         self.memory.bytes()
     }
@@ -67,13 +67,13 @@ impl Memory for Lent {
     }
 }
 
-impl fmt::Debug for Lent {
+impl fmt::Debug for PooledMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.memory.fmt(f)
     }
 }
 
-impl Drop for Lent {
+impl Drop for PooledMemory {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.upgrade() {
             pool.give(self.memory.clone());
@@ -86,12 +86,12 @@ pub(super) fn is_same(a: &Arc<dyn Memory>, b: &Arc<dyn Memory>) -> bool {
     std::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
 }
 
-impl Pool {
-    pub(super) fn new(device: Arc<dyn Device>) -> Arc<Pool> {
-        Arc::new(Pool { device, shelf: Mutex::default() })
+impl DevicePool {
+    pub(super) fn new(device: Arc<dyn Device>) -> Arc<DevicePool> {
+        Arc::new(DevicePool { device, shelf: Mutex::default() })
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn shelf(&self) -> MutexGuard<'_, FreeList> {
         // Nothing that can panic runs while the lock is held.
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -102,7 +102,7 @@ impl Pool {
 
     /// Memory of at least this size: idle memory if there is any, otherwise new memory. If the device has
     /// none left, idle memory is freed first.
-    pub(super) fn take(self: &Arc<Pool>, bytes: u64) -> DeviceResult<Arc<Lent>> {
+    pub(super) fn take(self: &Arc<DevicePool>, bytes: u64) -> DeviceResult<Arc<PooledMemory>> {
         let class = size_class(bytes);
         let found = {
             let mut shelf = self.shelf();
@@ -121,14 +121,14 @@ impl Pool {
     }
 
     /// This memory, if it is idle.
-    pub(super) fn take_this(self: &Arc<Pool>, memory: &Arc<dyn Memory>) -> Option<Arc<Lent>> {
+    pub(super) fn take_this(self: &Arc<DevicePool>, memory: &Arc<dyn Memory>) -> Option<Arc<PooledMemory>> {
         let found = self.shelf().remove(memory.bytes(), |m| is_same(m, memory));
         found.map(|memory| self.lend(memory))
     }
 
-    fn lend(self: &Arc<Pool>, memory: Arc<dyn Memory>) -> Arc<Lent> {
+    fn lend(self: &Arc<DevicePool>, memory: Arc<dyn Memory>) -> Arc<PooledMemory> {
         self.shelf().lent_bytes += memory.bytes();
-        Arc::new(Lent { memory, pool: Arc::downgrade(self) })
+        Arc::new(PooledMemory { memory, pool: Arc::downgrade(self) })
     }
 
     /// New memory of a class's size, or of the exact size where the class exceeds the device's largest
@@ -177,7 +177,7 @@ impl Pool {
     }
 }
 
-impl Shelf {
+impl FreeList {
     /// Removes and returns idle memory of exactly this size for which `will_do` holds, the last returned
     /// first.
     fn remove(&mut self, size: u64, will_do: impl Fn(&Arc<dyn Memory>) -> bool) -> Option<Arc<dyn Memory>> {
@@ -192,7 +192,7 @@ impl Shelf {
     }
 }
 
-impl fmt::Debug for Pool {
+impl fmt::Debug for DevicePool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.report().fmt(f)
     }
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn memory_comes_back_with_its_last_handle() {
-        let pool = Pool::new(Host::threads(1).open().unwrap());
+        let pool = DevicePool::new(Host::threads(1).open().unwrap());
         let first = pool.take(1000).unwrap();
         let (memory, again) = (first.inner().clone(), first.clone());
         drop(first);
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn memory_outlives_its_pool() {
         let device = Host::threads(1).open().unwrap();
-        let lent = Pool::new(device.clone()).take(8).unwrap();
+        let lent = DevicePool::new(device.clone()).take(8).unwrap();
         let region = crate::rehost::device::Region { memory: lent, offset: 0, bytes: 8 };
         device.upload(&7u64.to_le_bytes(), &region).unwrap();
         let mut word = [0; 8];

@@ -2,8 +2,8 @@
 
 use super::super::cost;
 use super::Engine;
-use super::array::Fed;
-use super::context::Context;
+use super::array::CallInput;
+use super::context::EngineContext;
 use super::planned::Compiled;
 use super::sequence::Sequence;
 use crate::error::{DeviceError, Result};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// The work of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Work {
+pub(crate) struct StepWork {
     /// The name; that of a kernel begins with its number in the source.
     pub(crate) name: String,
     /// `kernel`, `copy`, or as [`Step::kind`](crate::lower::program::Step::kind).
@@ -28,16 +28,16 @@ impl Engine {
         &mut self,
         method: usize,
         n: u64,
-        constant: &[Fed],
-        each: &[(usize, Fed)],
-        mut each_call: impl FnMut(Instant, Vec<(Work, Duration)>),
+        constant: &[CallInput],
+        each: &[(usize, CallInput)],
+        mut each_call: impl FnMut(Instant, Vec<(StepWork, Duration)>),
     ) -> Result<()> {
         let sequences = each.iter().map(|(input, value)| Sequence::new(&self.context, *input, value));
         let mut sequences = sequences.collect::<Result<Vec<_>>>()?;
         let mut fed = constant.to_vec();
         for call in 0..n {
             for sequence in &mut sequences {
-                fed[sequence.input] = Fed::Device(sequence.slice(&self.context, call)?);
+                fed[sequence.input] = CallInput::Device(sequence.slice(&self.context, call)?);
             }
             let (planned, context) = self.ready(method, &fed)?;
             let mut bound = planned.record(context)?;
@@ -60,7 +60,7 @@ impl Engine {
 impl Compiled {
     /// The work of each command, in the order in which they are recorded: the steps, then copies of new
     /// values to shared variables.
-    pub(super) fn work(&self, context: &Context) -> Vec<Work> {
+    pub(super) fn work(&self, context: &EngineContext) -> Vec<StepWork> {
         let steps = self.with_kernels().map(|(step, kernels)| {
             let (kind, name) = match (step.kind(), kernels) {
                 ("nest", [kernel]) => ("kernel", format!("k{kernel} {}", step.label())),
@@ -68,10 +68,10 @@ impl Compiled {
                 (kind, _) => (kind, step.label()),
             };
             let work = cost::step(&self.program, step);
-            Work { name, kind, bytes: work.bytes(), flops: work.flops as u64 }
+            StepWork { name, kind, bytes: work.bytes(), flops: work.flops as u64 }
         });
-        let mut work: Vec<Work> = steps.collect();
-        work.extend(self.copied(context).map(|(shared, buffer)| Work {
+        let mut work: Vec<StepWork> = steps.collect();
+        work.extend(self.copied(context).map(|(shared, buffer)| StepWork {
             name: format!("copy to {}", context.states[self.definition.states[shared]].binding.name),
             kind: "copy",
             bytes: 2 * self.program.buffers[buffer].bytes(),

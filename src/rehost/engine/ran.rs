@@ -2,12 +2,12 @@
 
 use super::super::device::Region;
 use super::array::DeviceArray;
-use super::context::Context;
+use super::context::EngineContext;
 use super::host_pool::{HostPool, ResultBlock};
 use super::planned::Compiled;
 use super::regions::Regions;
-use super::tap::{Source, size};
-use super::transfers::Transfer;
+use super::tap::{SampledTensor, size};
+use super::transfers::PackedTransfer;
 use crate::error::Result;
 use crate::lower::program::{BufferId, Role};
 use crate::value::Value;
@@ -16,15 +16,15 @@ use workalike_kernels::DType;
 
 /// A Program after its last run.
 #[derive(Clone, Copy)]
-pub(super) struct Ran<'r> {
+pub(super) struct RunResults<'r> {
     pub(super) compiled: &'r Compiled,
     pub(super) regions: &'r Regions,
     /// See [`Recorded::outputs`](super::recorded::Recorded).
-    pub(super) outputs: &'r [Transfer],
-    pub(super) context: &'r Context,
+    pub(super) outputs: &'r [PackedTransfer],
+    pub(super) context: &'r EngineContext,
 }
 
-impl<'r> Ran<'r> {
+impl<'r> RunResults<'r> {
     /// The region of an output.
     pub(super) fn region(&self, buffer: BufferId) -> Result<&'r Region> {
         match self.compiled.program.buffers[buffer].role {
@@ -80,13 +80,13 @@ impl<'r> Ran<'r> {
     }
 
     /// The region, dtype and shape of a tap's sample.
-    pub(super) fn sampled(&self, source: Source) -> Result<(Region, DType, Vec<usize>)> {
+    pub(super) fn sampled(&self, source: SampledTensor) -> Result<(Region, DType, Vec<usize>)> {
         match source {
-            Source::State(position) => {
+            SampledTensor::State(position) => {
                 let state = &self.context.states[position];
                 Ok((state.value_region(), state.binding.ty.dtype, state.shape.clone()))
             }
-            Source::Output(output) => {
+            SampledTensor::Output(output) => {
                 let (buffer, dtype, shape) = self.compiled.result(output)?;
                 let region = self.region(buffer)?;
                 Ok((Region { bytes: size(dtype, shape), ..region.clone() }, dtype, shape.to_vec()))

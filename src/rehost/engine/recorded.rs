@@ -1,17 +1,17 @@
 //! Recordings: a compiled Program bound to addresses, Segment by Segment, and its runs.
 
 use super::super::device::{Command, Device, DeviceError, Region};
-use super::array::{Fed, download};
-use super::block::Blocks;
-use super::context::Context;
-use super::control::{Piece, Recorder};
+use super::array::{CallInput, download};
+use super::block::BlockCache;
+use super::context::EngineContext;
+use super::control::{ControlNode, Recorder};
 use super::planned::Compiled;
-use super::ran::Ran;
+use super::ran::RunResults;
 use super::regions::{Elsewhere, Regions};
-use super::segment::{Part, Segment};
-use super::status::Outcome;
+use super::segment::{ProgramPart, Segment};
+use super::status::CallOutcome;
 use super::stepwise::{LoneStep, Sources};
-use super::transfers::{Transfer, contiguous_bytes, transfers};
+use super::transfers::{PackedTransfer, contiguous_bytes, transfers};
 use crate::error::{Error, Result};
 use crate::graph::{VarId, perform};
 use crate::lower::program::{BufferId, HostNode, Role};
@@ -25,37 +25,41 @@ use workalike_kernels::DType;
 pub(super) struct Recorded {
     epoch: u64,
     pub(super) regions: Regions,
-    runs: Vec<Run>,
+    runs: Vec<ReplayStep>,
     /// Checks of values that come from outside the Program, for debugging.
     sources: Sources,
     /// The regions to which each call copies its inputs, by position; empty inputs are left out.
-    inputs: Vec<Transfer>,
+    inputs: Vec<PackedTransfer>,
     /// The outputs, by position; one transfer may bring several to the host.
-    pub(super) outputs: Vec<Transfer>,
+    pub(super) outputs: Vec<PackedTransfer>,
     /// Recordings of many iterations.
-    pub(super) blocks: Blocks,
+    pub(super) blocks: BlockCache,
 }
 
 /// A recorded Segment, or a host node between two Segments.
 #[derive(Debug)]
-enum Run {
+enum ReplayStep {
     Segment(Segment),
     /// What comes between recordings.
-    Control(Piece),
+    Control(ControlNode),
     /// A step by itself, for debugging.
     Step(LoneStep),
     Host(HostNode),
 }
 
 /// A Program that is ready to run.
-pub(super) struct Bound<'p> {
+pub(super) struct BoundProgram<'p> {
     pub(super) compiled: &'p Compiled,
     pub(super) recorded: &'p mut Recorded,
 }
 
 impl Recorded {
     /// Binds and records a Program, with the buffers of `elsewhere` at other than their planned addresses.
-    pub(super) fn bind(compiled: &Compiled, context: &Context, elsewhere: &Elsewhere) -> Result<Recorded> {
+    pub(super) fn bind(
+        compiled: &Compiled,
+        context: &EngineContext,
+        elsewhere: &Elsewhere,
+    ) -> Result<Recorded> {
         let regions = Regions::of(compiled, context, elsewhere);
         let runs = match context.options.stepwise() {
             true => lone_runs(compiled, context, &regions)?,
@@ -71,18 +75,18 @@ impl Recorded {
         let inputs = inputs.filter(|(i, _)| elsewhere.inputs.iter().all(|(at, _)| at != i));
         let inputs = transfers(inputs.collect(), context.device.properties());
         let outputs = small_outputs(compiled, context, &regions);
-        let blocks = Blocks::default();
+        let blocks = BlockCache::default();
         Ok(Recorded { epoch: context.epoch, regions, runs, sources, inputs, outputs, blocks })
     }
 
     /// Whether it is bound to the current addresses.
-    pub(super) fn is_current(&self, context: &Context) -> bool {
+    pub(super) fn is_current(&self, context: &EngineContext) -> bool {
         self.epoch == context.epoch
     }
 }
 
 /// The transfers of several small outputs. The memory of a shared variable may be another after a call.
-fn small_outputs(compiled: &Compiled, context: &Context, regions: &Regions) -> Vec<Transfer> {
+fn small_outputs(compiled: &Compiled, context: &EngineContext, regions: &Regions) -> Vec<PackedTransfer> {
     let region = |(position, (buffer, dtype, shape)): (usize, (BufferId, DType, &[usize]))| {
         let (region, bytes) = (regions.find(buffer)?, super::tap::size(dtype, shape));
         let stays = !matches!(compiled.program.buffers[buffer].role, Role::Shared(_));
@@ -90,41 +94,41 @@ fn small_outputs(compiled: &Compiled, context: &Context, regions: &Regions) -> V
     };
     let regions = compiled.results().enumerate().filter_map(region).collect();
     let mut outputs = transfers(regions, context.device.properties());
-    outputs.retain(Transfer::has_several);
+    outputs.retain(PackedTransfer::has_several);
     outputs
 }
 
 /// Records a Program, Segment by Segment. The last Segment ends with the copies of new values to shared
 /// variables.
-fn runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
+fn runs(compiled: &Compiled, context: &EngineContext, regions: &Regions) -> Result<Vec<ReplayStep>> {
     let mut runs = Vec::new();
     let mut recorder = Recorder::new(compiled, context);
     for part in compiled.parts()? {
         match part {
-            Part::Host(node) => {
+            ProgramPart::Host(node) => {
                 let before = std::mem::replace(&mut recorder, Recorder::new(compiled, context));
-                runs.extend(before.finish()?.into_iter().map(Run::of));
-                runs.push(Run::Host(node.clone()));
+                runs.extend(before.finish()?.into_iter().map(ReplayStep::of));
+                runs.push(ReplayStep::Host(node.clone()));
             }
-            Part::Segment(steps) => recorder.steps(&steps, regions)?,
+            ProgramPart::Segment(steps) => recorder.steps(&steps, regions)?,
         }
     }
     recorder.commands(compiled.copies(context, regions, |_| true)?);
-    runs.extend(recorder.finish()?.into_iter().map(Run::of));
+    runs.extend(recorder.finish()?.into_iter().map(ReplayStep::of));
     Ok(runs)
 }
 
-impl Run {
-    fn of(piece: Piece) -> Run {
+impl ReplayStep {
+    fn of(piece: ControlNode) -> ReplayStep {
         match piece {
-            Piece::Segment(segment) => Run::Segment(segment),
-            other => Run::Control(other),
+            ControlNode::Segment(segment) => ReplayStep::Segment(segment),
+            other => ReplayStep::Control(other),
         }
     }
 }
 
 /// The error of a kernel that does not compile, with its step: that of recording the steps one by one.
-fn with_step(error: Error, one_by_one: impl FnOnce() -> Result<Vec<Run>>) -> Error {
+fn with_step(error: Error, one_by_one: impl FnOnce() -> Result<Vec<ReplayStep>>) -> Error {
     match error {
         Error::Device(DeviceError::KernelCompile { .. }) => one_by_one().err().unwrap_or(error),
         error => error,
@@ -146,19 +150,21 @@ fn by_step(commands: &[Duration], counts: &mut impl Iterator<Item = usize>) -> V
 }
 
 /// Records each step by itself, and the copies at the end.
-fn lone_runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Run>> {
+fn lone_runs(compiled: &Compiled, context: &EngineContext, regions: &Regions) -> Result<Vec<ReplayStep>> {
     let mut runs = Vec::new();
     let mut touched = HashSet::new();
     for (step, part) in compiled.lone_parts()? {
         let fresh: Vec<BufferId> = step.buffers().filter(|&id| touched.insert(id)).collect();
         match part {
-            Part::Host(node) => {
-                runs.push(Run::Host(node.clone()));
-                runs.push(Run::Step(LoneStep::after_host(step, node, compiled, context, regions)?));
+            ProgramPart::Host(node) => {
+                runs.push(ReplayStep::Host(node.clone()));
+                runs.push(ReplayStep::Step(LoneStep::after_host(step, node, compiled, context, regions)?));
             }
-            Part::Segment(steps) => {
+            ProgramPart::Segment(steps) => {
                 for own in &steps {
-                    runs.push(Run::Step(LoneStep::record(step, own, &fresh, compiled, context, regions)?));
+                    runs.push(ReplayStep::Step(LoneStep::record(
+                        step, own, &fresh, compiled, context, regions,
+                    )?));
                 }
             }
         }
@@ -166,7 +172,7 @@ fn lone_runs(compiled: &Compiled, context: &Context, regions: &Regions) -> Resul
     let copies = compiled.copies(context, regions, |_| true)?;
     if !copies.is_empty() {
         let device = context.device.as_ref();
-        runs.push(Run::Segment(Segment::record(device, &compiled.module, &copies)?));
+        runs.push(ReplayStep::Segment(Segment::record(device, &compiled.module, &copies)?));
     }
     Ok(runs)
 }
@@ -176,7 +182,7 @@ impl Compiled {
     /// `copied` does not hold stay in scratch.
     pub(super) fn copies(
         &self,
-        context: &Context,
+        context: &EngineContext,
         regions: &Regions,
         copied: impl Fn(usize) -> bool,
     ) -> Result<Vec<Command>> {
@@ -215,7 +221,7 @@ impl Compiled {
     }
 
     /// New memory for each shared variable whose size a call changes, in the order of [`Compiled::resized`].
-    fn room_for_resized(&self, context: &Context) -> Result<Vec<Option<Region>>> {
+    fn room_for_resized(&self, context: &EngineContext) -> Result<Vec<Option<Region>>> {
         let resized = self.resized.iter().map(|(state, shape, _)| {
             let state = &context.states[*state];
             let bytes = super::tap::size(state.binding.ty.dtype, shape);
@@ -227,7 +233,7 @@ impl Compiled {
     /// Moves updated shared variables of a new shape to their new memory.
     fn resize_states(
         &self,
-        context: &mut Context,
+        context: &mut EngineContext,
         regions: &Regions,
         room: Vec<Option<Region>>,
     ) -> Result<()> {
@@ -248,12 +254,12 @@ impl Compiled {
     }
 }
 
-impl Bound<'_> {
+impl BoundProgram<'_> {
     /// Copies the inputs, or one of them, to the regions from which the Program reads them.
-    pub(super) fn feed(&self, context: &Context, fed: &[Fed], only: Option<usize>) -> Result<()> {
+    pub(super) fn feed(&self, context: &EngineContext, fed: &[CallInput], only: Option<usize>) -> Result<()> {
         let device = context.device.as_ref();
         let value = |i: usize| match &fed[i] {
-            Fed::Host(value) if only.is_none() => Some(value),
+            CallInput::Host(value) if only.is_none() => Some(value),
             _ => None,
         };
         for transfer in &self.recorded.inputs {
@@ -262,12 +268,12 @@ impl Bound<'_> {
             }
             for (i, region) in transfer.parts().filter(|(i, _)| only.is_none_or(|only| only == *i)) {
                 match &fed[i] {
-                    Fed::Host(value) => device.upload(&contiguous_bytes(value)?, &region)?,
-                    Fed::Device(array) => {
+                    CallInput::Host(value) => device.upload(&contiguous_bytes(value)?, &region)?,
+                    CallInput::Device(array) => {
                         device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, &region)?
                     }
                     // Each iteration copies its slice.
-                    Fed::Slices(..) => {}
+                    CallInput::Slices(..) => {}
                 }
             }
         }
@@ -275,9 +281,9 @@ impl Bound<'_> {
     }
 
     /// Copies inputs of the same sizes as the last call's to the regions from which the Program reads them.
-    pub(super) fn feed_again(&self, context: &Context, values: &[Value]) -> Result<()> {
+    pub(super) fn feed_again(&self, context: &EngineContext, values: &[Value]) -> Result<()> {
         let device = context.device.as_ref();
-        for (i, region) in self.recorded.inputs.iter().flat_map(Transfer::parts) {
+        for (i, region) in self.recorded.inputs.iter().flat_map(PackedTransfer::parts) {
             let bytes = values[i].len() as u64 * values[i].dtype().size() as u64;
             if bytes != region.bytes {
                 let m = &self.compiled.definition;
@@ -297,29 +303,29 @@ impl Bound<'_> {
     }
 
     /// Runs the Program once. Returns its outcome, if it can fail on the device.
-    pub(super) fn replay(&mut self, context: &mut Context) -> Result<Option<Outcome>> {
+    pub(super) fn replay(&mut self, context: &mut EngineContext) -> Result<Option<CallOutcome>> {
         let replayed = self.replay_in_loop(context);
         replayed.map_err(|error| self.compiled.definition.settle(context, error))
     }
 
-    /// [`Bound::replay`]; after an error, what the device may have reported is left to the caller.
-    pub(super) fn replay_in_loop(&mut self, context: &mut Context) -> Result<Option<Outcome>> {
-        let ((), outcome) = self.transact(context, Bound::replay_once)?;
+    /// [`BoundProgram::replay`]; after an error, what the device may have reported is left to the caller.
+    pub(super) fn replay_in_loop(&mut self, context: &mut EngineContext) -> Result<Option<CallOutcome>> {
+        let ((), outcome) = self.transact(context, BoundProgram::replay_once)?;
         Ok(outcome)
     }
 
     /// Runs the Program once; returns the duration of each step, in the order of [`Compiled::work`].
-    pub(super) fn timed(&mut self, context: &mut Context) -> Result<Vec<Duration>> {
-        let timed = self.transact(context, Bound::timed_once);
+    pub(super) fn timed(&mut self, context: &mut EngineContext) -> Result<Vec<Duration>> {
+        let timed = self.transact(context, BoundProgram::timed_once);
         timed.map(|(times, _)| times).map_err(|error| self.compiled.definition.settle(context, error))
     }
 
     /// Runs the Program once by `run`, and moves the variables that it resizes.
     fn transact<T>(
         &mut self,
-        context: &mut Context,
+        context: &mut EngineContext,
         run: impl FnOnce(&mut Self, &dyn Device) -> Result<T>,
-    ) -> Result<(T, Option<Outcome>)> {
+    ) -> Result<(T, Option<CallOutcome>)> {
         let compiled = self.compiled;
         let resizes = !compiled.resized.is_empty();
         // Memory for resized variables is allocated before the call changes anything.
@@ -339,10 +345,10 @@ impl Bound<'_> {
         let mut found = sources.check(device)?;
         for run in runs {
             match run {
-                Run::Segment(segment) => segment.replay()?,
-                Run::Control(own) => own.run(device, &mut |segment| segment.replay())?,
-                Run::Step(step) => step.replay(self.compiled, device, &mut found)?,
-                Run::Host(node) => self.compiled.perform(device, regions, node)?,
+                ReplayStep::Segment(segment) => segment.replay()?,
+                ReplayStep::Control(own) => own.run(device, &mut |segment| segment.replay())?,
+                ReplayStep::Step(step) => step.replay(self.compiled, device, &mut found)?,
+                ReplayStep::Host(node) => self.compiled.perform(device, regions, node)?,
             }
         }
         Ok(())
@@ -355,15 +361,15 @@ impl Bound<'_> {
         let mut took = Vec::new();
         for run in runs {
             match run {
-                Run::Segment(segment) => took.extend(by_step(&segment.timed()?, &mut counts)),
-                Run::Control(own) => took.extend(by_step(&[own.timed(device)?], &mut counts)),
-                Run::Step(step) => {
+                ReplayStep::Segment(segment) => took.extend(by_step(&segment.timed()?, &mut counts)),
+                ReplayStep::Control(own) => took.extend(by_step(&[own.timed(device)?], &mut counts)),
+                ReplayStep::Step(step) => {
                     if let Some(time) = step.timed(self.compiled, device, &mut found)? {
                         took.push(time);
                         counts.next();
                     }
                 }
-                Run::Host(node) => {
+                ReplayStep::Host(node) => {
                     let start = Instant::now();
                     self.compiled.perform(device, regions, node)?;
                     took.push(start.elapsed());
@@ -376,15 +382,15 @@ impl Bound<'_> {
     /// Has the driver finish the compilation of the Program's kernels.
     pub(super) fn finish_compiling(&mut self) -> Result<()> {
         self.recorded.runs.iter_mut().try_for_each(|run| match run {
-            Run::Segment(segment) => segment.finish_compiling(),
-            Run::Control(own) => own.finish_compiling(),
-            Run::Step(_) | Run::Host(_) => Ok(()),
+            ReplayStep::Segment(segment) => segment.finish_compiling(),
+            ReplayStep::Control(own) => own.finish_compiling(),
+            ReplayStep::Step(_) | ReplayStep::Host(_) => Ok(()),
         })
     }
 
     /// The results of the last run.
-    pub(super) fn ran<'r>(&'r self, context: &'r Context) -> Ran<'r> {
+    pub(super) fn ran<'r>(&'r self, context: &'r EngineContext) -> RunResults<'r> {
         let Recorded { regions, outputs, .. } = &*self.recorded;
-        Ran { compiled: self.compiled, regions, outputs, context }
+        RunResults { compiled: self.compiled, regions, outputs, context }
     }
 }

@@ -1,7 +1,7 @@
 //! The regions of a Program's buffers.
 
 use super::super::device::Region;
-use super::context::Context;
+use super::context::EngineContext;
 use super::planned::Compiled;
 use crate::error::{Error, Result};
 use crate::lower::program::{Access, Body, Buffer, BufferId, Role};
@@ -21,7 +21,7 @@ pub(super) struct Regions(Vec<Option<Region>>);
 
 impl Regions {
     /// The region of each buffer at the current addresses.
-    pub(super) fn of(compiled: &Compiled, context: &Context, elsewhere: &Elsewhere) -> Regions {
+    pub(super) fn of(compiled: &Compiled, context: &EngineContext, elsewhere: &Elsewhere) -> Regions {
         let Compiled { definition, program, layout, constants, .. } = compiled;
         let place = |(id, buffer): (BufferId, &Buffer)| {
             let owned = elsewhere.outputs.iter().find(|(output, _)| *output == id);

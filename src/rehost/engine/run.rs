@@ -1,12 +1,12 @@
 //! Running a method: inputs copied in, Segments replayed, outputs copied out.
 
 use super::super::device::Region;
-use super::array::{DeviceArray, Fed};
-use super::context::Context;
+use super::array::{CallInput, DeviceArray};
+use super::context::EngineContext;
 use super::planned::Planned;
-use super::ran::Ran;
+use super::ran::RunResults;
 use super::recorded::Recorded;
-use super::{Engine, Source, Ticket};
+use super::{Engine, SampledTensor, Ticket};
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
@@ -15,7 +15,7 @@ use workalike_kernels::DType;
 impl Engine {
     /// One call with outputs on the host. Their memory is allocated before anything runs, so that a call that
     /// fails for lack of memory makes no update.
-    pub(crate) fn call(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
+    pub(crate) fn call(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<Value>> {
         let (planned, context) = self.ready(method, fed)?;
         let blocks = context.host_pool.result_blocks(planned.compiled.result_sizes())?;
         let mut bound = planned.bind(context, fed)?;
@@ -25,7 +25,7 @@ impl Engine {
     }
 
     /// One call with outputs left in place, for [`Engine::outputs`].
-    pub(crate) fn run(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
+    pub(crate) fn run(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
         let (planned, context) = self.ready(method, fed)?;
         let mut bound = planned.bind(context, fed)?;
         bound.feed(context, fed, None)?;
@@ -53,14 +53,18 @@ impl Engine {
     }
 
     /// The Program for these inputs, in an arena that is large enough.
-    pub(super) fn ready(&mut self, method: usize, fed: &[Fed]) -> Result<(&mut Planned, &mut Context)> {
+    pub(super) fn ready(
+        &mut self,
+        method: usize,
+        fed: &[CallInput],
+    ) -> Result<(&mut Planned, &mut EngineContext)> {
         self.plan(method, fed)?;
         self.make_room(method)?;
         self.current(method)
     }
 
     /// The Program for which a method was last planned.
-    pub(super) fn current(&mut self, method: usize) -> Result<(&mut Planned, &mut Context)> {
+    pub(super) fn current(&mut self, method: usize) -> Result<(&mut Planned, &mut EngineContext)> {
         let Engine { context, methods, .. } = self;
         let m = &mut methods[method];
         let planned = m.plans.current_mut().ok_or_else(|| not_run(&m.definition.name))?;
@@ -68,12 +72,12 @@ impl Engine {
     }
 
     /// The results of a method's last run.
-    pub(super) fn ran(&self, method: usize) -> Result<Ran<'_>> {
+    pub(super) fn ran(&self, method: usize) -> Result<RunResults<'_>> {
         let m = &self.methods[method];
         let last = m.plans.current().and_then(Planned::last_run);
         let (compiled, recorded) = last.ok_or_else(|| not_run(&m.definition.name))?;
         let Recorded { regions, outputs, .. } = recorded;
-        Ok(Ran { compiled, regions, outputs, context: &self.context })
+        Ok(RunResults { compiled, regions, outputs, context: &self.context })
     }
 
     /// The outputs of a method's last run, on the host.
@@ -92,7 +96,11 @@ impl Engine {
     }
 
     /// What a tap samples after a method's last run: region, dtype and shape.
-    pub(crate) fn sampled(&self, method: usize, source: Source) -> Result<(Region, DType, Vec<usize>)> {
+    pub(crate) fn sampled(
+        &self,
+        method: usize,
+        source: SampledTensor,
+    ) -> Result<(Region, DType, Vec<usize>)> {
         self.ran(method)?.sampled(source)
     }
 
@@ -102,7 +110,11 @@ impl Engine {
     }
 
     /// The dtypes and extents of the outputs of a call, which is planned and not run.
-    pub(crate) fn output_types(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<(DType, Vec<usize>)>> {
+    pub(crate) fn output_types(
+        &mut self,
+        method: usize,
+        fed: &[CallInput],
+    ) -> Result<Vec<(DType, Vec<usize>)>> {
         let compiled = self.prepare(method, fed)?;
         Ok(compiled.results().map(|(_, dtype, shape)| (dtype, shape.to_vec())).collect())
     }

@@ -1,8 +1,8 @@
 //! Segments: device work without returning to the host.
 
-use super::super::device::{Command, Device, Module, Recording, Region, Target};
+use super::super::device::{Command, Device, DeviceModule, LibraryOutput, Recording, Region};
 use super::control::is_loop_apart;
-use super::iterations::{Iteration, Iterations};
+use super::iterations::{Iteration, IterationLayout};
 use super::planned::Compiled;
 use super::regions::Regions;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ pub(super) enum DeviceStep<'p> {
 }
 
 /// A part of a Program.
-pub(super) enum Part<'p> {
+pub(super) enum ProgramPart<'p> {
     /// The steps of a Segment.
     Segment(Vec<DeviceStep<'p>>),
     Host(&'p HostNode),
@@ -42,7 +42,7 @@ impl Segment {
     /// Records commands with the kernels of a module.
     pub(super) fn record(
         device: &dyn Device,
-        module: &Arc<dyn Module>,
+        module: &Arc<dyn DeviceModule>,
         commands: &[Command],
     ) -> Result<Segment> {
         Ok(Segment { recording: device.record(module, commands)? })
@@ -79,12 +79,12 @@ fn with_kernels<'p>(
 }
 
 /// A step as a part by itself.
-fn part<'p>(step: &'p Step, kernels: &'p [usize]) -> Result<Part<'p>, String> {
+fn part<'p>(step: &'p Step, kernels: &'p [usize]) -> Result<ProgramPart<'p>, String> {
     let on_device = match (step, kernels) {
         (Step::Nest { buffers, .. }, &[kernel]) => DeviceStep::Nest(kernel, buffers),
         (Step::Nest { nest, .. }, _) => return Err(format!("{} has {} kernels", nest.name, kernels.len())),
         (Step::Library(library), _) => DeviceStep::Library(library),
-        (Step::Host(node), _) => return Ok(Part::Host(node)),
+        (Step::Host(node), _) => return Ok(ProgramPart::Host(node)),
         (Step::Loop(step), kernels) => DeviceStep::Loop(step, body_steps(&step.body.program, kernels)?),
         (Step::While(step), kernels) => DeviceStep::While(step, body_steps(&step.body.program, kernels)?),
         (Step::Branch(step), kernels) => {
@@ -98,7 +98,7 @@ fn part<'p>(step: &'p Step, kernels: &'p [usize]) -> Result<Part<'p>, String> {
             DeviceStep::Branch(step, bodies)
         }
     };
-    Ok(Part::Segment(vec![on_device]))
+    Ok(ProgramPart::Segment(vec![on_device]))
 }
 
 /// The steps of a body, which has no host nodes.
@@ -106,20 +106,20 @@ fn body_steps<'p>(body: &'p Program, kernels: &'p [usize]) -> Result<Vec<DeviceS
     let mut steps = Vec::new();
     for (step, kernels) in with_kernels(body, kernels) {
         match part(step, kernels)? {
-            Part::Segment(own) => steps.extend(own),
-            Part::Host(node) => return Err(format!("{} in the body of a loop", node.op.label())),
+            ProgramPart::Segment(own) => steps.extend(own),
+            ProgramPart::Host(node) => return Err(format!("{} in the body of a loop", node.op.label())),
         }
     }
     Ok(steps)
 }
 
 /// A Program cut at its host nodes.
-fn parts<'p>(program: &'p Program, kernels: &'p [usize]) -> Result<Vec<Part<'p>>> {
+fn parts<'p>(program: &'p Program, kernels: &'p [usize]) -> Result<Vec<ProgramPart<'p>>> {
     let mut parts = Vec::new();
     for (step, kernels) in with_kernels(program, kernels) {
         let next = part(step, kernels).map_err(Error::Internal)?;
         match (parts.last_mut(), next) {
-            (Some(Part::Segment(all)), Part::Segment(steps)) => all.extend(steps),
+            (Some(ProgramPart::Segment(all)), ProgramPart::Segment(steps)) => all.extend(steps),
             (_, next) => parts.push(next),
         }
     }
@@ -133,12 +133,12 @@ impl Compiled {
     }
 
     /// The Program cut at its host nodes.
-    pub(super) fn parts(&self) -> Result<Vec<Part<'_>>> {
+    pub(super) fn parts(&self) -> Result<Vec<ProgramPart<'_>>> {
         parts(&self.program, &self.kernels)
     }
 
     /// Each step as a part by itself.
-    pub(super) fn lone_parts(&self) -> Result<Vec<(&Step, Part<'_>)>> {
+    pub(super) fn lone_parts(&self) -> Result<Vec<(&Step, ProgramPart<'_>)>> {
         let lone = |(step, kernels)| Ok((step, part(step, kernels).map_err(Error::Internal)?));
         self.with_kernels().map(lone).collect()
     }
@@ -147,7 +147,8 @@ impl Compiled {
     /// commands.
     pub(super) fn command_counts(&self) -> Result<Vec<usize>> {
         let parts = self.parts()?.into_iter();
-        let steps = parts.flat_map(|part| if let Part::Segment(steps) = part { steps } else { vec![] });
+        let steps =
+            parts.flat_map(|part| if let ProgramPart::Segment(steps) = part { steps } else { vec![] });
         let count = |step: DeviceStep<'_>| if step.is_apart() { 1 } else { step.count() };
         Ok(steps.map(|step| usize::try_from(count(step)).unwrap_or(usize::MAX)).collect())
     }
@@ -167,7 +168,9 @@ impl Compiled {
         let mut parts = self.parts()?;
         Ok(match (parts.pop(), parts.is_empty()) {
             (None, _) => Some(vec![]),
-            (Some(Part::Segment(steps)), true) if !steps.iter().any(DeviceStep::is_apart) => Some(steps),
+            (Some(ProgramPart::Segment(steps)), true) if !steps.iter().any(DeviceStep::is_apart) => {
+                Some(steps)
+            }
             _ => None,
         })
     }
@@ -205,7 +208,7 @@ impl DeviceStep<'_> {
             }
             DeviceStep::Library(step) => library_command(step, regions)?,
             DeviceStep::Loop(step, body) => {
-                let iterations = Iterations::of(&step.body, regions)?;
+                let iterations = IterationLayout::of(&step.body, regions)?;
                 for iteration in 0..step.trips {
                     let Iteration { before, regions, after } = iterations.at(iteration)?;
                     to.extend(before);
@@ -228,14 +231,16 @@ fn library_command(step: &LibraryStep, regions: &Regions) -> Result<Command> {
         Ok(Region { offset: whole.offset + first, bytes: whole.bytes.saturating_sub(first), ..whole })
     });
     let target = match &step.epilogue {
-        None => Target::Memory(step.outputs.iter().map(|&b| regions.get(b).cloned()).collect::<Result<_>>()?),
+        None => LibraryOutput::Memory(
+            step.outputs.iter().map(|&b| regions.get(b).cloned()).collect::<Result<_>>()?,
+        ),
         Some(Epilogue { nest, buffers }) => {
             let arg = |&buffer| match step.outputs.contains(&buffer) {
                 true => Ok(None),
                 false => regions.get(buffer).cloned().map(Some),
             };
             let args = buffers.iter().map(arg).collect::<Result<_>>()?;
-            Target::Epilogue { nest: nest.clone(), args }
+            LibraryOutput::Epilogue { nest: nest.clone(), args }
         }
     };
     let scratch = step.scratch.map(|buffer| regions.get(buffer).cloned()).transpose()?;
@@ -268,9 +273,9 @@ mod tests {
             DeviceStep::Nest(kernel, _) => *kernel,
             _ => panic!("a Nest"),
         };
-        let part = |part: &Part<'_>| match part {
-            Part::Segment(steps) => Some(steps.iter().map(kernel).collect::<Vec<_>>()),
-            Part::Host(_) => None,
+        let part = |part: &ProgramPart<'_>| match part {
+            ProgramPart::Segment(steps) => Some(steps.iter().map(kernel).collect::<Vec<_>>()),
+            ProgramPart::Host(_) => None,
         };
         let cut: Vec<_> = parts(&program, &[7, 8, 7, 9]).unwrap().iter().map(part).collect();
         assert_eq!(cut, [Some(vec![7, 8, 7]), None, Some(vec![9])]);

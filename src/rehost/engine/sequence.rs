@@ -4,8 +4,8 @@
 //! not at the alignment.
 
 use super::super::device::Region;
-use super::array::{DeviceArray, Fed};
-use super::context::Context;
+use super::array::{CallInput, DeviceArray};
+use super::context::EngineContext;
 use crate::error::Result;
 use crate::rehost::DeviceView;
 use crate::value::Value;
@@ -19,7 +19,7 @@ const CHUNK: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Sequence {
     pub(super) input: usize,
-    source: Source,
+    source: SliceSource,
     /// The number of slices.
     count: u64,
     dtype: DType,
@@ -39,7 +39,7 @@ pub(super) struct Sequence {
 
 /// Where the slices come from.
 #[derive(Debug)]
-enum Source {
+enum SliceSource {
     /// Contiguous.
     Host(Value),
     Device(DeviceArray),
@@ -47,10 +47,12 @@ enum Source {
 
 impl Sequence {
     /// A sequence for an input; its first axis counts the iterations.
-    pub(super) fn new(context: &Context, input: usize, sequence: &Fed) -> Result<Sequence> {
+    pub(super) fn new(context: &EngineContext, input: usize, sequence: &CallInput) -> Result<Sequence> {
         let (source, dtype) = match sequence {
-            Fed::Host(value) | Fed::Slices(value, _) => (Source::Host(value.contiguous()?), value.dtype()),
-            Fed::Device(array) => (Source::Device(array.clone()), array.dtype),
+            CallInput::Host(value) | CallInput::Slices(value, _) => {
+                (SliceSource::Host(value.contiguous()?), value.dtype())
+            }
+            CallInput::Device(array) => (SliceSource::Device(array.clone()), array.dtype),
         };
         let (count, shape) = match sequence.shape() {
             [count, shape @ ..] => (*count as u64, shape.to_vec()),
@@ -60,7 +62,7 @@ impl Sequence {
         let alignment = context.device.properties().alignment.max(1);
         let stride = bytes.next_multiple_of(alignment);
         let in_place = match &source {
-            Source::Device(array) if stride == bytes => {
+            SliceSource::Device(array) if stride == bytes => {
                 array.region.offset.is_multiple_of(alignment).then(|| array.region.clone())
             }
             _ => None,
@@ -78,7 +80,7 @@ impl Sequence {
 
     /// Slices `step..step + count` on the device, at multiples of the stride. At most [`Sequence::most`] at a
     /// time.
-    pub(super) fn slices(&mut self, context: &Context, step: u64, count: u64) -> Result<Region> {
+    pub(super) fn slices(&mut self, context: &EngineContext, step: u64, count: u64) -> Result<Region> {
         let (first, held) = self.held;
         if step < first || step + count > first + held {
             // Pending copies from the chunk run before this one is filled, since the device works in order.
@@ -91,14 +93,14 @@ impl Sequence {
     }
 
     /// Copies slices into the chunk.
-    fn fill(&mut self, context: &Context, first: u64, count: u64) -> Result<()> {
+    fn fill(&mut self, context: &EngineContext, first: u64, count: u64) -> Result<()> {
         if self.bytes == 0 || count == 0 {
             return Ok(());
         }
         let (bytes, stride) = (self.bytes as usize, self.stride as usize);
         let all = match &self.source {
-            Source::Device(array) => return self.copy(context, array, first, count),
-            Source::Host(value) => value.contiguous_bytes().unwrap_or(&[]),
+            SliceSource::Device(array) => return self.copy(context, array, first, count),
+            SliceSource::Host(value) => value.contiguous_bytes().unwrap_or(&[]),
         };
         let wanted = &all[first as usize * bytes..(first + count) as usize * bytes];
         let target = Region { bytes: count * self.stride, ..self.chunk.clone() };
@@ -113,7 +115,7 @@ impl Sequence {
     }
 
     /// Copies slices of an array of the device into the chunk, as rows of a matrix with gaps.
-    fn copy(&self, context: &Context, array: &DeviceArray, first: u64, count: u64) -> Result<()> {
+    fn copy(&self, context: &EngineContext, array: &DeviceArray, first: u64, count: u64) -> Result<()> {
         let rows = |of: &Region, skipped: u64, row: u64| -> DeviceView {
             let region = Region { offset: of.offset + skipped, bytes: count * row, ..of.clone() };
             let columns = row as usize / self.dtype.size();
@@ -125,7 +127,7 @@ impl Sequence {
     }
 
     /// The slice of one iteration, as an array.
-    pub(super) fn slice(&mut self, context: &Context, step: u64) -> Result<DeviceArray> {
+    pub(super) fn slice(&mut self, context: &EngineContext, step: u64) -> Result<DeviceArray> {
         let region = Region { bytes: self.bytes, ..self.slices(context, step, 1)? };
         Ok(DeviceArray::of(&context.device, region, self.dtype, &self.shape))
     }

@@ -5,13 +5,13 @@
 //! these.
 
 use super::Engine;
-use super::context::Context;
+use super::context::EngineContext;
 use super::method::Definition;
 use super::planned::Planned;
 use crate::error::Result;
 use crate::graph::VarId;
 use crate::graph::shapes::Shapes;
-use crate::rehost::device::{Device, Module, Numerics};
+use crate::rehost::device::{Device, DeviceModule, Numerics};
 use crate::rehost::{Options, Sizes};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
@@ -21,11 +21,11 @@ use workalike_kernels::print::ForSizes;
 use workalike_kernels::verify::Verified;
 
 /// What a thread compiled; `None` if it failed.
-type Outcome = Arc<OnceLock<Option<Arc<dyn Module>>>>;
+type Outcome = Arc<OnceLock<Option<Arc<dyn DeviceModule>>>>;
 
 /// What is known of a Program's kernels for its sizes alone.
 #[derive(Debug)]
-pub(super) enum Kernels {
+pub(super) enum KernelSpecialization {
     /// The Program has them, or will never have them.
     Final,
     /// The Program's kernels are for any size; these Nests have to be compiled if its sizes return.
@@ -35,7 +35,7 @@ pub(super) enum Kernels {
 }
 
 /// Nests for the thread.
-struct Job {
+struct CompileJob {
     nests: Vec<Verified>,
     sizes: ForSizes,
     numerics: Numerics,
@@ -45,7 +45,7 @@ struct Job {
 /// The thread that compiles, started for the first job.
 #[derive(Debug, Default)]
 pub(super) struct Specialist {
-    running: Option<(Sender<Job>, JoinHandle<()>)>,
+    running: Option<(Sender<CompileJob>, JoinHandle<()>)>,
 }
 
 impl Specialist {
@@ -57,10 +57,10 @@ impl Specialist {
         nests: Vec<Verified>,
     ) -> Option<Outcome> {
         if self.running.is_none() {
-            let (jobs, queue) = channel::<Job>();
+            let (jobs, queue) = channel::<CompileJob>();
             let device = device.clone();
             let run = move || {
-                for Job { nests, sizes, numerics, outcome } in queue {
+                for CompileJob { nests, sizes, numerics, outcome } in queue {
                     // The Program was dropped.
                     if Arc::strong_count(&outcome) == 1 {
                         continue;
@@ -74,7 +74,7 @@ impl Specialist {
             self.running = Some((jobs, thread));
         }
         let outcome = Outcome::default();
-        let job = Job { nests, sizes, numerics, outcome: outcome.clone() };
+        let job = CompileJob { nests, sizes, numerics, outcome: outcome.clone() };
         self.running.as_ref()?.0.send(job).ok().map(|()| outcome)
     }
 }
@@ -90,55 +90,59 @@ impl Drop for Specialist {
     }
 }
 
-impl Context {
+impl EngineContext {
     /// The exactness of the kernels of this engine.
     pub(super) fn numerics(&self) -> Numerics {
         Numerics { fast: self.options.fast_math }
     }
 
     /// Compiles the Nests of a Program, for any size if that is asked and the device has such kernels.
-    pub(super) fn compile(&self, nests: Vec<Verified>, any_size: bool) -> Result<(Arc<dyn Module>, Kernels)> {
+    pub(super) fn compile(
+        &self,
+        nests: Vec<Verified>,
+        any_size: bool,
+    ) -> Result<(Arc<dyn DeviceModule>, KernelSpecialization)> {
         let (device, numerics) = (&self.device, self.numerics());
         if any_size
             && !nests.is_empty()
             && let Ok(Some(module)) = device.compile_for(ForSizes::Any, &nests, numerics)
         {
-            return Ok((module, Kernels::AnySize(nests)));
+            return Ok((module, KernelSpecialization::AnySize(nests)));
         }
-        Ok((device.compile(&nests, numerics)?, Kernels::Final))
+        Ok((device.compile(&nests, numerics)?, KernelSpecialization::Final))
     }
 
     /// Goes on with the kernels for a Program's sizes alone: has them compiled, or replaces the others.
     pub(super) fn specialise(&mut self, planned: &mut Planned) {
-        planned.kernels = match std::mem::replace(&mut planned.kernels, Kernels::Final) {
-            Kernels::Final => Kernels::Final,
-            Kernels::AnySize(nests) => {
+        planned.kernels = match std::mem::replace(&mut planned.kernels, KernelSpecialization::Final) {
+            KernelSpecialization::Final => KernelSpecialization::Final,
+            KernelSpecialization::AnySize(nests) => {
                 let outcome = self.specialist.compile(&self.device, self.for_returned_size(), nests);
-                outcome.map_or(Kernels::Final, Kernels::Underway)
+                outcome.map_or(KernelSpecialization::Final, KernelSpecialization::Underway)
             }
-            Kernels::Underway(outcome) => match outcome.get() {
-                None => Kernels::Underway(outcome),
+            KernelSpecialization::Underway(outcome) => match outcome.get() {
+                None => KernelSpecialization::Underway(outcome),
                 Some(module) => {
                     if let Some(module) = module {
                         planned.replace_module(module.clone());
                     }
-                    Kernels::Final
+                    KernelSpecialization::Final
                 }
             },
         };
     }
 }
 
-impl Context {
+impl EngineContext {
     /// Gives a Program the kernels that its next calls would have, waiting for the compiler.
     pub(super) fn specialise_now(&self, planned: &mut Planned) {
-        let module = match std::mem::replace(&mut planned.kernels, Kernels::Final) {
-            Kernels::Final => None,
-            Kernels::AnySize(nests) => {
+        let module = match std::mem::replace(&mut planned.kernels, KernelSpecialization::Final) {
+            KernelSpecialization::Final => None,
+            KernelSpecialization::AnySize(nests) => {
                 let (sizes, numerics) = self.for_returned_size();
                 self.device.compile_for(sizes, &nests, numerics).ok().flatten()
             }
-            Kernels::Underway(outcome) => outcome.wait().clone(),
+            KernelSpecialization::Underway(outcome) => outcome.wait().clone(),
         };
         // A failure costs speed at most.
         if let Some(module) = module {
@@ -168,7 +172,7 @@ impl Definition {
     /// loop over such an extent keeps its form where it is short.
     pub(super) fn varying_extents(
         &self,
-        context: &Context,
+        context: &EngineContext,
         shapes: &Shapes,
         signature: &[usize],
     ) -> Vec<u64> {

@@ -5,7 +5,7 @@
 //! a result that stayed on the device is read.
 
 use super::array::DeviceArray;
-use super::context::Context;
+use super::context::EngineContext;
 use super::host_pool::HostPool;
 use super::method::Definition;
 use super::planned::Compiled;
@@ -26,11 +26,11 @@ pub(super) const BYTES: usize = 8 * STATUS_WORDS as usize;
 #[derive(Debug)]
 pub(super) struct Status {
     pub(super) region: Region,
-    calls: Mutex<Calls>,
+    calls: Mutex<CallCounter>,
 }
 
 #[derive(Debug)]
-struct Calls {
+struct CallCounter {
     /// Calls that were counted on the device since the words were last cleared, if all succeeded.
     counted: u64,
     /// Whether a call was enqueued since the words were last read.
@@ -60,24 +60,24 @@ pub(super) struct Trouble {
 
 /// Whether a call succeeded.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct CallOutcome {
     watch: Arc<Watch>,
     /// Calls that succeeded before it, if all did since the words were last cleared.
     before: u64,
     /// The part of a method that the call was, if it was not a whole method.
-    origin: Option<Arc<Origin>>,
+    origin: Option<Arc<StageOrigin>>,
 }
 
 /// A part of a method that a device runs by itself.
 #[derive(Debug)]
-pub(crate) struct Origin {
+pub(crate) struct StageOrigin {
     /// The context of the device.
     pub(crate) context: String,
     /// Its nodes, as positions in the method's graph; empty if the device has other nodes in their place.
     pub(crate) nodes: Vec<usize>,
 }
 
-impl Origin {
+impl StageOrigin {
     /// An error of the part, as an error of the method: with the method's node, and the context.
     pub(crate) fn locate(&self, error: Error) -> Error {
         let context = &self.context;
@@ -103,7 +103,7 @@ pub(super) fn renumbered(text: &str, nodes: &[usize]) -> String {
     known.map_or_else(|| text.into(), |number| format!("{before}#{number}{}", &after[digits..]))
 }
 
-impl Outcome {
+impl CallOutcome {
     /// Waits for the call, and returns its error if it failed.
     pub(super) fn check(&self) -> Result<()> {
         let trouble = match self.watch.settled.get() {
@@ -120,17 +120,17 @@ impl Outcome {
     }
 
     /// Whether both calls were made between the same two checks of the same status words.
-    pub(super) fn is_beside(&self, other: &Outcome) -> bool {
+    pub(super) fn is_beside(&self, other: &CallOutcome) -> bool {
         Arc::ptr_eq(&self.watch, &other.watch)
     }
 
     /// Makes this the outcome of all calls up to the later of the two.
-    pub(super) fn extend_to(&mut self, other: &Outcome) {
+    pub(super) fn extend_to(&mut self, other: &CallOutcome) {
         self.before = self.before.max(other.before);
     }
 
     /// The outcome of a part of a method, unless it is known as one.
-    pub(super) fn located(mut self, origin: &Arc<Origin>) -> Outcome {
+    pub(super) fn located(mut self, origin: &Arc<StageOrigin>) -> CallOutcome {
         self.origin.get_or_insert_with(|| origin.clone());
         self
     }
@@ -210,10 +210,10 @@ impl Status {
         let region = Region { bytes: BYTES as u64, ..memory };
         device.upload(&[0; BYTES], &region)?;
         let watch = Watch::new(device, region.clone());
-        Ok(Status { region, calls: Mutex::new(Calls { counted: 0, unchecked: false, watch }) })
+        Ok(Status { region, calls: Mutex::new(CallCounter { counted: 0, unchecked: false, watch }) })
     }
 
-    fn calls(&self) -> MutexGuard<'_, Calls> {
+    fn calls(&self) -> MutexGuard<'_, CallCounter> {
         // Each change under the lock leaves a state that is valid by itself.
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -223,12 +223,12 @@ impl Compiled {
     /// Notes that the Program is enqueued `count` times. Returns the outcome of the first call, if it can
     /// fail on the device.
     #[inline]
-    pub(super) fn note_calls(&self, count: u64) -> Option<Outcome> {
+    pub(super) fn note_calls(&self, count: u64) -> Option<CallOutcome> {
         self.program.status?;
         self.note_checked_calls(count)
     }
 
-    fn note_checked_calls(&self, count: u64) -> Option<Outcome> {
+    fn note_checked_calls(&self, count: u64) -> Option<CallOutcome> {
         let m = &self.definition;
         let mut calls = m.status.get()?.calls();
         let before = calls.counted;
@@ -241,7 +241,7 @@ impl Compiled {
             None => graphs.push((m.number, m.graph.clone(), self.shapes.clone())),
         }
         drop(graphs);
-        Some(Outcome { watch: calls.watch.clone(), before, origin: None })
+        Some(CallOutcome { watch: calls.watch.clone(), before, origin: None })
     }
 }
 
@@ -252,10 +252,10 @@ impl Definition {
     }
 
     /// The outcome of the call that was enqueued last; `None` if it is known.
-    pub(super) fn outcome(&self) -> Option<Outcome> {
+    pub(super) fn outcome(&self) -> Option<CallOutcome> {
         let calls = self.status.get()?.calls();
         let before = calls.counted.saturating_sub(1);
-        calls.unchecked.then(|| Outcome { watch: calls.watch.clone(), before, origin: None })
+        calls.unchecked.then(|| CallOutcome { watch: calls.watch.clone(), before, origin: None })
     }
 
     /// Counted calls, if all succeeded.
@@ -264,13 +264,13 @@ impl Definition {
     }
 
     /// Waits for the calls, returns their error since the last check, and clears the words.
-    pub(super) fn take_trouble(&self, context: &Context) -> Result<Option<Trouble>> {
+    pub(super) fn take_trouble(&self, context: &EngineContext) -> Result<Option<Trouble>> {
         self.take(context, false)
     }
 
     /// [`Definition::take_trouble`]. `aborted`: the last call did not run to its end, so the
     /// device counted fewer calls than the host.
-    fn take(&self, context: &Context, aborted: bool) -> Result<Option<Trouble>> {
+    fn take(&self, context: &EngineContext, aborted: bool) -> Result<Option<Trouble>> {
         let Some(status) = self.status.get() else { return Ok(None) };
         let mut calls = status.calls();
         if !calls.unchecked {
@@ -291,20 +291,20 @@ impl Definition {
     /// Waits for a call that ended in the middle, since something failed on the host. Returns the error that
     /// the device reported until then, and clears the words, so that no later call has to report it. It is
     /// the error of an earlier call, or led to the wrong values on which a host node failed.
-    pub(super) fn take_aborted(&self, context: &Context, error: &Error) -> Option<Trouble> {
+    pub(super) fn take_aborted(&self, context: &EngineContext, error: &Error) -> Option<Trouble> {
         let trouble = self.take(context, true);
         // A device that failed may not answer any more.
         trouble.ok().flatten().filter(|_| !error.may_change_state())
     }
 
     /// The error of a call that ended in the middle: see [`Definition::take_aborted`].
-    pub(super) fn settle(&self, context: &Context, error: Error) -> Error {
+    pub(super) fn settle(&self, context: &EngineContext, error: Error) -> Error {
         self.take_aborted(context, &error).map_or(error, |trouble| trouble.error)
     }
 
     /// Reports the errors of calls since the last check.
     #[inline]
-    pub(super) fn check_status(&self, context: &Context) -> Result<()> {
+    pub(super) fn check_status(&self, context: &EngineContext) -> Result<()> {
         if self.status.get().is_none() {
             return Ok(());
         }
@@ -320,7 +320,7 @@ impl Definition {
 
     /// A ticket to wait for the call that was enqueued last. It takes a copy of the status words, so that a
     /// later call does not report this one's errors.
-    pub(super) fn ticket(&self, context: &Context) -> Result<Ticket> {
+    pub(super) fn ticket(&self, context: &EngineContext) -> Result<Ticket> {
         let (host_pool, outcomes) = (Some(context.host_pool.clone()), vec![]);
         let Some(status) = self.status.get() else { return Ok(Ticket { host_pool, outcomes }) };
         let mut calls = status.calls();
@@ -333,7 +333,7 @@ impl Definition {
         std::mem::swap(&mut *watch.graphs(), &mut *calls.watch.graphs());
         let before = calls.counted.saturating_sub(1);
         (calls.counted, calls.unchecked) = (0, false);
-        Ok(Ticket { host_pool, outcomes: vec![Outcome { watch, before, origin: None }] })
+        Ok(Ticket { host_pool, outcomes: vec![CallOutcome { watch, before, origin: None }] })
     }
 }
 
@@ -343,13 +343,13 @@ pub(crate) struct Ticket {
     /// For results on the host; `None` if the call ran on several devices.
     host_pool: Option<Arc<HostPool>>,
     /// None if nothing can have failed.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<CallOutcome>,
 }
 
 impl Ticket {
     /// The ticket of a call that is several calls, on different devices.
-    pub(crate) fn of_parts(parts: impl IntoIterator<Item = (Ticket, Arc<Origin>)>) -> Ticket {
-        let located = |(ticket, origin): (Ticket, Arc<Origin>)| {
+    pub(crate) fn of_parts(parts: impl IntoIterator<Item = (Ticket, Arc<StageOrigin>)>) -> Ticket {
+        let located = |(ticket, origin): (Ticket, Arc<StageOrigin>)| {
             ticket.outcomes.into_iter().map(move |outcome| outcome.located(&origin))
         };
         Ticket { host_pool: None, outcomes: parts.into_iter().flat_map(located).collect() }
@@ -357,7 +357,7 @@ impl Ticket {
 
     /// Waits for the call, and reports the errors that its nodes found.
     pub(crate) fn check(&self) -> Result<()> {
-        self.outcomes.iter().try_for_each(Outcome::check)
+        self.outcomes.iter().try_for_each(CallOutcome::check)
     }
 
     /// One of the call's results on the host.

@@ -5,15 +5,15 @@
 
 use super::super::device::Region;
 use super::array::{DeviceArray, KnownBounds};
-use super::block::{Block, Kind, Unrolled, lcm};
-use super::context::Context;
+use super::block::{BlockKey, RecordedBlock, Unrolled, lcm};
+use super::context::EngineContext;
 use super::method::Definition;
 use super::planned::Compiled;
-use super::recorded::Bound;
+use super::recorded::BoundProgram;
 use super::sequence::Sequence;
 use super::status::Trouble;
-use super::tap::Tap;
-use super::{Engine, Fed};
+use super::tap::SampleRing;
+use super::{CallInput, Engine};
 use crate::error::{Error, Result};
 
 /// If samples are at most this many iterations apart, blocks include them; otherwise a block ends before a
@@ -28,12 +28,12 @@ pub(crate) struct Twins {
 }
 
 /// A run of many iterations.
-pub(crate) struct Loop<'t> {
+pub(crate) struct IterationLoop<'t> {
     pub(super) methods: Twins,
     /// The value of each input in all iterations; for a sequence, a stand-in of its slices' shape.
-    constant: Vec<Fed>,
+    constant: Vec<CallInput>,
     sequences: Vec<Sequence>,
-    pub(super) taps: Vec<&'t mut Tap>,
+    pub(super) taps: Vec<&'t mut SampleRing>,
     /// Maximum number of iterations.
     pub(super) n: u64,
     pub(super) step: u64,
@@ -44,32 +44,32 @@ pub(crate) struct Loop<'t> {
     marks: Vec<(u64, u64)>,
 }
 
-impl<'t> Loop<'t> {
+impl<'t> IterationLoop<'t> {
     /// A run of up to `n` iterations. `each` holds sequences of at least `n` slices for some of the inputs.
     pub(crate) fn new(
         engine: &Engine,
         methods: Twins,
         n: u64,
-        mut constant: Vec<Fed>,
-        each: &[(usize, Fed)],
-        taps: Vec<&'t mut Tap>,
-    ) -> Result<Loop<'t>> {
+        mut constant: Vec<CallInput>,
+        each: &[(usize, CallInput)],
+        taps: Vec<&'t mut SampleRing>,
+    ) -> Result<IterationLoop<'t>> {
         let sequences = each.iter().map(|(input, value)| Sequence::new(engine.context(), *input, value));
         let sequences = sequences.collect::<Result<Vec<_>>>()?;
         for (input, value) in each {
-            if let Fed::Host(zeros) = &constant[*input] {
-                constant[*input] = Fed::Slices(zeros.clone(), value.bounds());
+            if let CallInput::Host(zeros) = &constant[*input] {
+                constant[*input] = CallInput::Slices(zeros.clone(), value.bounds());
             }
         }
         if methods.plain != methods.probed && n > 1 {
             // Method and twin alternate, and each overwrites the other's inputs.
             for (input, fed) in constant.iter_mut().enumerate() {
-                if let (Fed::Host(value), false) = (&*fed, each.iter().any(|e| e.0 == input)) {
-                    *fed = Fed::Device(engine.upload(value)?);
+                if let (CallInput::Host(value), false) = (&*fed, each.iter().any(|e| e.0 == input)) {
+                    *fed = CallInput::Device(engine.upload(value)?);
                 }
             }
         }
-        Ok(Loop { methods, constant, sequences, taps, n, step: 0, current: None, marks: vec![] })
+        Ok(IterationLoop { methods, constant, sequences, taps, n, step: 0, current: None, marks: vec![] })
     }
 
     /// Runs all iterations. Returns the method that ran last, which has the outputs.
@@ -118,7 +118,7 @@ impl<'t> Loop<'t> {
     }
 
     /// [`Definition::settle`] for an error of the iteration that is running.
-    fn settled(&mut self, definition: &Definition, context: &Context, error: Error) -> Error {
+    fn settled(&mut self, definition: &Definition, context: &EngineContext, error: Error) -> Error {
         match definition.take_aborted(context, &error) {
             Some(trouble) => self.located(trouble),
             None => in_iteration(error, self.step, self.n),
@@ -180,7 +180,7 @@ impl<'t> Loop<'t> {
         &mut self,
         engine: &'e mut Engine,
         method: usize,
-    ) -> Result<(Bound<'e>, &'e mut Context)> {
+    ) -> Result<(BoundProgram<'e>, &'e mut EngineContext)> {
         let m = &engine.methods[method];
         let dynamic = !m.definition.demand.is_static();
         let recorded = m.plans.current().is_some_and(|planned| planned.is_recorded(engine.context()));
@@ -200,7 +200,7 @@ impl<'t> Loop<'t> {
             for sequence in &mut self.sequences {
                 let bounds = fed[sequence.input].bounds().map(KnownBounds::new);
                 let slice = sequence.slice(engine.context(), self.step)?;
-                fed[sequence.input] = Fed::Device(DeviceArray { bounds, ..slice });
+                fed[sequence.input] = CallInput::Device(DeviceArray { bounds, ..slice });
             }
         }
         if method == self.methods.probed {
@@ -217,7 +217,7 @@ impl<'t> Loop<'t> {
     }
 
     /// Gives the states that inner taps sample the extents of this call's values.
-    fn fit_taps(&self, context: &mut Context, method: &Definition, fed: &[Fed]) -> Result<()> {
+    fn fit_taps(&self, context: &mut EngineContext, method: &Definition, fed: &[CallInput]) -> Result<()> {
         let inner: Vec<usize> = self.taps.iter().filter(|t| t.inner).filter_map(|t| t.position()).collect();
         let open = |p: &usize| context.states[*p].binding.ty.shape.contains(&None);
         if !inner.iter().any(open) {
@@ -240,7 +240,7 @@ impl<'t> Loop<'t> {
         if !self.sequences.is_empty() {
             let mut fed = self.constant.clone();
             for sequence in &mut self.sequences {
-                fed[sequence.input] = Fed::Device(sequence.slice(context, self.step)?);
+                fed[sequence.input] = CallInput::Device(sequence.slice(context, self.step)?);
             }
             for sequence in &self.sequences {
                 bound.feed(context, &fed, Some(sequence.input))?;
@@ -265,11 +265,11 @@ impl<'t> Loop<'t> {
     }
 
     /// The kind of this loop's blocks.
-    pub(super) fn kind(&self, compiled: &Compiled, sampled: bool) -> Kind {
+    pub(super) fn kind(&self, compiled: &Compiled, sampled: bool) -> BlockKey {
         let sequences = self.sequences.iter().filter(|s| compiled.reads_input(s.input) && s.bytes > 0);
         let sequences = sequences.map(|s| (s.input, s.bytes, s.stride)).collect();
         let taps = self.taps.iter().filter(|_| sampled).map(|t| (t.source, t.every, t.phase())).collect();
-        Kind { sequences, taps }
+        BlockKey { sequences, taps }
     }
 
     /// Runs a block that ends at iteration `end` or before. False if there is none.
@@ -297,9 +297,9 @@ impl<'t> Loop<'t> {
     }
 
     /// Copies a block's slices, and runs it.
-    pub(super) fn replay(&mut self, context: &mut Context, unrolled: &mut Unrolled<'_>) -> Result<()> {
+    pub(super) fn replay(&mut self, context: &mut EngineContext, unrolled: &mut Unrolled<'_>) -> Result<()> {
         let compiled = unrolled.compiled;
-        let Block { kind, steps, segment, stages, .. } = &mut *unrolled.block;
+        let RecordedBlock { kind, steps, segment, stages, .. } = &mut *unrolled.block;
         let takes = |input: usize| kind.sequences.iter().any(|s| s.0 == input);
         let staged = self.sequences.iter_mut().filter(|s| takes(s.input));
         for (sequence, stage) in staged.zip(stages.iter()) {
@@ -314,7 +314,7 @@ impl<'t> Loop<'t> {
     }
 
     /// Keeps the samples of a block that ran.
-    pub(super) fn keep(&mut self, context: &Context, unrolled: &Unrolled<'_>) -> Result<()> {
+    pub(super) fn keep(&mut self, context: &EngineContext, unrolled: &Unrolled<'_>) -> Result<()> {
         for (tap, (stage, count)) in self.taps.iter_mut().zip(&unrolled.block.samples) {
             let (_, dtype, shape) = unrolled.ran(context).sampled(tap.source)?;
             tap.put(context, stage, dtype, &shape, *count)?;

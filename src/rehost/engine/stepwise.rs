@@ -1,9 +1,9 @@
 //! Debugging: a Program whose steps are recorded, launched and waited for one by one, so that an error names
 //! its step, and a NaN the first step that makes one.
 
-use super::super::device::{Command, Device, DeviceError, Module, Numerics, Recording, Region};
-use super::context::Context;
-use super::control::{Piece, Recorder, run_all};
+use super::super::device::{Command, Device, DeviceError, DeviceModule, Numerics, Recording, Region};
+use super::context::EngineContext;
+use super::control::{ControlNode, Recorder, run_all};
 use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
@@ -23,7 +23,7 @@ use workalike_kernels::verify::Verified;
 #[derive(Debug)]
 pub(super) struct LoneStep {
     /// Nothing for a host node, which has run before.
-    pieces: Vec<Piece>,
+    pieces: Vec<ControlNode>,
     /// The kernel, and the last node that it computes.
     name: String,
     node: Option<usize>,
@@ -53,7 +53,7 @@ pub(super) struct Sources(Vec<Guard>);
 
 impl Sources {
     /// The checks of inputs, constants and shared variables, if values are guarded.
-    pub(super) fn of(compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Sources> {
+    pub(super) fn of(compiled: &Compiled, context: &EngineContext, regions: &Regions) -> Result<Sources> {
         if !context.options.nan_guard {
             return Ok(Sources::default());
         }
@@ -81,7 +81,7 @@ impl LoneStep {
         on_device: &DeviceStep<'_>,
         fresh: &[BufferId],
         compiled: &Compiled,
-        context: &Context,
+        context: &EngineContext,
         regions: &Regions,
     ) -> Result<LoneStep> {
         let buffers = &compiled.program.buffers;
@@ -103,7 +103,7 @@ impl LoneStep {
         step: &Step,
         node: &HostNode,
         compiled: &Compiled,
-        context: &Context,
+        context: &EngineContext,
         regions: &Regions,
     ) -> Result<LoneStep> {
         let guards = match context.options.nan_guard {
@@ -230,7 +230,12 @@ fn scratch(ids: &[BufferId], compiled: &Compiled, regions: &Regions) -> Vec<Regi
 }
 
 /// The checks of the floats among buffers.
-fn guards(ids: &[BufferId], compiled: &Compiled, context: &Context, regions: &Regions) -> Result<Vec<Guard>> {
+fn guards(
+    ids: &[BufferId],
+    compiled: &Compiled,
+    context: &EngineContext,
+    regions: &Regions,
+) -> Result<Vec<Guard>> {
     let mut guards = Vec::new();
     for &id in ids {
         let buffer = &compiled.program.buffers[id];
@@ -241,7 +246,7 @@ fn guards(ids: &[BufferId], compiled: &Compiled, context: &Context, regions: &Re
         let name = &device.properties().id;
         let nest = Verified::new(nest(buffer.dtype, buffer.len()));
         let nest = nest.map_err(|e| DeviceError::driver(name, "nan_guard", e))?;
-        let module: Arc<dyn Module> = device.compile(&[nest], Numerics::default())?;
+        let module: Arc<dyn DeviceModule> = device.compile(&[nest], Numerics::default())?;
         let found = Region { bytes: 16, ..context.allocate(16)? };
         let command = Command::Launch { nest: 0, args: vec![region.clone(), found.clone()] };
         guards.push(Guard { buffer: id, recording: device.record(&module, &[command])?, found });

@@ -2,7 +2,7 @@
 //! whenever it is full: no sample is lost, and the host acts once per ring.
 
 use super::super::device::{Device, Region};
-use super::context::Context;
+use super::context::EngineContext;
 use crate::error::{DeviceError, Error, Result, array_text};
 use crate::value::Value;
 use workalike_kernels::DType;
@@ -12,17 +12,17 @@ const RING: u64 = 64 << 20;
 
 /// What a tap samples after an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum SampledTensor {
     /// The method's output at this position.
     Output(usize),
-    /// The state at this position of [`Context::states`], as the iteration leaves it.
+    /// The state at this position of [`EngineContext::states`], as the iteration leaves it.
     State(usize),
 }
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(crate) struct Tap {
-    pub(crate) source: Source,
+pub(crate) struct SampleRing {
+    pub(crate) source: SampledTensor,
     /// Iterations from one sample to the next; at least 1.
     pub(crate) every: u64,
     /// Whether only the method's twin computes it.
@@ -43,18 +43,18 @@ pub(crate) struct Tap {
     taken: u64,
 }
 
-impl Tap {
+impl SampleRing {
     /// `none` is the dtype and shape of a sample while there is none.
     pub(crate) fn new(
         what: String,
-        source: Source,
+        source: SampledTensor,
         every: u64,
         capacity: u64,
         inner: bool,
         none: (DType, Vec<usize>),
-    ) -> Tap {
+    ) -> SampleRing {
         let (every, capacity) = (every.max(1), capacity.max(1));
-        Tap {
+        SampleRing {
             source,
             every,
             inner,
@@ -72,15 +72,21 @@ impl Tap {
     }
 
     /// A tap of an output at each of `n` iterations, with a ring of the default size.
-    pub(crate) fn collecting(output: usize, n: u64) -> Tap {
-        let tap =
-            Tap::new(format!("output {output}"), Source::Output(output), 1, n, false, (DType::F32, vec![]));
-        Tap { bounded: true, ..tap }
+    pub(crate) fn collecting(output: usize, n: u64) -> SampleRing {
+        let tap = SampleRing::new(
+            format!("output {output}"),
+            SampledTensor::Output(output),
+            1,
+            n,
+            false,
+            (DType::F32, vec![]),
+        );
+        SampleRing { bounded: true, ..tap }
     }
 
     /// The state that it samples.
     pub(super) fn position(&self) -> Option<usize> {
-        if let Source::State(position) = self.source { Some(position) } else { None }
+        if let SampledTensor::State(position) = self.source { Some(position) } else { None }
     }
 
     /// Iterations since the last sample.
@@ -101,7 +107,7 @@ impl Tap {
     /// Keeps `samples` samples, which are contiguous at the start of `from`.
     pub(crate) fn put(
         &mut self,
-        context: &Context,
+        context: &EngineContext,
         from: &Region,
         dtype: DType,
         shape: &[usize],
@@ -172,7 +178,7 @@ impl Tap {
     }
 
     /// All samples so far, along a new first axis.
-    pub(crate) fn read(&self, context: &Context) -> Result<Value> {
+    pub(crate) fn read(&self, context: &EngineContext) -> Result<Value> {
         let (dtype, shape) = self.entry.as_ref().unwrap_or(&self.none).clone();
         let samples = (self.taken + self.filled) as usize;
         let whole: Vec<usize> = std::iter::once(samples).chain(shape.iter().copied()).collect();

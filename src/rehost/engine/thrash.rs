@@ -9,13 +9,13 @@ const REMEMBERED: usize = 1024;
 
 /// The signatures that a method's cache evicted.
 #[derive(Debug, Default)]
-pub(super) struct Dropped {
+pub(super) struct EvictedSignatures {
     /// Hashes of signatures, the oldest first.
     signatures: VecDeque<u64>,
     again: u64,
 }
 
-impl Dropped {
+impl EvictedSignatures {
     /// Notes that a Program was evicted.
     pub(super) fn note(&mut self, signature: &[usize]) {
         if self.signatures.len() == REMEMBERED {

@@ -13,7 +13,7 @@ const MOST: u64 = 256 << 10;
 
 /// Adjacent regions, by the positions of arrays; or a single one.
 #[derive(Debug)]
-pub(super) struct Transfer {
+pub(super) struct PackedTransfer {
     /// All of them, with what lies between them to align them.
     whole: Region,
     /// The position, the offset in `whole`, and the bytes of each.
@@ -22,12 +22,12 @@ pub(super) struct Transfer {
 
 /// Divides regions into transfers. The host device's copies are plain ones, which cost nothing beside their
 /// bytes.
-pub(super) fn transfers(mut regions: Vec<(usize, Region)>, properties: &Properties) -> Vec<Transfer> {
+pub(super) fn transfers(mut regions: Vec<(usize, Region)>, properties: &Properties) -> Vec<PackedTransfer> {
     let place = |region: &Region| (Arc::as_ptr(&region.memory).cast::<()>().addr(), region.offset);
     regions.sort_by_key(|(_, region)| place(region));
-    let mut all: Vec<Transfer> = Vec::new();
+    let mut all: Vec<PackedTransfer> = Vec::new();
     for (position, region) in regions {
-        let beside = |last: &&mut Transfer| {
+        let beside = |last: &&mut PackedTransfer| {
             let same = Arc::ptr_eq(&last.whole.memory, &region.memory);
             let end = last.whole.offset + last.whole.bytes;
             let small = region.bytes <= SMALL && last.parts.iter().all(|part| part.2 <= SMALL);
@@ -41,13 +41,13 @@ pub(super) fn transfers(mut regions: Vec<(usize, Region)>, properties: &Properti
                 last.parts.push((position, region.offset - last.whole.offset, region.bytes));
                 last.whole.bytes = region.offset + region.bytes - last.whole.offset;
             }
-            None => all.push(Transfer { parts: vec![(position, 0, region.bytes)], whole: region }),
+            None => all.push(PackedTransfer { parts: vec![(position, 0, region.bytes)], whole: region }),
         }
     }
     all
 }
 
-impl Transfer {
+impl PackedTransfer {
     pub(super) fn has_several(&self) -> bool {
         self.parts.len() > 1
     }
@@ -129,7 +129,7 @@ mod tests {
             (5, part(&arena, (1 << 19) + 768, 4)),
             (6, part(&other, 512, 8)),
         ];
-        let parts = |transfers: &[Transfer]| -> Vec<Vec<usize>> {
+        let parts = |transfers: &[PackedTransfer]| -> Vec<Vec<usize>> {
             let mut all: Vec<Vec<usize>> =
                 transfers.iter().map(|t| t.parts().map(|(position, _)| position).collect()).collect();
             all.sort();
@@ -137,7 +137,7 @@ mod tests {
         };
         let found = transfers(regions.clone(), &properties);
         assert_eq!(parts(&found), [vec![1, 2, 0], vec![3], vec![4], vec![5], vec![6]]);
-        for (position, region) in found.iter().flat_map(Transfer::parts) {
+        for (position, region) in found.iter().flat_map(PackedTransfer::parts) {
             let given = &regions[position].1;
             assert!(Arc::ptr_eq(&region.memory, &given.memory));
             assert_eq!((region.offset, region.bytes), (given.offset, given.bytes));

@@ -3,10 +3,10 @@
 
 use super::super::device::Region;
 use super::Engine;
-use super::context::Context;
+use super::context::EngineContext;
 use super::method::Definition;
-use super::steps::Loop;
-use super::tap::Source;
+use super::steps::IterationLoop;
+use super::tap::SampledTensor;
 use crate::error::Result;
 
 /// Regions that an iteration changes, and a backup of each.
@@ -15,7 +15,7 @@ pub(super) struct Backup(Vec<(Region, Region)>);
 
 impl Backup {
     /// A backup of all regions that an iteration of a method changes.
-    fn of(method: &Definition, context: &Context) -> Result<Backup> {
+    fn of(method: &Definition, context: &EngineContext) -> Result<Backup> {
         let states = method.updated().map(|position| context.states[position].value_region());
         let status = method.status.get().map(|status| status.region.clone());
         let regions = states.chain(status).filter(|r| r.bytes > 0);
@@ -26,14 +26,14 @@ impl Backup {
         Ok(Backup(regions.map(with_copy).collect::<Result<_>>()?))
     }
 
-    fn save(&self, context: &Context) -> Result<()> {
+    fn save(&self, context: &EngineContext) -> Result<()> {
         for (region, backup) in &self.0 {
             context.device.copy(region, backup)?;
         }
         Ok(())
     }
 
-    fn restore(&self, context: &Context) -> Result<()> {
+    fn restore(&self, context: &EngineContext) -> Result<()> {
         for (region, backup) in &self.0 {
             context.device.copy(backup, region)?;
         }
@@ -42,7 +42,7 @@ impl Backup {
 }
 
 /// The outcome of a speculative block.
-enum Tried {
+enum SpeculationResult {
     /// There is no such block.
     None,
     /// All its conditions held.
@@ -51,7 +51,7 @@ enum Tried {
     EndsWith(u64),
 }
 
-impl Loop<'_> {
+impl IterationLoop<'_> {
     /// Runs until after the first iteration whose output `flag` is false, or all iterations. Returns the
     /// number of iterations run, and the method that ran last.
     ///
@@ -69,18 +69,18 @@ impl Loop<'_> {
         let mut backup = None;
         while self.step < self.n {
             match self.try_block(engine, flag, &mut backup)? {
-                Tried::Held => continue,
-                Tried::EndsWith(last) => {
+                SpeculationResult::Held => continue,
+                SpeculationResult::EndsWith(last) => {
                     self.run_to(engine, last)?;
                     break;
                 }
-                Tried::None => {}
+                SpeculationResult::None => {}
             }
             self.run_to(engine, self.step + 1)?;
             self.check(engine)?;
             let Some(method) = self.current else { break };
             let mut word = [0u8];
-            let (region, ..) = engine.ran(method)?.sampled(Source::Output(flag))?;
+            let (region, ..) = engine.ran(method)?.sampled(SampledTensor::Output(flag))?;
             engine.device().download(&region, &mut word)?;
             if word == [0] {
                 break;
@@ -90,24 +90,31 @@ impl Loop<'_> {
     }
 
     /// Runs a block of at most as many iterations as were run before, after a backup of the state.
-    fn try_block(&mut self, engine: &mut Engine, flag: usize, backup: &mut Option<Backup>) -> Result<Tried> {
+    fn try_block(
+        &mut self,
+        engine: &mut Engine,
+        flag: usize,
+        backup: &mut Option<Backup>,
+    ) -> Result<SpeculationResult> {
         let end = self.n.min(self.step.saturating_mul(2));
         let sampled = !self.taps.is_empty();
         if end - self.step < 2 || (sampled && (!self.samples_are_close() || self.taps[0].phase() > 0)) {
-            return Ok(Tried::None);
+            return Ok(SpeculationResult::None);
         }
         let method = if sampled { self.methods.probed } else { self.methods.plain };
         let (bound, context) = self.ready(engine, method)?;
         let compiled = bound.compiled;
         let definition = &compiled.definition;
         let mut kind = self.kind(compiled, sampled);
-        kind.taps.push((Source::Output(flag), 1, 0));
+        kind.taps.push((SampledTensor::Output(flag), 1, 0));
         let left = end - self.step;
         let Some(mut unrolled) = bound.unrolled(context, &kind, self.most(end), left)? else {
-            return Ok(Tried::None);
+            return Ok(SpeculationResult::None);
         };
         // The flags are sampled last.
-        let Some((stage, count)) = unrolled.block.samples.last().cloned() else { return Ok(Tried::None) };
+        let Some((stage, count)) = unrolled.block.samples.last().cloned() else {
+            return Ok(SpeculationResult::None);
+        };
         let backup = match backup {
             Some(backup) => backup,
             None => backup.insert(Backup::of(definition, context)?),
@@ -125,13 +132,13 @@ impl Loop<'_> {
             (Some(last), _) if failed.is_none_or(|failed| last < failed) => {
                 backup.restore(context)?;
                 definition.recount(counted);
-                return Ok(Tried::EndsWith(last + 1));
+                return Ok(SpeculationResult::EndsWith(last + 1));
             }
             (_, Some(trouble)) => return Err(self.located(trouble)),
             _ => {}
         }
         self.keep(context, &unrolled)?;
         self.pass(&mut unrolled);
-        Ok(Tried::Held)
+        Ok(SpeculationResult::Held)
     }
 }

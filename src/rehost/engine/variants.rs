@@ -10,14 +10,14 @@
 use super::super::dependences::Dependences;
 use super::super::device::{Memory, Region};
 use super::Engine;
-use super::array::{DeviceArray, Fed};
-use super::context::Context;
+use super::array::{CallInput, DeviceArray};
+use super::context::EngineContext;
 use super::owned::is_overwritable;
 use super::planned::{Compiled, Planned};
-use super::pool::{Lent, Pool};
-use super::recorded::{Bound, Recorded};
+use super::pool::{DevicePool, PooledMemory};
+use super::recorded::{BoundProgram, Recorded};
 use super::regions::Elsewhere;
-use super::status::Outcome;
+use super::status::CallOutcome;
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::BufferId;
 use std::collections::VecDeque;
@@ -34,8 +34,8 @@ const REMEMBERED: usize = 8;
 
 /// The variants of a Program.
 #[derive(Debug, Default)]
-pub(super) struct Variants {
-    list: Vec<Variant>,
+pub(super) struct CallerRecordings {
+    list: Vec<CallerRecording>,
     /// Addresses of the device arrays of earlier calls. Inputs that repeat are worth a recording.
     seen: VecDeque<Vec<Address>>,
     calls: u64,
@@ -49,38 +49,38 @@ pub(super) type VariantId = u64;
 type Address = (usize, usize, u64, bool);
 
 #[derive(Debug)]
-struct Variant {
+struct CallerRecording {
     id: VariantId,
     inputs: Vec<Address>,
     /// Empty if results are at their planned addresses.
-    outputs: Vec<(BufferId, Place)>,
+    outputs: Vec<(BufferId, ResultTarget)>,
     recorded: Recorded,
     /// The call that used it last.
     used: u64,
 }
 
 /// A variant that a call can use, and the memory of its results, which is borrowed for the call.
-pub(super) struct Chosen {
+pub(super) struct RecordingChoice {
     variant: usize,
-    leases: Vec<Arc<Lent>>,
+    leases: Vec<Arc<PooledMemory>>,
 }
 
 /// Where a result is written.
 #[derive(Debug)]
-enum Place {
+enum ResultTarget {
     /// To memory of the pool.
     Pool(Arc<dyn Memory>),
     /// Over the input at this position.
     Input(usize),
 }
 
-impl Variants {
+impl CallerRecordings {
     pub(super) fn clear(&mut self) {
         self.list.clear();
     }
 
     /// The recording of a variant, if it is one for the current addresses.
-    pub(super) fn current_mut(&mut self, id: VariantId, context: &Context) -> Option<&mut Recorded> {
+    pub(super) fn current_mut(&mut self, id: VariantId, context: &EngineContext) -> Option<&mut Recorded> {
         let variant = self.list.iter_mut().find(|variant| variant.id == id)?;
         Some(&mut variant.recorded).filter(|recorded| recorded.is_current(context))
     }
@@ -95,8 +95,8 @@ impl Variants {
     pub(super) fn in_place(
         &mut self,
         compiled: &Compiled,
-        context: &Context,
-        fed: &[Fed],
+        context: &EngineContext,
+        fed: &[CallInput],
     ) -> Result<Option<VariantId>> {
         let inputs = addresses(fed);
         if inputs.is_empty() {
@@ -120,11 +120,11 @@ impl Variants {
     fn push(
         &mut self,
         inputs: Vec<Address>,
-        outputs: Vec<(BufferId, Place)>,
+        outputs: Vec<(BufferId, ResultTarget)>,
         recorded: Recorded,
     ) -> VariantId {
         self.made += 1;
-        self.list.push(Variant { id: self.made, inputs, outputs, recorded, used: self.calls });
+        self.list.push(CallerRecording { id: self.made, inputs, outputs, recorded, used: self.calls });
         self.made
     }
 
@@ -132,16 +132,16 @@ impl Variants {
     /// that memory.
     fn find(
         &mut self,
-        pool: &Arc<Pool>,
+        pool: &Arc<DevicePool>,
         inputs: &[Address],
-        fed: &[Fed],
+        fed: &[CallInput],
         has_results: bool,
-    ) -> Option<Chosen> {
+    ) -> Option<RecordingChoice> {
         let calls = self.calls;
         let chosen = self.list.iter().enumerate().find_map(|(variant, v)| {
             let fits = v.inputs == inputs && v.outputs.is_empty() != has_results;
             let leases = fits.then(|| v.borrow(pool, fed)).flatten()?;
-            Some(Chosen { variant, leases })
+            Some(RecordingChoice { variant, leases })
         })?;
         self.list[chosen.variant].used = calls;
         Some(chosen)
@@ -175,39 +175,39 @@ impl Variants {
     }
 }
 
-impl Variant {
+impl CallerRecording {
     /// The memory of the results, if all of it is free; otherwise borrowed memory is returned when it is
     /// dropped.
-    fn borrow(&self, pool: &Arc<Pool>, fed: &[Fed]) -> Option<Vec<Arc<Lent>>> {
-        let lease = |(_, place): &(BufferId, Place)| match place {
-            Place::Pool(memory) => pool.take_this(memory),
-            Place::Input(input) => given(&fed[*input]),
+    fn borrow(&self, pool: &Arc<DevicePool>, fed: &[CallInput]) -> Option<Vec<Arc<PooledMemory>>> {
+        let lease = |(_, place): &(BufferId, ResultTarget)| match place {
+            ResultTarget::Pool(memory) => pool.take_this(memory),
+            ResultTarget::Input(input) => given(&fed[*input]),
         };
         self.outputs.iter().map(lease).collect()
     }
 }
 
 /// The claim to a donated array's memory.
-fn given(fed: &Fed) -> Option<Arc<Lent>> {
+fn given(fed: &CallInput) -> Option<Arc<PooledMemory>> {
     match fed {
-        Fed::Device(array) if array.is_given() => array.lease.clone(),
+        CallInput::Device(array) if array.is_given() => array.lease.clone(),
         _ => None,
     }
 }
 
 /// The device arrays of a call.
-fn addresses(fed: &[Fed]) -> Vec<Address> {
-    let address = |(position, fed): (usize, &Fed)| match fed {
-        Fed::Device(array) if array.region.bytes > 0 => Some(address(position, array)),
+fn addresses(fed: &[CallInput]) -> Vec<Address> {
+    let address = |(position, fed): (usize, &CallInput)| match fed {
+        CallInput::Device(array) if array.region.bytes > 0 => Some(address(position, array)),
         _ => None,
     };
     fed.iter().enumerate().filter_map(address).collect()
 }
 
 /// The regions of the device arrays at these addresses.
-fn in_their_places(inputs: &[Address], fed: &[Fed]) -> Vec<(usize, Region)> {
+fn in_their_places(inputs: &[Address], fed: &[CallInput]) -> Vec<(usize, Region)> {
     let region = |&(position, ..): &Address| match &fed[position] {
-        Fed::Device(array) => Some((position, array.unclaimed())),
+        CallInput::Device(array) => Some((position, array.unclaimed())),
         _ => None,
     };
     inputs.iter().filter_map(region).collect()
@@ -220,7 +220,7 @@ fn address(position: usize, array: &DeviceArray) -> Address {
 
 impl Engine {
     /// One call whose outputs stay on the device and belong to the caller.
-    pub(crate) fn run_owned(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
+    pub(crate) fn run_owned(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<DeviceArray>> {
         let (planned, context) = self.ready(method, fed)?;
         let chosen = match planned.choose(context, fed) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
@@ -242,12 +242,17 @@ impl Engine {
 
 impl Planned {
     /// One call that writes its results directly to memory of the caller.
-    fn run_chosen(&mut self, context: &mut Context, fed: &[Fed], chosen: Chosen) -> Result<Vec<DeviceArray>> {
+    fn run_chosen(
+        &mut self,
+        context: &mut EngineContext,
+        fed: &[CallInput],
+        chosen: RecordingChoice,
+    ) -> Result<Vec<DeviceArray>> {
         let Planned { compiled, variants, .. } = self;
         let Some(variant) = variants.list.get_mut(chosen.variant) else {
             return self.run_and_copy(context, fed);
         };
-        let mut bound = Bound { compiled, recorded: &mut variant.recorded };
+        let mut bound = BoundProgram { compiled, recorded: &mut variant.recorded };
         bound.feed(context, fed, None)?;
         let outcomes = outcomes(bound.replay(context)?, fed);
         let ran = bound.ran(context);
@@ -262,7 +267,7 @@ impl Planned {
 
     /// One call through the arena, whose outputs are copied. Their memory is allocated before anything runs,
     /// so that a call that fails for lack of memory makes no update.
-    fn run_and_copy(&mut self, context: &mut Context, fed: &[Fed]) -> Result<Vec<DeviceArray>> {
+    fn run_and_copy(&mut self, context: &mut EngineContext, fed: &[CallInput]) -> Result<Vec<DeviceArray>> {
         let arrays = self.compiled.results().map(|(buffer, dtype, shape)| {
             let bytes = super::tap::size(dtype, shape);
             Ok((buffer, DeviceArray::lent(&context.device, context.pool.take(bytes)?, dtype, shape)))
@@ -284,7 +289,7 @@ impl Planned {
     }
 
     /// A recorded variant for a call, and the memory of its results. `None`: the call goes through the arena.
-    fn choose(&mut self, context: &Context, fed: &[Fed]) -> Result<Option<Chosen>> {
+    fn choose(&mut self, context: &EngineContext, fed: &[CallInput]) -> Result<Option<RecordingChoice>> {
         let pool = &context.pool;
         let inputs = addresses(fed);
         let Planned { compiled, variants, .. } = self;
@@ -314,15 +319,15 @@ impl Planned {
     }
 }
 
-impl Variants {
+impl CallerRecordings {
     /// Records a variant that reads these inputs in place.
     fn add(
         &mut self,
         compiled: &Compiled,
-        context: &Context,
-        fed: &[Fed],
+        context: &EngineContext,
+        fed: &[CallInput],
         inputs: Vec<Address>,
-    ) -> Result<Chosen> {
+    ) -> Result<RecordingChoice> {
         let mut elsewhere = Elsewhere { inputs: in_their_places(&inputs, fed), outputs: vec![] };
         let (mut outputs, mut leases) = (Vec::new(), Vec::new());
         let donated = inputs.iter().filter(|address| address.3).map(|address| address.0);
@@ -338,10 +343,10 @@ impl Variants {
             // In order: results that replace parameters usually have the order of the parameters.
             let over = over.map(|position| free.remove(position));
             let (place, lease) = match over.and_then(|input| given(&fed[input]).map(|lease| (input, lease))) {
-                Some((input, lease)) => (Place::Input(input), lease),
+                Some((input, lease)) => (ResultTarget::Input(input), lease),
                 None => {
                     let lease = context.pool.take(bytes)?;
-                    (Place::Pool(lease.inner().clone()), lease)
+                    (ResultTarget::Pool(lease.inner().clone()), lease)
                 }
             };
             // The recording holds the memory, not the claim to it.
@@ -351,12 +356,12 @@ impl Variants {
         }
         let recorded = Recorded::bind(compiled, context, &elsewhere)?;
         self.push(inputs, outputs, recorded);
-        Ok(Chosen { variant: self.list.len() - 1, leases })
+        Ok(RecordingChoice { variant: self.list.len() - 1, leases })
     }
 }
 
 /// Results with the outcomes of the calls that they depend on.
-fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<Outcome>>>) -> Vec<DeviceArray> {
+fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<CallOutcome>>>) -> Vec<DeviceArray> {
     if let Some(outcomes) = outcomes {
         results.iter_mut().for_each(|array| array.outcomes = Some(outcomes.clone()));
     }
@@ -364,15 +369,15 @@ fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<Outcome>>>) 
 }
 
 /// The outcomes that results depend on: the call's own, and those of its array arguments.
-fn outcomes(own: Option<Outcome>, fed: &[Fed]) -> Option<Arc<Vec<Outcome>>> {
+fn outcomes(own: Option<CallOutcome>, fed: &[CallInput]) -> Option<Arc<Vec<CallOutcome>>> {
     if own.is_none() && fed.is_empty() {
         return None;
     }
     let given = fed.iter().flat_map(|fed| match fed {
-        Fed::Device(array) => array.outcomes(),
-        Fed::Host(_) | Fed::Slices(..) => &[],
+        CallInput::Device(array) => array.outcomes(),
+        CallInput::Host(_) | CallInput::Slices(..) => &[],
     });
-    let mut all: Vec<Outcome> = Vec::new();
+    let mut all: Vec<CallOutcome> = Vec::new();
     for outcome in own.into_iter().chain(given.filter(|outcome| !outcome.is_good()).cloned()) {
         // Of calls between the same two checks, the latest fails if any does.
         match all.iter_mut().find(|known| known.is_beside(&outcome)) {

@@ -1,41 +1,47 @@
 //! Many calls of a method at once, and samples of them.
 //!
-//! A method on one device runs in the engine's [`Loop`]. Stages are called once for each iteration; the
+//! A method on one device runs in the engine's [`IterationLoop`]. Stages are called once for each iteration; the
 //! samples of an output stay on the device that computes it.
 
 use super::staged::Wait;
-use super::{Executor, Form};
+use super::{ExecutionMode, Executor};
 use crate::error::{Error, Result};
 use crate::function::slice_of;
-use crate::rehost::engine::{Fed, Loop, Source, Tap, Twins, Work, in_iteration};
+use crate::rehost::engine::{
+    CallInput, IterationLoop, SampleRing, SampledTensor, StepWork, Twins, in_iteration,
+};
 use crate::value::Value;
 use std::time::{Duration, Instant};
 
 /// A run of many iterations.
-pub(crate) struct Iterations<'t> {
+pub(crate) struct IterationRequest<'t> {
     pub(crate) methods: Twins,
     /// The maximum number of iterations.
     pub(crate) n: u64,
     /// The value of each input in all iterations; for a sequence, a stand-in of its slices' shape.
-    pub(crate) constant: Vec<Fed>,
+    pub(crate) constant: Vec<CallInput>,
     /// Sequences, each with the position of its input.
-    pub(crate) each: &'t [(usize, Fed)],
-    pub(crate) taps: Vec<&'t mut PlacedTap>,
+    pub(crate) each: &'t [(usize, CallInput)],
+    pub(crate) taps: Vec<&'t mut PlacedRing>,
     /// The output that ends the run after the first iteration in which it is false.
     pub(crate) condition: Option<usize>,
 }
 
 /// A tap whose ring is in memory of a part's device. The state that it samples is one of that part's engine.
 #[derive(Debug)]
-pub(crate) struct PlacedTap {
+pub(crate) struct PlacedRing {
     pub(crate) part: usize,
-    pub(crate) tap: Tap,
+    pub(crate) tap: SampleRing,
 }
 
 impl Executor {
     /// Runs iterations. Returns their number, and the method that ran last, which has the outputs. `done` is
     /// the number of iterations that changed the state, also after an error.
-    pub(crate) fn iterate(&mut self, run: Iterations<'_>, done: &mut u64) -> Result<(u64, Option<usize>)> {
+    pub(crate) fn iterate(
+        &mut self,
+        run: IterationRequest<'_>,
+        done: &mut u64,
+    ) -> Result<(u64, Option<usize>)> {
         match self.on_one(&run) {
             Some((part, methods)) => self.iterate_on(part, methods, run, done),
             None => self.iterate_calls(run, done),
@@ -43,10 +49,10 @@ impl Executor {
     }
 
     /// The part on which everything happens, if it is one, and the method and its twin there.
-    fn on_one(&self, run: &Iterations<'_>) -> Option<(usize, Twins)> {
+    fn on_one(&self, run: &IterationRequest<'_>) -> Option<(usize, Twins)> {
         let Twins { plain, probed } = run.methods;
         match (&self.methods[plain].form, &self.methods[probed].form) {
-            (&Form::Whole { part, at: plain }, &Form::Whole { part: same, at: probed })
+            (&ExecutionMode::Whole { part, at: plain }, &ExecutionMode::Whole { part: same, at: probed })
                 if part == same && run.taps.iter().all(|tap| tap.part == part) =>
             {
                 Some((part, Twins { plain, probed }))
@@ -59,13 +65,13 @@ impl Executor {
         &mut self,
         part: usize,
         local: Twins,
-        run: Iterations<'_>,
+        run: IterationRequest<'_>,
         done: &mut u64,
     ) -> Result<(u64, Option<usize>)> {
-        let Iterations { methods, n, constant, each, taps, condition } = run;
+        let IterationRequest { methods, n, constant, each, taps, condition } = run;
         let engine = &mut self.parts[part].engine;
         let taps = taps.into_iter().map(|placed| &mut placed.tap).collect();
-        let mut steps = Loop::new(engine, local, n, constant, each, taps)?;
+        let mut steps = IterationLoop::new(engine, local, n, constant, each, taps)?;
         let ran = match condition {
             Some(flag) => steps.run_while(engine, flag),
             None => steps.run(engine).map(|last| (n, last)),
@@ -81,8 +87,8 @@ impl Executor {
     }
 
     /// Iterations as calls, each of which is waited for.
-    fn iterate_calls(&mut self, run: Iterations<'_>, done: &mut u64) -> Result<(u64, Option<usize>)> {
-        let Iterations { methods, n, constant, each, mut taps, condition } = run;
+    fn iterate_calls(&mut self, run: IterationRequest<'_>, done: &mut u64) -> Result<(u64, Option<usize>)> {
+        let IterationRequest { methods, n, constant, each, mut taps, condition } = run;
         let mut last = None;
         for step in 0..n {
             let inner = taps.iter().any(|placed| placed.tap.inner && placed.tap.until_due() == 1);
@@ -103,35 +109,35 @@ impl Executor {
     }
 
     /// One call with outputs left in place, and its outcome.
-    fn run_waiting(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
+    fn run_waiting(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
         match self.methods[method].form {
-            Form::Whole { part, at } => {
+            ExecutionMode::Whole { part, at } => {
                 let engine = &mut self.parts[part].engine;
                 engine.run(at, fed)?;
                 engine.check_status(at)
             }
-            Form::Stages(_) => self.run_stages_in_place(method, fed, Wait::ForOutcome),
+            ExecutionMode::Stages(_) => self.run_stages_in_place(method, fed, Wait::ForOutcome),
         }
     }
 
     /// Counts an iteration that was run, and keeps its sample if one is due.
-    fn sample(&mut self, method: usize, placed: &mut PlacedTap) -> Result<()> {
-        let PlacedTap { part, tap } = placed;
+    fn sample(&mut self, method: usize, placed: &mut PlacedRing) -> Result<()> {
+        let PlacedRing { part, tap } = placed;
         tap.passed(1);
         if tap.phase() > 0 {
             return Ok(());
         }
         let context = self.parts[*part].engine.context();
         match (tap.source, &self.methods[method].form) {
-            (Source::State(at), _) => {
+            (SampledTensor::State(at), _) => {
                 let state = &self.parts[*part].engine.states()[at];
                 tap.put(context, &state.value_region(), state.binding.ty.dtype, &state.shape, 1)
             }
-            (source, Form::Whole { at, .. }) => {
+            (source, ExecutionMode::Whole { at, .. }) => {
                 let (region, dtype, shape) = self.parts[*part].engine.sampled(*at, source)?;
                 tap.put(context, &region, dtype, &shape, 1)
             }
-            (Source::Output(output), Form::Stages(_)) => {
+            (SampledTensor::Output(output), ExecutionMode::Stages(_)) => {
                 let array = self.output_view(method, output)?;
                 tap.put(context, array.region(), array.dtype(), array.shape(), 1)
             }
@@ -142,8 +148,8 @@ impl Executor {
     pub(crate) fn part_of_output(&self, method: usize, output: usize) -> usize {
         let method = &self.methods[method];
         match &method.form {
-            Form::Whole { part, .. } => *part,
-            Form::Stages(staged) => {
+            ExecutionMode::Whole { part, .. } => *part,
+            ExecutionMode::Stages(staged) => {
                 let id = method.graph.outputs[output];
                 let computes = |stage: &&super::StagedPart| stage.stage.outputs.contains(&id);
                 staged.stages.iter().find(computes).map_or(0, super::StagedPart::part)
@@ -152,7 +158,7 @@ impl Executor {
     }
 
     /// The samples of a tap.
-    pub(crate) fn samples(&self, placed: &PlacedTap) -> Result<Value> {
+    pub(crate) fn samples(&self, placed: &PlacedRing) -> Result<Value> {
         placed.tap.read(self.parts[placed.part].engine.context())
     }
 
@@ -162,11 +168,11 @@ impl Executor {
         &mut self,
         method: usize,
         n: u64,
-        constant: &[Fed],
-        each: &[(usize, Fed)],
-        mut each_call: impl FnMut(Instant, Vec<(Work, Duration)>),
+        constant: &[CallInput],
+        each: &[(usize, CallInput)],
+        mut each_call: impl FnMut(Instant, Vec<(StepWork, Duration)>),
     ) -> Result<()> {
-        if let Form::Whole { part, at } = self.methods[method].form {
+        if let ExecutionMode::Whole { part, at } = self.methods[method].form {
             return self.parts[part].engine.run_n_timed(at, n, constant, each, each_call);
         }
         for step in 0..n {
@@ -177,7 +183,7 @@ impl Executor {
                     began.get_or_insert(start);
                     all.extend(steps.into_iter().map(|(work, took)| {
                         let name = format!("{}: {}", stage.origin.context, work.name);
-                        (Work { name, ..work }, took)
+                        (StepWork { name, ..work }, took)
                     }));
                 })?;
                 engine.device_outputs(stage.at)
@@ -190,14 +196,14 @@ impl Executor {
 }
 
 /// The arguments of one iteration.
-fn slices(constant: &[Fed], each: &[(usize, Fed)], step: u64) -> Result<Vec<Fed>> {
+fn slices(constant: &[CallInput], each: &[(usize, CallInput)], step: u64) -> Result<Vec<CallInput>> {
     let missing = || Error::Internal("a sequence without a slice for an iteration".into());
     let mut fed = constant.to_vec();
     for (input, sequence) in each {
         fed[*input] = match sequence {
-            Fed::Device(array) => Fed::Device(array.slice_at(step).ok_or_else(missing)?),
-            Fed::Host(value) | Fed::Slices(value, _) => {
-                Fed::Host(slice_of(value, step)?.ok_or_else(missing)?)
+            CallInput::Device(array) => CallInput::Device(array.slice_at(step).ok_or_else(missing)?),
+            CallInput::Host(value) | CallInput::Slices(value, _) => {
+                CallInput::Host(slice_of(value, step)?.ok_or_else(missing)?)
             }
         };
     }

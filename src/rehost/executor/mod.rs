@@ -17,25 +17,25 @@ mod staged;
 mod stages;
 mod state;
 
-pub(crate) use iterations::{Iterations, PlacedTap};
-pub(crate) use planning::Piece;
+pub(crate) use iterations::{IterationRequest, PlacedRing};
+pub(crate) use planning::MethodPart;
 pub(crate) use stages::StageInput;
 
 use super::Options;
 use super::device::Device;
-use super::engine::{Engine, Origin};
+use super::engine::{Engine, StageOrigin};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, FunctionGraph};
 use placement::{Placement, homes, place};
 use staged::{Staged, StagedPart};
-use stages::{Cut, Stage, cut};
+use stages::{Stage, StagePartition, cut};
 use std::sync::Arc;
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Executor {
-    parts: Vec<Part>,
-    methods: Vec<Method>,
+    parts: Vec<ContextEngine>,
+    methods: Vec<ExecutorMethod>,
     states: Vec<StatePlace>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct OpenContext {
 
 /// A device and its engine.
 #[derive(Debug)]
-struct Part {
+struct ContextEngine {
     name: Option<String>,
     engine: Engine,
     /// Positions of the engine's methods that are no longer in use.
@@ -65,19 +65,19 @@ struct StatePlace {
 }
 
 #[derive(Debug)]
-struct Method {
+struct ExecutorMethod {
     name: String,
     graph: Arc<FunctionGraph>,
     /// For each shared variable of the graph, its position among all states.
     states: Vec<usize>,
     /// The states that it updates.
     updated: Vec<usize>,
-    form: Form,
+    form: ExecutionMode,
 }
 
 /// How a method runs.
 #[derive(Debug)]
-enum Form {
+enum ExecutionMode {
     /// As this method of a part's engine.
     Whole {
         part: usize,
@@ -88,7 +88,7 @@ enum Form {
 
 /// A method that is placed and not yet added: see [`Executor::draft`].
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct PlacedMethod {
     /// The part of each shared variable.
     pub(crate) shared: Vec<usize>,
     form: DraftForm,
@@ -97,13 +97,13 @@ pub(crate) struct Draft {
 #[derive(Debug)]
 enum DraftForm {
     Whole(usize),
-    Stages(Cut),
+    Stages(StagePartition),
 }
 
 impl Executor {
     /// An executor without methods. There is at least one device; several have names, which differ.
     pub(crate) fn new(contexts: Vec<OpenContext>) -> Executor {
-        let part = |OpenContext { name, device, options }| Part {
+        let part = |OpenContext { name, device, options }| ContextEngine {
             name,
             engine: Engine::new(device, options),
             unused: vec![],
@@ -113,7 +113,7 @@ impl Executor {
 
     /// The devices, for another executor.
     pub(crate) fn contexts(&self) -> Vec<OpenContext> {
-        let context = |part: &Part| OpenContext {
+        let context = |part: &ContextEngine| OpenContext {
             name: part.name.clone(),
             device: part.engine.device().clone(),
             options: part.engine.options(),
@@ -153,7 +153,12 @@ impl Executor {
     ///
     /// # Errors
     /// If a transfer names an unknown context.
-    pub(crate) fn draft(&self, name: &str, graph: &FunctionGraph, shared: &[Option<usize>]) -> Result<Draft> {
+    pub(crate) fn draft(
+        &self,
+        name: &str,
+        graph: &FunctionGraph,
+        shared: &[Option<usize>],
+    ) -> Result<PlacedMethod> {
         let placement = match self.is_named() {
             true => place(graph, &self.names(), shared)?,
             false => Placement::on_one(graph),
@@ -162,7 +167,7 @@ impl Executor {
             Some(part) => DraftForm::Whole(part),
             None => DraftForm::Stages(cut(name, graph, &placement)),
         };
-        Ok(Draft { shared: placement.shared, form })
+        Ok(PlacedMethod { shared: placement.shared, form })
     }
 
     fn is_named(&self) -> bool {
@@ -175,7 +180,7 @@ impl Executor {
         name: &str,
         graph: Arc<FunctionGraph>,
         states: Vec<usize>,
-        draft: Draft,
+        draft: PlacedMethod,
     ) -> usize {
         let method = self.method(name, graph, states, draft, None);
         self.methods.push(method);
@@ -190,7 +195,7 @@ impl Executor {
         of: usize,
         name: &str,
         (graph, states): (Arc<FunctionGraph>, Vec<usize>),
-        draft: Draft,
+        draft: PlacedMethod,
     ) -> usize {
         if let Some(slot) = slot {
             self.retire(slot);
@@ -208,7 +213,7 @@ impl Executor {
     fn retire(&mut self, method: usize) {
         let pieces: Vec<(usize, usize)> = self.pieces(method).iter().map(|p| (p.part, p.at)).collect();
         for (part, at) in pieces {
-            let Part { engine, unused, .. } = &mut self.parts[part];
+            let ContextEngine { engine, unused, .. } = &mut self.parts[part];
             engine.put_method(Some(at), None, "", Arc::default(), vec![]);
             unused.push(at);
         }
@@ -219,36 +224,36 @@ impl Executor {
         name: &str,
         graph: Arc<FunctionGraph>,
         states: Vec<usize>,
-        draft: Draft,
+        draft: PlacedMethod,
         of: Option<usize>,
-    ) -> Method {
+    ) -> ExecutorMethod {
         let updated = graph.updates.iter().map(|(shared, _)| states[*shared as usize]).collect();
         let form = match draft.form {
             DraftForm::Whole(part) => {
                 let twin = of.and_then(|of| match self.methods[of].form {
-                    Form::Whole { part: known, at } if known == part => Some(at),
+                    ExecutionMode::Whole { part: known, at } if known == part => Some(at),
                     _ => None,
                 });
                 let own = states.iter().map(|&state| self.states[state].at).collect();
-                Form::Whole { part, at: self.install(part, twin, name, graph.clone(), own) }
+                ExecutionMode::Whole { part, at: self.install(part, twin, name, graph.clone(), own) }
             }
-            DraftForm::Stages(Cut { stages, commits }) => {
+            DraftForm::Stages(StagePartition { stages, commits }) => {
                 let stages = stages.into_iter().map(|stage| self.stage(stage, &states)).collect();
                 let commits = commits.into_iter().map(|stage| self.stage(stage, &states)).collect();
-                Form::Stages(Box::new(Staged { stages, commits, last: None }))
+                ExecutionMode::Stages(Box::new(Staged { stages, commits, last: None }))
             }
         };
-        Method { name: name.into(), graph, states, updated, form }
+        ExecutorMethod { name: name.into(), graph, states, updated, form }
     }
 
     /// Adds a stage of a method over these states to its device's engine.
     fn stage(&mut self, stage: Stage, states: &[usize]) -> StagedPart {
         let own = stage.shared.iter().map(|&shared| self.states[states[shared]].at).collect();
         let at = self.install(stage.device, None, &stage.name, stage.graph.clone(), own);
-        let Part { name, engine, .. } = &self.parts[stage.device];
+        let ContextEngine { name, engine, .. } = &self.parts[stage.device];
         let same = Arc::ptr_eq(engine.graph_of(at), &stage.graph);
         let nodes = if same { stage.nodes.clone() } else { vec![] };
-        let origin = Arc::new(Origin { context: name.clone().unwrap_or_default(), nodes });
+        let origin = Arc::new(StageOrigin { context: name.clone().unwrap_or_default(), nodes });
         StagedPart { stage, at, origin }
     }
 
@@ -261,7 +266,7 @@ impl Executor {
         graph: Arc<FunctionGraph>,
         states: Vec<usize>,
     ) -> usize {
-        let Part { engine, unused, .. } = &mut self.parts[part];
+        let ContextEngine { engine, unused, .. } = &mut self.parts[part];
         engine.put_method(unused.pop(), of, name, graph, states)
     }
 

@@ -2,18 +2,18 @@
 
 use super::staged::{Staged, StagedPart};
 use super::stages::{Stage, StageInput};
-use super::{Executor, Form, Method, Part};
+use super::{ContextEngine, ExecutionMode, Executor, ExecutorMethod};
 use crate::error::{Error, Result};
 use crate::graph::VarId;
-use crate::graph::shapes::{Demand, Given, Shapes, infer};
-use crate::rehost::engine::{Compiled, Fed};
+use crate::graph::shapes::{Demand, ShapeInputs, Shapes, infer};
+use crate::rehost::engine::{CallInput, Compiled};
 use crate::rehost::memory::MemoryReport;
 use crate::value::Value;
 use workalike_kernels::DType;
 
 /// A method of an engine that a method consists of: the whole of it, or a stage.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece<'e> {
+pub(crate) struct MethodPart<'e> {
     pub(crate) part: usize,
     /// Its position among the engine's methods.
     pub(crate) at: usize,
@@ -22,17 +22,17 @@ pub(crate) struct Piece<'e> {
 }
 
 impl StagedPart {
-    fn piece(&self) -> Piece<'_> {
-        Piece { part: self.stage.device, at: self.at, stage: Some(&self.stage) }
+    fn piece(&self) -> MethodPart<'_> {
+        MethodPart { part: self.stage.device, at: self.at, stage: Some(&self.stage) }
     }
 }
 
 impl Executor {
     /// The pieces of a method, in the order in which they run.
-    pub(crate) fn pieces(&self, method: usize) -> Vec<Piece<'_>> {
+    pub(crate) fn pieces(&self, method: usize) -> Vec<MethodPart<'_>> {
         match &self.methods[method].form {
-            Form::Whole { part, at } => vec![Piece { part: *part, at: *at, stage: None }],
-            Form::Stages(staged) => staged.all().map(StagedPart::piece).collect(),
+            ExecutionMode::Whole { part, at } => vec![MethodPart { part: *part, at: *at, stage: None }],
+            ExecutionMode::Stages(staged) => staged.all().map(StagedPart::piece).collect(),
         }
     }
 
@@ -40,7 +40,7 @@ impl Executor {
     ///
     /// # Errors
     /// If a device cannot compile it, or a shape in one stage depends on a value that another stage computes.
-    pub(crate) fn prepare(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
+    pub(crate) fn prepare(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
         for (part, at, args) in self.planned(method, fed)? {
             self.parts[part].engine.prepare(at, &args)?;
         }
@@ -51,9 +51,9 @@ impl Executor {
     ///
     /// # Errors
     /// As [`Executor::prepare`], or if a device has no memory for the calls.
-    pub(crate) fn warm_up(&mut self, method: usize, calls: &[Vec<Fed>]) -> Result<()> {
+    pub(crate) fn warm_up(&mut self, method: usize, calls: &[Vec<CallInput>]) -> Result<()> {
         let planned = calls.iter().map(|fed| self.planned(method, fed)).collect::<Result<Vec<_>>>()?;
-        for (part, Part { engine, .. }) in self.parts.iter_mut().enumerate() {
+        for (part, ContextEngine { engine, .. }) in self.parts.iter_mut().enumerate() {
             let own = planned.iter().flatten().filter(|(on, ..)| *on == part);
             engine.warm_up(own.map(|(_, at, args)| (*at, args.as_slice())))?;
         }
@@ -61,21 +61,21 @@ impl Executor {
     }
 
     /// The Program of a piece that was planned or run last.
-    pub(crate) fn compiled(&self, piece: Piece<'_>) -> Result<&Compiled> {
+    pub(crate) fn compiled(&self, piece: MethodPart<'_>) -> Result<&Compiled> {
         self.parts[piece.part].engine.compiled(piece.at)
     }
 
     /// The Programs of a piece; the most recently used one is last.
-    pub(crate) fn programs(&self, piece: Piece<'_>) -> impl Iterator<Item = &Compiled> {
+    pub(crate) fn programs(&self, piece: MethodPart<'_>) -> impl Iterator<Item = &Compiled> {
         self.parts[piece.part].engine.programs(piece.at)
     }
 
     /// The engines' methods that a call runs, each as part and position, with arguments of their sizes.
-    fn planned(&self, method: usize, fed: &[Fed]) -> Result<Vec<(usize, usize, Vec<Fed>)>> {
+    fn planned(&self, method: usize, fed: &[CallInput]) -> Result<Vec<(usize, usize, Vec<CallInput>)>> {
         let method = &self.methods[method];
         let staged = match &method.form {
-            Form::Whole { part, at } => return Ok(vec![(*part, *at, fed.to_vec())]),
-            Form::Stages(staged) => staged,
+            ExecutionMode::Whole { part, at } => return Ok(vec![(*part, *at, fed.to_vec())]),
+            ExecutionMode::Stages(staged) => staged,
         };
         self.check_known(method, staged)?;
         let shapes = self.infer(method, fed)?;
@@ -91,7 +91,7 @@ impl Executor {
     }
 
     /// Refuses stages whose shapes depend on values of other stages: these are not known before a call.
-    fn check_known(&self, method: &Method, staged: &Staged) -> Result<()> {
+    fn check_known(&self, method: &ExecutorMethod, staged: &Staged) -> Result<()> {
         for StagedPart { stage, at, origin } in staged.all() {
             let deciding = self.parts[stage.device].engine.deciding_inputs(*at);
             let computed = deciding.iter().find_map(|&input| match stage.inputs.get(input) {
@@ -113,13 +113,13 @@ impl Executor {
     }
 
     /// The extents of all Vars of a method.
-    fn infer(&self, method: &Method, fed: &[Fed]) -> Result<Shapes> {
+    fn infer(&self, method: &ExecutorMethod, fed: &[CallInput]) -> Result<Shapes> {
         let inputs: Vec<Vec<usize>> = fed.iter().map(|fed| fed.shape().to_vec()).collect();
         let shared: Vec<Vec<usize>> =
             method.states.iter().map(|&state| self.state(state).shape.clone()).collect();
-        let input_values = |at: usize| fed.get(at).and_then(Fed::value);
+        let input_values = |at: usize| fed.get(at).and_then(CallInput::value);
         let shared_values = |at: usize| self.read_state(method.states[at]).ok();
-        let given = Given {
+        let given = ShapeInputs {
             inputs: &inputs,
             shared: &shared,
             input_values: &input_values,
@@ -129,8 +129,12 @@ impl Executor {
     }
 
     /// The dtypes and extents of the outputs of a call, which is planned and not run.
-    pub(crate) fn output_types(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<(DType, Vec<usize>)>> {
-        if let Form::Whole { part, at } = self.methods[method].form {
+    pub(crate) fn output_types(
+        &mut self,
+        method: usize,
+        fed: &[CallInput],
+    ) -> Result<Vec<(DType, Vec<usize>)>> {
+        if let ExecutionMode::Whole { part, at } = self.methods[method].form {
             return self.parts[part].engine.output_types(at, fed);
         }
         let method = &self.methods[method];
@@ -143,17 +147,17 @@ impl Executor {
     pub(crate) fn value_decides_shapes(&self, method: usize, shared: usize) -> bool {
         let method = &self.methods[method];
         match method.form {
-            Form::Whole { part, at } => self.parts[part].engine.value_decides_shapes(at, shared),
-            Form::Stages(_) => Demand::of(&method.graph).shared.contains(&shared),
+            ExecutionMode::Whole { part, at } => self.parts[part].engine.value_decides_shapes(at, shared),
+            ExecutionMode::Stages(_) => Demand::of(&method.graph).shared.contains(&shared),
         }
     }
 
     /// The memory that a call with these inputs needs, and the memory that is held.
-    pub(crate) fn memory_report(&self, method: usize, fed: &[Fed]) -> Result<MemoryReport> {
-        if let Form::Whole { part, at } = self.methods[method].form {
+    pub(crate) fn memory_report(&self, method: usize, fed: &[CallInput]) -> Result<MemoryReport> {
+        if let ExecutionMode::Whole { part, at } = self.methods[method].form {
             return self.parts[part].engine.memory_report(at, fed);
         }
-        let report = |(part, at, args): (usize, usize, Vec<Fed>)| {
+        let report = |(part, at, args): (usize, usize, Vec<CallInput>)| {
             let context = self.parts[part].name.clone().unwrap_or_default();
             Ok((context, self.parts[part].engine.memory_report(at, &args)?))
         };
@@ -168,7 +172,7 @@ impl Executor {
 
     /// Plans and records a call with these inputs, and allocates the memory of its results, without running
     /// it.
-    pub(crate) fn reserve_for(&mut self, method: usize, fed: &[Fed]) -> Result<()> {
+    pub(crate) fn reserve_for(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
         for (part, at, args) in self.planned(method, fed)? {
             self.parts[part].engine.reserve_for(at, &args)?;
         }
@@ -178,7 +182,7 @@ impl Executor {
     /// Frees memory that is not in use; returns the approximate number of bytes of device memory freed.
     pub(crate) fn trim(&mut self) -> u64 {
         self.methods.iter_mut().for_each(|method| {
-            if let Form::Stages(staged) = &mut method.form {
+            if let ExecutionMode::Stages(staged) = &mut method.form {
                 staged.last = None;
             }
         });
@@ -187,30 +191,30 @@ impl Executor {
 
     /// How often Programs of a method were planned again after they were evicted.
     pub(crate) fn planned_again(&self, method: usize) -> u64 {
-        let again = |piece: Piece<'_>| self.parts[piece.part].engine.planned_again(piece.at);
+        let again = |piece: MethodPart<'_>| self.parts[piece.part].engine.planned_again(piece.at);
         self.pieces(method).into_iter().map(again).max().unwrap_or(0)
     }
 
     /// The extents of the first call of a method that runs whole on one device, if it was called.
     pub(crate) fn first_sizes(&self, method: usize) -> Option<&Vec<usize>> {
         match self.methods[method].form {
-            Form::Whole { part, at } => self.parts[part].engine.first_sizes(at),
-            Form::Stages(_) => None,
+            ExecutionMode::Whole { part, at } => self.parts[part].engine.first_sizes(at),
+            ExecutionMode::Stages(_) => None,
         }
     }
 
     /// Sets the extents of the first call of a method, where another Simulator made it.
     pub(crate) fn set_first_sizes(&self, method: usize, extents: Vec<usize>) {
-        if let Form::Whole { part, at } = self.methods[method].form {
+        if let ExecutionMode::Whole { part, at } = self.methods[method].form {
             self.parts[part].engine.set_first_sizes(at, extents);
         }
     }
 }
 
 /// An argument of the size that a Var has, with an unknown value.
-fn stand_in(method: &Method, shapes: &Shapes, id: VarId) -> Result<Fed> {
+fn stand_in(method: &ExecutorMethod, shapes: &Shapes, id: VarId) -> Result<CallInput> {
     let zeros = Value::zeros(method.graph.var(id).ty.dtype, &[])?;
-    Ok(Fed::Slices(zeros.broadcast_to(&shapes.shapes[id as usize])?, None))
+    Ok(CallInput::Slices(zeros.broadcast_to(&shapes.shapes[id as usize])?, None))
 }
 
 fn missing() -> Error {

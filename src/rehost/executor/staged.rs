@@ -4,10 +4,10 @@
 //! stages, store them after all other stages have succeeded: a failed call changes nothing, on any device.
 
 use super::stages::{Stage, StageInput};
-use super::{Executor, Form, Part};
+use super::{ContextEngine, ExecutionMode, Executor};
 use crate::error::{Error, Result};
 use crate::graph::VarId;
-use crate::rehost::engine::{DeviceArray, Engine, Fed, Origin};
+use crate::rehost::engine::{CallInput, DeviceArray, Engine, StageOrigin};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(super) struct StagedPart {
     pub(super) stage: Stage,
     /// Its position among the engine's methods.
     pub(super) at: usize,
-    pub(super) origin: Arc<Origin>,
+    pub(super) origin: Arc<StageOrigin>,
 }
 
 /// Whether a call waits for the outcome of its stages.
@@ -41,7 +41,7 @@ pub(super) enum Wait {
 }
 
 /// How an engine runs a stage: the engine, the stage, its arguments.
-type Runner<'r> = dyn FnMut(&mut Engine, &StagedPart, &[Fed]) -> Result<Vec<DeviceArray>> + 'r;
+type Runner<'r> = dyn FnMut(&mut Engine, &StagedPart, &[CallInput]) -> Result<Vec<DeviceArray>> + 'r;
 
 /// Values that stages have computed, by the method's Vars.
 type Values = HashMap<VarId, DeviceArray>;
@@ -59,10 +59,10 @@ impl StagedPart {
     }
 
     /// The arguments of the stage, on its device.
-    fn args(&self, engine: &Engine, fed: &[Fed], values: &Values) -> Result<Vec<Fed>> {
+    fn args(&self, engine: &Engine, fed: &[CallInput], values: &Values) -> Result<Vec<CallInput>> {
         let arg = |source: &StageInput| match source {
             StageInput::Input(at) => match fed.get(*at).ok_or_else(missing)? {
-                Fed::Device(array) => peer_copy(engine, array.clone()),
+                CallInput::Device(array) => peer_copy(engine, array.clone()),
                 other => Ok(other.clone()),
             },
             StageInput::Value(id) => peer_copy(engine, values.get(id).ok_or_else(missing)?.clone()),
@@ -71,9 +71,11 @@ impl StagedPart {
     }
 
     /// [`StagedPart::args`] in memory of the device, where the stage is then ready to run.
-    fn ready_args(&self, engine: &mut Engine, fed: &[Fed], values: &Values) -> Result<Vec<Fed>> {
-        let on_device = |arg: Fed| match arg {
-            Fed::Host(value) | Fed::Slices(value, _) => engine.upload(&value).map(Fed::Device),
+    fn ready_args(&self, engine: &mut Engine, fed: &[CallInput], values: &Values) -> Result<Vec<CallInput>> {
+        let on_device = |arg: CallInput| match arg {
+            CallInput::Host(value) | CallInput::Slices(value, _) => {
+                engine.upload(&value).map(CallInput::Device)
+            }
             array => Ok(array),
         };
         let args = self.args(engine, fed, values)?.into_iter().map(on_device).collect::<Result<Vec<_>>>()?;
@@ -88,26 +90,31 @@ fn missing() -> Error {
 
 /// An array as it is, if it is on the engine's stream of work; otherwise a copy, by way of the host where the
 /// devices cannot make it themselves.
-pub(super) fn peer_copy(engine: &Engine, array: DeviceArray) -> Result<Fed> {
+pub(super) fn peer_copy(engine: &Engine, array: DeviceArray) -> Result<CallInput> {
     match array.is_on(engine.device()) {
-        true => Ok(Fed::Device(array)),
+        true => Ok(CallInput::Device(array)),
         false => match engine.context().copy_of_peer(&array)? {
-            Some(copy) => Ok(Fed::Device(copy)),
-            None => Ok(Fed::Host(array.to_value()?)),
+            Some(copy) => Ok(CallInput::Device(copy)),
+            None => Ok(CallInput::Host(array.to_value()?)),
         },
     }
 }
 
 impl Executor {
     /// One call of a method's stages: see [`Executor::run_stages_by`].
-    pub(super) fn run_stages(&mut self, method: usize, fed: &[Fed], wait: Wait) -> Result<Vec<DeviceArray>> {
+    pub(super) fn run_stages(
+        &mut self,
+        method: usize,
+        fed: &[CallInput],
+        wait: Wait,
+    ) -> Result<Vec<DeviceArray>> {
         self.run_stages_by(method, fed, wait, &mut |engine, stage, args| engine.run_owned(stage.at, args))
     }
 
     /// One call of a method's stages, whose outputs are kept for [`Executor::outputs`].
-    pub(super) fn run_stages_in_place(&mut self, method: usize, fed: &[Fed], wait: Wait) -> Result<()> {
+    pub(super) fn run_stages_in_place(&mut self, method: usize, fed: &[CallInput], wait: Wait) -> Result<()> {
         let outputs = self.run_stages(method, fed, wait)?;
-        if let Form::Stages(staged) = &mut self.methods[method].form {
+        if let ExecutionMode::Stages(staged) = &mut self.methods[method].form {
             staged.last = Some(outputs);
         }
         Ok(())
@@ -118,13 +125,13 @@ impl Executor {
     pub(super) fn run_stages_by(
         &mut self,
         method: usize,
-        fed: &[Fed],
+        fed: &[CallInput],
         wait: Wait,
         run: &mut Runner<'_>,
     ) -> Result<Vec<DeviceArray>> {
         let Executor { parts, methods, .. } = self;
         let method = &methods[method];
-        let Form::Stages(staged) = &method.form else {
+        let ExecutionMode::Stages(staged) = &method.form else {
             return Err(Error::Internal("a method without stages".into()));
         };
         let mut values = Values::new();
@@ -159,7 +166,7 @@ impl Executor {
 /// The outcome of a call whose stages were enqueued, as far as `ran` says. Every stage is waited for, and
 /// what its device reported is cleared, whichever of them failed. The error is that of the first stage that
 /// has one.
-fn settle(parts: &[Part], staged: &Staged, ran: Result<()>) -> Result<()> {
+fn settle(parts: &[ContextEngine], staged: &Staged, ran: Result<()>) -> Result<()> {
     let outcome = |stage: &StagedPart| {
         let checked = parts[stage.part()].engine.check_status(stage.at);
         checked.map_err(|error| stage.origin.locate(error))

@@ -31,7 +31,7 @@ pub(crate) struct Stage {
 
 /// A graph as stages.
 #[derive(Debug)]
-pub(super) struct Cut {
+pub(super) struct StagePartition {
     /// In an order in which they can run.
     pub(super) stages: Vec<Stage>,
     /// The last stages: new values of shared variables to where they live. None fails but by its device.
@@ -42,7 +42,7 @@ pub(super) struct Cut {
 type Slot = (usize, usize);
 
 /// The cut of a method's graph. All stages read the old values of shared variables; the last ones write.
-pub(super) fn cut(name: &str, graph: &FunctionGraph, placement: &Placement) -> Cut {
+pub(super) fn cut(name: &str, graph: &FunctionGraph, placement: &Placement) -> StagePartition {
     let nodes = slots(graph, placement);
     let mut wanted: BTreeMap<Slot, BTreeSet<VarId>> = BTreeMap::new();
     let mut members: BTreeMap<Slot, Vec<usize>> = BTreeMap::new();
@@ -77,10 +77,10 @@ pub(super) fn cut(name: &str, graph: &FunctionGraph, placement: &Placement) -> C
     let stages = slots.into_iter().enumerate().map(|(number, slot)| {
         let nodes = members.get(&slot).unwrap_or(&none.0);
         let outputs = wanted.get(&slot).unwrap_or(&none.1).iter().copied().collect();
-        Part::new(graph, placement, slot.1).stage(format!("{name}/{number}"), nodes, outputs)
+        StageBuilder::new(graph, placement, slot.1).stage(format!("{name}/{number}"), nodes, outputs)
     });
     let stages = stages.collect();
-    Cut { stages, commits: commits(name, graph, placement) }
+    StagePartition { stages, commits: commits(name, graph, placement) }
 }
 
 /// When and where each node runs: after what it reads of other devices.
@@ -105,7 +105,7 @@ fn commits(name: &str, graph: &FunctionGraph, placement: &Placement) -> Vec<Stag
     let devices: BTreeSet<usize> =
         graph.updates.iter().map(|(shared, _)| placement.shared[*shared as usize]).collect();
     let commit = |device: usize| {
-        let mut part = Part::new(graph, placement, device);
+        let mut part = StageBuilder::new(graph, placement, device);
         for &(shared, id) in &graph.updates {
             if placement.shared[shared as usize] == device {
                 let new = part.input(StageInput::Value(id), id);
@@ -120,7 +120,7 @@ fn commits(name: &str, graph: &FunctionGraph, placement: &Placement) -> Vec<Stag
 }
 
 /// A stage in the making.
-struct Part<'f> {
+struct StageBuilder<'f> {
     whole: &'f FunctionGraph,
     placement: &'f Placement,
     device: usize,
@@ -132,10 +132,10 @@ struct Part<'f> {
     shared: Vec<usize>,
 }
 
-impl<'f> Part<'f> {
-    fn new(whole: &'f FunctionGraph, placement: &'f Placement, device: usize) -> Part<'f> {
+impl<'f> StageBuilder<'f> {
+    fn new(whole: &'f FunctionGraph, placement: &'f Placement, device: usize) -> StageBuilder<'f> {
         let (graph, known, inputs, shared) = (FunctionGraph::default(), HashMap::new(), vec![], vec![]);
-        Part { whole, placement, device, graph, known, inputs, shared }
+        StageBuilder { whole, placement, device, graph, known, inputs, shared }
     }
 
     /// A new input for a Var.
@@ -187,7 +187,7 @@ impl<'f> Part<'f> {
             let new = self.var(id);
             self.graph.outputs.push(new);
         }
-        let Part { device, graph, inputs, shared, .. } = self;
+        let StageBuilder { device, graph, inputs, shared, .. } = self;
         Stage { device, name, graph: Arc::new(graph), inputs, outputs, shared, nodes: nodes.to_vec() }
     }
 }

@@ -3,7 +3,7 @@
 use super::staged::peer_copy;
 use super::{Executor, StatePlace};
 use crate::error::Result;
-use crate::rehost::engine::{DeviceArray, Fed, State, StateBinding};
+use crate::rehost::engine::{CallInput, DeviceArray, State, StateBinding};
 use crate::value::Value;
 
 impl Executor {
@@ -63,8 +63,8 @@ impl Executor {
         let StatePlace { part, at } = self.states[position];
         let engine = &mut self.parts[part].engine;
         match peer_copy(engine, array.clone())? {
-            Fed::Device(array) => engine.copy_to_state(at, &array),
-            Fed::Host(value) | Fed::Slices(value, _) => engine.write_state(at, &value),
+            CallInput::Device(array) => engine.copy_to_state(at, &array),
+            CallInput::Host(value) | CallInput::Slices(value, _) => engine.write_state(at, &value),
         }
     }
 

@@ -13,12 +13,12 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
-use super::limits::Limits;
-use super::schedule::Graph;
+use super::limits::FusionLimits;
+use super::schedule::ScheduleGraph;
 use super::{is_private, order_matters, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
-use segment::Segment;
+use segment::ClusterNest;
 use std::collections::{HashMap, HashSet};
 use workalike_kernels::nest::{Index, Inst, Nest, Operand};
 
@@ -32,7 +32,7 @@ pub(super) const SMALL: usize = 3;
 const GAP: usize = 64;
 
 /// Joins the cluster that starts at each step, if it has at least so many maps.
-pub(super) fn run(program: &mut Program, limits: Limits, smallest: usize) {
+pub(super) fn run(program: &mut Program, limits: FusionLimits, smallest: usize) {
     if program.steps.len() < smallest {
         return;
     }
@@ -42,8 +42,8 @@ pub(super) fn run(program: &mut Program, limits: Limits, smallest: usize) {
         LARGE => touches_mutable(program, &program.steps[at]),
         _ => order_matters(program, &uses, at),
     };
-    let access = |at: usize| Access::of(program, at, waits(at));
-    let accesses: Vec<Access> = (0..program.steps.len()).map(access).collect();
+    let access = |at: usize| StepAccesses::of(program, at, waits(at));
+    let accesses: Vec<StepAccesses> = (0..program.steps.len()).map(access).collect();
     let mut visited = vec![false; program.steps.len()];
     let mut is_member = vec![false; program.steps.len()];
     // The joined steps, by the position of the last step of their cluster.
@@ -73,15 +73,15 @@ pub(super) fn run(program: &mut Program, limits: Limits, smallest: usize) {
 }
 
 /// What a step accesses, without the status word.
-struct Access {
+struct StepAccesses {
     reads: Vec<BufferId>,
     writes: Vec<BufferId>,
     /// Whether the step may be part of a cluster.
     is_map: bool,
 }
 
-impl Access {
-    fn of(program: &Program, at: usize, waits: bool) -> Access {
+impl StepAccesses {
+    fn of(program: &Program, at: usize, waits: bool) -> StepAccesses {
         let step = &program.steps[at];
         let (mut reads, mut writes) = (step.reads(), step.writes());
         let is_map = step.nest().is_some_and(|nest| {
@@ -93,47 +93,47 @@ impl Access {
         let mut seen = HashSet::new();
         reads.retain(|id| counts(id) && seen.insert(*id));
         writes.retain(counts);
-        Access { reads, writes, is_map }
+        StepAccesses { reads, writes, is_map }
     }
 }
 
 /// How a map stores to a buffer.
 #[derive(Clone, Copy, PartialEq)]
-struct Place<'p> {
+struct StorePattern<'p> {
     shape: &'p [u64],
     strides: &'p [i64],
     index: &'p [Index],
 }
 
-impl<'p> Place<'p> {
-    fn of(operand: &'p Operand, index: &'p [Index]) -> Place<'p> {
-        Place { shape: &operand.shape, strides: &operand.strides, index }
+impl<'p> StorePattern<'p> {
+    fn of(operand: &'p Operand, index: &'p [Index]) -> StorePattern<'p> {
+        StorePattern { shape: &operand.shape, strides: &operand.strides, index }
     }
 }
 
 /// Where a map stores to a buffer, if a map that loads from the same place can use the stored value instead:
 /// one unconditional store, at an index that is not computed.
-fn stored_at(step: &Step, buffer: BufferId) -> Option<Place<'_>> {
+fn stored_at(step: &Step, buffer: BufferId) -> Option<StorePattern<'_>> {
     let Step::Nest { nest, buffers } = step else { return None };
     let mut stores = nest.phases.iter().flat_map(|p| &p.stores).filter(|s| buffers[s.operand] == buffer);
     let (store, None) = (stores.next()?, stores.next()) else { return None };
     let known = store.when.is_none() && store.index.iter().all(|i| i.dynamic.is_none());
-    known.then(|| Place::of(&nest.operands[store.operand], &store.index))
+    known.then(|| StorePattern::of(&nest.operands[store.operand], &store.index))
 }
 
 /// The maps that can run together from `start` on: each accesses what one before it accesses, at the same
 /// points, and no other step between them depends on them.
-fn members_from(program: &Program, accesses: &[Access], taken: &[bool], start: usize) -> Vec<usize> {
+fn members_from(program: &Program, accesses: &[StepAccesses], taken: &[bool], start: usize) -> Vec<usize> {
     let first = &program.steps[start];
     let (Some(nest), true) = (first.nest(), accesses[start].is_map && !taken[start]) else { return vec![] };
     let mut members = Vec::new();
     let mut read: HashSet<BufferId> = HashSet::new();
-    let mut written: HashMap<BufferId, Option<Place>> = HashMap::new();
+    let mut written: HashMap<BufferId, Option<StorePattern>> = HashMap::new();
     for (at, step) in program.steps.iter().enumerate().skip(start) {
         if at - members.last().copied().unwrap_or(start) > GAP {
             break;
         }
-        let Access { reads, writes, is_map } = &accesses[at];
+        let StepAccesses { reads, writes, is_map } = &accesses[at];
         let follows = reads.iter().any(|id| written.contains_key(id));
         let overwrites = writes.iter().any(|id| read.contains(id) || written.contains_key(id));
         let is_near = follows || at == start || reads.iter().any(|id| read.contains(id));
@@ -151,11 +151,11 @@ fn members_from(program: &Program, accesses: &[Access], taken: &[bool], start: u
 }
 
 /// Whether every load from a buffer of the cluster can use the stored value.
-fn loads_match(step: &Step, written: &HashMap<BufferId, Option<Place>>) -> bool {
+fn loads_match(step: &Step, written: &HashMap<BufferId, Option<StorePattern>>) -> bool {
     let Step::Nest { nest, buffers } = step else { return false };
     nest.phases.iter().flat_map(|phase| &phase.block.insts).all(|inst| match inst {
         Inst::Load { operand, index } => {
-            let place = Some(Place::of(&nest.operands[*operand], index));
+            let place = Some(StorePattern::of(&nest.operands[*operand], index));
             written.get(&buffers[*operand]).is_none_or(|stored| *stored == place)
         }
         _ => true,
@@ -163,13 +163,13 @@ fn loads_match(step: &Step, written: &HashMap<BufferId, Option<Place>>) -> bool 
 }
 
 /// A map of a cluster.
-struct Member<'p> {
+struct ClusterMember<'p> {
     nest: &'p Nest,
     buffers: &'p [BufferId],
-    access: &'p Access,
+    access: &'p StepAccesses,
 }
 
-impl Member<'_> {
+impl ClusterMember<'_> {
     fn step(&self) -> Step {
         Step::Nest { nest: self.nest.clone(), buffers: self.buffers.to_vec() }
     }
@@ -178,7 +178,7 @@ impl Member<'_> {
 /// Maps in the order in which they are joined.
 struct Cluster<'p> {
     program: &'p Program,
-    members: Vec<Member<'p>>,
+    members: Vec<ClusterMember<'p>>,
     /// The last member that reads each buffer; none, if other steps read it too.
     last_readers: HashMap<BufferId, Option<usize>>,
 }
@@ -187,20 +187,20 @@ impl<'p> Cluster<'p> {
     fn of(
         program: &'p Program,
         uses: &Dependences,
-        accesses: &'p [Access],
+        accesses: &'p [StepAccesses],
         positions: &[usize],
     ) -> Cluster<'p> {
         let member = |&at: &usize| match &program.steps[at] {
-            Step::Nest { nest, buffers } => Some(Member { nest, buffers, access: &accesses[at] }),
+            Step::Nest { nest, buffers } => Some(ClusterMember { nest, buffers, access: &accesses[at] }),
             _ => None,
         };
-        let found: Vec<Member> = positions.iter().filter_map(member).collect();
+        let found: Vec<ClusterMember> = positions.iter().filter_map(member).collect();
         let inside = |step: &usize| positions.binary_search(step).is_ok();
         let is_private = |id: BufferId| is_private(program, uses, id, inside);
-        let mut members: Vec<Option<Member>> = Vec::with_capacity(found.len());
+        let mut members: Vec<Option<ClusterMember>> = Vec::with_capacity(found.len());
         let order = order_of(&found, &is_private);
         members.extend(found.into_iter().map(Some));
-        let members: Vec<Member> = order.into_iter().filter_map(|at| members[at].take()).collect();
+        let members: Vec<ClusterMember> = order.into_iter().filter_map(|at| members[at].take()).collect();
         let mut last_readers = HashMap::new();
         for (at, member) in members.iter().enumerate() {
             for &id in &member.access.writes {
@@ -221,11 +221,11 @@ impl<'p> Cluster<'p> {
     }
 
     /// The members, joined to as few Nests as possible.
-    fn joined(&self, limits: Limits) -> Vec<Step> {
+    fn joined(&self, limits: FusionLimits) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut start = 0;
         while start < self.members.len() {
-            let (step, length) = Segment::longest(self, start, limits);
+            let (step, length) = ClusterNest::longest(self, start, limits);
             steps.push(step);
             start += length;
         }
@@ -234,7 +234,7 @@ impl<'p> Cluster<'p> {
 }
 
 /// The order in which few results of members are needed later.
-fn order_of(members: &[Member], is_private: &dyn Fn(BufferId) -> bool) -> Vec<usize> {
+fn order_of(members: &[ClusterMember], is_private: &dyn Fn(BufferId) -> bool) -> Vec<usize> {
     let mut writers: HashMap<BufferId, usize> = HashMap::new();
     for (at, member) in members.iter().enumerate() {
         member.access.writes.iter().for_each(|&id| _ = writers.insert(id, at));
@@ -247,7 +247,7 @@ fn order_of(members: &[Member], is_private: &dyn Fn(BufferId) -> bool) -> Vec<us
         let writes = &members[*at].access.writes;
         !is_read[*at] || writes.iter().any(|&id| !is_private(id))
     };
-    Graph {
+    ScheduleGraph {
         count: members.len(),
         results: (0..members.len()).filter(is_result).collect(),
         arguments: &|at, visit| {

@@ -1,7 +1,7 @@
 //! The model of a device by which fusion decides.
 //!
 //! Costs are in bytes of memory traffic that could be moved meanwhile, so that the model needs no clock. All
-//! that is known of a device is in [`Cost::of`]; passes compare costs, and ask no device.
+//! that is known of a device is in [`CostModel::of`]; passes compare costs, and ask no device.
 
 use crate::rehost::device::Properties;
 
@@ -14,12 +14,12 @@ const SECTOR: u64 = 8;
 
 /// What a device costs, and what keeps it busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Cost {
+pub(super) struct CostModel {
     /// A launch of a kernel.
     pub(super) launch: f64,
     /// A step of a Segment: a launch, or the dispatch of a step by a device that interprets.
     pub(super) step: f64,
-    /// Whether independent steps run concurrently, which hides a part of their [`Cost::step`].
+    /// Whether independent steps run concurrently, which hides a part of their [`CostModel::step`].
     pub(super) concurrent: bool,
     /// The dispatch of an instruction at a grid point, by a device that interprets.
     pub(super) dispatch: Option<f64>,
@@ -35,7 +35,7 @@ pub(super) struct Cost {
     /// The number of points that keep the device busy.
     pub(super) busy: Busy,
     /// How a reduction to few results is cut; `None` if the device divides the work of a Nest by itself.
-    pub(super) cut: Option<Cut>,
+    pub(super) cut: Option<SplitThresholds>,
 }
 
 /// The number of points that keep a device busy.
@@ -49,7 +49,7 @@ pub(super) struct Busy {
 
 /// How a reduction to few results is cut into partial folds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Cut {
+pub(super) struct SplitThresholds {
     /// More grid points than this keep the device busy.
     pub(super) busy: u64,
     /// The number of partial folds that fills the device.
@@ -64,7 +64,7 @@ pub(super) struct Cut {
     pub(super) columns: u64,
 }
 
-impl Cost {
+impl CostModel {
     /// The fraction of a step that a device hides if it runs independent steps concurrently.
     pub(super) const HIDDEN: f64 = 0.5;
     /// The relative increase of the time for the bytes of several Nests when they are joined: a work item
@@ -88,11 +88,11 @@ impl Cost {
     /// kilobytes on a CPU; a flop takes as long as moving a fraction of a byte, by the usual ratio of compute
     /// to bandwidth. A processor loads neighbours as vectors, but not at computed indices; waking its cores
     /// takes time.
-    pub(super) fn of(properties: &Properties) -> Cost {
+    pub(super) fn of(properties: &Properties) -> CostModel {
         let units = u64::from(properties.units);
         let groups = properties.lanes / GROUP;
         let cost = if properties.is_wide() {
-            Cost {
+            CostModel {
                 launch: 4e6,
                 step: 4e6,
                 concurrent: true,
@@ -102,7 +102,7 @@ impl Cost {
                 edges_apart: true,
                 units: f64::from(properties.units),
                 busy: Busy { points: properties.lanes / 4, inner: 1024 },
-                cut: Some(Cut {
+                cut: Some(SplitThresholds {
                     busy: groups / 4,
                     parts: 2 * groups,
                     small: 8192,
@@ -113,8 +113,9 @@ impl Cost {
             }
         } else {
             let busy = units.saturating_sub(1);
-            let cores = Cut { busy, parts: 4 * units, small: 1 << 15, group: GROUP, tile: 1, columns: 1 };
-            Cost {
+            let cores =
+                SplitThresholds { busy, parts: 4 * units, small: 1 << 15, group: GROUP, tile: 1, columns: 1 };
+            CostModel {
                 launch: 3e4,
                 step: 3e4,
                 concurrent: false,
@@ -129,7 +130,7 @@ impl Cost {
                 cut: (units > 1 && !properties.interprets).then_some(cores),
             }
         };
-        if properties.interprets { Cost { step: 3e3, dispatch: Some(200.0), ..cost } } else { cost }
+        if properties.interprets { CostModel { step: 3e3, dispatch: Some(200.0), ..cost } } else { cost }
     }
 
     /// What a group costs that computes so much while the other units are idle. It moves more bytes than its
@@ -151,6 +152,6 @@ impl Cost {
 
     /// The part of a step's cost that joining independent steps saves.
     pub(super) fn saved_by_joining(&self) -> f64 {
-        if self.concurrent { self.step * (1.0 - Cost::HIDDEN) } else { self.step }
+        if self.concurrent { self.step * (1.0 - CostModel::HIDDEN) } else { self.step }
     }
 }

@@ -5,7 +5,7 @@
 //! again, but everywhere at once: its reductions are [split](super::split) next, its maps have a grid of all
 //! points.
 
-use super::cost::{Cost, Cut};
+use super::cost::{CostModel, SplitThresholds};
 use super::edit::tidy;
 use super::{evaluation_of, split};
 use crate::lower::program::{BufferId, Program, Role, Step};
@@ -21,7 +21,7 @@ const FEW: u64 = 6;
 const GAIN: f64 = 0.5;
 
 /// Divides every Nest that is better run phase by phase.
-pub(super) fn run(program: &mut Program, cost: &Cost, cut: Cut) {
+pub(super) fn run(program: &mut Program, cost: &CostModel, cut: SplitThresholds) {
     for step in std::mem::take(&mut program.steps) {
         let steps = match &step {
             Step::Nest { nest, buffers } if suits(nest, buffers, (cost, cut)) => {
@@ -41,7 +41,7 @@ fn is_inner(phase: &Phase) -> bool {
 }
 
 /// Whether a Nest visits a few long rows more than once, in any order.
-fn suits(nest: &Nest, buffers: &[BufferId], (cost, cut): (&Cost, Cut)) -> bool {
+fn suits(nest: &Nest, buffers: &[BufferId], (cost, cut): (&CostModel, SplitThresholds)) -> bool {
     let (groups, inner) = (split::groups(nest, cut), nest.inner_points());
     // A row has a group, which streams it; columns that share groups have too few.
     let shared = cut.columns > 1 && split::sums_columns(nest);
@@ -61,7 +61,7 @@ fn suits(nest: &Nest, buffers: &[BufferId], (cost, cut): (&Cost, Cut)) -> bool {
 }
 
 /// Whether a step for each phase takes less time than a group for each row. A reduction becomes two steps.
-fn pays(nest: &Nest, cost: &Cost) -> bool {
+fn pays(nest: &Nest, cost: &CostModel) -> bool {
     let (mut alone, mut divided, mut steps) = (0.0, 0.0, 0.0);
     for phase in nest.phases.iter().filter(|phase| is_inner(phase)) {
         let (flops, bytes) = evaluation_of(nest, phase);
@@ -108,18 +108,18 @@ fn divided(program: &mut Program, nest: &Nest, buffers: &[BufferId]) -> Option<V
 }
 
 /// A step being made.
-struct Draft {
+struct PhaseStep {
     nest: Nest,
     buffers: Vec<BufferId>,
     /// The operands of the divided Nest keep their positions.
     same: Vec<usize>,
 }
 
-impl Draft {
-    fn of(division: &Division, grid: usize, axes: usize) -> Draft {
+impl PhaseStep {
+    fn of(division: &Division, grid: usize, axes: usize) -> PhaseStep {
         let Division { nest, buffers, .. } = division;
         let nest = Nest { axes: nest.axes[..axes].to_vec(), grid, phases: vec![], ..(*nest).clone() };
-        Draft { same: (0..nest.operands.len()).collect(), buffers: buffers.to_vec(), nest }
+        PhaseStep { same: (0..nest.operands.len()).collect(), buffers: buffers.to_vec(), nest }
     }
 
     fn finish(mut self) -> Step {
@@ -149,7 +149,7 @@ impl Division<'_> {
     /// loaded.
     fn copy(
         &self,
-        draft: &mut Draft,
+        draft: &mut PhaseStep,
         writer: &mut BlockWriter,
         phase: usize,
         own: Option<usize>,
@@ -171,14 +171,20 @@ impl Division<'_> {
         values
     }
 
-    fn stores(&self, draft: &Draft, writer: &mut BlockWriter, phase: usize, values: &[Value]) -> Vec<Store> {
+    fn stores(
+        &self,
+        draft: &PhaseStep,
+        writer: &mut BlockWriter,
+        phase: usize,
+        values: &[Value],
+    ) -> Vec<Store> {
         let stores = self.nest.phases[phase].stores.iter();
         stores.map(|store| writer.store(store, None, &draft.same, values)).collect()
     }
 
     /// A phase that folds, and the phases behind it that visit each row once.
     fn reduction(&self, phase: usize, behind: std::ops::Range<usize>) -> Step {
-        let mut draft = Draft::of(self, self.nest.grid, self.nest.axes.len());
+        let mut draft = PhaseStep::of(self, self.nest.grid, self.nest.axes.len());
         let mut writer = BlockWriter::new(PhaseKind::Reduce);
         let values = self.copy(&mut draft, &mut writer, phase, None);
         let stores = self.stores(&draft, &mut writer, phase, &values);
@@ -204,7 +210,7 @@ impl Division<'_> {
     /// A phase that folds nothing, over a grid of all the points that it visits.
     fn map(&self, phase: usize) -> Step {
         let axes = if is_inner(&self.nest.phases[phase]) { self.nest.axes.len() } else { self.nest.grid };
-        let mut draft = Draft::of(self, axes, axes);
+        let mut draft = PhaseStep::of(self, axes, axes);
         let mut writer = BlockWriter::new(PhaseKind::Point);
         let values = self.copy(&mut draft, &mut writer, phase, None);
         let stores = self.stores(&draft, &mut writer, phase, &values);

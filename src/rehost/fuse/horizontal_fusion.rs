@@ -10,12 +10,12 @@
 //! A host node is a barrier: no step moves past it. Steps of different devices stay apart.
 
 use super::join::join;
-use super::limits::Limits;
+use super::limits::FusionLimits;
 use super::merge::is_worth_it;
-use super::{Cost, nothing, touches_mutable};
+use super::{CostModel, nothing, touches_mutable};
 use crate::lower::program::{Program, Step};
 use crate::rehost::cost::step as work_of;
-use crate::rehost::dependences::Order;
+use crate::rehost::dependences::DependenceGraph;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use workalike_kernels::nest::Nest;
@@ -28,7 +28,7 @@ enum Rank {
 }
 
 /// Joins steps if it saves time.
-pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) {
+pub(super) fn run(program: &mut Program, cost: &CostModel, limits: FusionLimits) {
     for rank in [Rank::Height, Rank::Depth] {
         let steps = std::mem::take(&mut program.steps);
         let mut done = Vec::with_capacity(steps.len());
@@ -46,7 +46,7 @@ pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) {
     }
 }
 
-impl Order {
+impl DependenceGraph {
     /// A number for each step, smaller than those of the steps that wait for it; steps of equal number are
     /// independent.
     fn levels(&self, rank: Rank) -> Vec<usize> {
@@ -81,7 +81,7 @@ impl Order {
 
 /// Steps that were joined, identified by the first of them. Times are in bytes that could be moved meanwhile.
 #[derive(Clone)]
-struct Unit {
+struct FusionGroup {
     /// The number of steps.
     count: usize,
     /// The position of the last of them.
@@ -96,12 +96,12 @@ struct Unit {
     tail: f64,
 }
 
-impl Cost {
+impl CostModel {
     /// Two units as one, unless that costs more than it saves. On a device that runs independent steps
     /// concurrently, joining them must not make one wait so long for the other that the whole takes longer
     /// than `limit`.
-    fn joined(&self, a: &Unit, b: &Unit, limit: f64) -> Option<Unit> {
-        let both = Unit {
+    fn joined(&self, a: &FusionGroup, b: &FusionGroup, limit: f64) -> Option<FusionGroup> {
+        let both = FusionGroup {
             count: a.count + b.count,
             last: a.last.max(b.last),
             work: a.work + b.work,
@@ -111,12 +111,17 @@ impl Cost {
         };
         let saved = (both.count - 1) as f64 * self.saved_by_joining();
         let waits = self.concurrent && both.start + self.step + both.longest + both.tail > limit;
-        (both.work * Cost::JOINED_SLOWDOWN <= saved && !waits).then_some(both)
+        (both.work * CostModel::JOINED_SLOWDOWN <= saved && !waits).then_some(both)
     }
 }
 
 /// A list of steps without host nodes, some of them joined.
-fn joined(program: &Program, steps: Vec<Step>, (cost, limits): (&Cost, Limits), rank: Rank) -> Vec<Step> {
+fn joined(
+    program: &Program,
+    steps: Vec<Step>,
+    (cost, limits): (&CostModel, FusionLimits),
+    rank: Rank,
+) -> Vec<Step> {
     let work: Vec<f64> = steps
         .iter()
         .map(|step| {
@@ -129,19 +134,19 @@ fn joined(program: &Program, steps: Vec<Step>, (cost, limits): (&Cost, Limits), 
     if small.iter().filter(|small| **small).count() < 2 {
         return steps;
     }
-    let order = Order::of(program, &steps);
+    let order = DependenceGraph::of(program, &steps);
     let levels = order.levels(rank);
     let times: Vec<f64> = work.iter().map(|work| work + cost.step).collect();
     let tails = order.tails(&times);
     let whole = times.iter().zip(&tails).map(|(time, tail)| time + tail).fold(0.0, f64::max);
     // However many are joined, the whole may become longer by the saving of the first join.
-    let limit = whole + cost.step * (1.0 - Cost::HIDDEN);
+    let limit = whole + cost.step * (1.0 - CostModel::HIDDEN);
     let mut sorted: Vec<usize> = (0..steps.len()).collect();
     sorted.sort_by_key(|&at| levels[at]);
     let mut steps = steps;
-    let mut units: Vec<Unit> = Vec::with_capacity(steps.len());
+    let mut units: Vec<FusionGroup> = Vec::with_capacity(steps.len());
     for (at, (&work, &tail)) in work.iter().zip(&tails).enumerate() {
-        units.push(Unit { count: 1, last: at, work, longest: work, start: 0.0, tail });
+        units.push(FusionGroup { count: 1, last: at, work, longest: work, start: 0.0, tail });
     }
     let mut first: Vec<usize> = (0..steps.len()).collect();
     // The unit that accepts further steps, by level and points.
@@ -167,14 +172,14 @@ fn joined(program: &Program, steps: Vec<Step>, (cost, limits): (&Cost, Limits), 
 }
 
 /// Whether a step may be joined with others at all.
-fn can_join(program: &Program, step: &Step, cost: &Cost) -> bool {
+fn can_join(program: &Program, step: &Step, cost: &CostModel) -> bool {
     let Step::Nest { nest, .. } = step else { return false };
     // If instructions are dispatched for each row, folding two rows at once saves nothing.
     let suits = nest.is_map() || !cost.interprets();
     suits && nest.grid_points() > 0 && !touches_mutable(program, step)
 }
 
-fn as_one(earlier: &Step, later: &Step, (cost, limits): (&Cost, Limits)) -> Option<Step> {
+fn as_one(earlier: &Step, later: &Step, (cost, limits): (&CostModel, FusionLimits)) -> Option<Step> {
     let (Step::Nest { nest: a, buffers: a_buffers }, Step::Nest { nest: b, buffers: b_buffers }) =
         (earlier, later)
     else {
@@ -185,7 +190,7 @@ fn as_one(earlier: &Step, later: &Step, (cost, limits): (&Cost, Limits)) -> Opti
 }
 
 /// The remaining steps, sorted by their dependences, then by the position of their last part.
-fn ordered(steps: Vec<Step>, order: &Order, first: &[usize], units: &[Unit]) -> Vec<Step> {
+fn ordered(steps: Vec<Step>, order: &DependenceGraph, first: &[usize], units: &[FusionGroup]) -> Vec<Step> {
     let count = steps.len();
     if first.iter().enumerate().all(|(at, &unit)| at == unit) {
         return steps;

@@ -1,15 +1,15 @@
 //! Inlining: elementwise producers are computed in their readers.
 
 use super::edit::{self, adopt, tidy};
-use super::limits::{Limits, MAX_OPERANDS};
-use super::{Cost, evaluation, evaluations, nothing, order_matters, size, touches_mutable};
+use super::limits::{FusionLimits, MAX_OPERANDS};
+use super::{CostModel, evaluation, evaluations, nothing, order_matters, size, touches_mutable};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 
 /// Tries every step as a producer, in order, so that chains collapse.
-pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) {
+pub(super) fn run(program: &mut Program, cost: &CostModel, limits: FusionLimits) {
     let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
         try_inline(program, &mut uses, position, (cost, limits));
@@ -35,7 +35,7 @@ fn try_inline(
     program: &mut Program,
     uses: &mut Dependences,
     position: usize,
-    (cost, limits): (&Cost, Limits),
+    (cost, limits): (&CostModel, FusionLimits),
 ) {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return };
     let Some(store) = producer(program, nest, buffers) else { return };
@@ -121,7 +121,7 @@ fn is_worth_it(
     (nest, source_buffers): (&Nest, &[BufferId]),
     buffer: BufferId,
     readers: &[usize],
-    cost: &Cost,
+    cost: &CostModel,
 ) -> bool {
     let (flops, in_bytes) = evaluation(nest);
     let out_bytes = program.buffers[buffer].dtype.size() as f64;
@@ -215,7 +215,7 @@ fn is_sure_to_fit(
     producer: (&Nest, &[BufferId]),
     reader: usize,
     buffer: BufferId,
-    limits: Limits,
+    limits: FusionLimits,
 ) -> bool {
     let (source, source_buffers) = producer;
     let Step::Nest { nest, buffers } = &program.steps[reader] else { return false };
@@ -286,7 +286,7 @@ pub(super) fn substitute(
     consumer: (&mut Nest, &mut Vec<BufferId>),
     producer: (&Nest, &[BufferId], &Store),
     buffer: BufferId,
-    limits: Limits,
+    limits: FusionLimits,
 ) -> bool {
     let (nest, buffers) = consumer;
     let (source, source_buffers, store) = producer;

@@ -7,7 +7,7 @@
 //! elementary ops becomes one Nest, and the update of a simulation joins the reduction that reads it.
 
 use super::edit::{adopt, tidy};
-use super::limits::{Limits, MAX_OPERANDS};
+use super::limits::{FusionLimits, MAX_OPERANDS};
 use super::size;
 use crate::lower::program::BufferId;
 use std::collections::HashSet;
@@ -18,29 +18,29 @@ pub(super) type Bound<'a> = (&'a Nest, &'a [BufferId]);
 
 /// The points that both visit: grid axes, then inner axes.
 #[derive(Clone, Debug, PartialEq)]
-struct Frame {
+struct IterationSpace {
     axes: Vec<u64>,
     grid: usize,
 }
 
-impl Frame {
-    fn of(nest: &Nest) -> Frame {
-        Frame { axes: nest.axes.clone(), grid: nest.grid }
+impl IterationSpace {
+    fn of(nest: &Nest) -> IterationSpace {
+        IterationSpace { axes: nest.axes.clone(), grid: nest.grid }
     }
 
     /// The frame of a pair: that of the Nest with inner axes.
-    fn of_both(a: &Nest, b: &Nest) -> Option<Frame> {
+    fn of_both(a: &Nest, b: &Nest) -> Option<IterationSpace> {
         let has_inner = |n: &Nest| n.grid < n.axes.len();
         match (has_inner(a), has_inner(b)) {
-            (true, true) => (Frame::of(a) == Frame::of(b)).then(|| Frame::of(a)),
-            (true, false) => Some(Frame::of(a)),
-            _ => Some(Frame::of(b)),
+            (true, true) => (IterationSpace::of(a) == IterationSpace::of(b)).then(|| IterationSpace::of(a)),
+            (true, false) => Some(IterationSpace::of(a)),
+            _ => Some(IterationSpace::of(b)),
         }
     }
 
     /// A Nest with these axes; a map over all of them visits the inner points.
     fn fit(&self, nest: &Nest) -> Option<Nest> {
-        if Frame::of(nest) == *self {
+        if IterationSpace::of(nest) == *self {
             return Some(nest.clone());
         }
         if !nest.is_map() {
@@ -76,7 +76,7 @@ pub(super) fn join(
     earlier: Bound,
     later: Bound,
     private: &dyn Fn(BufferId) -> bool,
-    limits: Limits,
+    limits: FusionLimits,
 ) -> Option<(Nest, Vec<BufferId>)> {
     // Only private operands may disappear.
     let mut remaining: Vec<BufferId> =
@@ -95,7 +95,7 @@ fn joined(earlier: Bound, later: Bound, private: &dyn Fn(BufferId) -> bool) -> O
     if adds_meet(earlier, later) || adds_meet(later, earlier) {
         return None;
     }
-    let frame = Frame::of_both(earlier.0, later.0)?;
+    let frame = IterationSpace::of_both(earlier.0, later.0)?;
     let mut nest = frame.fit(earlier.0)?;
     let second = frame.fit(later.0)?;
     let ordered = |n: &Nest| n.phases.iter().any(|p| p.kind == PhaseKind::Ordered);

@@ -17,14 +17,14 @@ const FEW_ALIVE: usize = 24;
 
 /// The limits for a device.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct FusionLimits {
     /// Instructions of a Nest that needs few registers.
     narrow_insts: usize,
 }
 
 /// What is limited of a Nest that is still being joined.
 #[derive(Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct NestSize {
     pub(super) operands: usize,
     /// The operands that remain, whatever joins the Nest. Others are scratch, which need not be stored when
     /// all its readers have joined.
@@ -34,31 +34,31 @@ pub(super) struct Size {
     pub(super) alive: usize,
 }
 
-impl Size {
+impl NestSize {
     /// Whether the Nest may have any form.
     pub(super) fn is_small(self) -> bool {
         self.insts <= MAX_INSTS
     }
 }
 
-impl Limits {
-    pub(super) fn of(properties: &Properties) -> Limits {
-        Limits { narrow_insts: properties.kernel_insts.clamp(MAX_INSTS, MAX_NARROW_INSTS) }
+impl FusionLimits {
+    pub(super) fn of(properties: &Properties) -> FusionLimits {
+        FusionLimits { narrow_insts: properties.kernel_insts.clamp(MAX_INSTS, MAX_NARROW_INSTS) }
     }
 
     /// The limits of a device that compiles no large Nests.
     #[cfg(test)]
-    pub(super) fn least() -> Limits {
-        Limits { narrow_insts: MAX_INSTS }
+    pub(super) fn least() -> FusionLimits {
+        FusionLimits { narrow_insts: MAX_INSTS }
     }
 
     /// Whether a Nest of this size is within the limits.
-    pub(super) fn admit(self, size: Size) -> bool {
+    pub(super) fn admit(self, size: NestSize) -> bool {
         size.operands <= MAX_OPERANDS && !self.exclude(size)
     }
 
     /// Whether a Nest of this size is too large, whatever joins it.
-    pub(super) fn exclude(self, size: Size) -> bool {
+    pub(super) fn exclude(self, size: NestSize) -> bool {
         let is_long = !size.is_small() && (size.insts > self.narrow_insts || size.alive > FEW_ALIVE);
         is_long || size.fixed > MAX_OPERANDS
     }

@@ -1,9 +1,9 @@
 //! Selects the Nests to join: pairs that access a common buffer, where joining saves more than it costs.
 
 use super::join::join;
-use super::limits::Limits;
+use super::limits::FusionLimits;
 use super::reframe::reframe;
-use super::{Cost, directions, is_private, nothing, order_matters, size};
+use super::{CostModel, directions, is_private, nothing, order_matters, size};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use std::collections::BTreeSet;
@@ -25,22 +25,22 @@ enum Pairs {
 
 /// Joins epilogues to the Nests that fold and whose results they read. Runs before maps are inlined: work
 /// done once on the result of a fold need not be repeated by each reader.
-pub(super) fn epilogues(program: &mut Program, cost: &Cost, limits: Limits) {
+pub(super) fn epilogues(program: &mut Program, cost: &CostModel, limits: FusionLimits) {
     merge_all(program, (cost, limits), Pairs::Epilogues);
 }
 
 /// Joins maps over the same grid, to each other and to the steps that fold.
-pub(super) fn maps(program: &mut Program, cost: &Cost, limits: Limits) {
+pub(super) fn maps(program: &mut Program, cost: &CostModel, limits: FusionLimits) {
     merge_all(program, (cost, limits), Pairs::Maps);
 }
 
 /// Joins all Nests that visit the same points.
-pub(super) fn frames(program: &mut Program, cost: &Cost, limits: Limits) {
+pub(super) fn frames(program: &mut Program, cost: &CostModel, limits: FusionLimits) {
     merge_all(program, (cost, limits), Pairs::Any);
 }
 
 /// Tries every step as the later of a pair, against the steps that write or read what it reads.
-fn merge_all(program: &mut Program, model: (&Cost, Limits), pairs: Pairs) {
+fn merge_all(program: &mut Program, model: (&CostModel, FusionLimits), pairs: Pairs) {
     let mut uses = Dependences::of(program);
     for later in 0..program.steps.len() {
         // A merge may enable another one with the same step, which is still at `later`.
@@ -60,7 +60,7 @@ fn find(
     program: &Program,
     uses: &Dependences,
     later: usize,
-    (cost, limits): (&Cost, Limits),
+    (cost, limits): (&CostModel, FusionLimits),
     pairs: Pairs,
 ) -> Option<(usize, usize, Step)> {
     let Step::Nest { nest, buffers } = &program.steps[later] else { return None };
@@ -117,15 +117,15 @@ fn find(
 
 /// Whether a fold in which a map is done too, whose points are in another shape, keeps the device as busy as
 /// the map alone.
-fn fills(nest: &Nest, cost: &Cost) -> bool {
+fn fills(nest: &Nest, cost: &CostModel) -> bool {
     let (grid, points) = (nest.grid_points(), nest.inner_points());
-    nest.is_map() || grid.saturating_mul(points) <= Cost::SMALL || cost.keeps_busy(grid, points)
+    nest.is_map() || grid.saturating_mul(points) <= CostModel::SMALL || cost.keeps_busy(grid, points)
 }
 
 /// Whether the joined Nest reads large arrays along its rows and across them, where neither part does both:
 /// sums of the rows and of the columns of a matrix. One of them would be read with a stride.
 fn turns(joined: &Nest, parts: [&Nest; 2]) -> bool {
-    let is_small = joined.grid_points().saturating_mul(joined.inner_points()) <= Cost::SMALL;
+    let is_small = joined.grid_points().saturating_mul(joined.inner_points()) <= CostModel::SMALL;
     let mixes = |nest: &Nest| directions(nest) == [true, true];
     !is_small && mixes(joined) && !parts.into_iter().any(mixes)
 }
@@ -151,7 +151,7 @@ fn saves_more_than_dispatch(
     program: &Program,
     earlier: usize,
     later: usize,
-    (cost, each): (&Cost, f64),
+    (cost, each): (&CostModel, f64),
 ) -> bool {
     let (Step::Nest { nest: first, .. }, Step::Nest { nest: second, .. }) =
         (&program.steps[earlier], &program.steps[later])
@@ -178,8 +178,8 @@ fn saves_more_than_dispatch(
 
 /// Whether the joined Nest keeps the device busy. A Nest that folds and then visits its inner points again
 /// runs as one group per grid point; a Nest that only folds can still be split.
-pub(super) fn is_worth_it(nest: &Nest, cost: &Cost) -> bool {
+pub(super) fn is_worth_it(nest: &Nest, cost: &CostModel) -> bool {
     let inner = nest.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
     let (grid, points) = (nest.grid_points(), nest.inner_points());
-    inner <= 1 || grid.saturating_mul(points) <= Cost::SMALL || cost.keeps_busy(grid, points)
+    inner <= 1 || grid.saturating_mul(points) <= CostModel::SMALL || cost.keeps_busy(grid, points)
 }

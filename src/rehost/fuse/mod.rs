@@ -59,9 +59,9 @@ use super::dependences::Dependences;
 use super::device::{LibraryOp, Properties};
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
-use cost::Cost;
+use cost::CostModel;
 use edit::drop_unread_stores;
-use limits::Limits;
+use limits::FusionLimits;
 use workalike_kernels::nest::{Inst, Nest, Phase, PhaseKind};
 use workalike_kernels::verify::Verified;
 
@@ -76,7 +76,7 @@ pub(crate) fn fuse(
     for body in program.bodies_mut() {
         *body = fuse(std::mem::take(body), properties, abilities, varying);
     }
-    let (cost, limits) = (Cost::of(properties), Limits::of(properties));
+    let (cost, limits) = (CostModel::of(properties), FusionLimits::of(properties));
     common::run(&mut program);
     constants::run(&mut program);
     store_forwarding::run(&mut program, &cost);

@@ -6,7 +6,7 @@
 //! transposed copy of `y` costs little. Only for devices that interpret tiles: on others, threads keep their
 //! rows in registers or caches.
 
-use super::Cost;
+use super::CostModel;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 
@@ -100,7 +100,7 @@ fn pays(nest: &Nest, read: &Read) -> bool {
     // Dimensions of stride 0 repeat elements.
     let own = operand.shape.iter().zip(&operand.strides).filter(|(_, stride)| **stride != 0);
     let elements = own.fold(1u64, |n, (&extent, _)| n.saturating_mul(extent));
-    copied <= elements && points / Cost::REUSE >= copied
+    copied <= elements && points / CostModel::REUSE >= copied
 }
 
 /// The axes along which a read varies: inner axes, then grid axes, the axis of the lanes last.

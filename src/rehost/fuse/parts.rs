@@ -3,7 +3,7 @@
 //! Joins, rolls and updates of slices write an array part by part, in steps whose order matters as long as
 //! they write one buffer. [`split`] gives each part a buffer, so that the passes between it and [`unite`] see
 //! maps and reductions like any others: a stack of nine directions becomes one launch, and each row of an
-//! unrolled recurrence is stored where it belongs. [`Assembly`], a library op that no device is asked for,
+//! unrolled recurrence is stored where it belongs. [`AssemblyOp`], a library op that no device is asked for,
 //! stands for the array meanwhile: it keeps readers of the whole behind the writers of its parts.
 
 use super::edit::share_operands;
@@ -22,13 +22,13 @@ const MAX_PARTS: usize = 256;
 
 /// Parts that have buffers of their own.
 #[must_use]
-pub(super) struct Parts {
-    places: HashMap<BufferId, Place>,
+pub(super) struct PartBuffers {
+    places: HashMap<BufferId, PartPosition>,
 }
 
 /// Where a part lies in its array.
 #[derive(Clone)]
-struct Place {
+struct PartPosition {
     whole: BufferId,
     /// The extents of the array as its writers see it.
     shape: Vec<u64>,
@@ -38,13 +38,13 @@ struct Place {
 
 /// An array that is made of the parts that it reads.
 #[derive(Debug)]
-struct Assembly {
+struct AssemblyOp {
     dtype: DType,
     parts: Vec<Vec<u64>>,
     whole: Vec<u64>,
 }
 
-impl LibraryOp for Assembly {
+impl LibraryOp for AssemblyOp {
     fn name(&self) -> String {
         "assembly".into()
     }
@@ -78,8 +78,8 @@ impl LibraryOp for Assembly {
 }
 
 /// Gives a buffer to each part of the arrays that steps assemble from disjoint parts.
-pub(super) fn split(program: &mut Program) -> Parts {
-    let mut parts = Parts { places: HashMap::new() };
+pub(super) fn split(program: &mut Program) -> PartBuffers {
+    let mut parts = PartBuffers { places: HashMap::new() };
     let assembled = |&b: &BufferId| program.buffers[b].mutable && program.buffers[b].role == Role::Temp;
     let arrays: Vec<BufferId> = (0..program.buffers.len()).filter(assembled).collect();
     if arrays.is_empty() {
@@ -108,7 +108,7 @@ pub(super) fn split(program: &mut Program) -> Parts {
 /// The step that stands for an array.
 fn assembly(program: &Program, whole: BufferId, parts: &[BufferId]) -> Step {
     let shape = |&id: &BufferId| program.buffers[id].shape.clone();
-    let op = Assembly {
+    let op = AssemblyOp {
         dtype: program.buffers[whole].dtype,
         parts: parts.iter().map(shape).collect(),
         whole: shape(&whole),
@@ -124,20 +124,20 @@ fn assembly(program: &Program, whole: BufferId, parts: &[BufferId]) -> Step {
 
 /// The places of the parts of an array, each with the step that stores it first. `None` if the array is not
 /// made of disjoint parts, or is read before it is complete.
-fn places_of(program: &Program, uses: &Dependences, whole: BufferId) -> Option<Vec<(usize, Place)>> {
+fn places_of(program: &Program, uses: &Dependences, whole: BufferId) -> Option<Vec<(usize, PartPosition)>> {
     let writers = &uses.writers[whole];
     let is_read = uses.readers[whole].iter().any(|reader| Some(reader) <= writers.last());
     if writers.len() > MAX_PARTS || is_read || is_update_in_place(program, uses, whole) {
         return None;
     }
-    let mut places: Vec<(usize, Place)> = Vec::new();
+    let mut places: Vec<(usize, PartPosition)> = Vec::new();
     let mut boxes: Vec<Vec<(i128, i128)>> = Vec::new();
     for &at in writers {
         let Step::Nest { nest, buffers } = &program.steps[at] else { return None };
         for phase in &nest.phases {
             for store in phase.stores.iter().filter(|s| buffers[s.operand] == whole) {
                 let visible = if phase.kind == PhaseKind::Point { nest.grid } else { nest.axes.len() };
-                let place = Place::of(program, (nest, whole), store, visible)?;
+                let place = PartPosition::of(program, (nest, whole), store, visible)?;
                 boxes.push(store.index.iter().map(|index| index.range(&nest.axes)).collect());
                 places.push((at, place));
             }
@@ -150,7 +150,7 @@ fn places_of(program: &Program, uses: &Dependences, whole: BufferId) -> Option<V
     (places.len() > 1 && places.len() <= MAX_PARTS && alike && disjoint).then_some(places)
 }
 
-impl Place {
+impl PartPosition {
     /// Where a store puts its part, which has a dimension for each of the first `visible` axes along which it
     /// lies.
     fn of(
@@ -158,7 +158,7 @@ impl Place {
         (nest, whole): (&Nest, BufferId),
         store: &Store,
         visible: usize,
-    ) -> Option<Place> {
+    ) -> Option<PartPosition> {
         let seen = &nest.operands[store.operand];
         let buffer = &program.buffers[whole];
         let is_whole = *seen == Operand::contiguous(buffer.dtype, &seen.shape, true)
@@ -176,7 +176,7 @@ impl Place {
             ..index.clone()
         };
         let index = store.index.iter().map(of_part).collect();
-        Some(Place { whole, shape: seen.shape.clone(), index })
+        Some(PartPosition { whole, shape: seen.shape.clone(), index })
     }
 
     /// The index in the array of an element of the part.
@@ -218,9 +218,9 @@ fn axes_along(store: &Store) -> Vec<usize> {
     along
 }
 
-impl Parts {
+impl PartBuffers {
     /// Makes a buffer of the first part of an array that a step still stores there.
-    fn take(&mut self, program: &mut Program, at: usize, place: Place) -> BufferId {
+    fn take(&mut self, program: &mut Program, at: usize, place: PartPosition) -> BufferId {
         let (dtype, part) = (program.buffers[place.whole].dtype, program.buffers.len());
         let mut shape = Vec::new();
         if let Step::Nest { nest, buffers } = &mut program.steps[at] {
@@ -267,7 +267,7 @@ impl Parts {
 
     /// Makes the accesses of a Nest to parts accesses to their arrays.
     fn put_back(&self, nest: &mut Nest, buffers: &mut Vec<BufferId>) {
-        let places: Vec<Option<&Place>> = buffers.iter().map(|id| self.places.get(id)).collect();
+        let places: Vec<Option<&PartPosition>> = buffers.iter().map(|id| self.places.get(id)).collect();
         let moved = |operand: usize, index: &mut Vec<Index>| {
             if let Some(place) = places[operand] {
                 *index = place.index(index);
@@ -293,7 +293,7 @@ impl Parts {
 }
 
 fn is_assembly(library: &LibraryStep) -> bool {
-    library.op.downcast::<Assembly>().is_some()
+    library.op.downcast::<AssemblyOp>().is_some()
 }
 
 #[cfg(test)]

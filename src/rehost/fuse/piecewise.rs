@@ -16,13 +16,13 @@ mod assembly;
 mod load;
 
 use super::edit::{replace_loads, tidy};
-use super::limits::{Limits, MAX_NARROW_INSTS};
-use super::{Cost, evaluation, evaluations, nothing};
+use super::limits::{FusionLimits, MAX_NARROW_INSTS};
+use super::{CostModel, evaluation, evaluations, nothing};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use crate::rehost::inplace::is_legal;
 use assembly::Assembly;
-use load::Choice;
+use load::PartChoice;
 use workalike_kernels::nest::{Index, Inst, Nest, Operand, Phase, PhaseKind};
 
 /// Instructions of all loads of an array by parts, counted before equal ones become one: more are not tried.
@@ -30,7 +30,7 @@ const MOST_INSTS: usize = 4 * MAX_NARROW_INSTS;
 
 /// Tries every array that is assembled, in the order in which they are complete. Returns whether it changed
 /// anything.
-pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) -> bool {
+pub(super) fn run(program: &mut Program, cost: &CostModel, limits: FusionLimits) -> bool {
     if !program.buffers.iter().any(|b| b.mutable && b.role == Role::Temp) {
         return false;
     }
@@ -59,7 +59,7 @@ fn loads_by_parts(
     program: &Program,
     uses: &Dependences,
     buffer: BufferId,
-    (cost, limits): (&Cost, Limits),
+    (cost, limits): (&CostModel, FusionLimits),
 ) -> Option<Vec<(usize, Step)>> {
     let writers = &uses.writers[buffer];
     let readers: Vec<usize> = uses.readers[buffer].difference(writers).copied().collect();
@@ -72,7 +72,7 @@ fn loads_by_parts(
         let Step::Nest { nest, buffers } = &program.steps[reader] else { return None };
         for (phase, operand, index) in loads_of(nest, buffers, buffer) {
             let axes = points_of(nest, phase);
-            let choice = Choice::of(&assembly, assembly.reads(&nest.operands[operand], index)?, axes)?;
+            let choice = PartChoice::of(&assembly, assembly.reads(&nest.operands[operand], index)?, axes)?;
             let times = evaluations(nest, phase.kind);
             by_parts += times * choice.cost(&assembly, cost);
             insts = insts.saturating_add(choice.size(&assembly));
@@ -95,7 +95,7 @@ fn stored_at_once(
     program: &Program,
     uses: &Dependences,
     buffer: BufferId,
-    (cost, limits): (&Cost, Limits),
+    (cost, limits): (&CostModel, FusionLimits),
 ) -> Option<Vec<(usize, Step)>> {
     let writers = &uses.writers[buffer];
     let last = *writers.last()?;
@@ -108,7 +108,7 @@ fn stored_at_once(
     }
     let assembly = Assembly::of(program, uses, buffer)?;
     let index: Vec<Index> = (0..assembly.shape.len()).map(Index::axis).collect();
-    let choice = Choice::of(&assembly, &index, &assembly.shape)?;
+    let choice = PartChoice::of(&assembly, &index, &assembly.shape)?;
     let points = assembly.points() as f64;
     let at_once = points * (choice.cost(&assembly, cost) + assembly.dtype.size() as f64) + cost.launch;
     if at_once > assembly.stored(cost) {
@@ -155,7 +155,7 @@ fn substituted(
     assembly: &Assembly<'_>,
     mut nest: Nest,
     mut buffers: Vec<BufferId>,
-    limits: Limits,
+    limits: FusionLimits,
 ) -> Option<Step> {
     let operands = assembly.adopt(&mut nest, &mut buffers);
     for at in 0..nest.phases.len() {
@@ -167,7 +167,7 @@ fn substituted(
             }
             let index = assembly.reads(&nest.operands[operand], index)?;
             let index = writer.indices(index, None, values);
-            Choice::of(assembly, &index, axes)?.compute(assembly, writer, &operands).map(Some)
+            PartChoice::of(assembly, &index, axes)?.compute(assembly, writer, &operands).map(Some)
         })?;
     }
     tidy(&mut nest, &mut buffers);

@@ -29,7 +29,7 @@ pub(super) fn order_of(phase: &Phase) -> (Vec<usize>, usize) {
     let results = phase.results().map(|value| value as usize).chain(reports).collect();
     // Constants and axes need no register of their own.
     let is_free = |at: usize| matches!(insts[at], Inst::Const(_) | Inst::Axis(_));
-    let order = Graph {
+    let order = ScheduleGraph {
         count: insts.len(),
         results,
         arguments: &|at, visit| insts[at].for_each_value(|argument| visit(argument as usize)),
@@ -67,7 +67,7 @@ fn alive(phase: &Phase, order: &[usize]) -> usize {
 pub(super) type Arguments<'a> = dyn Fn(usize, &mut dyn FnMut(usize)) + 'a;
 
 /// A graph whose nodes are to be ordered.
-pub(super) struct Graph<'a> {
+pub(super) struct ScheduleGraph<'a> {
     /// The number of nodes.
     pub(super) count: usize,
     /// The nodes whose values are needed at the end.
@@ -77,14 +77,14 @@ pub(super) struct Graph<'a> {
     pub(super) is_free: &'a dyn Fn(usize) -> bool,
 }
 
-impl Graph<'_> {
+impl ScheduleGraph<'_> {
     /// The nodes that are found from the results, each behind its arguments: in the order of a walk, depth
     /// first, but a node that is the last to need some value comes as soon as it can. It replaces that value,
     /// which would have to be kept until then, so there are never more values than in the walk. Where two
     /// sums go over the same terms, the walk alone would finish one before the other, with all terms alive.
     pub(super) fn order(&self) -> Vec<usize> {
         let walked = self.walk();
-        let mut ready = Ready::of(self, &walked);
+        let mut ready = ReadyList::of(self, &walked);
         let mut order = Vec::with_capacity(walked.len());
         for node in walked {
             let mut next = vec![node];
@@ -125,7 +125,7 @@ impl Graph<'_> {
 }
 
 /// Which nodes can come next.
-struct Ready {
+struct ReadyList {
     done: Vec<bool>,
     /// The nodes that need each value.
     users: Vec<Vec<usize>>,
@@ -135,9 +135,9 @@ struct Ready {
     missing: Vec<usize>,
 }
 
-impl Ready {
-    fn of(graph: &Graph, found: &[usize]) -> Ready {
-        let mut ready = Ready {
+impl ReadyList {
+    fn of(graph: &ScheduleGraph, found: &[usize]) -> ReadyList {
+        let mut ready = ReadyList {
             done: vec![false; graph.count],
             users: vec![vec![]; graph.count],
             uses: vec![0; graph.count],
@@ -155,7 +155,7 @@ impl Ready {
     }
 
     /// Adds the nodes that may come at once, now that a node is done.
-    fn follow(&mut self, graph: &Graph, node: usize, next: &mut Vec<usize>) {
+    fn follow(&mut self, graph: &ScheduleGraph, node: usize, next: &mut Vec<usize>) {
         for user in std::mem::take(&mut self.users[node]) {
             self.missing[user] -= 1;
             if self.missing[user] == 0 && self.replaces(graph, user) {
@@ -173,13 +173,13 @@ impl Ready {
     }
 
     /// Whether a node is the last to need some value.
-    fn replaces(&self, graph: &Graph, node: usize) -> bool {
+    fn replaces(&self, graph: &ScheduleGraph, node: usize) -> bool {
         arguments(graph, node).into_iter().any(|a| self.uses[a] == 1 && !(graph.is_free)(a))
     }
 }
 
 /// The arguments of a node, each once.
-fn arguments(graph: &Graph, node: usize) -> Vec<usize> {
+fn arguments(graph: &ScheduleGraph, node: usize) -> Vec<usize> {
     let mut list = Vec::new();
     (graph.arguments)(node, &mut |argument| list.push(argument));
     list.sort_unstable();

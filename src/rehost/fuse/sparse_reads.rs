@@ -4,8 +4,8 @@
 use super::edit::tidy;
 use super::inline::substitute;
 use super::join::is_inner;
-use super::limits::{Limits, MAX_OPERANDS};
-use super::{Cost, evaluation, evaluations, touches_mutable};
+use super::limits::{FusionLimits, MAX_OPERANDS};
+use super::{CostModel, evaluation, evaluations, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const FEW: f64 = 8.0;
 const WORTHWHILE: f64 = 0.25;
 
 /// Removes such arrays from every step that stores some.
-pub(super) fn run(program: &mut Program, cost: &Cost, limits: Limits) {
+pub(super) fn run(program: &mut Program, cost: &CostModel, limits: FusionLimits) {
     let mut uses = Dependences::of(program);
     for position in 0..program.steps.len() {
         while let Some(changed) = find(program, &uses, position, (cost, limits)) {
@@ -34,7 +34,7 @@ fn find(
     program: &mut Program,
     uses: &Dependences,
     position: usize,
-    model: (&Cost, Limits),
+    model: (&CostModel, FusionLimits),
 ) -> Option<Vec<(usize, Step)>> {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return None };
     if !nest.phases.iter().any(|phase| !phase.folds.is_empty()) {
@@ -72,7 +72,7 @@ fn without(
     uses: &Dependences,
     position: usize,
     (at, number): (usize, usize),
-    (cost, limits): (&Cost, Limits),
+    (cost, limits): (&CostModel, FusionLimits),
 ) -> Option<Vec<(usize, Step)>> {
     let Step::Nest { nest, buffers } = program.steps[position].clone() else { return None };
     let store = &nest.phases[at].stores[number];

@@ -1,7 +1,7 @@
 //! Reductions to few results are split into two steps that fill the device: partial folds over parts of the
 //! inner points, then a fold of the partial results.
 
-use super::cost::Cut;
+use super::cost::SplitThresholds;
 use super::directions;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use workalike_kernels::DType;
@@ -25,7 +25,7 @@ const NARROW: u64 = 16;
 const HEAVY: u64 = 8;
 
 /// Splits every reduction that would leave most of the device idle.
-pub(super) fn run(program: &mut Program, thresholds: Cut) {
+pub(super) fn run(program: &mut Program, thresholds: SplitThresholds) {
     for step in std::mem::take(&mut program.steps) {
         let parts = match &step {
             Step::Nest { nest, buffers } => split(program, nest, buffers, thresholds),
@@ -39,7 +39,7 @@ pub(super) fn run(program: &mut Program, thresholds: Cut) {
 }
 
 /// An inner axis in `count` parts of `len` points; the last may be short.
-struct Parts {
+struct AxisSplit {
     axis: usize,
     count: u64,
     len: u64,
@@ -54,7 +54,7 @@ pub(super) fn sums_columns(nest: &Nest) -> bool {
 }
 
 /// Groups that take a Nest's grid points, if these are few: columns are taken a few at a time.
-pub(super) fn groups(nest: &Nest, thresholds: Cut) -> u64 {
+pub(super) fn groups(nest: &Nest, thresholds: SplitThresholds) -> u64 {
     let grid = nest.grid_points();
     if sums_columns(nest) { grid.div_ceil(thresholds.columns) } else { grid }
 }
@@ -66,7 +66,7 @@ struct Partial {
     index: Option<(BufferId, DType)>,
 }
 
-fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
+fn cut(nest: &Nest, thresholds: SplitThresholds) -> Option<AxisSplit> {
     let (grid, inner) = (nest.grid_points(), nest.inner_points());
     // A contraction goes by tiles, a group for each.
     let by_tiles = thresholds.tile > 1 && is_contraction(nest);
@@ -99,7 +99,7 @@ fn cut(nest: &Nest, thresholds: Cut) -> Option<Parts> {
         .min_by_key(|c| c.abs_diff(count));
     let len = extent.div_ceil(divisor.unwrap_or(count));
     let at = if sums_columns(nest) { 0 } else { nest.grid };
-    Some(Parts { axis, count: extent.div_ceil(len), len, at })
+    Some(AxisSplit { axis, count: extent.div_ceil(len), len, at })
 }
 
 /// Whether two factors are loaded, each constant along a grid axis of the other: tiles of results share them.
@@ -116,7 +116,12 @@ fn is_contraction(nest: &Nest) -> bool {
     loads.iter().any(|a| loads.iter().any(|b| alone(a, b) && alone(b, a)))
 }
 
-fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: Cut) -> Option<[Step; 2]> {
+fn split(
+    program: &mut Program,
+    nest: &Nest,
+    buffers: &[BufferId],
+    thresholds: SplitThresholds,
+) -> Option<[Step; 2]> {
     let [reduce, point] = nest.phases.as_slice() else { return None };
     let plain = reduce.kind == PhaseKind::Reduce && point.kind == PhaseKind::Point;
     // Only the second step does the Point phase, so the phase may not read stores of the first.
@@ -145,7 +150,7 @@ fn split(program: &mut Program, nest: &Nest, buffers: &[BufferId], thresholds: C
 fn partial_folds(
     nest: &Nest,
     buffers: &[BufferId],
-    cut: &Parts,
+    cut: &AxisSplit,
     types: &[DType],
     results: &[Partial],
 ) -> Step {
@@ -229,7 +234,7 @@ struct Shifted {
 }
 
 impl Shifted {
-    fn of(nest: &Nest, cut: &Parts) -> Shifted {
+    fn of(nest: &Nest, cut: &AxisSplit) -> Shifted {
         let part = cut.at;
         let renamed = |axis: usize| Index::axis(if axis >= part { axis + 1 } else { axis });
         let mut coordinates: Vec<Index> = (0..nest.axes.len()).map(renamed).collect();

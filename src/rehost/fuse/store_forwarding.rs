@@ -4,14 +4,14 @@
 //! Nested joins, as of a padded matrix, would write their elements twice; after this pass, every inner part
 //! is written directly to its final position.
 
-use super::{Cost, nothing};
+use super::{CostModel, nothing};
 use crate::lower::program::{BufferId, Program, Role, Step};
 use crate::rehost::dependences::Dependences;
 use workalike_kernels::nest::{Index, Inst, Nest, Operand, Store};
 
 /// Tries every step as such a copy, in order, so that chains of them collapse. Where loads at computed
 /// indices are slow, the inner array may have other readers.
-pub(super) fn run(program: &mut Program, cost: &Cost) {
+pub(super) fn run(program: &mut Program, cost: &CostModel) {
     if program.buffers.iter().filter(|b| b.mutable && b.role == Role::Temp).count() < 2 {
         return;
     }
@@ -33,7 +33,12 @@ struct Copy {
 }
 
 /// The replacements for a step that is such a copy, and for the steps that write and read its source.
-fn placed(program: &Program, uses: &Dependences, position: usize, cost: &Cost) -> Option<Vec<(usize, Step)>> {
+fn placed(
+    program: &Program,
+    uses: &Dependences,
+    position: usize,
+    cost: &CostModel,
+) -> Option<Vec<(usize, Step)>> {
     let Step::Nest { nest, buffers } = &program.steps[position] else { return None };
     let copy = Copy::of(program, nest, buffers)?;
     let (from, to) = (&program.buffers[copy.from], &program.buffers[copy.to]);
@@ -78,7 +83,7 @@ fn placed(program: &Program, uses: &Dependences, position: usize, cost: &Cost) -
         changed.push((at, copy.moved(program, nest, buffers)?));
     }
     // Else all its readers may load it by parts.
-    let may_have_others = cost.gather > 0.0 && others.saturating_mul(Cost::ELSEWHERE) <= from.len();
+    let may_have_others = cost.gather > 0.0 && others.saturating_mul(CostModel::ELSEWHERE) <= from.len();
     (others == 0 || may_have_others).then_some(changed)
 }
 
@@ -212,7 +217,7 @@ mod tests {
     use super::*;
     use workalike_kernels::DType;
 
-    const COST: Cost = Cost {
+    const COST: CostModel = CostModel {
         launch: 1e4,
         step: 1e4,
         concurrent: false,

@@ -12,7 +12,7 @@ const MOST_VALUES: usize = 2;
 /// Cuts the step at this position, which changes a part of `new`, into one that computes what follows from
 /// `old`, and one that changes the part and does not read `old`. Returns whether it did.
 pub(super) fn compute_first(program: &mut Program, position: usize, [old, new]: [BufferId; 2]) -> bool {
-    let Some(cut) = Cut::of(program, position, [old, new]) else { return false };
+    let Some(cut) = PrecomputedStep::of(program, position, [old, new]) else { return false };
     let steps = cut.steps(program, [old, new]);
     let Some([first, last]) = steps else { return false };
     program.steps[position] = first;
@@ -21,14 +21,14 @@ pub(super) fn compute_first(program: &mut Program, position: usize, [old, new]: 
 }
 
 /// A step that visits points one by one, and the values that are computed first.
-struct Cut {
+struct PrecomputedStep {
     nest: Nest,
     buffers: Vec<BufferId>,
     values: Vec<Value>,
 }
 
-impl Cut {
-    fn of(program: &Program, position: usize, [old, new]: [BufferId; 2]) -> Option<Cut> {
+impl PrecomputedStep {
+    fn of(program: &Program, position: usize, [old, new]: [BufferId; 2]) -> Option<PrecomputedStep> {
         let Step::Nest { nest, buffers } = &program.steps[position] else { return None };
         let ([phase], true) = (&nest.phases[..], nest.operands.len() == buffers.len()) else { return None };
         let by_points = match phase.kind {
@@ -43,7 +43,7 @@ impl Cut {
         let points = nest.axes.iter().fold(values.len() as u64, |n, &extent| n.saturating_mul(extent));
         let pays = points <= program.buffers[new].len().saturating_mul(2);
         let some = (1..=MOST_VALUES).contains(&values.len());
-        (by_points && some && pays && buffers[store.operand] == new).then(|| Cut {
+        (by_points && some && pays && buffers[store.operand] == new).then(|| PrecomputedStep {
             nest: nest.clone(),
             buffers: buffers.clone(),
             values,

@@ -14,7 +14,7 @@ pub(crate) use bodies::settle_bodies;
 
 use super::dependences::Dependences;
 use crate::lower::program::{Buffer, BufferId, Program, Role};
-use place::{Item, lower_bound, place};
+use place::{LiveInterval, lower_bound, place};
 
 /// The positions of buffers in the arena.
 #[derive(Clone, Debug)]
@@ -57,9 +57,9 @@ fn plan_of(program: &Program, alignment: u64, placed: impl Fn(BufferId, &Buffer)
         let lives = || group.iter().filter_map(|&id| lives[id]);
         let (first, last) = (lives().map(|life| life.0).min(), lives().map(|life| life.1).max());
         let bytes = group.iter().map(|&id| size(id)).sum();
-        Item { bytes, first: first.unwrap_or(0), last: last.unwrap_or(0) }
+        LiveInterval { bytes, first: first.unwrap_or(0), last: last.unwrap_or(0) }
     };
-    let items: Vec<Item> = groups.iter().map(item).collect();
+    let items: Vec<LiveInterval> = groups.iter().map(item).collect();
     let (places, bytes) = place(&items);
     let mut offsets = vec![None; program.buffers.len()];
     for (group, mut offset) in groups.iter().zip(places) {

@@ -11,15 +11,15 @@ use std::collections::BTreeMap;
 
 /// A number of bytes that is needed from one time to another, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Item {
+pub(super) struct LiveInterval {
     /// Not 0.
     pub(super) bytes: u64,
     pub(super) first: usize,
     pub(super) last: usize,
 }
 
-impl Item {
-    fn meets(&self, other: &Item) -> bool {
+impl LiveInterval {
+    fn meets(&self, other: &LiveInterval) -> bool {
         self.first <= other.last && other.first <= self.last
     }
 }
@@ -34,17 +34,17 @@ const EFFORT: usize = 4_000_000;
 const ROUNDS: usize = 200;
 
 /// The key by which items are sorted before they are packed.
-type Order<'a> = &'a dyn Fn(&Item) -> Reverse<(u64, u64)>;
+type Order<'a> = &'a dyn Fn(&LiveInterval) -> Reverse<(u64, u64)>;
 
 /// An offset for each item, and the size of the arena.
-pub(super) fn place(items: &[Item]) -> (Vec<u64>, u64) {
+pub(super) fn place(items: &[LiveInterval]) -> (Vec<u64>, u64) {
     let mut best = by_time(items);
     let bound = lower_bound(items);
     if items.len() > FEW || best.1 == bound {
         return best;
     }
-    let life = |i: &Item| (i.last - i.first) as u64 + 1;
-    let area = |i: &Item| i.bytes.saturating_mul(life(i));
+    let life = |i: &LiveInterval| (i.last - i.first) as u64 + 1;
+    let area = |i: &LiveInterval| i.bytes.saturating_mul(life(i));
     let orders: [Order; 3] = [&|i| Reverse((i.bytes, life(i))), &|i| Reverse((life(i), i.bytes)), &|i| {
         Reverse((area(i), i.bytes))
     }];
@@ -83,7 +83,7 @@ pub(super) fn place(items: &[Item]) -> (Vec<u64>, u64) {
 }
 
 /// Maximum number of bytes alive at the same time.
-pub(super) fn lower_bound(items: &[Item]) -> u64 {
+pub(super) fn lower_bound(items: &[LiveInterval]) -> u64 {
     let mut changes: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     for item in items {
         changes.entry(item.first).or_default().0 += item.bytes;
@@ -98,7 +98,7 @@ pub(super) fn lower_bound(items: &[Item]) -> u64 {
 }
 
 /// Places each item at the lowest offset that is free throughout its life, in this order.
-fn in_order(items: &[Item], order: &[usize]) -> (Vec<u64>, u64) {
+fn in_order(items: &[LiveInterval], order: &[usize]) -> (Vec<u64>, u64) {
     let mut offsets = vec![0; items.len()];
     // The items placed so far, by offset.
     let mut placed: Vec<usize> = Vec::with_capacity(items.len());
@@ -121,7 +121,7 @@ fn in_order(items: &[Item], order: &[usize]) -> (Vec<u64>, u64) {
 }
 
 /// Places items as their lives begin, each in the smallest hole that fits.
-fn by_time(items: &[Item]) -> (Vec<u64>, u64) {
+fn by_time(items: &[LiveInterval]) -> (Vec<u64>, u64) {
     let mut starts: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut stops: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (at, item) in items.iter().enumerate() {

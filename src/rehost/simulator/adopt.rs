@@ -16,7 +16,7 @@ struct Seen {
 }
 
 /// What becomes of a state.
-struct Decided {
+struct AdoptedState {
     of: usize,
     parents: Vec<Seen>,
     value: Value,
@@ -73,7 +73,7 @@ impl Simulator {
                 return Err(conflict_of(self.name_of(of), disagree));
             }
             let takes = differs && !(conflict && keep == Some(Keep::Simulator));
-            decided.push(Decided { of, parents, value: if takes { first } else { held }, takes });
+            decided.push(AdoptedState { of, parents, value: if takes { first } else { held }, takes });
         }
         self.settle(decided)
     }
@@ -85,15 +85,15 @@ impl Simulator {
             let Some(parent) = parents.iter().find(|p| p.moved).or(parents.first()) else { continue };
             let value = parent.value.clone();
             let takes = !same_bits(&self.executor.read_state(of)?, &value)?;
-            decided.push(Decided { of, parents, value, takes });
+            decided.push(AdoptedState { of, parents, value, takes });
         }
         self.settle(decided)
     }
 
     /// Writes the decided values to the states, and notes the versions of all parents.
-    fn settle(&mut self, decided: Vec<Decided>) -> Result<Vec<String>> {
+    fn settle(&mut self, decided: Vec<AdoptedState>) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        for Decided { of: state, parents, value, takes } in decided {
+        for AdoptedState { of: state, parents, value, takes } in decided {
             if takes {
                 self.executor.write_state(state, &value)?;
                 names.push(self.name_of(state).to_string());

@@ -1,17 +1,17 @@
 //! Calls of a Simulator: host arrays or device arrays in, host arrays or device arrays out.
 
-use super::{Hidden, Method, Simulator};
+use super::{Hidden, Simulator, SimulatorMethod};
 use crate::error::{Error, Result};
 use crate::function::{
     ArgIn, Args, ArgsIn, EachArg, IntoArgs, IntoList, OutputKey, Outputs, bind, state_args,
 };
 use crate::graph::FunctionGraph;
-use crate::rehost::engine::{DeviceArray, Fed};
-use crate::rehost::executor::Draft;
+use crate::rehost::engine::{CallInput, DeviceArray};
+use crate::rehost::executor::PlacedMethod;
 use crate::value::Value;
 
 /// Inputs (positions) that take one slice per iteration, with their sequences.
-type Sequences = Vec<(usize, Fed)>;
+type Sequences = Vec<(usize, CallInput)>;
 
 /// Selections of outputs cached per Simulator; the oldest is dropped first.
 const SUBSETS_KEPT: usize = 32;
@@ -114,7 +114,7 @@ impl Simulator {
     }
 
     /// One call of a method without probes.
-    pub(super) fn call_fed(&mut self, method: usize, fed: &[Fed]) -> Result<Vec<Value>> {
+    pub(super) fn call_fed(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<Value>> {
         let called = self.executor.call(method, fed);
         self.called(method, called)
     }
@@ -181,7 +181,12 @@ impl Simulator {
     }
 
     /// Places a graph over states that exist.
-    pub(super) fn draft_over(&self, name: &str, graph: &FunctionGraph, states: &[usize]) -> Result<Draft> {
+    pub(super) fn draft_over(
+        &self,
+        name: &str,
+        graph: &FunctionGraph,
+        states: &[usize],
+    ) -> Result<PlacedMethod> {
         let homes: Vec<Option<usize>> =
             states.iter().map(|&state| Some(self.executor.part_of(state))).collect();
         self.executor.draft(name, graph, &homes)
@@ -189,7 +194,7 @@ impl Simulator {
 
     /// The hidden method that computes only these outputs of a method.
     fn subset(&mut self, of: usize, outputs: Vec<usize>) -> Result<usize> {
-        let is_it = |m: &Method| match &m.hidden {
+        let is_it = |m: &SimulatorMethod| match &m.hidden {
             Some(Hidden::Part { of: known, outputs: chosen, .. }) => (*known, chosen) == (of, &outputs),
             _ => false,
         };
@@ -208,7 +213,7 @@ impl Simulator {
         let oldest = parts.iter().min().filter(|_| parts.len() >= SUBSETS_KEPT).map(|(_, at)| *at);
         let made = parts.iter().max().map_or(0, |(made, _)| made + 1);
         let at = self.executor.put_twin(oldest, of, &name, (graph, states), draft);
-        let method = Method { name, function, hidden: Some(Hidden::Part { of, outputs, made }) };
+        let method = SimulatorMethod { name, function, hidden: Some(Hidden::Part { of, outputs, made }) };
         match self.methods.get_mut(at) {
             Some(place) => *place = method,
             None => self.methods.push(method),
@@ -297,7 +302,7 @@ impl Simulator {
         method: usize,
         args: ArgsIn<'_>,
         steps: Option<u64>,
-    ) -> Result<(Vec<Fed>, Sequences)> {
+    ) -> Result<(Vec<CallInput>, Sequences)> {
         self.fed_as(method, args, steps, false)
     }
 
@@ -309,13 +314,13 @@ impl Simulator {
         args: ArgsIn<'_>,
         steps: Option<u64>,
         unchecked: bool,
-    ) -> Result<(Vec<Fed>, Sequences)> {
+    ) -> Result<(Vec<CallInput>, Sequences)> {
         let function = &self.methods[method].function;
         let mut each = Vec::new();
         let feed = |(position, arg): (usize, Result<ArgIn<'_>>)| {
             let what = || format!("{}: input {}", function.name(), function.input_name(position));
             match (arg?, steps) {
-                (ArgIn::Value(value), _) => Ok(Fed::Host(value)),
+                (ArgIn::Value(value), _) => Ok(CallInput::Host(value)),
                 (ArgIn::Device(array), _) if function.inputs()[position].mutable => {
                     self.executor.lent(method, array.donate(), unchecked)
                 }
@@ -329,11 +334,11 @@ impl Simulator {
                 (ArgIn::Each(sequence), Some(n)) => {
                     let slice = sequence.stand_in(n, what)?;
                     let sequence = match sequence {
-                        EachArg::Host(value) => Fed::Host(value),
+                        EachArg::Host(value) => CallInput::Host(value),
                         EachArg::Device(view) => self.executor.lent(method, view.in_order()?, false)?,
                     };
                     each.push((position, sequence));
-                    Ok(Fed::Host(slice))
+                    Ok(CallInput::Host(slice))
                 }
             }
         };

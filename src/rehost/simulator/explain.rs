@@ -4,7 +4,7 @@ use super::Simulator;
 use crate::graph::FunctionGraph;
 use crate::lower::replace::replaced_nodes;
 use crate::rehost::engine::Compiled;
-use crate::rehost::executor::{Piece, StageInput};
+use crate::rehost::executor::{MethodPart, StageInput};
 use std::fmt::Write;
 
 impl Simulator {
@@ -43,7 +43,7 @@ impl Simulator {
         }
     }
 
-    fn explain_piece(&self, text: &mut String, graph: &FunctionGraph, piece: Piece<'_>) {
+    fn explain_piece(&self, text: &mut String, graph: &FunctionGraph, piece: MethodPart<'_>) {
         let graph = piece.stage.map_or(graph, |stage| &stage.graph);
         let number = |at: usize| piece.stage.and_then(|stage| stage.nodes.get(at).copied()).unwrap_or(at);
         for (at, node, why) in replaced_nodes(graph, &self.executor.engine(piece.part).context().abilities())

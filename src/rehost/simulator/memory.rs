@@ -3,7 +3,7 @@
 use super::Simulator;
 use crate::error::{Error, Result, shape_text};
 use crate::function::{ArgsIn, IntoArgs, state_args};
-use crate::rehost::engine::Fed;
+use crate::rehost::engine::CallInput;
 use crate::rehost::memory::MemoryReport;
 
 impl Simulator {
@@ -59,7 +59,7 @@ impl Simulator {
 
     /// The inputs of a call with these arguments, for planning. The plan is made for the current state: a
     /// value for an input that keeps its own must lead to the same plan.
-    pub(super) fn planned_for(&self, method: usize, args: ArgsIn<'_>) -> Result<Vec<Fed>> {
+    pub(super) fn planned_for(&self, method: usize, args: ArgsIn<'_>) -> Result<Vec<CallInput>> {
         let function = &self.methods[method].function;
         let (args, given) = state_args(function, args)?;
         for (at, value) in given {

@@ -1,7 +1,7 @@
 //! Methods: several Functions over common shared variables.
 
 use super::sync::{Keep, Parent};
-use super::{Method, Simulator};
+use super::{Simulator, SimulatorMethod};
 use crate::error::{Error, Result};
 use crate::function::Function;
 use crate::graph::{Cell, CellSet};
@@ -53,7 +53,7 @@ impl Simulator {
         let joined = incoming.into_iter().zip(homes).map(|(cell, part)| self.join(cell, part, keep));
         let positions = joined.collect::<Result<_>>()?;
         self.executor.add_method(name, function.graph().clone(), positions, draft);
-        self.methods.push(Method { name: name.into(), function: function.clone(), hidden: None });
+        self.methods.push(SimulatorMethod { name: name.into(), function: function.clone(), hidden: None });
         Ok(())
     }
 

@@ -78,12 +78,12 @@ pub struct Simulator {
     executor: Executor,
     states: Vec<Parent>,
     by_id: HashMap<u128, usize>,
-    methods: Vec<Method>,
+    methods: Vec<SimulatorMethod>,
     probes: Probes,
 }
 
 #[derive(Debug)]
-struct Method {
+struct SimulatorMethod {
     name: String,
     function: Function,
     /// Its kind, if the Simulator made it for its own use.

@@ -6,14 +6,14 @@ mod text;
 
 pub use bodies::BodyPlan;
 
-use super::{Method, Simulator};
+use super::{Simulator, SimulatorMethod};
 use crate::error::Result;
 use crate::function::{ArgsIn, IntoArgs};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
 use crate::rehost::device::Properties;
 use crate::rehost::engine::{Compiled, control};
-use crate::rehost::executor::{Piece, StageInput};
+use crate::rehost::executor::{MethodPart, StageInput};
 use serde::Serialize;
 use workalike_kernels::nest::{Inst, Nest};
 
@@ -136,8 +136,8 @@ impl Simulator {
     }
 
     /// The plan of a method, or of a stage of it.
-    fn plan_of(&self, method: usize, piece: Piece<'_>) -> Result<Plan> {
-        let Method { name, function, .. } = &self.methods[method];
+    fn plan_of(&self, method: usize, piece: MethodPart<'_>) -> Result<Plan> {
+        let SimulatorMethod { name, function, .. } = &self.methods[method];
         let input = |at: usize| match piece.stage.map(|stage| stage.inputs.get(at)) {
             None => Some(function.input_name(at)),
             Some(Some(StageInput::Input(at))) => Some(function.input_name(*at)),

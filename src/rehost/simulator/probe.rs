@@ -2,12 +2,12 @@
 //! groups.
 
 use super::sync::Parent;
-use super::{Hidden, Method, Simulator};
+use super::{Hidden, Simulator, SimulatorMethod};
 use crate::error::{Error, Result};
 use crate::function::Count;
 use crate::graph::{Cell, Def, FunctionGraph, Kind, SharedVariable, TensorType, Variable, fresh_id, verify};
-use crate::rehost::engine::{Source, StateBinding, Tap, Twins};
-use crate::rehost::executor::{Draft, PlacedTap};
+use crate::rehost::engine::{SampleRing, SampledTensor, StateBinding, Twins};
+use crate::rehost::executor::{PlacedMethod, PlacedRing};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -46,28 +46,28 @@ impl From<&str> for Probed {
 /// All probes of a Simulator.
 #[derive(Debug, Default)]
 pub(super) struct Probes {
-    all: Vec<Option<Entry>>,
+    all: Vec<Option<ProbeEntry>>,
     /// For a method with inner probes, the method that also computes what they record.
     twins: HashMap<usize, usize>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ProbeEntry {
     method: usize,
-    placed: PlacedTap,
-    inner: Option<Inner>,
+    placed: PlacedRing,
+    inner: Option<InnerProbe>,
 }
 
 /// A probe of a Variable that is neither output nor state: the method's twin writes it to a state of its own.
 #[derive(Clone, Debug)]
-struct Inner {
+struct InnerProbe {
     what: Probed,
     cell: Arc<Cell>,
     position: usize,
 }
 
 /// The source of what a probe records.
-enum Found {
+enum ProbeSource {
     State(usize),
     Output(usize, TensorType),
     Inner(Probed, TensorType),
@@ -127,32 +127,38 @@ impl Simulator {
             Probed::Name(name) => name.clone(),
         };
         let (part, source, ty, inner) = match self.look_up(method, what)? {
-            Found::State(position) => {
+            ProbeSource::State(position) => {
                 let (part, at) = self.executor.place_of(position);
-                (part, Source::State(at), self.executor.state(position).binding.ty.clone(), None)
+                (part, SampledTensor::State(at), self.executor.state(position).binding.ty.clone(), None)
             }
-            Found::Output(output, ty) => {
-                (self.executor.part_of_output(method, output), Source::Output(output), ty, None)
+            ProbeSource::Output(output, ty) => {
+                (self.executor.part_of_output(method, output), SampledTensor::Output(output), ty, None)
             }
-            Found::Inner(what, ty) => {
+            ProbeSource::Inner(what, ty) => {
                 let inner = self.inner_probe(method, what, &text, &ty)?;
                 let (part, at) = self.executor.place_of(inner.position);
-                (part, Source::State(at), ty, Some(inner))
+                (part, SampledTensor::State(at), ty, Some(inner))
             }
         };
         let shape = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
-        let tap = Tap::new(text, source, every, capacity, inner.is_some(), (ty.dtype, shape));
-        self.probes.all.push(Some(Entry { method, placed: PlacedTap { part, tap }, inner }));
+        let tap = SampleRing::new(text, source, every, capacity, inner.is_some(), (ty.dtype, shape));
+        self.probes.all.push(Some(ProbeEntry { method, placed: PlacedRing { part, tap }, inner }));
         Ok(Probe(self.probes.all.len() - 1))
     }
 
     /// Makes the state of an inner probe, where the Variable is computed, and the twin that updates it.
-    fn inner_probe(&mut self, method: usize, what: Probed, name: &str, ty: &TensorType) -> Result<Inner> {
+    fn inner_probe(
+        &mut self,
+        method: usize,
+        what: Probed,
+        name: &str,
+        ty: &TensorType,
+    ) -> Result<InnerProbe> {
         // Unknown extents become those of the first iteration; until then there is no sample.
         let shape: Vec<usize> = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
         let value = Value::zeros(ty.dtype, &shape)?;
         let cell = Arc::new(Cell::new(fresh_id(), name, ty.clone(), &value, None)?);
-        let inner = Inner { what, cell, position: self.executor.state_count() };
+        let inner = InnerProbe { what, cell, position: self.executor.state_count() };
         let mut all = self.inner_probes(method);
         all.push(inner.clone());
         let (graph, positions) = self.twin(method, &all)?;
@@ -221,12 +227,12 @@ impl Simulator {
         Error::Call { function: self.methods[method].name.clone(), message }
     }
 
-    fn inner_probes(&self, method: usize) -> Vec<Inner> {
+    fn inner_probes(&self, method: usize) -> Vec<InnerProbe> {
         let own = self.probes.all.iter().flatten().filter(|e| e.method == method);
         own.filter_map(|e| e.inner.clone()).collect()
     }
 
-    fn look_up(&self, method: usize, what: Probed) -> Result<Found> {
+    fn look_up(&self, method: usize, what: Probed) -> Result<ProbeSource> {
         let function = &self.methods[method].function;
         let variable = match what {
             Probed::Name(name) => return self.look_up_name(method, &name),
@@ -235,7 +241,7 @@ impl Simulator {
         if let Kind::Shared(cell) = variable.checked()?.kind() {
             let position = self.position_of(method, cell);
             let message = || format!("there is no shared variable {} to probe in any method", cell.name());
-            return position.map(Found::State).ok_or_else(|| self.refuse(method, message()));
+            return position.map(ProbeSource::State).ok_or_else(|| self.refuse(method, message()));
         }
         let Some(source) = function.source() else {
             return match variable.name() {
@@ -250,15 +256,15 @@ impl Simulator {
             };
         };
         Ok(match source.outputs.iter().position(|o| o.key() == variable.key()) {
-            Some(output) => Found::Output(output, self.output_type(method, output)),
+            Some(output) => ProbeSource::Output(output, self.output_type(method, output)),
             None => {
                 let ty = variable.ty().clone();
-                Found::Inner(Probed::Variable(variable), ty)
+                ProbeSource::Inner(Probed::Variable(variable), ty)
             }
         })
     }
 
-    fn look_up_name(&self, method: usize, name: &str) -> Result<Found> {
+    fn look_up_name(&self, method: usize, name: &str) -> Result<ProbeSource> {
         let function = &self.methods[method].function;
         let several =
             || self.refuse(method, format!("there are several Variables {name}: probe it by handle"));
@@ -267,24 +273,26 @@ impl Simulator {
             [] => {}
             [cell] => {
                 let position = self.by_id.get(&cell.id()).copied();
-                return position.map(Found::State).ok_or_else(several);
+                return position.map(ProbeSource::State).ok_or_else(several);
             }
             _ => return Err(several()),
         }
         if let Some(output) = function.output_names().iter().position(|n| n.as_deref() == Some(name)) {
-            return Ok(Found::Output(output, self.output_type(method, output)));
+            return Ok(ProbeSource::Output(output, self.output_type(method, output)));
         }
         let graph = function.graph();
         match named(graph, name).as_slice() {
             [] => {}
-            [id] => return Ok(Found::Inner(Probed::Name(name.into()), graph.var(*id as u32).ty.clone())),
+            [id] => {
+                return Ok(ProbeSource::Inner(Probed::Name(name.into()), graph.var(*id as u32).ty.clone()));
+            }
             _ => return Err(several()),
         }
         let written = function.source().map_or(vec![], |source| source.named(name));
         match written.as_slice() {
             [] => {}
             [variable] => {
-                return Ok(Found::Inner(Probed::Variable(variable.clone()), variable.ty().clone()));
+                return Ok(ProbeSource::Inner(Probed::Variable(variable.clone()), variable.ty().clone()));
             }
             _ => return Err(several()),
         }
@@ -317,7 +325,7 @@ impl Simulator {
     }
 
     /// A method's graph with updates of the states of inner probes, and the positions of its states.
-    fn twin(&self, method: usize, inner: &[Inner]) -> Result<(FunctionGraph, Vec<usize>)> {
+    fn twin(&self, method: usize, inner: &[InnerProbe]) -> Result<(FunctionGraph, Vec<usize>)> {
         let function = &self.methods[method].function;
         let written: Vec<(Arc<Cell>, Variable)> = inner
             .iter()
@@ -342,7 +350,7 @@ impl Simulator {
             });
             positions.push(position?);
         }
-        for Inner { what, cell, position } in inner {
+        for InnerProbe { what, cell, position } in inner {
             let Probed::Name(name) = what else { continue };
             let &[id] = named(&graph, name).as_slice() else {
                 return Err(
@@ -359,13 +367,18 @@ impl Simulator {
         Ok((graph, positions))
     }
 
-    fn set_twin(&mut self, method: usize, (graph, positions): (FunctionGraph, Vec<usize>), draft: Draft) {
-        let Method { name, function, .. } = &self.methods[method];
+    fn set_twin(
+        &mut self,
+        method: usize,
+        (graph, positions): (FunctionGraph, Vec<usize>),
+        draft: PlacedMethod,
+    ) {
+        let SimulatorMethod { name, function, .. } = &self.methods[method];
         let (name, function) = (format!("{name}, with what its probes record"), function.clone());
         let known = self.probes.twins.get(&method).copied();
         let twin = self.executor.put_twin(known, method, &name, (Arc::new(graph), positions), draft);
         if known.is_none() {
-            self.methods.push(Method { name, function, hidden: Some(Hidden::Twin) });
+            self.methods.push(SimulatorMethod { name, function, hidden: Some(Hidden::Twin) });
             self.probes.twins.insert(method, twin);
         }
     }
@@ -373,7 +386,7 @@ impl Simulator {
 
 impl Probes {
     /// The taps of a method.
-    pub(super) fn taps(&mut self, method: usize) -> impl Iterator<Item = &mut PlacedTap> {
+    pub(super) fn taps(&mut self, method: usize) -> impl Iterator<Item = &mut PlacedRing> {
         self.all.iter_mut().flatten().filter(move |e| e.method == method).map(|e| &mut e.placed)
     }
 }

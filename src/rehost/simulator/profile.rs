@@ -5,7 +5,7 @@ mod json;
 use super::Simulator;
 use crate::error::Result;
 use crate::function::{ArgsIn, Count, IntoArgs};
-use crate::rehost::engine::Work;
+use crate::rehost::engine::StepWork;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -153,7 +153,7 @@ impl Simulator {
 
     fn profile_bound(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {
         let (constant, each) = self.fed(method, args, Some(n))?;
-        let mut calls = Calls::default();
+        let mut calls = ProfileTotals::default();
         let ran =
             self.executor.run_n_timed(method, n, &constant, &each, |start, steps| calls.add(start, steps));
         if n > 0 {
@@ -206,8 +206,8 @@ impl Profile {
 
 /// Sums over calls.
 #[derive(Default)]
-struct Calls {
-    known: HashMap<Work, usize>,
+struct ProfileTotals {
+    known: HashMap<StepWork, usize>,
     kernels: Vec<KernelTime>,
     slices: Vec<Slice>,
     dropped: u64,
@@ -218,14 +218,14 @@ struct Calls {
     end: Duration,
 }
 
-impl Calls {
-    fn add(&mut self, start: Instant, steps: Vec<(Work, Duration)>) {
+impl ProfileTotals {
+    fn add(&mut self, start: Instant, steps: Vec<(StepWork, Duration)>) {
         let began = *self.began.get_or_insert(start);
         self.elapsed = began.elapsed();
         self.end = self.end.max(start - began);
         for (work, took) in steps {
             let kernel = *self.known.entry(work).or_insert_with_key(|work| {
-                let Work { name, kind, bytes, flops } = work.clone();
+                let StepWork { name, kind, bytes, flops } = work.clone();
                 let (launches, total) = (0, Duration::ZERO);
                 self.kernels.push(KernelTime { name, kind, launches, total, bytes, flops });
                 self.kernels.len() - 1

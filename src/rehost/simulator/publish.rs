@@ -7,7 +7,7 @@ use crate::graph::{CellSet, LockedCells, NewValue};
 use crate::value::Value;
 
 /// What a sync to the parents writes.
-struct Decided {
+struct ParentWrites {
     /// Places of the locked set, and their new values.
     published: Vec<(usize, NewValue)>,
     /// States that take their parent's value.
@@ -23,7 +23,7 @@ impl Simulator {
         new: Vec<Vec<NewValue>>,
         locked: &LockedCells<'_>,
         keep: Option<Keep>,
-    ) -> Result<Decided> {
+    ) -> Result<ParentWrites> {
         let (mut published, mut taken, mut first) = (vec![], vec![], 0);
         for ((&state, value), new) in states.iter().zip(values).zip(new) {
             let places = first..first + new.len();
@@ -52,7 +52,7 @@ impl Simulator {
                 _ => published.extend(places.clone().zip(new)),
             }
         }
-        Ok(Decided { published, taken })
+        Ok(ParentWrites { published, taken })
     }
 
     /// Copies the states that changed to their parents.

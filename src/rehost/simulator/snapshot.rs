@@ -1,8 +1,8 @@
 //! Simulators saved to a file and restored from it, and forked.
 
-use super::{Method, Simulator};
+use super::{Simulator, SimulatorMethod};
 use crate::error::{DeviceError, Error, Result};
-use crate::format::{self, Settings};
+use crate::format::{self, SimulatorSettings};
 use crate::function::{Bundle, Function, LoadOptions, function};
 use crate::graph::Cell;
 use crate::ops::Registry;
@@ -73,7 +73,7 @@ impl Simulator {
         // A Simulator is used by one thread, so values that are read in sequence are of one moment.
         let mut copies: HashMap<usize, Arc<Cell>> = HashMap::new();
         let mut bundle = Bundle::new();
-        let mut settings = Settings::of(options);
+        let mut settings = SimulatorSettings::of(options);
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
             let mut own = Vec::new();
             for (&state, parent) in self.executor.states_of(at).iter().zip(method.function.cells()) {
@@ -225,7 +225,7 @@ impl Simulator {
                 .first_sizes(at)
                 .into_iter()
                 .for_each(|s| fork.executor.set_first_sizes(added, s.clone()));
-            fork.methods.push(Method { name, function, hidden: None });
+            fork.methods.push(SimulatorMethod { name, function, hidden: None });
         }
         fork.by_id = self.by_id.iter().filter_map(|(id, s)| Some((*id, *positions.get(s)?))).collect();
         Ok(fork)

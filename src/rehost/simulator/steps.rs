@@ -3,8 +3,8 @@
 use super::Simulator;
 use crate::error::{Error, Result};
 use crate::function::{ArgsIn, Count, IntoArgs, Outputs, in_blocks, state_args};
-use crate::rehost::engine::Tap;
-use crate::rehost::executor::{Iterations, PlacedTap};
+use crate::rehost::engine::SampleRing;
+use crate::rehost::executor::{IterationRequest, PlacedRing};
 use crate::value::Value;
 use std::ops::ControlFlow;
 use workalike_kernels::DType;
@@ -198,11 +198,11 @@ impl Simulator {
             return self.empty_stacks(method, args);
         }
         let outputs = self.methods[method].function.output_names().len();
-        let mut collected: Vec<PlacedTap> = vec![];
+        let mut collected: Vec<PlacedRing> = vec![];
         if collect {
-            let tap = |output| PlacedTap {
+            let tap = |output| PlacedRing {
                 part: self.executor.part_of_output(method, output),
-                tap: Tap::collecting(output, n),
+                tap: SampleRing::collecting(output, n),
             };
             collected.extend((0..outputs).map(tap));
         }
@@ -233,7 +233,7 @@ impl Simulator {
         method: usize,
         n: Option<u64>,
         args: ArgsIn<'_>,
-        further: &mut [PlacedTap],
+        further: &mut [PlacedRing],
         condition: Option<usize>,
     ) -> Result<(u64, Option<usize>)> {
         self.with_states_in(method, args, |simulator, args| {
@@ -252,14 +252,14 @@ impl Simulator {
         method: usize,
         n: Option<u64>,
         args: ArgsIn<'_>,
-        further: &mut [PlacedTap],
+        further: &mut [PlacedRing],
         condition: Option<usize>,
         done: &mut u64,
     ) -> Result<(u64, Option<usize>)> {
         let (constant, each) = self.fed(method, args, n)?;
         let methods = self.twins(method);
         let taps = self.probes.taps(method).chain(further).collect();
-        let run = Iterations { methods, n: n.unwrap_or(1), constant, each: &each, taps, condition };
+        let run = IterationRequest { methods, n: n.unwrap_or(1), constant, each: &each, taps, condition };
         self.executor.iterate(run, done)
     }
 }

@@ -5,7 +5,7 @@ use super::Simulator;
 use crate::error::{Error, Result};
 use crate::function::{ArgsIn, Function};
 use crate::graph::TensorType;
-use crate::rehost::engine::Fed;
+use crate::rehost::engine::CallInput;
 use crate::value::{Element, Value};
 use ndarray::{Array, Dimension};
 use std::marker::PhantomData;
@@ -200,7 +200,7 @@ impl<I: TypedTuple, O: TypedTuple> Typed<'_, I, O> {
             let run = self.simulator.run(self.method, args)?;
             return O::from_values(self.simulator.executor.outputs(run)?);
         }
-        let fed: Vec<Fed> = values.into_iter().map(Fed::Host).collect();
+        let fed: Vec<CallInput> = values.into_iter().map(CallInput::Host).collect();
         O::from_values(self.simulator.call_fed(self.method, &fed)?)
     }
 }

@@ -15,14 +15,14 @@ use std::sync::Arc;
 const LOOK_BACK: usize = 64;
 
 /// The start of the iteration that differed.
-pub(super) struct Start<'a> {
+pub(super) struct IterationStart<'a> {
     pub(super) function: &'a Function,
     pub(super) inputs: &'a [Value],
     pub(super) shared: &'a [Value],
 }
 
 /// A Var whose value differs.
-struct Found {
+struct DifferingVar {
     id: VarId,
     difference: Difference,
 }
@@ -31,7 +31,11 @@ struct Found {
 ///
 /// # Errors
 /// If device or reference fail on a part of the graph.
-pub(super) fn trace(start: &Start, contexts: &[OpenContext], check: Check) -> Result<Option<Origin>> {
+pub(super) fn trace(
+    start: &IterationStart,
+    contexts: &[OpenContext],
+    check: Check,
+) -> Result<Option<Origin>> {
     let graph = start.function.graph();
     let differs = |count: usize, probes: &[VarId]| first_difference(start, contexts, check, count, probes);
     // The first `good` nodes leave correct values to the rest, the first `bad` do not.
@@ -96,12 +100,12 @@ fn before(graph: &FunctionGraph, id: VarId) -> Vec<VarId> {
 /// Computes `probes` from the first `count` nodes alone, on the device and by the reference; returns the
 /// first that differs.
 fn first_difference(
-    start: &Start,
+    start: &IterationStart,
     contexts: &[OpenContext],
     check: Check,
     count: usize,
     probes: &[VarId],
-) -> Result<Option<Found>> {
+) -> Result<Option<DifferingVar>> {
     let reference = part(start, count, probes)?;
     let tried = reference.fork()?;
     let want = reference.call_reference(as_args(start.inputs))?;
@@ -111,10 +115,10 @@ fn first_difference(
     let mut differing = Vec::new();
     for ((&id, (_, want)), (_, got)) in probes.iter().zip(want.iter()).zip(got.iter()) {
         if let Err(difference) = compare(want, got, check.slack) {
-            differing.push(Found { id, difference });
+            differing.push(DifferingVar { id, difference });
         }
     }
-    let position = |found: &Found| match graph.var(found.id).def {
+    let position = |found: &DifferingVar| match graph.var(found.id).def {
         Def::Output { node, .. } => Some(node),
         _ => None,
     };
@@ -123,7 +127,7 @@ fn first_difference(
 
 /// The first `count` nodes as a Function with other outputs and no updates, over shared variables as they
 /// were.
-fn part(start: &Start, count: usize, probes: &[VarId]) -> Result<Function> {
+fn part(start: &IterationStart, count: usize, probes: &[VarId]) -> Result<Function> {
     let graph = start.function.graph();
     let mut ids: HashMap<VarId, VarId> = HashMap::new();
     let mut cut = FunctionGraph::default();
@@ -158,7 +162,7 @@ fn part(start: &Start, count: usize, probes: &[VarId]) -> Result<Function> {
 }
 
 /// Op, types and shapes of the node that was found.
-fn describe(start: &Start, found: Found) -> Result<Origin> {
+fn describe(start: &IterationStart, found: DifferingVar) -> Result<Origin> {
     let graph = start.function.graph();
     let Def::Output { node: position, .. } = graph.var(found.id).def else {
         let why = format!("{} itself arrives changed: {}", graph.describe(found.id), found.difference);

@@ -1,11 +1,11 @@
 //! Products of slices of sequences, before the loop.
 
-use super::outside::{Iterations, Key, Outside, is_cheap, is_product, read, values_read};
+use super::outside::{IterationValues, Key, Outside, is_cheap, is_product, read, values_read};
 use crate::error::Result;
 use crate::graph::{Apply, Variable, ancestors, rebuild};
 use crate::op::Batched;
 use crate::ops::Dot;
-use crate::ops::loops::{Argument, LoopParts};
+use crate::ops::loops::{LoopArgument, LoopParts};
 use crate::ops::op_from_graph::{pairs, stand_ins};
 use std::collections::HashSet;
 use std::slice;
@@ -21,13 +21,13 @@ pub(super) fn taken(whole: &LoopParts) -> Result<Option<LoopParts>> {
     if products.is_empty() {
         return Ok(None);
     }
-    let all = Iterations::before(whole).whole(&products)?;
+    let all = IterationValues::before(whole).whole(&products)?;
     let slices = stand_ins(&products);
     let mut outputs = rebuild(&outputs, &mut pairs(&products, &slices), |_, _| Ok(None))?;
     let mut parts = whole.clone();
     parts.results = outputs.split_off(parts.recurrences.len());
     parts.recurrences.iter_mut().zip(outputs).for_each(|(own, next)| own.next = next);
-    let sequence = |(within, all): (Variable, Batched)| Argument { within, outside: all.variable };
+    let sequence = |(within, all): (Variable, Batched)| LoopArgument { within, outside: all.variable };
     parts.sequences.extend(slices.into_iter().zip(all).map(sequence));
     Ok(Some(parts))
 }
@@ -52,7 +52,8 @@ fn products(outputs: &[Variable], parts: &LoopParts) -> Vec<Variable> {
 fn fits(product: &Variable, parts: &LoopParts) -> bool {
     let all: HashSet<Key> =
         ancestors(slice::from_ref(product), |_| false).iter().map(Variable::key).collect();
-    let own: Vec<&Argument> = parts.sequences.iter().filter(|own| all.contains(&own.within.key())).collect();
+    let own: Vec<&LoopArgument> =
+        parts.sequences.iter().filter(|own| all.contains(&own.within.key())).collect();
     own.len() == 1 || own.iter().all(|own| parts.is_as_long(own))
 }
 

@@ -29,7 +29,7 @@ pub fn hoist(graph: &FunctionGraph) -> Result<FunctionGraph> {
         let Some(scan) = node.op.downcast::<ScanOp>() else { return Ok(None) };
         let _scope = node.place.map(place::enter_at);
         let whole = LoopParts::of(scan, &mirror.variables(new, inputs)?)?;
-        let rows: Vec<Rows> = node.outputs.iter().map(|&output| Rows::read(graph, output)).collect();
+        let rows: Vec<RowsRead> = node.outputs.iter().map(|&output| RowsRead::read(graph, output)).collect();
         let Some(outputs) = hoisted(whole, &rows)? else { return Ok(None) };
         outputs.iter().map(|output| mirror.adopt(new, output)).collect::<Result<_>>().map(Some)
     })
@@ -37,7 +37,7 @@ pub fn hoist(graph: &FunctionGraph) -> Result<FunctionGraph> {
 
 /// Which rows of an output are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Rows {
+enum RowsRead {
     /// None but the last.
     Last,
     /// Several of the last, or single ones.
@@ -45,28 +45,28 @@ enum Rows {
     All,
 }
 
-impl Rows {
-    fn read(graph: &FunctionGraph, output: VarId) -> Rows {
+impl RowsRead {
+    fn read(graph: &FunctionGraph, output: VarId) -> RowsRead {
         if graph.roots().any(|root| root == output) {
-            return Rows::All;
+            return RowsRead::All;
         }
         let readers = graph.nodes.iter().filter(|reader| reader.inputs.contains(&output));
         let rows = readers.map(|reader: &Node| {
             let read = reader.op.downcast::<Subtensor>().and_then(|read| read.slots.first());
             match read {
                 Some(Slot::Index(Bound::At(-1)) | Slot::Slice { start: Bound::At(-1), step: 1, .. }) => {
-                    Rows::Last
+                    RowsRead::Last
                 }
-                Some(Slot::Index(_) | Slot::Slice { start: Bound::At(..0), step: 1, .. }) => Rows::Few,
-                _ => Rows::All,
+                Some(Slot::Index(_) | Slot::Slice { start: Bound::At(..0), step: 1, .. }) => RowsRead::Few,
+                _ => RowsRead::All,
             }
         });
-        rows.max().unwrap_or(Rows::Last)
+        rows.max().unwrap_or(RowsRead::Last)
     }
 }
 
 /// The outputs of a loop with products moved out of it, given which rows are read; `None` if nothing changes.
-fn hoisted(whole: LoopParts, rows: &[Rows]) -> Result<Option<Vec<Variable>>> {
+fn hoisted(whole: LoopParts, rows: &[RowsRead]) -> Result<Option<Vec<Variable>>> {
     if whole.recurrences.is_empty() {
         // Iterations that do not depend on each other are there to save memory.
         return Ok(None);
@@ -90,11 +90,11 @@ struct Left<'a> {
     recurrences: Vec<Option<usize>>,
     /// For each result of the whole loop, its position in `parts`.
     results: Vec<Option<usize>>,
-    rows: &'a [Rows],
+    rows: &'a [RowsRead],
 }
 
 impl<'a> Left<'a> {
-    fn of(whole: &LoopParts, rows: &'a [Rows]) -> Left<'a> {
+    fn of(whole: &LoopParts, rows: &'a [RowsRead]) -> Left<'a> {
         Left {
             recurrences: (0..whole.recurrences.len()).map(Some).collect(),
             results: (0..whole.results.len()).map(Some).collect(),
@@ -105,18 +105,18 @@ impl<'a> Left<'a> {
 
     /// The recurrences that are left of which all values are kept.
     fn kept(&self) -> impl Iterator<Item = &Recurrence> {
-        let kept = self.recurrences.iter().zip(self.rows).filter(|(_, rows)| **rows == Rows::All);
+        let kept = self.recurrences.iter().zip(self.rows).filter(|(_, rows)| **rows == RowsRead::All);
         kept.filter_map(|(place, _)| self.parts.recurrences.get((*place)?))
     }
 
     /// Whether the last value of a recurrence alone is read.
     fn reads_last(&self, recurrence: usize) -> bool {
-        self.rows.get(recurrence) == Some(&Rows::Last)
+        self.rows.get(recurrence) == Some(&RowsRead::Last)
     }
 
     /// Whether all rows of a result of the whole loop are kept, or of one that was added.
     fn keeps_result(&self, result: usize) -> bool {
-        self.rows.get(self.recurrences.len() + result).is_none_or(|rows| *rows == Rows::All)
+        self.rows.get(self.recurrences.len() + result).is_none_or(|rows| *rows == RowsRead::All)
     }
 
     /// All outputs of the whole loop, given those of this one.

@@ -111,18 +111,18 @@ pub(super) fn is_product(apply: &Apply) -> bool {
 }
 
 /// The values of all iterations.
-pub(super) struct Iterations<'a> {
+pub(super) struct IterationValues<'a> {
     /// Of Variables of an iteration, the values of all along a new first axis, or what is the same in all.
     values: HashMap<Key, Batched>,
     pub(super) count: &'a Variable,
 }
 
-impl Iterations<'_> {
+impl IterationValues<'_> {
     /// Before a loop.
-    pub(super) fn before(parts: &LoopParts) -> Iterations<'_> {
+    pub(super) fn before(parts: &LoopParts) -> IterationValues<'_> {
         let each = parts.sequences.iter().map(|own| (own.within.key(), Batched::each(own.outside.clone())));
         let same = parts.constants.iter().map(|own| (own.within.key(), Batched::shared(own.outside.clone())));
-        Iterations { values: each.chain(same).collect(), count: &parts.steps }
+        IterationValues { values: each.chain(same).collect(), count: &parts.steps }
     }
 
     /// Variables of an iteration for all of them.
@@ -147,8 +147,8 @@ impl Left<'_> {
         whole: &'p LoopParts,
         traces: &[Variable],
         results: &[Variable],
-    ) -> Result<Iterations<'p>> {
-        let mut iterations = Iterations::before(whole);
+    ) -> Result<IterationValues<'p>> {
+        let mut iterations = IterationValues::before(whole);
         let mut insert = |own: &Variable, all: Variable| {
             // An output may be an input.
             iterations.values.entry(own.key()).or_insert(Batched::each(all));

@@ -6,7 +6,7 @@
 //! as much as it is given.
 
 use super::Left;
-use super::outside::{Iterations, Outside, is_cheap, is_product};
+use super::outside::{IterationValues, Outside, is_cheap, is_product};
 use crate::error::{Error, Result};
 use crate::graph::{Apply, Variable, ancestors};
 use crate::ops::batching::repeated;
@@ -70,17 +70,17 @@ fn term(left: &Left<'_>, at: usize) -> Option<Variable> {
 
 /// Whether the sum of a term can be made after the loop; adds the factors that are not at hand yet.
 fn adds_up(outside: &Outside, term: &Variable, only_products: bool, more: &mut Vec<Variable>) -> bool {
-    match Form::of(term) {
-        Form::Sum(terms) => terms.iter().all(|term| adds_up(outside, term, only_products, more)),
-        Form::View(apply, of) => {
+    match TermKind::of(term) {
+        TermKind::Sum(terms) => terms.iter().all(|term| adds_up(outside, term, only_products, more)),
+        TermKind::View(apply, of) => {
             let same = apply.inputs[1..].iter().all(|rest| !outside.varies(rest));
             same && adds_up(outside, of, only_products, more)
         }
-        Form::Product(factors) | Form::Outer(factors) => {
+        TermKind::Product(factors) | TermKind::Outer(factors) => {
             let at_hand = factors.iter().any(|factor| outside.has(factor, &[], is_kept));
             at_hand && factors.iter().all(|factor| outside.varies(factor) && keeps(outside, factor, more))
         }
-        Form::Other => !only_products && outside.varies(term) && outside.has(term, more, is_cheap),
+        TermKind::Other => !only_products && outside.varies(term) && outside.has(term, more, is_cheap),
     }
 }
 
@@ -104,7 +104,7 @@ fn keeps(outside: &Outside, factor: &Variable, more: &mut Vec<Variable>) -> bool
 }
 
 /// How a term is made.
-enum Form<'a> {
+enum TermKind<'a> {
     /// The sum of two of the same type.
     Sum([&'a Variable; 2]),
     /// A linear op with one argument that matters.
@@ -116,20 +116,20 @@ enum Form<'a> {
     Other,
 }
 
-impl<'a> Form<'a> {
-    fn of(term: &'a Variable) -> Form<'a> {
-        let Some((apply, _)) = term.owner() else { return Form::Other };
+impl<'a> TermKind<'a> {
+    fn of(term: &'a Variable) -> TermKind<'a> {
+        let Some((apply, _)) = term.owner() else { return TermKind::Other };
         let op = apply.op.as_ref();
         match (&apply.inputs[..], op.downcast::<Elemwise>().map(|elemwise| elemwise.op)) {
-            ([a, b], Some(op)) if op == scalar::ADD && a.ty() == b.ty() => Form::Sum([a, b]),
-            ([a, b], Some(op)) if op == scalar::MUL && is_outer(a, b) => Form::Outer([a, b]),
-            ([a, b], None) if op.downcast::<Dot>().is_some() => Form::Product([a, b]),
+            ([a, b], Some(op)) if op == scalar::ADD && a.ty() == b.ty() => TermKind::Sum([a, b]),
+            ([a, b], Some(op)) if op == scalar::MUL && is_outer(a, b) => TermKind::Outer([a, b]),
+            ([a, b], None) if op.downcast::<Dot>().is_some() => TermKind::Product([a, b]),
             ([x, ..], None)
                 if op.downcast::<DimShuffle>().is_some() || op.downcast::<SumLike>().is_some() =>
             {
-                Form::View(apply, x)
+                TermKind::View(apply, x)
             }
-            _ => Form::Other,
+            _ => TermKind::Other,
         }
     }
 }
@@ -143,13 +143,13 @@ fn is_outer(a: &Variable, b: &Variable) -> bool {
 
 /// What it is a view of.
 fn viewed(mut x: &Variable) -> &Variable {
-    while let Form::View(_, of) = Form::of(x) {
+    while let TermKind::View(_, of) = TermKind::of(x) {
         x = of;
     }
     x
 }
 
-impl Iterations<'_> {
+impl IterationValues<'_> {
     /// The values of a recurrence that adds a term in each iteration; all of them are the last one, which
     /// alone is read.
     ///
@@ -176,20 +176,20 @@ impl Iterations<'_> {
     /// # Errors
     /// If an op has no batching rule.
     fn sum(&self, term: &Variable) -> Result<Variable> {
-        match Form::of(term) {
-            Form::Sum([a, b]) => self.sum(a)?.try_add(self.sum(b)?),
-            Form::View(apply, of) => {
+        match TermKind::of(term) {
+            TermKind::Sum([a, b]) => self.sum(a)?.try_add(self.sum(b)?),
+            TermKind::View(apply, of) => {
                 let rest = self.whole(&apply.inputs[1..])?.into_iter().map(|rest| rest.variable);
                 let inputs: Vec<Variable> = [self.sum(of)?].into_iter().chain(rest).collect();
                 let mut outputs = Variable::apply_at(apply.op.clone(), &inputs, apply.place)?;
                 outputs.pop().ok_or_else(|| Error::Internal("a view has no output".into()))
             }
-            Form::Product([a, b]) => {
+            TermKind::Product([a, b]) => {
                 let dot = term.owner().and_then(|(apply, _)| apply.op.downcast::<Dot>());
                 let dot = dot.ok_or_else(|| Error::Internal("a product is none".into()))?;
                 self.contracted([a, b], dot.labels(a.ndim(), b.ndim()))
             }
-            Form::Outer([a, b]) => {
+            TermKind::Outer([a, b]) => {
                 let own = |x: &Variable| -> Vec<usize> {
                     (0..x.ndim()).filter(|&axis| x.ty().shape[axis] != Some(1)).collect()
                 };
@@ -198,7 +198,7 @@ impl Iterations<'_> {
                 let all = (0..term.ndim() as Label).collect();
                 self.contracted([&short(a)?, &short(b)?], [labels(a), labels(b), all])
             }
-            Form::Other => {
+            TermKind::Other => {
                 let whole = self.whole(slice::from_ref(term))?.remove(0).variable;
                 Reduce::sum_in(&whole, &[0], whole.dtype())
             }

@@ -29,7 +29,7 @@ mod reductions;
 mod slices;
 pub(super) mod stability;
 
-use super::terms::{Counted, Dag, Same, Terms};
+use super::terms::{CountedGraph, Dag, Same, Terms};
 use crate::error::Result;
 use crate::graph::VarId;
 use crate::op::Op;
@@ -48,7 +48,7 @@ pub(super) enum Root {
 }
 
 /// A rule on the nodes of a graph.
-type OnGraph = fn(&mut Counted<'_>, &dyn Op, &[VarId]) -> Result<Option<VarId>>;
+type OnGraph = fn(&mut CountedGraph<'_>, &dyn Op, &[VarId]) -> Result<Option<VarId>>;
 /// A rule on Variables.
 type OnVariables = fn(&mut Dag<'_>, &dyn Op, &[Same]) -> Result<Option<Same>>;
 

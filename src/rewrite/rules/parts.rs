@@ -20,13 +20,13 @@ rules! {
 }
 
 /// Zeros, and what is added to them: an op, with the part and the bounds of it.
-struct Parts<V> {
+struct AddedParts<V> {
     zeros: V,
     added: Vec<(Arc<dyn Op>, Vec<V>)>,
 }
 
-impl<V: Clone + PartialEq> Parts<V> {
-    fn of<T: Terms<V = V>>(t: &T, whole: &V) -> Option<Parts<V>> {
+impl<V: Clone + PartialEq> AddedParts<V> {
+    fn of<T: Terms<V = V>>(t: &T, whole: &V) -> Option<AddedParts<V>> {
         let (mut rest, mut added) = (whole.clone(), Vec::new());
         while let Some((op, args)) = t.owner(&rest)
             && adds(&op)
@@ -36,7 +36,7 @@ impl<V: Clone + PartialEq> Parts<V> {
             rest = first.clone();
         }
         added.reverse();
-        (t.is(&rest, 0.0) && !added.is_empty()).then_some(Parts { zeros: rest, added })
+        (t.is(&rest, 0.0) && !added.is_empty()).then_some(AddedParts { zeros: rest, added })
     }
 
     /// Whether they have no more elements than a whole of this type, as far as that is known.
@@ -61,7 +61,7 @@ fn adds_rows(op: &Arc<dyn Op>) -> bool {
 
 fn add_parts<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let [a, b] = inputs else { return Ok(None) };
-    let (Some(into), Some(from)) = (Parts::of(t, a), Parts::of(t, b)) else { return Ok(None) };
+    let (Some(into), Some(from)) = (AddedParts::of(t, a), AddedParts::of(t, b)) else { return Ok(None) };
     let (ty, other) = (t.ty(a), t.ty(b));
     let known = ty == other && ty.shape.iter().all(Option::is_some);
     if into.zeros != from.zeros && !known {
@@ -76,7 +76,7 @@ fn add_parts<T: Terms>(t: &mut T, _: &dyn Op, inputs: &[T::V]) -> Found<T> {
 
 fn join_parts<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
     let Some(last) = op.downcast::<IncSubtensor>().filter(|write| !write.set) else { return Ok(None) };
-    let Some(before) = inputs.first().and_then(|whole| Parts::of(t, whole)) else { return Ok(None) };
+    let Some(before) = inputs.first().and_then(|whole| AddedParts::of(t, whole)) else { return Ok(None) };
     if before.added.iter().any(|(op, _)| adds_rows(op)) {
         return Ok(None);
     }
@@ -115,7 +115,7 @@ fn subtract_rows<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> 
     let (Some(op), [x, subtracted]) = (super::scalar_op(op), inputs) else { return Ok(None) };
     let (scale, sum) = multiple(t, subtracted);
     let read_here = t.is_read_once(subtracted) && t.is_read_once(&sum);
-    let Some(parts) = Parts::of(t, &sum).filter(|parts| parts.added.iter().all(|(op, _)| adds_rows(op)))
+    let Some(parts) = AddedParts::of(t, &sum).filter(|parts| parts.added.iter().all(|(op, _)| adds_rows(op)))
     else {
         return Ok(None);
     };

@@ -3,7 +3,7 @@
 use super::Checked;
 use workalike::Result;
 use workalike::graph::Node;
-use workalike::kernels::library::NonZero;
+use workalike::kernels::library::LibraryNonZero;
 use workalike::kernels::nest::PhaseKind;
 use workalike::lower::{At, Lowered, Lowering, NestBuilder, View};
 use workalike::ops::{AxisRead, Gradient, Known, Op};
@@ -82,7 +82,8 @@ impl Op for Pick {
             if !self.takes_mask || to.is_computed(node.inputs[2]) {
                 return Err("it reads the positions".into());
             }
-            let compress = NonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(DType::F32) };
+            let compress =
+                LibraryNonZero { dtype: DType::Bool, len, kept: shape[0], taken: Some(DType::F32) };
             let found = to.library(compress, vec![(mask, 0), (x, 0)], &[&shape, &[]]);
             return found
                 .map(|mut views| vec![views.swap_remove(0)])

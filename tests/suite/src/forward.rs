@@ -31,7 +31,7 @@ macro_rules! forwards_to_inner {
 
         fn record(
             &self,
-            module: &::std::sync::Arc<dyn workalike::rehost::device::Module>,
+            module: &::std::sync::Arc<dyn workalike::rehost::device::DeviceModule>,
             commands: &[workalike::rehost::device::Command],
         ) -> workalike::rehost::device::DeviceResult<Box<dyn workalike::rehost::device::Recording>> {
             self.inner.record(module, commands)

@@ -7,7 +7,7 @@ use crate::names::{elsewhere, named, spelled};
 use crate::snapshot::Paper;
 use crate::tolerance::ulps;
 use std::fmt::Write;
-use workalike::kernels::ops::{Body, ScalarOp};
+use workalike::kernels::ops::{OpBody, ScalarOp};
 use workalike::kernels::print::Dialect;
 use workalike::ops::elementwise;
 use workalike::prelude::*;
@@ -162,7 +162,7 @@ fn elementwise_ops(text: &mut String) -> Result<()> {
             let accepted: Vec<DType> =
                 DType::REAL.into_iter().filter(|&d| op.signature(&op.arguments_of(d)).is_some()).collect();
             let result = |d: DType| op.signature(&op.arguments_of(d)).map(|s| s.result);
-            let made = matches!(op.row().body, Body::Composition(_));
+            let made = matches!(op.row().body, OpBody::Composition(_));
             let doc = if made { format!("{}; made of other ops", op.row().doc) } else { op.row().doc.into() };
             let (written, path) = spelled(op);
             let mut cells = vec![format!("`{}`", op.row().name), elsewhere(op.row().name)?];

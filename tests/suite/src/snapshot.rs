@@ -14,7 +14,7 @@ use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    ByteMatmul, Command, Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties,
+    ByteMatmul, Command, Device, DeviceModule, DeviceResult, LibraryOp, Matmul, Memory, Numerics, Properties,
     Recording, Region,
 };
 
@@ -79,7 +79,7 @@ impl Memory for Nothing {
 #[derive(Debug)]
 struct Printed(String);
 
-impl Module for Printed {
+impl DeviceModule for Printed {
     fn source(&self) -> &str {
         &self.0
     }
@@ -121,7 +121,7 @@ impl Device for PaperDevice {
         Ok(())
     }
 
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         let target = Target { fast: numerics.fast, ..self.target.clone() };
         Ok(Arc::new(Printed(print(nests, &target).text)))
     }
@@ -131,12 +131,12 @@ impl Device for PaperDevice {
         sizes: ForSizes,
         nests: &[Verified],
         numerics: Numerics,
-    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+    ) -> DeviceResult<Option<Arc<dyn DeviceModule>>> {
         let target = Target { fast: numerics.fast, sizes, ..self.target.clone() };
         Ok(Some(Arc::new(Printed(print(nests, &target).text))))
     }
 
-    fn record(&self, _: &Arc<dyn Module>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
+    fn record(&self, _: &Arc<dyn DeviceModule>, commands: &[Command]) -> DeviceResult<Box<dyn Recording>> {
         Ok(Box::new(Idle(commands.len())))
     }
 

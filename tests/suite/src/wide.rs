@@ -6,7 +6,7 @@ use workalike::kernels::custom::CustomLaunch;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::{DType, Host, Open};
 use workalike::rehost::device::{
-    Device, DeviceResult, LibraryOp, Matmul, Memory, Module, Numerics, Properties, Region,
+    Device, DeviceModule, DeviceResult, LibraryOp, Matmul, Memory, Numerics, Properties, Region,
 };
 
 /// Selects the host.
@@ -47,7 +47,7 @@ impl Device for WideDevice {
 
     crate::forwards_to_inner!();
 
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         self.inner.compile(nests, numerics)
     }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use workalike::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
-use workalike::kernels::library::{Cumulate, LibraryOp, Matmul, NonZero, Scatter, Search, Sorting};
+use workalike::kernels::library::{Cumulate, LibraryNonZero, LibraryOp, Matmul, Scatter, Search, Sorting};
 use workalike::kernels::nest::{Block, Fold, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::ADD;
 use workalike::kernels::verify::Verified;
-use workalike::rehost::device::{Command, Device, DeviceResult, Numerics, Region, Target};
+use workalike::rehost::device::{Command, Device, DeviceResult, LibraryOutput, Numerics, Region};
 use workalike_suite::devices;
 
 /// Every device of this host, with its name.
@@ -68,7 +68,7 @@ fn command(device: &Arc<dyn Device>, op: impl LibraryOp, mut args: Vec<Region>) 
     let scratch = device.library(&op, None).filter(|bytes| *bytes > 0).map(|bytes| region(device, bytes));
     let read = if op.verify().is_ok() { (&op as &dyn LibraryOp).inputs().len() } else { 1 };
     let outputs = args.split_off(read.min(args.len()));
-    Command::Library { op: Arc::new(op), inputs: args, target: Target::Memory(outputs), scratch }
+    Command::Library { op: Arc::new(op), inputs: args, target: LibraryOutput::Memory(outputs), scratch }
 }
 
 fn nest(axes: Vec<u64>, operands: Vec<Operand>, insts: Vec<Inst>, store: Store) -> Nest {
@@ -119,7 +119,7 @@ fn sizes_that_overflow() {
         let search = |len, asked| Search { dtype: DType::F64, len, asked, right: false };
         op_refused(d, search(1 << 61, 1), args(3), &["len", "2305843009213693952"]);
         op_refused(d, search(1, 1 << 61), args(3), &["asked"]);
-        let find = |len, kept| NonZero { dtype: DType::F64, len, kept, taken: None };
+        let find = |len, kept| LibraryNonZero { dtype: DType::F64, len, kept, taken: None };
         op_refused(d, find(1 << 61, 8), args(3), &["len"]);
         op_refused(d, find(8, u64::MAX), args(3), &["kept"]);
         for shape in [[1 << 40, 1 << 40, 1], [0, u64::MAX, u64::MAX], [1 << 62, 1, 1]] {
@@ -269,7 +269,7 @@ fn epilogues_that_do_not_fit() {
         };
         let add = |n| verified(nest(vec![n], operands(n), insts.clone(), store(1, Index::axis(0), 2)));
         let matmul = |nest: Verified, args: Vec<Option<Region>>| {
-            let c = Target::Epilogue { nest, args };
+            let c = LibraryOutput::Epilogue { nest, args };
             Command::library(p.clone(), [a.clone(), b.clone()], c)
         };
         let out = region(d, 64);

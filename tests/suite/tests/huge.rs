@@ -8,7 +8,7 @@ use workalike::kernels::nest::{Index, Inst, Nest};
 use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
-use workalike::rehost::device::{Device, DeviceResult, Memory, Module, Numerics, Properties};
+use workalike::rehost::device::{Device, DeviceModule, DeviceResult, Memory, Numerics, Properties};
 use workalike::{Result, idx};
 use workalike_suite::snapshot::Paper;
 
@@ -33,7 +33,7 @@ impl Device for Keeps {
 
     workalike_suite::forwards_to_inner!();
 
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         self.nests.lock().unwrap_or_else(PoisonError::into_inner).extend(nests.iter().cloned());
         self.inner.compile(nests, numerics)
     }

@@ -8,7 +8,7 @@ use workalike::kernels::print::ForSizes;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
 use workalike::rehost::device::{
-    Device, DeviceError, DeviceResult, LibraryOp, Memory, Module, Numerics, Properties,
+    Device, DeviceError, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties,
 };
 use workalike_suite::devices::{self, Kind, Tested};
 
@@ -139,7 +139,7 @@ impl Device for Compiler {
 
     workalike_suite::forwards_to_inner!();
 
-    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn Module>> {
+    fn compile(&self, nests: &[Verified], numerics: Numerics) -> DeviceResult<Arc<dyn DeviceModule>> {
         self.compile_for(ForSizes::One, nests, numerics)?
             .ok_or_else(|| DeviceError::driver("compiler", "compile", "there is no module"))
     }
@@ -149,7 +149,7 @@ impl Device for Compiler {
         sizes: ForSizes,
         nests: &[Verified],
         numerics: Numerics,
-    ) -> DeviceResult<Option<Arc<dyn Module>>> {
+    ) -> DeviceResult<Option<Arc<dyn DeviceModule>>> {
         if let Ok(mut asked) = self.asked.lock() {
             asked.push(sizes);
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// An expression with its type.
 #[derive(Clone, Debug)]
 pub(super) struct Expr {
-    pub(super) kind: Kind,
+    pub(super) kind: ExprKind,
     pub(super) ty: Type,
     pub(super) line: usize,
     /// Expressions within it, so that recursion is bounded.
@@ -17,7 +17,7 @@ pub(super) struct Expr {
 
 /// An expression. Operands have the types that the operator takes: conversions are explicit.
 #[derive(Clone, Debug)]
-pub(super) enum Kind {
+pub(super) enum ExprKind {
     /// A number, as a register holds it; a null pointer is 0.
     Number(u64),
     /// A variable of the function.
@@ -59,7 +59,7 @@ pub(super) enum Kind {
         change: Box<Expr>,
         post: bool,
     },
-    /// The value that the innermost [`Kind::Update`] changes.
+    /// The value that the innermost [`ExprKind::Update`] changes.
     Held,
     /// A function of the text, by its number.
     Call(usize, Vec<Expr>),
@@ -78,7 +78,7 @@ pub(super) enum Stmt {
         arms: Vec<(Expr, Stmt)>,
         otherwise: Option<Box<Stmt>>,
     },
-    Loop(Box<Loop>),
+    Loop(Box<LoopStmt>),
     Switch(Box<Switch>),
     /// Where a case of the innermost switch begins, by its number.
     Case(usize),
@@ -91,7 +91,7 @@ pub(super) enum Stmt {
 
 /// `for`, `while` and `do`.
 #[derive(Debug)]
-pub(super) struct Loop {
+pub(super) struct LoopStmt {
     pub(super) start: Vec<Stmt>,
     pub(super) condition: Option<Expr>,
     pub(super) step: Option<Expr>,
@@ -111,7 +111,7 @@ pub(super) struct Switch {
 
 /// A variable of a function.
 #[derive(Clone, Debug)]
-pub(super) struct Variable {
+pub(super) struct LocalVariable {
     pub(super) name: Arc<str>,
     pub(super) ty: Type,
     pub(super) constant: bool,
@@ -121,14 +121,14 @@ pub(super) struct Variable {
 
 /// A function or a kernel.
 #[derive(Debug)]
-pub(super) struct Function {
+pub(super) struct FunctionDef {
     pub(super) name: Arc<str>,
     pub(super) line: usize,
     pub(super) is_kernel: bool,
     pub(super) result: Type,
     /// The first variables are the parameters.
     pub(super) params: usize,
-    pub(super) variables: Vec<Variable>,
+    pub(super) variables: Vec<LocalVariable>,
     /// `None` until it is defined.
     pub(super) body: Option<Vec<Stmt>>,
     /// The functions that it calls.
@@ -152,7 +152,7 @@ impl Expr {
     /// The number, if it is one that is known.
     pub(super) fn known(&self) -> Option<u64> {
         match self.kind {
-            Kind::Number(bits) => Some(bits),
+            ExprKind::Number(bits) => Some(bits),
             _ => None,
         }
     }

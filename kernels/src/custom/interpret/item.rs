@@ -1,7 +1,7 @@
 //! A work item: runs instructions up to a barrier or the end.
 
-use super::memory::{Fault, Own, Shared, decoded, encode, moved, split};
-use super::program::{Inst, Program, Reg};
+use super::memory::{Fault, LaunchMemory, Own, decoded, encode, moved, split};
+use super::program::{MachineInst, MachineProgram, Reg};
 
 /// Bytes that are copied in the time of a step.
 pub(super) const BYTES_OF_A_STEP: u32 = 16;
@@ -15,17 +15,21 @@ pub(super) enum Stop {
 
 /// The state of a work item.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct WorkItem {
     /// The next instruction; behind an error, the one that failed.
     pub(super) next: usize,
     pub(super) registers: Vec<u64>,
     pub(super) own: Vec<u8>,
 }
 
-impl Item {
+impl WorkItem {
     /// Continues. The compiler checked that registers and jump targets exist.
-    pub(super) fn run(&mut self, program: &Program, shared: &mut Shared<'_, '_>) -> Result<Stop, Fault> {
-        let Item { next, registers, own } = self;
+    pub(super) fn run(
+        &mut self,
+        program: &MachineProgram,
+        shared: &mut LaunchMemory<'_, '_>,
+    ) -> Result<Stop, Fault> {
+        let WorkItem { next, registers, own } = self;
         let registers = registers.as_mut_slice();
         let mut at = *next;
         let mut steps = shared.steps;
@@ -36,32 +40,34 @@ impl Item {
             at += 1;
             steps -= 1;
             match inst {
-                Inst::Move { to, from } => registers[usize::from(to)] = get(from),
-                Inst::Apply1 { function, to, a } => registers[usize::from(to)] = function(get(a)),
-                Inst::Apply2 { function, to, a, b } => {
+                MachineInst::Move { to, from } => registers[usize::from(to)] = get(from),
+                MachineInst::Apply1 { function, to, a } => registers[usize::from(to)] = function(get(a)),
+                MachineInst::Apply2 { function, to, a, b } => {
                     registers[usize::from(to)] = function(get(a), get(b));
                 }
-                Inst::Apply3 { function, to, a, b, c } => {
+                MachineInst::Apply3 { function, to, a, b, c } => {
                     registers[usize::from(to)] = function(get(a), get(b), get(c));
                 }
-                Inst::Jump { to } => at = to as usize,
-                Inst::Branch { condition, when, to } => {
+                MachineInst::Jump { to } => at = to as usize,
+                MachineInst::Branch { condition, when, to } => {
                     if (get(condition) != 0) == when {
                         at = to as usize;
                     }
                 }
-                Inst::BranchBy { function, a, b, when, to } => {
+                MachineInst::BranchBy { function, a, b, when, to } => {
                     if (function(get(a), get(b)) != 0) == when {
                         at = to as usize;
                     }
                 }
-                Inst::Call { link, to } => {
+                MachineInst::Call { link, to } => {
                     registers[usize::from(link)] = at as u64;
                     at = to as usize;
                 }
-                Inst::Return { link } => at = std::mem::take(&mut registers[usize::from(link)]) as usize,
-                Inst::Barrier => break Ok(Stop::Barrier),
-                Inst::End => break Ok(Stop::End),
+                MachineInst::Return { link } => {
+                    at = std::mem::take(&mut registers[usize::from(link)]) as usize
+                }
+                MachineInst::Barrier => break Ok(Stop::Barrier),
+                MachineInst::End => break Ok(Stop::End),
                 other => {
                     if let Err(fault) = demanding(other, registers, own, shared, &mut steps) {
                         at = before;
@@ -84,19 +90,21 @@ impl Item {
 /// Instructions that may fail.
 #[inline(always)]
 fn demanding(
-    inst: Inst,
+    inst: MachineInst,
     registers: &mut [u64],
     own: &mut Vec<u8>,
-    shared: &mut Shared<'_, '_>,
+    shared: &mut LaunchMemory<'_, '_>,
     steps: &mut i64,
 ) -> Result<(), Fault> {
     match inst {
-        Inst::Divide { .. }
-        | Inst::Shift { .. }
-        | Inst::Offset { .. }
-        | Inst::Advance { .. }
-        | Inst::Distance { .. } => checked(inst, registers),
-        Inst::Copy { bytes, .. } | Inst::CopyOwn { bytes, .. } | Inst::ClearOwn { bytes, .. } => {
+        MachineInst::Divide { .. }
+        | MachineInst::Shift { .. }
+        | MachineInst::Offset { .. }
+        | MachineInst::Advance { .. }
+        | MachineInst::Distance { .. } => checked(inst, registers),
+        MachineInst::Copy { bytes, .. }
+        | MachineInst::CopyOwn { bytes, .. }
+        | MachineInst::ClearOwn { bytes, .. } => {
             *steps -= i64::from(bytes / BYTES_OF_A_STEP);
             copied(inst, registers, own, shared)
         }
@@ -106,18 +114,18 @@ fn demanding(
 
 /// Instructions on many bytes of memory.
 fn copied(
-    inst: Inst,
+    inst: MachineInst,
     registers: &mut [u64],
     own: &mut [u8],
-    shared: &mut Shared<'_, '_>,
+    shared: &mut LaunchMemory<'_, '_>,
 ) -> Result<(), Fault> {
     let get = |register: Reg| registers[usize::from(register)];
     match inst {
-        Inst::Copy { to, from, bytes } => {
+        MachineInst::Copy { to, from, bytes } => {
             let (to, from) = (get(to), get(from));
             shared.copy(&mut Own { registers, bytes: own }, to, from, bytes)
         }
-        Inst::CopyOwn { to, from, bytes } => {
+        MachineInst::CopyOwn { to, from, bytes } => {
             let [to, from, bytes] = [to, from, bytes].map(|number| number as usize);
             if to.max(from) + bytes > own.len() {
                 return Err(Fault::Inside);
@@ -125,7 +133,7 @@ fn copied(
             own.copy_within(from..from + bytes, to);
             Ok(())
         }
-        Inst::ClearOwn { at, bytes } => {
+        MachineInst::ClearOwn { at, bytes } => {
             let (at, bytes) = (at as usize, bytes as usize);
             own.get_mut(at..at + bytes).ok_or(Fault::Inside)?.fill(0);
             Ok(())
@@ -136,23 +144,23 @@ fn copied(
 
 /// Arithmetic that may fail.
 #[inline(always)]
-fn checked(inst: Inst, registers: &mut [u64]) -> Result<(), Fault> {
+fn checked(inst: MachineInst, registers: &mut [u64]) -> Result<(), Fault> {
     let get = |register: Reg| registers[usize::from(register)];
     let (to, value) = match inst {
-        Inst::Divide { function, to, a, b } => match get(b) {
+        MachineInst::Divide { function, to, a, b } => match get(b) {
             0 => return Err(Fault::Division),
             divisor => (to, function(get(a), divisor)),
         },
-        Inst::Shift { function, to, a, b, bits } => match get(b) {
+        MachineInst::Shift { function, to, a, b, bits } => match get(b) {
             by if by < u64::from(bits) => (to, function(get(a), by)),
             by => return Err(Fault::Shift { by: by.cast_signed(), bits }),
         },
-        Inst::Offset { to, pointer, index, step } => (to, element(get(pointer), get(index), step)?),
-        Inst::Advance { to, pointer, by } => {
+        MachineInst::Offset { to, pointer, index, step } => (to, element(get(pointer), get(index), step)?),
+        MachineInst::Advance { to, pointer, by } => {
             let from = get(pointer);
             (to, moved(from, by).ok_or(Fault::Beyond { object: split(from).0 })?)
         }
-        Inst::Distance { to, a, b, step } => {
+        MachineInst::Distance { to, a, b, step } => {
             let [(x, from), (y, until)] = [split(get(a)), split(get(b))];
             if x != y {
                 return Err(Fault::Distance { objects: [x, y] });
@@ -175,40 +183,40 @@ fn element(pointer: u64, index: u64, step: i64) -> Result<u64, Fault> {
 /// Instructions on memory.
 #[inline(always)]
 fn access(
-    inst: Inst,
+    inst: MachineInst,
     registers: &mut [u64],
     own: &mut Vec<u8>,
-    shared: &mut Shared<'_, '_>,
+    shared: &mut LaunchMemory<'_, '_>,
 ) -> Result<(), Fault> {
     let get = |register: Reg| registers[usize::from(register)];
     let (to, value) = match inst {
-        Inst::LoadAt { to, pointer, index, dtype } => {
+        MachineInst::LoadAt { to, pointer, index, dtype } => {
             let pointer = element(get(pointer), get(index), dtype.size() as i64)?;
             (to, shared.load(&Own { registers, bytes: own }, pointer, 0, dtype)?)
         }
-        Inst::StoreAt { pointer, index, from, dtype } => {
+        MachineInst::StoreAt { pointer, index, from, dtype } => {
             let (pointer, value) = (element(get(pointer), get(index), dtype.size() as i64)?, get(from));
             return shared.store(&mut Own { registers, bytes: own }, pointer, 0, value, dtype);
         }
-        Inst::Load { to, pointer, offset, dtype } => {
+        MachineInst::Load { to, pointer, offset, dtype } => {
             let pointer = get(pointer);
             (to, shared.load(&Own { registers, bytes: own }, pointer, offset, dtype)?)
         }
-        Inst::Store { pointer, offset, from, dtype } => {
+        MachineInst::Store { pointer, offset, from, dtype } => {
             let (pointer, value) = (get(pointer), get(from));
             return shared.store(&mut Own { registers, bytes: own }, pointer, offset, value, dtype);
         }
-        Inst::LoadOwn { to, at, dtype } => {
+        MachineInst::LoadOwn { to, at, dtype } => {
             let at = at as usize;
             let bytes = own.get(at..at + dtype.size()).ok_or(Fault::Inside)?;
             (to, decoded(bytes, dtype))
         }
-        Inst::StoreOwn { at, from, dtype } => {
+        MachineInst::StoreOwn { at, from, dtype } => {
             let at = at as usize;
             encode(own.get_mut(at..at + dtype.size()).ok_or(Fault::Inside)?, get(from), dtype);
             return Ok(());
         }
-        Inst::AtomicAdd { function, to, pointer, value, dtype } => {
+        MachineInst::AtomicAdd { function, to, pointer, value, dtype } => {
             let (pointer, value) = (get(pointer), get(value));
             let before = shared.load(&Own { registers, bytes: own }, pointer, 0, dtype)?;
             shared.store(&mut Own { registers, bytes: own }, pointer, 0, function(before, value), dtype)?;

@@ -1,9 +1,9 @@
 //! Launches: groups one after another, and the work items of a group from barrier to barrier.
 
 use super::compile::MOST_LOCAL;
-use super::item::{BYTES_OF_A_STEP, Item, Stop};
-use super::memory::{Fault, Segment, Shared, pointer};
-use super::program::{Expected, ITEM_REGISTERS, Kernel, Memory, Program, Reg};
+use super::item::{BYTES_OF_A_STEP, Stop, WorkItem};
+use super::memory::{Fault, LaunchMemory, LaunchObject, pointer};
+use super::program::{CompiledKernel, Expected, ITEM_REGISTERS, MachineProgram, ObjectLocation, Reg};
 use crate::custom::launch::text_of;
 use crate::custom::{KernelArg, KernelCall};
 use crate::dtype::DType;
@@ -24,11 +24,11 @@ const MOST_STATES: u64 = 1 << 28;
 
 /// A kernel with its arguments.
 #[derive(Debug)]
-pub(super) struct Launch {
+pub(super) struct BoundKernel {
     pub(super) kernel: String,
     grid: [u64; 3],
     group: [u32; 3],
-    segments: Vec<Segment>,
+    segments: Vec<LaunchObject>,
     entry: usize,
     has_barrier: bool,
     /// Registers that every work item begins with.
@@ -40,14 +40,14 @@ pub(super) struct Launch {
 
 /// Memory that launches use, one after another.
 #[derive(Debug, Default)]
-pub(super) struct Workspace {
-    items: Vec<Item>,
+pub(super) struct LaunchWorkspace {
+    items: Vec<WorkItem>,
     local: Vec<u8>,
 }
 
 /// An error of a work item.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ItemError {
     /// The instruction.
     pub(super) at: usize,
     pub(super) why: Why,
@@ -66,9 +66,13 @@ pub(super) enum Why {
     },
 }
 
-impl Launch {
+impl BoundKernel {
     /// A call with its limits checked.
-    pub(super) fn new(program: &Program, call: &KernelCall, operands: &[Operand]) -> Result<Launch, String> {
+    pub(super) fn new(
+        program: &MachineProgram,
+        call: &KernelCall,
+        operands: &[Operand],
+    ) -> Result<BoundKernel, String> {
         let Some(kernel) = program.kernels.get(&call.kernel) else {
             return Err("the text, once preprocessed, has no kernel of this name".into());
         };
@@ -90,7 +94,7 @@ impl Launch {
                 "{items} work items with barriers need {states} bytes; at most {MOST_STATES} are supported"
             ));
         }
-        let mut launch = Launch {
+        let mut launch = BoundKernel {
             kernel: call.kernel.clone(),
             grid: call.grid,
             group: call.group,
@@ -106,7 +110,12 @@ impl Launch {
     }
 
     /// Gives the parameters their arguments.
-    fn bind(&mut self, kernel: &Kernel, call: &KernelCall, operands: &[Operand]) -> Result<(), String> {
+    fn bind(
+        &mut self,
+        kernel: &CompiledKernel,
+        call: &KernelCall,
+        operands: &[Operand],
+    ) -> Result<(), String> {
         if kernel.params.len() != call.args.len() {
             return Err(format!("expected {} arguments, found {}", kernel.params.len(), call.args.len()));
         }
@@ -133,7 +142,7 @@ impl Launch {
                         ));
                     }
                     self.local = base + bytes as usize;
-                    self.set(object, Segment::Local { base, bytes: bytes as usize })
+                    self.set(object, LaunchObject::Local { base, bytes: bytes as usize })
                 }
                 (expected, arg) => {
                     let found = text_of(operands, &arg);
@@ -151,17 +160,18 @@ impl Launch {
         // The read operands come first.
         let reads = operands.iter().filter(|operand| !operand.written).count();
         let segment = match at.checked_sub(reads) {
-            None => Segment::Read(at),
+            None => LaunchObject::Read(at),
             Some(at) => {
-                let writable = matches!(self.segment(object), Some(Segment::Written { constant: false, .. }));
-                Segment::Written { at, constant: constant && !writable }
+                let writable =
+                    matches!(self.segment(object), Some(LaunchObject::Written { constant: false, .. }));
+                LaunchObject::Written { at, constant: constant && !writable }
             }
         };
         self.set(object, segment)
     }
 
     /// Gives an object its memory; returns a pointer to it.
-    fn set(&mut self, object: usize, segment: Segment) -> u64 {
+    fn set(&mut self, object: usize, segment: LaunchObject) -> u64 {
         if let Some(place) = self.segments.get_mut(object) {
             *place = segment;
         }
@@ -169,7 +179,7 @@ impl Launch {
     }
 
     /// The memory of an object.
-    pub(super) fn segment(&self, object: usize) -> Option<Segment> {
+    pub(super) fn segment(&self, object: usize) -> Option<LaunchObject> {
         self.segments.get(object).copied()
     }
 
@@ -185,18 +195,18 @@ impl Launch {
     /// Runs all groups.
     pub(super) fn run(
         &self,
-        program: &Program,
+        program: &MachineProgram,
         read: &[&[u8]],
         written: &mut [&mut [u8]],
-        workspace: &mut Workspace,
-    ) -> Result<(), Failure> {
-        let Workspace { items, local } = workspace;
+        workspace: &mut LaunchWorkspace,
+    ) -> Result<(), ItemError> {
+        let LaunchWorkspace { items, local } = workspace;
         let (segments, constants) = (&self.segments[..], &program.constants[..]);
         let local = local.get_mut(..self.local).unwrap_or(&mut []);
         if self.grid.contains(&0) {
             return Ok(());
         }
-        let mut shared = Shared { segments, read, written, local, constants, steps: self.steps };
+        let mut shared = LaunchMemory { segments, read, written, local, constants, steps: self.steps };
         for z in 0..self.grid[2] {
             for y in 0..self.grid[1] {
                 for x in 0..self.grid[0] {
@@ -204,7 +214,7 @@ impl Launch {
                     shared.local.fill(0xff);
                     shared.steps -= (self.local / BYTES_OF_A_STEP as usize) as i64;
                     let group = [x, y, z];
-                    let failed = |(at, why, item)| Failure { at, why, item, group };
+                    let failed = |(at, why, item)| ItemError { at, why, item, group };
                     match self.has_barrier {
                         true => self.phases(program, &mut shared, items, group).map_err(failed)?,
                         false => self.items_in_turn(program, &mut shared, items, group).map_err(failed)?,
@@ -221,7 +231,7 @@ impl Launch {
         [number % x, number / x % y, number / x / y]
     }
 
-    fn begin(&self, item: &mut Item, number: usize, group: [u64; 3]) {
+    fn begin(&self, item: &mut WorkItem, number: usize, group: [u64; 3]) {
         let wide = |extents: [u32; 3]| extents.map(u64::from);
         let numbers = [wide(self.position(number)), wide(self.group), group, self.grid];
         let registers = &mut item.registers[..ITEM_REGISTERS];
@@ -236,7 +246,11 @@ impl Launch {
     }
 
     /// Counts the start of a work item, so that there cannot be too many of them either.
-    fn count_start(&self, shared: &mut Shared<'_, '_>, number: usize) -> Result<(), (usize, Why, [u32; 3])> {
+    fn count_start(
+        &self,
+        shared: &mut LaunchMemory<'_, '_>,
+        number: usize,
+    ) -> Result<(), (usize, Why, [u32; 3])> {
         shared.steps -= START;
         match shared.steps < 0 {
             true => Err((self.entry, Why::Fault(Fault::Steps), self.position(number))),
@@ -247,9 +261,9 @@ impl Launch {
     /// Without barriers one state serves all work items.
     fn items_in_turn(
         &self,
-        program: &Program,
-        shared: &mut Shared<'_, '_>,
-        items: &mut [Item],
+        program: &MachineProgram,
+        shared: &mut LaunchMemory<'_, '_>,
+        items: &mut [WorkItem],
         group: [u64; 3],
     ) -> Result<(), (usize, Why, [u32; 3])> {
         let Some(item) = items.first_mut() else { return Ok(()) };
@@ -265,9 +279,9 @@ impl Launch {
     /// All work items run to the next barrier, until all have ended.
     fn phases(
         &self,
-        program: &Program,
-        shared: &mut Shared<'_, '_>,
-        items: &mut [Item],
+        program: &MachineProgram,
+        shared: &mut LaunchMemory<'_, '_>,
+        items: &mut [WorkItem],
         group: [u64; 3],
     ) -> Result<(), (usize, Why, [u32; 3])> {
         let items = items.get_mut(..self.items()).unwrap_or(&mut []);
@@ -301,27 +315,27 @@ impl Launch {
     }
 }
 
-impl Workspace {
+impl LaunchWorkspace {
     /// Memory for any of the launches.
     ///
     /// # Errors
     /// The bytes that the system refused.
-    pub(super) fn new(program: &Program, launches: &[Launch]) -> Result<Workspace, u64> {
-        let count = launches.iter().map(Launch::states).max().unwrap_or(0);
+    pub(super) fn new(program: &MachineProgram, launches: &[BoundKernel]) -> Result<LaunchWorkspace, u64> {
+        let count = launches.iter().map(BoundKernel::states).max().unwrap_or(0);
         let locals = launches.iter().map(|launch| launch.local).max().unwrap_or(0);
         let mut items = Vec::new();
         let refused = |bytes: usize| bytes as u64;
-        items.try_reserve_exact(count).map_err(|_| refused(count * size_of::<Item>()))?;
+        items.try_reserve_exact(count).map_err(|_| refused(count * size_of::<WorkItem>()))?;
         for _ in 0..count {
             let mut registers = filled(program.registers.len(), 0u64).map_err(refused)?;
             registers.copy_from_slice(&program.registers);
-            items.push(Item { next: 0, registers, own: filled(program.own, 0u8).map_err(refused)? });
+            items.push(WorkItem { next: 0, registers, own: filled(program.own, 0u8).map_err(refused)? });
         }
-        Ok(Workspace { items, local: filled(locals, 0u8).map_err(refused)? })
+        Ok(LaunchWorkspace { items, local: filled(locals, 0u8).map_err(refused)? })
     }
 
     /// Undoes what a launch that failed has left: functions that have not returned.
-    pub(super) fn reset(&mut self, program: &Program) {
+    pub(super) fn reset(&mut self, program: &MachineProgram) {
         self.items.iter_mut().for_each(|item| item.registers.copy_from_slice(&program.registers));
     }
 }
@@ -340,11 +354,11 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>, usize> {
 }
 
 /// The memory of an object, before arguments are known.
-fn segment(memory: Memory) -> Segment {
+fn segment(memory: ObjectLocation) -> LaunchObject {
     match memory {
-        Memory::Null | Memory::Argument => Segment::Null,
-        Memory::Local { base, bytes } => Segment::Local { base, bytes },
-        Memory::Constant { base, bytes } => Segment::Constant { base, bytes },
-        Memory::Own { base, bytes, link } => Segment::Own { base, bytes, link },
+        ObjectLocation::Null | ObjectLocation::Argument => LaunchObject::Null,
+        ObjectLocation::Local { base, bytes } => LaunchObject::Local { base, bytes },
+        ObjectLocation::Constant { base, bytes } => LaunchObject::Constant { base, bytes },
+        ObjectLocation::Own { base, bytes, link } => LaunchObject::Own { base, bytes, link },
     }
 }

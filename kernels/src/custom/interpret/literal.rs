@@ -4,14 +4,14 @@ use crate::dtype::DType;
 
 /// A number and its type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Literal {
+pub(super) struct NumberLiteral {
     pub(super) dtype: DType,
     /// As in a register.
     pub(super) bits: u64,
 }
 
 /// The number that a text is, or what is wrong with the text.
-pub(super) fn literal(text: &str) -> Result<Literal, String> {
+pub(super) fn literal(text: &str) -> Result<NumberLiteral, String> {
     let lower = text.to_ascii_lowercase();
     let found = match lower.strip_prefix("0x") {
         Some(digits) if digits.contains(['.', 'p']) => hex_float(digits),
@@ -24,7 +24,7 @@ pub(super) fn literal(text: &str) -> Result<Literal, String> {
     found.ok_or_else(|| format!("`{text}` is no number"))
 }
 
-fn integer(text: &str, radix: u32) -> Option<Literal> {
+fn integer(text: &str, radix: u32) -> Option<NumberLiteral> {
     let end = text.find(|c: char| !c.is_digit(radix)).unwrap_or(text.len());
     let (digits, suffix) = text.split_at(end);
     let (unsigned, long) = match suffix {
@@ -45,17 +45,17 @@ fn integer(text: &str, radix: u32) -> Option<Literal> {
         _ if any => DType::U64,
         _ => return None,
     };
-    Some(Literal { dtype, bits: value })
+    Some(NumberLiteral { dtype, bits: value })
 }
 
-fn of_float(value: f64, single: Option<f32>) -> Literal {
+fn of_float(value: f64, single: Option<f32>) -> NumberLiteral {
     match single {
-        Some(single) => Literal { dtype: DType::F32, bits: u64::from(single.to_bits()) },
-        None => Literal { dtype: DType::F64, bits: value.to_bits() },
+        Some(single) => NumberLiteral { dtype: DType::F32, bits: u64::from(single.to_bits()) },
+        None => NumberLiteral { dtype: DType::F64, bits: value.to_bits() },
     }
 }
 
-fn float(text: &str) -> Option<Literal> {
+fn float(text: &str) -> Option<NumberLiteral> {
     let (digits, single) = text.strip_suffix('f').map_or((text, false), |digits| (digits, true));
     if !digits.contains(['.', 'e']) || digits.contains('_') {
         return None;
@@ -67,7 +67,7 @@ fn float(text: &str) -> Option<Literal> {
 }
 
 /// A mantissa of at most 13 hexadecimal digits, which is exact, times a power of two.
-fn hex_float(text: &str) -> Option<Literal> {
+fn hex_float(text: &str) -> Option<NumberLiteral> {
     let (mantissa, exponent) = text.split_once('p')?;
     let (exponent, single) =
         exponent.strip_suffix('f').map_or((exponent, false), |exponent| (exponent, true));
@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn a_number_has_the_first_type_that_holds_it() {
-        let is = |text: &str, dtype, bits| assert_eq!(literal(text), Ok(Literal { dtype, bits }), "{text}");
+        let is =
+            |text: &str, dtype, bits| assert_eq!(literal(text), Ok(NumberLiteral { dtype, bits }), "{text}");
         is("0", DType::I32, 0);
         is("017", DType::I32, 15);
         is("0u", DType::U32, 0);

@@ -71,7 +71,7 @@ pub(super) enum Fault {
 
 /// An object in a launch.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Segment {
+pub(super) enum LaunchObject {
     Null,
     Read(usize),
     Written { at: usize, constant: bool },
@@ -81,8 +81,8 @@ pub(super) enum Segment {
 }
 
 /// What the work items of a launch share.
-pub(super) struct Shared<'a, 'w> {
-    pub(super) segments: &'a [Segment],
+pub(super) struct LaunchMemory<'a, 'w> {
+    pub(super) segments: &'a [LaunchObject],
     pub(super) read: &'a [&'a [u8]],
     pub(super) written: &'a mut [&'w mut [u8]],
     pub(super) local: &'a mut [u8],
@@ -114,16 +114,16 @@ fn start(object: usize, at: i64, bytes: usize, align: usize) -> Result<usize, Fa
     }
 }
 
-impl Shared<'_, '_> {
+impl LaunchMemory<'_, '_> {
     /// All bytes of an object.
     fn object<'c>(&'c self, object: usize, own: &'c Own<'_>) -> Result<&'c [u8], Fault> {
-        Ok(match self.segments.get(object).copied().unwrap_or(Segment::Null) {
-            Segment::Null => return Err(Fault::Null),
-            Segment::Read(at) => self.read.get(at).copied().unwrap_or(&[]),
-            Segment::Written { at, .. } => self.written.get(at).map_or(&[][..], |bytes| bytes),
-            Segment::Local { base, bytes } => part(self.local, base, bytes),
-            Segment::Constant { base, bytes } => part(self.constants, base, bytes),
-            Segment::Own { base, bytes, link } => {
+        Ok(match self.segments.get(object).copied().unwrap_or(LaunchObject::Null) {
+            LaunchObject::Null => return Err(Fault::Null),
+            LaunchObject::Read(at) => self.read.get(at).copied().unwrap_or(&[]),
+            LaunchObject::Written { at, .. } => self.written.get(at).map_or(&[][..], |bytes| bytes),
+            LaunchObject::Local { base, bytes } => part(self.local, base, bytes),
+            LaunchObject::Constant { base, bytes } => part(self.constants, base, bytes),
+            LaunchObject::Own { base, bytes, link } => {
                 own.require_active(object, link)?;
                 part(own.bytes, base, bytes)
             }
@@ -131,14 +131,16 @@ impl Shared<'_, '_> {
     }
 
     fn object_mut<'c>(&'c mut self, object: usize, own: &'c mut Own<'_>) -> Result<&'c mut [u8], Fault> {
-        Ok(match self.segments.get(object).copied().unwrap_or(Segment::Null) {
-            Segment::Null => return Err(Fault::Null),
-            Segment::Read(_) | Segment::Constant { .. } | Segment::Written { constant: true, .. } => {
+        Ok(match self.segments.get(object).copied().unwrap_or(LaunchObject::Null) {
+            LaunchObject::Null => return Err(Fault::Null),
+            LaunchObject::Read(_)
+            | LaunchObject::Constant { .. }
+            | LaunchObject::Written { constant: true, .. } => {
                 return Err(Fault::Constant { object });
             }
-            Segment::Written { at, .. } => self.written.get_mut(at).map_or(&mut [][..], |bytes| bytes),
-            Segment::Local { base, bytes } => part_mut(self.local, base, bytes),
-            Segment::Own { base, bytes, link } => {
+            LaunchObject::Written { at, .. } => self.written.get_mut(at).map_or(&mut [][..], |bytes| bytes),
+            LaunchObject::Local { base, bytes } => part_mut(self.local, base, bytes),
+            LaunchObject::Own { base, bytes, link } => {
                 own.require_active(object, link)?;
                 part_mut(own.bytes, base, bytes)
             }

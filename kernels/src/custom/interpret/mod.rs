@@ -24,18 +24,18 @@ mod token;
 mod types;
 
 use super::signature::SourceError;
-use super::source::Source;
+use super::source::KernelSource;
 use super::{CustomLaunch, with_quotes};
 use crate::library::{Definition, DefinitionError};
-use launch::{Launch, Workspace};
-pub(super) use program::Program;
+use launch::{BoundKernel, LaunchWorkspace};
+pub(super) use program::MachineProgram;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a text at most.
 const LONGEST: usize = 1 << 20;
 
 /// Compiles a source in the dialect.
-pub(super) fn compiled(source: &Source) -> Result<Program, SourceError> {
+pub(super) fn compiled(source: &KernelSource) -> Result<MachineProgram, SourceError> {
     if source.text().len() > LONGEST {
         return token::refuse(1, format!("the text is longer than {LONGEST} bytes"));
     }
@@ -58,11 +58,11 @@ fn within(op: &CustomLaunch, steps: i64) -> Result<Definition, DefinitionError> 
     for call in &op.calls {
         let failed =
             |message| DefinitionError::Failed { message: format!("kernel {}: {message}", call.kernel) };
-        let mut launch = Launch::new(&program, call, &op.operands).map_err(failed)?;
+        let mut launch = BoundKernel::new(&program, call, &op.operands).map_err(failed)?;
         launch.steps = steps;
         launches.push(launch);
     }
-    let workspace = Workspace::new(&program, &launches);
+    let workspace = LaunchWorkspace::new(&program, &launches);
     let workspace = Mutex::new(workspace.map_err(|bytes| DefinitionError::OutOfMemory { bytes })?);
     Ok(Box::new(move |read, written| {
         let mut workspace = workspace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -92,7 +92,7 @@ mod tests {
 
     /// Runs a kernel with an array of four numbers in so many steps.
     fn run(text: &str, grid: [u64; 3], steps: i64) -> Result<Vec<u8>, String> {
-        let source = Source::dialect(text).expect("a kernel");
+        let source = KernelSource::dialect(text).expect("a kernel");
         let (kernel, args) = ("k".into(), vec![KernelArg::Array(0)]);
         let op = CustomLaunch {
             source: Arc::new(source),

@@ -15,7 +15,7 @@ pub(super) const ITEM_REGISTERS: usize = 12;
 
 /// An instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Inst {
+pub(super) enum MachineInst {
     Move {
         to: Reg,
         from: Reg,
@@ -161,14 +161,14 @@ pub(super) enum Inst {
 #[derive(Clone, Debug)]
 pub(super) struct Object {
     pub(super) name: String,
-    pub(super) memory: Memory,
+    pub(super) memory: ObjectLocation,
     /// Bytes of an element, for people.
     pub(super) element: u64,
 }
 
 /// Where an object is.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Memory {
+pub(super) enum ObjectLocation {
     /// What a null pointer points to.
     Null,
     /// The argument of a kernel.
@@ -203,7 +203,7 @@ pub(super) enum Expected {
 
 /// A parameter of a kernel: where its argument goes.
 #[derive(Clone, Debug)]
-pub(super) struct Parameter {
+pub(super) struct KernelParameter {
     pub(super) name: Arc<str>,
     pub(super) register: Reg,
     pub(super) expected: Expected,
@@ -221,17 +221,17 @@ impl Expected {
 
 /// A kernel.
 #[derive(Clone, Debug)]
-pub(super) struct Kernel {
+pub(super) struct CompiledKernel {
     pub(super) entry: u32,
-    pub(super) params: Vec<Parameter>,
+    pub(super) params: Vec<KernelParameter>,
     /// Bytes of local memory that the text declares.
     pub(super) local: usize,
     pub(super) has_barrier: bool,
 }
 
 /// A compiled text.
-pub(crate) struct Program {
-    pub(super) code: Vec<Inst>,
+pub(crate) struct MachineProgram {
+    pub(super) code: Vec<MachineInst>,
     /// The line of each instruction.
     pub(super) lines: Vec<u32>,
     /// The registers of a work item before it runs: constants are in registers.
@@ -240,51 +240,60 @@ pub(crate) struct Program {
     pub(super) own: usize,
     pub(super) constants: Vec<u8>,
     pub(super) objects: Vec<Object>,
-    pub(super) kernels: HashMap<String, Kernel>,
+    pub(super) kernels: HashMap<String, CompiledKernel>,
 }
 
-impl fmt::Debug for Program {
+impl fmt::Debug for MachineProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Program({} instructions)", self.code.len())
     }
 }
 
-impl Inst {
+impl MachineInst {
     /// Replaces each register.
     pub(super) fn map_registers(&mut self, map: &dyn Fn(Reg) -> Reg) {
         let all = |registers: &mut [&mut Reg]| registers.iter_mut().for_each(|reg| **reg = map(**reg));
         match self {
-            Inst::Move { to, from } => all(&mut [to, from]),
-            Inst::Apply1 { to, a, .. } => all(&mut [to, a]),
-            Inst::Apply2 { to, a, b, .. }
-            | Inst::Divide { to, a, b, .. }
-            | Inst::Shift { to, a, b, .. }
-            | Inst::Distance { to, a, b, .. } => {
+            MachineInst::Move { to, from } => all(&mut [to, from]),
+            MachineInst::Apply1 { to, a, .. } => all(&mut [to, a]),
+            MachineInst::Apply2 { to, a, b, .. }
+            | MachineInst::Divide { to, a, b, .. }
+            | MachineInst::Shift { to, a, b, .. }
+            | MachineInst::Distance { to, a, b, .. } => {
                 all(&mut [to, a, b]);
             }
-            Inst::Apply3 { to, a, b, c, .. } => all(&mut [to, a, b, c]),
-            Inst::Offset { to, pointer, index, .. } | Inst::LoadAt { to, pointer, index, .. } => {
+            MachineInst::Apply3 { to, a, b, c, .. } => all(&mut [to, a, b, c]),
+            MachineInst::Offset { to, pointer, index, .. }
+            | MachineInst::LoadAt { to, pointer, index, .. } => {
                 all(&mut [to, pointer, index]);
             }
-            Inst::Advance { to, pointer, .. } | Inst::Load { to, pointer, .. } => all(&mut [to, pointer]),
-            Inst::Store { pointer, from, .. } => all(&mut [pointer, from]),
-            Inst::StoreAt { pointer, index, from, .. } => all(&mut [pointer, index, from]),
-            Inst::LoadOwn { to: register, .. } | Inst::StoreOwn { from: register, .. } => {
+            MachineInst::Advance { to, pointer, .. } | MachineInst::Load { to, pointer, .. } => {
+                all(&mut [to, pointer])
+            }
+            MachineInst::Store { pointer, from, .. } => all(&mut [pointer, from]),
+            MachineInst::StoreAt { pointer, index, from, .. } => all(&mut [pointer, index, from]),
+            MachineInst::LoadOwn { to: register, .. } | MachineInst::StoreOwn { from: register, .. } => {
                 all(&mut [register])
             }
-            Inst::Copy { to, from, .. } => all(&mut [to, from]),
-            Inst::AtomicAdd { to, pointer, value, .. } => all(&mut [to, pointer, value]),
-            Inst::Branch { condition, .. } => all(&mut [condition]),
-            Inst::BranchBy { a, b, .. } => all(&mut [a, b]),
-            Inst::Call { link, .. } | Inst::Return { link } => all(&mut [link]),
-            Inst::CopyOwn { .. } | Inst::ClearOwn { .. } | Inst::Jump { .. } | Inst::Barrier | Inst::End => {}
+            MachineInst::Copy { to, from, .. } => all(&mut [to, from]),
+            MachineInst::AtomicAdd { to, pointer, value, .. } => all(&mut [to, pointer, value]),
+            MachineInst::Branch { condition, .. } => all(&mut [condition]),
+            MachineInst::BranchBy { a, b, .. } => all(&mut [a, b]),
+            MachineInst::Call { link, .. } | MachineInst::Return { link } => all(&mut [link]),
+            MachineInst::CopyOwn { .. }
+            | MachineInst::ClearOwn { .. }
+            | MachineInst::Jump { .. }
+            | MachineInst::Barrier
+            | MachineInst::End => {}
         }
     }
 
     /// Where it jumps to within its function.
     pub(super) fn target(&mut self) -> Option<&mut u32> {
         match self {
-            Inst::Jump { to } | Inst::Branch { to, .. } | Inst::BranchBy { to, .. } => Some(to),
+            MachineInst::Jump { to } | MachineInst::Branch { to, .. } | MachineInst::BranchBy { to, .. } => {
+                Some(to)
+            }
             _ => None,
         }
     }

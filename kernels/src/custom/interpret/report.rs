@@ -1,19 +1,19 @@
 //! What errors of work items say.
 
-use super::launch::{Failure, Launch, Why};
-use super::memory::{Fault, Segment};
-use super::program::{Object, Program};
+use super::launch::{BoundKernel, ItemError, Why};
+use super::memory::{Fault, LaunchObject};
+use super::program::{MachineProgram, Object};
 
 /// The error, with the line, the kernel and the work item.
 pub(super) fn report(
-    program: &Program,
-    launch: &Launch,
-    failure: &Failure,
+    program: &MachineProgram,
+    launch: &BoundKernel,
+    failure: &ItemError,
     read: &[&[u8]],
     written: &[&mut [u8]],
 ) -> String {
     let line = |at: usize| program.lines.get(at).copied().unwrap_or(0);
-    let Failure { at, why, item, group } = failure;
+    let ItemError { at, why, item, group } = failure;
     let what = match why {
         Why::Fault(fault) => of_fault(program, launch, fault, read, written),
         Why::Barrier { other, waits } => {
@@ -28,8 +28,8 @@ pub(super) fn report(
 }
 
 fn of_fault(
-    program: &Program,
-    launch: &Launch,
+    program: &MachineProgram,
+    launch: &BoundKernel,
     fault: &Fault,
     read: &[&[u8]],
     written: &[&mut [u8]],
@@ -76,13 +76,15 @@ fn out_of_range(object: Option<&Object>, byte: i64, bytes: usize, size: usize) -
 }
 
 /// Bytes of an object.
-fn size(segment: Option<Segment>, read: &[&[u8]], written: &[&mut [u8]]) -> usize {
+fn size(segment: Option<LaunchObject>, read: &[&[u8]], written: &[&mut [u8]]) -> usize {
     match segment {
-        None | Some(Segment::Null) => 0,
-        Some(Segment::Read(at)) => read.get(at).map_or(0, |bytes| bytes.len()),
-        Some(Segment::Written { at, .. }) => written.get(at).map_or(0, |bytes| bytes.len()),
-        Some(Segment::Local { bytes, .. } | Segment::Constant { bytes, .. } | Segment::Own { bytes, .. }) => {
-            bytes
-        }
+        None | Some(LaunchObject::Null) => 0,
+        Some(LaunchObject::Read(at)) => read.get(at).map_or(0, |bytes| bytes.len()),
+        Some(LaunchObject::Written { at, .. }) => written.get(at).map_or(0, |bytes| bytes.len()),
+        Some(
+            LaunchObject::Local { bytes, .. }
+            | LaunchObject::Constant { bytes, .. }
+            | LaunchObject::Own { bytes, .. },
+        ) => bytes,
     }
 }

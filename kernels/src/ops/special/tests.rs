@@ -2,7 +2,7 @@
 //! range.
 
 use crate::dtype::DType;
-use crate::ops::{self, Body, CForm, ScalarOp};
+use crate::ops::{self, CForm, OpBody, ScalarOp};
 
 fn fast32(op: ScalarOp, xs: &[f32]) -> Vec<f32> {
     let mut out = vec![f32::NAN; xs.len()];
@@ -23,7 +23,7 @@ fn both64(op: ScalarOp, xs: &[f64]) -> [Vec<f64>; 2] {
 
 /// The rows whose formula devices have too, and gamma.
 fn rows() -> impl Iterator<Item = ScalarOp> {
-    let written = |op: &ScalarOp| matches!(op.row().body, Body::Primitive { c: CForm::Written(_), .. });
+    let written = |op: &ScalarOp| matches!(op.row().body, OpBody::Primitive { c: CForm::Written(_), .. });
     ScalarOp::all().filter(move |op| written(op) || *op == ops::GAMMA)
 }
 

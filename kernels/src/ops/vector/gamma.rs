@@ -7,7 +7,7 @@
 use super::Vector;
 use super::float::{MachineFloat, choose, horner};
 use crate::dtype::DType;
-use crate::ops::host::{Body, Tiles, lanes, lanes_mut, tiles};
+use crate::ops::host::{HostLoops, LoopBody, lanes, lanes_mut, tiles};
 use std::f64::consts::PI;
 
 /// `1 / gamma(x)` in `2 x - 3`, for x from 1 to 2.
@@ -109,9 +109,9 @@ fn far(x: f64) -> f64 {
 }
 
 /// The loop over blocks.
-struct Each<T>(std::marker::PhantomData<T>);
+struct GammaLoop<T>(std::marker::PhantomData<T>);
 
-impl<T: Gamma> Body for Each<T> {
+impl<T: Gamma> LoopBody for GammaLoop<T> {
     #[inline(always)]
     fn run<const FMA: bool>(args: &[&[u8]], out: &mut [u8], n: usize) {
         let (all, out) = (&lanes::<T>(args[0])[..n], &mut lanes_mut::<T>(out)[..n]);
@@ -135,10 +135,10 @@ impl<T: Gamma> Body for Each<T> {
 }
 
 /// The loops of the row.
-pub(in crate::ops) fn loops(dtype: DType) -> Option<Tiles> {
+pub(in crate::ops) fn loops(dtype: DType) -> Option<HostLoops> {
     match dtype {
-        DType::F32 => Some(tiles::<Each<f32>>()),
-        DType::F64 => Some(tiles::<Each<f64>>()),
+        DType::F32 => Some(tiles::<GammaLoop<f32>>()),
+        DType::F64 => Some(tiles::<GammaLoop<f64>>()),
         _ => None,
     }
 }

@@ -5,7 +5,10 @@
 //! there are few, rows are divided into parts, whose totals are computed and scanned first. Along other axes
 //! an item takes a column, or a part of one.
 
-use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, index_type, size32, size64};
+use super::{
+    OperandPart, Routine, RoutineKernel, RoutineWriter, Size, aligned, fold_helpers, index_type, size32,
+    size64,
+};
 use crate::dtype::DType;
 use crate::library::Cumulate;
 use crate::nest::Fold;
@@ -23,7 +26,7 @@ const COLUMN: u64 = 64;
 const PARTS: u64 = 256;
 
 /// The division of a fold into parts and tiles.
-pub(crate) struct Plan {
+pub(crate) struct CumulatePlan {
     call: Cumulate,
     /// The dtype of elements in memory: bools of which results are bools are bytes. That of the input may be
     /// another.
@@ -37,8 +40,8 @@ pub(crate) struct Plan {
     parts: u64,
 }
 
-impl Plan {
-    pub(crate) fn of(call: &Cumulate, target: &Target) -> Option<Plan> {
+impl CumulatePlan {
+    pub(crate) fn of(call: &Cumulate, target: &Target) -> Option<CumulatePlan> {
         let stored = if call.dtype == DType::Bool { DType::U8 } else { call.dtype };
         let from = if call.from == call.dtype { stored } else { call.from };
         // A product of some of the factors may leave the range of float32 though no result does.
@@ -58,7 +61,7 @@ impl Plan {
             let wanted = (2 * lanes).div_ceil(columns.max(1));
             let parts = wanted.min(n.div_ceil(COLUMN)).clamp(1, PARTS);
             let group = COLUMN_GROUP.min(widest);
-            return Some(Plan { call: call.clone(), stored, from, acc, group, items: 1, parts });
+            return Some(CumulatePlan { call: call.clone(), stored, from, acc, group, items: 1, parts });
         }
         let [_, group, mut items] = *CLASSES.iter().find(|class| n <= class[0])?;
         let group = group.min(widest);
@@ -72,7 +75,7 @@ impl Plan {
         if outer * parts >= 1 << 31 || memory(items) > target.local_memory {
             return None;
         }
-        Some(Plan { call: call.clone(), stored, from, acc, group, items, parts })
+        Some(CumulatePlan { call: call.clone(), stored, from, acc, group, items, parts })
     }
 
     fn totals(&self) -> u64 {
@@ -85,7 +88,7 @@ impl Plan {
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let elements = self.call.shape.iter().product::<u64>();
-        let mut writer = Writer::new(target, [self.stored, self.from, self.acc].contains(&DType::F64));
+        let mut writer = RoutineWriter::new(target, [self.stored, self.from, self.acc].contains(&DType::F64));
         if elements == 0 {
             return writer.finish("", 0);
         }
@@ -99,18 +102,18 @@ impl Plan {
 
     /// The operands: the input, the result, the totals of the parts as they are written, and as they are
     /// read.
-    fn operands(&self) -> [(DType, Part); 4] {
+    fn operands(&self) -> [(DType, OperandPart); 4] {
         let bytes = |dtype: DType| self.call.shape.iter().product::<u64>() * dtype.size() as u64;
-        let totals = Part::whole(2, self.totals() * self.acc.size() as u64, true);
+        let totals = OperandPart::whole(2, self.totals() * self.acc.size() as u64, true);
         [
-            (self.from, Part::whole(0, bytes(self.from), false)),
-            (self.stored, Part::whole(1, bytes(self.stored), true)),
+            (self.from, OperandPart::whole(0, bytes(self.from), false)),
+            (self.stored, OperandPart::whole(1, bytes(self.stored), true)),
             (self.acc, totals),
             (self.acc, totals.written(false)),
         ]
     }
 
-    fn launch_rows(&self, writer: &mut Writer) {
+    fn launch_rows(&self, writer: &mut RoutineWriter) {
         let ([outer, n, _], parts, dialect) = (self.call.shape, self.parts, writer.target.dialect);
         let [source, result, totals, before] = self.operands();
         // Parts of rows are whole tiles.
@@ -118,24 +121,32 @@ impl Plan {
         let sizes = |n: u64, parts: u64| {
             [size64("n", n), size32("parts", parts), size64("along", n.div_ceil(tile).div_ceil(parts) * tile)]
         };
-        let own = Tiles { memory: [self.from, self.stored], reverse: self.call.reverse, what: Pass::Alone };
+        let own =
+            TiledScan { memory: [self.from, self.stored], reverse: self.call.reverse, what: ScanPass::Alone };
         let mut launch =
-            |name: &str, groups: u64, operands: &[(DType, Part)], sizes: &[Size], tiles: Tiles| {
+            |name: &str, groups: u64, operands: &[(DType, OperandPart)], sizes: &[Size], tiles: TiledScan| {
                 let body = self.tiles(dialect, &tiles);
-                writer.launch(groups, &Kernel { name, group: self.group, operands, sizes, body: &body });
+                writer
+                    .launch(groups, &RoutineKernel { name, group: self.group, operands, sizes, body: &body });
             };
         let along = sizes(n, parts);
         if parts == 1 {
             return launch("rows", outer, &[source, result], &along, own);
         }
-        let scan = Tiles { memory: [self.acc; 2], reverse: false, what: Pass::Exclusive };
-        launch("totals", outer * parts, &[source, totals], &along, Tiles { what: Pass::Total, ..own });
+        let scan = TiledScan { memory: [self.acc; 2], reverse: false, what: ScanPass::Exclusive };
+        launch(
+            "totals",
+            outer * parts,
+            &[source, totals],
+            &along,
+            TiledScan { what: ScanPass::Total, ..own },
+        );
         launch("carry", outer, &[before, totals], &sizes(parts, 1), scan);
-        let after = Tiles { what: Pass::After, ..own };
+        let after = TiledScan { what: ScanPass::After, ..own };
         launch("rows", outer * parts, &[source, result, before], &along, after);
     }
 
-    fn launch_columns(&self, writer: &mut Writer) {
+    fn launch_columns(&self, writer: &mut RoutineWriter) {
         let ([outer, n, inner], parts, dialect) = (self.call.shape, self.parts, writer.target.dialect);
         let [source, result, totals, before] = self.operands();
         let (columns, index) = (outer * inner, index_type(outer * n * inner));
@@ -147,21 +158,21 @@ impl Plan {
             size("parts", parts),
             size("length", n.div_ceil(parts)),
         ];
-        let mut launch = |name: &str, items: u64, operands: &[(DType, Part)], body: String| {
-            let kernel = Kernel { name, group: self.group, operands, sizes: &sizes, body: &body };
+        let mut launch = |name: &str, items: u64, operands: &[(DType, OperandPart)], body: String| {
+            let kernel = RoutineKernel { name, group: self.group, operands, sizes: &sizes, body: &body };
             writer.launch(items.div_ceil(self.group), &kernel);
         };
         let body = |what| self.columns(dialect, index, what);
         if parts == 1 {
-            return launch("columns", columns, &[source, result], body(Pass::Alone));
+            return launch("columns", columns, &[source, result], body(ScanPass::Alone));
         }
-        launch("totals", columns * parts, &[source, totals], body(Pass::Total));
+        launch("totals", columns * parts, &[source, totals], body(ScanPass::Total));
         launch("carry", columns, &[totals], self.carry(dialect, index));
-        launch("columns", columns * parts, &[source, result, before], body(Pass::After));
+        launch("columns", columns * parts, &[source, result, before], body(ScanPass::After));
     }
 
     /// The body of a kernel over rows of `n` elements, in `parts` parts of `along` elements, in tiles.
-    fn tiles(&self, dialect: Dialect, t: &Tiles) -> String {
+    fn tiles(&self, dialect: Dialect, t: &TiledScan) -> String {
         let (g, items) = (self.group, self.items);
         let (local, barrier) = (dialect.local(), dialect.barrier(false));
         let (item, group) = (dialect.item_index("u32"), dialect.group_index("u32"));
@@ -173,7 +184,7 @@ impl Plan {
              const u64 row = group / parts, from = group % parts * along;\n\
              const u64 to = from + along < n ? from + along : n;\n"
         );
-        if t.what == Pass::Total {
+        if t.what == ScanPass::Total {
             body += &format!(
                 "A sum = NONE;\nfor (u64 at = from + item; at < to; at += G) sum = join(sum, (A)({load}));\n\
                  sums[item] = sum;\n{barrier}\n\
@@ -184,7 +195,7 @@ impl Plan {
             return body;
         }
         let store = dialect.store(t.memory[1], "b1", place, "tile[k * G + item + (k * G + item) / ITEMS]");
-        let before = if t.what == Pass::After { "b2[group]" } else { "NONE" };
+        let before = if t.what == ScanPass::After { "b2[group]" } else { "NONE" };
         // Compensated summation of floats. Without a rounding error the compensation is not added, so that
         // infinities and the sign of zeros are kept.
         let (add, so_far) = match self.is_compensated() {
@@ -196,7 +207,7 @@ impl Plan {
             false => ("carry = join(carry, sums[G - 1]);", "carry"),
         };
         let result = match t.what {
-            Pass::Exclusive => "k == 0 ? before : join(before, own[k - 1])",
+            ScanPass::Exclusive => "k == 0 ? before : join(before, own[k - 1])",
             _ => "join(before, own[k])",
         };
         body += &format!(
@@ -224,7 +235,7 @@ impl Plan {
     }
 
     /// The running fold of columns, or of parts of them of `length` elements.
-    fn columns(&self, dialect: Dialect, index: DType, what: Pass) -> String {
+    fn columns(&self, dialect: Dialect, index: DType, what: ScanPass) -> String {
         let at = if self.call.reverse { "(n - 1 - step)" } else { "step" };
         let place = format!("first + {at} * inner");
         let load = dialect.load(self.from, "b0", &place);
@@ -237,9 +248,9 @@ impl Plan {
             ),
             false => ("all = join(all, x);", "all"),
         };
-        let before = if what == Pass::After { "b2[part * columns + column]" } else { "NONE" };
+        let before = if what == ScanPass::After { "b2[part * columns + column]" } else { "NONE" };
         let (store, last) = match what {
-            Pass::Total => (String::new(), format!("b1[part * columns + column] = {value};\n")),
+            ScanPass::Total => (String::new(), format!("b1[part * columns + column] = {value};\n")),
             _ => (dialect.store(self.stored, "b1", &place, value), String::new()),
         };
         let number = self.number(dialect, index);
@@ -275,7 +286,7 @@ impl Plan {
 
 /// The pass of an item over its part of a row or column.
 #[derive(Clone, Copy, PartialEq)]
-enum Pass {
+enum ScanPass {
     /// Computes the total of the part.
     Total,
     /// Starts from the fold of the parts before.
@@ -288,9 +299,9 @@ enum Pass {
 
 /// A pass over rows in tiles.
 #[derive(Clone, Copy)]
-struct Tiles {
+struct TiledScan {
     /// The dtypes of the input and of the output.
     memory: [DType; 2],
     reverse: bool,
-    what: Pass,
+    what: ScanPass,
 }

@@ -3,21 +3,21 @@
 
 use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
 use super::folded_rows::brought;
-use super::{Kernel, Part, Routine, Writer, fold_helpers};
+use super::{OperandPart, Routine, RoutineKernel, RoutineWriter, fold_helpers};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
 
 /// The division of such a scatter.
-pub(crate) struct Plan {
+pub(crate) struct ExactScatterPlan {
     call: Scatter,
     fold: Fold,
     tables: Option<Tables>,
 }
 
-impl Plan {
-    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<Plan> {
+impl ExactScatterPlan {
+    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<ExactScatterPlan> {
         let dtype = call.dtype;
         let is_exact = match call.fold? {
             Fold::Sum => dtype.is_integer(),
@@ -35,17 +35,17 @@ impl Plan {
             return None;
         }
         let tables = atomic_points::tables(call, dtype.size() as u64, target);
-        Some(Plan { call: call.clone(), fold: call.fold?, tables })
+        Some(ExactScatterPlan { call: call.clone(), fold: call.fold?, tables })
     }
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let Scatter { dtype, points, rows, width, .. } = self.call;
         let (size, dialect) = (dtype.size() as u64, target.dialect);
-        let mut writer = Writer::new(target, dtype == DType::F64);
+        let mut writer = RoutineWriter::new(target, dtype == DType::F64);
         let operands = [
-            (DType::U32, Part::whole(0, points * 4, false)),
-            (dtype, Part::whole(1, self.call.brought() * size, false)),
-            (dtype, Part::whole(2, rows * width * size, true)),
+            (DType::U32, OperandPart::whole(0, points * 4, false)),
+            (dtype, OperandPart::whole(1, self.call.brought() * size, false)),
+            (dtype, OperandPart::whole(2, rows * width * size, true)),
         ];
         let pass = AtomicPoints {
             dialect,
@@ -61,7 +61,7 @@ impl Plan {
         let ([groups, group], body) = pass.launch(points, width, self.tables);
         let name = if self.tables.is_some() { "tables" } else { "direct" };
         let sizes = pass.sizes(&self.call, width);
-        let kernel = Kernel { name, group, operands: &operands, sizes: &sizes, body: &body };
+        let kernel = RoutineKernel { name, group, operands: &operands, sizes: &sizes, body: &body };
         writer.launch(groups, &kernel);
         writer.finish(&(fold_helpers(dialect, self.fold, dtype) + &self.atomics(dialect)), 0)
     }

@@ -14,7 +14,7 @@
 use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
 use super::folded_rows::brought;
 use super::grouped_scatter;
-use super::{Kernel, Part, Routine, Size, Writer, aligned, function, size32};
+use super::{OperandPart, Routine, RoutineKernel, RoutineWriter, Size, aligned, function, size32};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::nest::Fold;
@@ -31,7 +31,7 @@ const FEW: u64 = 4096;
 const SCRATCH: usize = 3;
 
 /// The division of such a scatter into launches.
-pub(crate) struct Plan {
+pub(crate) struct FixedScatterPlan {
     call: Scatter,
     /// Rows of accumulators.
     slots: u64,
@@ -41,8 +41,8 @@ pub(crate) struct Plan {
     tables: [Option<Tables>; 2],
 }
 
-impl Plan {
-    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<Plan> {
+impl FixedScatterPlan {
+    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<FixedScatterPlan> {
         let Scatter { points, rows, width, .. } = *call;
         let elements = points.checked_mul(width)?.max(rows.checked_mul(width)?);
         let fits = elements < 1 << 30 && u64::from(target.max_group) >= GROUP;
@@ -51,7 +51,7 @@ impl Plan {
             return None;
         }
         let by_points = points * width * 12 + rows * 4 < rows * width * 12;
-        let plan = Plan {
+        let plan = FixedScatterPlan {
             call: call.clone(),
             slots: if by_points { points } else { rows },
             by_points,
@@ -71,8 +71,8 @@ impl Plan {
             + 23.0 * thousands(points)
             + 4.0 * thousands(points * width)
             + 24.0 * thousands(self.slots * width);
-        if grouped_scatter::Plan::of(&self.call, target).is_some() {
-            return here < grouped_scatter::Plan::nanoseconds(&self.call);
+        if grouped_scatter::GroupedScatterPlan::of(&self.call, target).is_some() {
+            return here < grouped_scatter::GroupedScatterPlan::nanoseconds(&self.call);
         }
         let digits = f64::from(rows.next_power_of_two().ilog2().div_ceil(8));
         // Without the radix sort, which CUDA has, sorts take several times as long.
@@ -97,16 +97,16 @@ impl Plan {
         let (dialect, size) = (target.dialect, dtype.size() as u64);
         let [sums, most, firsts] = self.sizes();
         let part = |dtype: DType, offset: u64, bytes: u64| {
-            move |written: bool| (dtype, Part { arg: SCRATCH, offset, bytes, written })
+            move |written: bool| (dtype, OperandPart { arg: SCRATCH, offset, bytes, written })
         };
         let (zeros, sums) = (part(DType::U32, 0, sums + most), part(DType::U64, 0, sums));
         let most = part(DType::U32, self.sizes()[0], most);
         let firsts = part(DType::U32, self.sizes()[0] + self.sizes()[1], firsts);
-        let positions = (DType::U32, Part::whole(0, points * 4, false));
-        let values = (dtype, Part::whole(1, self.call.brought() * size, false));
-        let table = (dtype, Part::whole(2, rows * width * size, true));
+        let positions = (DType::U32, OperandPart::whole(0, points * 4, false));
+        let values = (dtype, OperandPart::whole(1, self.call.brought() * size, false));
+        let table = (dtype, OperandPart::whole(2, rows * width * size, true));
         let by_points = |operand| self.by_points.then_some(operand);
-        let mut writer = Writer::new(target, false);
+        let mut writer = RoutineWriter::new(target, false);
 
         let index = atomic_points::index(&self.call).short();
         let value = dialect.load(dtype, "b1", &brought(&self.call, "place"));
@@ -137,7 +137,7 @@ impl Plan {
     }
 
     /// Sets sums and magnitudes to zero, and the first points of rows to none.
-    fn clear(&self, writer: &mut Writer<'_>, operands: Vec<(DType, Part)>) {
+    fn clear(&self, writer: &mut RoutineWriter<'_>, operands: Vec<(DType, OperandPart)>) {
         let [sums, most, firsts] = self.sizes();
         let (words, rows) = ((sums + most) / 4, firsts / 4);
         let firsts = if self.by_points { "if (id < rows) b1[id] = 0xffffffffu;\n" } else { "" };
@@ -147,7 +147,10 @@ impl Plan {
         );
         let sizes = [self.size("words", words), self.size("rows", rows)];
         let (groups, operands) = (words.max(rows).div_ceil(GROUP), &operands);
-        writer.launch(groups, &Kernel { name: "clear", group: GROUP, operands, sizes: &sizes, body: &body });
+        writer.launch(
+            groups,
+            &RoutineKernel { name: "clear", group: GROUP, operands, sizes: &sizes, body: &body },
+        );
     }
 
     /// A pass over the points that folds values into `table`. `acc` is the C type, the value that changes
@@ -172,9 +175,9 @@ impl Plan {
     /// The launch of a pass over rows of `width` columns.
     fn points(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut RoutineWriter<'_>,
         name: &'static str,
-        operands: Vec<(DType, Part)>,
+        operands: Vec<(DType, OperandPart)>,
         pass: &AtomicPoints<'_>,
         (width, tables): (u64, Option<Tables>),
     ) {
@@ -182,11 +185,11 @@ impl Plan {
         let mut sizes = pass.sizes(&self.call, width);
         sizes.push(size32("spare", self.spare().into()));
         let (operands, sizes, body) = (&operands, &sizes, &body);
-        writer.launch(groups, &Kernel { name, group, operands, sizes, body });
+        writer.launch(groups, &RoutineKernel { name, group, operands, sizes, body });
     }
 
     /// Adds the sums to the table.
-    fn put(&self, writer: &mut Writer<'_>, operands: Vec<(DType, Part)>) {
+    fn put(&self, writer: &mut RoutineWriter<'_>, operands: Vec<(DType, OperandPart)>) {
         let (dialect, dtype) = (writer.target.dialect, self.call.dtype);
         let at = atomic_points::index(&self.call).short();
         // An accumulator of a point that is not the first one of its row holds nothing.
@@ -216,7 +219,10 @@ impl Plan {
             size32("spare", self.spare().into()),
         ];
         let (groups, operands) = (items.div_ceil(GROUP), &operands);
-        writer.launch(groups, &Kernel { name: "put", group: GROUP, operands, sizes: &sizes, body: &body });
+        writer.launch(
+            groups,
+            &RoutineKernel { name: "put", group: GROUP, operands, sizes: &sizes, body: &body },
+        );
     }
 
     /// Bits of an accumulator below those of the largest significand.

@@ -10,7 +10,9 @@
 //! empty: the slowest of many searches counts, and each step of it is an atomic operation in memory.
 
 use super::folded_rows::FoldedRows;
-use super::{Kernel, Part, Routine, Writer, aligned, fold_helpers, function, network, size32};
+use super::{
+    OperandPart, Routine, RoutineKernel, RoutineWriter, aligned, fold_helpers, function, network, size32,
+};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::nest::Fold;
@@ -40,7 +42,7 @@ const LARGE: u64 = 256;
 const SCRATCH: usize = 3;
 
 /// The division of such a scatter into launches.
-pub(crate) struct Plan {
+pub(crate) struct GroupedScatterPlan {
     call: Scatter,
     rows: FoldedRows,
     /// Slots; a power of two if they are found by hashing.
@@ -53,7 +55,7 @@ pub(crate) struct Plan {
 
 /// Parts of the scratch memory, one behind the other, and their words.
 #[derive(Clone, Copy)]
-enum Field {
+enum ScratchField {
     /// For each slot its number of points, then how many slots are large, and how many points are no members.
     Counts,
     /// The position of each slot.
@@ -67,8 +69,8 @@ enum Field {
     Further,
 }
 
-impl Plan {
-    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<Plan> {
+impl GroupedScatterPlan {
+    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<GroupedScatterPlan> {
         let Scatter { points, rows, width, .. } = *call;
         let elements = points.checked_mul(width)?.max(rows.checked_mul(width)?);
         let folds = call.fold.is_some_and(|fold| !fold.has_index()) && call.dtype != DType::Bool;
@@ -82,7 +84,7 @@ impl Plan {
         let slots = if hashes { (SLOTS * points).next_power_of_two() } else { rows };
         let folded = FoldedRows::of(call, points * width, target)?;
         let folding = if u64::from(target.max_group) >= FOLDING { FOLDING } else { GROUP };
-        Some(Plan { call: call.clone(), rows: folded, slots, hashes, folding })
+        Some(GroupedScatterPlan { call: call.clone(), rows: folded, slots, hashes, folding })
     }
 
     /// About how long it takes, in nanoseconds: 13 us for 16,384 rows of 64 floats on an H200, most of it the
@@ -91,34 +93,41 @@ impl Plan {
         9e3 + 0.1 * call.points as f64 + 0.004 * (call.points * call.width) as f64
     }
 
-    fn words(&self, field: Field) -> u64 {
+    fn words(&self, field: ScratchField) -> u64 {
         match field {
-            Field::Counts => self.slots + 2,
-            Field::Keys => self.slots,
-            Field::Members => self.slots * MEMBERS,
-            Field::Slots => self.call.points,
-            Field::Large => self.call.points.div_ceil(MEMBERS),
-            Field::Further => 2 * self.call.points,
+            ScratchField::Counts => self.slots + 2,
+            ScratchField::Keys => self.slots,
+            ScratchField::Members => self.slots * MEMBERS,
+            ScratchField::Slots => self.call.points,
+            ScratchField::Large => self.call.points.div_ceil(MEMBERS),
+            ScratchField::Further => 2 * self.call.points,
         }
     }
 
-    const FIELDS: [Field; 6] =
-        [Field::Counts, Field::Keys, Field::Members, Field::Slots, Field::Large, Field::Further];
+    const FIELDS: [ScratchField; 6] = [
+        ScratchField::Counts,
+        ScratchField::Keys,
+        ScratchField::Members,
+        ScratchField::Slots,
+        ScratchField::Large,
+        ScratchField::Further,
+    ];
 
     pub(crate) fn scratch(&self) -> u64 {
-        Plan::FIELDS.iter().map(|&field| aligned(self.words(field) * 4)).sum()
+        GroupedScatterPlan::FIELDS.iter().map(|&field| aligned(self.words(field) * 4)).sum()
     }
 
-    fn part(&self, field: Field, written: bool) -> (DType, Part) {
-        let before = Plan::FIELDS[..field as usize].iter().map(|&field| aligned(self.words(field) * 4));
+    fn part(&self, field: ScratchField, written: bool) -> (DType, OperandPart) {
+        let before =
+            GroupedScatterPlan::FIELDS[..field as usize].iter().map(|&field| aligned(self.words(field) * 4));
         let bytes = self.words(field) * 4;
-        (DType::U32, Part { arg: SCRATCH, offset: before.sum(), bytes, written })
+        (DType::U32, OperandPart { arg: SCRATCH, offset: before.sum(), bytes, written })
     }
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let Scatter { points, rows, width, fold, .. } = self.call;
         let (dialect, size) = (target.dialect, self.rows.stored.size() as u64);
-        let mut writer = Writer::new(target, [self.rows.stored, self.rows.acc].contains(&DType::F64));
+        let mut writer = RoutineWriter::new(target, [self.rows.stored, self.rows.acc].contains(&DType::F64));
         let Some(fold) = fold else { return writer.finish("", 0) };
         let lanes = width / self.rows.each;
         let sizes = [
@@ -130,17 +139,24 @@ impl Plan {
             size32("bits", self.slots.ilog2().into()),
             size32("large", LARGE.min(points / MEMBERS)),
         ];
-        let positions = (DType::U32, Part::whole(0, points * 4, false));
-        let values = (self.rows.stored, Part::whole(1, self.call.brought() * size, false));
-        let table = (self.rows.stored, Part::whole(2, rows * width * size, true));
+        let positions = (DType::U32, OperandPart::whole(0, points * 4, false));
+        let values = (self.rows.stored, OperandPart::whole(1, self.call.brought() * size, false));
+        let table = (self.rows.stored, OperandPart::whole(2, rows * width * size, true));
         let part = |field, written| self.part(field, written);
-        let mut launch = |name, (groups, group): (u64, u64), operands: &[(DType, Part)], body: String| {
-            writer.launch(groups, &Kernel { name, group, operands, sizes: &sizes, body: &body });
-        };
-        let keys = |written| self.hashes.then(|| part(Field::Keys, written));
-        let operands: Vec<_> = [part(Field::Counts, true)].into_iter().chain(keys(true)).collect();
+        let mut launch =
+            |name, (groups, group): (u64, u64), operands: &[(DType, OperandPart)], body: String| {
+                writer.launch(groups, &RoutineKernel { name, group, operands, sizes: &sizes, body: &body });
+            };
+        let keys = |written| self.hashes.then(|| part(ScratchField::Keys, written));
+        let operands: Vec<_> = [part(ScratchField::Counts, true)].into_iter().chain(keys(true)).collect();
         launch("clear", ((self.slots + 2).div_ceil(GROUP), GROUP), &operands, self.clear(dialect));
-        let found = [Field::Counts, Field::Members, Field::Slots, Field::Large, Field::Further];
+        let found = [
+            ScratchField::Counts,
+            ScratchField::Members,
+            ScratchField::Slots,
+            ScratchField::Large,
+            ScratchField::Further,
+        ];
         let operands = [positions].into_iter().chain(found.map(|field| part(field, true)));
         let operands: Vec<_> = operands.chain(keys(true)).collect();
         launch("arrive", (points.div_ceil(GROUP), GROUP), &operands, self.arrive(dialect));

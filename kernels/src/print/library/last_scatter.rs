@@ -5,7 +5,7 @@
 
 use super::atomic_points::{self, AtomicPoints, GROUP};
 use super::folded_rows::brought;
-use super::{Kernel, Part, Routine, Writer, aligned, function, moved_as};
+use super::{OperandPart, Routine, RoutineKernel, RoutineWriter, aligned, function, moved_as};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::print::{Dialect, Target};
@@ -18,14 +18,14 @@ const ROWS: u64 = 256;
 const SCRATCH: usize = 3;
 
 /// The division of such a scatter into launches.
-pub(crate) struct Plan {
+pub(crate) struct LastScatterPlan {
     call: Scatter,
     /// Elements as unsigned integers of their size.
     stored: DType,
 }
 
-impl Plan {
-    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<Plan> {
+impl LastScatterPlan {
+    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<LastScatterPlan> {
         let Scatter { points, rows, width, .. } = *call;
         let elements = points.checked_mul(width)?.max(rows.checked_mul(width)?);
         let fits = elements < 1 << 38 && points.max(rows) < 1 << 31 && u64::from(target.max_group) >= GROUP;
@@ -33,7 +33,7 @@ impl Plan {
         if target.cpu || call.fold.is_some() || !fits || empty || rows > points.saturating_mul(ROWS) {
             return None;
         }
-        Some(Plan { call: call.clone(), stored: moved_as(call.dtype) })
+        Some(LastScatterPlan { call: call.clone(), stored: moved_as(call.dtype) })
     }
 
     pub(crate) fn scratch(&self) -> u64 {
@@ -45,17 +45,21 @@ impl Plan {
         let (dialect, size) = (target.dialect, self.stored.size() as u64);
         let index = atomic_points::index(&self.call);
         let number = |name: &'static str, n: u64| (name, Scalar::from_i128(index, n.into()));
-        let last =
-            |written| (DType::U32, Part { arg: SCRATCH, offset: 0, bytes: aligned(rows * 4), written });
-        let positions = (DType::U32, Part::whole(0, points * 4, false));
-        let values = (self.stored, Part::whole(1, self.call.brought() * size, false));
-        let table = (self.stored, Part::whole(2, rows * width * size, true));
-        let mut writer = Writer::new(target, false);
+        let last = |written| {
+            (DType::U32, OperandPart { arg: SCRATCH, offset: 0, bytes: aligned(rows * 4), written })
+        };
+        let positions = (DType::U32, OperandPart::whole(0, points * 4, false));
+        let values = (self.stored, OperandPart::whole(1, self.call.brought() * size, false));
+        let table = (self.stored, OperandPart::whole(2, rows * width * size, true));
+        let mut writer = RoutineWriter::new(target, false);
 
         let item = atomic_points::item(dialect, index);
         let (operands, sizes) = (&[last(true)], &[number("rows", rows)]);
         let body = &format!("{item}if (id < rows) b0[id] = 0u;\n");
-        writer.launch(rows.div_ceil(GROUP), &Kernel { name: "clear", group: GROUP, operands, sizes, body });
+        writer.launch(
+            rows.div_ceil(GROUP),
+            &RoutineKernel { name: "clear", group: GROUP, operands, sizes, body },
+        );
 
         let pass = AtomicPoints {
             dialect,
@@ -70,7 +74,7 @@ impl Plan {
         };
         let ([groups, group], body) = pass.launch(points, 1, None);
         let (operands, sizes) = (&[positions, last(true)], &pass.sizes(&self.call, 1));
-        writer.launch(groups, &Kernel { name: "winners", group, operands, sizes, body: &body });
+        writer.launch(groups, &RoutineKernel { name: "winners", group, operands, sizes, body: &body });
 
         let (operands, at) = (&[positions, values, table, last(false)], index.short());
         let sizes = &[number("items", points * width), number("last", rows - 1), number("width", width)];
@@ -81,7 +85,7 @@ impl Plan {
             brought(&self.call, "place")
         );
         let groups = (points * width).div_ceil(GROUP);
-        writer.launch(groups, &Kernel { name: "put", group: GROUP, operands, sizes, body });
+        writer.launch(groups, &RoutineKernel { name: "put", group: GROUP, operands, sizes, body });
         writer.finish(&helpers(dialect), self.scratch())
     }
 }

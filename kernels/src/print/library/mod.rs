@@ -25,7 +25,7 @@ use crate::dtype::{DType, Width};
 use crate::nest::Fold;
 use crate::scalar::Scalar;
 
-/// Alignment in bytes of every [`Part`]. A device that needs more runs no routines; NVIDIA's OpenCL needs
+/// Alignment in bytes of every [`OperandPart`]. A device that needs more runs no routines; NVIDIA's OpenCL needs
 /// 512.
 pub const ALIGNMENT: u64 = 4096;
 
@@ -72,7 +72,7 @@ impl RoutineLaunch {
 pub enum LaunchArg {
     /// Part of an operand, as in a Nest's kernel: a pointer, in OpenCL C followed by a ulong, the byte at
     /// which the part starts.
-    Memory(Part),
+    Memory(OperandPart),
     /// A number.
     Scalar(Scalar),
     /// Bytes of memory of each group. In OpenCL C a pointer; in CUDA C++ an unsigned int, the byte at which
@@ -82,7 +82,7 @@ pub enum LaunchArg {
 
 /// Part of an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct OperandPart {
     /// Number of the operand: inputs, outputs, then scratch memory.
     pub arg: usize,
     /// Byte offset; a multiple of [`ALIGNMENT`].
@@ -93,13 +93,13 @@ pub struct Part {
     pub written: bool,
 }
 
-impl Part {
-    fn whole(arg: usize, bytes: u64, written: bool) -> Part {
-        Part { arg, offset: 0, bytes, written }
+impl OperandPart {
+    fn whole(arg: usize, bytes: u64, written: bool) -> OperandPart {
+        OperandPart { arg, offset: 0, bytes, written }
     }
 
-    fn written(self, written: bool) -> Part {
-        Part { written, ..self }
+    fn written(self, written: bool) -> OperandPart {
+        OperandPart { written, ..self }
     }
 }
 
@@ -123,18 +123,18 @@ fn index_type(most: u64) -> DType {
 }
 
 /// A kernel's text, and the launches that share it.
-struct Kernel<'a> {
+struct RoutineKernel<'a> {
     name: &'a str,
     group: u64,
     /// In `body` these are `b0`, `b1`, ..
-    operands: &'a [(DType, Part)],
+    operands: &'a [(DType, OperandPart)],
     /// In `body` these have their names.
     sizes: &'a [Size],
     body: &'a str,
 }
 
 /// Kernels being printed.
-struct Writer<'t> {
+struct RoutineWriter<'t> {
     target: &'t Target,
     f64: bool,
     /// The names and the texts of the kernels.
@@ -144,13 +144,13 @@ struct Writer<'t> {
     launches: Vec<RoutineLaunch>,
 }
 
-impl Writer<'_> {
-    fn new(target: &Target, f64: bool) -> Writer<'_> {
-        Writer { target, f64, kernels: vec![], defined: vec![], launches: vec![] }
+impl RoutineWriter<'_> {
+    fn new(target: &Target, f64: bool) -> RoutineWriter<'_> {
+        RoutineWriter { target, f64, kernels: vec![], defined: vec![], launches: vec![] }
     }
 
     /// Adds a kernel, unless it is there, and its launch.
-    fn launch(&mut self, groups: u64, kernel: &Kernel<'_>) {
+    fn launch(&mut self, groups: u64, kernel: &RoutineKernel<'_>) {
         let name = self.define(kernel);
         let operands = kernel.operands.iter().map(|o| LaunchArg::Memory(o.1));
         let args = operands.chain(kernel.sizes.iter().map(|size| LaunchArg::Scalar(size.1))).collect();
@@ -160,7 +160,7 @@ impl Writer<'_> {
 
     /// Adds a kernel, unless it is there; returns its name. A kernel that only other sizes launch belongs to
     /// the text of all sizes too.
-    fn define(&mut self, kernel: &Kernel<'_>) -> String {
+    fn define(&mut self, kernel: &RoutineKernel<'_>) -> String {
         let dialect = self.target.dialect;
         let numbered = || kernel.operands.iter().enumerate();
         let operands = numbered().map(|(at, (dtype, part))| dialect.parameter(*dtype, part.written, at));

@@ -6,7 +6,7 @@
 //! look-back", 2016; A. Adinets and D. Merrill, "Onesweep", 2022). Counts are integers, so results do not
 //! depend on timing. The device functions are in `radix.cu`.
 
-use super::{Kernel, Part, Size, Writer, aligned, size32, size64};
+use super::{OperandPart, RoutineKernel, RoutineWriter, Size, aligned, size32, size64};
 use crate::dtype::DType;
 
 const FUNCTIONS: &str = include_str!("radix.cu");
@@ -48,25 +48,25 @@ pub(super) struct Radix {
 }
 
 /// The source or the sink of elements: operands, and text that uses them as `b{first}` and so on.
-pub(super) struct End<'a> {
-    pub(super) operands: Vec<(DType, Part)>,
+pub(super) struct ElementAccess<'a> {
+    pub(super) operands: Vec<(DType, OperandPart)>,
     /// Takes the number of the first operand. The text of a source is the element at `at` of `row`; the text
     /// of a sink is statements that store `x`, whose position was `p`, at `at` of `row`.
     pub(super) text: &'a dyn Fn(usize) -> String,
 }
 
 /// The scratch memory of a sort in tiles.
-struct Scratch {
+struct RadixScratch {
     /// Elements, and their positions if these are sorted too. A pass reads one buffer and writes the other.
-    buffers: [Vec<(DType, Part)>; 2],
+    buffers: [Vec<(DType, OperandPart)>; 2],
     /// Digit counts for each row and pass, a tile counter for each pass, and a word for disorder.
-    counts: (DType, Part),
+    counts: (DType, OperandPart),
     /// A word for each digit of each tile, for the look-back. A pass uses one array and clears the other.
-    lookback: [(DType, Part); 2],
+    lookback: [(DType, OperandPart); 2],
 }
 
-impl Scratch {
-    fn buffer(&self, which: usize, written: bool) -> Vec<(DType, Part)> {
+impl RadixScratch {
+    fn buffer(&self, which: usize, written: bool) -> Vec<(DType, OperandPart)> {
         self.buffers[which].iter().map(|&(dtype, part)| (dtype, part.written(written))).collect()
     }
 }
@@ -121,7 +121,7 @@ impl Radix {
 
     /// Where the scratch memory, which is argument `arg` from byte `from` on, has the word that is 0 if the
     /// keys are in order already: the array and the position in it. None if that is not found out.
-    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<((DType, Part), u64)> {
+    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<((DType, OperandPart), u64)> {
         let counts = self.divide_scratch(arg, from).counts;
         self.skips.then(|| ((counts.0, counts.1.written(false)), self.disorder_at()))
     }
@@ -180,9 +180,9 @@ impl Radix {
     /// texts of the ends use, once `row` is known, with the sizes `of_rows`, of which `n` is one.
     pub(super) fn launches(
         &self,
-        writer: &mut Writer,
-        source: &End,
-        sink: &End,
+        writer: &mut RoutineWriter,
+        source: &ElementAccess,
+        sink: &ElementAccess,
         (line, of_rows): (&str, &[Size]),
         (scratch, from): (usize, u64),
     ) {
@@ -190,7 +190,8 @@ impl Radix {
         if self.alone() {
             let operands = [&source.operands[..], &sink.operands].concat();
             let body = self.row(line, &(source.text)(0), &(sink.text)(source.operands.len()));
-            let kernel = Kernel { name: "rows", group, operands: &operands, sizes: of_rows, body: &body };
+            let kernel =
+                RoutineKernel { name: "rows", group, operands: &operands, sizes: of_rows, body: &body };
             return writer.launch(self.rows, &kernel);
         }
         let scratch = self.divide_scratch(scratch, from);
@@ -199,7 +200,7 @@ impl Radix {
         let blocks = self.n.div_ceil(group * self.items).min(COUNTING.div_ceil(self.rows)).max(1);
         let sizes = [of_rows, &[size32("blocks", blocks)], &self.disorder_size()[..]].concat();
         let body = self.count(line, &(source.text)(0), source.operands.len());
-        let kernel = Kernel { name: "count", group, operands: &operands, sizes: &sizes, body: &body };
+        let kernel = RoutineKernel { name: "count", group, operands: &operands, sizes: &sizes, body: &body };
         writer.launch(self.rows * blocks, &kernel);
         for pass in 0..self.passes() {
             self.launch_pass(writer, pass, source, sink, (line, of_rows), &scratch);
@@ -207,20 +208,20 @@ impl Radix {
     }
 
     /// The launch that clears the counts and the first array of look-back words.
-    fn launch_clear(&self, writer: &mut Writer, scratch: &Scratch) {
+    fn launch_clear(&self, writer: &mut RoutineWriter, scratch: &RadixScratch) {
         let operands = [scratch.counts, scratch.lookback[0]];
         let [counts, lookback] = operands.map(|(_, part)| part.bytes / 4);
         let body = "const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;\n\
                     if (at < counts) b0[at] = 0u;\nif (at < lookback) b1[at] = 0u;\n";
         let sizes = [size64("counts", counts), size64("lookback", lookback)];
-        let kernel = Kernel { name: "clear", group: 256, operands: &operands, sizes: &sizes, body };
+        let kernel = RoutineKernel { name: "clear", group: 256, operands: &operands, sizes: &sizes, body };
         writer.launch(counts.max(lookback).div_ceil(256), &kernel);
     }
 
     /// The parts of scratch memory, which is argument `arg`, from byte `from` on.
-    fn divide_scratch(&self, arg: usize, from: u64) -> Scratch {
+    fn divide_scratch(&self, arg: usize, from: u64) -> RadixScratch {
         let [elements, positions, counts, lookback] = self.sizes();
-        let part = |at: u64, bytes: u64| Part { arg, offset: from + at, bytes, written: true };
+        let part = |at: u64, bytes: u64| OperandPart { arg, offset: from + at, bytes, written: true };
         let buffer = |which: u64| {
             let at = which * (elements + positions);
             let mut parts = vec![(self.element, part(at, elements))];
@@ -230,7 +231,7 @@ impl Radix {
             parts
         };
         let held = 2 * (elements + positions);
-        Scratch {
+        RadixScratch {
             buffers: [buffer(0), buffer(1)],
             counts: (DType::U32, part(held, counts)),
             lookback: [0, 1].map(|which| (DType::U32, part(held + counts + which * lookback, lookback))),
@@ -240,12 +241,12 @@ impl Radix {
     /// The launch that sorts by one digit. Passes from buffer to buffer share a kernel.
     fn launch_pass(
         &self,
-        writer: &mut Writer,
+        writer: &mut RoutineWriter,
         pass: u64,
-        source: &End,
-        sink: &End,
+        source: &ElementAccess,
+        sink: &ElementAccess,
         (line, of_rows): (&str, &[Size]),
-        scratch: &Scratch,
+        scratch: &RadixScratch,
     ) {
         let (first, last) = (pass == 0, pass + 1 == self.passes());
         let own = pass as usize % 2;
@@ -267,8 +268,13 @@ impl Radix {
             [size32("tiles", self.tiles()), size32("pass", pass), size64("counter", counters + pass)];
         let sizes = [of_rows, &own_sizes, &self.disorder_size()[..]].concat();
         let body = self.pass(counts, line, &load, position, &store);
-        let kernel =
-            Kernel { name: "pass", group: self.group, operands: &operands, sizes: &sizes, body: &body };
+        let kernel = RoutineKernel {
+            name: "pass",
+            group: self.group,
+            operands: &operands,
+            sizes: &sizes,
+            body: &body,
+        };
         writer.launch(self.rows * self.tiles(), &kernel);
     }
 

@@ -8,7 +8,7 @@
 
 use super::folded_rows::FoldedRows;
 use super::sort;
-use super::{Kernel, Part, Routine, Size, Writer, aligned, fold_helpers, moved_as};
+use super::{OperandPart, Routine, RoutineKernel, RoutineWriter, Size, aligned, fold_helpers, moved_as};
 use crate::dtype::DType;
 use crate::library::{Scatter, Sorting};
 use crate::nest::Fold;
@@ -27,9 +27,9 @@ const ASKED: u64 = 32;
 const GROUP: u64 = 256;
 
 /// The division of a scatter into launches.
-pub(crate) struct Plan {
+pub(crate) struct SortedScatterPlan {
     call: Scatter,
-    sort: sort::Plan,
+    sort: sort::SortPlan,
     /// The dtype of elements in memory: an unsigned integer of the same size if they are only moved.
     stored: DType,
     rows: FoldedRows,
@@ -37,8 +37,8 @@ pub(crate) struct Plan {
     group: u64,
 }
 
-impl Plan {
-    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<Plan> {
+impl SortedScatterPlan {
+    pub(crate) fn of(call: &Scatter, target: &Target) -> Option<SortedScatterPlan> {
         let folds = match call.fold {
             None => true,
             Some(Fold::Sum | Fold::Product | Fold::Max | Fold::Min) => call.dtype != DType::Bool,
@@ -62,11 +62,11 @@ impl Plan {
             only: None,
         };
         let bits = call.rows.max(2).next_power_of_two().ilog2();
-        let sort = sort::Plan::of(&sorting, target)?.narrowed(bits);
+        let sort = sort::SortPlan::of(&sorting, target)?.narrowed(bits);
         let sort = if call.width <= ASKED { sort.skipping() } else { sort };
         let rows = FoldedRows::of(call, call.points.div_ceil(CHUNK) * call.width, target)?;
         let group = 1 << GROUP.min(u64::from(target.max_group)).max(1).ilog2();
-        Some(Plan { call: call.clone(), sort, stored, rows, group })
+        Some(SortedScatterPlan { call: call.clone(), sort, stored, rows, group })
     }
 
     fn chunks(&self) -> u64 {
@@ -90,7 +90,7 @@ impl Plan {
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let Scatter { points, rows, width, fold, .. } = self.call;
         let size = self.stored.size() as u64;
-        let mut writer = Writer::new(target, [self.stored, self.rows.acc].contains(&DType::F64));
+        let mut writer = RoutineWriter::new(target, [self.stored, self.rows.acc].contains(&DType::F64));
         if points * width == 0 {
             return writer.finish("", 0);
         }
@@ -98,27 +98,28 @@ impl Plan {
         const SCRATCH: usize = 3;
         let [keys, order, firsts, lasts] = self.sizes();
         let part = |dtype: DType, offset: u64, bytes: u64, written: bool| {
-            (dtype, Part { arg: SCRATCH, offset, bytes, written })
+            (dtype, OperandPart { arg: SCRATCH, offset, bytes, written })
         };
-        let positions = (DType::U32, Part::whole(0, points * 4, false));
+        let positions = (DType::U32, OperandPart::whole(0, points * 4, false));
         let sorted =
             |written: bool| [part(DType::U32, 0, keys, written), part(DType::I64, keys, order, written)];
         let after = keys + order + firsts + lasts;
         let sorting = self.sort.launches(&mut writer, positions, sorted(true).to_vec(), (SCRATCH, after));
-        let moved = (self.stored, Part::whole(1, self.call.brought() * size, false));
-        let table = (self.stored, Part::whole(2, rows * width * size, true));
-        let mut launch = |name: &str, rows: u64, each: u64, operands: &[(DType, Part)], body: String| {
-            let sizes = self.launch_sizes(rows);
-            let kernel = Kernel { name, group: self.group, operands, sizes: &sizes, body: &body };
-            writer.launch((rows * width / each).div_ceil(self.group), &kernel);
-        };
+        let moved = (self.stored, OperandPart::whole(1, self.call.brought() * size, false));
+        let table = (self.stored, OperandPart::whole(2, rows * width * size, true));
+        let mut launch =
+            |name: &str, rows: u64, each: u64, operands: &[(DType, OperandPart)], body: String| {
+                let sizes = self.launch_sizes(rows);
+                let kernel = RoutineKernel { name, group: self.group, operands, sizes: &sizes, body: &body };
+                writer.launch((rows * width / each).div_ceil(self.group), &kernel);
+            };
         let [key, order] = sorted(false);
         // If positions are in order already, they are read where they are given.
-        let given: Vec<(DType, Part)> = match self.sort.disorder(SCRATCH, after) {
+        let given: Vec<(DType, OperandPart)> = match self.sort.disorder(SCRATCH, after) {
             Some((word, _)) => vec![positions, word],
             None => vec![],
         };
-        let with_given = |operands: &[(DType, Part)]| [operands, &given].concat();
+        let with_given = |operands: &[(DType, OperandPart)]| [operands, &given].concat();
         let Some(fold) = fold else {
             launch("last", points, 1, &with_given(&[key, order, moved, table]), self.last(dialect));
             return writer.finish(&sorting, self.scratch());

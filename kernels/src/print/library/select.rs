@@ -11,7 +11,7 @@
 //! and as many elements as are wanted come no later than that many of these. Mostly few others do, so that
 //! the row is read twice and nothing is counted.
 
-use super::{Kernel, Part, Size, Writer, aligned, size32};
+use super::{OperandPart, RoutineKernel, RoutineWriter, Size, aligned, size32};
 use crate::dtype::DType;
 use crate::library::Sorting;
 use crate::print::{Dialect, Target};
@@ -38,7 +38,7 @@ const SHRINKS: u64 = 8;
 
 /// The division of a selection into groups.
 #[derive(Clone, Debug)]
-pub(super) struct Select {
+pub(super) struct SelectPlan {
     /// Keys, as unsigned integers, and their significant bits.
     key: DType,
     bits: u32,
@@ -53,7 +53,7 @@ pub(super) struct Select {
 }
 
 /// How the rows that a launch takes are loaded and where results go; the texts name operands.
-struct Ends<'a> {
+struct RowAccess<'a> {
     /// Declares `row`, the number of elements `m` and what the other texts use; `v` is the group's number.
     line: &'a str,
     /// The key and the position of element `at`.
@@ -65,9 +65,9 @@ struct Ends<'a> {
     fills: bool,
 }
 
-impl Select {
+impl SelectPlan {
     /// `None` where a sort is as fast, or rows are not contiguous.
-    pub(super) fn of(call: &Sorting, key: DType, target: &Target) -> Option<Select> {
+    pub(super) fn of(call: &Sorting, key: DType, target: &Target) -> Option<SelectPlan> {
         let [rows, n, inner] = call.shape;
         let occupies = |group: u64| target.lanes / group;
         let bytes = CAPACITY * (key.size() as u64 + 4) + 4 * (1 << DIGIT) + 4 * 1024 + 64;
@@ -89,7 +89,7 @@ impl Select {
         let largest = u64::from(target.max_group);
         let group = GROUPS.into_iter().find(|(from, items)| length >= *from && *items <= largest)?.1;
         let bits = 8 * call.dtype.size() as u32;
-        pays.then_some(Select { key, bits, rows, n, kept: call.kept, places, parts, group })
+        pays.then_some(SelectPlan { key, bits, rows, n, kept: call.kept, places, parts, group })
     }
 
     /// Bytes of the keys of parts of rows, and of their positions.
@@ -106,16 +106,16 @@ impl Select {
     /// and `put` stores element `at` of its results to the operands from a number on.
     pub(super) fn launches(
         &self,
-        writer: &mut Writer,
-        source: (DType, Part),
-        outputs: &[(DType, Part)],
+        writer: &mut RoutineWriter,
+        source: (DType, OperandPart),
+        outputs: &[(DType, OperandPart)],
         (line, of_rows): (&str, &[Size]),
         put: &dyn Fn(usize) -> String,
         (arg, start): (usize, u64),
     ) {
         let [keys, positions] = self.sizes();
         let kept = |written: bool| {
-            let part = |offset: u64, bytes: u64| Part { arg, offset, bytes, written };
+            let part = |offset: u64, bytes: u64| OperandPart { arg, offset, bytes, written };
             [(self.key, part(start, keys)), (DType::U32, part(start + keys, positions))]
         };
         let parts = format!(
@@ -123,7 +123,7 @@ impl Select {
              const u32 m = n - begin < length ? n - begin : length;\n"
         );
         let whole = self.parts == 1;
-        let first = Ends {
+        let first = RowAccess {
             line: &parts,
             key: "key_of(b0[line + begin + at])",
             position: "(begin + at)",
@@ -135,7 +135,7 @@ impl Select {
         let operands = [vec![source], to].concat();
         self.launch(writer, self.rows * self.parts, &first, &operands, &sizes);
         if !whole {
-            let last = Ends {
+            let last = RowAccess {
                 line: &format!("const u64 row = v;\n{line}const u32 m = parts * kept;\n"),
                 key: "b1[row * m + at]",
                 position: "b2[row * m + at]",
@@ -149,14 +149,17 @@ impl Select {
 
     fn launch(
         &self,
-        writer: &mut Writer,
+        writer: &mut RoutineWriter,
         groups: u64,
-        ends: &Ends<'_>,
-        operands: &[(DType, Part)],
+        ends: &RowAccess<'_>,
+        operands: &[(DType, OperandPart)],
         sizes: &[Size],
     ) {
         let body = self.body(writer.target.dialect, ends);
-        writer.launch(groups, &Kernel { name: "select", group: self.group, operands, sizes, body: &body });
+        writer.launch(
+            groups,
+            &RoutineKernel { name: "select", group: self.group, operands, sizes, body: &body },
+        );
     }
 
     /// The arguments beside those of rows: how rows are divided, the bits of positions, the wanted places.
@@ -172,7 +175,7 @@ impl Select {
     }
 
     /// The body of a kernel: for each wanted place, the elements around it.
-    fn body(&self, dialect: Dialect, ends: &Ends<'_>) -> String {
+    fn body(&self, dialect: Dialect, ends: &RowAccess<'_>) -> String {
         let (local, item) = (dialect.local(), dialect.item_index("u32"));
         let number = dialect.group_index("u64");
         let (group, bins) = (self.group, 1 << DIGIT);
@@ -205,7 +208,7 @@ impl Select {
     }
 
     /// A loop of the item over its elements: `text` is for key `k` of element `at`.
-    fn each_element(&self, ends: &Ends<'_>, text: &str) -> String {
+    fn each_element(&self, ends: &RowAccess<'_>, text: &str) -> String {
         let (group, key) = (self.group, ends.key);
         format!(
             "for (u32 start = item; start < m; start += {ahead}u) {{\nK own[{AHEAD}];\n\
@@ -218,7 +221,7 @@ impl Select {
     }
 
     /// Takes the elements up to a bound that holds the wanted ones; sets `near` if they are few enough.
-    fn gather_near(&self, dialect: Dialect, ends: &Ends<'_>) -> String {
+    fn gather_near(&self, dialect: Dialect, ends: &RowAccess<'_>) -> String {
         let (group, barrier) = (self.group, dialect.barrier(false));
         let first = self.each_element(ends, "least = k < least ? k : least;\n");
         let order = order(dialect, group, &format!("{group}u"));
@@ -233,7 +236,7 @@ impl Select {
 
     /// Narrows what may be at the `wanted` place down to the keys (and positions, if these are equal) that
     /// begin with a prefix, of which `left` bits are not known yet.
-    fn narrow(&self, dialect: Dialect, ends: &Ends<'_>) -> String {
+    fn narrow(&self, dialect: Dialect, ends: &RowAccess<'_>) -> String {
         let (group, bins, bits) = (self.group, 1u64 << DIGIT, self.bits);
         let (barrier, add) = (dialect.barrier(false), add_to_group(dialect));
         let total = if self.places.is_empty() { "before + found[2]" } else { "found[2]" };
@@ -293,7 +296,7 @@ impl Select {
     }
 
     /// Collects elements in the group's memory, in any order; `found` is their number.
-    fn gather(&self, dialect: Dialect, ends: &Ends<'_>, inside: &str) -> String {
+    fn gather(&self, dialect: Dialect, ends: &RowAccess<'_>, inside: &str) -> String {
         let (barrier, add) = (dialect.barrier(false), add_to_group(dialect));
         let take = format!(
             "if ({inside}) {{\nconst u32 slot = {add}(&found[3], 1u);\n\
@@ -304,7 +307,7 @@ impl Select {
     }
 
     /// Stores the first elements; what a part lacks comes after all elements.
-    fn put_first(&self, ends: &Ends<'_>) -> String {
+    fn put_first(&self, ends: &RowAccess<'_>) -> String {
         let (group, put) = (self.group, ends.put);
         let (end, lacks) = if ends.fills { ("kept", true) } else { ("(kept < m ? kept : m)", false) };
         let [key, position] = match lacks {
@@ -318,7 +321,7 @@ impl Select {
     }
 
     /// Stores the wanted places that the elements around one cover.
-    fn put_places(&self, ends: &Ends<'_>) -> String {
+    fn put_places(&self, ends: &RowAccess<'_>) -> String {
         let each = PLACES[..self.places.len()].iter().enumerate().map(|(number, name)| {
             format!(
                 "if (item == {number}u && {name} >= before && {name} - before < taken) {{\n\

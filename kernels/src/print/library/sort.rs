@@ -4,9 +4,11 @@
 //! unsigned keys, and positions if keys are equal, so they are stable.
 
 use super::network;
-use super::radix::{End, Radix};
-use super::select::Select;
-use super::{Kernel, Part, Routine, Size, Writer, aligned, function, index_type, moved_as, size32};
+use super::radix::{ElementAccess, Radix};
+use super::select::SelectPlan;
+use super::{
+    OperandPart, Routine, RoutineKernel, RoutineWriter, Size, aligned, function, index_type, moved_as, size32,
+};
 use crate::dtype::DType;
 use crate::library::Sorting;
 use crate::print::{Dialect, Target};
@@ -27,7 +29,7 @@ const GROUP: u64 = 128;
 const SHORT: u64 = 512;
 
 /// The division of a sort into tiles and launches.
-pub(crate) struct Plan {
+pub(crate) struct SortPlan {
     call: Sorting,
     /// Keys, as unsigned integers.
     key: DType,
@@ -40,17 +42,17 @@ pub(crate) struct Plan {
     radix: Option<Radix>,
     /// The length of the network that sorts a row.
     network: Option<u64>,
-    select: Option<Select>,
+    select: Option<SelectPlan>,
 }
 
 /// The plan of a sort; `None` if there are no kernels for it, or if a few places are wanted and it is as well
 /// to sort the whole.
-pub(crate) fn plan(sorting: &Sorting, target: &Target) -> Option<Plan> {
-    Plan::of(sorting, target).filter(|plan| sorting.only.is_none() || plan.select.is_some())
+pub(crate) fn plan(sorting: &Sorting, target: &Target) -> Option<SortPlan> {
+    SortPlan::of(sorting, target).filter(|plan| sorting.only.is_none() || plan.select.is_some())
 }
 
-impl Plan {
-    pub(super) fn of(call: &Sorting, target: &Target) -> Option<Plan> {
+impl SortPlan {
+    pub(super) fn of(call: &Sorting, target: &Target) -> Option<SortPlan> {
         let bits = moved_as(call.dtype);
         let [outer, n, inner] = call.shape;
         if n >= 1 << 31 || outer * inner * n >= 1 << 40 {
@@ -68,9 +70,9 @@ impl Plan {
             .then(|| Radix::of(bits, 8 * bits.size() as u32, [outer * inner, n], call.indices, target.lanes))
             .flatten();
         let network = network::length(n, key.size() as u64).filter(|_| !target.cpu);
-        let select = Select::of(call, key, target);
+        let select = SelectPlan::of(call, key, target);
         let (call, tiles) = (call.clone(), n.div_ceil(tile));
-        Some(Plan { call, key, bits, capacity, tile, tiles, radix, network, select })
+        Some(SortPlan { call, key, bits, capacity, tile, tiles, radix, network, select })
     }
 
     fn rows(&self) -> u64 {
@@ -94,41 +96,41 @@ impl Plan {
     }
 
     /// The same sort for keys below `2^bits`.
-    pub(super) fn narrowed(mut self, bits: u32) -> Plan {
+    pub(super) fn narrowed(mut self, bits: u32) -> SortPlan {
         self.radix = self.radix.map(|radix| radix.narrowed(bits));
         self
     }
 
     /// The same sort of one row, which leaves the outputs as they are if the elements are in order already
     /// and the sort finds it out.
-    pub(super) fn skipping(mut self) -> Plan {
+    pub(super) fn skipping(mut self) -> SortPlan {
         self.radix = self.radix.map(Radix::skipping);
         self
     }
 
     /// See [`Radix::disorder`].
-    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<((DType, Part), u64)> {
+    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<((DType, OperandPart), u64)> {
         self.radix.as_ref().and_then(|radix| radix.disorder(arg, from))
     }
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let s = &self.call;
         let [outer, n, inner] = s.shape;
-        let mut writer = Writer::new(target, false);
+        let mut writer = RoutineWriter::new(target, false);
         let count = outer * s.kept * inner;
         if count == 0 || n == 0 {
             return writer.finish("", 0);
         }
         let mut outputs = Vec::new();
         if s.values {
-            outputs.push((self.bits, Part::whole(1, count * self.bits.size() as u64, true)));
+            outputs.push((self.bits, OperandPart::whole(1, count * self.bits.size() as u64, true)));
         }
         if s.indices {
             let at = 1 + usize::from(s.values);
-            outputs.push((DType::I64, Part::whole(at, count * 8, true)));
+            outputs.push((DType::I64, OperandPart::whole(at, count * 8, true)));
         }
         let arg = 1 + outputs.len();
-        let source = (self.bits, Part::whole(0, outer * n * inner * self.bits.size() as u64, false));
+        let source = (self.bits, OperandPart::whole(0, outer * n * inner * self.bits.size() as u64, false));
         let helpers = self.launches(&mut writer, source, outputs, (arg, 0));
         writer.finish(&helpers, self.scratch())
     }
@@ -137,9 +139,9 @@ impl Plan {
     /// byte on.
     pub(super) fn launches(
         &self,
-        writer: &mut Writer,
-        source: (DType, Part),
-        outputs: Vec<(DType, Part)>,
+        writer: &mut RoutineWriter,
+        source: (DType, OperandPart),
+        outputs: Vec<(DType, OperandPart)>,
         (arg, start): (usize, u64),
     ) -> String {
         let dialect = writer.target.dialect;
@@ -153,8 +155,8 @@ impl Plan {
             let load = |first: usize| format!("b{first}[{}]", self.element("at"));
             let store = |first: usize| self.result(dialect, first, "x");
             let (line, sizes) = (self.line(), self.sizes_of_rows());
-            let source = End { operands: vec![source], text: &load };
-            let sink = End { operands: outputs, text: &store };
+            let source = ElementAccess { operands: vec![source], text: &load };
+            let sink = ElementAccess { operands: outputs, text: &store };
             radix.launches(writer, &source, &sink, (&line, &sizes), (arg, start));
             return radix.helpers(&self.key_text(dialect));
         }
@@ -162,8 +164,8 @@ impl Plan {
         let buffer = |which: u64, written: bool| {
             let offset = start + which * (keys + positions);
             [
-                (self.key, Part { arg, offset, bytes: keys, written }),
-                (DType::U32, Part { arg, offset: offset + keys, bytes: positions, written }),
+                (self.key, OperandPart { arg, offset, bytes: keys, written }),
+                (DType::U32, OperandPart { arg, offset: offset + keys, bytes: positions, written }),
             ]
         };
         let done = self.tiles == 1;
@@ -190,7 +192,7 @@ impl Plan {
     }
 
     /// The launch in which each item sorts a row.
-    fn launch_rows(&self, writer: &mut Writer, operands: &[(DType, Part)], length: u64) {
+    fn launch_rows(&self, writer: &mut RoutineWriter, operands: &[(DType, OperandPart)], length: u64) {
         let dialect = writer.target.dialect;
         let group = GROUP.min(writer.target.max_group.into());
         let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
@@ -210,18 +212,18 @@ impl Plan {
         }
         let mut sizes = self.sizes_of_rows();
         sizes.push(super::size64("rows", self.rows()));
-        let kernel = Kernel { name: "rows", group, operands, sizes: &sizes, body: &body };
+        let kernel = RoutineKernel { name: "rows", group, operands, sizes: &sizes, body: &body };
         writer.launch(self.rows().div_ceil(group), &kernel);
     }
 
     /// The launch in which each group sorts a tile.
-    fn launch_tiles(&self, writer: &mut Writer, operands: &[(DType, Part)], done: bool) {
+    fn launch_tiles(&self, writer: &mut RoutineWriter, operands: &[(DType, OperandPart)], done: bool) {
         let dialect = writer.target.dialect;
         let group = (self.capacity / 2).min(256).min(writer.target.max_group.into());
         let mut sizes = self.sizes_of_rows();
         sizes.extend([size32("length", self.tile), size32("tiles", self.tiles)]);
         let body = self.tile_body(dialect, group, &self.put(dialect, done, 1));
-        let kernel = Kernel { name: "tiles", group, operands, sizes: &sizes, body: &body };
+        let kernel = RoutineKernel { name: "tiles", group, operands, sizes: &sizes, body: &body };
         writer.launch(self.rows() * self.tiles, &kernel);
     }
 
@@ -229,10 +231,10 @@ impl Plan {
     /// tiles have no merge from buffer to buffer, whose kernel is in the text nonetheless.
     fn launch_merges(
         &self,
-        writer: &mut Writer,
-        source: (DType, Part),
-        outputs: &[(DType, Part)],
-        buffer: impl Fn(u64, bool) -> [(DType, Part); 2],
+        writer: &mut RoutineWriter,
+        source: (DType, OperandPart),
+        outputs: &[(DType, OperandPart)],
+        buffer: impl Fn(u64, bool) -> [(DType, OperandPart); 2],
     ) {
         let (n, dialect) = (self.call.shape[1], writer.target.dialect);
         let group = GROUP.min(writer.target.max_group.into());
@@ -249,8 +251,9 @@ impl Plan {
             let read = [vec![source], buffer(from, false).to_vec()].concat();
             let passed = [&read[..], &buffer(1 - from, true)].concat();
             let finished = [&read[..], outputs].concat();
-            let pass = Kernel { name: "merge", group, operands: &passed, sizes: &sizes, body: &bodies[0] };
-            let last = Kernel { operands: &finished, body: &bodies[1], ..pass };
+            let pass =
+                RoutineKernel { name: "merge", group, operands: &passed, sizes: &sizes, body: &bodies[0] };
+            let last = RoutineKernel { operands: &finished, body: &bodies[1], ..pass };
             writer.define(&pass);
             let groups = (self.rows() * each).div_ceil(group);
             writer.launch(groups, if done { &last } else { &pass });

@@ -8,13 +8,13 @@
 use super::super::kernel::Printer;
 use crate::dtype::DType;
 use crate::nest::PhaseKind;
-use crate::schedule::tile::{Blocks, Contraction, Part};
+use crate::schedule::tile::{Contraction, ContractionFactor, CpuTile};
 
 /// The names of the arrays of a side.
 const ARRAYS: [&str; 2] = ["left", "right"];
 
 impl Printer<'_> {
-    pub(super) fn cpu_tiles(&mut self, c: &Contraction, b: &Blocks) {
+    pub(super) fn cpu_tiles(&mut self, c: &Contraction, b: &CpuTile) {
         let types: Vec<DType> = c.folds.iter().map(|fold| c.sides[0].parts[fold[0]].dtype).collect();
         for side in [0, 1] {
             for (at, part) in c.sides[side].parts.iter().enumerate() {
@@ -70,7 +70,14 @@ impl Printer<'_> {
     }
 
     /// One element of a part, at the positions `i` and `k`.
-    fn element(&mut self, c: &Contraction, side: usize, part: &Part, uniform: &[String], target: &str) {
+    fn element(
+        &mut self,
+        c: &Contraction,
+        side: usize,
+        part: &ContractionFactor,
+        uniform: &[String],
+        target: &str,
+    ) {
         self.positions(&c.sides[side].walks, "i");
         self.positions(&self.walks.inner.clone(), "k");
         let value = self.part(c, part, uniform);
@@ -80,7 +87,13 @@ impl Printer<'_> {
 
     /// Evaluates the rows of a tile. Rows that pad the last block are copies of the last row; their results
     /// are not stored.
-    fn evaluate_rows(&mut self, c: &Contraction, b: &Blocks, uniform: &[String], (at, part): (usize, &Part)) {
+    fn evaluate_rows(
+        &mut self,
+        c: &Contraction,
+        b: &CpuTile,
+        uniform: &[String],
+        (at, part): (usize, &ContractionFactor),
+    ) {
         let index = self.index;
         let heads = [
             format!("for ({index} y = 0; y < blocks * {}; ++y)", b.rows),
@@ -99,9 +112,9 @@ impl Printer<'_> {
     fn evaluate_columns(
         &mut self,
         c: &Contraction,
-        b: &Blocks,
+        b: &CpuTile,
         uniform: &[String],
-        (at, part): (usize, &Part),
+        (at, part): (usize, &ContractionFactor),
     ) {
         let (index, lanes) = (self.index, b.lanes);
         self.open(&format!("for ({index} panel = 0; panel < panels; ++panel)"));
@@ -136,7 +149,7 @@ impl Printer<'_> {
     }
 
     /// Adds the products of one block of inner points to the sums of the tile.
-    fn multiply_blocks(&mut self, c: &Contraction, b: &Blocks, types: &[DType]) {
+    fn multiply_blocks(&mut self, c: &Contraction, b: &CpuTile, types: &[DType]) {
         let (index, rows, lanes) = (self.index, b.rows, b.lanes);
         self.open(&format!("for ({index} panel = 0; panel < panels; ++panel)"));
         self.open(&format!("for ({index} y = 0; y < blocks * {rows}; y += {rows})"));
@@ -168,7 +181,7 @@ impl Printer<'_> {
     }
 
     /// Prints the phases after the product, for each result of the tile.
-    fn finish_tile(&mut self, c: &Contraction, b: &Blocks, types: &[DType]) {
+    fn finish_tile(&mut self, c: &Contraction, b: &CpuTile, types: &[DType]) {
         let index = self.index;
         self.open(&format!("for ({index} y = 0; y < rows; ++y)"));
         self.line(&format!("const {index} i = row0 + y;"));
@@ -194,7 +207,7 @@ impl Printer<'_> {
 }
 
 /// The index of an element of a row, at the inner point `d` of the block.
-fn row_place(b: &Blocks, part: &Part, row: &str) -> String {
+fn row_place(b: &CpuTile, part: &ContractionFactor, row: &str) -> String {
     if part.along_inner { format!("{row} * {} + d", b.depth) } else { format!("d * {} + {row}", b.tile[0]) }
 }
 

@@ -8,10 +8,10 @@ mod epilogue;
 
 use super::super::kernel::Printer;
 use super::super::{Dialect, expr};
-use super::{Contraction, Part};
+use super::{Contraction, ContractionFactor};
 use crate::dtype::DType;
 use crate::nest::Fold;
-use crate::schedule::tile::{PACK, RUN, Shape};
+use crate::schedule::tile::{GpuTile, PACK, RUN};
 
 /// The letters of rows and columns in names of variables.
 const LETTERS: [&str; 2] = ["r", "c"];
@@ -24,7 +24,7 @@ fn slab(side: usize, part: usize) -> String {
 }
 
 impl Printer<'_> {
-    pub(super) fn group_tiles(&mut self, c: &Contraction, s: &Shape) {
+    pub(super) fn group_tiles(&mut self, c: &Contraction, s: &GpuTile) {
         for side in [0, 1] {
             for (at, part) in c.sides[side].parts.iter().enumerate() {
                 let elements = s.buffers * s.depth * s.stride(side);
@@ -68,7 +68,7 @@ impl Printer<'_> {
     }
 
     /// Declares the position of the tile, and of the item in it.
-    fn places(&mut self, c: &Contraction, s: &Shape) {
+    fn places(&mut self, c: &Contraction, s: &GpuTile) {
         let (index, count) = (self.index, self.count);
         self.line(&format!("const u32 t = {};", self.dialect.item_index("u32")));
         let (x, y) = (s.across(1), s.across(0));
@@ -91,7 +91,7 @@ impl Printer<'_> {
     }
 
     /// Declares the accumulators of an item, and returns whether there are partial sums.
-    fn declare_sums(&mut self, c: &Contraction, s: &Shape) -> bool {
+    fn declare_sums(&mut self, c: &Contraction, s: &GpuTile) -> bool {
         let [rows, columns] = s.each;
         let is_long = c.sums && c.inner / u64::from(s.slices) > LONG;
         let carried = is_long && self.sum_types(c).iter().any(|d| d.is_float());
@@ -116,7 +116,7 @@ impl Printer<'_> {
     }
 
     /// Prints statements for each result of an item.
-    fn each_result(&mut self, s: &Shape, statements: &[String]) {
+    fn each_result(&mut self, s: &GpuTile, statements: &[String]) {
         self.unrolled("i", s.each[0]);
         self.unrolled("j", s.each[1]);
         for statement in statements {
@@ -132,7 +132,7 @@ impl Printer<'_> {
     }
 
     /// Prints the steps through the inner points: each fetches one and computes with the one before.
-    fn steps(&mut self, c: &Contraction, s: &Shape, uniform: &[String], carried: bool) {
+    fn steps(&mut self, c: &Contraction, s: &GpuTile, uniform: &[String], carried: bool) {
         let barrier = self.dialect.barrier(false);
         let index = self.index;
         let rounds = c.inner.div_ceil(s.depth.into());
@@ -178,7 +178,11 @@ impl Printer<'_> {
         self.close();
     }
 
-    fn each_part(&mut self, c: &Contraction, mut each: impl FnMut(&mut Self, usize, usize, &Part)) {
+    fn each_part(
+        &mut self,
+        c: &Contraction,
+        mut each: impl FnMut(&mut Self, usize, usize, &ContractionFactor),
+    ) {
         for side in [0, 1] {
             for (at, part) in c.sides[side].parts.iter().enumerate() {
                 each(self, side, at, part);
@@ -188,7 +192,7 @@ impl Printer<'_> {
 
     /// Opens the loop over the elements of a part that an item fetches, and declares the position of an
     /// element in the step. Neighbouring items have neighbouring addresses.
-    fn open_fetches(&mut self, s: &Shape, (side, part): (usize, &Part)) {
+    fn open_fetches(&mut self, s: &GpuTile, (side, part): (usize, &ContractionFactor)) {
         let (extent, elements) = (s.tile[side], s.tile[side] * s.depth);
         self.unrolled("e", elements.div_ceil(s.items()));
         self.line(&format!("const u32 at = t + e * {}u;", s.items()));
@@ -204,7 +208,13 @@ impl Printer<'_> {
     /// Evaluates an item's elements of a part into registers. Beyond the inner points they are 0 for sums,
     /// and those of the last point for extremes, which do not change by it; beyond the rows or columns they
     /// are unused. Out of range another element is loaded instead: with a branch, loads would not overlap.
-    fn fetch(&mut self, c: &Contraction, s: &Shape, uniform: &[String], part: (usize, usize, &Part)) {
+    fn fetch(
+        &mut self,
+        c: &Contraction,
+        s: &GpuTile,
+        uniform: &[String],
+        part: (usize, usize, &ContractionFactor),
+    ) {
         let (side, at, part) = part;
         let (index, letter) = (self.index, LETTERS[side]);
         let extent = c.sides[side].extent;
@@ -237,7 +247,7 @@ impl Printer<'_> {
     }
 
     /// Evaluates the bytes of pack `k` of a part into one word, and returns its name.
-    fn pack_of(&mut self, c: &Contraction, part: &Part, uniform: &[String]) -> String {
+    fn pack_of(&mut self, c: &Contraction, part: &ContractionFactor, uniform: &[String]) -> String {
         let index = self.index;
         self.line("u32 pack = 0u;");
         self.unrolled("byte", PACK as u32);
@@ -250,7 +260,7 @@ impl Printer<'_> {
     }
 
     /// Stores the fetched elements to group memory.
-    fn put(&mut self, s: &Shape, (side, at, part): (usize, usize, &Part)) {
+    fn put(&mut self, s: &GpuTile, (side, at, part): (usize, usize, &ContractionFactor)) {
         let elements = s.tile[side] * s.depth;
         self.open_fetches(s, (side, part));
         let buffer = buffer(s, side);
@@ -266,7 +276,7 @@ impl Printer<'_> {
     }
 
     /// Prints the products of one step, whose first inner point is `first`, folded into an item's results.
-    fn multiply(&mut self, c: &Contraction, s: &Shape, first: &str) {
+    fn multiply(&mut self, c: &Contraction, s: &GpuTile, first: &str) {
         let steps = s.depth / s.slices;
         let results = s.each[0] * s.each[1];
         let most = if results > 16 { 8 } else { 16 };
@@ -327,7 +337,7 @@ impl Printer<'_> {
 }
 
 /// The offset of the current buffer.
-fn buffer(s: &Shape, side: usize) -> String {
+fn buffer(s: &GpuTile, side: usize) -> String {
     if s.buffers == 1 { String::new() } else { format!("now * {}u + ", s.depth * s.stride(side)) }
 }
 

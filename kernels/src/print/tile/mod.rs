@@ -10,15 +10,15 @@ use super::{Dialect, expr};
 use crate::dtype::DType;
 use crate::nest::{Fold, Inst, Value};
 use crate::ops;
-use crate::schedule::tile::{Contraction, Form, Part, Tile};
+use crate::schedule::tile::{Contraction, ContractionFactor, ContractionTile, TileForm};
 use std::collections::HashMap;
 
 impl Printer<'_> {
     /// Prints a whole product.
-    pub(super) fn tiled(&mut self, tile: &Tile) {
+    pub(super) fn tiled(&mut self, tile: &ContractionTile) {
         match &tile.form {
-            Form::Group(shape) => self.group_tiles(&tile.contraction, shape),
-            Form::Cpu(blocks) => self.cpu_tiles(&tile.contraction, blocks),
+            TileForm::Group(shape) => self.group_tiles(&tile.contraction, shape),
+            TileForm::Cpu(blocks) => self.cpu_tiles(&tile.contraction, blocks),
         }
     }
 
@@ -112,7 +112,7 @@ impl Printer<'_> {
     }
 
     /// Prints the values that a part needs, at positions that are declared already, and returns its name.
-    fn part(&mut self, contraction: &Contraction, part: &Part, uniform: &[String]) -> String {
+    fn part(&mut self, contraction: &Contraction, part: &ContractionFactor, uniform: &[String]) -> String {
         let mut names = uniform.to_vec();
         self.block_where(0, &mut names, |at| part.needs[at] && !contraction.uniform[at]);
         names[part.value as usize].clone()

@@ -1,6 +1,6 @@
 //! Schedules for GPUs.
 
-use super::{Group, Points, WARP, previous_power_of_two};
+use super::{GroupShape, Points, WARP, previous_power_of_two};
 use crate::nest::{Inst, Nest, PhaseKind};
 use crate::schedule::access::Walks;
 use crate::schedule::interior::Interior;
@@ -62,7 +62,7 @@ pub(crate) fn choose(
     }
     let groups = points.div_ceil(together).min((lanes * WAVES).div_ceil(share * together));
     let mut group =
-        Group { groups, points: together as u32, items: share as u32, across, width, keeps: false };
+        GroupShape { groups, points: together as u32, items: share as u32, across, width, keeps: false };
     let room = if share * together > 512 { REGISTERS / 2 } else { REGISTERS };
     group.keeps = kept > 0 && !across && group.values(nest) * kept <= room;
     Points::Group(group)
@@ -83,7 +83,14 @@ pub(crate) fn choose_for_any_size(nest: &Nest, walks: &Walks, item_bytes: u64, t
     let share = if inner <= WARP * READ { WARP } else { GROUP };
     let share = share.min(largest_group(item_bytes, target));
     let groups = points.min(items.div_ceil(share));
-    Points::Group(Group { groups, points: 1, items: share as u32, across: false, width: 1, keeps: false })
+    Points::Group(GroupShape {
+        groups,
+        points: 1,
+        items: share as u32,
+        across: false,
+        width: 1,
+        keeps: false,
+    })
 }
 
 /// Instructions of an item beyond which a wider pack makes a kernel that compiles for seconds and is no

@@ -37,7 +37,7 @@ fn choose(nest: &Nest, target: &Target) -> Points {
 }
 
 fn group(groups: u64, points: u32, items: u32, width: u32) -> Points {
-    Points::Group(Group { groups, points, items, across: false, width, keeps: false })
+    Points::Group(GroupShape { groups, points, items, across: false, width, keeps: false })
 }
 
 fn strided(groups: u64, group: u32, width: u32) -> Points {
@@ -99,7 +99,7 @@ fn rows_are_kept_where_registers_suffice() {
 #[test]
 fn columns_are_folded_across() {
     let across = |groups, points, items| {
-        Points::Group(Group { groups, points, items, across: true, width: 1, keeps: false })
+        Points::Group(GroupShape { groups, points, items, across: true, width: 1, keeps: false })
     };
     let few = nest(&[64, 4096], 1, &[1, 0], PhaseKind::Reduce);
     assert_eq!(choose(&few, &gpu(1 << 17)), across(8, 8, 128));
@@ -126,15 +126,15 @@ fn ordered_phases_and_cpus_walk_alone() {
     assert_eq!(choose(&ordered, &gpu(1 << 17)), strided(1, 32, 1));
     let cpu = Target { cpu: true, ..gpu(4) };
     let rows = nest(&[100, 70], 2, &[1, 0], PhaseKind::Point);
-    assert_eq!(choose(&rows, &cpu), Points::Chunked { groups: 25, run: 4, rows: true, lanes: Lanes::One });
+    assert_eq!(choose(&rows, &cpu), Points::Chunked { groups: 25, run: 4, rows: true, lanes: CpuLanes::One });
     let flat = nest(&[100, 70], 2, &[0, 1], PhaseKind::Point);
     assert_eq!(
         choose(&flat, &cpu),
-        Points::Chunked { groups: 32, run: 7, rows: false, lanes: Lanes::Grid(32) }
+        Points::Chunked { groups: 32, run: 7, rows: false, lanes: CpuLanes::Grid(32) }
     );
     // Too short for lanes.
     let few = nest(&[100], 1, &[0], PhaseKind::Point);
-    assert_eq!(choose(&few, &cpu), Points::Chunked { groups: 25, run: 4, rows: false, lanes: Lanes::One });
+    assert_eq!(choose(&few, &cpu), Points::Chunked { groups: 25, run: 4, rows: false, lanes: CpuLanes::One });
 }
 
 #[test]
@@ -145,18 +145,18 @@ fn cpus_have_lanes_where_memory_is_contiguous() {
         other => panic!("{other:?}"),
     };
     let fold = |axes: &[u64], place: &[usize]| nest(axes, 1, place, PhaseKind::Reduce);
-    assert_eq!(lanes(&fold(&[64, 1000], &[0, 1])), (32, 2, Lanes::Inner(32)));
-    assert_eq!(lanes(&fold(&[64, 40], &[0, 1])), (32, 2, Lanes::Inner(8)));
-    assert_eq!(lanes(&fold(&[64, 10], &[0, 1])), (32, 2, Lanes::One));
-    assert_eq!(lanes(&fold(&[1, 1000], &[0, 1])), (1, 1, Lanes::Inner(32)));
-    assert_eq!(lanes(&fold(&[5000, 40], &[1, 0])), (10, 1, Lanes::Grid(512)));
-    assert_eq!(lanes(&fold(&[100, 40], &[1, 0])), (4, 1, Lanes::Grid(32)));
-    assert_eq!(lanes(&fold(&[10, 40], &[1, 0])), (1, 1, Lanes::Grid(10)));
+    assert_eq!(lanes(&fold(&[64, 1000], &[0, 1])), (32, 2, CpuLanes::Inner(32)));
+    assert_eq!(lanes(&fold(&[64, 40], &[0, 1])), (32, 2, CpuLanes::Inner(8)));
+    assert_eq!(lanes(&fold(&[64, 10], &[0, 1])), (32, 2, CpuLanes::One));
+    assert_eq!(lanes(&fold(&[1, 1000], &[0, 1])), (1, 1, CpuLanes::Inner(32)));
+    assert_eq!(lanes(&fold(&[5000, 40], &[1, 0])), (10, 1, CpuLanes::Grid(512)));
+    assert_eq!(lanes(&fold(&[100, 40], &[1, 0])), (4, 1, CpuLanes::Grid(32)));
+    assert_eq!(lanes(&fold(&[10, 40], &[1, 0])), (1, 1, CpuLanes::Grid(10)));
     // y[i, j] = sum of x[i, k] * w[k, j]
     let mut dot = nest(&[20, 500, 784], 2, &[2, 1], PhaseKind::Reduce);
     dot.operands.push(Operand::contiguous(DType::F32, &[20, 784], false));
     dot.phases[0].block.insts.push(Inst::Load { operand: 1, index: vec![Index::axis(0), Index::axis(2)] });
-    assert_eq!(lanes(&dot), (32, 5, Lanes::Grid(64)));
+    assert_eq!(lanes(&dot), (32, 5, CpuLanes::Grid(64)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::target::Target;
 
 /// A tile, and the blocks in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Blocks {
+pub(crate) struct CpuTile {
     /// Rows and columns of the tile: whole blocks.
     pub(crate) tile: [u32; 2],
     /// Rows in registers at a time.
@@ -29,9 +29,9 @@ const TILES: u64 = 4;
 /// Rows in registers, and how well they use the registers of common vector units.
 const ROWS: [(u32, f64); 3] = [(6, 1.0), (5, 0.9), (4, 0.8)];
 
-impl Blocks {
+impl CpuTile {
     /// The blocks for a CPU, if its group memory holds a tile.
-    pub(crate) fn choose(contraction: &Contraction, any_size: bool, target: &Target) -> Option<Blocks> {
+    pub(crate) fn choose(contraction: &Contraction, any_size: bool, target: &Target) -> Option<CpuTile> {
         let parts = || contraction.sides.iter().flat_map(|side| &side.parts);
         if parts().any(|part| part.dtype == DType::Bool) {
             return None;
@@ -40,7 +40,7 @@ impl Blocks {
         let lanes = (VECTOR / size).min(16);
         if any_size {
             let [rows, depth] = [4, DEPTH as u32];
-            return Blocks { tile: [6 * rows, 4 * lanes], rows, lanes, depth }.within(contraction, target);
+            return CpuTile { tile: [6 * rows, 4 * lanes], rows, lanes, depth }.within(contraction, target);
         }
         let [m, n] = contraction.sides.each_ref().map(|side| side.extent);
         let gain = |(rows, gain): (u32, f64)| gain * m as f64 / m.next_multiple_of(rows.into()) as f64;
@@ -49,7 +49,7 @@ impl Blocks {
             (extent.min(TILE.into()) as u32).next_multiple_of(block).min(TILE / block * block)
         };
         let depth = contraction.inner.min(DEPTH) as u32;
-        let mut blocks = Blocks { tile: [whole(m, rows), whole(n, lanes)], rows, lanes, depth };
+        let mut blocks = CpuTile { tile: [whole(m, rows), whole(n, lanes)], rows, lanes, depth };
         // Tiles for all cores, but large enough that evaluating the parts costs less than the product.
         let wanted = TILES * target.lanes.max(1);
         while blocks.groups(contraction) < wanted {
@@ -66,7 +66,7 @@ impl Blocks {
     }
 
     /// Smaller blocks, if group memory does not hold these; `None` if it holds none.
-    fn within(mut self, contraction: &Contraction, target: &Target) -> Option<Blocks> {
+    fn within(mut self, contraction: &Contraction, target: &Target) -> Option<CpuTile> {
         while self.bytes(contraction) > target.local_memory {
             let [m, n] = self.tile;
             match self.depth > 32 {

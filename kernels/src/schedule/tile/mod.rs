@@ -11,8 +11,8 @@ mod blocks;
 mod parts;
 mod shape;
 
-pub(crate) use blocks::Blocks;
-pub(crate) use shape::{RUN, Shape};
+pub(crate) use blocks::CpuTile;
+pub(crate) use shape::{GpuTile, RUN};
 
 use super::access::{Address, Walk, Walks};
 use crate::dtype::DType;
@@ -31,18 +31,18 @@ pub(crate) const PACK: u64 = 4;
 
 /// A Nest to be printed in tiles.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tile {
+pub(crate) struct ContractionTile {
     pub(crate) contraction: Contraction,
-    pub(crate) form: Form,
+    pub(crate) form: TileForm,
 }
 
 /// The device-specific form of a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum TileForm {
     /// On a GPU.
-    Group(Shape),
+    Group(GpuTile),
     /// On a CPU.
-    Cpu(Blocks),
+    Cpu(CpuTile),
 }
 
 /// A Nest as a product: `folds[rows, columns] = sum over the inner points of left[rows, inner] * right[inner,
@@ -50,7 +50,7 @@ pub(crate) enum Form {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contraction {
     /// The loops that only left parts depend on, and the loops that only right parts depend on.
-    pub(crate) sides: [Side; 2],
+    pub(crate) sides: [ContractionSide; 2],
     /// All other loops over the grid.
     pub(crate) batch: Vec<Walk>,
     /// Number of inner points, or of packs of them.
@@ -72,15 +72,15 @@ pub(crate) struct Contraction {
 
 /// The rows, or the columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Side {
+pub(crate) struct ContractionSide {
     pub(crate) walks: Vec<Walk>,
     pub(crate) extent: u64,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ContractionFactor>,
 }
 
 /// One factor of a product.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct ContractionFactor {
     pub(crate) value: Value,
     /// The dtype of its register.
     pub(crate) dtype: DType,
@@ -90,7 +90,7 @@ pub(crate) struct Part {
     pub(crate) along_inner: bool,
 }
 
-impl Tile {
+impl ContractionTile {
     /// The tiles of a Nest, if it is a product and large enough.
     pub(crate) fn choose(
         nest: &Nest,
@@ -98,7 +98,7 @@ impl Tile {
         dtypes: &[Vec<DType>],
         any_size: bool,
         target: &Target,
-    ) -> Option<Tile> {
+    ) -> Option<ContractionTile> {
         let mut contraction = Contraction::of(nest, walks, dtypes)?;
         if target.dialect == Dialect::CudaCpp && !any_size {
             contraction.pack(nest, &dtypes[0]);
@@ -113,24 +113,24 @@ impl Tile {
         }
         let form = if !target.cpu {
             let shape = match any_size {
-                true => Shape::choose_for_any_size(&contraction, target),
-                false => Shape::choose(&contraction, target),
+                true => GpuTile::choose_for_any_size(&contraction, target),
+                false => GpuTile::choose(&contraction, target),
             };
-            Form::Group(shape?)
+            TileForm::Group(shape?)
         } else if target.dialect == Dialect::OpenClC {
             contraction.widen();
-            Form::Cpu(Blocks::choose(&contraction, any_size, target)?)
+            TileForm::Cpu(CpuTile::choose(&contraction, any_size, target)?)
         } else {
             return None;
         };
-        Some(Tile { contraction, form })
+        Some(ContractionTile { contraction, form })
     }
 
     /// Number of groups, and items per group.
     pub(crate) fn launch(&self) -> (u64, u32) {
         match &self.form {
-            Form::Group(shape) => (shape.groups(&self.contraction), shape.items()),
-            Form::Cpu(blocks) => (blocks.groups(&self.contraction), 1),
+            TileForm::Group(shape) => (shape.groups(&self.contraction), shape.items()),
+            TileForm::Cpu(blocks) => (blocks.groups(&self.contraction), 1),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Contraction {
         }
         let mut sides = own.map(|own| {
             let walks: Vec<Walk> = walks.grid.iter().filter(|w| own >> w.axis & 1 != 0).cloned().collect();
-            Side { extent: walks.iter().map(|w| w.extent).product(), walks, parts: Vec::new() }
+            ContractionSide { extent: walks.iter().map(|w| w.extent).product(), walks, parts: Vec::new() }
         });
         let mut folds = Vec::new();
         for [left, right] in factors {
@@ -193,7 +193,7 @@ impl Contraction {
 
     /// Packs the inner points if all parts are bytes of one dtype, and what is summed are products in int32.
     fn pack(&mut self, nest: &Nest, dtypes: &[DType]) {
-        let bytes = |part: &Part| match nest.phases[0].block.insts[part.value as usize] {
+        let bytes = |part: &ContractionFactor| match nest.phases[0].block.insts[part.value as usize] {
             Inst::Cast { to: DType::I32, value } => Some(dtypes[value as usize]),
             _ => None,
         };
@@ -226,7 +226,7 @@ impl Contraction {
     }
 }
 
-impl Side {
+impl ContractionSide {
     /// The number of a part of this side; adds the part if it is new.
     fn part(&mut self, nest: &Nest, walks: &Walks, dtypes: &[DType], value: Value) -> usize {
         if let Some(at) = self.parts.iter().position(|p| p.value == value) {
@@ -247,7 +247,7 @@ impl Side {
             }
         }
         let dtype = dtypes[value as usize].register();
-        self.parts.push(Part { value, dtype, needs, along_inner: votes > 0 });
+        self.parts.push(ContractionFactor { value, dtype, needs, along_inner: votes > 0 });
         self.parts.len() - 1
     }
 }

@@ -4,13 +4,13 @@
 //! The constants of the model were fitted to measurements of about a hundred shapes on one GPU (compute
 //! capability 9.0), for a dozen products; only their ratios matter. They affect speed, never results.
 
-use super::{Contraction, Part};
+use super::{Contraction, ContractionFactor};
 use crate::dtype::Width;
 use crate::target::{Dialect, Target};
 
 /// A tile and its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct GpuTile {
     /// Rows and columns of the tile.
     pub(crate) tile: [u32; 2],
     /// Rows and columns of one item.
@@ -38,13 +38,13 @@ const AT_ONCE: u32 = 2048;
 /// Inner points that neighbouring items load, if inner points are contiguous: a sector of memory.
 pub(crate) const RUN: u32 = 8;
 
-impl Shape {
+impl GpuTile {
     /// The fastest shape, if any fits.
-    pub(crate) fn choose(contraction: &Contraction, target: &Target) -> Option<Shape> {
+    pub(crate) fn choose(contraction: &Contraction, target: &Target) -> Option<GpuTile> {
         let local = if target.dialect == Dialect::CudaCpp { LOCAL } else { u64::MAX };
         let local = local.min(target.local_memory).min(LOCAL);
         let units = target.lanes.div_ceil(UNIT).max(1);
-        let mut best: Option<(f64, Shape)> = None;
+        let mut best: Option<(f64, GpuTile)> = None;
         let [rows, columns] = [0, 1].map(|side| sizes(contraction.sides[side].extent));
         for &tile_rows in &rows {
             for &tile_columns in &columns {
@@ -54,7 +54,7 @@ impl Shape {
                         // Beyond the device's limit, larger groups repeat the same shape.
                         for (group, results) in GROUPS {
                             let most = (group.min(target.max_group), results);
-                            let Some(shape) = Shape::fit(contraction, tile, each, most, local) else {
+                            let Some(shape) = GpuTile::fit(contraction, tile, each, most, local) else {
                                 continue;
                             };
                             let cost = shape.cost(contraction, units);
@@ -70,13 +70,13 @@ impl Shape {
     }
 
     /// The fastest shape for products of about this size: most sizes have the same.
-    pub(crate) fn choose_for_any_size(contraction: &Contraction, target: &Target) -> Option<Shape> {
+    pub(crate) fn choose_for_any_size(contraction: &Contraction, target: &Target) -> Option<GpuTile> {
         let about = |extent: u64| if extent <= 64 { 32 } else { 1024 };
         let mut nominal = contraction.clone();
         nominal.sides.iter_mut().for_each(|side| side.extent = about(side.extent));
         nominal.inner = about(nominal.inner);
         nominal.batch.clear();
-        Some(Shape { buffers: 2, ..Shape::choose(&nominal, target)? })
+        Some(GpuTile { buffers: 2, ..GpuTile::choose(&nominal, target)? })
     }
 
     /// The shape of this tile, if it fits a group.
@@ -86,7 +86,7 @@ impl Shape {
         each: [u32; 2],
         (most, most_results): (u32, u32),
         local: u64,
-    ) -> Option<Shape> {
+    ) -> Option<GpuTile> {
         let divides = tile[0].is_multiple_of(each[0]) && tile[1].is_multiple_of(each[1]);
         let results = each[0] * each[1] * contraction.words() as u32;
         if !divides || results > most_results {
@@ -97,7 +97,7 @@ impl Shape {
         let longest = u32::try_from(contraction.inner.div_ceil(8)).unwrap_or(u32::MAX);
         let slices = previous_power_of_two((most / share).min(longest).min(32))?;
         let step = RUN.max(slices);
-        let mut shape = Shape { tile, each, depth: step, slices, buffers: 2 };
+        let mut shape = GpuTile { tile, each, depth: step, slices, buffers: 2 };
         // The elements that an item fetches at a time stay in registers.
         let fetched = if results > 32 { 8 } else { 16 };
         let elements: u32 = [0, 1].map(|s| tile[s] * contraction.sides[s].parts.len() as u32).iter().sum();
@@ -140,7 +140,7 @@ impl Shape {
     /// Number of neighbouring results of an item along a side: the elements that one load from group memory
     /// moves, of any part.
     pub(crate) fn vector(&self, contraction: &Contraction, side: usize) -> u32 {
-        let fits = |part: &Part| match part.dtype.width() {
+        let fits = |part: &ContractionFactor| match part.dtype.width() {
             Width::Bits32 => 4,
             Width::Bits64 => 2,
             Width::Bits8 | Width::Bits16 | Width::Bits128 => 1,
@@ -156,7 +156,7 @@ impl Shape {
 
     /// Bytes of group memory for one buffer of a side.
     fn slab_bytes(&self, contraction: &Contraction, side: usize) -> u64 {
-        let bytes = |part: &Part| part.dtype.size() as u64;
+        let bytes = |part: &ContractionFactor| part.dtype.size() as u64;
         let size: u64 = contraction.sides[side].parts.iter().map(bytes).sum();
         u64::from(self.stride(side) * self.depth) * size
     }

@@ -51,15 +51,15 @@ fn product([m, n, k]: [u64; 3], transposed: [bool; 2]) -> Nest {
     }
 }
 
-fn choose(nest: &Nest, target: &Target) -> Option<Tile> {
+fn choose(nest: &Nest, target: &Target) -> Option<ContractionTile> {
     let dtypes: Vec<_> = (0..2).map(|p| crate::verify::dtypes(nest, p).expect("a sound Nest")).collect();
-    Tile::choose(nest, &Walks::new(nest), &dtypes, false, target)
+    ContractionTile::choose(nest, &Walks::new(nest), &dtypes, false, target)
 }
 
 /// Tile, results of an item, inner points at a time, slices, and groups.
 fn shape(size: [u64; 3]) -> ([u32; 2], [u32; 2], u32, u32, u64) {
     let tile = choose(&product(size, [false; 2]), &gpu()).expect("a tile");
-    let Form::Group(shape) = tile.form else { panic!("{tile:?}") };
+    let TileForm::Group(shape) = tile.form else { panic!("{tile:?}") };
     (shape.tile, shape.each, shape.depth, shape.slices, tile.launch().0)
 }
 
@@ -86,7 +86,7 @@ fn tiles_fit_the_target() {
             for size in [[20, 500, 784], [1000, 1000, 1000]] {
                 let Some(tile) = choose(&product(size, [false; 2]), &target) else { continue };
                 assert!(tile.launch().1 <= max_group);
-                let Form::Group(shape) = tile.form else { panic!("{tile:?}") };
+                let TileForm::Group(shape) = tile.form else { panic!("{tile:?}") };
                 let slabs = shape.buffers * shape.depth * (shape.stride(0) + shape.stride(1));
                 assert!(u64::from(4 * (slabs + shape.sums())) <= local_memory);
             }
@@ -198,7 +198,7 @@ fn cpus_have_tiles_for_all_cores() {
     let blocks = |size, lanes| {
         let target = Target { cpu: true, lanes, local_memory: 1 << 20, ..gpu() };
         let tile = choose(&product(size, [false; 2]), &target).expect("a tile");
-        let Form::Cpu(blocks) = tile.form else { panic!("{tile:?}") };
+        let TileForm::Cpu(blocks) = tile.form else { panic!("{tile:?}") };
         (blocks.tile, blocks.rows, blocks.depth, tile.launch())
     };
     assert_eq!(blocks([512, 512, 512], 2), ([126, 128], 6, 256, (20, 1)));

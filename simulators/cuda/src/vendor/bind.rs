@@ -2,16 +2,16 @@
 
 use super::Request;
 use crate::context::Queue;
-use crate::order::{Access, Range};
+use crate::order::{AddressRange, MemoryAccess};
 use crate::recording::{accesses, range};
 use cudarc::driver::sys::CUdeviceptr;
 use std::sync::Arc;
-use workalike_device::{DeviceError, DeviceResult, Region, Target};
+use workalike_device::{DeviceError, DeviceResult, LibraryOutput, Region};
 use workalike_kernels::nest::LinearForm;
 
 /// Addresses of the operands of a library op, and its epilogue.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct At {
+pub(super) struct OperandAddresses {
     /// Operands that are read, then operands that are written.
     pub(super) operands: Vec<CUdeviceptr>,
     /// 0 if there is none.
@@ -26,10 +26,10 @@ pub(super) struct At {
     pub(super) beta: f64,
 }
 
-impl At {
+impl OperandAddresses {
     /// Without an epilogue.
-    pub(super) fn plain(operands: Vec<CUdeviceptr>, scratch: CUdeviceptr) -> At {
-        At { operands, scratch, added: None, bias: None, alpha: 1.0, beta: 0.0 }
+    pub(super) fn plain(operands: Vec<CUdeviceptr>, scratch: CUdeviceptr) -> OperandAddresses {
+        OperandAddresses { operands, scratch, added: None, bias: None, alpha: 1.0, beta: 0.0 }
     }
 }
 
@@ -38,13 +38,13 @@ pub(super) fn bind(
     queue: &Arc<Queue>,
     request: &Request,
     form: Option<&LinearForm>,
-) -> DeviceResult<(At, Access)> {
+) -> DeviceResult<(OperandAddresses, MemoryAccess)> {
     let args = match request.target {
-        Target::Memory(_) => &[][..],
-        Target::Epilogue { args, .. } => args,
+        LibraryOutput::Memory(_) => &[][..],
+        LibraryOutput::Epilogue { args, .. } => args,
     };
     let ranges = |regions: &[Region]| {
-        regions.iter().map(|region| range(queue, region)).collect::<DeviceResult<Vec<Range>>>()
+        regions.iter().map(|region| range(queue, region)).collect::<DeviceResult<Vec<AddressRange>>>()
     };
     // No operand of the form is the op's own result, which has no region.
     let of_form = |operand: Option<usize>| {
@@ -53,8 +53,8 @@ pub(super) fn bind(
     };
     let inputs = ranges(request.inputs)?;
     let results = match request.target {
-        Target::Memory(results) => ranges(results)?,
-        Target::Epilogue { .. } => of_form(form.map(|form| form.result))?.into_iter().collect(),
+        LibraryOutput::Memory(results) => ranges(results)?,
+        LibraryOutput::Epilogue { .. } => of_form(form.map(|form| form.result))?.into_iter().collect(),
     };
     let added = of_form(form.and_then(|form| form.added))?;
     let bias = of_form(form.and_then(|form| form.bias))?;
@@ -69,8 +69,8 @@ pub(super) fn bind(
             return Err(DeviceError::driver(queue.id(), "record", message));
         }
     }
-    let start = |range: &Range| range.start;
-    let at = At {
+    let start = |range: &AddressRange| range.start;
+    let at = OperandAddresses {
         operands: inputs.iter().chain(&results).map(start).collect(),
         scratch: scratch.as_ref().map_or(0, start),
         added: added.as_ref().map(start),

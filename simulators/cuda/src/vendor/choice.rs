@@ -7,14 +7,14 @@
 //! same holds for calls too small for the choice to matter, and for those so large that one run takes 10 ms.
 
 use super::Streams;
-use crate::context::{Context, OrDriver, lock};
+use crate::context::{OrDriver, PrimaryContext, lock};
 use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUstream};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use workalike_device::DeviceResult;
-use workalike_device::cache::{KernelCache, Key};
+use workalike_device::cache::{CacheKey, KernelCache};
 
 /// A candidate is preferred to earlier ones in the library's order if its time is below this fraction of
 /// theirs.
@@ -41,8 +41,8 @@ pub(super) trait Tunable {
     fn enqueue(&mut self, algorithm: Self::Algorithm, stream: CUstream) -> DeviceResult<()>;
 
     /// How the algorithms are tried if one run takes `once`.
-    fn trial(once: Duration) -> Trial {
-        Trial::of(once)
+    fn trial(once: Duration) -> TrialOptions {
+        TrialOptions::of(once)
     }
 
     /// Whether the call takes long enough for the choice to matter.
@@ -59,7 +59,7 @@ pub(super) trait Tunable {
 
 /// What a choice depends on, in addition to the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct TuningEnvironment {
     /// The device's name; devices of the same name share choices.
     pub(super) device: String,
     pub(super) units: i32,
@@ -70,11 +70,15 @@ pub(super) struct Place {
     pub(super) workspace: u64,
 }
 
-impl Place {
+impl TuningEnvironment {
     /// The values for a device. The context must be current.
-    pub(super) fn of(context: &Context, version: usize, workspace: u64) -> DeviceResult<Place> {
+    pub(super) fn of(
+        context: &PrimaryContext,
+        version: usize,
+        workspace: u64,
+    ) -> DeviceResult<TuningEnvironment> {
         let units = context.cuda.attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-        Ok(Place {
+        Ok(TuningEnvironment {
             device: context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?,
             units: units.or_driver(&context.id, "cuDeviceGetAttribute")?,
             driver: context.driver,
@@ -84,17 +88,17 @@ impl Place {
     }
 
     /// The key of a call's entry; `kind` names the kind of call.
-    pub(super) fn key(&self, kind: &str, call: &impl fmt::Debug) -> Key {
-        Key::of(&[kind, &format!("{self:?}"), &format!("{call:?}")])
+    pub(super) fn key(&self, kind: &str, call: &impl fmt::Debug) -> CacheKey {
+        CacheKey::of(&[kind, &format!("{self:?}"), &format!("{call:?}")])
     }
 }
 
 /// Choices of this process, as they are stored: all device objects of a device choose alike. Locked during
 /// trials: two that are timed at once would disturb each other.
-static CHOSEN: Mutex<Option<HashMap<Key, Vec<u8>>>> = Mutex::new(None);
+static CHOSEN: Mutex<Option<HashMap<CacheKey, Vec<u8>>>> = Mutex::new(None);
 
 /// The stored choice for a call, which is not known to run; `None` if there is none.
-pub(super) fn stored<T: Tunable>(call: &T, key: &Key) -> Option<T::Algorithm> {
+pub(super) fn stored<T: Tunable>(call: &T, key: &CacheKey) -> Option<T::Algorithm> {
     let chosen = lock(&CHOSEN);
     let bytes = chosen.as_ref().and_then(|chosen| chosen.get(key).cloned());
     call.decode(&bytes.or_else(|| KernelCache::of_process().load(key))?)
@@ -105,7 +109,7 @@ pub(super) fn stored<T: Tunable>(call: &T, key: &Key) -> Option<T::Algorithm> {
 pub(super) fn choose<T: Tunable>(
     streams: &Streams,
     call: &mut T,
-    key: Key,
+    key: CacheKey,
 ) -> DeviceResult<Option<T::Algorithm>> {
     let mut chosen = lock(&CHOSEN);
     let chosen = chosen.get_or_insert_with(HashMap::new);
@@ -130,7 +134,7 @@ fn choose_candidate<T: Tunable>(
     streams: &Streams,
     call: &mut T,
     cache: &KernelCache,
-    key: &Key,
+    key: &CacheKey,
 ) -> DeviceResult<Option<T::Algorithm>> {
     let candidates = call.candidates()?;
     let keeps = cache.folder().is_some() && cache.trouble().is_none();
@@ -200,7 +204,7 @@ fn fastest<T: Tunable>(
 
 /// How candidates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Trial {
+pub(super) struct TrialOptions {
     /// Maximum number of candidates.
     pub(super) candidates: usize,
     /// Runs of each candidate in a row.
@@ -209,15 +213,15 @@ pub(super) struct Trial {
     pub(super) rounds: usize,
 }
 
-impl Trial {
+impl TrialOptions {
     /// The trial for a call that takes `once` per run.
-    fn of(once: Duration) -> Trial {
+    fn of(once: Duration) -> TrialOptions {
         if once >= LONG {
-            return Trial { candidates: 1, repeats: 0, rounds: 0 };
+            return TrialOptions { candidates: 1, repeats: 0, rounds: 0 };
         }
         match once.as_micros() as usize {
-            1000.. => Trial { candidates: 4, repeats: 1, rounds: 2 },
-            micros => Trial { candidates: 16, repeats: (100 / micros.max(1)).clamp(1, 4), rounds: 3 },
+            1000.. => TrialOptions { candidates: 4, repeats: 1, rounds: 2 },
+            micros => TrialOptions { candidates: 16, repeats: (100 / micros.max(1)).clamp(1, 4), rounds: 3 },
         }
     }
 }
@@ -250,7 +254,8 @@ mod tests {
     fn trials_are_short() {
         let mut least = usize::MAX;
         for micros in [0, 5, 20, 100, 900, 1000, 9000, 10_000, 1_000_000] {
-            let Trial { candidates, repeats, rounds } = Trial::of(Duration::from_micros(micros));
+            let TrialOptions { candidates, repeats, rounds } =
+                TrialOptions::of(Duration::from_micros(micros));
             let each = repeats * rounds;
             assert!(each as u64 * micros <= 20_000, "{micros} us: {repeats} x {rounds}");
             assert!(candidates >= 1 && candidates * each <= least);

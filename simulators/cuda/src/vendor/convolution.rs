@@ -10,7 +10,7 @@ mod algorithm;
 mod cudnn;
 mod descriptors;
 
-use super::bind::At;
+use super::bind::OperandAddresses;
 use super::lazy::Lazy;
 use super::streams::Streams;
 use super::{VendorLibrary, settled};
@@ -24,7 +24,7 @@ use std::ptr;
 use std::sync::{Arc, OnceLock};
 use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
-use workalike_kernels::library::{Convolution, LibraryOp, Role};
+use workalike_kernels::library::{ConvolutionDirection, LibraryConvolution, LibraryOp};
 use workalike_kernels::nest::{Channels, LinearForm, Nest};
 
 /// Maximum number of algorithms requested from cuDNN.
@@ -42,24 +42,24 @@ const MAJORS: [u32; 2] = [9, 8];
 
 /// A handle of cuDNN.
 pub(super) struct Cudnn {
-    handle: Handle,
+    handle: CudnnHandle,
     /// Dropped after the handle, which is set to them.
     streams: Streams,
 }
 
 /// The properties of an epilogue on which the choice of an algorithm depends. It has a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Form {
+pub(super) struct EpilogueForm {
     /// Whether there is an addend as long as the result.
     added: bool,
     relu: bool,
 }
 
 /// The algorithm and the descriptors of a convolution.
-pub(super) struct Plan {
-    call: Convolution,
+pub(super) struct ConvolutionPlan {
+    call: LibraryConvolution,
     /// The form of its epilogue.
-    form: Option<Form>,
+    form: Option<EpilogueForm>,
     descriptors: Descriptors,
     algorithm: c_int,
     /// Bytes of workspace.
@@ -68,25 +68,25 @@ pub(super) struct Plan {
 
 /// An algorithm, and the bytes of its workspace.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Candidate {
+struct AlgorithmCandidate {
     algorithm: c_int,
     workspace: u64,
 }
 
 /// The Nest as an epilogue of a convolution, which is its operand `own`: `convolution + added + bias`,
 /// perhaps with ReLU. `None` if cuDNN has no such epilogue: it scales nothing, and has none without a bias.
-fn epilogue(call: &Convolution, nest: &Nest, own: usize) -> Option<LinearForm> {
+fn epilogue(call: &LibraryConvolution, nest: &Nest, own: usize) -> Option<LinearForm> {
     let plane = call.output.iter().try_fold(1u64, |product, extent| product.checked_mul(*extent))?;
     let elements = call.batch.checked_mul(call.filters.checked_mul(plane)?)?;
     let filters = Channels { channels: call.filters, plane, elements };
     let form = LinearForm::of(nest, own, call.dtype, filters)?;
     let plain = form.alpha == 1.0 && (form.added.is_none() || form.beta == 1.0);
-    (call.role == Role::Forward && plain && form.bias.is_some()).then_some(form)
+    (call.role == ConvolutionDirection::Forward && plain && form.bias.is_some()).then_some(form)
 }
 
 impl VendorLibrary for Cudnn {
-    type Call = (Convolution, Option<Form>);
-    type Plan = Plan;
+    type Call = (LibraryConvolution, Option<EpilogueForm>);
+    type Plan = ConvolutionPlan;
 
     fn installed() -> Result<(), Absent> {
         api().map(drop)
@@ -97,8 +97,8 @@ impl VendorLibrary for Cudnn {
     }
 
     fn call(op: &dyn LibraryOp, epilogue: Option<&LinearForm>) -> Option<Self::Call> {
-        let form = epilogue.map(|form| Form { added: form.added.is_some(), relu: form.relu });
-        Some((op.downcast::<Convolution>()?.clone(), form))
+        let form = epilogue.map(|form| EpilogueForm { added: form.added.is_some(), relu: form.relu });
+        Some((op.downcast::<LibraryConvolution>()?.clone(), form))
     }
 
     fn open(streams: &Streams) -> DeviceResult<Cudnn> {
@@ -112,18 +112,23 @@ impl VendorLibrary for Cudnn {
             unsafe { (api.create)(&mut raw) }
         };
         check(queue, "cudnnCreate", status)?;
-        Ok(Cudnn { handle: Handle { raw, api, queue: queue.clone() }, streams: streams.clone() })
+        Ok(Cudnn { handle: CudnnHandle { raw, api, queue: queue.clone() }, streams: streams.clone() })
     }
 
-    fn plan(library: &Lazy<Cudnn>, (call, form): &Self::Call) -> DeviceResult<Option<Plan>> {
+    fn plan(library: &Lazy<Cudnn>, (call, form): &Self::Call) -> DeviceResult<Option<ConvolutionPlan>> {
         settled(library.with(|cudnn| cudnn.choose(call, *form))?)
     }
 
-    fn scratch(plan: &Plan) -> u64 {
+    fn scratch(plan: &ConvolutionPlan) -> u64 {
         plan.workspace
     }
 
-    fn enqueue(&mut self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+    fn enqueue(
+        &mut self,
+        plan: &ConvolutionPlan,
+        at: &OperandAddresses,
+        stream: CUstream,
+    ) -> DeviceResult<()> {
         if plan.form.is_some() {
             let operands = at.operands.iter().chain(&at.added).chain(&at.bias);
             if let Some(start) = operands.copied().find(|start| !start.is_multiple_of(ALIGNMENT)) {
@@ -139,8 +144,8 @@ impl VendorLibrary for Cudnn {
 
 impl Cudnn {
     /// Enqueues a plan with its current algorithm.
-    fn run(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
-        let Handle { raw, api, queue } = &self.handle;
+    fn run(&self, plan: &ConvolutionPlan, at: &OperandAddresses, stream: CUstream) -> DeviceResult<()> {
+        let CudnnHandle { raw, api, queue } = &self.handle;
         let &[first, second, result] = &at.operands[..] else {
             let message = format!("{} operands of {:?}", at.operands.len(), plan.call);
             return Err(DeviceError::driver(queue.id(), "record", message));
@@ -164,16 +169,16 @@ fn api() -> Result<&'static Api, Absent> {
     preflight::library(&API, || Api::new(preflight::load("cuDNN", "cudnn", &MAJORS)?))
 }
 
-struct Handle {
+struct CudnnHandle {
     raw: Raw,
     api: &'static Api,
     queue: Arc<Queue>,
 }
 
 // SAFETY: a handle may be used from any thread, by one at a time, which the lock around its library ensures.
-unsafe impl Send for Handle {}
+unsafe impl Send for CudnnHandle {}
 
-impl Drop for Handle {
+impl Drop for CudnnHandle {
     fn drop(&mut self) {
         let context = &self.queue.context;
         if context.enter_drop() {
@@ -189,20 +194,26 @@ impl Drop for Handle {
     }
 }
 
-impl Plan {
-    fn select(&mut self, candidate: Candidate) {
+impl ConvolutionPlan {
+    fn select(&mut self, candidate: AlgorithmCandidate) {
         self.algorithm = candidate.algorithm;
         self.workspace = candidate.workspace;
     }
 
-    fn run(&self, api: &'static Api, handle: Raw, at: &At, operands: [CUdeviceptr; 3]) -> Status {
+    fn run(
+        &self,
+        api: &'static Api,
+        handle: Raw,
+        at: &OperandAddresses,
+        operands: [CUdeviceptr; 3],
+    ) -> Status {
         if let Some(epilogue) = &self.descriptors.epilogue {
             return self.run_with(epilogue, api, handle, (at, operands));
         }
         let functions = Functions::of(api, self.call.role);
         let [first, second, result] = self.descriptors.in_order(self.call.role);
         let [mut inputs @ .., target] = operands;
-        if self.call.role == Role::InputGradient {
+        if self.call.role == ConvolutionDirection::InputGradient {
             // cuDNN takes the filters first.
             inputs.reverse();
         }
@@ -232,9 +243,9 @@ impl Plan {
         epilogue: &EpilogueDescriptors,
         api: &Api,
         handle: Raw,
-        (at, [first, second, target]): (&At, [CUdeviceptr; 3]),
+        (at, [first, second, target]): (&OperandAddresses, [CUdeviceptr; 3]),
     ) -> Status {
-        let [input, filters, result] = self.descriptors.in_order(Role::Forward);
+        let [input, filters, result] = self.descriptors.in_order(ConvolutionDirection::Forward);
         let adds = self.form.is_some_and(|form| form.added);
         // cuDNN does not read an addend whose factor is zero.
         let added = at.added.filter(|_| adds).unwrap_or(target);
@@ -282,9 +293,9 @@ fn pointer(address: CUdeviceptr) -> *mut c_void {
 fn candidates(
     api: &'static Api,
     handle: Raw,
-    call: &Convolution,
+    call: &LibraryConvolution,
     descriptors: &Descriptors,
-) -> Vec<Candidate> {
+) -> Vec<AlgorithmCandidate> {
     let functions = Functions::of(api, call.role);
     let mut found = [Perf::default(); CANDIDATES];
     let mut count = 0;
@@ -297,9 +308,9 @@ fn candidates(
     };
     let count = if status == 0 { usize::try_from(count).unwrap_or(0).min(CANDIDATES) } else { 0 };
     let transforms = match call.role {
-        Role::Forward => cudnn::FORWARD_TRANSFORMS,
-        Role::InputGradient => cudnn::INPUT_TRANSFORMS,
-        Role::FilterGradient => cudnn::FILTER_TRANSFORMS,
+        ConvolutionDirection::Forward => cudnn::FORWARD_TRANSFORMS,
+        ConvolutionDirection::InputGradient => cudnn::INPUT_TRANSFORMS,
+        ConvolutionDirection::FilterGradient => cudnn::FILTER_TRANSFORMS,
     };
     let may_transform = call.fast || !call.dtype.is_half() && call.terms() >= TRANSFORMED_TERMS;
     let able = |perf: &&Perf| {
@@ -312,7 +323,7 @@ fn candidates(
         let status = unsafe {
             (functions.workspace)(handle, first, second, convolution, result, perf.algorithm, &mut bytes)
         };
-        let candidate = Candidate { algorithm: perf.algorithm, workspace: bytes as u64 };
+        let candidate = AlgorithmCandidate { algorithm: perf.algorithm, workspace: bytes as u64 };
         (status == 0 && candidate.workspace <= LARGEST_WORKSPACE).then_some(candidate)
     };
     found[..count].iter().filter(able).filter_map(workspace).collect()
@@ -326,11 +337,15 @@ struct Functions {
 }
 
 impl Functions {
-    fn of(api: &Api, role: Role) -> Functions {
+    fn of(api: &Api, role: ConvolutionDirection) -> Functions {
         let (algorithms, workspace, run) = match role {
-            Role::Forward => (api.forward_algorithms, api.forward_workspace, api.forward),
-            Role::InputGradient => (api.input_algorithms, api.input_workspace, api.input_gradient),
-            Role::FilterGradient => (api.filter_algorithms, api.filter_workspace, api.filter_gradient),
+            ConvolutionDirection::Forward => (api.forward_algorithms, api.forward_workspace, api.forward),
+            ConvolutionDirection::InputGradient => {
+                (api.input_algorithms, api.input_workspace, api.input_gradient)
+            }
+            ConvolutionDirection::FilterGradient => {
+                (api.filter_algorithms, api.filter_workspace, api.filter_gradient)
+            }
         };
         Functions { algorithms, workspace, run }
     }

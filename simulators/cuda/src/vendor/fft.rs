@@ -3,11 +3,11 @@
 //! A plan of cuFFT takes its work area from scratch memory, which the engine plans, and is run and captured
 //! once on scratch memory: that loads its kernels, which a capture may not do.
 
-use super::bind::At;
+use super::bind::OperandAddresses;
 use super::lazy::Lazy;
 use super::streams::Streams;
 use super::{VendorLibrary, settled};
-use crate::context::Context;
+use crate::context::PrimaryContext;
 use crate::preflight::{self, Absent};
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use std::ffi::{c_int, c_longlong, c_void};
@@ -15,7 +15,7 @@ use std::ptr;
 use std::sync::{Arc, OnceLock};
 use workalike_device::{DeviceError, DeviceResult, LibraryOp};
 use workalike_kernels::DType;
-use workalike_kernels::library::{Fourier, Transform};
+use workalike_kernels::library::{Fourier, FourierKind};
 use workalike_kernels::nest::LinearForm;
 
 /// Major versions of cuFFT of CUDA 13 and 12.
@@ -81,16 +81,16 @@ pub(super) struct CuFft {
 }
 
 /// A plan of cuFFT.
-pub(super) struct Plan {
+pub(super) struct CufftPlan {
     call: Fourier,
     api: &'static Api,
     raw: Raw,
     /// Bytes of work area.
     work_area: u64,
-    context: Arc<Context>,
+    context: Arc<PrimaryContext>,
 }
 
-impl Drop for Plan {
+impl Drop for CufftPlan {
     fn drop(&mut self) {
         if self.context.enter_drop() {
             // Destroying may wait for the whole context.
@@ -104,7 +104,7 @@ impl Drop for Plan {
 
 impl VendorLibrary for CuFft {
     type Call = Fourier;
-    type Plan = Plan;
+    type Plan = CufftPlan;
 
     fn installed() -> Result<(), Absent> {
         api().map(drop)
@@ -120,22 +120,22 @@ impl VendorLibrary for CuFft {
         Ok(CuFft { api, streams: streams.clone() })
     }
 
-    fn plan(library: &Lazy<CuFft>, call: &Fourier) -> DeviceResult<Option<Plan>> {
+    fn plan(library: &Lazy<CuFft>, call: &Fourier) -> DeviceResult<Option<CufftPlan>> {
         settled(library.with(|cufft| cufft.choose(call))?)
     }
 
-    fn scratch(plan: &Plan) -> u64 {
+    fn scratch(plan: &CufftPlan) -> u64 {
         plan.work_area
     }
 
-    fn enqueue(&mut self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+    fn enqueue(&mut self, plan: &CufftPlan, at: &OperandAddresses, stream: CUstream) -> DeviceResult<()> {
         self.run(plan, at, stream)
     }
 }
 
 impl CuFft {
     /// A plan that passes its trial; `None` for arrays without elements.
-    fn choose(&self, call: &Fourier) -> DeviceResult<Option<Plan>> {
+    fn choose(&self, call: &Fourier) -> DeviceResult<Option<CufftPlan>> {
         if call.batch == 0 {
             return Ok(None);
         }
@@ -144,19 +144,22 @@ impl CuFft {
         let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64);
         let memory = bytes.map(|bytes| self.streams.zeros(bytes)).collect::<DeviceResult<Vec<_>>>()?;
         let work_area = self.streams.zeros(plan.work_area)?;
-        let at = At::plain(memory.iter().map(|memory| memory.pointer()).collect(), work_area.pointer());
+        let at = OperandAddresses::plain(
+            memory.iter().map(|memory| memory.pointer()).collect(),
+            work_area.pointer(),
+        );
         let run = |stream| self.run(&plan, &at, stream);
         let passes = self.streams.runs(run)? && self.streams.captures(run)?;
         Ok(passes.then_some(plan))
     }
 
-    fn make(&self, call: &Fourier) -> DeviceResult<Plan> {
+    fn make(&self, call: &Fourier) -> DeviceResult<CufftPlan> {
         let context = self.streams.queue.context.clone();
         let mut raw = 0;
         // SAFETY: writes a plan.
         self.check("cufftCreate", unsafe { (self.api.create)(&mut raw) })?;
         let mut plan =
-            Plan { call: call.clone(), api: self.api, raw, work_area: 0, context: context.clone() };
+            CufftPlan { call: call.clone(), api: self.api, raw, work_area: 0, context: context.clone() };
         // SAFETY: the plan was created just now.
         self.check("cufftSetAutoAllocation", unsafe { (self.api.set_auto_allocation)(raw, 0) })?;
         let mut extents: Vec<c_longlong> = call.extents.iter().map(|&extent| extent as c_longlong).collect();
@@ -190,7 +193,7 @@ impl CuFft {
         Ok(plan)
     }
 
-    fn run(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+    fn run(&self, plan: &CufftPlan, at: &OperandAddresses, stream: CUstream) -> DeviceResult<()> {
         let &[input, output] = &at.operands[..] else {
             let message = format!("{} operands of {:?}", at.operands.len(), plan.call);
             return Err(DeviceError::driver(self.streams.queue.id(), "record", message));
@@ -213,10 +216,10 @@ impl CuFft {
         // place.
         let status = unsafe {
             match plan.call.transform {
-                Transform::Forward => complex(raw, input, output, FORWARD),
-                Transform::Inverse => complex(raw, input, output, INVERSE),
-                Transform::RealForward => from_real(raw, input, output),
-                Transform::RealInverse => to_real(raw, input, output),
+                FourierKind::Forward => complex(raw, input, output, FORWARD),
+                FourierKind::Inverse => complex(raw, input, output, INVERSE),
+                FourierKind::RealForward => from_real(raw, input, output),
+                FourierKind::RealInverse => to_real(raw, input, output),
             }
         };
         self.check("cufftExec", status)
@@ -234,21 +237,21 @@ impl CuFft {
 fn kind(call: &Fourier) -> c_int {
     let wide = call.dtype == DType::F64;
     match call.transform {
-        Transform::Forward | Transform::Inverse => {
+        FourierKind::Forward | FourierKind::Inverse => {
             if wide {
                 0x69
             } else {
                 0x29
             }
         }
-        Transform::RealForward => {
+        FourierKind::RealForward => {
             if wide {
                 0x6a
             } else {
                 0x2a
             }
         }
-        Transform::RealInverse => {
+        FourierKind::RealInverse => {
             if wide {
                 0x6c
             } else {

@@ -17,7 +17,7 @@
 mod calls;
 mod cusolver;
 
-use super::bind::At;
+use super::bind::OperandAddresses;
 use super::lazy::Lazy;
 use super::streams::Streams;
 use super::{VendorLibrary, settled};
@@ -25,7 +25,7 @@ use crate::context::{OrDriver, Queue};
 use crate::memory::CudaMemory;
 use crate::module::finish_loading;
 use crate::nvrtc;
-use crate::order::Range;
+use crate::order::AddressRange;
 use crate::preflight::Absent;
 use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
@@ -35,7 +35,7 @@ use std::ptr;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics};
 use workalike_kernels::DType;
-use workalike_kernels::library::{LinearAlgebra, Problem};
+use workalike_kernels::library::{LinalgProblem, LinearAlgebra};
 use workalike_kernels::nest::LinearForm;
 
 /// The largest order: the libraries count the elements of a matrix in 32 bits.
@@ -64,17 +64,17 @@ pub(super) struct Linalg {
 }
 
 /// The calls that compute an op.
-pub(super) struct Plan {
+pub(super) struct LinalgPlan {
     call: LinearAlgebra,
     batched: bool,
     /// Elements of workspace of cuSOLVER.
     workspace: c_int,
-    scratch: Scratch,
+    scratch: ScratchOffsets,
 }
 
 /// Byte offsets of the parts of scratch memory.
 #[derive(Clone, Copy, Debug, Default)]
-struct Scratch {
+struct ScratchOffsets {
     /// Workspace of cuSOLVER.
     workspace: u64,
     /// LU factors of the matrices of systems.
@@ -93,7 +93,7 @@ struct Scratch {
 
 impl VendorLibrary for Linalg {
     type Call = LinearAlgebra;
-    type Plan = Plan;
+    type Plan = LinalgPlan;
 
     fn installed() -> Result<(), Absent> {
         cusolver::api().map(drop)
@@ -109,31 +109,31 @@ impl VendorLibrary for Linalg {
         Ok(Linalg { handles, streams: streams.clone() })
     }
 
-    fn plan(library: &Lazy<Linalg>, call: &LinearAlgebra) -> DeviceResult<Option<Plan>> {
+    fn plan(library: &Lazy<Linalg>, call: &LinearAlgebra) -> DeviceResult<Option<LinalgPlan>> {
         settled(library.with(|linalg| linalg.choose(call))?)
     }
 
-    fn scratch(plan: &Plan) -> u64 {
+    fn scratch(plan: &LinalgPlan) -> u64 {
         plan.scratch.bytes
     }
 
     /// The workspace of cuBLAS. cuSOLVER's handle has internal memory too, whose address is not known.
-    fn shared(&self) -> Option<Range> {
-        Some(Range { start: self.handles.workspace.pointer(), bytes: WORKSPACE })
+    fn shared(&self) -> Option<AddressRange> {
+        Some(AddressRange { start: self.handles.workspace.pointer(), bytes: WORKSPACE })
     }
 
-    fn enqueue(&mut self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+    fn enqueue(&mut self, plan: &LinalgPlan, at: &OperandAddresses, stream: CUstream) -> DeviceResult<()> {
         self.handles.run(plan, at, stream)
     }
 }
 
 impl Linalg {
     /// The first plan that passes its trial; `None` if none does.
-    fn choose(&self, call: &LinearAlgebra) -> DeviceResult<Option<Plan>> {
+    fn choose(&self, call: &LinearAlgebra) -> DeviceResult<Option<LinalgPlan>> {
         let sizes = [call.batch, call.n, call.columns(), call.n.saturating_mul(call.columns())];
         let operands = call.operands();
         let empty = operands.iter().any(|operand| operand.shape.contains(&0));
-        let unknown = matches!(call.problem, Problem::Cofactors);
+        let unknown = matches!(call.problem, LinalgProblem::Cofactors);
         if empty
             || unknown
             || call.n > LARGEST_ORDER
@@ -163,14 +163,14 @@ impl Linalg {
     }
 
     /// Runs and captures a plan once, on new memory filled with zeros.
-    fn try_out(&self, plan: &Plan) -> DeviceResult<()> {
+    fn try_out(&self, plan: &LinalgPlan) -> DeviceResult<()> {
         let operands = plan.call.operands();
         let bytes = operands.iter().map(|o| o.shape.iter().product::<u64>() * o.dtype.size() as u64);
         let memory = bytes.chain([plan.scratch.bytes]).map(|bytes| self.streams.zeros(bytes));
         let memory = memory.collect::<DeviceResult<Vec<Arc<CudaMemory>>>>()?;
         let mut addresses: Vec<CUdeviceptr> = memory.iter().map(|memory| memory.pointer()).collect();
         let scratch = addresses.pop().unwrap_or(0);
-        let at = At::plain(addresses, scratch);
+        let at = OperandAddresses::plain(addresses, scratch);
         let run = |stream| self.handles.run(plan, &at, stream);
         if self.streams.runs(run)? && self.streams.captures(run)? {
             return Ok(());
@@ -226,18 +226,18 @@ impl Handles {
     }
 
     /// Makes a plan: gets the size of the workspace, and lays out scratch memory.
-    fn lay_out(&self, call: &LinearAlgebra, batched: bool) -> DeviceResult<Plan> {
+    fn lay_out(&self, call: &LinearAlgebra, batched: bool) -> DeviceResult<LinalgPlan> {
         let element = call.dtype.size() as u64;
         let workspace = if batched { 0 } else { self.solver_workspace(call)? };
         let (batch, n) = (call.batch, call.n);
-        let mut scratch = Scratch::default();
+        let mut scratch = ScratchOffsets::default();
         let mut part = |wanted: bool, bytes: u64| {
             let start = scratch.bytes;
             let bytes = if wanted { bytes.next_multiple_of(ALIGNMENT) } else { 0 };
             scratch.bytes += bytes;
             start
         };
-        let solves = matches!(call.problem, Problem::LuSolve { .. });
+        let solves = matches!(call.problem, LinalgProblem::LuSolve { .. });
         let has_sides = call.columns() > 0;
         let starts = [
             part(true, u64::from(workspace.unsigned_abs()) * element),
@@ -249,8 +249,9 @@ impl Handles {
         ];
         let [workspace_at, factors, pivots, status, matrices, sides] = starts;
         let bytes = scratch.bytes;
-        let scratch = Scratch { workspace: workspace_at, factors, pivots, status, matrices, sides, bytes };
-        Ok(Plan { call: *call, batched, workspace, scratch })
+        let scratch =
+            ScratchOffsets { workspace: workspace_at, factors, pivots, status, matrices, sides, bytes };
+        Ok(LinalgPlan { call: *call, batched, workspace, scratch })
     }
 
     /// Elements of workspace for one matrix.
@@ -260,7 +261,7 @@ impl Handles {
         // SAFETY: the handle is alive; the functions only write to `elements`.
         let status = unsafe {
             match call.problem {
-                Problem::Cholesky { upper } => (self.api.potrf_size[which])(
+                LinalgProblem::Cholesky { upper } => (self.api.potrf_size[which])(
                     self.solver,
                     calls::triangle(upper),
                     n,
@@ -268,10 +269,10 @@ impl Handles {
                     n,
                     &mut elements,
                 ),
-                Problem::Lu | Problem::LuSolve { .. } => {
+                LinalgProblem::Lu | LinalgProblem::LuSolve { .. } => {
                     (self.api.getrf_size[which])(self.solver, n, n, none, n, &mut elements)
                 }
-                Problem::TriangularSolve { .. } | Problem::Cofactors => 0,
+                LinalgProblem::TriangularSolve { .. } | LinalgProblem::Cofactors => 0,
             }
         };
         self.check("cusolverDn_bufferSize", status)?;

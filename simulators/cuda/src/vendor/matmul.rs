@@ -18,14 +18,14 @@ use super::lazy::Lazy;
 use super::streams::{Streams, fill};
 use crate::context::OrDriver;
 use crate::memory::CudaMemory;
-use crate::order::Range;
+use crate::order::AddressRange;
 use crate::preflight::{self, Absent};
-use algorithm::Trial;
+use algorithm::MatmulTrial;
 use cublas::Cublas;
 use cublaslt::{Algorithm, CublasLt};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUstream;
-use plan::{At, Call, Plan, plan};
+use plan::{ColumnMajorMatmul, MatmulAddresses, MatmulCall, plan};
 use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_device::{ByteMatmul, DeviceError, DeviceResult, LibraryOp, Matmul, Memory};
@@ -43,23 +43,23 @@ enum Implementation {
 }
 
 /// The libraries' handles, their workspace, and the implementation chosen for each call.
-pub(super) struct Products {
+pub(super) struct MatmulLibrary {
     workspace: Arc<CudaMemory>,
     cublas_lt: Option<CublasLt>,
     /// Made at the first use.
     cublas: Option<Cublas>,
-    implementations: HashMap<Call, Implementation>,
-    /// See [`Products::ones`].
+    implementations: HashMap<MatmulCall, Implementation>,
+    /// See [`MatmulLibrary::ones`].
     ones: Vec<(DType, Arc<CudaMemory>)>,
     /// Dropped after the handles, which are set to them.
     streams: Streams,
 }
 
 /// How a product is computed.
-pub(super) enum Product {
+pub(super) enum MatmulPlan {
     /// No elements or sums over nothing, of so many bytes.
     Zeros(u64),
-    Calls(Plan),
+    Calls(ColumnMajorMatmul),
 }
 
 /// The Nest as an epilogue of a product, which is its operand `own`; `None` if the libraries have no such
@@ -75,9 +75,9 @@ fn epilogue(product: &Matmul, nest: &Nest, own: usize) -> Option<LinearForm> {
     (!form.relu && (form.bias.is_none() || biased)).then_some(form)
 }
 
-impl VendorLibrary for Products {
+impl VendorLibrary for MatmulLibrary {
     type Call = Matmul;
-    type Plan = Product;
+    type Plan = MatmulPlan;
 
     fn installed() -> Result<(), Absent> {
         preflight::products()
@@ -95,60 +95,65 @@ impl VendorLibrary for Products {
         of_floats.or_else(|| op.downcast::<ByteMatmul>().map(|product| &product.0)).cloned()
     }
 
-    fn open(streams: &Streams) -> DeviceResult<Products> {
-        Products::with(streams, preflight::cublas_lt().is_ok())
+    fn open(streams: &Streams) -> DeviceResult<MatmulLibrary> {
+        MatmulLibrary::with(streams, preflight::cublas_lt().is_ok())
     }
 
-    fn plan(library: &Lazy<Products>, product: &Matmul) -> DeviceResult<Option<Product>> {
+    fn plan(library: &Lazy<MatmulLibrary>, product: &Matmul) -> DeviceResult<Option<MatmulPlan>> {
         let Matmul { dtype, batch, m, n, k, .. } = *product;
         if [batch, m, n, k].contains(&0) {
             let bytes = [batch, m, n].iter().fold(dtype.size() as u64, |all, e| all.saturating_mul(*e));
-            return Ok(dtype.is_float().then_some(Product::Zeros(bytes)));
+            return Ok(dtype.is_float().then_some(MatmulPlan::Zeros(bytes)));
         }
         let Some(plan) = plan(product) else { return Ok(None) };
         // The handles are needed when the Program is recorded, after its kernels were compiled.
         let first = plan.clone();
         library.begin(move |products| products.load_heuristics(&first));
-        Ok(Some(Product::Calls(plan)))
+        Ok(Some(MatmulPlan::Calls(plan)))
     }
 
-    fn scratch(_: &Product) -> u64 {
+    fn scratch(_: &MatmulPlan) -> u64 {
         0
     }
 
-    fn shared(&self) -> Option<Range> {
-        Some(Range { start: self.workspace.pointer(), bytes: self.workspace.bytes() })
+    fn shared(&self) -> Option<AddressRange> {
+        Some(AddressRange { start: self.workspace.pointer(), bytes: self.workspace.bytes() })
     }
 
     /// Chooses the implementation of a product, by its addresses: their alignment matters.
-    fn prepare(&mut self, product: &Product, at: &bind::At) -> DeviceResult<()> {
+    fn prepare(&mut self, product: &MatmulPlan, at: &bind::OperandAddresses) -> DeviceResult<()> {
         match product {
-            Product::Zeros(_) => Ok(()),
-            Product::Calls(plan) => {
+            MatmulPlan::Zeros(_) => Ok(()),
+            MatmulPlan::Calls(plan) => {
                 plan.calls(self.at(at)?).try_for_each(|(call, at)| self.prepare_call(&call, at))
             }
         }
     }
 
-    fn enqueue(&mut self, product: &Product, at: &bind::At, stream: CUstream) -> DeviceResult<()> {
+    fn enqueue(
+        &mut self,
+        product: &MatmulPlan,
+        at: &bind::OperandAddresses,
+        stream: CUstream,
+    ) -> DeviceResult<()> {
         let at = self.at(at)?;
         match product {
-            Product::Zeros(bytes) => fill(self.streams.queue.id(), at.result, 0, *bytes, stream),
-            Product::Calls(plan) => {
+            MatmulPlan::Zeros(bytes) => fill(self.streams.queue.id(), at.result, 0, *bytes, stream),
+            MatmulPlan::Calls(plan) => {
                 plan.calls(at).try_for_each(|(call, at)| self.enqueue_call(stream, &call, at))
             }
         }
     }
 }
 
-impl Products {
+impl MatmulLibrary {
     /// With cuBLASLt, or with cuBLAS alone.
-    fn with(streams: &Streams, cublas_lt: bool) -> DeviceResult<Products> {
+    fn with(streams: &Streams, cublas_lt: bool) -> DeviceResult<MatmulLibrary> {
         let queue = &streams.queue;
         // NVIDIA's recommendation: 32 MiB from Hopper on, 4 MiB before.
         let bytes = if queue.context.capability >= 90 { 32 << 20 } else { 4 << 20 };
         let workspace = CudaMemory::new(queue, bytes)?;
-        let mut products = Products {
+        let mut products = MatmulLibrary {
             cublas_lt: if cublas_lt { Some(CublasLt::new(queue, &workspace)?) } else { None },
             streams: streams.clone(),
             workspace,
@@ -164,24 +169,24 @@ impl Products {
 
     /// Makes cuBLASLt load its heuristics, which takes about 0.1 s. Errors are ignored here: the first
     /// product returns them.
-    fn load_heuristics(&self, plan: &Plan) {
+    fn load_heuristics(&self, plan: &ColumnMajorMatmul) {
         let Some(cublas_lt) = &self.cublas_lt else { return };
         // For operands with the best alignment, which is likely.
-        let Some((call, _)) = plan.calls(At::plain([0; 3])).next() else { return };
-        drop(Trial::load_heuristics(cublas_lt, &self.streams, &call));
+        let Some((call, _)) = plan.calls(MatmulAddresses::plain([0; 3])).next() else { return };
+        drop(MatmulTrial::load_heuristics(cublas_lt, &self.streams, &call));
     }
 
     /// The addresses of a product.
-    fn at(&self, at: &bind::At) -> DeviceResult<At> {
+    fn at(&self, at: &bind::OperandAddresses) -> DeviceResult<MatmulAddresses> {
         let &[a, b, result] = &at.operands[..] else {
             let message = format!("{} operands of a product", at.operands.len());
             return Err(DeviceError::driver(self.streams.queue.id(), "record", message));
         };
-        let bind::At { added, bias, alpha, beta, .. } = *at;
-        Ok(At { a, b, result, added, bias, alpha, beta })
+        let bind::OperandAddresses { added, bias, alpha, beta, .. } = *at;
+        Ok(MatmulAddresses { a, b, result, added, bias, alpha, beta })
     }
 
-    fn prepare_call(&mut self, call: &Call, at: At) -> DeviceResult<()> {
+    fn prepare_call(&mut self, call: &MatmulCall, at: MatmulAddresses) -> DeviceResult<()> {
         if self.implementations.contains_key(call) {
             return Ok(());
         }
@@ -190,11 +195,11 @@ impl Products {
         Ok(())
     }
 
-    fn choose(&mut self, call: &Call, at: At) -> DeviceResult<Implementation> {
+    fn choose(&mut self, call: &MatmulCall, at: MatmulAddresses) -> DeviceResult<Implementation> {
         let scratch = self.scratch(call)?.map(|scratch| (at.into(scratch.pointer()), scratch));
         if let Some(cublas_lt) = &self.cublas_lt
             && let Some(algorithm) =
-                Trial::choose(cublas_lt, &self.streams, call, scratch.as_ref().map(|s| s.0))?
+                MatmulTrial::choose(cublas_lt, &self.streams, call, scratch.as_ref().map(|s| s.0))?
         {
             return Ok(Implementation::CublasLt(algorithm));
         }
@@ -213,15 +218,23 @@ impl Products {
 
     /// A call with a bias as calls without one: the call without its bias, then `ones @ bias`, added in
     /// place.
-    fn split_bias(&mut self, call: &Call, at: At) -> DeviceResult<Vec<(Call, At)>> {
-        let mut calls = vec![(Call { bias: None, ..*call }, At { bias: None, ..at })];
+    fn split_bias(
+        &mut self,
+        call: &MatmulCall,
+        at: MatmulAddresses,
+    ) -> DeviceResult<Vec<(MatmulCall, MatmulAddresses)>> {
+        let mut calls = vec![(MatmulCall { bias: None, ..*call }, MatmulAddresses { bias: None, ..at })];
         if let Some(bias) = at.bias {
             let (m, n) = (u64::from(call.m.unsigned_abs()), u64::from(call.n.unsigned_abs()));
             let (a, b) = ([0, 1, 1], [0, i64::from(call.n), 1]);
             // Not fast: TF32 would round the bias.
             let rows = Matmul { dtype: call.dtype, batch: 1, m, n, k: 1, a, b, fast: false };
             let ones = self.ones(call.dtype, m)?;
-            let at = At { added: Some(at.result), beta: 1.0, ..At::plain([ones, bias, at.result]) };
+            let at = MatmulAddresses {
+                added: Some(at.result),
+                beta: 1.0,
+                ..MatmulAddresses::plain([ones, bias, at.result])
+            };
             let rows = plan(&rows).ok_or_else(|| {
                 DeviceError::driver(
                     self.streams.queue.id(),
@@ -255,7 +268,7 @@ impl Products {
     }
 
     /// Memory for a call's result; `None` if the device has none left.
-    fn scratch(&self, call: &Call) -> DeviceResult<Option<Arc<CudaMemory>>> {
+    fn scratch(&self, call: &MatmulCall) -> DeviceResult<Option<Arc<CudaMemory>>> {
         match CudaMemory::new(&self.streams.queue, call.result_bytes()) {
             Ok(scratch) => Ok(Some(scratch)),
             Err(DeviceError::OutOfMemory { .. }) => Ok(None),
@@ -274,7 +287,7 @@ impl Products {
         })
     }
 
-    fn enqueue_call(&mut self, stream: CUstream, call: &Call, at: At) -> DeviceResult<()> {
+    fn enqueue_call(&mut self, stream: CUstream, call: &MatmulCall, at: MatmulAddresses) -> DeviceResult<()> {
         let implementation = self.implementations.get(call).copied();
         match (implementation, &self.cublas_lt) {
             (Some(Implementation::CublasLt(algorithm)), Some(cublas_lt)) => {

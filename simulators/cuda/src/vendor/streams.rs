@@ -3,7 +3,7 @@
 use crate::capture::instantiate;
 use crate::context::{Branching, OrDriver, Queue};
 use crate::memory::CudaMemory;
-use crate::timing::{Events, Timer};
+use crate::timing::{Events, TimedGraph};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUstream};
 use std::sync::{Arc, Mutex};
@@ -69,7 +69,7 @@ impl Streams {
             }
             events.capture(candidates, stream)
         })?;
-        let mut timer = Timer::new(graph, events);
+        let mut timer = TimedGraph::new(graph, events);
         let mut times = vec![Duration::MAX; candidates];
         for _ in 0..rounds {
             times.iter_mut().zip(timer.run()?).for_each(|(best, time)| *best = time.min(*best));

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
-use workalike::kernels::library::{Convolution, LibraryOp, Role};
+use workalike::kernels::library::{ConvolutionDirection, LibraryConvolution, LibraryOp};
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MAXIMUM, ScalarOp, TANH};
 use workalike::kernels::verify::Verified;
-use workalike::rehost::device::{Command, Device, Numerics, Region, Target};
+use workalike::rehost::device::{Command, Device, LibraryOutput, Numerics, Region};
 
 /// All tests of this file.
 pub(crate) const TESTS: &[Test] = tests![
@@ -27,13 +27,13 @@ type Sizes<'a> = ([u64; 4], &'a [u64], u64, [u64; 2]);
 fn convolution(
     dtype: DType,
     ([batch, channels, filters, groups], input, window, steps): Sizes,
-) -> Convolution {
+) -> LibraryConvolution {
     let [stride, padding] = steps;
     let all = |number: u64| vec![number; input.len()];
     let output = input.iter().map(|extent| (extent + 2 * padding - window) / stride + 1).collect();
-    Convolution {
+    LibraryConvolution {
         dtype,
-        role: Role::Forward,
+        role: ConvolutionDirection::Forward,
         batch,
         channels,
         filters,
@@ -66,7 +66,7 @@ const FORMS: [Form; 5] = [
 
 /// The Nest of a form. Its operands are the convolution, the addend, the bias and the result; the spatial
 /// axes are one.
-fn nest(call: &Convolution, form: Form) -> Nest {
+fn nest(call: &LibraryConvolution, form: Form) -> Nest {
     let (dtype, plane) = (call.dtype, call.output.iter().product());
     let axes = vec![call.batch, call.filters, plane];
     let own = || (0..3).map(Index::axis).collect::<Vec<_>>();
@@ -127,13 +127,13 @@ fn get(device: &Arc<dyn Device>, region: &Region) -> Vec<u8> {
 /// A convolution with the scratch memory that the device requires.
 fn command(
     device: &Arc<dyn Device>,
-    call: &Convolution,
+    call: &LibraryConvolution,
     inputs: &[Region; 2],
-    target: Target,
+    target: LibraryOutput,
 ) -> Option<Command> {
     let epilogue = match &target {
-        Target::Memory(_) => None,
-        Target::Epilogue { nest, .. } => Some((nest, 0)),
+        LibraryOutput::Memory(_) => None,
+        LibraryOutput::Epilogue { nest, .. } => Some((nest, 0)),
     };
     let bytes = device.library(call, epilogue)?;
     let scratch = (bytes > 0).then(|| Region::whole(device.allocate(bytes).unwrap()));
@@ -142,14 +142,14 @@ fn command(
 
 /// Operands of a convolution and its Nest on a device: input, filters, addend, bias.
 struct Case {
-    call: Convolution,
+    call: LibraryConvolution,
     form: Form,
     nest: Verified,
     values: [Vec<f64>; 4],
 }
 
 impl Case {
-    fn new(call: &Convolution, form: Form) -> Case {
+    fn new(call: &LibraryConvolution, form: Form) -> Case {
         let count = |at: usize| call.operands()[at].shape.iter().product::<u64>();
         let counts = [count(0), count(1), count(2), call.filters];
         let values = [0, 1, 2, 3].map(|at| noise(call.dtype, counts[at], 10 + at as u64));
@@ -167,7 +167,7 @@ impl Case {
         let module = device.compile(&nests, Numerics::default()).unwrap();
         let commands = if fused {
             let args = vec![None, Some(added), Some(bias), Some(result.clone())];
-            let target = Target::Epilogue { nest: self.nest.clone(), args };
+            let target = LibraryOutput::Epilogue { nest: self.nest.clone(), args };
             vec![command(device, &self.call, &inputs, target)?]
         } else {
             let between = empty();
@@ -210,7 +210,7 @@ impl Case {
 }
 
 /// A convolution that every cuDNN computes.
-pub(crate) fn smallest() -> Convolution {
+pub(crate) fn smallest() -> LibraryConvolution {
     convolution(DType::F32, ([1, 1, 1, 1], &[4, 4], 3, [1, 1]))
 }
 
@@ -264,7 +264,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let module = device.compile(&[], Numerics::default()).unwrap();
     let try_it = |args: [Option<&Region>; 4]| {
         let args = args.map(|region| region.cloned()).to_vec();
-        let target = Target::Epilogue { nest: case.nest.clone(), args };
+        let target = LibraryOutput::Epilogue { nest: case.nest.clone(), args };
         let command = command(&device, &call, &[x.clone(), w.clone()], target).unwrap();
         device.record(&module, &[command]).map(drop)
     };
@@ -296,7 +296,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
         assert!(device.library(&one, Some((&Case::new(&one, form).nest, 0))).is_none(), "{form:?}");
     }
     let args = [None, Some(added.clone()), Some(bias.clone()), Some(part(0))].to_vec();
-    let target = Target::Epilogue { nest: curved, args };
+    let target = LibraryOutput::Epilogue { nest: curved, args };
     let refused = device.record(&module, &[Command::library(call.clone(), [x.clone(), w.clone()], target)]);
     assert!(matches!(refused, Err(DeviceError::Unsupported { .. })), "{refused:?}");
 }

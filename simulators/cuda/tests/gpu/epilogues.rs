@@ -12,7 +12,7 @@ use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp, TANH};
 use workalike::kernels::verify::Verified;
-use workalike::rehost::device::{Command, Device, Matmul, Numerics, Recording, Region, Target};
+use workalike::rehost::device::{Command, Device, LibraryOutput, Matmul, Numerics, Recording, Region};
 
 /// All tests of this file.
 pub(crate) const TESTS: &[Test] = tests![
@@ -228,7 +228,7 @@ fn a_graph_waits_for_what_an_epilogue_reads() {
     let row = at(80, 5);
     let empty = |count: u64| put(&device, &vec![0xff; 4 * count as usize], 0);
     let (added, bias, result, later) = (empty(96 * 80), empty(80), empty(96 * 80), empty(96 * 80));
-    let plain = |product: &Matmul, a: usize, b: usize, c: Target| {
+    let plain = |product: &Matmul, a: usize, b: usize, c: LibraryOutput| {
         Command::library(product.clone(), [factors[a].clone(), factors[b].clone()], c)
     };
     let then = form(2.0, Some(-1.0), false, true);
@@ -236,12 +236,12 @@ fn a_graph_waits_for_what_an_epilogue_reads() {
     let mut commands = vec![
         plain(&first, 0, 1, added.clone().into()),
         Command::Copy { source: row.clone(), target: bias.clone() },
-        plain(&second, 2, 3, Target::Epilogue { nest: nest(&second, then), args }),
+        plain(&second, 2, 3, LibraryOutput::Epilogue { nest: nest(&second, then), args }),
     ];
     // In place, over the result of the command before.
     let again = form(1.0, Some(3.0), true, false);
     let args = vec![None, Some(result.clone()), Some(bias.clone()), Some(result.clone())];
-    commands.push(plain(&second, 2, 3, Target::Epilogue { nest: nest(&second, again), args }));
+    commands.push(plain(&second, 2, 3, LibraryOutput::Epilogue { nest: nest(&second, again), args }));
     commands.push(Command::Copy { source: result.clone(), target: later.clone() });
     // Overwrites what earlier commands read: must wait for them.
     commands.push(Command::Clear { target: added.clone() });
@@ -281,7 +281,7 @@ fn what_cannot_be_an_epilogue_is_refused() {
     let good = nest(&p, form(1.0, Some(1.0), false, true));
     let try_it = |p: &Matmul, nest: &Verified, args: [Option<&Region>; 4]| {
         let args = args.map(|region| region.cloned()).to_vec();
-        let target = Target::Epilogue { nest: nest.clone(), args };
+        let target = LibraryOutput::Epilogue { nest: nest.clone(), args };
         let command = Command::library(p.clone(), [a.clone(), b.clone()], target);
         record(&device, &[command]).map(drop)
     };

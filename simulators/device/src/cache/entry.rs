@@ -7,7 +7,7 @@
 //! 48  32 SHA-256 of them
 //! ```
 
-use super::key::Key;
+use super::key::CacheKey;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read, Write};
 
@@ -17,7 +17,7 @@ const MAGIC: &[u8; 8] = b"WALKKERN";
 pub(super) const HEADER: u64 = 80;
 
 /// Writes an entry.
-pub(super) fn write(to: &mut impl Write, key: &Key, value: &[u8]) -> io::Result<()> {
+pub(super) fn write(to: &mut impl Write, key: &CacheKey, value: &[u8]) -> io::Result<()> {
     to.write_all(MAGIC)?;
     to.write_all(key.bytes())?;
     to.write_all(&(value.len() as u64).to_le_bytes())?;
@@ -26,7 +26,7 @@ pub(super) fn write(to: &mut impl Write, key: &Key, value: &[u8]) -> io::Result<
 }
 
 /// The value of an entry of `length` bytes; `None` if the entry has another key or is damaged.
-pub(super) fn read(from: &mut impl Read, length: u64, key: &Key) -> Option<Vec<u8>> {
+pub(super) fn read(from: &mut impl Read, length: u64, key: &CacheKey) -> Option<Vec<u8>> {
     let mut header = [0u8; HEADER as usize];
     from.read_exact(&mut header).ok()?;
     let (magic, rest) = header.split_first_chunk::<8>()?;

@@ -114,12 +114,12 @@ fn blocks(bytes: u64) -> u64 {
 pub(super) fn trim(folder: &Path, bound: u64) -> io::Result<()> {
     let mut found = files(folder)?;
     found.retain(|file| match file.kind {
-        Kind::Entry => true,
-        Kind::Unfinished => {
+        CachedFileKind::Entry => true,
+        CachedFileKind::Unfinished => {
             remove_abandoned(&file.path);
             false
         }
-        Kind::Tally => false,
+        CachedFileKind::Tally => false,
     });
     found.sort_by_key(|file| file.used);
     let mut total: u64 = found.iter().map(|file| blocks(file.bytes)).sum();
@@ -137,7 +137,7 @@ pub(super) fn trim(folder: &Path, bound: u64) -> io::Result<()> {
 
 /// The kind of a file of the folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CachedFileKind {
     Entry,
     Unfinished,
     Tally,
@@ -145,30 +145,30 @@ pub(super) enum Kind {
 
 /// A file of the cache.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct CachedFile {
     pub(super) path: PathBuf,
-    pub(super) kind: Kind,
+    pub(super) kind: CachedFileKind,
     pub(super) bytes: u64,
     /// Time of the last load, or of the write.
     used: SystemTime,
 }
 
 /// The files of the cache; other files in the folder are ignored.
-pub(super) fn files(folder: &Path) -> io::Result<Vec<Found>> {
+pub(super) fn files(folder: &Path) -> io::Result<Vec<CachedFile>> {
     let mut found = Vec::new();
     for file in fs::read_dir(folder)? {
         let file = file?;
         let kind = match file.file_name().to_str() {
-            Some(TALLY) => Kind::Tally,
-            Some(name) if names_an_entry(name) => Kind::Entry,
-            Some(name) if names_temporary(name) => Kind::Unfinished,
+            Some(TALLY) => CachedFileKind::Tally,
+            Some(name) if names_an_entry(name) => CachedFileKind::Entry,
+            Some(name) if names_temporary(name) => CachedFileKind::Unfinished,
             _ => continue,
         };
         // A file that another process has removed is no error.
         let Ok(metadata) = file.metadata() else { continue };
         if metadata.is_file() {
             let used = metadata.modified()?;
-            found.push(Found { path: file.path(), kind, bytes: metadata.len(), used });
+            found.push(CachedFile { path: file.path(), kind, bytes: metadata.len(), used });
         }
     }
     Ok(found)

@@ -8,19 +8,19 @@ const LAYOUT: &str = "workalike kernels 1";
 
 /// The key of an entry: a digest of everything on which the compiler's output depends.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key([u8; 32]);
+pub struct CacheKey([u8; 32]);
 
-impl Key {
+impl CacheKey {
     /// The key of these parts: the source, the options, the device's name, the versions of driver and
     /// compiler. The version of this library is always added.
-    pub fn of(parts: &[&str]) -> Key {
+    pub fn of(parts: &[&str]) -> CacheKey {
         let mut digest = Sha256::new();
         // The length of each part precedes it, so that text moved from one part to the next changes the key.
         for part in [LAYOUT, env!("CARGO_PKG_VERSION")].iter().chain(parts) {
             digest.update((part.len() as u64).to_le_bytes());
             digest.update(part);
         }
-        Key(digest.finalize().into())
+        CacheKey(digest.finalize().into())
     }
 
     /// The digest.
@@ -42,7 +42,7 @@ pub(super) fn names_an_entry(name: &str) -> bool {
     name.strip_suffix(SUFFIX).is_some_and(|n| n.len() == 64 && n.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for CacheKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }

@@ -1,6 +1,6 @@
 //! A cache of compiled kernels on disk, shared by processes.
 //!
-//! A device that compiles source first looks into [`KernelCache::of_process`], by a [`Key`] of everything on
+//! A device that compiles source first looks into [`KernelCache::of_process`], by a [`CacheKey`] of everything on
 //! which the compiler's output depends, and stores the output. The cache is optional: if it cannot be read or
 //! written, or an entry is damaged, kernels are compiled. `WORKALIKE_CACHE` names a folder instead of the
 //! system's folder for caches, or is `off`; `WORKALIKE_CACHE_MIB` sets the maximum size, by default 512 MiB.
@@ -18,9 +18,9 @@ mod owner;
 #[cfg(test)]
 mod tests;
 
-pub use key::Key;
+pub use key::CacheKey;
 
-use folder::Kind;
+use folder::CachedFileKind;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ pub struct KernelCache {
 
 /// The size of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contents {
+pub struct CacheSize {
     /// Number of entries.
     pub entries: u64,
     /// Size of all entries in bytes.
@@ -91,7 +91,7 @@ impl KernelCache {
     }
 
     /// The value stored for a key; `None` if there is none, or the entry is damaged.
-    pub fn load(&self, key: &Key) -> Option<Vec<u8>> {
+    pub fn load(&self, key: &CacheKey) -> Option<Vec<u8>> {
         let path = self.folder.as_ref()?.join(key.file_name());
         let mut file = folder::open_entry(&path).ok()?;
         let length = file.metadata().ok()?.len();
@@ -103,7 +103,7 @@ impl KernelCache {
 
     /// Stores a value for a key, and replaces an earlier one. After a failure, [`KernelCache::trouble`] says
     /// why.
-    pub fn store(&self, key: &Key, value: &[u8]) {
+    pub fn store(&self, key: &CacheKey, value: &[u8]) {
         let Some(folder) = &self.folder else { return };
         let bytes = entry::HEADER + value.len() as u64;
         // An entry of more than half the maximum size would displace too many others.
@@ -137,10 +137,10 @@ impl KernelCache {
     ///
     /// # Errors
     /// If the folder cannot be read.
-    pub fn contents(&self) -> io::Result<Contents> {
-        let entries = self.files()?.into_iter().filter(|file| file.kind == Kind::Entry);
-        let add = |c: Contents, bytes| Contents { entries: c.entries + 1, bytes: c.bytes + bytes };
-        Ok(entries.map(|file| file.bytes).fold(Contents { entries: 0, bytes: 0 }, add))
+    pub fn contents(&self) -> io::Result<CacheSize> {
+        let entries = self.files()?.into_iter().filter(|file| file.kind == CachedFileKind::Entry);
+        let add = |c: CacheSize, bytes| CacheSize { entries: c.entries + 1, bytes: c.bytes + bytes };
+        Ok(entries.map(|file| file.bytes).fold(CacheSize { entries: 0, bytes: 0 }, add))
     }
 
     /// Removes all files of the cache, and no others.
@@ -154,7 +154,7 @@ impl KernelCache {
         })
     }
 
-    fn files(&self) -> io::Result<Vec<folder::Found>> {
+    fn files(&self) -> io::Result<Vec<folder::CachedFile>> {
         match self.folder.as_deref().map(folder::files) {
             Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Some(files) => files,

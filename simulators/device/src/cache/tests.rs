@@ -23,11 +23,11 @@ fn value(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(31) ^ seed.wrapping_mul(97)) as u8).collect()
 }
 
-fn key(n: usize) -> Key {
-    Key::of(&["kernel", &n.to_string()])
+fn key(n: usize) -> CacheKey {
+    CacheKey::of(&["kernel", &n.to_string()])
 }
 
-fn file(cache: &KernelCache, key: &Key) -> PathBuf {
+fn file(cache: &KernelCache, key: &CacheKey) -> PathBuf {
     cache.folder().unwrap().join(key.file_name())
 }
 
@@ -42,7 +42,7 @@ fn what_was_stored_is_loaded_by_whoever_comes_later() {
     cache.store(&key(1), b"another");
     let later = KernelCache::at(cache.folder().unwrap(), MIB);
     assert_eq!(later.load(&key(1)).as_deref(), Some(&b"another"[..]));
-    assert_eq!(later.contents().unwrap(), Contents { entries: 3, bytes: 3 * entry::HEADER + 7 + 70_000 });
+    assert_eq!(later.contents().unwrap(), CacheSize { entries: 3, bytes: 3 * entry::HEADER + 7 + 70_000 });
     std::fs::write(cache.folder().unwrap().join("notes.txt"), "mine").unwrap();
     later.clear().unwrap();
     assert_eq!(cache.contents().unwrap().entries, 0);
@@ -56,11 +56,12 @@ fn what_was_stored_is_loaded_by_whoever_comes_later() {
 
 #[test]
 fn a_key_tells_apart_what_its_parts_tell_apart() {
-    let keys = [&["ab", "c"][..], &["a", "bc"], &["abc"], &["ab", "c", ""], &["", "ab", "c"]].map(Key::of);
+    let keys =
+        [&["ab", "c"][..], &["a", "bc"], &["abc"], &["ab", "c", ""], &["", "ab", "c"]].map(CacheKey::of);
     for (i, a) in keys.iter().enumerate() {
         assert!(keys[..i].iter().all(|b| a != b), "{a:?}");
     }
-    assert_eq!(Key::of(&["ab", "c"]), keys[0]);
+    assert_eq!(CacheKey::of(&["ab", "c"]), keys[0]);
 }
 
 #[test]

@@ -35,27 +35,27 @@ fn advise_huge_pages(start: NonNull<u8>, bytes: usize) {
 }
 
 /// One allocation and its lock.
-pub(super) struct Block {
+pub(super) struct Allocation {
     start: NonNull<u8>,
     layout: Layout,
     pub(super) bytes: usize,
     /// 0: free; [`WRITER`]: locked by one writer; else the number of readers.
     state: AtomicU32,
-    /// The threads that lent parts of the block, once for each [`Lent`].
+    /// The threads that lent parts of the block, once for each [`BorrowedBytes`].
     lenders: Mutex<Vec<ThreadId>>,
 }
 
 const WRITER: u32 = u32::MAX;
 
 // SAFETY: a Block is plain bytes, which may be accessed and freed by any thread.
-unsafe impl Send for Block {}
-// SAFETY: every access through `start` holds the lock in `state` (`Block::hold`, `Lent` or a `LockSet`) or
+unsafe impl Send for Allocation {}
+// SAFETY: every access through `start` holds the lock in `state` (`Allocation::hold`, `BorrowedBytes` or a `LockSet`) or
 // has the only handle, so the accesses of different threads are ordered by its acquire and release
 // operations.
-unsafe impl Sync for Block {}
+unsafe impl Sync for Allocation {}
 
-impl Block {
-    pub(super) fn new(bytes: u64) -> DeviceResult<Block> {
+impl Allocation {
+    pub(super) fn new(bytes: u64) -> DeviceResult<Allocation> {
         let refused = || DeviceError::OutOfMemory {
             device: "host".into(),
             requested: bytes,
@@ -75,7 +75,7 @@ impl Block {
         }
         // SAFETY: the allocation has `rounded` bytes. Zeroed, so that uninitialized bytes are never read.
         unsafe { start.write_bytes(0, rounded) };
-        Ok(Block { start, layout, bytes, state: AtomicU32::new(0), lenders: Mutex::default() })
+        Ok(Allocation { start, layout, bytes, state: AtomicU32::new(0), lenders: Mutex::default() })
     }
 
     /// The first byte. Valid for reads and writes up to the allocation's rounded size, while the lock is
@@ -147,22 +147,22 @@ impl Block {
     }
 }
 
-impl Drop for Block {
+impl Drop for Allocation {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout, and no references to it are left.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
     }
 }
 
-impl fmt::Debug for Block {
+impl fmt::Debug for Allocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.bytes)
     }
 }
 
-/// A locked [`Block`].
+/// A locked [`Allocation`].
 pub(super) struct Held<'a> {
-    block: &'a Block,
+    block: &'a Allocation,
     write: bool,
 }
 
@@ -172,30 +172,30 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Part of a [`Block`], which is locked for reading until this is dropped.
-pub(super) struct Lent {
-    block: Arc<Block>,
+/// Part of a [`Allocation`], which is locked for reading until this is dropped.
+pub(super) struct BorrowedBytes {
+    block: Arc<Allocation>,
     start: *const u8,
     bytes: usize,
     lender: ThreadId,
 }
 
 // SAFETY: a Lent only reads, under the block's lock, which any thread may release.
-unsafe impl Send for Lent {}
+unsafe impl Send for BorrowedBytes {}
 // SAFETY: a shared Lent only reads, under the block's lock.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for BorrowedBytes {}
 
-impl Lent {
-    pub(super) fn new(block: &Arc<Block>, offset: u64, bytes: u64) -> DeviceResult<Lent> {
+impl BorrowedBytes {
+    pub(super) fn new(block: &Arc<Allocation>, offset: u64, bytes: u64) -> DeviceResult<BorrowedBytes> {
         let start = block.part(offset, bytes, "lend")?;
         block.acquire(false)?;
         let lender = std::thread::current().id();
         block.lenders().push(lender);
-        Ok(Lent { block: block.clone(), start, bytes: bytes as usize, lender })
+        Ok(BorrowedBytes { block: block.clone(), start, bytes: bytes as usize, lender })
     }
 }
 
-impl HostBytes for Lent {
+impl HostBytes for BorrowedBytes {
     fn bytes(&self) -> &[u8] {
         // SAFETY: `part` checked the range, and the lock, which is held as long as `self` lives, excludes
         // writers.
@@ -203,7 +203,7 @@ impl HostBytes for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedBytes {
     fn drop(&mut self) {
         let mut lenders = self.block.lenders();
         if let Some(at) = lenders.iter().position(|lender| *lender == self.lender) {

@@ -1,7 +1,7 @@
 //! Locks all memories that a recording accesses.
 
 use super::HostMemory;
-use super::block::Block;
+use super::block::Allocation;
 use crate::device::DeviceResult;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// never deadlock.
 #[derive(Debug, Default)]
 pub struct LockSet {
-    blocks: Vec<(Arc<Block>, bool)>,
+    blocks: Vec<(Arc<Allocation>, bool)>,
 }
 
 impl LockSet {
@@ -27,8 +27,8 @@ impl LockSet {
     /// # Errors
     /// If this thread lent a memory that is to be written, which would deadlock.
     #[inline]
-    pub fn lock(&self) -> DeviceResult<Locked<'_>> {
-        let mut held = Locked(&self.blocks[..0]);
+    pub fn lock(&self) -> DeviceResult<LockSetGuard<'_>> {
+        let mut held = LockSetGuard(&self.blocks[..0]);
         for (at, (block, write)) in self.blocks.iter().enumerate() {
             block.acquire(*write)?;
             held.0 = &self.blocks[..=at];
@@ -39,9 +39,9 @@ impl LockSet {
 
 /// All memories of a [`LockSet`], locked.
 #[derive(Debug)]
-pub struct Locked<'a>(&'a [(Arc<Block>, bool)]);
+pub struct LockSetGuard<'a>(&'a [(Arc<Allocation>, bool)]);
 
-impl Drop for Locked<'_> {
+impl Drop for LockSetGuard<'_> {
     #[inline]
     fn drop(&mut self) {
         for (block, write) in self.0 {

@@ -4,13 +4,13 @@ mod block;
 mod lock_set;
 
 pub use block::{ALIGNMENT, total_memory};
-pub use lock_set::{LockSet, Locked};
+pub use lock_set::{LockSet, LockSetGuard};
 
 use crate::command::Region;
 use crate::command_check::check_transfer;
 use crate::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
-use block::{Block, Lent};
+use block::{Allocation, BorrowedBytes};
 use bytemuck::NoUninit;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -48,13 +48,13 @@ pub trait HostBlock: Send + Sync + Debug {
 /// recordings directly.
 #[derive(Clone, Debug)]
 pub struct HostMemory {
-    block: Arc<Block>,
+    block: Arc<Allocation>,
 }
 
 impl HostMemory {
     /// New zeroed memory of at least one byte. [`DeviceError::OutOfMemory`] if the machine has too little.
     pub fn new(bytes: u64) -> DeviceResult<HostMemory> {
-        Ok(HostMemory { block: Arc::new(Block::new(bytes)?) })
+        Ok(HostMemory { block: Arc::new(Allocation::new(bytes)?) })
     }
 
     /// New memory that holds a copy of `bytes`.
@@ -101,7 +101,7 @@ impl HostMemory {
     /// # Errors
     /// If the part reaches beyond the memory.
     pub fn lend(&self, offset: u64, bytes: u64) -> DeviceResult<Arc<dyn HostBytes>> {
-        Ok(Arc::new(Lent::new(&self.block, offset, bytes)?))
+        Ok(Arc::new(BorrowedBytes::new(&self.block, offset, bytes)?))
     }
 
     /// Copies `target.len()` bytes from `offset` to `target`.

@@ -1,7 +1,7 @@
 //! The memory of a plan's operands: which accesses overlap, and what follows for threads and for loads in
 //! place.
 
-use super::super::plan::{Access, Arg, PhasePlan, Plan, Slot, Work};
+use super::super::plan::{AccessPlan, NestPlan, PhasePlan, TileInst, TileOperand, ValueLocation};
 use workalike_device::{DeviceError, DeviceResult, HostMemory, Region};
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
@@ -15,17 +15,17 @@ pub(crate) struct Report {
 }
 
 /// The operands of a plan.
-pub(super) struct Operands<'a> {
-    plan: &'a Plan,
+pub(super) struct BoundOperands<'a> {
+    plan: &'a NestPlan,
     /// First byte of each; null for a product that is not stored.
     pub(super) bases: Vec<*mut u8>,
     /// Bytes of each.
     sizes: Vec<u64>,
 }
 
-impl<'a> Operands<'a> {
+impl<'a> BoundOperands<'a> {
     /// Checks that all accesses are within these regions.
-    pub(super) fn new(plan: &'a Plan, args: &[Option<&Region>]) -> DeviceResult<Operands<'a>> {
+    pub(super) fn new(plan: &'a NestPlan, args: &[Option<&Region>]) -> DeviceResult<BoundOperands<'a>> {
         let (mut bases, mut sizes) = (Vec::new(), Vec::new());
         for (region, (dtype, _)) in args.iter().zip(&plan.operands) {
             let product = plan.grid_points.saturating_mul(dtype.size() as u64);
@@ -48,7 +48,7 @@ impl<'a> Operands<'a> {
                 return Err(DeviceError::driver("host", "record", message));
             }
         }
-        Ok(Operands { plan, bases, sizes })
+        Ok(BoundOperands { plan, bases, sizes })
     }
 
     /// Bytes of an operand in memory.
@@ -57,7 +57,7 @@ impl<'a> Operands<'a> {
     }
 
     /// Whether two accesses touch operands that overlap.
-    fn overlap(&self, a: &Access, b: &Access) -> bool {
+    fn overlap(&self, a: &AccessPlan, b: &AccessPlan) -> bool {
         let (a, b) = (a.touch.operand, b.touch.operand);
         let span = |o: usize| (self.bases[o].addr(), self.bases[o].addr() + self.sizes[o] as usize);
         let ((from, to), (other, end)) = (span(a), span(b));
@@ -67,7 +67,7 @@ impl<'a> Operands<'a> {
 
     /// Whether points of Ordered phases run one at a time, since one may load what another stores.
     pub(super) fn one_by_one(&self) -> bool {
-        let ordered = |a: &&Access| self.plan.phases[a.phase].kind == PhaseKind::Ordered;
+        let ordered = |a: &&AccessPlan| self.plan.phases[a.phase].kind == PhaseKind::Ordered;
         self.plan.accesses.iter().filter(ordered).filter(|a| a.store).any(|store| {
             let mut loads = self.plan.accesses.iter().filter(|a| !a.store && a.phase == store.phase);
             loads.any(|load| self.overlap(load, store))
@@ -75,7 +75,7 @@ impl<'a> Operands<'a> {
     }
 
     /// Whether instructions may use the memory of an access in place of a register.
-    pub(super) fn in_place(&self, access: &Access) -> bool {
+    pub(super) fn in_place(&self, access: &AccessPlan) -> bool {
         let mut others = self.plan.accesses.iter().filter(|a| !std::ptr::eq(*a, access));
         access.dynamic.is_empty()
             && !access.touch.dtype.is_half()
@@ -86,13 +86,13 @@ impl<'a> Operands<'a> {
     /// Whether a load may read its written operand in place: only the same lanes are written, by stores of
     /// the same phase that copy from registers, so all instructions on a tile are done before its memory
     /// changes. Not if a store uses the loaded value, for another store may have changed that by then.
-    fn is_rewritten(&self, load: &Access) -> bool {
+    fn is_rewritten(&self, load: &AccessPlan) -> bool {
         let touch = &load.touch;
         let is_load = |id: u32| std::ptr::eq(&self.plan.accesses[id as usize], load);
-        let is_it = |arg: &Arg| matches!(arg.slot, Slot::Load(id) if is_load(id));
+        let is_it = |arg: &TileOperand| matches!(arg.slot, ValueLocation::Load(id) if is_load(id));
         let PhasePlan { stores, body, .. } = &self.plan.phases[load.phase];
         // Not for a load that is hoisted out of the loop.
-        let each_time = body.iter().any(|work| matches!(work, Work::Load { access } if is_load(*access)));
+        let each_time = body.iter().any(|work| matches!(work, TileInst::Load { access } if is_load(*access)));
         let used = stores.iter().any(|store| {
             let dynamic = &self.plan.accesses[store.access as usize].dynamic;
             is_it(&store.value) || store.when.iter().any(is_it) || dynamic.iter().any(|d| is_it(&d.value))
@@ -116,13 +116,13 @@ impl<'a> Operands<'a> {
             let access = plan.accesses.get(at).filter(|a| a.store)?;
             let touch = &access.touch;
             let store = plan.phases[access.phase].stores.iter().find(|s| s.access as usize == at)?;
-            let Slot::Const(constant) = store.value.slot else { return None };
+            let ValueLocation::Const(constant) = store.value.slot else { return None };
             let (low, high) = touch.affine.range(&plan.extents);
             let fixed = touch.dynamic.is_empty() && low == high;
             (store.when.is_some() && fixed && touch.dtype == DType::I64)
                 .then(|| plan.consts[constant as usize][0] as i64)
         };
-        let place = |access: &Access| (self.bases[access.touch.operand], access.touch.affine.offset);
+        let place = |access: &AccessPlan| (self.bases[access.touch.operand], access.touch.affine.offset);
         let report = |at: usize| {
             let (number_here, access) = (number(at)?, &plan.accesses[at]);
             // The numbers that are stored to the same word, in order.

@@ -1,6 +1,6 @@
 //! How threads share a run.
 
-use super::super::plan::{Plan, Side};
+use super::super::plan::{LaneAxes, NestPlan};
 use workalike_device::{DeviceResult, HostMemory};
 
 /// Weight of the estimated overhead per tile, which is low relative to the estimated cost per lane.
@@ -9,7 +9,7 @@ const TILE_WEIGHT: f64 = 8.0;
 const ALL: u64 = u64::MAX;
 
 /// How threads share a run. Results do not depend on it.
-pub(super) enum Schedule {
+pub(super) enum ThreadSchedule {
     /// Threads take grid points: chunks of `group` tiles of `lanes` lanes (or points).
     Grid { lanes: u64, group: u64 },
     /// Threads take chunks of the inner range, phase by phase and grid tile by grid tile. `partials` holds
@@ -17,50 +17,50 @@ pub(super) enum Schedule {
     Inner { shared: Vec<bool>, partials: HostMemory },
 }
 
-impl Schedule {
+impl ThreadSchedule {
     /// Chooses a schedule. `contiguous`: the lanes done at once, if that is more than a tile; `shares`: what
     /// threads [may share](super::operands::Operands::may_share).
     pub(super) fn new(
-        plan: &Plan,
+        plan: &NestPlan,
         (threads, share_from): (usize, f64),
         contiguous: Option<u64>,
         shares: &dyn Fn(Option<usize>) -> bool,
-    ) -> DeviceResult<Schedule> {
+    ) -> DeviceResult<ThreadSchedule> {
         let shared = match threads < 2 || plan.nanoseconds < share_from {
             true => None,
             false => shared(plan, threads as u64, share_from, shares)?,
         };
-        let tile = if plan.side == Side::Grid { plan.width } else { plan.together };
+        let tile = if plan.side == LaneAxes::Grid { plan.width } else { plan.together };
         Ok(match (shared, contiguous) {
-            (None, _) => Schedule::Grid { lanes: contiguous.unwrap_or(tile as u64), group: ALL },
-            (Some(Schedule::Grid { .. }), Some(lanes)) => Schedule::Grid { lanes, group: 1 },
+            (None, _) => ThreadSchedule::Grid { lanes: contiguous.unwrap_or(tile as u64), group: ALL },
+            (Some(ThreadSchedule::Grid { .. }), Some(lanes)) => ThreadSchedule::Grid { lanes, group: 1 },
             (Some(schedule), _) => schedule,
         })
     }
 
     /// Whether threads besides the caller take part.
     pub(super) fn is_shared(&self) -> bool {
-        !matches!(self, Schedule::Grid { group: ALL, .. })
+        !matches!(self, ThreadSchedule::Grid { group: ALL, .. })
     }
 }
 
 /// A schedule for several threads, if they can share the plan.
 fn shared(
-    plan: &Plan,
+    plan: &NestPlan,
     threads: u64,
     share_from: f64,
     shares: &dyn Fn(Option<usize>) -> bool,
-) -> DeviceResult<Option<Schedule>> {
+) -> DeviceResult<Option<ThreadSchedule>> {
     let by_grid = shares(None);
     let lanes = match plan.side {
-        Side::Grid => narrowed(plan, threads),
-        Side::Inner => plan.grid_points.div_ceil(threads * 4).min(plan.together as u64),
+        LaneAxes::Grid => narrowed(plan, threads),
+        LaneAxes::Inner => plan.grid_points.div_ceil(threads * 4).min(plan.together as u64),
     };
     let tiles = plan.grid_points.div_ceil(lanes.max(1));
     let grid = |per_thread: u64| {
         // Chunks take about `share_from` nanoseconds, unless that makes too few of them to share evenly.
         let long = (share_from / (plan.nanoseconds / tiles as f64)).ceil() as u64;
-        Some(Schedule::Grid { lanes, group: long.min(tiles.div_ceil(threads * per_thread)).max(1) })
+        Some(ThreadSchedule::Grid { lanes, group: long.min(tiles.div_ceil(threads * per_thread)).max(1) })
     };
     if by_grid && tiles >= 4 * threads {
         return Ok(grid(4));
@@ -74,13 +74,13 @@ fn shared(
             phase.steps.div_ceil(phase.chunk) * row as u64 * 8
         });
         let partials = HostMemory::new(room.max().unwrap_or(0))?;
-        return Ok(Some(Schedule::Inner { shared, partials }));
+        return Ok(Some(ThreadSchedule::Inner { shared, partials }));
     }
     Ok(if by_grid && tiles > 1 { grid(2) } else { None })
 }
 
 /// The lanes of a tile: fewer than fit if every thread then has some, and that gains more than it costs.
-fn narrowed(plan: &Plan, threads: u64) -> u64 {
+fn narrowed(plan: &NestPlan, threads: u64) -> u64 {
     let lanes = plan.grid_points.div_ceil(threads * 2).next_multiple_of(64).min(plan.width as u64);
     let (wide, narrow) =
         (plan.grid_points.div_ceil(plan.width as u64), plan.grid_points.div_ceil(lanes.max(1)));

@@ -1,7 +1,7 @@
 //! The loops of chains over blocks of vectors, compiled for each level and dtype.
 
-use super::super::vector::{Plain, Vector};
-use super::{Code, MANY, PLACES, Place, Step};
+use super::super::vector::{PortableVector, Vector};
+use super::{ChainInst, ChainOpcode, LanePointer, MANY, PLACES};
 #[cfg(target_arch = "x86_64")]
 use {
     super::super::vector::{Avx2, Avx512},
@@ -14,14 +14,14 @@ macro_rules! compiled {
         /// # Safety
         /// Same as [`blocks`], for this level.
         $(#[target_feature(enable = $feature)])?
-        pub(super) unsafe fn $name(code: &[Code], places: &[Place; PLACES], n: usize) {
+        pub(super) unsafe fn $name(code: &[ChainInst], places: &[LanePointer; PLACES], n: usize) {
             // SAFETY: the caller guarantees what `blocks` needs; the features are the level's.
             unsafe { blocks::<$v>(code, places, n) }
         }
     };
 }
-compiled!(plain_f32, Plain<f32, 4>);
-compiled!(plain_f64, Plain<f64, 2>);
+compiled!(plain_f32, PortableVector<f32, 4>);
+compiled!(plain_f64, PortableVector<f64, 2>);
 #[cfg(target_arch = "x86_64")]
 compiled!(avx2_f32, Avx2<__m256>, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
 #[cfg(target_arch = "x86_64")]
@@ -44,7 +44,7 @@ compiled!(
 /// that many lanes, or a block of lanes if their size is 0. No place that is written may be read for another
 /// block of lanes: where `n` is not a multiple of a block, the last block overlaps the one before.
 #[inline(always)]
-unsafe fn blocks<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
+unsafe fn blocks<V: Vector>(code: &[ChainInst], places: &[LanePointer; PLACES], n: usize) {
     // SAFETY: the caller guarantees processor, places and `n`; `many` runs only if there is a whole block.
     unsafe { if n >= MANY * V::LANES { many::<V>(code, places, n) } else { single::<V>(code, places, n) } }
 }
@@ -55,7 +55,7 @@ macro_rules! blocks {
         /// # Safety
         /// Same as [`blocks`], and `n` must be at least a block.
         #[inline(always)]
-        unsafe fn $name<V: Vector>(code: &[Code], places: &[Place; PLACES], n: usize) {
+        unsafe fn $name<V: Vector>(code: &[ChainInst], places: &[LanePointer; PLACES], n: usize) {
             let block = $count * V::LANES;
             let mut lane = 0;
             while lane < n {
@@ -64,7 +64,7 @@ macro_rules! blocks {
                 // at every place, or a block of them where the size is 0. It guarantees the processor too.
                 unsafe {
                     $(let (mut $x, mut $mask) = (V::zero(), V::never());)+
-                    for &Code { step, place, with } in code {
+                    for &ChainInst { step, place, with } in code {
                         let here = |place: u8| {
                             let place = places[place as usize % PLACES];
                             place.at.wrapping_add(place.size * lane)
@@ -75,38 +75,38 @@ macro_rules! blocks {
                         macro_rules! other { ($i:literal) => { V::load(part!($i)) } }
                         macro_rules! bits { ($i:literal) => { at.wrapping_add($i * V::LANES) } }
                         match step {
-                            Step::Load => { $($x = other!($k);)+ }
-                            Step::Store => { $($x.store(part!($k));)+ }
-                            Step::LoadMask => { $($mask = V::load_truth(bits!($k));)+ }
-                            Step::StoreMask => { $(V::store_truth($mask, bits!($k));)+ }
-                            Step::Add => { $($x = $x.add(other!($k));)+ }
-                            Step::AddProduct => {
+                            ChainOpcode::Load => { $($x = other!($k);)+ }
+                            ChainOpcode::Store => { $($x.store(part!($k));)+ }
+                            ChainOpcode::LoadMask => { $($mask = V::load_truth(bits!($k));)+ }
+                            ChainOpcode::StoreMask => { $(V::store_truth($mask, bits!($k));)+ }
+                            ChainOpcode::Add => { $($x = $x.add(other!($k));)+ }
+                            ChainOpcode::AddProduct => {
                                 let with = here(with);
                                 macro_rules! sum { ($i:literal) => { V::load(with.wrapping_add($i * size).cast()) } }
                                 $($x = sum!($k).add_product($x, other!($k));)+
                             }
-                            Step::AddSquare => { $($x = other!($k).add_product($x, $x);)+ }
-                            Step::Sub => { $($x = $x.sub(other!($k));)+ }
-                            Step::SubOther => { $($x = other!($k).sub($x);)+ }
-                            Step::Mul => { $($x = $x.mul(other!($k));)+ }
-                            Step::Div => { $($x = $x.div(other!($k));)+ }
-                            Step::DivOther => { $($x = other!($k).div($x);)+ }
-                            Step::Max => { $($x = $x.max(other!($k));)+ }
-                            Step::MaxOther => { $($x = other!($k).max($x);)+ }
-                            Step::Min => { $($x = $x.min(other!($k));)+ }
-                            Step::MinOther => { $($x = other!($k).min($x);)+ }
-                            Step::Neg => { $($x = $x.neg();)+ }
-                            Step::Sqr => { $($x = $x.mul($x);)+ }
-                            Step::Sqrt => { $($x = $x.sqrt();)+ }
-                            Step::Lt => { $($mask = $x.lt(other!($k));)+ }
-                            Step::Le => { $($mask = $x.le(other!($k));)+ }
-                            Step::Gt => { $($mask = other!($k).lt($x);)+ }
-                            Step::Ge => { $($mask = other!($k).le($x);)+ }
-                            Step::Eq => { $($mask = $x.eq(other!($k));)+ }
-                            Step::Ne => { $($mask = $x.ne(other!($k));)+ }
-                            Step::Where => { $($x = V::choose($mask, $x, other!($k));)+ }
-                            Step::WhereOther => { $($x = V::choose($mask, other!($k), $x);)+ }
-                            Step::Ones => { $($x = V::ones($mask);)+ }
+                            ChainOpcode::AddSquare => { $($x = other!($k).add_product($x, $x);)+ }
+                            ChainOpcode::Sub => { $($x = $x.sub(other!($k));)+ }
+                            ChainOpcode::SubOther => { $($x = other!($k).sub($x);)+ }
+                            ChainOpcode::Mul => { $($x = $x.mul(other!($k));)+ }
+                            ChainOpcode::Div => { $($x = $x.div(other!($k));)+ }
+                            ChainOpcode::DivOther => { $($x = other!($k).div($x);)+ }
+                            ChainOpcode::Max => { $($x = $x.max(other!($k));)+ }
+                            ChainOpcode::MaxOther => { $($x = other!($k).max($x);)+ }
+                            ChainOpcode::Min => { $($x = $x.min(other!($k));)+ }
+                            ChainOpcode::MinOther => { $($x = other!($k).min($x);)+ }
+                            ChainOpcode::Neg => { $($x = $x.neg();)+ }
+                            ChainOpcode::Sqr => { $($x = $x.mul($x);)+ }
+                            ChainOpcode::Sqrt => { $($x = $x.sqrt();)+ }
+                            ChainOpcode::Lt => { $($mask = $x.lt(other!($k));)+ }
+                            ChainOpcode::Le => { $($mask = $x.le(other!($k));)+ }
+                            ChainOpcode::Gt => { $($mask = other!($k).lt($x);)+ }
+                            ChainOpcode::Ge => { $($mask = other!($k).le($x);)+ }
+                            ChainOpcode::Eq => { $($mask = $x.eq(other!($k));)+ }
+                            ChainOpcode::Ne => { $($mask = $x.ne(other!($k));)+ }
+                            ChainOpcode::Where => { $($x = V::choose($mask, $x, other!($k));)+ }
+                            ChainOpcode::WhereOther => { $($x = V::choose($mask, other!($k), $x);)+ }
+                            ChainOpcode::Ones => { $($x = V::ones($mask);)+ }
                         }
                     }
                 }

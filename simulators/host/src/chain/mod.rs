@@ -13,14 +13,14 @@ mod build;
 #[cfg(test)]
 mod tests;
 
-pub(super) use build::{Built, Group, Member, build, chains};
+pub(super) use build::{Built, ChainMember, InstGroup, build, chains};
 
 use workalike_kernels::DType;
 use workalike_kernels::level::{Level, level};
 
 /// The effect of a step on the accumulator, the mask, and the lanes at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum ChainOpcode {
     Load,
     Store,
     LoadMask,
@@ -60,8 +60,8 @@ pub(super) enum Step {
 
 /// A step, its place, and the second place of a step that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Code {
-    pub(super) step: Step,
+pub(super) struct ChainInst {
+    pub(super) step: ChainOpcode,
     pub(super) place: u8,
     pub(super) with: u8,
 }
@@ -69,7 +69,7 @@ pub(super) struct Code {
 /// Lanes at an address. `size`: bytes from one lane of the tile to the next; 0 for slots and uniform values,
 /// which do not advance from block to block.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct LanePointer {
     pub(super) at: *mut u8,
     pub(super) size: usize,
 }
@@ -90,7 +90,7 @@ const MANY: usize = 8;
 /// slots.
 pub(super) struct Chain {
     pub(super) dtype: DType,
-    pub(super) code: Vec<Code>,
+    pub(super) code: Vec<ChainInst>,
     /// Bytes of a lane of each argument, accumulator and result; the rest are slots.
     pub(super) sizes: Vec<u8>,
     /// The number of arguments, and of accumulators: these are read and written.
@@ -100,13 +100,13 @@ pub(super) struct Chain {
 
 /// Memory for slots, or for the lanes of a tile that is shorter than a vector.
 #[repr(align(64))]
-struct Room([std::mem::MaybeUninit<[u8; SLOT]>; PLACES]);
+struct SlotBuffer([std::mem::MaybeUninit<[u8; SLOT]>; PLACES]);
 
 impl Chain {
     /// How many steps compute something.
     #[cfg(test)]
     pub(super) fn operations(&self) -> usize {
-        let moves = [Step::Load, Step::Store, Step::LoadMask, Step::StoreMask];
+        let moves = [ChainOpcode::Load, ChainOpcode::Store, ChainOpcode::LoadMask, ChainOpcode::StoreMask];
         self.code.iter().filter(|c| !moves.contains(&c.step)).count()
     }
 
@@ -118,11 +118,11 @@ impl Chain {
     /// result or accumulator may overlap another or an argument. An argument of size 0 must be readable for a
     /// slot, or for `n` lanes if that is less.
     #[inline]
-    pub(super) unsafe fn run(&self, places: &mut [Place; PLACES], n: usize) {
-        let mut room = Room([std::mem::MaybeUninit::uninit(); PLACES]);
+    pub(super) unsafe fn run(&self, places: &mut [LanePointer; PLACES], n: usize) {
+        let mut room = SlotBuffer([std::mem::MaybeUninit::uninit(); PLACES]);
         let given = self.sizes.len();
         for (place, slot) in places[given..].iter_mut().zip(&mut room.0[..SLOTS]) {
-            *place = Place { at: slot.as_mut_ptr().cast(), size: 0 };
+            *place = LanePointer { at: slot.as_mut_ptr().cast(), size: 0 };
         }
         if n < lanes(self.dtype) {
             // SAFETY: the caller guarantees the same of arguments and results; the other places are slots.
@@ -142,7 +142,7 @@ impl Chain {
     /// # Safety
     /// Same as [`Chain::run`].
     #[inline]
-    unsafe fn once(&self, places: &mut [Place; PLACES], room: &mut Room, n: usize) {
+    unsafe fn once(&self, places: &mut [LanePointer; PLACES], room: &mut SlotBuffer, n: usize) {
         let (vector, mut left) = (lanes(self.dtype), n);
         for block in [MANY * vector, vector] {
             let whole = left / block * block;
@@ -166,7 +166,7 @@ impl Chain {
     /// Same as [`Chain::run`].
     #[cold]
     #[inline(never)]
-    unsafe fn short(&self, places: &mut [Place; PLACES], room: &mut Room, n: usize) {
+    unsafe fn short(&self, places: &mut [LanePointer; PLACES], room: &mut SlotBuffer, n: usize) {
         let given = *places;
         for (k, (place, slot)) in places.iter_mut().zip(&mut room.0).enumerate() {
             let to: *mut u8 = slot.as_mut_ptr().cast();
@@ -178,7 +178,7 @@ impl Chain {
                     std::ptr::copy_nonoverlapping(place.at, to, n * self.sizes[k] as usize);
                 }
             }
-            *place = Place { at: to, size: 0 };
+            *place = LanePointer { at: to, size: 0 };
         }
         // SAFETY: all places are slots now; those of arguments and accumulators hold a vector, and the others
         // are written before they are read.
@@ -209,7 +209,7 @@ fn vector_bytes(level: Level) -> usize {
 
 /// # Safety
 /// Same as [`blocks`]; there must be chains of this dtype.
-unsafe fn run(dtype: DType, code: &[Code], places: &[Place; PLACES], n: usize) {
+unsafe fn run(dtype: DType, code: &[ChainInst], places: &[LanePointer; PLACES], n: usize) {
     // SAFETY: the caller guarantees what `blocks` needs of places and `n`; this processor has the level, and
     // the functions are for this dtype.
     unsafe {

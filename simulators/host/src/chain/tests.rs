@@ -3,38 +3,38 @@
 use super::*;
 use workalike_kernels::level::BASELINE_FMA;
 
-const ALL: [Step; 28] = [
-    Step::Load,
-    Step::Store,
-    Step::LoadMask,
-    Step::StoreMask,
-    Step::Add,
-    Step::AddProduct,
-    Step::AddSquare,
-    Step::Sub,
-    Step::SubOther,
-    Step::Mul,
-    Step::Div,
-    Step::DivOther,
-    Step::Max,
-    Step::MaxOther,
-    Step::Min,
-    Step::MinOther,
-    Step::Neg,
-    Step::Sqr,
-    Step::Sqrt,
-    Step::Lt,
-    Step::Le,
-    Step::Gt,
-    Step::Ge,
-    Step::Eq,
-    Step::Ne,
-    Step::Where,
-    Step::WhereOther,
-    Step::Ones,
+const ALL: [ChainOpcode; 28] = [
+    ChainOpcode::Load,
+    ChainOpcode::Store,
+    ChainOpcode::LoadMask,
+    ChainOpcode::StoreMask,
+    ChainOpcode::Add,
+    ChainOpcode::AddProduct,
+    ChainOpcode::AddSquare,
+    ChainOpcode::Sub,
+    ChainOpcode::SubOther,
+    ChainOpcode::Mul,
+    ChainOpcode::Div,
+    ChainOpcode::DivOther,
+    ChainOpcode::Max,
+    ChainOpcode::MaxOther,
+    ChainOpcode::Min,
+    ChainOpcode::MinOther,
+    ChainOpcode::Neg,
+    ChainOpcode::Sqr,
+    ChainOpcode::Sqrt,
+    ChainOpcode::Lt,
+    ChainOpcode::Le,
+    ChainOpcode::Gt,
+    ChainOpcode::Ge,
+    ChainOpcode::Eq,
+    ChainOpcode::Ne,
+    ChainOpcode::Where,
+    ChainOpcode::WhereOther,
+    ChainOpcode::Ones,
 ];
 
-type Run = unsafe fn(&[Code], &[Place; PLACES], usize);
+type Run = unsafe fn(&[ChainInst], &[LanePointer; PLACES], usize);
 
 macro_rules! of_float {
     ($name:ident, $t:ty, $plain:ident, $avx2:ident, $avx512:ident) => {
@@ -74,27 +74,27 @@ macro_rules! of_float {
                         let mut condition: Vec<u8> = (0..512).map(|i| (i % 3) as u8 * 7).collect();
                         let (mut out, mut bits) = (vec![<$t>::default(); 512], vec![9u8; 512]);
                         let (was, conditions) = (b.clone(), condition.clone());
-                        let mut places = [Place { at: std::ptr::null_mut(), size: 0 }; PLACES];
+                        let mut places = [LanePointer { at: std::ptr::null_mut(), size: 0 }; PLACES];
                         let size = size_of::<$t>();
-                        places[0] = Place { at: a.as_mut_ptr().cast(), size };
-                        places[1] = Place { at: b.as_mut_ptr().cast(), size };
-                        places[2] = Place { at: condition.as_mut_ptr(), size: 1 };
-                        places[3] = Place { at: out.as_mut_ptr().cast(), size };
-                        places[4] = Place { at: bits.as_mut_ptr(), size: 1 };
+                        places[0] = LanePointer { at: a.as_mut_ptr().cast(), size };
+                        places[1] = LanePointer { at: b.as_mut_ptr().cast(), size };
+                        places[2] = LanePointer { at: condition.as_mut_ptr(), size: 1 };
+                        places[3] = LanePointer { at: out.as_mut_ptr().cast(), size };
+                        places[4] = LanePointer { at: bits.as_mut_ptr(), size: 1 };
                         let place = match step {
-                            Step::Store => 3,
-                            Step::LoadMask => 2,
-                            Step::StoreMask => 4,
+                            ChainOpcode::Store => 3,
+                            ChainOpcode::LoadMask => 2,
+                            ChainOpcode::StoreMask => 4,
                             _ => 1,
                         };
                         let code = [
-                            (Step::Load, 0),
-                            (Step::LoadMask, 2),
+                            (ChainOpcode::Load, 0),
+                            (ChainOpcode::LoadMask, 2),
                             (step, place),
-                            (Step::Store, 3),
-                            (Step::StoreMask, 4),
+                            (ChainOpcode::Store, 3),
+                            (ChainOpcode::StoreMask, 4),
                         ];
-                        let code = code.map(|(step, place)| Code { step, place, with: 0 });
+                        let code = code.map(|(step, place)| ChainInst { step, place, with: 0 });
                         // SAFETY: the level was detected; all places hold 512 lanes, and no place is both
                         // read and written.
                         unsafe { run(&code, &places, n) };
@@ -102,48 +102,52 @@ macro_rules! of_float {
                         for i in 0..n {
                             let (x, y, mask) = (a[i], was[i], conditions[i] != 0);
                             let value = match step {
-                                Step::Load => y,
-                                Step::Add => x + y,
-                                Step::AddProduct if at > Level::Baseline || BASELINE_FMA => x.mul_add(y, x),
-                                Step::AddProduct => x + x * y,
-                                Step::AddSquare if at > Level::Baseline || BASELINE_FMA => x.mul_add(x, y),
-                                Step::AddSquare => y + x * x,
-                                Step::Sub => x - y,
-                                Step::SubOther => y - x,
-                                Step::Mul => x * y,
-                                Step::Div => x / y,
-                                Step::DivOther => y / x,
-                                Step::Max => max(x, y),
-                                Step::MaxOther => max(y, x),
-                                Step::Min => min(x, y),
-                                Step::MinOther => min(y, x),
-                                Step::Neg => -x,
-                                Step::Sqr => x * x,
-                                Step::Sqrt => x.sqrt(),
-                                Step::Where => {
+                                ChainOpcode::Load => y,
+                                ChainOpcode::Add => x + y,
+                                ChainOpcode::AddProduct if at > Level::Baseline || BASELINE_FMA => {
+                                    x.mul_add(y, x)
+                                }
+                                ChainOpcode::AddProduct => x + x * y,
+                                ChainOpcode::AddSquare if at > Level::Baseline || BASELINE_FMA => {
+                                    x.mul_add(x, y)
+                                }
+                                ChainOpcode::AddSquare => y + x * x,
+                                ChainOpcode::Sub => x - y,
+                                ChainOpcode::SubOther => y - x,
+                                ChainOpcode::Mul => x * y,
+                                ChainOpcode::Div => x / y,
+                                ChainOpcode::DivOther => y / x,
+                                ChainOpcode::Max => max(x, y),
+                                ChainOpcode::MaxOther => max(y, x),
+                                ChainOpcode::Min => min(x, y),
+                                ChainOpcode::MinOther => min(y, x),
+                                ChainOpcode::Neg => -x,
+                                ChainOpcode::Sqr => x * x,
+                                ChainOpcode::Sqrt => x.sqrt(),
+                                ChainOpcode::Where => {
                                     if mask {
                                         x
                                     } else {
                                         y
                                     }
                                 }
-                                Step::WhereOther => {
+                                ChainOpcode::WhereOther => {
                                     if mask {
                                         y
                                     } else {
                                         x
                                     }
                                 }
-                                Step::Ones => mask.into(),
+                                ChainOpcode::Ones => mask.into(),
                                 _ => x,
                             };
                             let mask = match step {
-                                Step::Lt => x < y,
-                                Step::Le => x <= y,
-                                Step::Gt => x > y,
-                                Step::Ge => x >= y,
-                                Step::Eq => x == y,
-                                Step::Ne => x != y,
+                                ChainOpcode::Lt => x < y,
+                                ChainOpcode::Le => x <= y,
+                                ChainOpcode::Gt => x > y,
+                                ChainOpcode::Ge => x >= y,
+                                ChainOpcode::Eq => x == y,
+                                ChainOpcode::Ne => x != y,
                                 _ => mask,
                             };
                             let same =

@@ -1,11 +1,11 @@
 //! Folds of tiles: into the stack of a chunk, over chunks, to the results that later phases read.
 
 use super::super::folds::tiles::Cascade;
-use super::super::plan::{FoldPlan, PhasePlan, Side};
+use super::super::plan::{FoldPlan, LaneAxes, PhasePlan};
 use super::super::tile_io;
-use super::{Frame, Run, view_mut};
+use super::{Frame, ThreadRun, view_mut};
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// The accumulator at the top of the fold's stack, and whether it has to start from the identity.
     pub(super) fn accumulator(&self, frame: &Frame, fold: &FoldPlan) -> (*mut u64, bool) {
         let (top, fresh) = Cascade::after(frame.folded).top(fold.kernel.block);
@@ -13,7 +13,7 @@ impl Run<'_> {
     }
 
     /// Prepares the top of the fold's stack for the next tile. `full`: lanes of a full tile.
-    pub(super) fn start(&self, frame: &Frame, fold: &FoldPlan, side: Option<Side>, full: usize) {
+    pub(super) fn start(&self, frame: &Frame, fold: &FoldPlan, side: Option<LaneAxes>, full: usize) {
         let (at, fresh) = self.accumulator(frame, fold);
         if fresh {
             // SAFETY: an accumulator of this frame, with room for a full tile.
@@ -23,7 +23,13 @@ impl Run<'_> {
 
     /// Folds the current tile of `n` lanes into the top of the fold's stack, unless a chain did, and counts
     /// it.
-    pub(super) fn push(&self, frame: &Frame, fold: &FoldPlan, side: Option<Side>, (full, n): (usize, usize)) {
+    pub(super) fn push(
+        &self,
+        frame: &Frame,
+        fold: &FoldPlan,
+        side: Option<LaneAxes>,
+        (full, n): (usize, usize),
+    ) {
         let (at, _) = self.accumulator(frame, fold);
         if let Some(value) = fold.value {
             // SAFETY: the phase's instructions ran at these lanes; accumulators are tiles of this frame that
@@ -32,7 +38,7 @@ impl Run<'_> {
                 let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
                 (accumulator(at, fold), self.value(frame, value, n), other)
             };
-            if side == Some(Side::Inner) && fold.kernel.goes_across() {
+            if side == Some(LaneAxes::Inner) && fold.kernel.goes_across() {
                 fold.kernel.across(into, value, other, n);
             } else {
                 fold.kernel.vertical(into, into_index, value, other, n);
@@ -48,13 +54,13 @@ impl Run<'_> {
         &self,
         frame: &Frame,
         fold: &FoldPlan,
-        side: Option<Side>,
+        side: Option<LaneAxes>,
         count: u64,
         full: usize,
     ) {
         let height = Cascade::after(count).height(fold.kernel.block).saturating_sub(1);
         self.merge(frame, fold, fold.stack, height, height, fold.lanes(side, full));
-        if side == Some(Side::Inner) && !fold.kernel.goes_across() {
+        if side == Some(LaneAxes::Inner) && !fold.kernel.goes_across() {
             // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts of
             // it.
             let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
@@ -129,7 +135,7 @@ impl Run<'_> {
 
 /// Lanes of the results of a phase's folds.
 pub(crate) fn results(phase: &PhasePlan, n: usize) -> usize {
-    if phase.side == Some(Side::Grid) { n } else { 1 }
+    if phase.side == Some(LaneAxes::Grid) { n } else { 1 }
 }
 
 /// The lanes and indices of an accumulator.

@@ -1,6 +1,6 @@
 //! Frames: one thread's registers, accumulators and scratch tiles.
 
-use super::super::plan::Plan;
+use super::super::plan::NestPlan;
 use workalike_device::{DeviceResult, HostMemory};
 
 /// One thread's registers and scratch, for all steps of a recording.
@@ -27,7 +27,7 @@ unsafe impl Send for Frame {}
 
 impl Frame {
     /// A frame for any of these plans.
-    pub(crate) fn new<'a>(plans: impl Iterator<Item = &'a Plan>) -> DeviceResult<Frame> {
+    pub(crate) fn new<'a>(plans: impl Iterator<Item = &'a NestPlan>) -> DeviceResult<Frame> {
         let (mut words, mut axes, mut loads, mut stores) = (8, 0, 0, 0);
         for plan in plans {
             words = words.max(plan.frame_words);

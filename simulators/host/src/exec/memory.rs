@@ -2,13 +2,13 @@
 
 use super::super::cache_hints;
 use super::super::chain::UNIFORM;
-use super::super::plan::{Access, PhasePlan};
+use super::super::plan::{AccessPlan, PhasePlan};
 use super::super::tile_io;
-use super::{Frame, Run};
+use super::{Frame, ThreadRun};
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// The address of the first lane of a contiguous access.
-    pub(crate) fn address(&self, frame: &Frame, access: &Access, start: u64) -> *mut u8 {
+    pub(crate) fn address(&self, frame: &Frame, access: &AccessPlan, start: u64) -> *mut u8 {
         let base = self.bound.bases[access.touch.operand];
         if base.is_null() {
             let (product, first) = self.product;

@@ -1,33 +1,33 @@
 //! Instructions on tiles of lanes.
 
-use super::super::affine::Lanes;
-use super::super::chain::{PLACES, Place};
-use super::super::plan::{Arg, ChainPlan, MAX_ARITY, Out, PhasePlan, Slot, Work};
+use super::super::affine::LanePattern;
+use super::super::chain::{LanePointer, PLACES};
+use super::super::plan::{ChainPlan, MAX_ARITY, PhasePlan, TileInst, TileOperand, TileResult, ValueLocation};
 use super::super::tile_io;
-use super::{Frame, Run, view, view_mut, words};
+use super::{Frame, ThreadRun, view, view_mut, words};
 use workalike_kernels::ops::TileFn;
 
 /// Lanes of the widest vectors of f32.
 pub(crate) const VECTOR: usize = 16;
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// Runs instructions over lanes `start..start + n`.
-    pub(crate) fn work(&self, frame: &mut Frame, phase: &PhasePlan, list: &[Work], start: u64, n: usize) {
+    pub(crate) fn work(&self, frame: &mut Frame, phase: &PhasePlan, list: &[TileInst], start: u64, n: usize) {
         for work in list {
             match work {
-                Work::Load { access } => self.load(frame, *access, start, n),
-                Work::Tile { tile, args, arity, out } => {
+                TileInst::Load { access } => self.load(frame, *access, start, n),
+                TileInst::Tile { tile, args, arity, out } => {
                     self.tile(frame, phase, (*tile, &args[..*arity as usize], *out), start, n);
                 }
-                Work::Chain(work) => self.chain(frame, phase, work, start, n),
-                Work::Repeat { arg, out } => self.repeat(frame, phase, (*arg, *out), start, n),
-                Work::Iota { map, out } => {
+                TileInst::Chain(work) => self.chain(frame, phase, work, start, n),
+                TileInst::Repeat { arg, out } => self.repeat(frame, phase, (*arg, *out), start, n),
+                TileInst::Iota { map, out } => {
                     // SAFETY: the register is a tile of this frame.
                     let out = unsafe { view_mut(frame.at(self.plan.regs[*out as usize]), n) };
                     let base = map.base(&frame.coordinates);
                     tile_io::iota(&map.lanes, base, start, n, bytemuck::cast_slice_mut(out));
                 }
-                Work::Broadcast { fold, out, size } => {
+                TileInst::Broadcast { fold, out, size } => {
                     let size = *size as usize;
                     let (lane, folded) = (frame.lane, self.folded(frame, *fold));
                     // SAFETY: a fold's result has a lane for each grid point of a tile, and is no register.
@@ -47,7 +47,7 @@ impl Run<'_> {
         &self,
         frame: &mut Frame,
         phase: &PhasePlan,
-        (tile, args, out): (TileFn, &[Arg], Out),
+        (tile, args, out): (TileFn, &[TileOperand], TileResult),
         start: u64,
         n: usize,
     ) {
@@ -65,8 +65,8 @@ impl Run<'_> {
     /// Lanes to compute where `n` are needed: rounded up to a whole vector, which is faster than a scalar
     /// remainder. The extra lanes are unused, and only registers have them.
     #[inline]
-    fn whole(&self, args: &[Arg], out: Out, n: usize) -> usize {
-        let ours = |arg: &Arg| matches!(arg.slot, Slot::Reg(_) | Slot::Const(_));
+    fn whole(&self, args: &[TileOperand], out: TileResult, n: usize) -> usize {
+        let ours = |arg: &TileOperand| matches!(arg.slot, ValueLocation::Reg(_) | ValueLocation::Const(_));
         let whole = n.next_multiple_of(VECTOR);
         if out.store.is_none() && !out.kept && whole <= self.plan.width && args.iter().all(ours) {
             whole
@@ -78,23 +78,27 @@ impl Run<'_> {
     /// Runs a chain over lanes `start..start + n`.
     #[inline(never)]
     fn chain(&self, frame: &mut Frame, phase: &PhasePlan, work: &ChainPlan, start: u64, n: usize) {
-        let mut places = [Place { at: std::ptr::null_mut(), size: 0 }; PLACES];
+        let mut places = [LanePointer { at: std::ptr::null_mut(), size: 0 }; PLACES];
         let (given, rest) = places.split_at_mut(work.args.len());
         for (place, (arg, same)) in given.iter_mut().zip(&work.args) {
-            let same = *same || matches!(arg.slot, Slot::Load(access) if frame.uniform[access as usize]);
+            let same =
+                *same || matches!(arg.slot, ValueLocation::Load(access) if frame.uniform[access as usize]);
             // SAFETY: the plan orders instructions, so the argument's ran before; the slice ends here.
             let at = unsafe { self.value(frame, *arg, n) }.as_ptr().cast_mut().cast();
-            *place = Place { at, size: if same { 0 } else { arg.size as usize } };
+            *place = LanePointer { at, size: if same { 0 } else { arg.size as usize } };
         }
         let (accumulators, rest) = rest.split_at_mut(work.folds.len());
         for (place, fold) in accumulators.iter_mut().zip(&work.folds) {
             let fold = &self.plan.folds[*fold];
-            *place = Place { at: self.accumulator(frame, fold).0.cast(), size: fold.dtype.register().size() };
+            *place = LanePointer {
+                at: self.accumulator(frame, fold).0.cast(),
+                size: fold.dtype.register().size(),
+            };
         }
         for (place, out) in rest.iter_mut().zip(&work.outs) {
             // SAFETY: this instruction runs now; the slice ends here.
             let at = unsafe { self.out(frame, phase, *out, start, n) }.as_mut_ptr().cast();
-            *place = Place { at, size: out.size as usize };
+            *place = LanePointer { at, size: out.size as usize };
         }
         // SAFETY: values and results are views of `n` lanes; uniform arguments have `n` or `UNIFORM` lanes.
         // Accumulators have room for a tile, `steps` started them, and they are disjoint from all else in the
@@ -111,7 +115,7 @@ impl Run<'_> {
         &self,
         frame: &mut Frame,
         phase: &PhasePlan,
-        out: Out,
+        out: TileResult,
         start: u64,
         n: usize,
     ) -> &'a mut [u8] {
@@ -119,7 +123,7 @@ impl Run<'_> {
         if let Some(position) = out.store {
             let id = phase.stores[position as usize].access as usize;
             let access = &self.plan.accesses[id];
-            if self.bound.direct[id] && !self.bound.hinted[id] && access.map.lanes == Lanes::Line(1) {
+            if self.bound.direct[id] && !self.bound.hinted[id] && access.map.lanes == LanePattern::Line(1) {
                 let at = self.address(frame, access, start);
                 frame.stored[position as usize] = true;
                 // SAFETY: elements of the operand, whose range `bind` checked; only loads that are done by
@@ -143,14 +147,14 @@ impl Run<'_> {
     /// The value's instruction must have run at these `n` lanes in this frame. Nothing may write its
     /// register, fold result or operand elements while the slice lives.
     #[inline]
-    pub(crate) unsafe fn value<'a>(&'a self, frame: &Frame, arg: Arg, n: usize) -> &'a [u8] {
+    pub(crate) unsafe fn value<'a>(&'a self, frame: &Frame, arg: TileOperand, n: usize) -> &'a [u8] {
         let plan = self.plan;
         let at = match arg.slot {
-            Slot::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const().cast(),
-            Slot::Const(at) => return bytemuck::cast_slice(&plan.consts[at as usize]),
-            Slot::Load(access) => frame.loaded(access),
-            Slot::Folded(fold) => self.folded(frame, fold).cast(),
-            Slot::Kept(number) => self.kept_tile(frame, number).cast_const().cast(),
+            ValueLocation::Reg(reg) => frame.at(plan.regs[reg as usize]).cast_const().cast(),
+            ValueLocation::Const(at) => return bytemuck::cast_slice(&plan.consts[at as usize]),
+            ValueLocation::Load(access) => frame.loaded(access),
+            ValueLocation::Folded(fold) => self.folded(frame, fold).cast(),
+            ValueLocation::Kept(number) => self.kept_tile(frame, number).cast_const().cast(),
         };
         // SAFETY: a register or result tile of a frame, which has room for a tile, or elements of an operand,
         // whose range `bind` checked. The caller guarantees that they were written, and are not while the

@@ -1,11 +1,11 @@
 //! Argmax and argmin of rows in memory, which are read in blocks, only as far as needed. Down columns they go
 //! through tiles.
 
-use super::strided_reduce::Rows;
+use super::strided_reduce::RowAddresses;
 use bytemuck::{AnyBitPattern, NoUninit};
 use half::{bf16, f16};
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::lanes_mut;
 
@@ -15,7 +15,7 @@ use workalike_kernels::ops::lanes_mut;
 /// # Safety
 /// Rows must hold `n` elements, aligned, and no other thread may write them.
 pub(crate) type ArgAlong =
-    unsafe fn(values: &mut [u64], indices: &mut [i64], rows: Rows<'_>, n: usize, index: (i64, i64));
+    unsafe fn(values: &mut [u64], indices: &mut [i64], rows: RowAddresses<'_>, n: usize, index: (i64, i64));
 
 /// Bytes that are scanned before the search may stop.
 const BLOCK_BYTES: usize = 4096;
@@ -25,7 +25,7 @@ const FEW: usize = 12;
 const AT_ONCE: usize = 32;
 
 /// An element in memory.
-trait Element: Copy {
+trait OrderedElement: Copy {
     /// The element in a tile.
     type Lane: AnyBitPattern + NoUninit;
     /// An integer in the order of elements, equal for equal ones; NaN is last in the direction of the search.
@@ -41,7 +41,7 @@ trait Element: Copy {
 #[repr(transparent)]
 struct Bool(u8);
 
-impl Element for Bool {
+impl OrderedElement for Bool {
     type Lane = u8;
     type Key = u8;
     const LAST: [u8; 2] = [0, 1];
@@ -57,7 +57,7 @@ impl Element for Bool {
 
 macro_rules! elements {
     (int $($i:ty),*; float $($f:ty: $key:ty),*; half $($h:ty: $f16:literal),*) => {
-        $(impl Element for $i {
+        $(impl OrderedElement for $i {
             type Lane = $i;
             type Key = $i;
             const LAST: [$i; 2] = [<$i>::MIN, <$i>::MAX];
@@ -70,7 +70,7 @@ macro_rules! elements {
                 self
             }
         })*
-        $(impl Element for $f {
+        $(impl OrderedElement for $f {
             type Lane = $f;
             type Key = $key;
             const LAST: [$key; 2] = [<$key>::MIN, <$key>::MAX];
@@ -86,7 +86,7 @@ macro_rules! elements {
                 if self.is_nan() { Self::LAST[usize::from(MAX)] } else { number }
             }
         })*
-        $(impl Element for $h {
+        $(impl OrderedElement for $h {
             type Lane = f32;
             type Key = i16;
             const LAST: [i16; 2] = [i16::MIN, i16::MAX];
@@ -124,7 +124,7 @@ fn beats<K: Ord, const MAX: bool>(a: K, b: K) -> bool {
 
 /// The first position of the extreme element of a short row.
 #[inline(always)]
-fn scan_few<T: Element, const MAX: bool>(row: &[T]) -> usize {
+fn scan_few<T: OrderedElement, const MAX: bool>(row: &[T]) -> usize {
     let (mut best, mut place) = (row[0].key::<MAX>(), 0);
     for (at, x) in row.iter().enumerate().skip(1) {
         let key = x.key::<MAX>();
@@ -137,7 +137,7 @@ fn scan_few<T: Element, const MAX: bool>(row: &[T]) -> usize {
 
 /// The first position of the extreme element of a row that is not empty.
 #[inline(always)]
-fn scan<T: Element, const MAX: bool>(row: &[T]) -> usize {
+fn scan<T: OrderedElement, const MAX: bool>(row: &[T]) -> usize {
     if row.len() <= FEW {
         return scan_few::<T, MAX>(row);
     }
@@ -169,19 +169,19 @@ fn scan<T: Element, const MAX: bool>(row: &[T]) -> usize {
     start + row[start..].iter().position(|x| x.key::<MAX>() == best).unwrap_or(0)
 }
 
-struct AlongLoop<'a, T: Element, const MAX: bool> {
+struct ArgReduceLoop<'a, T: OrderedElement, const MAX: bool> {
     values: &'a mut [T::Lane],
     indices: &'a mut [i64],
-    rows: Rows<'a>,
+    rows: RowAddresses<'a>,
     n: usize,
     index: (i64, i64),
 }
 
-impl<T: Element, const MAX: bool> Loop for AlongLoop<'_, T, MAX> {
+impl<T: OrderedElement, const MAX: bool> SimdLoop for ArgReduceLoop<'_, T, MAX> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let AlongLoop { values, indices, rows, n, index: (first, step) } = self;
+        let ArgReduceLoop { values, indices, rows, n, index: (first, step) } = self;
         for at in 0..rows.at.len() {
             // SAFETY: only `along` makes these, and its caller guarantees such rows.
             let row = unsafe { rows.row::<T>(at, n) };
@@ -194,20 +194,20 @@ impl<T: Element, const MAX: bool> Loop for AlongLoop<'_, T, MAX> {
 
 /// # Safety
 /// Same as [`ArgAlong`].
-unsafe fn along<T: Element, const MAX: bool>(
+unsafe fn along<T: OrderedElement, const MAX: bool>(
     values: &mut [u64],
     indices: &mut [i64],
-    rows: Rows<'_>,
+    rows: RowAddresses<'_>,
     n: usize,
     index: (i64, i64),
 ) {
     let values = lanes_mut::<T::Lane>(values);
-    run(AlongLoop::<T, MAX> { values, indices, rows, n, index });
+    run(ArgReduceLoop::<T, MAX> { values, indices, rows, n, index });
 }
 
 /// The loop of ArgMax or ArgMin along rows.
 pub(crate) fn arg_loop(fold: Fold, dtype: DType) -> Option<ArgAlong> {
-    fn of<T: Element>(fold: Fold) -> Option<ArgAlong> {
+    fn of<T: OrderedElement>(fold: Fold) -> Option<ArgAlong> {
         match fold {
             Fold::ArgMax => Some(along::<T, true>),
             Fold::ArgMin => Some(along::<T, false>),

@@ -1,11 +1,11 @@
 //! Column reductions of narrow matrices: several contiguous rows are folded as one wide row, lane by lane,
 //! and its parts at the end. A narrow row is too short for its own vector loop.
 
-use super::super::affine::Lanes;
-use super::super::exec::{Frame, Run};
+use super::super::affine::LanePattern;
+use super::super::exec::{Frame, ThreadRun};
 use super::super::plan::FoldPlan;
-use super::stream::{BATCH, How, Source, Stream};
-use super::strided_reduce::{GROUP, Operands, Rows, StridedLoops};
+use super::stream::{BATCH, Stream, StreamLoop, StreamOperand};
+use super::strided_reduce::{FoldOperands, GROUP, RowAddresses, StridedLoops};
 use super::tiles::ANY;
 
 /// Columns of a narrow matrix, at most.
@@ -19,13 +19,13 @@ const SEQUENCE: usize = 2;
 /// The number of rows of `n` elements that are folded as one. `None` if they are not contiguous, too long or
 /// too few, or only part of all `columns`: that part depends on the number of threads, and results must not.
 pub(crate) fn together(stream: &Stream, n: usize, rows: u64, columns: u64) -> Option<usize> {
-    let behind = |source: &Source| !source.broadcast && source.walk == Lanes::Line(n as i64);
+    let behind = |source: &StreamOperand| !source.broadcast && source.walk == LanePattern::Line(n as i64);
     let most = (TOGETHER / n.max(1)).min(MOST);
     let all = behind(&stream.value) && stream.other.as_ref().is_none_or(behind);
     (n <= FEW && n as u64 == columns && most >= 4 && all && rows >= 2 * most as u64).then_some(most)
 }
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// Folds rows `from..to`, `together` at a time, into the bottom of the fold's stack.
     pub(crate) fn narrow_rows(
         &self,
@@ -36,7 +36,7 @@ impl Run<'_> {
         (from, to): (u64, u64),
     ) {
         let fold = &self.plan.folds[stream.fold];
-        let (How::Fold(loops), Some(merge)) = (&stream.how, fold.kernel.merge_loops()) else { return };
+        let (StreamLoop::Fold(loops), Some(merge)) = (&stream.how, fold.kernel.merge_loops()) else { return };
         // Where order does not matter there is one accumulator.
         let block = if fold.kernel.block == ANY { ANY } else { 0 };
         let most = (SEQUENCE * GROUP) as u64;
@@ -76,9 +76,9 @@ fn fold_parts(
 ) {
     let mut eights = [[0u64; FEW]; MOST / GROUP];
     let fold_rows = |into: &mut [u64], fresh, base: *const u8, at: &[i64]| {
-        let rows = Rows { base, at };
+        let rows = RowAddresses { base, at };
         // SAFETY: the callers below have `n` lanes at each address.
-        unsafe { (merge.down)(into, fresh, Operands { value: rows, other: rows, n }, merge.test) };
+        unsafe { (merge.down)(into, fresh, FoldOperands { value: rows, other: rows, n }, merge.test) };
     };
     let count = parts.div_ceil(GROUP);
     for (eight, result) in eights[..count].iter_mut().enumerate() {

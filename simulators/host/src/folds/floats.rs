@@ -7,10 +7,10 @@
 
 #[cfg(target_arch = "x86_64")]
 use super::super::vector::{Avx2, Avx512};
-use super::super::vector::{Plain, Vector};
+use super::super::vector::{PortableVector, Vector};
 use super::mapped_reduce::Test;
-use super::rules::{Max, Min, Product, Rule, Sum};
-use super::strided_reduce::{Along, Operands, Rows};
+use super::rules::{FoldRule, Max, Min, Product, Sum};
+use super::strided_reduce::{Along, FoldOperands, RowAddresses};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use workalike_kernels::DType;
@@ -49,7 +49,7 @@ trait VectorRule<V: Vector>: Copy {
 /// # Safety
 /// The processor must have the vectors.
 #[inline(always)]
-unsafe fn halved<V: Vector, R: Rule<V::Item>>(all: V) -> V::Item {
+unsafe fn halved<V: Vector, R: FoldRule<V::Item>>(all: V) -> V::Item {
     let mut each = [V::Item::default(); WIDEST];
     // SAFETY: no vector has more lanes, and the caller guarantees the processor.
     unsafe { all.store(each.as_mut_ptr()) };
@@ -67,7 +67,7 @@ macro_rules! vector_rules {
     ($($rule:ident: $all:ident $x:ident => $fold:expr, $across:expr;)*) => { $(
         impl<V: Vector> VectorRule<V> for $rule
         where
-            $rule: Rule<V::Item>,
+            $rule: FoldRule<V::Item>,
         {
             #[inline(always)]
             unsafe fn fold($all: V, $x: V) -> V {
@@ -91,7 +91,7 @@ vector_rules! {
 }
 
 /// What is folded in blocks of elements.
-trait Blocks: Copy {
+trait BlockFold: Copy {
     /// The fold of some elements.
     type Folded: Copy;
     /// Elements of a block.
@@ -113,7 +113,7 @@ trait Blocks: Copy {
 /// # Safety
 /// They must be readable, and the processor must have the vectors.
 #[inline(always)]
-unsafe fn tree<B: Blocks>(blocks: B, n: usize) -> B::Folded {
+unsafe fn tree<B: BlockFold>(blocks: B, n: usize) -> B::Folded {
     // SAFETY: the caller guarantees elements and processor; blocks end at `n`, and the stack below `height`
     // was written.
     unsafe {
@@ -143,13 +143,13 @@ unsafe fn tree<B: Blocks>(blocks: B, n: usize) -> B::Folded {
 
 /// A row, which is folded by `R` from `start`.
 #[derive(Clone, Copy)]
-struct Row<V: Vector, R> {
+struct RowFold<V: Vector, R> {
     at: *const V::Item,
     start: V,
     rule: PhantomData<R>,
 }
 
-impl<V: Vector, R: VectorRule<V>> Blocks for Row<V, R> {
+impl<V: Vector, R: VectorRule<V>> BlockFold for RowFold<V, R> {
     type Folded = V;
     const MOST: usize = CHAINS * V::LANES * SEQUENCE;
 
@@ -192,12 +192,12 @@ impl<V: Vector, R: VectorRule<V>> Blocks for Row<V, R> {
 
 /// `R` rows that are multiplied with another one, whose loads they share. No sum depends on `R`.
 #[derive(Clone, Copy)]
-struct Products<V: Vector, const R: usize> {
+struct DotRows<V: Vector, const R: usize> {
     rows: [*const V::Item; R],
     other: *const V::Item,
 }
 
-impl<V: Vector, const R: usize> Blocks for Products<V, R> {
+impl<V: Vector, const R: usize> BlockFold for DotRows<V, R> {
     type Folded = [V; R];
     const MOST: usize = DOT_CHAINS * V::LANES * SEQUENCE;
 
@@ -272,7 +272,7 @@ unsafe fn dots<V: Vector, const R: usize>(
     let mut all = [V::Item::default(); R];
     // SAFETY: the caller guarantees rows and processor.
     unsafe {
-        let sums = tree(Products::<V, R> { rows, other }, n);
+        let sums = tree(DotRows::<V, R> { rows, other }, n);
         for r in 0..R {
             all[r] = sums[r].sum();
         }
@@ -292,7 +292,7 @@ macro_rules! compiled {
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn rows<V: Vector, R: VectorRule<V>>(
                 out: &mut [u64],
-                from: Operands<'_>,
+                from: FoldOperands<'_>,
                 identity: u64,
                 _: Test,
             ) {
@@ -302,7 +302,7 @@ macro_rules! compiled {
                     // SAFETY: the caller guarantees rows of `n` elements and a processor of the level.
                     unsafe {
                         let row = from.value.row::<V::Item>(at, from.n).as_ptr();
-                        let row = Row::<V, R> { at: row, start: V::splat(identity), rule: PhantomData };
+                        let row = RowFold::<V, R> { at: row, start: V::splat(identity), rule: PhantomData };
                         *out = R::across(tree(row, from.n));
                     }
                 }
@@ -315,14 +315,14 @@ macro_rules! compiled {
             $(#[target_feature(enable = $feature)])?
             pub(super) unsafe fn dots_of<V: Vector>(
                 out: &mut [u64],
-                from: Operands<'_>,
+                from: FoldOperands<'_>,
                 _: u64,
                 _: Test,
             ) {
-                let Operands { value, other, n } = from;
+                let FoldOperands { value, other, n } = from;
                 let out = &mut lanes_mut::<V::Item>(out)[..value.at.len()];
                 // Either may be the row that all share.
-                let shared = |rows: &Rows<'_>| rows.at.iter().fold(0, |differ, at| differ | (at ^ rows.at[0])) == 0;
+                let shared = |rows: &RowAddresses<'_>| rows.at.iter().fold(0, |differ, at| differ | (at ^ rows.at[0])) == 0;
                 let mut done = 0;
                 let (value, other) = if shared(&value) { (other, value) } else { (value, other) };
                 if value.at.len() >= $rows && shared(&other) {
@@ -365,8 +365,8 @@ macro_rules! best {
             (Level::Avx2, DType::F32) => avx2::$function::<Avx2<std::arch::x86_64::__m256>, $($rule),*>,
             #[cfg(target_arch = "x86_64")]
             (Level::Avx2, _) => avx2::$function::<Avx2<std::arch::x86_64::__m256d>, $($rule),*>,
-            (_, DType::F32) => baseline::$function::<Plain<f32, 4>, $($rule),*>,
-            _ => baseline::$function::<Plain<f64, 2>, $($rule),*>,
+            (_, DType::F32) => baseline::$function::<PortableVector<f32, 4>, $($rule),*>,
+            _ => baseline::$function::<PortableVector<f64, 2>, $($rule),*>,
         }
     };
 }

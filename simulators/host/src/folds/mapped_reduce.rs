@@ -145,14 +145,14 @@ fn range(op: ScalarOp, constant: Scalar) -> Option<Test> {
 }
 
 /// An element that can be tested.
-trait Element: Copy {
+trait TestedElement: Copy {
     fn from_word(word: u64) -> Self;
     fn within(self, low: Self, high: Self) -> bool;
 }
 
 macro_rules! elements {
     (int $($i:ty),*; float $($f:ty: $bits:ty),*) => {
-        $(impl Element for $i {
+        $(impl TestedElement for $i {
             fn from_word(word: u64) -> $i {
                 word as $i
             }
@@ -161,7 +161,7 @@ macro_rules! elements {
                 self.wrapping_sub(low) <= high
             }
         })*
-        $(impl Element for $f {
+        $(impl TestedElement for $f {
             fn from_word(word: u64) -> $f {
                 <$f>::from_bits(word as $bits)
             }
@@ -176,15 +176,15 @@ elements!(int u8, u16, u32, u64; float f32: u32, f64: u64);
 
 /// A [`Test`] of elements of one type.
 #[derive(Clone, Copy)]
-struct Range<T> {
+struct RangeTest<T> {
     low: T,
     high: T,
     inside: bool,
 }
 
-impl<T: Element> Range<T> {
-    fn new(test: Test) -> Range<T> {
-        Range { low: T::from_word(test.low), high: T::from_word(test.high), inside: test.inside }
+impl<T: TestedElement> RangeTest<T> {
+    fn new(test: Test) -> RangeTest<T> {
+        RangeTest { low: T::from_word(test.low), high: T::from_word(test.high), inside: test.inside }
     }
 
     #[inline(always)]
@@ -195,15 +195,15 @@ impl<T: Element> Range<T> {
 
 /// Whether any element passes (`ANY`), or all do.
 #[derive(Clone, Copy)]
-struct Truth<T, const ANY: bool>(Range<T>);
+struct Truth<T, const ANY: bool>(RangeTest<T>);
 
 /// Elements that are tested before the loop along a row may stop.
 const AT_ONCE: usize = 1024;
 
-impl<T: Element, const ANY: bool> Take<T> for Truth<T, ANY> {
+impl<T: TestedElement, const ANY: bool> Take<T> for Truth<T, ANY> {
     type Acc = u8;
     fn new(test: Test) -> Self {
-        Truth(Range::new(test))
+        Truth(RangeTest::new(test))
     }
     #[inline(always)]
     fn take<const FMA: bool>(self, into: u8, value: T, _: T) -> u8 {
@@ -222,15 +222,15 @@ impl<T: Element, const ANY: bool> Take<T> for Truth<T, ANY> {
 
 /// The number of elements that pass.
 #[derive(Clone, Copy)]
-struct Count<T>(Range<T>);
+struct CountPassing<T>(RangeTest<T>);
 
 /// Elements that are counted in lanes of 32 bits.
 const COUNTED: usize = 1 << 30;
 
-impl<T: Element> Take<T> for Count<T> {
+impl<T: TestedElement> Take<T> for CountPassing<T> {
     type Acc = i64;
     fn new(test: Test) -> Self {
-        Count(Range::new(test))
+        CountPassing(RangeTest::new(test))
     }
     #[inline(always)]
     fn take<const FMA: bool>(self, into: i64, value: T, _: T) -> i64 {
@@ -248,11 +248,11 @@ impl<T: Element> Take<T> for Count<T> {
 
 /// The loops of a fold over tests of memory of dtype `stored`, with a result of `dtype`.
 pub(crate) fn test_loops(fold: Fold, stored: DType, dtype: DType, test: Test) -> Option<StridedLoops> {
-    fn of<T: Element>(fold: Fold, dtype: DType, test: Test) -> Option<StridedLoops> {
+    fn of<T: TestedElement>(fold: Fold, dtype: DType, test: Test) -> Option<StridedLoops> {
         match (dtype, fold) {
             (DType::Bool, Fold::Sum | Fold::Max) => Some(loops::<T, Truth<T, true>>(test)),
             (DType::Bool, Fold::Product | Fold::Min) => Some(loops::<T, Truth<T, false>>(test)),
-            (DType::I64, Fold::Sum) => Some(loops::<T, Count<T>>(test)),
+            (DType::I64, Fold::Sum) => Some(loops::<T, CountPassing<T>>(test)),
             _ => None,
         }
     }

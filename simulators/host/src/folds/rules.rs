@@ -5,7 +5,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;
 
 /// A fold of two values.
-pub(crate) trait Rule<T>: Copy {
+pub(crate) trait FoldRule<T>: Copy {
     fn fold(a: T, b: T) -> T;
 }
 
@@ -21,39 +21,39 @@ pub(crate) struct Min;
 macro_rules! rules {
     (float $($f:ty),*; int $($i:ty),*) => {
         $(
-            impl Rule<$f> for Sum { #[inline(always)] fn fold(a: $f, b: $f) -> $f { a + b } }
-            impl Rule<$f> for Product { #[inline(always)] fn fold(a: $f, b: $f) -> $f { a * b } }
-            impl Rule<$f> for Max {
+            impl FoldRule<$f> for Sum { #[inline(always)] fn fold(a: $f, b: $f) -> $f { a + b } }
+            impl FoldRule<$f> for Product { #[inline(always)] fn fold(a: $f, b: $f) -> $f { a * b } }
+            impl FoldRule<$f> for Max {
                 #[inline(always)] fn fold(a: $f, b: $f) -> $f { if a > b || a.is_nan() { a } else { b } }
             }
-            impl Rule<$f> for Min {
+            impl FoldRule<$f> for Min {
                 #[inline(always)] fn fold(a: $f, b: $f) -> $f { if a < b || a.is_nan() { a } else { b } }
             }
         )*
         $(
-            impl Rule<$i> for Sum { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.wrapping_add(b) } }
-            impl Rule<$i> for Product { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.wrapping_mul(b) } }
-            impl Rule<$i> for Max { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.max(b) } }
-            impl Rule<$i> for Min { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.min(b) } }
+            impl FoldRule<$i> for Sum { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.wrapping_add(b) } }
+            impl FoldRule<$i> for Product { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.wrapping_mul(b) } }
+            impl FoldRule<$i> for Max { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.max(b) } }
+            impl FoldRule<$i> for Min { #[inline(always)] fn fold(a: $i, b: $i) -> $i { a.min(b) } }
         )*
     };
 }
 rules!(float f32, f64; int i8, i16, i32, i64, u8, u16, u32, u64);
 
 /// Numbers whose products are summed.
-pub(crate) trait Factor: Copy {
+pub(crate) trait MulAdd: Copy {
     fn add_product<const FMA: bool>(self, a: Self, b: Self) -> Self;
 }
 
 macro_rules! products {
     (float $($f:ty),*; int $($i:ty),*) => {
-        $(impl Factor for $f {
+        $(impl MulAdd for $f {
             #[inline(always)]
             fn add_product<const FMA: bool>(self, a: $f, b: $f) -> $f {
                 if FMA { a.mul_add(b, self) } else { self + a * b }
             }
         })*
-        $(impl Factor for $i {
+        $(impl MulAdd for $i {
             #[inline(always)]
             fn add_product<const FMA: bool>(self, a: $i, b: $i) -> $i { self.wrapping_add(a.wrapping_mul(b)) }
         })*
@@ -83,9 +83,9 @@ pub(crate) struct By<R>(PhantomData<R>);
 
 /// Adds the product of two elements.
 #[derive(Clone, Copy)]
-pub(crate) struct Dot;
+pub(crate) struct DotRule;
 
-impl<T: AnyBitPattern + NoUninit, R: Rule<T>> Take<T> for By<R> {
+impl<T: AnyBitPattern + NoUninit, R: FoldRule<T>> Take<T> for By<R> {
     type Acc = T;
     fn new(_: Test) -> Self {
         By(PhantomData)
@@ -96,11 +96,11 @@ impl<T: AnyBitPattern + NoUninit, R: Rule<T>> Take<T> for By<R> {
     }
 }
 
-impl<T: AnyBitPattern + NoUninit + Factor> Take<T> for Dot {
+impl<T: AnyBitPattern + NoUninit + MulAdd> Take<T> for DotRule {
     type Acc = T;
     const TWO: bool = true;
     fn new(_: Test) -> Self {
-        Dot
+        DotRule
     }
     #[inline(always)]
     fn take<const FMA: bool>(self, into: T, value: T, other: T) -> T {

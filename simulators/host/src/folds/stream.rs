@@ -4,15 +4,15 @@
 //! Where lanes are grid points, an accumulator as wide as a tile takes several rows at once. Either way a row
 //! is contiguous.
 
-use super::super::affine::Lanes;
-use super::super::exec::{Frame, Run, view_mut, words};
+use super::super::affine::LanePattern;
+use super::super::exec::{Frame, ThreadRun, view_mut, words};
 use super::super::plan::facts::Touch;
-use super::super::plan::{Access, Arg, FoldPlan, Side, Slot};
+use super::super::plan::{AccessPlan, FoldPlan, LaneAxes, TileOperand, ValueLocation};
 use super::super::tile_io;
 use super::argreduce::{ArgAlong, arg_loop};
 use super::column_reduce;
 use super::mapped_reduce::{Test, test_loops};
-use super::strided_reduce::{GROUP, Operands, Rows, StridedLoops, strided_loops};
+use super::strided_reduce::{FoldOperands, GROUP, RowAddresses, StridedLoops, strided_loops};
 use super::tiles::{ANY, Cascade};
 use std::ops::Range;
 use workalike_kernels::DType;
@@ -34,9 +34,9 @@ pub(crate) const BATCH: usize = 64;
 pub(crate) struct Stream {
     /// The index of its plan.
     pub(crate) fold: usize,
-    pub(crate) how: How,
-    pub(crate) value: Source,
-    pub(crate) other: Option<Source>,
+    pub(crate) how: StreamLoop,
+    pub(crate) value: StreamOperand,
+    pub(crate) other: Option<StreamOperand>,
     /// The absorbing bool: once it is the result of some elements, the others cannot change it.
     absorbing: Option<bool>,
 }
@@ -62,24 +62,24 @@ fn absorbing(kind: Fold, dtype: DType) -> Option<bool> {
 }
 
 /// The loop for each row.
-pub(crate) enum How {
+pub(crate) enum StreamLoop {
     Fold(StridedLoops),
     /// The index of its first element, and the step to each next one.
     ArgAlong(ArgAlong, (i64, i64)),
 }
 
 /// An operand that is read.
-pub(crate) struct Source {
+pub(crate) struct StreamOperand {
     pub(crate) operand: usize,
     pub(crate) size: usize,
     offset: i64,
     /// From row to row.
-    pub(crate) walk: Lanes,
+    pub(crate) walk: LanePattern,
     /// Each row is one number, which is broadcast.
     pub(crate) broadcast: bool,
 }
 
-impl Source {
+impl StreamOperand {
     /// Writes the addresses of element `first` of rows `row`, `row + step` and so on.
     fn place(&self, first: u64, (row, step): (u64, u64), at: &mut [i64]) {
         let start = self.offset + if self.broadcast { 0 } else { first as i64 };
@@ -93,44 +93,44 @@ impl Source {
 }
 
 /// A fold that may be a stream: its kind, and the load and the test of a fold over tests.
-pub(crate) type Known = (Fold, Option<(Arg, Test)>);
+pub(crate) type Known = (Fold, Option<(TileOperand, Test)>);
 
 /// The memory that a phase reads, as rows.
-struct Memory<'a> {
-    accesses: &'a [Access],
+struct RowMemory<'a> {
+    accesses: &'a [AccessPlan],
     extents: &'a [u64],
     /// The axes from row to row.
     rows: Range<usize>,
 }
 
-impl Memory<'_> {
+impl RowMemory<'_> {
     /// The dtype in memory of a load.
-    fn stored(&self, arg: Arg) -> Option<DType> {
-        let Slot::Load(access) = arg.slot else { return None };
+    fn stored(&self, arg: TileOperand) -> Option<DType> {
+        let ValueLocation::Load(access) = arg.slot else { return None };
         Some(self.accesses[access as usize].touch.dtype)
     }
 
-    fn source(&self, arg: Arg, broadcast: bool) -> Option<Source> {
-        let Slot::Load(access) = arg.slot else { return None };
+    fn source(&self, arg: TileOperand, broadcast: bool) -> Option<StreamOperand> {
+        let ValueLocation::Load(access) = arg.slot else { return None };
         let access = &self.accesses[access as usize];
         let Touch { operand, dtype, affine: Affine { offset, coefficients }, dynamic, .. } = &access.touch;
-        let lanes = if broadcast { Lanes::Uniform } else { Lanes::Line(1) };
+        let lanes = if broadcast { LanePattern::Uniform } else { LanePattern::Line(1) };
         if !dynamic.is_empty() || access.map.lanes != lanes {
             return None;
         }
-        let walk = Lanes::new(self.rows.clone().map(|a| (self.extents[a], coefficients[a])))?;
-        Some(Source { operand: *operand, size: dtype.size(), offset: *offset, walk, broadcast })
+        let walk = LanePattern::new(self.rows.clone().map(|a| (self.extents[a], coefficients[a])))?;
+        Some(StreamOperand { operand: *operand, size: dtype.size(), offset: *offset, walk, broadcast })
     }
 
     /// The value of a fold and its factor.
-    fn sources(&self, side: Side, fold: &FoldPlan) -> Option<(Source, Option<Source>)> {
+    fn sources(&self, side: LaneAxes, fold: &FoldPlan) -> Option<(StreamOperand, Option<StreamOperand>)> {
         let first = fold.value?;
         let Some(factor) = fold.factor else { return Some((self.source(first, false)?, None)) };
         let (value, other) = match (self.source(first, false), self.source(factor, false)) {
             (Some(value), Some(other)) => (value, other),
             // The factors of a product may be swapped.
-            (Some(value), None) if side == Side::Grid => (value, self.source(factor, true)?),
-            (None, Some(value)) if side == Side::Grid => (value, self.source(first, true)?),
+            (Some(value), None) if side == LaneAxes::Grid => (value, self.source(factor, true)?),
+            (None, Some(value)) if side == LaneAxes::Grid => (value, self.source(first, true)?),
             _ => return None,
         };
         (other.size == value.size).then_some((value, Some(other)))
@@ -141,10 +141,10 @@ impl Memory<'_> {
 /// one; `grid` is the number of grid axes; `index` has the first index of ArgMax or ArgMin and the step to
 /// each next one.
 pub(crate) fn streams(
-    side: Side,
+    side: LaneAxes,
     known: &[Known],
     (first, folds): (usize, &[FoldPlan]),
-    accesses: &[Access],
+    accesses: &[AccessPlan],
     (extents, grid): (&[u64], usize),
     index: Option<(i64, i64)>,
 ) -> Option<Vec<Stream>> {
@@ -152,13 +152,13 @@ pub(crate) fn streams(
     if folds.is_empty() {
         return None;
     }
-    let rows = if side == Side::Inner { 0..grid } else { grid..extents.len() };
-    let memory = Memory { accesses, extents, rows };
+    let rows = if side == LaneAxes::Inner { 0..grid } else { grid..extents.len() };
+    let memory = RowMemory { accesses, extents, rows };
     let one = |(at, (fold, (kind, test))): (usize, (&FoldPlan, &Known))| {
         let (how, (value, other)) = match test {
             Some((load, test)) => {
                 let loops = test_loops(*kind, memory.stored(*load)?, fold.dtype, *test)?;
-                (How::Fold(loops), (memory.source(*load, false)?, None))
+                (StreamLoop::Fold(loops), (memory.source(*load, false)?, None))
             }
             None => {
                 (how(side, *kind, fold, memory.stored(fold.value?)?, index)?, memory.sources(side, fold)?)
@@ -170,22 +170,28 @@ pub(crate) fn streams(
 }
 
 /// The loop of a fold over a load of dtype `stored`.
-fn how(side: Side, kind: Fold, fold: &FoldPlan, stored: DType, index: Option<(i64, i64)>) -> Option<How> {
+fn how(
+    side: LaneAxes,
+    kind: Fold,
+    fold: &FoldPlan,
+    stored: DType,
+    index: Option<(i64, i64)>,
+) -> Option<StreamLoop> {
     // The dtype may differ from the stored one if the register is the same, but a load that converts is no
     // stream.
     if (stored != stored.register() && fold.index.is_none()) || stored.size() != fold.dtype.size() {
         return None;
     }
     match (fold.index, side) {
-        (None, _) => strided_loops(kind, fold.dtype, fold.factor.is_some()).map(How::Fold),
-        (Some(_), Side::Inner) => Some(How::ArgAlong(arg_loop(kind, fold.dtype)?, index?)),
-        (Some(_), Side::Grid) => None,
+        (None, _) => strided_loops(kind, fold.dtype, fold.factor.is_some()).map(StreamLoop::Fold),
+        (Some(_), LaneAxes::Inner) => Some(StreamLoop::ArgAlong(arg_loop(kind, fold.dtype)?, index?)),
+        (Some(_), LaneAxes::Grid) => None,
     }
 }
 
 /// The steps of such a phase, and those of a chunk: elements of a row, or rows of `lanes` elements.
-pub(crate) fn steps(side: Side, inner_points: u64, lanes: u64) -> (u64, u64) {
-    if side == Side::Inner {
+pub(crate) fn steps(side: LaneAxes, inner_points: u64, lanes: u64) -> (u64, u64) {
+    if side == LaneAxes::Inner {
         return (inner_points, ROW);
     }
     let chunks = (inner_points.saturating_mul(lanes) / AREA).clamp(1, CHUNKS);
@@ -194,8 +200,8 @@ pub(crate) fn steps(side: Side, inner_points: u64, lanes: u64) -> (u64, u64) {
 }
 
 /// Accumulators that a fold of a chunk needs.
-pub(crate) fn depth(side: Side, fold: &FoldPlan, chunk: u64) -> usize {
-    if side == Side::Inner { 1 } else { Cascade::depth(chunk.div_ceil(GROUP as u64), block(fold)) }
+pub(crate) fn depth(side: LaneAxes, fold: &FoldPlan, chunk: u64) -> usize {
+    if side == LaneAxes::Inner { 1 } else { Cascade::depth(chunk.div_ceil(GROUP as u64), block(fold)) }
 }
 
 fn block(fold: &FoldPlan) -> u32 {
@@ -204,16 +210,16 @@ fn block(fold: &FoldPlan) -> u32 {
 }
 
 /// Estimated nanoseconds at `grid` and `inner` points.
-pub(crate) fn nanoseconds(side: Side, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
+pub(crate) fn nanoseconds(side: LaneAxes, streams: &[Stream], grid: f64, inner: f64, width: f64) -> f64 {
     let one = |stream: &Stream| {
         let bytes = stream.value.size as f64 * if stream.other.is_some() { 1.5 } else { 1.0 };
-        let each = if side == Side::Inner { grid * 8.0 } else { (grid / width).ceil() * inner * 2.0 };
+        let each = if side == LaneAxes::Inner { grid * 8.0 } else { (grid / width).ceil() * inner * 2.0 };
         each + grid * inner * bytes * 0.015
     };
     streams.iter().map(one).sum()
 }
 
-impl Run<'_> {
+impl ThreadRun<'_> {
     /// Elements `first..first + n` of rows of a stream. `rows`: the first row, and the step from row to row.
     /// `at`: memory for the addresses of the rows of both operands.
     pub(super) fn operands<'a>(
@@ -222,10 +228,10 @@ impl Run<'_> {
         (first, n): (u64, usize),
         rows: (u64, u64),
         at: [&'a mut [i64]; 2],
-    ) -> Operands<'a> {
-        let place = |source: &Source, at: &'a mut [i64]| {
+    ) -> FoldOperands<'a> {
+        let place = |source: &StreamOperand, at: &'a mut [i64]| {
             source.place(first, rows, at);
-            Rows { base: self.bound.bases[source.operand].cast_const(), at }
+            RowAddresses { base: self.bound.bases[source.operand].cast_const(), at }
         };
         let [at, other_at] = at;
         let value = place(&stream.value, at);
@@ -233,7 +239,7 @@ impl Run<'_> {
             Some(other) => place(other, other_at),
             None => value,
         };
-        Operands { value, other, n }
+        FoldOperands { value, other, n }
     }
 
     /// Folds elements `from..to` of the rows of `count` grid points from `first` on, into lanes from the
@@ -263,8 +269,8 @@ impl Run<'_> {
                 unsafe {
                     let out = view_mut(frame.at(start + batch * size / 8), words(n, size));
                     match stream.how {
-                        How::Fold(loops) => (loops.along)(out, rows, identity, loops.test),
-                        How::ArgAlong(find, (index, step)) => {
+                        StreamLoop::Fold(loops) => (loops.along)(out, rows, identity, loops.test),
+                        StreamLoop::ArgAlong(find, (index, step)) => {
                             let indices = view_mut(frame.at(start + fold.value_words + batch).cast(), n);
                             find(out, indices, rows.value, length, (index + from as i64 * step, step));
                         }
@@ -294,7 +300,7 @@ impl Run<'_> {
     /// The same for one fold.
     fn wide_rows(&self, frame: &Frame, stream: &Stream, (first, n): (u64, usize), (from, to): (u64, u64)) {
         // Positions are found along rows only.
-        let How::Fold(loops) = &stream.how else { return };
+        let StreamLoop::Fold(loops) = &stream.how else { return };
         let (mut down, mut size) = (loops.down, GROUP as u64);
         let mut block = block(&self.plan.folds[stream.fold]);
         if stream.other.as_ref().is_some_and(|other| other.broadcast) {

@@ -5,21 +5,21 @@
 
 use super::floats;
 use super::mapped_reduce::{Test, test_loops};
-use super::rules::{By, Dot, Factor, Max, Min, Product, Rule, Sum, Take};
+use super::rules::{By, DotRule, FoldRule, Max, Min, MulAdd, Product, Sum, Take};
 use bytemuck::{AnyBitPattern, NoUninit};
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{lanes, lanes_mut};
 
 /// Rows in memory: `at` has the address of each one's first element, in elements from `base`.
 #[derive(Clone, Copy)]
-pub(crate) struct Rows<'a> {
+pub(crate) struct RowAddresses<'a> {
     pub(crate) base: *const u8,
     pub(crate) at: &'a [i64],
 }
 
-impl Rows<'_> {
+impl RowAddresses<'_> {
     /// # Safety
     /// The row must hold `n` elements of `T`, aligned, and nothing may write them while the slice lives.
     #[inline(always)]
@@ -31,9 +31,9 @@ impl Rows<'_> {
 
 /// What a fold reads: rows of `n` elements, and those of `other` if it is a sum of products.
 #[derive(Clone, Copy)]
-pub(crate) struct Operands<'a> {
-    pub(crate) value: Rows<'a>,
-    pub(crate) other: Rows<'a>,
+pub(crate) struct FoldOperands<'a> {
+    pub(crate) value: RowAddresses<'a>,
+    pub(crate) other: RowAddresses<'a>,
     pub(crate) n: usize,
 }
 
@@ -41,13 +41,13 @@ pub(crate) struct Operands<'a> {
 ///
 /// # Safety
 /// Rows must hold `n` elements, aligned, and no other thread may write them.
-pub(crate) type Along = unsafe fn(out: &mut [u64], from: Operands<'_>, identity: u64, test: Test);
+pub(crate) type Along = unsafe fn(out: &mut [u64], from: FoldOperands<'_>, identity: u64, test: Test);
 
 /// Folds the first `n` lanes of `into` (of `fresh`, if it is given) with those of all rows.
 ///
 /// # Safety
 /// Same as [`Along`]; the rows of a broadcast `other` hold one element.
-pub(crate) type Down = unsafe fn(into: &mut [u64], fresh: Option<u64>, from: Operands<'_>, test: Test);
+pub(crate) type Down = unsafe fn(into: &mut [u64], fresh: Option<u64>, from: FoldOperands<'_>, test: Test);
 
 /// Rows that [`Down`] folds at once, if it has that many: the accumulator is read and written once for all.
 pub(crate) const GROUP: usize = 8;
@@ -93,12 +93,12 @@ takes!(take_eight: a ao, b bo, c co, d d_o, e eo, f fo, g go, h ho);
 
 struct AlongLoop<'a, T: Copy, R: Take<T>> {
     out: &'a mut [R::Acc],
-    from: Operands<'a>,
+    from: FoldOperands<'a>,
     identity: R::Acc,
     rule: R,
 }
 
-impl<T: Copy, R: Take<T>> Loop for AlongLoop<'_, T, R> {
+impl<T: Copy, R: Take<T>> SimdLoop for AlongLoop<'_, T, R> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -115,7 +115,7 @@ impl<T: Copy, R: Take<T>> Loop for AlongLoop<'_, T, R> {
 
 /// # Safety
 /// See [`Along`].
-unsafe fn along<T: Copy, R: Take<T>>(out: &mut [u64], from: Operands<'_>, identity: u64, test: Test) {
+unsafe fn along<T: Copy, R: Take<T>>(out: &mut [u64], from: FoldOperands<'_>, identity: u64, test: Test) {
     let out = &mut lanes_mut::<R::Acc>(out)[..from.value.at.len()];
     let identity = lanes::<R::Acc>(&[identity])[0];
     run(AlongLoop::<T, R> { out, from, identity, rule: R::new(test) });
@@ -124,11 +124,11 @@ unsafe fn along<T: Copy, R: Take<T>>(out: &mut [u64], from: Operands<'_>, identi
 struct DownLoop<'a, T: Copy, R: Take<T>, const BROADCAST: bool> {
     into: &'a mut [R::Acc],
     fresh: Option<R::Acc>,
-    from: Operands<'a>,
+    from: FoldOperands<'a>,
     rule: R,
 }
 
-impl<T: Copy, R: Take<T>, const BROADCAST: bool> Loop for DownLoop<'_, T, R, BROADCAST> {
+impl<T: Copy, R: Take<T>, const BROADCAST: bool> SimdLoop for DownLoop<'_, T, R, BROADCAST> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
@@ -162,7 +162,7 @@ impl<T: Copy, R: Take<T>, const BROADCAST: bool> Loop for DownLoop<'_, T, R, BRO
 unsafe fn down<T: Copy, R: Take<T>, const BROADCAST: bool>(
     into: &mut [u64],
     fresh: Option<u64>,
-    from: Operands<'_>,
+    from: FoldOperands<'_>,
     test: Test,
 ) {
     let into = &mut lanes_mut::<R::Acc>(into)[..from.n];
@@ -181,16 +181,16 @@ pub(crate) fn loops<T: Copy, R: Take<T>>(test: Test) -> StridedLoops {
     }
 }
 
-fn by_fold<T: AnyBitPattern + NoUninit + Factor>(fold: Fold, dot: bool) -> Option<StridedLoops>
+fn by_fold<T: AnyBitPattern + NoUninit + MulAdd>(fold: Fold, dot: bool) -> Option<StridedLoops>
 where
-    Sum: Rule<T>,
-    Product: Rule<T>,
-    Max: Rule<T>,
-    Min: Rule<T>,
+    Sum: FoldRule<T>,
+    Product: FoldRule<T>,
+    Max: FoldRule<T>,
+    Min: FoldRule<T>,
 {
     let test = Test::NOT_ZERO;
     match fold {
-        Fold::Sum if dot => Some(loops::<T, Dot>(test)),
+        Fold::Sum if dot => Some(loops::<T, DotRule>(test)),
         _ if dot => None,
         Fold::Sum => Some(loops::<T, By<Sum>>(test)),
         Fold::Product => Some(loops::<T, By<Product>>(test)),

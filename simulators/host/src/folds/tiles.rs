@@ -6,10 +6,10 @@
 //! tree ([`Cascade`]), so that the error of a sum grows with the logarithm of its length.
 
 use super::super::tile_io::fill;
-use super::strided_reduce::{Operands, Rows, StridedLoops, strided_loops};
+use super::strided_reduce::{FoldOperands, RowAddresses, StridedLoops, strided_loops};
 use bytemuck::{AnyBitPattern, NoUninit};
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 use workalike_kernels::nest::Fold;
 use workalike_kernels::ops::{lanes, lanes_mut};
 
@@ -21,7 +21,7 @@ type HorizontalIndex = fn(lanes: &mut [u64], index: &mut [u64], n: usize);
 
 /// The fold of tiles.
 #[derive(Clone, Copy)]
-pub(crate) struct Kernel {
+pub(crate) struct TileFold {
     loops: Loops,
     /// Bytes of a lane.
     size: usize,
@@ -42,13 +42,13 @@ enum Loops {
 }
 
 /// A tile as a row in memory.
-fn row(lanes: &[u8]) -> Rows<'_> {
-    Rows { base: lanes.as_ptr(), at: &[0] }
+fn row(lanes: &[u8]) -> RowAddresses<'_> {
+    RowAddresses { base: lanes.as_ptr(), at: &[0] }
 }
 
-impl Kernel {
+impl TileFold {
     /// The fold of values of `dtype`, or of products of two if `dot`.
-    fn new(fold: Fold, dtype: DType, dot: bool) -> Option<Kernel> {
+    fn new(fold: Fold, dtype: DType, dot: bool) -> Option<TileFold> {
         let register = dtype.register();
         let mut identity = [0];
         fill(&mut identity, fold.identity(register), 1);
@@ -60,7 +60,7 @@ impl Kernel {
             None => index_loops(fold, register)?,
         };
         let ordered = dtype.is_float() && matches!(fold, Fold::Sum | Fold::Product);
-        Some(Kernel { loops, size: register.size(), block: if ordered { BLOCK } else { ANY } })
+        Some(TileFold { loops, size: register.size(), block: if ordered { BLOCK } else { ANY } })
     }
 
     /// Folds `n` lanes of `value` into those of `into`. `other` holds the indices for ArgMax and ArgMin,
@@ -95,12 +95,12 @@ impl Kernel {
     }
 
     fn down(&self, loops: &StridedLoops, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
-        let from = Operands { value: row(&value[..n * self.size]), other: row(other), n };
+        let from = FoldOperands { value: row(&value[..n * self.size]), other: row(other), n };
         // SAFETY: `value` has `n` lanes, aligned as all tiles are; so has `other`, if it is read.
         unsafe { (loops.down)(into, None, from, loops.test) };
     }
 
-    /// Whether tiles are folded to one lane by [`Kernel::across`].
+    /// Whether tiles are folded to one lane by [`TileFold::across`].
     pub(crate) fn goes_across(&self) -> bool {
         matches!(self.loops, Loops::Numbers { .. })
     }
@@ -109,7 +109,7 @@ impl Kernel {
     /// `into`.
     pub(crate) fn across(&self, into: &mut [u64], value: &[u8], other: &[u8], n: usize) {
         let Loops::Numbers { take, merge, identity } = &self.loops else { return };
-        let from = Operands { value: row(&value[..n * self.size]), other: row(other), n };
+        let from = FoldOperands { value: row(&value[..n * self.size]), other: row(other), n };
         let mut one = [0];
         // SAFETY: `value` has `n` lanes, aligned as all tiles are; so has `other`, if it is read.
         unsafe { (take.along)(&mut one, from, *identity, take.test) };
@@ -147,18 +147,18 @@ fn beats<T: PartialOrd + Copy, const MAX: bool>(a: T, i: i64, b: T, j: i64) -> b
     ahead | (a_nan & !b_nan) | (((a == b) | (a_nan & b_nan)) & (i < j))
 }
 
-struct IndexLoop<'a, T, const MAX: bool> {
+struct ArgFoldLoop<'a, T, const MAX: bool> {
     into: &'a mut [T],
     into_index: &'a mut [i64],
     value: &'a [T],
     index: &'a [i64],
 }
 
-impl<T: Copy + PartialOrd, const MAX: bool> Loop for IndexLoop<'_, T, MAX> {
+impl<T: Copy + PartialOrd, const MAX: bool> SimdLoop for ArgFoldLoop<'_, T, MAX> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let IndexLoop { into, into_index, value, index } = self;
+        let ArgFoldLoop { into, into_index, value, index } = self;
         let n = into.len();
         let (into_index, value, index) = (&mut into_index[..n], &value[..n], &index[..n]);
         for k in 0..n {
@@ -176,7 +176,7 @@ fn vertical_index<T: AnyBitPattern + NoUninit + PartialOrd, const MAX: bool>(
     index: &[u8],
     n: usize,
 ) {
-    run(IndexLoop::<T, MAX> {
+    run(ArgFoldLoop::<T, MAX> {
         into: &mut lanes_mut::<T>(into)[..n],
         into_index: lanes_mut::<i64>(into_index),
         value: lanes::<T>(value),
@@ -194,7 +194,7 @@ fn horizontal_index<T: AnyBitPattern + NoUninit + PartialOrd, const MAX: bool>(
         let half = all.len().div_ceil(2);
         let ((into, value), (into_index, from)) = (all.split_at_mut(half), index.split_at_mut(half));
         let into_part = &mut into[..value.len()];
-        run(IndexLoop::<T, MAX> { into: into_part, into_index, value, index: from });
+        run(ArgFoldLoop::<T, MAX> { into: into_part, into_index, value, index: from });
         (all, index) = (into, into_index);
     }
 }
@@ -215,13 +215,13 @@ fn index_loops(fold: Fold, dtype: DType) -> Option<Loops> {
 }
 
 /// The fold of a sum of products of two values of `dtype`; none for bools.
-pub(crate) fn dot(dtype: DType) -> Option<Kernel> {
-    Kernel::new(Fold::Sum, dtype, true)
+pub(crate) fn dot(dtype: DType) -> Option<TileFold> {
+    TileFold::new(Fold::Sum, dtype, true)
 }
 
 /// The fold of values of `dtype`.
-pub(crate) fn kernel(fold: Fold, dtype: DType) -> Option<Kernel> {
-    Kernel::new(fold, dtype, false)
+pub(crate) fn kernel(fold: Fold, dtype: DType) -> Option<TileFold> {
+    TileFold::new(fold, dtype, false)
 }
 
 /// The order of a long fold: a stack of accumulators, one per level of a binary tree over blocks of tiles.

@@ -1,7 +1,7 @@
 //! Updates of elements in memory, in sequence.
 
 use super::super::halves;
-use super::rules::{Max, Min, Product, Rule, Sum};
+use super::rules::{FoldRule, Max, Min, Product, Sum};
 use bytemuck::{AnyBitPattern, NoUninit};
 use workalike_kernels::DType;
 use workalike_kernels::ops::{self, ScalarOp, lanes};
@@ -14,7 +14,7 @@ use workalike_kernels::ops::{self, ScalarOp, lanes};
 pub(crate) type Update = unsafe fn(to: *mut u8, addresses: &[i64], value: &[u8], n: usize);
 
 /// An element as memory holds it.
-pub(crate) trait Stored: Copy {
+pub(crate) trait StoredElement: Copy {
     /// The element in a register.
     type Number: AnyBitPattern + NoUninit;
     fn widen(self) -> Self::Number;
@@ -23,7 +23,7 @@ pub(crate) trait Stored: Copy {
 
 macro_rules! stored {
     ($($t:ty),*) => {
-        $(impl Stored for $t {
+        $(impl StoredElement for $t {
             type Number = $t;
             #[inline(always)]
             fn widen(self) -> $t {
@@ -43,7 +43,7 @@ stored!(u8, u16, u32, u64, i8, i16, i32, i64, f32, f64);
 #[repr(transparent)]
 pub(crate) struct Half<const F16: bool>(u16);
 
-impl<const F16: bool> Stored for Half<F16> {
+impl<const F16: bool> StoredElement for Half<F16> {
     type Number = f32;
     #[inline(always)]
     fn widen(self) -> f32 {
@@ -59,7 +59,12 @@ impl<const F16: bool> Stored for Half<F16> {
 ///
 /// # Safety
 /// Same as [`Update`], for elements of `T`.
-unsafe fn update<T: Stored, R: Rule<T::Number>>(to: *mut u8, addresses: &[i64], value: &[u8], n: usize) {
+unsafe fn update<T: StoredElement, R: FoldRule<T::Number>>(
+    to: *mut u8,
+    addresses: &[i64],
+    value: &[u8],
+    n: usize,
+) {
     let to = to.cast::<T>();
     for (&address, &value) in addresses[..n].iter().zip(lanes::<T::Number>(value)) {
         // SAFETY: the caller guarantees an aligned element of `T` at each address, which no other thread
@@ -72,12 +77,12 @@ unsafe fn update<T: Stored, R: Rule<T::Number>>(to: *mut u8, addresses: &[i64], 
 }
 
 /// The update of elements of `T` by an op of the table and a value.
-fn rule_of<T: Stored>(op: ScalarOp) -> Option<Update>
+fn rule_of<T: StoredElement>(op: ScalarOp) -> Option<Update>
 where
-    Sum: Rule<T::Number>,
-    Product: Rule<T::Number>,
-    Max: Rule<T::Number>,
-    Min: Rule<T::Number>,
+    Sum: FoldRule<T::Number>,
+    Product: FoldRule<T::Number>,
+    Max: FoldRule<T::Number>,
+    Min: FoldRule<T::Number>,
 {
     let update: Update = match op {
         ops::ADD => update::<T, Sum>,

@@ -5,7 +5,7 @@
 //! Floats are folded in float64; sums of float64 are compensated. Parts depend on the position, never on the
 //! number of threads.
 
-use super::super::pool::Pool;
+use super::super::pool::ThreadPool;
 use super::Sharing;
 use super::keys::by_dtype;
 use half::{bf16, f16};
@@ -14,7 +14,7 @@ use std::num::Wrapping;
 use std::ops::{Add, Mul};
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::Fold;
 
@@ -26,7 +26,7 @@ const COLUMNS: usize = 128;
 const SHARED: usize = 1 << 15;
 
 /// How elements are folded.
-trait Scan {
+trait ScanFold {
     /// The elements.
     type X: Copy;
     /// The fold of some elements.
@@ -41,7 +41,7 @@ trait Scan {
 }
 
 /// An element, and the numbers in which it is folded.
-trait Element: Copy {
+trait ScanElement: Copy {
     /// A number that holds every element. Integers wrap.
     type Wide: Copy + PartialOrd + Add<Output = Self::Wide> + Mul<Output = Self::Wide>;
     const IS_FLOAT: bool;
@@ -52,7 +52,7 @@ trait Element: Copy {
 }
 
 macro_rules! integers { ($($t:ty),*) => { $(
-    impl Element for $t {
+    impl ScanElement for $t {
         type Wide = Wrapping<$t>;
         const IS_FLOAT: bool = false;
         const NONE: [Wrapping<$t>; 4] = [Wrapping(0), Wrapping(1), Wrapping(<$t>::MAX), Wrapping(<$t>::MIN)];
@@ -65,7 +65,7 @@ macro_rules! integers { ($($t:ty),*) => { $(
 integers!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! floats { ($($t:ty, $narrow:expr;)*) => { $(
-    impl Element for $t {
+    impl ScanElement for $t {
         type Wide = f64;
         const IS_FLOAT: bool = true;
         const NONE: [f64; 4] = [0.0, 1.0, f64::INFINITY, f64::NEG_INFINITY];
@@ -83,13 +83,13 @@ floats! {
 }
 
 /// A fold without compensation: one of the following.
-struct Plain<T, const FOLD: usize>(PhantomData<T>);
+struct UncompensatedFold<T, const FOLD: usize>(PhantomData<T>);
 const SUM: usize = 0;
 const PRODUCT: usize = 1;
 const MIN: usize = 2;
 const MAX: usize = 3;
 
-impl<T: Element, const FOLD: usize> Scan for Plain<T, FOLD> {
+impl<T: ScanElement, const FOLD: usize> ScanFold for UncompensatedFold<T, FOLD> {
     type X = T;
     type Fold = T::Wide;
     // The product of a part of floats may overflow where the product with the prefix does not.
@@ -120,7 +120,7 @@ impl<T: Element, const FOLD: usize> Scan for Plain<T, FOLD> {
 /// Sums of float64.
 struct Compensated;
 
-impl Scan for Compensated {
+impl ScanFold for Compensated {
     type X = f64;
     /// The sum, and its rounding error.
     type Fold = (f64, f64);
@@ -145,7 +145,7 @@ impl Scan for Compensated {
 }
 
 /// [`scan`] for some fold and dtype.
-type Each = unsafe fn(&Cumulating, &Pool) -> bool;
+type Each = unsafe fn(&Cumulating, &ThreadPool) -> bool;
 
 /// A cumulative fold with memory bound.
 pub(super) struct Cumulating {
@@ -178,12 +178,12 @@ pub(super) fn scratch(c: &Cumulate) -> Option<u64> {
 }
 
 /// A plain fold of elements of `T`.
-fn plain<T: Element>(fold: Fold) -> Each {
+fn plain<T: ScanElement>(fold: Fold) -> Each {
     match fold {
-        Fold::Sum => scan::<Plain<T, SUM>>,
-        Fold::Product => scan::<Plain<T, PRODUCT>>,
-        Fold::Min => scan::<Plain<T, MIN>>,
-        _ => scan::<Plain<T, MAX>>,
+        Fold::Sum => scan::<UncompensatedFold<T, SUM>>,
+        Fold::Product => scan::<UncompensatedFold<T, PRODUCT>>,
+        Fold::Min => scan::<UncompensatedFold<T, MIN>>,
+        _ => scan::<UncompensatedFold<T, MAX>>,
     }
 }
 
@@ -199,7 +199,7 @@ impl Cumulating {
 
     /// # Safety
     /// Same as [`LibraryCall::run`](super::LibraryCall::run).
-    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+    pub(super) unsafe fn run(&self, pool: &ThreadPool) -> bool {
         // SAFETY: the caller guarantees the operands; `new` chose the function for their dtype.
         unsafe { (self.each)(self, pool) }
     }
@@ -227,7 +227,7 @@ impl Cumulating {
 /// # Safety
 /// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
 /// with elements of `R::X`.
-unsafe fn scan<R: Scan>(work: &Cumulating, pool: &Pool) -> bool {
+unsafe fn scan<R: ScanFold>(work: &Cumulating, pool: &ThreadPool) -> bool {
     let Cumulating { shape: [outer, n, inner], reverse, .. } = *work;
     let elements = outer * n * inner;
     if elements == 0 {
@@ -289,7 +289,7 @@ unsafe fn scan<R: Scan>(work: &Cumulating, pool: &Pool) -> bool {
 }
 
 /// Folds a part of a row; returns its total. Writes results if the fold of all `before` it is given.
-fn fold_part<R: Scan>(from: &[R::X], to: &mut [R::X], before: Option<R::Fold>, reverse: bool) -> R::Fold {
+fn fold_part<R: ScanFold>(from: &[R::X], to: &mut [R::X], before: Option<R::Fold>, reverse: bool) -> R::Fold {
     let n = from.len();
     let mut own = R::NONE;
     for at in 0..n {
@@ -303,7 +303,7 @@ fn fold_part<R: Scan>(from: &[R::X], to: &mut [R::X], before: Option<R::Fold>, r
 }
 
 /// Adjacent columns. Only [`scan`] makes them.
-struct Columns<'a, R: Scan> {
+struct Columns<'a, R: ScanFold> {
     work: &'a Cumulating,
     /// The first element of the first row.
     first: usize,
@@ -311,7 +311,7 @@ struct Columns<'a, R: Scan> {
     folds: [R::Fold; COLUMNS],
 }
 
-impl<R: Scan> Loop for Columns<'_, R> {
+impl<R: ScanFold> SimdLoop for Columns<'_, R> {
     type Out = ();
 
     #[inline(always)]

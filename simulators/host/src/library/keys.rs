@@ -27,7 +27,7 @@ macro_rules! by_dtype {
 pub(super) use by_dtype;
 
 /// An unsigned integer that represents an element. All bit patterns are valid.
-pub(super) trait Key: Copy + Default + Ord + Not<Output = Self> {
+pub(super) trait SortKey: Copy + Default + Ord + Not<Output = Self> {
     /// A key with its position in the row in the low bits, as one number. Equal keys are ordered by their
     /// positions.
     type Placed: Copy + Ord;
@@ -38,7 +38,7 @@ pub(super) trait Key: Copy + Default + Ord + Not<Output = Self> {
 }
 
 macro_rules! keys { ($($key:ty, $placed:ty;)*) => { $(
-    impl Key for $key {
+    impl SortKey for $key {
         type Placed = $placed;
         #[inline(always)]
         fn at(self, position: u32) -> $placed { <$placed>::from(self) << 32 | <$placed>::from(position) }
@@ -52,7 +52,7 @@ keys! { u8, u64; u16, u64; u32, u64; u64, u128; }
 
 /// An element that has a key.
 pub(super) trait Sortable: Copy + 'static {
-    type Key: Key;
+    type Key: SortKey;
     /// The key of zeros, if zeros of both signs have the same one.
     const ZERO_KEY: Option<Self::Key> = None;
     /// All NaNs have the greatest key.
@@ -104,7 +104,7 @@ floats! {
 
 /// A key in the direction of the sort.
 #[inline(always)]
-pub(super) fn directed<K: Key>(key: K, descending: bool) -> K {
+pub(super) fn directed<K: SortKey>(key: K, descending: bool) -> K {
     if descending { !key } else { key }
 }
 

@@ -8,7 +8,7 @@ mod scatter;
 mod search;
 mod sort;
 
-use super::pool::Pool;
+use super::pool::ThreadPool;
 use cumulate::Cumulating;
 use nonzero::Finder;
 use scatter::Scattering;
@@ -18,15 +18,15 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, definition_failed, operand_bytes};
-use workalike_kernels::library::{Cumulate, Definition, LibraryOp, NonZero, Scatter, Search, Sorting};
+use workalike_kernels::library::{Cumulate, Definition, LibraryNonZero, LibraryOp, Scatter, Search, Sorting};
 
 /// A library op with memory bound.
 pub(super) struct LibraryCall {
     name: String,
-    work: Work,
+    work: LibraryWork,
 }
 
-enum Work {
+enum LibraryWork {
     Cumulate(Cumulating),
     Sort(Sorter),
     NonZero(Finder),
@@ -50,7 +50,7 @@ pub(super) fn scratch(op: &dyn LibraryOp, threads: usize) -> Option<u64> {
     if let Some(fold) = op.downcast::<Cumulate>() {
         return cumulate::scratch(fold);
     }
-    if let Some(find) = op.downcast::<NonZero>() {
+    if let Some(find) = op.downcast::<LibraryNonZero>() {
         return nonzero::scratch(find, threads);
     }
     if let Some(scatter) = op.downcast::<Scatter>() {
@@ -157,7 +157,7 @@ impl Sharing {
 
     /// Runs each task with its number and its slice. False if one panicked, where threads share them; else
     /// the panic propagates. Small tasks are grouped, so that taking one costs little.
-    fn run(&self, pool: &Pool, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
+    fn run(&self, pool: &ThreadPool, task: &(dyn Fn(usize, usize) + Sync)) -> bool {
         let Sharing { tasks, threads } = *self;
         if threads == 1 {
             (0..tasks).for_each(|number| task(number, 0));
@@ -185,17 +185,17 @@ impl LibraryCall {
         let starts: Vec<*mut u8> = operands.iter().map(|operand| operand.0).collect();
         let starts = starts.as_slice();
         let work = if let Some(sorting) = op.downcast::<Sorting>() {
-            Work::Sort(Sorter::new(sorting, starts, threads))
+            LibraryWork::Sort(Sorter::new(sorting, starts, threads))
         } else if let Some(fold) = op.downcast::<Cumulate>() {
-            Work::Cumulate(Cumulating::new(fold, starts))
+            LibraryWork::Cumulate(Cumulating::new(fold, starts))
         } else if let Some(scatter) = op.downcast::<Scatter>() {
-            Work::Scatter(Scattering::new(scatter, starts))
-        } else if let Some(find) = op.downcast::<NonZero>() {
-            Work::NonZero(Finder::new(find, starts, threads))
+            LibraryWork::Scatter(Scattering::new(scatter, starts))
+        } else if let Some(find) = op.downcast::<LibraryNonZero>() {
+            LibraryWork::NonZero(Finder::new(find, starts, threads))
         } else if let Some(search) = op.downcast::<Search>() {
-            Work::Search(Searcher::new(search, starts, threads))
+            LibraryWork::Search(Searcher::new(search, starts, threads))
         } else {
-            Work::Defined(Defined::new(op, operands, definitions)?)
+            LibraryWork::Defined(Defined::new(op, operands, definitions)?)
         };
         Ok(LibraryCall { name: op.name(), work })
     }
@@ -215,16 +215,16 @@ impl LibraryCall {
     /// - Written operands and scratch overlap nothing else.
     /// - No other thread writes an operand that is read, or uses one that is written. The pool has the
     ///   threads that it was made for.
-    pub(super) unsafe fn run(&self, pool: &Pool) -> DeviceResult<bool> {
+    pub(super) unsafe fn run(&self, pool: &ThreadPool) -> DeviceResult<bool> {
         // SAFETY: the caller guarantees what each of them needs for the operands that it was made with.
         let done = unsafe {
             match &self.work {
-                Work::Cumulate(work) => work.run(pool),
-                Work::Sort(work) => work.run(pool),
-                Work::NonZero(work) => work.run(pool),
-                Work::Scatter(work) => work.run(pool),
-                Work::Search(work) => work.run(pool),
-                Work::Defined(work) => return work.run().map(|()| true),
+                LibraryWork::Cumulate(work) => work.run(pool),
+                LibraryWork::Sort(work) => work.run(pool),
+                LibraryWork::NonZero(work) => work.run(pool),
+                LibraryWork::Scatter(work) => work.run(pool),
+                LibraryWork::Search(work) => work.run(pool),
+                LibraryWork::Defined(work) => return work.run().map(|()| true),
             }
         };
         Ok(done)
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn tasks_that_run_at_a_time_have_different_slices() {
         for threads in [1, 2, 4] {
-            let pool = Pool::shared(threads);
+            let pool = ThreadPool::shared(threads);
             for tasks in [1, 2, 3, 4, 5, 40, 500] {
                 let sharing = Sharing::new(tasks, threads, true);
                 let taken: Vec<AtomicBool> = (0..sharing.slices()).map(|_| AtomicBool::new(false)).collect();

@@ -1,8 +1,8 @@
 //! Positions of nonzeros, or the elements of another array there. All threads count the nonzeros of blocks,
 //! which gives the offset of each block's positions, and then write these.
 
-use super::super::pool::Pool;
-use workalike_kernels::library::NonZero;
+use super::super::pool::ThreadPool;
+use workalike_kernels::library::LibraryNonZero;
 use workalike_kernels::nonzero::{chosen, count, positions};
 
 /// Elements of a block.
@@ -10,7 +10,7 @@ const BLOCK: u64 = 1 << 14;
 
 /// A search with memory bound.
 pub(super) struct Finder {
-    what: NonZero,
+    what: LibraryNonZero,
     source: *const u8,
     /// The array to gather from, if any.
     elements: *const u8,
@@ -26,11 +26,11 @@ pub(super) struct Finder {
 unsafe impl Sync for Finder {}
 
 /// Blocks that threads share; one where sharing gains nothing.
-fn blocks(z: &NonZero, threads: usize) -> u64 {
+fn blocks(z: &LibraryNonZero, threads: usize) -> u64 {
     if threads > 1 && z.len >= 4 * BLOCK { z.len.div_ceil(BLOCK) } else { 1 }
 }
 
-pub(super) fn scratch(z: &NonZero, threads: usize) -> Option<u64> {
+pub(super) fn scratch(z: &LibraryNonZero, threads: usize) -> Option<u64> {
     // Elements are taken by bools.
     let known = z.taken.is_none() || z.dtype.size() == 1;
     known.then(|| match blocks(z, threads) {
@@ -40,7 +40,7 @@ pub(super) fn scratch(z: &NonZero, threads: usize) -> Option<u64> {
 }
 
 impl Finder {
-    pub(super) fn new(z: &NonZero, arguments: &[*mut u8], threads: usize) -> Finder {
+    pub(super) fn new(z: &LibraryNonZero, arguments: &[*mut u8], threads: usize) -> Finder {
         let (given, rest) = arguments.split_at(if z.taken.is_some() { 2 } else { 1 });
         let (found, number) = (rest[0], rest[1].cast());
         let blocks = blocks(z, threads) as usize;
@@ -92,7 +92,7 @@ impl Finder {
 
     /// # Safety
     /// Same as [`LibraryCall::run`](super::LibraryCall::run).
-    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+    pub(super) unsafe fn run(&self, pool: &ThreadPool) -> bool {
         if self.blocks == 1 {
             // SAFETY: the caller guarantees the operands; this thread has all results, and the count is an
             // int64.

@@ -3,14 +3,14 @@
 //! number of threads.
 
 use super::super::cache_hints;
-use super::super::folds::rules::{Max, Min, Product, Rule, Sum};
-use super::super::folds::updates::{Half, Stored};
-use super::super::pool::Pool;
+use super::super::folds::rules::{FoldRule, Max, Min, Product, Sum};
+use super::super::folds::updates::{Half, StoredElement};
+use super::super::pool::ThreadPool;
 use super::Sharing;
 use bytemuck::pod_read_unaligned;
 use std::marker::PhantomData;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 use workalike_kernels::library::Scatter;
 use workalike_kernels::nest::Fold;
 use workalike_kernels::{DType, Scalar, Width};
@@ -34,7 +34,7 @@ const AHEAD: usize = 8;
 
 /// How a scatter is shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+enum ScatterPartition {
     /// Each task has some rows of the table.
     Rows,
     /// This number of parts of the points have tables of their own.
@@ -42,31 +42,31 @@ enum Way {
 }
 
 /// None where a Nest is as fast: it has a step less, and one thread.
-fn way(s: &Scatter) -> Option<Way> {
+fn way(s: &Scatter) -> Option<ScatterPartition> {
     let elements = s.points.saturating_mul(s.width);
     if elements < FEW {
         return None;
     }
     if s.width.saturating_mul(s.dtype.size() as u64) >= WIDE {
-        return Some(Way::Rows);
+        return Some(ScatterPartition::Rows);
     }
     // All tables together are at most half as large as what is scattered.
     let most = elements / s.rows.saturating_mul(s.width).max(1) / 2;
     let parts = [PARTS, PARTS / 2, PARTS / 4].into_iter().find(|parts| *parts <= most)?;
-    s.fold.map(|_| Way::Parts(parts))
+    s.fold.map(|_| ScatterPartition::Parts(parts))
 }
 
 /// Bytes of scratch memory: the tables of all parts; `None` where a Nest is as fast.
 pub(super) fn scratch(s: &Scatter) -> Option<u64> {
     Some(match way(s)? {
-        Way::Rows => 0,
-        Way::Parts(parts) => parts * s.rows * s.width * s.dtype.register().size() as u64,
+        ScatterPartition::Rows => 0,
+        ScatterPartition::Parts(parts) => parts * s.rows * s.width * s.dtype.register().size() as u64,
     })
 }
 
 /// The code of a scatter, for some fold and dtype.
 #[derive(Clone, Copy)]
-struct Code {
+struct ScatterLoops {
     /// Scatters the rows of a task among so many.
     rows: unsafe fn(&Scattering, task: usize, tasks: usize),
     /// Fills the tables of some parts, and folds their points into them.
@@ -75,49 +75,49 @@ struct Code {
     join: unsafe fn(&Scattering, task: usize),
 }
 
-impl Code {
-    fn of<T: Stored, R: Rule<T::Number>>() -> Code {
-        Code { rows: rows::<T, R>, parts: parts::<T, R>, join: join::<T, R> }
+impl ScatterLoops {
+    fn of<T: StoredElement, R: FoldRule<T::Number>>() -> ScatterLoops {
+        ScatterLoops { rows: rows::<T, R>, parts: parts::<T, R>, join: join::<T, R> }
     }
 
     /// By the fold.
-    fn folding<T: Stored>(fold: Fold) -> Code
+    fn folding<T: StoredElement>(fold: Fold) -> ScatterLoops
     where
-        Sum: Rule<T::Number>,
-        Product: Rule<T::Number>,
-        Max: Rule<T::Number>,
-        Min: Rule<T::Number>,
+        Sum: FoldRule<T::Number>,
+        Product: FoldRule<T::Number>,
+        Max: FoldRule<T::Number>,
+        Min: FoldRule<T::Number>,
     {
         match fold {
-            Fold::Sum => Code::of::<T, Sum>(),
-            Fold::Product => Code::of::<T, Product>(),
-            Fold::Max | Fold::ArgMax => Code::of::<T, Max>(),
-            Fold::Min | Fold::ArgMin => Code::of::<T, Min>(),
+            Fold::Sum => ScatterLoops::of::<T, Sum>(),
+            Fold::Product => ScatterLoops::of::<T, Product>(),
+            Fold::Max | Fold::ArgMax => ScatterLoops::of::<T, Max>(),
+            Fold::Min | Fold::ArgMin => ScatterLoops::of::<T, Min>(),
         }
     }
 
     /// Of a checked op: `bool` has extremes alone, and no fold has an index.
-    fn new(s: &Scatter) -> Code {
+    fn new(s: &Scatter) -> ScatterLoops {
         match (s.fold, s.dtype) {
             (None, dtype) => match dtype.width() {
-                Width::Bits8 => Code::of::<u8, Last>(),
-                Width::Bits16 => Code::of::<u16, Last>(),
-                Width::Bits32 => Code::of::<u32, Last>(),
+                Width::Bits8 => ScatterLoops::of::<u8, Last>(),
+                Width::Bits16 => ScatterLoops::of::<u16, Last>(),
+                Width::Bits32 => ScatterLoops::of::<u32, Last>(),
                 // Checked ops have no complex operands.
-                Width::Bits64 | Width::Bits128 => Code::of::<u64, Last>(),
+                Width::Bits64 | Width::Bits128 => ScatterLoops::of::<u64, Last>(),
             },
-            (Some(fold), DType::Bool | DType::U8) => Code::folding::<u8>(fold),
-            (Some(fold), DType::U16) => Code::folding::<u16>(fold),
-            (Some(fold), DType::U32) => Code::folding::<u32>(fold),
-            (Some(fold), DType::U64) => Code::folding::<u64>(fold),
-            (Some(fold), DType::I8) => Code::folding::<i8>(fold),
-            (Some(fold), DType::I16) => Code::folding::<i16>(fold),
-            (Some(fold), DType::I32) => Code::folding::<i32>(fold),
-            (Some(fold), DType::I64) => Code::folding::<i64>(fold),
-            (Some(fold), DType::F16) => Code::folding::<Half<true>>(fold),
-            (Some(fold), DType::BF16) => Code::folding::<Half<false>>(fold),
-            (Some(fold), DType::F32) => Code::folding::<f32>(fold),
-            (Some(fold), DType::F64 | DType::C64 | DType::C128) => Code::folding::<f64>(fold),
+            (Some(fold), DType::Bool | DType::U8) => ScatterLoops::folding::<u8>(fold),
+            (Some(fold), DType::U16) => ScatterLoops::folding::<u16>(fold),
+            (Some(fold), DType::U32) => ScatterLoops::folding::<u32>(fold),
+            (Some(fold), DType::U64) => ScatterLoops::folding::<u64>(fold),
+            (Some(fold), DType::I8) => ScatterLoops::folding::<i8>(fold),
+            (Some(fold), DType::I16) => ScatterLoops::folding::<i16>(fold),
+            (Some(fold), DType::I32) => ScatterLoops::folding::<i32>(fold),
+            (Some(fold), DType::I64) => ScatterLoops::folding::<i64>(fold),
+            (Some(fold), DType::F16) => ScatterLoops::folding::<Half<true>>(fold),
+            (Some(fold), DType::BF16) => ScatterLoops::folding::<Half<false>>(fold),
+            (Some(fold), DType::F32) => ScatterLoops::folding::<f32>(fold),
+            (Some(fold), DType::F64 | DType::C64 | DType::C128) => ScatterLoops::folding::<f64>(fold),
         }
     }
 }
@@ -126,7 +126,7 @@ impl Code {
 #[derive(Clone, Copy)]
 struct Last;
 
-impl<T> Rule<T> for Last {
+impl<T> FoldRule<T> for Last {
     #[inline(always)]
     fn fold(_: T, b: T) -> T {
         b
@@ -135,8 +135,8 @@ impl<T> Rule<T> for Last {
 
 /// A scatter with memory bound.
 pub(super) struct Scattering {
-    way: Way,
-    code: Code,
+    way: ScatterPartition,
+    code: ScatterLoops,
     positions: *const u32,
     brought: *const u8,
     table: *mut u8,
@@ -166,8 +166,8 @@ impl Scattering {
             fold => fold.unwrap_or(Fold::Sum).identity(register),
         };
         Scattering {
-            way: way(s).unwrap_or(Way::Rows),
-            code: Code::new(s),
+            way: way(s).unwrap_or(ScatterPartition::Rows),
+            code: ScatterLoops::new(s),
             positions: starts[0].cast_const().cast(),
             brought: starts[1].cast_const(),
             table: starts[2],
@@ -183,10 +183,10 @@ impl Scattering {
 
     /// # Safety
     /// Same as [`LibraryCall::run`](super::LibraryCall::run).
-    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+    pub(super) unsafe fn run(&self, pool: &ThreadPool) -> bool {
         let gains = self.points * self.width >= SHARED;
         match self.way {
-            Way::Rows => {
+            ScatterPartition::Rows => {
                 let tasks = if gains { pool.threads() } else { 1 };
                 // SAFETY: the caller guarantees the operands, and `new` chose the code for their dtype; each
                 // task runs once.
@@ -194,7 +194,7 @@ impl Scattering {
                     (self.code.rows)(self, task, tasks);
                 })
             }
-            Way::Parts(parts) => {
+            ScatterPartition::Parts(parts) => {
                 let tasks = parts as usize / TURNS;
                 // SAFETY: the caller guarantees operands of the dtype for which `new` chose the code, and as
                 // much scratch memory as the tables of all parts take; each task runs once.
@@ -234,24 +234,24 @@ impl Scattering {
 /// # Safety
 /// The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs them,
 /// with elements of `T`. No other thread runs this task of so many.
-unsafe fn rows<T: Stored, R: Rule<T::Number>>(work: &Scattering, task: usize, tasks: usize) {
-    run(Rows::<T, R> { work, task, tasks, fold: PhantomData });
+unsafe fn rows<T: StoredElement, R: FoldRule<T::Number>>(work: &Scattering, task: usize, tasks: usize) {
+    run(ScatterRowsLoop::<T, R> { work, task, tasks, fold: PhantomData });
 }
 
 /// The loop of [`rows`], which alone makes it.
-struct Rows<'a, T, R> {
+struct ScatterRowsLoop<'a, T, R> {
     work: &'a Scattering,
     task: usize,
     tasks: usize,
     fold: PhantomData<(T, R)>,
 }
 
-impl<T: Stored, R: Rule<T::Number>> Loop for Rows<'_, T, R> {
+impl<T: StoredElement, R: FoldRule<T::Number>> SimdLoop for ScatterRowsLoop<'_, T, R> {
     type Out = ();
 
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let Rows { work, task, tasks, .. } = self;
+        let ScatterRowsLoop { work, task, tasks, .. } = self;
         let width = work.width;
         // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4).
         let owner = |row: usize| {
@@ -292,12 +292,12 @@ impl<T: Stored, R: Rule<T::Number>> Loop for Rows<'_, T, R> {
 }
 
 #[inline(always)]
-fn fold<T: Stored, R: Rule<T::Number>>(to: &mut T, value: T::Number) {
+fn fold<T: StoredElement, R: FoldRule<T::Number>>(to: &mut T, value: T::Number) {
     *to = T::narrow(R::fold(to.widen(), value));
 }
 
 /// The identity as a number.
-fn identity<T: Stored>(work: &Scattering) -> T::Number {
+fn identity<T: StoredElement>(work: &Scattering) -> T::Number {
     pod_read_unaligned(&work.identity.to_le_bytes()[..size_of::<T::Number>()])
 }
 
@@ -305,8 +305,8 @@ fn identity<T: Stored>(work: &Scattering) -> T::Number {
 ///
 /// # Safety
 /// Same as [`rows`]; the scratch memory has tables of all parts.
-unsafe fn parts<T: Stored, R: Rule<T::Number>>(work: &Scattering, task: usize) {
-    let Way::Parts(parts) = work.way else { return };
+unsafe fn parts<T: StoredElement, R: FoldRule<T::Number>>(work: &Scattering, task: usize) {
+    let ScatterPartition::Parts(parts) = work.way else { return };
     let (size, width) = (work.rows * work.width, work.width);
     let tables = work.tables.cast::<T::Number>().wrapping_add(task * TURNS * size);
     // SAFETY: the caller guarantees tables of all parts, aligned; those of this task are used by no other
@@ -346,8 +346,8 @@ unsafe fn parts<T: Stored, R: Rule<T::Number>>(work: &Scattering, task: usize) {
 ///
 /// # Safety
 /// Same as [`parts`], which has run for all parts.
-unsafe fn join<T: Stored, R: Rule<T::Number>>(work: &Scattering, task: usize) {
-    let Way::Parts(parts) = work.way else { return };
+unsafe fn join<T: StoredElement, R: FoldRule<T::Number>>(work: &Scattering, task: usize) {
+    let ScatterPartition::Parts(parts) = work.way else { return };
     let size = work.rows * work.width;
     let first = task * JOINED;
     let count = JOINED.min(size - first);

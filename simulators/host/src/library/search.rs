@@ -1,7 +1,7 @@
 //! Binary searches of several numbers at a time, in lockstep, so that their loads overlap. Elements are
 //! compared by their keys. Threads share the numbers.
 
-use super::super::pool::Pool;
+use super::super::pool::ThreadPool;
 use super::Sharing;
 use super::keys::{Sortable, by_dtype};
 use std::hint::select_unpredictable;
@@ -39,7 +39,7 @@ impl Searcher {
 
     /// # Safety
     /// Same as [`LibraryCall::run`](super::LibraryCall::run).
-    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+    pub(super) unsafe fn run(&self, pool: &ThreadPool) -> bool {
         // SAFETY: the caller guarantees the memory, and `new` chose the function for its dtype; each task
         // runs once.
         self.sharing.run(pool, &|task, _| unsafe { (self.each)(self, task) })
@@ -108,7 +108,7 @@ mod tests {
         let starts =
             [sorted.as_ptr().cast_mut().cast(), asked.as_ptr().cast_mut().cast(), places.as_mut_ptr().cast()];
         // SAFETY: the vectors are as large as the op says, and no other thread uses them.
-        assert!(unsafe { Searcher::new(&what, &starts, 2).run(&Pool::shared(2)) });
+        assert!(unsafe { Searcher::new(&what, &starts, 2).run(&ThreadPool::shared(2)) });
         places
     }
 

@@ -11,9 +11,9 @@
 mod counting;
 mod top_k;
 
-use super::super::pool::Pool;
+use super::super::pool::ThreadPool;
 use super::Sharing;
-use super::keys::{Key, Sortable, by_dtype, directed};
+use super::keys::{SortKey, Sortable, by_dtype, directed};
 use counting::sort_by_counting;
 use top_k::sort_top_k;
 use workalike_kernels::library::Sorting;
@@ -58,7 +58,7 @@ fn selected(s: &Sorting) -> Option<&[u64]> {
 
 /// How rows are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Method {
+enum SortAlgorithm {
     /// Sorts or partitions keys.
     Keys,
     /// Sorts keys with their positions.
@@ -69,17 +69,17 @@ enum Method {
     TopK,
 }
 
-fn method(s: &Sorting) -> Method {
+fn method(s: &Sorting) -> SortAlgorithm {
     let n = s.shape[1];
     let few_digits = s.dtype.size() <= 2 && (COUNTED..=u64::from(u32::MAX)).contains(&n);
     if s.only.is_none() && s.shape[2] == 1 && s.kept.saturating_mul(TOP_K) <= n {
-        Method::TopK
+        SortAlgorithm::TopK
     } else if s.only.is_none() && few_digits {
-        Method::Counting
+        SortAlgorithm::Counting
     } else if is_placed(s) {
-        Method::Placed
+        SortAlgorithm::Placed
     } else {
-        Method::Keys
+        SortAlgorithm::Keys
     }
 }
 
@@ -89,10 +89,10 @@ fn row_bytes(s: &Sorting) -> u64 {
     let size = s.dtype.size() as u64;
     let placed = if size == 8 { 16 } else { 8 };
     let bytes = match method(s) {
-        Method::Keys => s.shape[1] * size,
-        Method::Placed => s.shape[1] * placed,
-        Method::Counting => s.shape[1] * 4 * (size - 1),
-        Method::TopK => 2 * s.kept * placed,
+        SortAlgorithm::Keys => s.shape[1] * size,
+        SortAlgorithm::Placed => s.shape[1] * placed,
+        SortAlgorithm::Counting => s.shape[1] * 4 * (size - 1),
+        SortAlgorithm::TopK => 2 * s.kept * placed,
     };
     bytes.max(1).next_multiple_of(64)
 }
@@ -116,10 +116,10 @@ impl Sorter {
         let values = if s.values { starts[1] } else { nowhere };
         let indices = if s.indices { starts[1 + usize::from(s.values)] } else { nowhere }.cast();
         let each: unsafe fn(&Sorter, usize, usize) = match method(s) {
-            Method::Keys => by_dtype!(s.dtype, sort_keys),
-            Method::Placed => by_dtype!(s.dtype, sort_placed),
-            Method::Counting => by_dtype!(s.dtype, sort_by_counting),
-            Method::TopK => by_dtype!(s.dtype, sort_top_k),
+            SortAlgorithm::Keys => by_dtype!(s.dtype, sort_keys),
+            SortAlgorithm::Placed => by_dtype!(s.dtype, sort_placed),
+            SortAlgorithm::Counting => by_dtype!(s.dtype, sort_by_counting),
+            SortAlgorithm::TopK => by_dtype!(s.dtype, sort_top_k),
         };
         let scratch = starts[starts.len() - 1];
         let (row_bytes, sharing) = (row_bytes(s) as usize, sharing(s, threads));
@@ -128,7 +128,7 @@ impl Sorter {
 
     /// # Safety
     /// Same as [`LibraryCall::run`](super::LibraryCall::run).
-    pub(super) unsafe fn run(&self, pool: &Pool) -> bool {
+    pub(super) unsafe fn run(&self, pool: &ThreadPool) -> bool {
         if self.what.kept == 0 {
             return true;
         }
@@ -139,7 +139,7 @@ impl Sorter {
 }
 
 /// A row, and its scratch memory.
-struct Row<'a, T> {
+struct SortRow<'a, T> {
     work: &'a Sorter,
     source: *const T,
     /// The place of its first result.
@@ -150,13 +150,13 @@ struct Row<'a, T> {
     scratch: *mut u8,
 }
 
-impl<'a, T: Sortable> Row<'a, T> {
+impl<'a, T: Sortable> SortRow<'a, T> {
     /// # Safety
     /// - The operands that `work` was made with are as [`LibraryCall::run`](super::LibraryCall::run) needs
     ///   them, with elements of `T`, as long as the row is used.
     /// - The row and the slice of the scratch memory exist. No other thread uses the slice, or the results of
     ///   the row.
-    unsafe fn new(work: &'a Sorter, row: usize, slice: usize) -> Row<'a, T> {
+    unsafe fn new(work: &'a Sorter, row: usize, slice: usize) -> SortRow<'a, T> {
         let [_, n, stride] = work.what.shape.map(|e| e as usize);
         let (outer, inner) = (row / stride, row % stride);
         let to = outer * work.what.kept as usize * stride + inner;
@@ -166,7 +166,7 @@ impl<'a, T: Sortable> Row<'a, T> {
             let source = work.source.cast::<T>().add(outer * n * stride + inner);
             (source, work.scratch.add(slice * work.row_bytes))
         };
-        Row { work, source, to, n, stride, scratch }
+        SortRow { work, source, to, n, stride, scratch }
     }
 
     /// An element of the row; callers pass positions below `n`.
@@ -227,13 +227,13 @@ fn sort_first<I: Ord>(items: &mut [I], kept: usize) {
 /// Sorts keys, or selects some. The results are their elements.
 ///
 /// # Safety
-/// Same as [`Row::new`].
+/// Same as [`SortRow::new`].
 unsafe fn sort_keys<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
     let places = selected(&work.what);
     // SAFETY: the caller guarantees what it needs; `row_bytes` has room for a key of each element, and all
     // bits are valid keys.
     let (row, keys) = unsafe {
-        let row = Row::<T>::new(work, row, slice);
+        let row = SortRow::<T>::new(work, row, slice);
         let keys: &mut [T::Key] = row.scratch(row.n);
         (row, keys)
     };
@@ -261,7 +261,7 @@ unsafe fn sort_keys<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
 }
 
 /// Moves the keys of the ascending `places` to where sorting would move them.
-fn partition<K: Key>(keys: &mut [K], places: &[u64]) {
+fn partition<K: SortKey>(keys: &mut [K], places: &[u64]) {
     let (mut rest, mut first) = (keys, 0);
     for place in places.iter().map(|&place| place as usize) {
         let (_, _, above) = rest.select_nth_unstable(place - first);
@@ -272,14 +272,14 @@ fn partition<K: Key>(keys: &mut [K], places: &[u64]) {
 /// Sorts the first keys with their positions. The results are the elements there, or the positions.
 ///
 /// # Safety
-/// Same as [`Row::new`].
+/// Same as [`SortRow::new`].
 unsafe fn sort_placed<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
     let kept = work.what.kept as usize;
     // SAFETY: the caller guarantees what it needs; `row_bytes` has room for the key of each element with its
     // position, and all bits are valid ones.
     let (row, items) = unsafe {
-        let row = Row::<T>::new(work, row, slice);
-        let items: &mut [<T::Key as Key>::Placed] = row.scratch(row.n);
+        let row = SortRow::<T>::new(work, row, slice);
+        let items: &mut [<T::Key as SortKey>::Placed] = row.scratch(row.n);
         (row, items)
     };
     // Positions have 32 bits: `scratch` refuses longer rows.

@@ -2,8 +2,8 @@
 
 use super::super::halves::{narrow, widen};
 use super::kernels::Multiplied;
-use super::schedule::{Shape, piece};
-use super::{HANDED, Product, Room};
+use super::schedule::{MatmulShape, piece};
+use super::{BoundMatmul, HANDED, MatmulResources};
 use std::ops::Range;
 use workalike_kernels::DType;
 
@@ -29,8 +29,8 @@ pub(super) struct Wide {
 
 impl Wide {
     /// `None` if the number of elements overflows.
-    pub(super) fn new(dtype: DType, shape: &Shape) -> Option<Wide> {
-        let &Shape { m, n, k, a, b } = shape;
+    pub(super) fn new(dtype: DType, shape: &MatmulShape) -> Option<Wide> {
+        let &MatmulShape { m, n, k, a, b } = shape;
         let mut at = [0usize; 4];
         for (i, [rows, columns]) in [[m, k], [k, n], [m, n]].into_iter().enumerate() {
             let end = rows.checked_mul(columns)?.checked_next_multiple_of(16)?.checked_add(at[i])?;
@@ -48,8 +48,8 @@ impl Wide {
     }
 
     /// The shape of the product of the copies.
-    pub(super) fn shape(&self, shape: &Shape) -> Shape {
-        Shape { a: self.steps[0], b: self.steps[1], ..*shape }
+    pub(super) fn shape(&self, shape: &MatmulShape) -> MatmulShape {
+        MatmulShape { a: self.steps[0], b: self.steps[1], ..*shape }
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -58,13 +58,13 @@ impl Wide {
 }
 
 /// A product of halves that runs.
-struct Run<'a> {
-    product: &'a Product,
+struct HalfMatmul<'a> {
+    product: &'a BoundMatmul,
     wide: &'a Wide,
-    room: Room<'a>,
+    room: MatmulResources<'a>,
 }
 
-impl Run<'_> {
+impl HalfMatmul<'_> {
     /// A worker's copies. They come first in the scratch: one set per worker, or one that all share.
     fn copies(&self, worker: usize) -> *mut f32 {
         self.room.at(worker * self.wide.bytes() as usize).cast()
@@ -78,7 +78,7 @@ impl Run<'_> {
     /// Widens piece `i` of `count` of each factor of product `at` of the batch.
     ///
     /// # Safety
-    /// Same as [`Product::run`]. No other thread may use these lines of the copies.
+    /// Same as [`BoundMatmul::run`]. No other thread may use these lines of the copies.
     unsafe fn widen(&self, at: usize, copies: *mut f32, count: usize, i: usize) {
         let (a, b, _) = self.product.places(at);
         for (factor, from) in [a, b].into_iter().enumerate() {
@@ -108,7 +108,7 @@ impl Run<'_> {
     /// Computes a part of the product of the copies.
     ///
     /// # Safety
-    /// Same as [`Product::run`]. Both factors must be widened, and no other thread may write them or use this
+    /// Same as [`BoundMatmul::run`]. Both factors must be widened, and no other thread may write them or use this
     /// part of the result's copy. `worker` must be the calling thread's number.
     unsafe fn multiply(&self, copies: *mut f32, part: usize, worker: usize) {
         let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(self.wide.at[i]).cast::<u8>());
@@ -123,7 +123,7 @@ impl Run<'_> {
     /// is one.
     ///
     /// # Safety
-    /// Same as [`Product::run`]. These elements of the copy must be computed, and no other thread may write
+    /// Same as [`BoundMatmul::run`]. These elements of the copy must be computed, and no other thread may write
     /// them. Each may be rounded once in a run. `worker` must be the calling thread's number.
     unsafe fn round(&self, at: usize, copies: *mut f32, elements: Range<usize>, worker: usize) {
         let (product, dtype) = (self.product, self.wide.dtype);
@@ -152,11 +152,11 @@ impl Run<'_> {
     }
 }
 
-impl Product {
+impl BoundMatmul {
     /// # Safety
-    /// Same as [`Product::run`]; the product must be of halves.
-    pub(super) unsafe fn halves(&self, wide: &Wide, room: Room<'_>) -> bool {
-        let run = Run { product: self, wide, room };
+    /// Same as [`BoundMatmul::run`]; the product must be of halves.
+    pub(super) unsafe fn halves(&self, wide: &Wide, room: MatmulResources<'_>) -> bool {
+        let run = HalfMatmul { product: self, wide, room };
         let (pool, threads, parts, elements) = (room.pool, self.threads, self.parts(), self.elements());
         if parts == 1 {
             return self.share(pool, self.chunks, &|chunk, worker| {

@@ -1,14 +1,14 @@
 //! Integer products, which wrap. A row of the result is a sum of multiples of rows of the right factor; if
 //! these are not contiguous, elements are dot products.
 
-use super::super::folds::rules::Factor;
+use super::super::folds::rules::MulAdd;
 use super::schedule::piece;
-use super::{CHUNKS, Product, Room, Shape};
+use super::{BoundMatmul, CHUNKS, MatmulResources, MatmulShape};
 use std::marker::PhantomData;
 use std::ops::Range;
 use workalike_device::Matmul;
 use workalike_kernels::DType;
-use workalike_kernels::level::{Loop, run};
+use workalike_kernels::level::{SimdLoop, run};
 
 /// Whether these loops are fast for this product: they need contiguous rows or columns.
 pub(crate) fn takes(p: &Matmul) -> bool {
@@ -16,10 +16,10 @@ pub(crate) fn takes(p: &Matmul) -> bool {
     p.dtype.is_integer() && (along_columns || along_k)
 }
 
-impl Product {
+impl BoundMatmul {
     /// # Safety
-    /// Same as [`Product::run`]; the product must be of integers, and have no epilogue.
-    pub(super) unsafe fn integers(&self, room: Room<'_>) -> bool {
+    /// Same as [`BoundMatmul::run`]; the product must be of integers, and have no epilogue.
+    pub(super) unsafe fn integers(&self, room: MatmulResources<'_>) -> bool {
         // Signed and unsigned integers have the same product.
         // SAFETY: the caller guarantees the regions; each arm takes integers of the dtype's size.
         unsafe {
@@ -33,8 +33,8 @@ impl Product {
     }
 
     /// # Safety
-    /// Same as [`Product::integers`]; `T` must be of the dtype's size.
-    unsafe fn rows_of<T: Factor + Default>(&self, room: Room<'_>) -> bool {
+    /// Same as [`BoundMatmul::integers`]; `T` must be of the dtype's size.
+    unsafe fn rows_of<T: MulAdd + Default>(&self, room: MatmulResources<'_>) -> bool {
         let rows = self.batch * self.shape.m;
         let chunks = if self.threads > 1 { rows.min(CHUNKS * self.threads) } else { 1 };
         self.share(room.pool, chunks, &|chunk, _| {
@@ -44,18 +44,18 @@ impl Product {
     }
 }
 
-/// Some rows of the results of a batch. Only [`Product::rows_of`] makes them.
+/// Some rows of the results of a batch. Only [`BoundMatmul::rows_of`] makes them.
 struct RowsLoop<'a, T> {
-    product: &'a Product,
+    product: &'a BoundMatmul,
     rows: Range<usize>,
     element: PhantomData<T>,
 }
 
-impl<T: Factor + Default> Loop for RowsLoop<'_, T> {
+impl<T: MulAdd + Default> SimdLoop for RowsLoop<'_, T> {
     type Out = ();
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        let Shape { m, n, k, a: [a_row, a_k], b: [b_k, b_column] } = self.product.shape;
+        let MatmulShape { m, n, k, a: [a_row, a_k], b: [b_k, b_column] } = self.product.shape;
         for row in self.rows {
             let (a, b, c) = self.product.places(row / m);
             let (b, a) = (b.cast::<T>(), a.cast::<T>().wrapping_offset((row % m) as isize * a_row));

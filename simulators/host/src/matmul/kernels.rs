@@ -1,8 +1,8 @@
 //! The kernels of each instruction set level, as tables by tile size.
 
-use super::super::vector::{Element, Plain, Vector};
-use super::pack::{Rows, pack_columns, pack_rows};
-use super::tile::{Dots, Tile, dots, tile};
+use super::super::vector::{PortableVector, Vector, VectorElement};
+use super::pack::{PackCopy, pack_columns, pack_rows};
+use super::tile::{Dots, MatmulTile, dots, tile};
 use workalike_kernels::level::{Level, level};
 #[cfg(target_arch = "x86_64")]
 use {
@@ -16,13 +16,13 @@ pub(super) const VECTORS: usize = 3;
 pub(super) const DOTS: usize = 4;
 
 /// Computes a tile.
-type TileKernel<T> = unsafe fn(&Tile<T>);
+type TileKernel<T> = unsafe fn(&MatmulTile<T>);
 /// Computes some dot products.
 type DotsKernel<T> = unsafe fn(&Dots<T>);
 
 /// The kernels for one type at one level. All are unsafe: their callers guarantee what [`tile`], [`dots`],
 /// [`pack_rows`] and [`pack_columns`] need, and a processor of the level, which [`Multiplied::best`] chooses.
-pub(super) struct Kernels<T: 'static> {
+pub(super) struct MatmulKernels<T: 'static> {
     /// Elements in a vector.
     pub(super) lanes: usize,
     /// Tiles of `r` rows and `v` vectors, at `[r - 1][v - 1]`.
@@ -30,9 +30,9 @@ pub(super) struct Kernels<T: 'static> {
     /// Products of `r` rows and `n` columns, at `[r - 1][n - 1]`.
     pub(super) dots: &'static [[DotsKernel<T>; DOTS]],
     /// Packs rows that are contiguous in the source.
-    pub(super) rows: unsafe fn(&Rows<T>),
+    pub(super) rows: unsafe fn(&PackCopy<T>),
     /// Packs columns that are contiguous in the source.
-    pub(super) columns: unsafe fn(&Rows<T>),
+    pub(super) columns: unsafe fn(&PackCopy<T>),
 }
 
 /// Functions that are compiled for a level.
@@ -43,7 +43,7 @@ macro_rules! level {
             /// # Safety
             /// Same as [`tile`], at this level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn one_tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
+            pub(super) unsafe fn one_tile<V: Vector, const R: usize, const N: usize>(t: &MatmulTile<V::Item>) {
                 // SAFETY: the caller guarantees the elements, and a processor of this level.
                 unsafe { tile::<V, R, N>(t) };
             }
@@ -57,14 +57,14 @@ macro_rules! level {
             /// # Safety
             /// Same as [`pack_rows`], at this level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn rows<V: Vector>(r: &Rows<V::Item>) {
+            pub(super) unsafe fn rows<V: Vector>(r: &PackCopy<V::Item>) {
                 // SAFETY: the caller guarantees the elements, and a processor of this level.
                 unsafe { pack_rows::<V>(r) };
             }
             /// # Safety
             /// Same as [`pack_columns`], at this level.
             $(#[target_feature(enable = $feature)])?
-            pub(super) unsafe fn columns<T: Element>(r: &Rows<T>) {
+            pub(super) unsafe fn columns<T: VectorElement>(r: &PackCopy<T>) {
                 // SAFETY: the caller guarantees the elements, and a processor of this level.
                 unsafe { pack_columns(r) };
             }
@@ -74,7 +74,7 @@ macro_rules! level {
 
 macro_rules! kernels {
     ($level:ident, $t:ty, $v:ty, tiles $($r:literal)*, dots $($d:literal)*) => {
-        &Kernels {
+        &MatmulKernels {
             lanes: <$v as Vector>::LANES,
             tiles: &[$([
                 $level::one_tile::<$v, $r, 1>,
@@ -100,12 +100,12 @@ level!(avx2, "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
 level!(avx512, "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt");
 
 /// An element type with kernels.
-pub(super) trait Multiplied: Element {
+pub(super) trait Multiplied: VectorElement {
     /// The kernels of a level.
-    fn kernels(level: Level) -> &'static Kernels<Self>;
+    fn kernels(level: Level) -> &'static MatmulKernels<Self>;
 
     /// The kernels of the best level of this processor.
-    fn best() -> &'static Kernels<Self> {
+    fn best() -> &'static MatmulKernels<Self> {
         Self::kernels(level())
     }
 }
@@ -113,7 +113,7 @@ pub(super) trait Multiplied: Element {
 macro_rules! multiplied {
     ($t:ty, $plain:literal, $v2:ident, $v512:ident) => {
         impl Multiplied for $t {
-            fn kernels(level: Level) -> &'static Kernels<$t> {
+            fn kernels(level: Level) -> &'static MatmulKernels<$t> {
                 match level {
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx512 => kernels!(avx512, $t, Avx512<$v512>, tiles 1 2 3 4 5 6 7 8, dots 1 2 3 4),
@@ -122,7 +122,7 @@ macro_rules! multiplied {
                     #[cfg(target_arch = "aarch64")]
                     _ => kernels!(baseline, $t, Plain<$t, $plain>, tiles 1 2 3 4 5 6 7 8, dots 1 2 3 4),
                     #[cfg(not(target_arch = "aarch64"))]
-                    _ => kernels!(baseline, $t, Plain<$t, $plain>, tiles 1 2 3 4, dots 1 2),
+                    _ => kernels!(baseline, $t, PortableVector<$t, $plain>, tiles 1 2 3 4, dots 1 2),
                 }
             }
         }

@@ -24,12 +24,12 @@ mod schedule;
 mod tests;
 mod tile;
 
-use super::bind::{Bound, Frames, SHARE_FROM};
-use super::pool::Pool;
+use super::bind::{BoundPlan, Frames, SHARE_FROM};
+use super::pool::ThreadPool;
 use halves::Wide;
-use kernels::{Kernels, Multiplied};
-use part::{Job, Then};
-use schedule::{Kind, Schedule, Shape};
+use kernels::{MatmulKernels, Multiplied};
+use part::{MatmulTask, Then};
+use schedule::{KernelShape, MatmulSchedule, MatmulShape};
 use workalike_device::{DeviceError, DeviceResult, HostMemory, Matmul, Region};
 use workalike_kernels::DType;
 
@@ -44,22 +44,22 @@ const HANDED: usize = 4096;
 const COPIES: u64 = 64 << 20;
 
 /// A product bound to memory.
-pub(super) struct Product {
+pub(super) struct BoundMatmul {
     dtype: DType,
     /// The number of products, and the strides of both factors between them.
     batch: usize,
     steps: [isize; 2],
-    shape: Shape,
+    shape: MatmulShape,
     a: *const u8,
     b: *const u8,
     c: *mut u8,
-    schedule: Schedule,
+    schedule: MatmulSchedule,
     /// The number of chunks of the batch; the schedule may divide each product of it as well.
     chunks: usize,
     /// Threads that take part.
     threads: usize,
     wide: Option<Wide>,
-    epilogue: Option<Box<Bound>>,
+    epilogue: Option<Box<BoundPlan>>,
 }
 
 /// Whether there are products of this dtype and these sizes.
@@ -76,23 +76,23 @@ pub(super) fn gains_by_epilogue(product: &Matmul) -> bool {
 /// The target of a product.
 pub(super) enum Goal<'a> {
     Memory(&'a Region),
-    Epilogue(Box<Bound>),
+    Epilogue(Box<BoundPlan>),
 }
 
 /// The resources that a recording's products share: the threads, their frames for epilogues, and scratch
 /// aligned to 64 bytes.
 #[derive(Clone, Copy)]
-pub(super) struct Room<'a> {
-    pub(super) pool: &'a Pool,
+pub(super) struct MatmulResources<'a> {
+    pub(super) pool: &'a ThreadPool,
     pub(super) frames: &'a Frames,
     pub(super) scratch: *mut u8,
 }
 
 // SAFETY: pool and frames are `Sync`, and the scratch is only an address. Writers divide it by worker
 // numbers, each of which the pool gives to one thread at a time.
-unsafe impl Sync for Room<'_> {}
+unsafe impl Sync for MatmulResources<'_> {}
 
-impl Room<'_> {
+impl MatmulResources<'_> {
     /// The address of scratch behind this many bytes.
     fn at(&self, bytes: usize) -> *mut u8 {
         self.scratch.wrapping_add(bytes)
@@ -101,28 +101,28 @@ impl Room<'_> {
 
 // SAFETY: the pointers are into blocks that the recording keeps alive and locks while it runs, so any thread
 // may use them.
-unsafe impl Send for Product {}
+unsafe impl Send for BoundMatmul {}
 // SAFETY: it is immutable. Only `run` uses the memory behind the pointers, and its caller excludes other
 // threads; the threads of one run write different parts of the result and of the scratch.
-unsafe impl Sync for Product {}
+unsafe impl Sync for BoundMatmul {}
 
 fn wrong(message: String) -> DeviceError {
     DeviceError::driver("host", "record matmul", message)
 }
 
-fn kind_of<T: Multiplied>() -> Kind {
+fn kind_of<T: Multiplied>() -> KernelShape {
     let kernels = T::best();
-    Kind { size: T::SIZE, lanes: kernels.lanes, rows: kernels.tiles.len() }
+    KernelShape { size: T::SIZE, lanes: kernels.lanes, rows: kernels.tiles.len() }
 }
 
-impl Product {
-    /// Binds a checked product. Only [`Product::run`] may touch the memory.
+impl BoundMatmul {
+    /// Binds a checked product. Only [`BoundMatmul::run`] may touch the memory.
     pub(super) fn new(
         p: &Matmul,
         [a, b]: [&Region; 2],
         goal: Goal<'_>,
         threads: usize,
-    ) -> DeviceResult<Product> {
+    ) -> DeviceResult<BoundMatmul> {
         if p.dtype == DType::Bool || (p.dtype.is_integer() && matches!(goal, Goal::Epilogue(..))) {
             return Err(wrong(format!("{} has no matrix product here", p.dtype)));
         }
@@ -141,13 +141,13 @@ impl Product {
         let [m, n, k] = extents.map(|e| e as usize);
         let mut steps = [p.a[0] as isize, p.b[0] as isize];
         let step = |s: &[i64; 3]| [s[1] as isize, s[2] as isize];
-        let mut shape = Shape { m, n, k, a: step(&p.a), b: step(&p.b) };
+        let mut shape = MatmulShape { m, n, k, a: step(&p.a), b: step(&p.b) };
         if n == 1 && m > 1 {
             shape = shape.swapped();
             steps.swap(0, 1);
             std::mem::swap(&mut a, &mut b);
         }
-        let mut product = Product {
+        let mut product = BoundMatmul {
             dtype: p.dtype,
             batch: p.batch as usize,
             steps,
@@ -155,7 +155,7 @@ impl Product {
             a,
             b,
             c,
-            schedule: Schedule::default(),
+            schedule: MatmulSchedule::default(),
             chunks: 1,
             threads: 1,
             wide: None,
@@ -169,7 +169,7 @@ impl Product {
 
     /// Divides the work among threads, and computes the size of the scratch.
     fn plan(&mut self, threads: usize) -> DeviceResult<()> {
-        let Shape { m, n, k, .. } = self.shape;
+        let MatmulShape { m, n, k, .. } = self.shape;
         let work = [n, k, self.batch].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
         let (independent, long) = self.epilogue.as_ref().map_or((true, false), |epilogue| {
             (epilogue.independent, epilogue.plan.nanoseconds >= SHARE_FROM)
@@ -193,7 +193,7 @@ impl Product {
         let kind = if self.dtype == DType::F64 { kind_of::<f64>() } else { kind_of::<f32>() };
         // Halves are passed to the epilogue when they are rounded.
         let kept = self.epilogue.is_none() || self.wide.is_some();
-        self.schedule = Schedule::new(&self.shape, kind, within, kept);
+        self.schedule = MatmulSchedule::new(&self.shape, kind, within, kept);
         Ok(())
     }
 
@@ -208,7 +208,7 @@ impl Product {
         if self.schedule.parts == [1, 1] { self.threads as u64 } else { 1 }
     }
 
-    /// Bytes of scratch that [`Product::run`] needs; saturates.
+    /// Bytes of scratch that [`BoundMatmul::run`] needs; saturates.
     pub(super) fn scratch(&self) -> u64 {
         let wide = self.wide.as_ref().map_or(0, |w| w.bytes().saturating_mul(self.wide_copies()));
         let each = self.packed_bytes().saturating_add(self.handed_bytes());
@@ -227,21 +227,21 @@ impl Product {
     }
 
     /// Its epilogue, bound.
-    pub(super) fn epilogue(&self) -> Option<&Bound> {
+    pub(super) fn epilogue(&self) -> Option<&BoundPlan> {
         self.epilogue.as_deref()
     }
 
-    /// Computes it, on at most the number of threads given to [`Product::new`]. False if something panicked.
+    /// Computes it, on at most the number of threads given to [`BoundMatmul::new`]. False if something panicked.
     ///
     /// # Safety
     /// - The regions that it was made for are locked, and no other thread touches them. The factors' elements
     ///   lie within theirs, aligned; so do the result's, which overlaps no factor.
-    /// - The room's scratch is as large as [`Product::scratch`] says, aligned to 64 bytes, and nothing else
+    /// - The room's scratch is as large as [`BoundMatmul::scratch`] says, aligned to 64 bytes, and nothing else
     ///   uses it.
     /// - The room's frames were made for its epilogue, one per thread, and no other thread uses them.
     /// - No other thread runs it.
-    pub(super) unsafe fn run(&self, room: Room<'_>) -> bool {
-        let Shape { m, n, k, .. } = self.shape;
+    pub(super) unsafe fn run(&self, room: MatmulResources<'_>) -> bool {
+        let MatmulShape { m, n, k, .. } = self.shape;
         let elements = self.batch * m * n;
         let bytes = elements * self.dtype.size();
         if bytes == 0 {
@@ -274,10 +274,17 @@ impl Product {
     /// Passes elements of the result, counted over the whole batch, to the epilogue, if there is one.
     ///
     /// # Safety
-    /// - Same as [`Product::run`].
+    /// - Same as [`BoundMatmul::run`].
     /// - `at` must point to `count` elements, aligned and readable up to the next multiple of 8 bytes.
     /// - No element may be passed twice in a run, and `worker` must be the calling thread's number.
-    unsafe fn hand_over(&self, room: &Room<'_>, worker: usize, first: usize, count: usize, at: *const u8) {
+    unsafe fn hand_over(
+        &self,
+        room: &MatmulResources<'_>,
+        worker: usize,
+        first: usize,
+        count: usize,
+        at: *const u8,
+    ) {
         if let Some(epilogue) = &self.epilogue {
             // SAFETY: the caller guarantees the elements, the epilogue's memory and frames, and that each
             // point is run once. `plan` lets several threads take part only if points are independent.
@@ -301,12 +308,12 @@ impl Product {
 
     fn job<'a, T>(
         &'a self,
-        kernels: &'a Kernels<T>,
+        kernels: &'a MatmulKernels<T>,
         (a, b, c): (*const u8, *const u8, *mut u8),
         then: Option<Then<'a>>,
-    ) -> Job<'a, T> {
+    ) -> MatmulTask<'a, T> {
         let (shape, schedule) = (self.shape, &self.schedule);
-        Job { kernels, shape, schedule, a: a.cast(), b: b.cast(), c: c.cast(), then }
+        MatmulTask { kernels, shape, schedule, a: a.cast(), b: b.cast(), c: c.cast(), then }
     }
 
     fn parts(&self) -> usize {
@@ -314,7 +321,7 @@ impl Product {
     }
 
     /// Runs chunks on the threads, or all on this one.
-    fn share(&self, pool: &Pool, chunks: usize, work: &(dyn Fn(usize, usize) + Sync)) -> bool {
+    fn share(&self, pool: &ThreadPool, chunks: usize, work: &(dyn Fn(usize, usize) + Sync)) -> bool {
         if self.threads > 1 {
             return pool.run(chunks, work);
         }
@@ -323,8 +330,8 @@ impl Product {
     }
 
     /// # Safety
-    /// Same as [`Product::run`].
-    unsafe fn floats<T: Multiplied>(&self, room: Room<'_>) -> bool {
+    /// Same as [`BoundMatmul::run`].
+    unsafe fn floats<T: Multiplied>(&self, room: MatmulResources<'_>) -> bool {
         let (kernels, parts, each) = (T::best(), self.parts(), self.packed_bytes() as usize);
         self.share(room.pool, self.chunks * parts, &|chunk, worker| {
             for at in schedule::piece(self.batch, self.chunks, chunk / parts) {

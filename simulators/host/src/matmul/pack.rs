@@ -1,9 +1,9 @@
 //! Packing: copies of parts of a factor, in the order of access of the kernels.
 
-use super::super::vector::{Element, Vector};
+use super::super::vector::{Vector, VectorElement};
 
 /// A copy of `rows` by `columns` elements, with rows that are contiguous and `to_row` elements apart.
-pub(super) struct Rows<T> {
+pub(super) struct PackCopy<T> {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) from: *const T,
@@ -21,7 +21,7 @@ pub(super) struct Rows<T> {
 /// - All elements must be readable at the source and writable at the target. The two must not overlap, and no
 ///   other thread may write the source or use the target.
 #[inline(always)]
-pub(super) unsafe fn pack_rows<V: Vector>(r: &Rows<V::Item>) {
+pub(super) unsafe fn pack_rows<V: Vector>(r: &PackCopy<V::Item>) {
     // SAFETY: whole vectors lie within the columns, and the mask keeps the last one within; the caller
     // guarantees these elements in every row, and the instructions.
     unsafe {
@@ -47,7 +47,7 @@ pub(super) unsafe fn pack_rows<V: Vector>(r: &Rows<V::Item>) {
 /// All elements must be readable at the source and writable at the target. The two must not overlap, and no
 /// other thread may write the source or use the target.
 #[inline(always)]
-pub(super) unsafe fn pack_columns<T: Element>(r: &Rows<T>) {
+pub(super) unsafe fn pack_columns<T: VectorElement>(r: &PackCopy<T>) {
     // SAFETY: both loops take rows below `rows` and columns below `columns`, whose elements the caller
     // guarantees; blocks of four begin at least four before the end.
     unsafe {

@@ -1,17 +1,17 @@
 //! A part of a product: the loops around the kernels.
 
-use super::super::vector::Element;
-use super::kernels::{DOTS, Kernels, VECTORS};
-use super::pack::Rows;
-use super::schedule::{Schedule, Shape, Way, piece, pieces};
-use super::tile::{Dots, Tile};
-use super::{Product, Room};
+use super::super::vector::VectorElement;
+use super::kernels::{DOTS, MatmulKernels, VECTORS};
+use super::pack::PackCopy;
+use super::schedule::{MatmulLoops, MatmulSchedule, MatmulShape, piece, pieces};
+use super::tile::{Dots, MatmulTile};
+use super::{BoundMatmul, MatmulResources};
 use std::ops::Range;
 
 /// The consumer of the blocks of the result, which are then not stored: the epilogue of a product.
 pub(super) struct Then<'a> {
-    pub(super) product: &'a Product,
-    pub(super) room: &'a Room<'a>,
+    pub(super) product: &'a BoundMatmul,
+    pub(super) room: &'a MatmulResources<'a>,
     /// The number of the calling thread.
     pub(super) worker: usize,
     /// The position in the epilogue of the first element of the result.
@@ -34,10 +34,10 @@ impl<T> Put<T> {
 }
 
 /// A product of matrices in memory; the result is row-major.
-pub(super) struct Job<'a, T: 'static> {
-    pub(super) kernels: &'a Kernels<T>,
-    pub(super) shape: Shape,
-    pub(super) schedule: &'a Schedule,
+pub(super) struct MatmulTask<'a, T: 'static> {
+    pub(super) kernels: &'a MatmulKernels<T>,
+    pub(super) shape: MatmulShape,
+    pub(super) schedule: &'a MatmulSchedule,
     pub(super) a: *const T,
     pub(super) b: *const T,
     pub(super) c: *mut T,
@@ -46,12 +46,12 @@ pub(super) struct Job<'a, T: 'static> {
 }
 
 /// Rows by columns of a result.
-struct Part {
+struct OutputBlock {
     rows: Range<usize>,
     columns: Range<usize>,
 }
 
-impl<T: Element> Job<'_, T> {
+impl<T: VectorElement> MatmulTask<'_, T> {
     /// Computes part `index` of the schedule.
     ///
     /// # Safety
@@ -61,19 +61,19 @@ impl<T: Element> Job<'_, T> {
     /// - `scratch` must be aligned to 64 bytes and have room for the schedule's number of elements, rounded
     ///   up to a multiple of 8 bytes if there is a [consumer](Job::then). No other thread may use it.
     /// - The kernels must be for this processor. With a consumer, no part may be computed twice, and its
-    ///   product must be as [`Product::run`] needs it.
+    ///   product must be as [`BoundMatmul::run`] needs it.
     pub(super) unsafe fn part(&self, index: usize, scratch: *mut T) {
         let [down, across] = self.schedule.parts;
         let rows = piece(self.shape.m, down, index / across);
         let columns = pieces(&(0..self.shape.n), self.schedule.unit, across).nth(index % across);
         let Some(columns) = columns.filter(|columns| !columns.is_empty() && !rows.is_empty()) else { return };
-        let part = Part { rows, columns };
+        let part = OutputBlock { rows, columns };
         // SAFETY: the caller guarantees what all of them need, for this part.
         unsafe {
             match self.schedule.way {
-                Way::Direct => self.direct(&part, scratch),
-                Way::Packed => self.packed(&part, scratch),
-                Way::Dots { copy_a, copy_b } => self.dots(&part, [copy_a, copy_b], scratch),
+                MatmulLoops::Direct => self.direct(&part, scratch),
+                MatmulLoops::Packed => self.packed(&part, scratch),
+                MatmulLoops::Dots { copy_a, copy_b } => self.dots(&part, [copy_a, copy_b], scratch),
             }
         }
     }
@@ -106,7 +106,7 @@ impl<T: Element> Job<'_, T> {
     /// Passes a computed block on to the consumer, if there is one.
     ///
     /// # Safety
-    /// Same as [`Job::part`]. The block must be computed, and passed on once.
+    /// Same as [`MatmulTask::part`]. The block must be computed, and passed on once.
     unsafe fn hand_over(&self, rows: &Range<usize>, columns: &Range<usize>, put: &Put<T>) {
         let Some(then) = &self.then else { return };
         let give = |row: usize, count: usize| {
@@ -150,7 +150,7 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// # Safety
-    /// Same as [`Job::part`], for the elements of these rows, columns and block of k: `a` and `b` are their
+    /// Same as [`MatmulTask::part`], for the elements of these rows, columns and block of k: `a` and `b` are their
     /// start, in the factors or in packed copies, and `put` is the block that contains the tile. Packed rows
     /// of `b` are padded to whole vectors.
     unsafe fn tile(
@@ -164,7 +164,7 @@ impl<T: Element> Job<'_, T> {
     ) {
         let lanes = self.kernels.lanes;
         let vectors = columns.len().div_ceil(lanes);
-        let tile = Tile {
+        let tile = MatmulTile {
             k: k.len(),
             a,
             a_row,
@@ -182,8 +182,8 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// # Safety
-    /// Same as [`Job::part`], for this part.
-    unsafe fn direct(&self, part: &Part, scratch: *mut T) {
+    /// Same as [`MatmulTask::part`], for this part.
+    unsafe fn direct(&self, part: &OutputBlock, scratch: *mut T) {
         let lanes = self.kernels.lanes;
         let vectors = part.columns.len().div_ceil(lanes);
         let count = vectors.div_ceil(self.tiles_at_once(lanes, part.rows.len()));
@@ -206,8 +206,8 @@ impl<T: Element> Job<'_, T> {
     }
 
     /// # Safety
-    /// Same as [`Job::part`], for this part.
-    unsafe fn packed(&self, part: &Part, scratch: *mut T) {
+    /// Same as [`MatmulTask::part`], for this part.
+    unsafe fn packed(&self, part: &OutputBlock, scratch: *mut T) {
         let (lanes, most) = (self.kernels.lanes, self.kernels.tiles.len());
         let packed_a = scratch.wrapping_add(self.schedule.n_block * lanes * self.schedule.k_block);
         let vectors = part.columns.len().div_ceil(lanes);
@@ -274,15 +274,15 @@ impl<T: Element> Job<'_, T> {
         to: *mut T,
         to_row: usize,
     ) {
-        let copy = Rows { rows: rows.len(), columns: columns.len(), from, row, column, to, to_row };
+        let copy = PackCopy { rows: rows.len(), columns: columns.len(), from, row, column, to, to_row };
         let pack = if column == 1 { self.kernels.rows } else { self.kernels.columns };
         // SAFETY: the caller guarantees the elements on both sides; the kernels are for this processor.
         unsafe { pack(&copy) };
     }
 
     /// # Safety
-    /// Same as [`Job::part`], for this part.
-    unsafe fn dots(&self, Part { rows, columns }: &Part, copies: [bool; 2], scratch: *mut T) {
+    /// Same as [`MatmulTask::part`], for this part.
+    unsafe fn dots(&self, OutputBlock { rows, columns }: &OutputBlock, copies: [bool; 2], scratch: *mut T) {
         let k = self.shape.k;
         let ([a_row, a_k], [b_k, b_column]) = (self.shape.a, self.shape.b);
         // Lines along k: the start of the first one, and the step from one to the next.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 /// A product of matrices, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct MatmulShape {
     pub(super) m: usize,
     pub(super) n: usize,
     pub(super) k: usize,
@@ -18,7 +18,7 @@ pub(super) struct Shape {
 
 /// Parameters of the kernels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Kind {
+pub(super) struct KernelShape {
     /// Bytes of an element.
     pub(super) size: usize,
     /// Elements in a vector.
@@ -29,7 +29,7 @@ pub(super) struct Kind {
 
 /// The loops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum MatmulLoops {
     /// Tiles that read the right factor in place: it is used a few times only.
     #[default]
     Direct,
@@ -41,8 +41,8 @@ pub(super) enum Way {
 
 /// How a product is computed; the default is for empty products.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Schedule {
-    pub(super) way: Way,
+pub(super) struct MatmulSchedule {
+    pub(super) way: MatmulLoops,
     /// Extent of a block of k.
     pub(super) k_block: usize,
     /// Vectors of columns of a block.
@@ -102,23 +102,23 @@ pub(super) fn pieces(
         .map(move |piece| start + piece.start * unit..end.min(start + piece.end * unit))
 }
 
-impl Shape {
+impl MatmulShape {
     /// The product of the transposes: the same result if it has one row or one column.
-    pub(super) fn swapped(self) -> Shape {
-        let Shape { m, n, k, a, b } = self;
-        Shape { m: n, n: m, k, a: [b[1], b[0]], b: [a[1], a[0]] }
+    pub(super) fn swapped(self) -> MatmulShape {
+        let MatmulShape { m, n, k, a, b } = self;
+        MatmulShape { m: n, n: m, k, a: [b[1], b[0]], b: [a[1], a[0]] }
     }
 
     /// Whether packing the right factor gains nothing: it is dense, fits in the L1 cache, and no vector
     /// crosses a cache line.
-    fn is_packed(&self, kind: Kind) -> bool {
-        let &Shape { n, k, b, .. } = self;
+    fn is_packed(&self, kind: KernelShape) -> bool {
+        let &MatmulShape { n, k, b, .. } = self;
         let row = n.saturating_mul(kind.size);
         b == [n as isize, 1] && row.is_multiple_of(LINE) && row.saturating_mul(k) <= FIRST_BYTES
     }
 
-    fn way(&self, kind: Kind) -> Way {
-        let &Shape { m, n, k, a, b } = self;
+    fn way(&self, kind: KernelShape) -> MatmulLoops {
+        let &MatmulShape { m, n, k, a, b } = self;
         let (copy_a, copy_b) = (k > 1 && a[1] != 1, k > 1 && b[0] != 1);
         let few = m.min(n) <= DOTS_MOST;
         let copied =
@@ -130,41 +130,49 @@ impl Shape {
         let dots = rows * columns * (vectors(k) + ACROSS) + TRANSPOSE * copied as f64;
         let tiles = vectors(n) * rows * depth + if strided { TRANSPOSE * columns * depth } else { 0.0 };
         if few && copied <= DOTS_COPY && dots < tiles {
-            Way::Dots { copy_a, copy_b }
+            MatmulLoops::Dots { copy_a, copy_b }
         } else if strided || (m.div_ceil(kind.rows) >= PACKED_FROM && !self.is_packed(kind)) {
-            Way::Packed
+            MatmulLoops::Packed
         } else {
-            Way::Direct
+            MatmulLoops::Direct
         }
     }
 }
 
-impl Schedule {
+impl MatmulSchedule {
     /// A schedule for at most this many threads. `kept`: the result is stored; otherwise it is passed on
     /// block by block.
-    pub(super) fn new(shape: &Shape, kind: Kind, threads: usize, kept: bool) -> Schedule {
-        let &Shape { m, n, k, .. } = shape;
+    pub(super) fn new(shape: &MatmulShape, kind: KernelShape, threads: usize, kept: bool) -> MatmulSchedule {
+        let &MatmulShape { m, n, k, .. } = shape;
         let way = shape.way(kind);
         let even = |extent: usize, most: usize| extent.div_ceil(extent.div_ceil(most).max(1)).max(1);
         let k_block = even(k, K_BLOCK);
         let vectors = n.div_ceil(kind.lanes);
         let vector_column = k_block * kind.lanes * kind.size;
         let n_block = even(vectors, (BLOCK_BYTES / vector_column).max(3));
-        let unit = if matches!(way, Way::Dots { .. }) { DOTS } else { kind.lanes };
+        let unit = if matches!(way, MatmulLoops::Dots { .. }) { DOTS } else { kind.lanes };
         let parts = Self::divide(shape, n.div_ceil(unit), way, threads);
         let line = 64 / kind.size;
         let scratch = match way {
-            Way::Direct => kind.rows * k_block,
-            Way::Packed => kind.rows * k_block + n_block * kind.lanes * k_block,
-            Way::Dots { copy_a, copy_b } => {
+            MatmulLoops::Direct => kind.rows * k_block,
+            MatmulLoops::Packed => kind.rows * k_block + n_block * kind.lanes * k_block,
+            MatmulLoops::Dots { copy_a, copy_b } => {
                 let room =
                     |copy: bool, extent: usize| if copy { (extent * k).next_multiple_of(line) } else { 0 };
                 room(copy_a, m) + room(copy_b, n)
             }
         };
         let scratch = scratch.next_multiple_of(line);
-        let mut schedule =
-            Schedule { way, k_block, n_block, parts, unit, scratch, block: 0, handed: HANDED / kind.size };
+        let mut schedule = MatmulSchedule {
+            way,
+            k_block,
+            n_block,
+            parts,
+            unit,
+            scratch,
+            block: 0,
+            handed: HANDED / kind.size,
+        };
         if !kept {
             schedule.block = schedule.block(shape, kind).next_multiple_of(line) + line;
             schedule.scratch = scratch.saturating_add(schedule.block);
@@ -173,16 +181,16 @@ impl Schedule {
     }
 
     /// Elements of the largest block that waits to be passed on, with rows aligned to cache lines.
-    fn block(&self, shape: &Shape, kind: Kind) -> usize {
+    fn block(&self, shape: &MatmulShape, kind: KernelShape) -> usize {
         let line = 64 / kind.size;
         let rows = shape.m.div_ceil(self.parts[0]);
         let columns = (shape.n.div_ceil(self.unit).div_ceil(self.parts[1]) * self.unit).min(shape.n);
         let block = columns.min(self.n_block * kind.lanes);
         let tile = match self.way {
-            Way::Packed if shape.k > self.k_block => return rows * block.next_multiple_of(line),
-            Way::Direct => kind.lanes * rows,
-            Way::Packed => kind.rows * block,
-            Way::Dots { .. } => DOTS * rows.min(columns),
+            MatmulLoops::Packed if shape.k > self.k_block => return rows * block.next_multiple_of(line),
+            MatmulLoops::Direct => kind.lanes * rows,
+            MatmulLoops::Packed => kind.rows * block,
+            MatmulLoops::Dots { .. } => DOTS * rows.min(columns),
         };
         let most = tile.max(self.handed);
         most + rows.min(most) * line
@@ -190,12 +198,12 @@ impl Schedule {
 
     /// The division whose slowest thread has the least work. Large products have several parts per thread, so
     /// that a slower thread takes fewer.
-    fn divide(shape: &Shape, units: usize, way: Way, threads: usize) -> [usize; 2] {
-        let &Shape { m, n, k, .. } = shape;
+    fn divide(shape: &MatmulShape, units: usize, way: MatmulLoops, threads: usize) -> [usize; 2] {
+        let &MatmulShape { m, n, k, .. } = shape;
         let work = [n, k].iter().fold(m as u128, |all, e| all.saturating_mul(*e as u128));
         let each = (work / (threads as u128 * PART)).clamp(1, MOST_PARTS) as usize;
         let most = if threads > 1 { threads * each } else { 1 };
-        let pack = if way == Way::Packed { PACK } else { 1 };
+        let pack = if way == MatmulLoops::Packed { PACK } else { 1 };
         let slowest = |&[rows, columns]: &[usize; 2]| {
             let turns = (rows * columns).div_ceil(threads);
             let across = units.div_ceil(columns);

@@ -1,8 +1,8 @@
 //! The kernels and loops at every level of this processor, against plain sums.
 
 use super::kernels::Multiplied;
-use super::part::Job;
-use super::schedule::{Kind, Schedule, Shape, Way, piece};
+use super::part::MatmulTask;
+use super::schedule::{KernelShape, MatmulLoops, MatmulSchedule, MatmulShape, piece};
 use workalike_kernels::level::{Level, level};
 
 /// A stream of reproducible numbers.
@@ -60,19 +60,19 @@ fn layout(numbers: &mut Numbers, [rows, columns]: [usize; 2]) -> Layout {
 /// read are NaN.
 fn multiply<T: Real>(
     level: Level,
-    shape: Shape,
+    shape: MatmulShape,
     factors: [(&[T], usize); 2],
     threads: usize,
-) -> (Vec<T>, Way) {
+) -> (Vec<T>, MatmulLoops) {
     let kernels = T::kernels(level);
-    let kind = Kind { size: T::SIZE, lanes: kernels.lanes, rows: kernels.tiles.len() };
-    let schedule = Schedule::new(&shape, kind, threads, true);
+    let kind = KernelShape { size: T::SIZE, lanes: kernels.lanes, rows: kernels.tiles.len() };
+    let schedule = MatmulSchedule::new(&shape, kind, threads, true);
     let mut result = vec![T::of(7.0); shape.m * shape.n + 2];
     let mut scratch = vec![T::of(f64::NAN); schedule.scratch + 16];
     scratch[schedule.scratch..].fill(T::of(7.0));
     let [a, b] = factors.map(|(all, first)| all[first..].as_ptr());
     let c = result[1..].as_mut_ptr();
-    let job = Job { kernels, shape, schedule: &schedule, a, b, c, then: None };
+    let job = MatmulTask { kernels, shape, schedule: &schedule, a, b, c, then: None };
     for part in 0..schedule.parts[0] * schedule.parts[1] {
         // SAFETY: the layouts give the number of elements, the schedule the size of the scratch; tests run
         // one part at a time.
@@ -83,9 +83,9 @@ fn multiply<T: Real>(
     (result[1..=shape.m * shape.n].to_vec(), schedule.way)
 }
 
-fn check<T: Real>(level: Level, numbers: &mut Numbers, [m, n, k]: [usize; 3]) -> Way {
+fn check<T: Real>(level: Level, numbers: &mut Numbers, [m, n, k]: [usize; 3]) -> MatmulLoops {
     let (a, b) = (layout(numbers, [m, k]), layout(numbers, [k, n]));
-    let shape = Shape { m, n, k, a: a.steps, b: b.steps };
+    let shape = MatmulShape { m, n, k, a: a.steps, b: b.steps };
     // Elements outside of all rows and columns must not be read.
     let mut fill = |layout: &Layout, [rows, columns]: [usize; 2]| {
         let mut all = vec![T::of(f64::NAN); layout.count];
@@ -139,9 +139,9 @@ fn small_products_at_every_level() {
                 check::<f64>(level, &mut numbers, shape)
             };
             seen[match way {
-                Way::Direct => 0,
-                Way::Packed => 1,
-                Way::Dots { .. } => 2,
+                MatmulLoops::Direct => 0,
+                MatmulLoops::Packed => 1,
+                MatmulLoops::Dots { .. } => 2,
             }] += 1;
         }
         assert!(seen.iter().all(|n| *n > 9), "{seen:?}");
@@ -164,13 +164,13 @@ fn products_of_several_blocks_at_every_level() {
 
 #[test]
 fn threads_have_equal_work() {
-    let kind = Kind { size: 4, lanes: 16, rows: 8 };
+    let kind = KernelShape { size: 4, lanes: 16, rows: 8 };
     for [m, n, k] in
         [[20, 500, 784], [784, 500, 20], [500, 10, 512], [517, 517, 517], [31, 250, 250], [2047, 2047, 2047]]
     {
         for threads in [1, 2, 4] {
-            let shape = Shape { m, n, k, a: [k as isize, 1], b: [n as isize, 1] };
-            let [down, across] = Schedule::new(&shape, kind, threads, true).parts;
+            let shape = MatmulShape { m, n, k, a: [k as isize, 1], b: [n as isize, 1] };
+            let [down, across] = MatmulSchedule::new(&shape, kind, threads, true).parts;
             assert!(down * across <= 4 * threads && (threads > 1 || down * across == 1));
             let largest = m.div_ceil(down) * (n.div_ceil(16).div_ceil(across) * 16);
             let slowest = (down * across).div_ceil(threads) * largest;

@@ -5,7 +5,7 @@ use super::super::vector::Vector;
 
 /// A tile of some rows by a few vectors of columns, as the sum of outer products of a column of the left
 /// factor and a row of the right one, whose rows are contiguous.
-pub(super) struct Tile<T> {
+pub(super) struct MatmulTile<T> {
     /// Extent of the contracted axis.
     pub(super) k: usize,
     /// The left factor, and its strides along rows and along k.
@@ -48,7 +48,7 @@ pub(super) struct Dots<T> {
 ///   use them.
 #[inline(always)]
 #[allow(clippy::needless_range_loop)] // Loops over constant ranges unroll into registers.
-pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &Tile<V::Item>) {
+pub(super) unsafe fn tile<V: Vector, const R: usize, const N: usize>(t: &MatmulTile<V::Item>) {
     // SAFETY: rows are below `R`, and columns within the valid lanes of `N` vectors; the caller guarantees
     // their elements and the instructions. Pointers past the end are not read.
     unsafe {

@@ -1,10 +1,10 @@
 //! The loads and stores of a phase: index maps over its lanes, rows that are copied as a whole, and loads
 //! that go to the memory of a store.
 
-use super::super::affine::{Lanes, Map, Strides};
-use super::super::plan::{Access, Dynamic, Side};
+use super::super::affine::{LanePattern, Map, Strides};
+use super::super::plan::{AccessPlan, Dynamic, LaneAxes};
 use super::super::rows::Runs;
-use super::compile::{Compiler, Scope};
+use super::compile::{NestCompiler, PhaseScope};
 use super::facts::{DynamicIndex, Planned, Touch};
 use super::rows::{Through, differing};
 use workalike_kernels::nest::Affine;
@@ -12,9 +12,9 @@ use workalike_kernels::nest::Affine;
 /// Elements of a row from which it is copied as a whole.
 const RUN: u64 = 8;
 
-impl Compiler<'_> {
+impl NestCompiler<'_> {
     /// Adds a load or store.
-    pub(crate) fn access(&mut self, scope: &mut Scope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
+    pub(crate) fn access(&mut self, scope: &mut PhaseScope<'_>, touch: &Touch, store: bool) -> Planned<u32> {
         let map = self.map(scope, &touch.affine)?;
         let runs = match &scope.rows {
             Some(rows) if !store && !scope.by_row && rows.found_by_row(touch) => Runs::Rows(rows.lanes),
@@ -37,7 +37,7 @@ impl Compiler<'_> {
             dynamic.push(Dynamic { value, map, wraps: d.wraps, extent: d.extent, stride: d.stride });
         }
         scope.by_row = by_row;
-        self.accesses.push(Access {
+        self.accesses.push(AccessPlan {
             runs,
             through: None,
             few: false,
@@ -55,28 +55,28 @@ impl Compiler<'_> {
     }
 
     /// The axes that are lanes.
-    fn lanes<'s>(&'s self, scope: &'s Scope<'_>) -> &'s [usize] {
+    fn lanes<'s>(&'s self, scope: &'s PhaseScope<'_>) -> &'s [usize] {
         match (scope.side, &scope.rows) {
             (_, Some(rows)) if scope.by_row => &rows.axes,
-            (Some(Side::Grid), _) => self.grid,
-            (Some(Side::Inner), _) => self.inner,
+            (Some(LaneAxes::Grid), _) => self.grid,
+            (Some(LaneAxes::Inner), _) => self.inner,
             (None, _) => &[],
         }
     }
 
     /// An index map over the lanes.
-    pub(crate) fn map(&self, scope: &Scope<'_>, affine: &Affine) -> Planned<Map> {
+    pub(crate) fn map(&self, scope: &PhaseScope<'_>, affine: &Affine) -> Planned<Map> {
         Map::new(affine, &self.nest.axes, self.lanes(scope)).ok_or_else(|| "too many axes".into())
     }
 
-    /// The lanes of a row, if the computed indices of a load are uniform in rows. See [`Access::runs`].
-    fn in_runs(&self, scope: &Scope<'_>, touch: &Touch, map: &Map) -> Option<u64> {
+    /// The lanes of a row, if the computed indices of a load are uniform in rows. See [`AccessPlan::runs`].
+    fn in_runs(&self, scope: &PhaseScope<'_>, touch: &Touch, map: &Map) -> Option<u64> {
         let lanes = self.lanes(scope);
         let extents = &self.nest.axes;
         // One row, or whole rows in sequence: the map merged no axes into a longer one.
         let along: &[usize] = match (&map.lanes, lanes.iter().rfind(|a| extents[**a] != 1)) {
-            (Lanes::Line(_), _) => lanes,
-            (Lanes::Rows(strides), Some(axis))
+            (LanePattern::Line(_), _) => lanes,
+            (LanePattern::Rows(strides), Some(axis))
                 if extents[*axis] >= RUN && extents[*axis] == strides.innermost().0 =>
             {
                 std::slice::from_ref(axis)
@@ -96,14 +96,16 @@ impl Compiler<'_> {
     /// The copy from a load to its only user, a store.
     pub(crate) fn through(
         &self,
-        scope: &Scope<'_>,
+        scope: &PhaseScope<'_>,
         load: u32,
         store: &Touch,
         position: usize,
     ) -> Option<Through> {
         let access = &self.accesses[load as usize];
         let touch = &access.touch;
-        if scope.side != Some(Side::Grid) || touch.dtype.is_half() || touch.dtype.size() != store.dtype.size()
+        if scope.side != Some(LaneAxes::Grid)
+            || touch.dtype.is_half()
+            || touch.dtype.size() != store.dtype.size()
         {
             return None;
         }

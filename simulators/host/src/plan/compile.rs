@@ -1,28 +1,30 @@
 //! Compiles a phase's scalar SSA to instructions on tiles: registers are assigned by liveness, index maps
 //! flattened, loop-invariant instructions hoisted.
 
-use super::super::chain::{Group, UNIFORM};
+use super::super::chain::{InstGroup, UNIFORM};
 use super::super::folds::mapped_reduce::element_test;
 use super::super::folds::stream::{self, Stream};
 use super::super::folds::tiles;
 use super::super::folds::updates::Update;
-use super::super::plan::{Access, Arg, FoldPlan, PhasePlan, Side, Slot, StorePlan, Work};
+use super::super::plan::{
+    AccessPlan, FoldPlan, LaneAxes, PhasePlan, StorePlan, TileInst, TileOperand, ValueLocation,
+};
 use super::facts::{Facts, IndexReport, Planned, Touch};
-use super::kept::Kept;
-use super::order::Order;
+use super::kept::ReusedValues;
+use super::order::InstOrder;
 use super::patterns::{counted, each_used, product};
-use super::rows::Rows;
+use super::rows::LaneRows;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{FoldOf, Nest, Phase, PhaseKind, Value};
 
 /// The state of planning across phases.
-pub(crate) struct Compiler<'a> {
+pub(crate) struct NestCompiler<'a> {
     pub(crate) nest: &'a Nest,
-    pub(crate) side: Side,
+    pub(crate) side: LaneAxes,
     pub(crate) grid: &'a [usize],
     pub(crate) inner: &'a [usize],
-    pub(crate) kept: &'a Kept,
+    pub(crate) kept: &'a ReusedValues,
     /// See [`Prepared`](super::prepare::Prepared).
     tiled: &'a [Option<Vec<Option<Update>>>],
     /// Bytes of a lane of each register.
@@ -30,35 +32,35 @@ pub(crate) struct Compiler<'a> {
     /// Per register: whether it has more than a lane per row.
     pub(crate) by_lane: Vec<bool>,
     pub(crate) consts: Vec<Scalar>,
-    pub(crate) accesses: Vec<Access>,
+    pub(crate) accesses: Vec<AccessPlan>,
     pub(crate) folds: Vec<FoldPlan>,
     pub(crate) phases: Vec<PhasePlan>,
 }
 
 /// The state of one phase.
-pub(crate) struct Scope<'a> {
+pub(crate) struct PhaseScope<'a> {
     pub(crate) phase: &'a Phase,
     pub(crate) facts: &'a Facts,
-    kept: &'a Kept,
+    kept: &'a ReusedValues,
     pub(crate) at: usize,
-    pub(crate) side: Option<Side>,
+    pub(crate) side: Option<LaneAxes>,
     /// Rows of lanes, if some values are computed once per row.
-    pub(crate) rows: Option<Rows>,
+    pub(crate) rows: Option<LaneRows>,
     /// Per instruction: whether it is hoisted out of the loop, or runs once per row.
     pub(crate) same: Vec<bool>,
     /// Which values are uniform: inner points are lanes, and the value does not vary along the inner axes.
     pub(crate) uniform: Vec<bool>,
     /// Per value, by root.
-    pub(crate) slots: Vec<Option<Slot>>,
+    pub(crate) slots: Vec<Option<ValueLocation>>,
     /// Whether the instructions being emitted run once per row.
     pub(crate) by_row: bool,
     /// Per value that is uniform in a row: the slot with its value for every lane.
-    pub(crate) repeated: Vec<Option<Slot>>,
+    pub(crate) repeated: Vec<Option<ValueLocation>>,
     /// Registers that hold no value.
     pub(crate) free: Vec<u32>,
 }
 
-impl Scope<'_> {
+impl PhaseScope<'_> {
     /// Whether the computed indices of an access have a value per row.
     fn found_by_row(&self, touch: &Touch) -> bool {
         self.rows.as_ref().is_some_and(|rows| rows.found_by_row(touch))
@@ -82,16 +84,16 @@ impl Scope<'_> {
     }
 
     /// Likewise, for all instructions of a group.
-    pub(crate) fn each_used_by(&self, group: &Group, mut then: impl FnMut(usize)) {
+    pub(crate) fn each_used_by(&self, group: &InstGroup, mut then: impl FnMut(usize)) {
         group.each(|i| self.each_used(i, &mut then));
     }
 
     /// A value as an argument.
-    pub(crate) fn arg(&self, value: Value) -> Planned<Arg> {
+    pub(crate) fn arg(&self, value: Value) -> Planned<TileOperand> {
         let root = self.facts.roots[value as usize];
         let repeated = if self.by_row { None } else { self.repeated[root] };
         let slot = repeated.or(self.slots[root]).ok_or("a value is used before it is computed")?;
-        Ok(Arg { slot, size: self.size(root) })
+        Ok(TileOperand { slot, size: self.size(root) })
     }
 
     /// Bytes of a lane of a value.
@@ -105,15 +107,15 @@ pub(crate) fn dtype_size(dtype: DType) -> u8 {
     dtype.register().size() as u8
 }
 
-impl<'a> Compiler<'a> {
+impl<'a> NestCompiler<'a> {
     pub(crate) fn new(
         nest: &'a Nest,
-        side: Side,
+        side: LaneAxes,
         (grid, inner): (&'a [usize], &'a [usize]),
-        kept: &'a Kept,
+        kept: &'a ReusedValues,
         tiled: &'a [Option<Vec<Option<Update>>>],
-    ) -> Compiler<'a> {
-        Compiler {
+    ) -> NestCompiler<'a> {
+        NestCompiler {
             nest,
             side,
             grid,
@@ -132,14 +134,14 @@ impl<'a> Compiler<'a> {
     /// Adds the plan of phase `at`.
     pub(crate) fn phase(&mut self, at: usize, facts: &Facts) -> Planned<()> {
         let mut scope = self.scope(at, facts);
-        let order = Order::new(&scope);
+        let order = InstOrder::new(&scope);
         let (before, mut body) = self.instructions(&mut scope, &order)?;
         let first_fold = self.folds.len();
         for (fold, chained) in scope.phase.folds.iter().zip(&order.folds) {
             self.folds.push(fold_plan(&scope, fold, *chained)?);
         }
         for (root, slot) in scope.slots.iter().enumerate() {
-            if let Some(Slot::Load(access)) = slot {
+            if let Some(ValueLocation::Load(access)) = slot {
                 // What is loaded once per row is then repeated.
                 let by_row = scope.rows.is_some() && scope.same[root];
                 self.accesses[*access as usize].few = order.chained[root] && !by_row;
@@ -149,7 +151,7 @@ impl<'a> Compiler<'a> {
         self.store_directly(&scope, &order, &mut body);
         let keeps = (0..scope.slots.len()).any(|i| scope.made(i).is_some());
         let only_folds = before.is_empty() && stores.is_empty() && !keeps && facts.visits;
-        let few = order.few && scope.side == Some(Side::Inner);
+        let few = order.few && scope.side == Some(LaneAxes::Inner);
         let streams = if only_folds { self.streams(&scope, first_fold) } else { None };
         self.phases.push(PhasePlan {
             streams,
@@ -167,7 +169,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn scope<'s>(&self, at: usize, facts: &'s Facts) -> Scope<'s>
+    fn scope<'s>(&self, at: usize, facts: &'s Facts) -> PhaseScope<'s>
     where
         'a: 's,
     {
@@ -175,16 +177,16 @@ impl<'a> Compiler<'a> {
         let values = phase.block.insts.len();
         let point = phase.kind == PhaseKind::Point;
         let side = match (self.side, phase.kind) {
-            (Side::Grid, _) => Some(Side::Grid),
-            (Side::Inner, PhaseKind::Point) => Some(Side::Grid),
-            (Side::Inner, PhaseKind::Ordered) if self.tiled[at].is_none() => None,
-            (Side::Inner, _) => Some(Side::Inner),
+            (LaneAxes::Grid, _) => Some(LaneAxes::Grid),
+            (LaneAxes::Inner, PhaseKind::Point) => Some(LaneAxes::Grid),
+            (LaneAxes::Inner, PhaseKind::Ordered) if self.tiled[at].is_none() => None,
+            (LaneAxes::Inner, _) => Some(LaneAxes::Inner),
         };
         let rows = match side {
-            Some(Side::Grid) if point => Rows::find(self.nest, &phase.block, facts, self.grid),
+            Some(LaneAxes::Grid) if point => LaneRows::find(self.nest, &phase.block, facts, self.grid),
             _ => None,
         };
-        Scope {
+        PhaseScope {
             phase,
             facts,
             kept: self.kept,
@@ -195,7 +197,7 @@ impl<'a> Compiler<'a> {
                 None => facts.inner.iter().map(|inner| !point && !inner).collect(),
             },
             rows,
-            uniform: facts.inner.iter().map(|inner| side == Some(Side::Inner) && !inner).collect(),
+            uniform: facts.inner.iter().map(|inner| side == Some(LaneAxes::Inner) && !inner).collect(),
             slots: vec![None; values],
             by_row: false,
             repeated: vec![None; values],
@@ -204,7 +206,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// The instructions before the loop, and in it.
-    fn instructions(&mut self, scope: &mut Scope<'_>, order: &Order) -> Planned<(Vec<Work>, Vec<Work>)> {
+    fn instructions(
+        &mut self,
+        scope: &mut PhaseScope<'_>,
+        order: &InstOrder,
+    ) -> Planned<(Vec<TileInst>, Vec<TileInst>)> {
         let (mut before, mut body) = (Vec::new(), Vec::new());
         for (position, group) in order.groups.iter().enumerate() {
             let hoisted = position < order.hoists;
@@ -219,8 +225,8 @@ impl<'a> Compiler<'a> {
                 used.into_iter().for_each(|root| self.repeat(scope, root, work));
             }
             match group {
-                Group::One(i) => self.emit(scope, *i, work)?,
-                Group::Chain(members) => self.emit_chain(scope, members, &order.uses, work)?,
+                InstGroup::One(i) => self.emit(scope, *i, work)?,
+                InstGroup::Chain(members) => self.emit_chain(scope, members, &order.uses, work)?,
             }
             let mut done = Vec::new();
             scope.each_used_by(group, |root| {
@@ -236,16 +242,16 @@ impl<'a> Compiler<'a> {
         Ok((before, body))
     }
 
-    fn register(&self, slot: Option<Slot>) -> Option<u32> {
+    fn register(&self, slot: Option<ValueLocation>) -> Option<u32> {
         match slot? {
-            Slot::Reg(reg) => Some(reg),
-            Slot::Load(access) => Some(self.accesses[access as usize].reg),
-            Slot::Const(_) | Slot::Folded(_) | Slot::Kept(_) => None,
+            ValueLocation::Reg(reg) => Some(reg),
+            ValueLocation::Load(access) => Some(self.accesses[access as usize].reg),
+            ValueLocation::Const(_) | ValueLocation::Folded(_) | ValueLocation::Kept(_) => None,
         }
     }
 
     /// The stores of a phase, then its reports.
-    fn stores(&mut self, scope: &mut Scope<'_>, work: &mut Vec<Work>) -> Planned<Vec<StorePlan>> {
+    fn stores(&mut self, scope: &mut PhaseScope<'_>, work: &mut Vec<TileInst>) -> Planned<Vec<StorePlan>> {
         let (phase, facts) = (scope.phase, scope.facts);
         // Of several reports to a word, the one of the last access wins: a conditional store before an index.
         let mut reports = Vec::with_capacity(facts.reports.len());
@@ -279,10 +285,10 @@ impl<'a> Compiler<'a> {
     /// The access of a store, and whether it is done once per row.
     fn target(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut PhaseScope<'_>,
         touch: &Touch,
         (value, when): (Value, Option<Value>),
-        work: &mut Vec<Work>,
+        work: &mut Vec<TileInst>,
     ) -> Planned<(u32, bool)> {
         let once = scope.rows.as_ref().is_some_and(|rows| rows.stores_once(touch, value, when));
         scope.by_row = once;
@@ -296,7 +302,7 @@ impl<'a> Compiler<'a> {
 
     /// Lets a value that is only stored go to memory directly: from where it is loaded, or from the
     /// instruction that computes it.
-    fn store_directly(&mut self, scope: &Scope<'_>, order: &Order, body: &mut [Work]) {
+    fn store_directly(&mut self, scope: &PhaseScope<'_>, order: &InstOrder, body: &mut [TileInst]) {
         let point = scope.phase.kind == PhaseKind::Point;
         let stores = &scope.phase.stores;
         for (position, (store, touch)) in stores.iter().zip(&scope.facts.stores).enumerate() {
@@ -308,10 +314,10 @@ impl<'a> Compiler<'a> {
                 continue;
             }
             match scope.slots[root] {
-                Some(Slot::Load(load)) if point => {
+                Some(ValueLocation::Load(load)) if point => {
                     self.accesses[load as usize].through = self.through(scope, load, touch, position);
                 }
-                Some(Slot::Reg(reg)) if point || scope.facts.inner[root] => {
+                Some(ValueLocation::Reg(reg)) if point || scope.facts.inner[root] => {
                     // The last instruction that writes this register computes the value that is live at the
                     // end.
                     let last = body.iter_mut().rev().find(|work| work.writes(reg));
@@ -325,7 +331,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The folds of a phase that does nothing else, if all of them can read memory in place.
-    fn streams(&self, scope: &Scope<'_>, first_fold: usize) -> Option<Vec<Stream>> {
+    fn streams(&self, scope: &PhaseScope<'_>, first_fold: usize) -> Option<Vec<Stream>> {
         let mapped = |f: &FoldOf| {
             let (load, test) = element_test(scope.phase, scope.facts, f)?;
             Some((scope.arg(load).ok()?, test))
@@ -334,7 +340,7 @@ impl<'a> Compiler<'a> {
         let (axes, grid) = (&self.nest.axes[..], self.nest.grid);
         // The inner axes in the order in which they are read.
         let natural: Vec<usize> = (grid..axes.len()).collect();
-        let inner = if self.side == Side::Inner { self.inner } else { &natural };
+        let inner = if self.side == LaneAxes::Inner { self.inner } else { &natural };
         let index = counted(scope.phase, scope.facts, axes, inner);
         let folds = (first_fold, &self.folds[first_fold..]);
         stream::streams(self.side, &known, folds, &self.accesses, (axes, grid), index)
@@ -342,7 +348,7 @@ impl<'a> Compiler<'a> {
 }
 
 /// `chained`: a chain folds.
-fn fold_plan(scope: &Scope<'_>, fold: &FoldOf, chained: bool) -> Planned<FoldPlan> {
+fn fold_plan(scope: &PhaseScope<'_>, fold: &FoldOf, chained: bool) -> Planned<FoldPlan> {
     let factors = product(scope.phase, scope.facts, fold);
     let dtype = scope.facts.dtypes[fold.value as usize];
     let kernel = if factors.is_some() { tiles::dot(dtype) } else { tiles::kernel(fold.fold, dtype) };

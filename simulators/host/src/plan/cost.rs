@@ -1,10 +1,10 @@
 //! Estimated times, and the order of the lanes, which is chosen by them.
 
-use super::super::affine::Lanes;
+use super::super::affine::LanePattern;
 use super::super::cache_hints::BYTE;
 use super::super::folds::stream;
-use super::super::plan::{PhasePlan, Side};
-use super::compile::Compiler;
+use super::super::plan::{LaneAxes, PhasePlan};
+use super::compile::NestCompiler;
 use super::facts::{Facts, Touch};
 use super::width::TOGETHER;
 use workalike_kernels::cost::position_flops;
@@ -42,11 +42,11 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
         s if s as f64 * size < 64.0 => 0.5,
         _ => 1.2,
     };
-    let lanes = Lanes::new(order.iter().map(|&a| (nest.axes[a], touch.affine.coefficients[a])));
+    let lanes = LanePattern::new(order.iter().map(|&a| (nest.axes[a], touch.affine.coefficients[a])));
     match lanes {
-        Some(Lanes::Uniform) => line(0),
-        Some(Lanes::Line(step)) => line(step),
-        Some(Lanes::Rows(strides)) => {
+        Some(LanePattern::Uniform) => line(0),
+        Some(LanePattern::Line(step)) => line(step),
+        Some(LanePattern::Rows(strides)) => {
             let (extent, step, _) = strides.innermost();
             line(step) + 4.0 / extent as f64
         }
@@ -55,8 +55,8 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
 }
 
 /// Estimated nanoseconds of a run with the compiler's lanes, and the overhead per tile among them.
-pub(super) fn estimate(compiler: &Compiler<'_>, facts: &[Facts]) -> (f64, f64) {
-    let Compiler { nest, side, grid, inner, .. } = *compiler;
+pub(super) fn estimate(compiler: &NestCompiler<'_>, facts: &[Facts]) -> (f64, f64) {
+    let NestCompiler { nest, side, grid, inner, .. } = *compiler;
     let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
     let (mut total, mut overhead) = (0.0, 0.0);
     for (at, (phase, plan)) in nest.phases.iter().zip(&compiler.phases).enumerate() {
@@ -67,15 +67,15 @@ pub(super) fn estimate(compiler: &Compiler<'_>, facts: &[Facts]) -> (f64, f64) {
         let point = phase.kind == PhaseKind::Point;
         let points = if point { g } else { g * n };
         let (tiles, order): (f64, &[usize]) = match side {
-            Side::Grid => ((g / WIDTH).ceil() * if point { 1.0 } else { n }, grid),
-            Side::Inner if point => ((g / TOGETHER.0 as f64).ceil(), grid),
-            Side::Inner if plan.side.is_none() => (g * n, &[]),
-            Side::Inner => (g * (n / WIDTH).ceil(), inner),
+            LaneAxes::Grid => ((g / WIDTH).ceil() * if point { 1.0 } else { n }, grid),
+            LaneAxes::Inner if point => ((g / TOGETHER.0 as f64).ceil(), grid),
+            LaneAxes::Inner if plan.side.is_none() => (g * n, &[]),
+            LaneAxes::Inner => (g * (n / WIDTH).ceil(), inner),
         };
         let work = phase.block.insts.len() + phase.stores.len() + phase.folds.len();
         overhead += tiles * work as f64 * OVERHEAD;
         total += points * lane(compiler, at, (plan, &facts[at]), order);
-        if side == Side::Inner {
+        if side == LaneAxes::Inner {
             total += g * phase.folds.len() as f64 * (40.0 + n.min(WIDTH) * 0.2);
         }
     }
@@ -83,7 +83,7 @@ pub(super) fn estimate(compiler: &Compiler<'_>, facts: &[Facts]) -> (f64, f64) {
 }
 
 /// Estimated nanoseconds per lane of a phase.
-fn lane(compiler: &Compiler<'_>, at: usize, (plan, facts): (&PhasePlan, &Facts), order: &[usize]) -> f64 {
+fn lane(compiler: &NestCompiler<'_>, at: usize, (plan, facts): (&PhasePlan, &Facts), order: &[usize]) -> f64 {
     let phase = &compiler.nest.phases[at];
     let rows = plan.rows.as_ref();
     // Instructions that run once per row cost a fraction per lane.

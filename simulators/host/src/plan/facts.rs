@@ -6,7 +6,7 @@ use super::super::affine::injective;
 use super::super::cast::cast;
 use super::rows::differing;
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Affine, Index, Inst, Mode, Nest, Operand, PhaseKind, Value};
+use workalike_kernels::nest::{Affine, Index, IndexMode, Inst, Nest, Operand, PhaseKind, Value};
 use workalike_kernels::ops::{self, TileFn};
 use workalike_kernels::verify::dtypes;
 
@@ -92,7 +92,7 @@ fn of_phase(nest: &Nest, at: usize) -> Planned<Facts> {
     for (i, inst) in insts.iter().enumerate() {
         match inst {
             Inst::Load { operand, index } => facts.loads[i] = Some(touch(nest, *operand, index, insts)?),
-            Inst::Position { value, extent, mode: Mode::Report { status, node } } => {
+            Inst::Position { value, extent, mode: IndexMode::Report { status, node } } => {
                 let extent = i64::try_from(*extent).map_err(|_| "a position beyond int64")?;
                 let touch = touch(nest, *status, &[], insts)?;
                 facts.reports.push(IndexReport { value: *value, extent, node: *node, touch });
@@ -178,9 +178,9 @@ fn position(insts: &[Inst], value: Value, extent: i64) -> (Value, i64) {
     match insts.get(value as usize) {
         Some(Inst::Position { value: given, extent: among, mode }) if i64::try_from(*among) == Ok(extent) => {
             match mode {
-                Mode::Clamp => (*given, 0),
-                Mode::FromEnd | Mode::Report { .. } => (*given, extent),
-                Mode::Wrap => (value, 0),
+                IndexMode::Clamp => (*given, 0),
+                IndexMode::FromEnd | IndexMode::Report { .. } => (*given, extent),
+                IndexMode::Wrap => (value, 0),
             }
         }
         _ => (value, 0),

@@ -2,7 +2,7 @@
 //! Where the inner points are few enough for the cache, the first phase stores the values, and later phases
 //! load them (softmax computes its exponentials for the sum, and divides them).
 
-use super::super::plan::Side;
+use super::super::plan::LaneAxes;
 use super::facts::Facts;
 use super::patterns::{each_used, ends};
 use std::collections::HashMap;
@@ -19,14 +19,14 @@ const WORTH: u32 = 4;
 
 /// Which values are kept.
 #[derive(Default)]
-pub(crate) struct Kept {
+pub(crate) struct ReusedValues {
     /// Per value of each phase: the number under which it is kept, and whether this phase loads it.
     of: Vec<Vec<Option<(u32, bool)>>>,
     /// Bytes of a lane of each.
     pub(crate) sizes: Vec<u8>,
 }
 
-impl Kept {
+impl ReusedValues {
     /// The number under which this phase stores a value.
     pub(crate) fn made(&self, phase: usize, value: usize) -> Option<u32> {
         self.of[phase][value].filter(|(_, found)| !found).map(|(number, _)| number)
@@ -39,18 +39,20 @@ impl Kept {
 }
 
 /// Finds the values that are worth keeping with these lanes.
-pub(crate) fn find(nest: &Nest, facts: &[Facts], side: Side) -> Kept {
-    let mut kept =
-        Kept { of: nest.phases.iter().map(|p| vec![None; p.block.insts.len()]).collect(), sizes: Vec::new() };
+pub(crate) fn find(nest: &Nest, facts: &[Facts], side: LaneAxes) -> ReusedValues {
+    let mut kept = ReusedValues {
+        of: nest.phases.iter().map(|p| vec![None; p.block.insts.len()]).collect(),
+        sizes: Vec::new(),
+    };
     let lanes = nest.grid_points().clamp(1, 1024);
     let (most, points) = match side {
-        Side::Inner => (POINTS.0, nest.inner_points()),
-        Side::Grid => (POINTS.1, nest.inner_points().saturating_mul(lanes)),
+        LaneAxes::Inner => (POINTS.0, nest.inner_points()),
+        LaneAxes::Grid => (POINTS.1, nest.inner_points().saturating_mul(lanes)),
     };
     if nest.inner_points() > most {
         return kept;
     }
-    let mut numbers = Numbers { known: HashMap::new(), costs: Vec::new() };
+    let mut numbers = ValueNumbering { known: HashMap::new(), costs: Vec::new() };
     // Where each number was computed first.
     let mut computed: HashMap<u32, (usize, usize)> = HashMap::new();
     for (p, (phase, facts)) in nest.phases.iter().zip(facts).enumerate() {
@@ -93,14 +95,14 @@ pub(crate) fn find(nest: &Nest, facts: &[Facts], side: Side) -> Kept {
 }
 
 /// Value numbering: equal values have equal numbers, in all phases.
-struct Numbers {
+struct ValueNumbering {
     /// Instructions over value numbers.
     known: HashMap<Inst, u32>,
     /// Flops of each, including its arguments.
     costs: Vec<u32>,
 }
 
-impl Numbers {
+impl ValueNumbering {
     fn of_block(&mut self, nest: &Nest, insts: &[Inst], facts: &Facts) -> Vec<Value> {
         let mut numbers: Vec<Value> = Vec::new();
         for (i, inst) in insts.iter().enumerate() {

@@ -2,13 +2,13 @@
 
 use super::super::folds::stream;
 use super::super::folds::tiles::Cascade;
-use super::super::plan::{Plan, Side};
+use super::super::plan::{LaneAxes, NestPlan};
 use workalike_kernels::nest::PhaseKind;
 
 /// Elements of one chunk of a long inner range.
 const CHUNK: u64 = 1 << 16;
 
-impl Plan {
+impl NestPlan {
     /// Divides the phases into chunks and a frame into registers and accumulators. The width is a multiple of
     /// 16 lanes, so that every tile is whole words; 8 words between tiles avoid cache set conflicts.
     pub(super) fn lay_out(&mut self, reg_sizes: &[u8]) {
@@ -27,8 +27,8 @@ impl Plan {
         }
         self.staging = take(width, 2);
         let (tiles, rows) = match self.side {
-            Side::Grid => (self.inner_points as usize, 1),
-            Side::Inner => ((self.inner_points as usize).div_ceil(width), self.together),
+            LaneAxes::Grid => (self.inner_points as usize, 1),
+            LaneAxes::Inner => ((self.inner_points as usize).div_ceil(width), self.together),
         };
         for kept in &mut self.kept {
             kept.row = tiles * width * kept.size as usize / 8;
@@ -36,12 +36,12 @@ impl Plan {
         }
         for phase in &mut self.phases {
             let lanes = match phase.side {
-                Some(Side::Grid) => self.grid_points.clamp(1, width as u64),
+                Some(LaneAxes::Grid) => self.grid_points.clamp(1, width as u64),
                 _ => width as u64,
             };
             phase.steps = match (phase.kind, phase.side) {
                 (PhaseKind::Point, _) => 1,
-                (_, Some(Side::Inner)) => self.inner_points.div_ceil(width as u64),
+                (_, Some(LaneAxes::Inner)) => self.inner_points.div_ceil(width as u64),
                 _ => self.inner_points,
             };
             phase.chunk =

@@ -27,15 +27,15 @@ pub(super) mod width;
 use super::affine::{Map, Strides};
 use super::chain::Chain;
 use super::folds::stream::Stream;
-use super::folds::tiles::Kernel;
+use super::folds::tiles::TileFold;
 use super::folds::updates::Update;
 use super::rows::Runs;
 use super::tile_io::fill;
-use compile::Compiler;
+use compile::NestCompiler;
 use cost::{estimate, lane_order};
 use facts::{Planned, Touch, facts};
 use prepare::{Prepared, prepare};
-use rows::{Rows, Through};
+use rows::{LaneRows, Through};
 use std::borrow::Cow;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -45,7 +45,7 @@ use workalike_kernels::verify::Verified;
 
 /// Where the lanes of a value are.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Slot {
+pub(super) enum ValueLocation {
     Reg(u32),
     Const(u32),
     Folded(u32),
@@ -57,14 +57,14 @@ pub(super) enum Slot {
 
 /// A value as an instruction's argument: its slot, and the bytes of a lane.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arg {
-    pub(super) slot: Slot,
+pub(super) struct TileOperand {
+    pub(super) slot: ValueLocation,
     pub(super) size: u8,
 }
 
 /// The target of an instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Out {
+pub(super) struct TileResult {
     pub(super) reg: u32,
     pub(super) size: u8,
     /// A store of the phase whose value this is, unchanged: the result may go to its memory directly.
@@ -73,7 +73,7 @@ pub(super) struct Out {
     pub(super) kept: bool,
 }
 
-impl Out {
+impl TileResult {
     fn is_in(&self, reg: u32) -> bool {
         self.reg == reg && !self.kept
     }
@@ -83,7 +83,7 @@ impl Out {
 pub(super) const MAX_ARITY: usize = 4;
 
 /// One instruction on tiles.
-pub(super) enum Work {
+pub(super) enum TileInst {
     Load {
         access: u32,
     },
@@ -98,35 +98,40 @@ pub(super) enum Work {
     },
     /// Broadcasts the value of each row of lanes to all of them.
     Repeat {
-        arg: Arg,
+        arg: TileOperand,
         out: u32,
     },
     Tile {
         tile: TileFn,
-        args: [Arg; MAX_ARITY],
+        args: [TileOperand; MAX_ARITY],
         arity: u8,
-        out: Out,
+        out: TileResult,
     },
     Chain(Box<ChainPlan>),
 }
 
-impl Work {
+impl TileInst {
     /// Whether an instruction, other than a load, writes a register.
     pub(super) fn writes(&self, reg: u32) -> bool {
         match self {
-            Work::Load { .. } => false,
-            Work::Iota { out, .. } | Work::Broadcast { out, .. } | Work::Repeat { out, .. } => *out == reg,
-            Work::Tile { out, .. } => out.is_in(reg),
-            Work::Chain(chain) => chain.outs.iter().any(|out| out.is_in(reg)),
+            TileInst::Load { .. } => false,
+            TileInst::Iota { out, .. } | TileInst::Broadcast { out, .. } | TileInst::Repeat { out, .. } => {
+                *out == reg
+            }
+            TileInst::Tile { out, .. } => out.is_in(reg),
+            TileInst::Chain(chain) => chain.outs.iter().any(|out| out.is_in(reg)),
         }
     }
 
     /// The result in a register, if it can go elsewhere.
-    pub(super) fn out_in(&mut self, reg: u32) -> Option<&mut Out> {
+    pub(super) fn out_in(&mut self, reg: u32) -> Option<&mut TileResult> {
         match self {
-            Work::Tile { out, .. } => Some(out).filter(|out| out.is_in(reg)),
-            Work::Chain(chain) => chain.outs.iter_mut().find(|out| out.is_in(reg)),
-            Work::Load { .. } | Work::Iota { .. } | Work::Broadcast { .. } | Work::Repeat { .. } => None,
+            TileInst::Tile { out, .. } => Some(out).filter(|out| out.is_in(reg)),
+            TileInst::Chain(chain) => chain.outs.iter_mut().find(|out| out.is_in(reg)),
+            TileInst::Load { .. }
+            | TileInst::Iota { .. }
+            | TileInst::Broadcast { .. }
+            | TileInst::Repeat { .. } => None,
         }
     }
 }
@@ -135,14 +140,14 @@ impl Work {
 pub(super) struct ChainPlan {
     pub(super) chain: Chain,
     /// Each with whether it is uniform, so that its first lanes suffice.
-    pub(super) args: Vec<(Arg, bool)>,
+    pub(super) args: Vec<(TileOperand, bool)>,
     /// Folds that it does itself.
     pub(super) folds: Vec<usize>,
-    pub(super) outs: Vec<Out>,
+    pub(super) outs: Vec<TileResult>,
 }
 
 /// A load or store, ready to run.
-pub(super) struct Access {
+pub(super) struct AccessPlan {
     pub(super) touch: Touch,
     pub(super) map: Map,
     /// The strides of a load and its register, or of a register and its store.
@@ -165,7 +170,7 @@ pub(super) struct Access {
 
 /// A dynamic index, ready to run.
 pub(super) struct Dynamic {
-    pub(super) value: Arg,
+    pub(super) value: TileOperand,
     pub(super) map: Map,
     /// Added to a negative value.
     pub(super) wraps: i64,
@@ -175,8 +180,8 @@ pub(super) struct Dynamic {
 
 pub(super) struct StorePlan {
     pub(super) access: u32,
-    pub(super) value: Arg,
-    pub(super) when: Option<Arg>,
+    pub(super) value: TileOperand,
+    pub(super) when: Option<TileOperand>,
     /// `when` is not a bool but an int64: the store is made where it is out of range as an index of this many
     /// elements.
     pub(super) outside: Option<i64>,
@@ -187,14 +192,14 @@ pub(super) struct StorePlan {
 }
 
 pub(super) struct FoldPlan {
-    pub(super) kernel: Kernel,
+    pub(super) kernel: TileFold,
     pub(super) dtype: DType,
     pub(super) identity: Scalar,
     /// `None`: a chain folds it.
-    pub(super) value: Option<Arg>,
-    pub(super) index: Option<Arg>,
+    pub(super) value: Option<TileOperand>,
+    pub(super) index: Option<TileOperand>,
     /// The fold is over products of `value` and this.
-    pub(super) factor: Option<Arg>,
+    pub(super) factor: Option<TileOperand>,
     /// Words of an accumulator's lanes; those of the index follow them.
     pub(super) value_words: usize,
     pub(super) tile_words: usize,
@@ -206,8 +211,8 @@ pub(super) struct FoldPlan {
 
 impl FoldPlan {
     /// Lanes of an accumulator: only one if tiles are folded to one lane.
-    pub(super) fn lanes(&self, side: Option<Side>, full: usize) -> usize {
-        if side == Some(Side::Inner) && self.kernel.goes_across() { 1 } else { full }
+    pub(super) fn lanes(&self, side: Option<LaneAxes>, full: usize) -> usize {
+        if side == Some(LaneAxes::Inner) && self.kernel.goes_across() { 1 } else { full }
     }
 
     /// The identity as the first lane of a word.
@@ -228,7 +233,7 @@ pub(super) struct KeptPlan {
 
 /// Which points are lanes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Side {
+pub(super) enum LaneAxes {
     Grid,
     Inner,
 }
@@ -236,14 +241,14 @@ pub(super) enum Side {
 pub(super) struct PhasePlan {
     pub(super) kind: PhaseKind,
     /// Which points are lanes in this phase; `None`: it has one lane.
-    pub(super) side: Option<Side>,
+    pub(super) side: Option<LaneAxes>,
     /// Runs once per chunk: hoisted instructions. In a Point phase with rows, once per row.
-    pub(super) before: Vec<Work>,
+    pub(super) before: Vec<TileInst>,
     /// Rows of lanes in which some values are uniform.
-    pub(super) rows: Option<Rows>,
+    pub(super) rows: Option<LaneRows>,
     /// Lanes of `before` that are needed.
     pub(super) before_lanes: usize,
-    pub(super) body: Vec<Work>,
+    pub(super) body: Vec<TileInst>,
     pub(super) folds: std::ops::Range<usize>,
     pub(super) stores: Vec<StorePlan>,
     /// Its folds, if they read memory in place and the phase does nothing else.
@@ -254,20 +259,20 @@ pub(super) struct PhasePlan {
 }
 
 /// How to run a Nest. Nothing in it depends on the number of threads.
-pub(super) struct Plan {
+pub(super) struct NestPlan {
     pub(super) name: String,
     pub(super) extents: Vec<u64>,
     pub(super) grid: usize,
     pub(super) grid_points: u64,
     pub(super) inner_points: u64,
-    pub(super) side: Side,
+    pub(super) side: LaneAxes,
     /// Lanes of a full tile.
     pub(super) width: usize,
     /// Grid points that run through the phases together.
     pub(super) together: usize,
     pub(super) operands: Vec<(DType, bool)>,
     pub(super) phases: Vec<PhasePlan>,
-    pub(super) accesses: Vec<Access>,
+    pub(super) accesses: Vec<AccessPlan>,
     pub(super) folds: Vec<FoldPlan>,
     pub(super) consts: Vec<Vec<u64>>,
     pub(super) kept: Vec<KeptPlan>,
@@ -283,7 +288,7 @@ pub(super) struct Plan {
     pub(super) overhead: f64,
 }
 
-impl Plan {
+impl NestPlan {
     /// The inner axes.
     pub(super) fn inner_axes(&self) -> std::ops::Range<usize> {
         self.grid..self.extents.len()
@@ -291,14 +296,14 @@ impl Plan {
 }
 
 /// Plans a Nest.
-pub(super) fn plan(nest: &Verified) -> Planned<Plan> {
+pub(super) fn plan(nest: &Verified) -> Planned<NestPlan> {
     let nest: &Nest = nest;
     let prepared = prepare(nest)?;
     let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
-    let on = |side: Side| with(&prepared, side, &lane_order(nest, &prepared.facts, 0..nest.grid));
-    let mut plan = on(Side::Grid)?;
+    let on = |side: LaneAxes| with(&prepared, side, &lane_order(nest, &prepared.facts, 0..nest.grid));
+    let mut plan = on(LaneAxes::Grid)?;
     if walks {
-        let other = on(Side::Inner)?;
+        let other = on(LaneAxes::Inner)?;
         if other.nanoseconds < plan.nanoseconds {
             plan = other;
         }
@@ -307,7 +312,7 @@ pub(super) fn plan(nest: &Verified) -> Planned<Plan> {
 }
 
 /// Plans an elementwise Nest whose grid points are requested in small row-major ranges.
-pub(super) fn row_major(nest: &Verified) -> Planned<Plan> {
+pub(super) fn row_major(nest: &Verified) -> Planned<NestPlan> {
     let nest: &Nest = nest;
     let facts = facts(nest)?;
     let order: Vec<usize> = (0..nest.grid).collect();
@@ -318,32 +323,32 @@ pub(super) fn row_major(nest: &Verified) -> Planned<Plan> {
         return Err("its points go another way through memory".into());
     }
     let tiled = vec![None; nest.phases.len()];
-    with(&Prepared { nest: Cow::Borrowed(nest), facts, tiled }, Side::Grid, &order)
+    with(&Prepared { nest: Cow::Borrowed(nest), facts, tiled }, LaneAxes::Grid, &order)
 }
 
 /// Plans a Nest with these lanes.
-fn with(prepared: &Prepared<'_>, side: Side, order: &[usize]) -> Planned<Plan> {
+fn with(prepared: &Prepared<'_>, side: LaneAxes, order: &[usize]) -> Planned<NestPlan> {
     let (nest, facts) = (&*prepared.nest, &prepared.facts[..]);
     let inner = lane_order(nest, facts, nest.grid..nest.axes.len());
     // Where both sides have lanes, fold results of inner lanes become grid lanes: in the order of the points.
     let grid = match side {
-        Side::Grid => order.to_vec(),
-        Side::Inner => (0..nest.grid).collect(),
+        LaneAxes::Grid => order.to_vec(),
+        LaneAxes::Inner => (0..nest.grid).collect(),
     };
     let kept = kept::find(nest, facts, side);
-    let mut compiler = Compiler::new(nest, side, (&grid, &inner), &kept, &prepared.tiled);
+    let mut compiler = NestCompiler::new(nest, side, (&grid, &inner), &kept, &prepared.tiled);
     for (at, facts) in facts.iter().enumerate() {
         compiler.phase(at, facts)?;
     }
     let (width, together) = compiler.width();
     let (nanoseconds, overhead) = estimate(&compiler, facts);
-    let Compiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
+    let NestCompiler { reg_sizes, consts, accesses, folds, phases, .. } = compiler;
     let constant = |scalar: Scalar| {
         let mut words = vec![0; width * scalar.dtype().register().size() / 8];
         fill(&mut words, scalar, width);
         words
     };
-    let mut plan = Plan {
+    let mut plan = NestPlan {
         name: nest.name.clone(),
         extents: nest.axes.clone(),
         grid: nest.grid,

@@ -1,15 +1,15 @@
 //! The order of a phase's instructions: what is hoisted, what is fused to chains, where values are last used.
 
-use super::super::chain::{Group, chains};
-use super::super::plan::Side;
-use super::compile::Scope;
+use super::super::chain::{InstGroup, chains};
+use super::super::plan::LaneAxes;
+use super::compile::PhaseScope;
 use super::facts::Facts;
 use super::patterns::{ends, product};
 use workalike_kernels::nest::{FoldOf, Inst, Phase};
 
 /// The instructions of a phase that are needed, in order.
-pub(crate) struct Order {
-    pub(crate) groups: Vec<Group>,
+pub(crate) struct InstOrder {
+    pub(crate) groups: Vec<InstGroup>,
     /// The number of groups that run before the others: once per chunk, or once per row.
     pub(crate) hoists: usize,
     /// Whether only chains read uniform values; they read only the first lanes.
@@ -25,8 +25,8 @@ pub(crate) struct Order {
     pub(crate) chained: Vec<bool>,
 }
 
-impl Order {
-    pub(crate) fn new(scope: &Scope<'_>) -> Order {
+impl InstOrder {
+    pub(crate) fn new(scope: &PhaseScope<'_>) -> InstOrder {
         let insts = &scope.phase.block.insts;
         let ends = ends(scope.phase, scope.facts);
         let mut needed = vec![false; insts.len()];
@@ -51,7 +51,7 @@ impl Order {
 
         let mut few = !ends.iter().any(|root| uniform(*root));
         for group in &groups[hoists..] {
-            if let Group::One(i) = group {
+            if let InstGroup::One(i) = group {
                 scope.each_used(*i, &mut |root| few &= !uniform(root));
             }
         }
@@ -70,26 +70,26 @@ impl Order {
         }
         let mut elsewhere = uses.clone();
         for group in &groups {
-            if let Group::Chain(members) = group {
+            if let InstGroup::Chain(members) = group {
                 members.iter().flat_map(|m| &m.args).for_each(|root| elsewhere[*root] -= 1);
             }
         }
         let chained = elsewhere.iter().map(|uses| *uses == 0).collect();
-        Order { groups, hoists, few, last, uses, folds, chained }
+        InstOrder { groups, hoists, few, last, uses, folds, chained }
     }
 }
 
 /// Adds folds to the chains that compute their values, where lanes are grid points: then a value goes from
 /// its register to the accumulator. Says which folds were added.
-fn add_folds(scope: &Scope<'_>, groups: &mut [Group]) -> Vec<bool> {
+fn add_folds(scope: &PhaseScope<'_>, groups: &mut [InstGroup]) -> Vec<bool> {
     let (phase, facts) = (scope.phase, scope.facts);
     let insts = &phase.block.insts;
     let add = |(at, fold): (usize, &FoldOf)| {
-        if scope.side != Some(Side::Grid) || fold.index.is_some() {
+        if scope.side != Some(LaneAxes::Grid) || fold.index.is_some() {
             return false;
         }
         let args = folded(phase, facts, fold);
-        let computes = |group: &Group| {
+        let computes = |group: &InstGroup| {
             let mut found = false;
             group.each(|i| found |= args.contains(&i) && scope.found(i).is_none());
             found

@@ -1,6 +1,6 @@
 //! Uses of the values of a phase, products that a fold multiplies, indices of extremes.
 
-use super::super::affine::Lanes;
+use super::super::affine::LanePattern;
 use super::super::folds::tiles;
 use super::facts::Facts;
 use workalike_kernels::DType;
@@ -17,9 +17,9 @@ pub(crate) fn counted(phase: &Phase, facts: &Facts, extents: &[u64], inner: &[us
     if index.coefficients.iter().enumerate().any(|(a, c)| *c != 0 && extents[a] > 1 && !inner.contains(&a)) {
         return None;
     }
-    match Lanes::new(inner.iter().map(|&a| (extents[a], index.coefficients[a])))? {
-        Lanes::Uniform if inner.iter().all(|&a| extents[a] == 1) => Some((index.offset, 1)),
-        Lanes::Line(step) if step > 0 => Some((index.offset, step)),
+    match LanePattern::new(inner.iter().map(|&a| (extents[a], index.coefficients[a])))? {
+        LanePattern::Uniform if inner.iter().all(|&a| extents[a] == 1) => Some((index.offset, 1)),
+        LanePattern::Line(step) if step > 0 => Some((index.offset, step)),
         _ => None,
     }
 }

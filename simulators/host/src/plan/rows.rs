@@ -9,7 +9,7 @@ use workalike_kernels::nest::{Affine, Block, Inst, Nest};
 pub(crate) const ROW: u64 = 8;
 
 /// The rows of lanes of a phase.
-pub(crate) struct Rows {
+pub(crate) struct LaneRows {
     /// Lanes of a row.
     pub(crate) lanes: u64,
     /// The axes from row to row, outermost first.
@@ -22,9 +22,9 @@ pub(crate) struct Rows {
     pub(crate) broadcast: Strides,
 }
 
-impl Rows {
+impl LaneRows {
     /// The longest rows in which the computed indices of some load are uniform.
-    pub(crate) fn find(nest: &Nest, block: &Block, facts: &Facts, lanes: &[usize]) -> Option<Rows> {
+    pub(crate) fn find(nest: &Nest, block: &Block, facts: &Facts, lanes: &[usize]) -> Option<LaneRows> {
         let long: Vec<usize> = lanes.iter().copied().filter(|a| nest.axes[*a] > 1).collect();
         let mut computed = facts.loads.iter().flatten().filter(|t| !t.dynamic.is_empty()).peekable();
         computed.peek()?;
@@ -35,7 +35,7 @@ impl Rows {
             let axes = long[..first].to_vec();
             let count: u64 = axes.iter().map(|a| nest.axes[*a]).product();
             let broadcast = Strides::new([(count, 1, lanes as i64), (lanes, 0, 1)], lanes)?;
-            let rows = Rows { lanes, axes, along, same, broadcast };
+            let rows = LaneRows { lanes, axes, along, same, broadcast };
             let some = lanes >= ROW && computed.clone().any(|touch| rows.found_by_row(touch));
             some.then_some(rows)
         })

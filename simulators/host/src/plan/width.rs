@@ -1,11 +1,11 @@
 //! The lanes of a tile: as many as fit in the L1 cache.
 
-use super::super::affine::Lanes;
+use super::super::affine::LanePattern;
 use super::super::cache_hints::PREFETCH_FROM;
 use super::super::exec::VECTOR;
-use super::super::plan::{Access, Arg, FoldPlan, PhasePlan, Side, Slot, Work};
+use super::super::plan::{AccessPlan, FoldPlan, LaneAxes, PhasePlan, TileInst, TileOperand, ValueLocation};
 use super::super::rows::Runs;
-use super::compile::Compiler;
+use super::compile::NestCompiler;
 use workalike_kernels::nest::PhaseKind;
 
 /// Bytes of registers that should stay in the L1 cache.
@@ -26,8 +26,8 @@ const STREAM_WIDTH: (usize, usize) = (4096, 16 << 10);
 pub(super) const TOGETHER: (u64, u64) = (256, 4096);
 
 /// Whether a load is read in place where nothing writes its operand.
-fn in_place(access: &Access) -> bool {
-    access.map.lanes == Lanes::Line(1) && access.dynamic.is_empty() && !access.touch.dtype.is_half()
+fn in_place(access: &AccessPlan) -> bool {
+    access.map.lanes == LanePattern::Line(1) && access.dynamic.is_empty() && !access.touch.dtype.is_half()
 }
 
 /// Bytes of a lane of an accumulator.
@@ -47,19 +47,19 @@ fn dividing(row: usize, width: usize) -> Option<usize> {
     lanes.into_iter().find(|lanes| row.is_multiple_of(*lanes))
 }
 
-impl Compiler<'_> {
+impl NestCompiler<'_> {
     /// Lanes of a full tile, and grid points that run through the phases together.
     pub(super) fn width(&self) -> (usize, usize) {
         let (grid_points, inner_points) = (self.nest.grid_points(), self.nest.inner_points());
         let walks = self.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
         let together = match (self.side, walks) {
-            (Side::Grid, _) => u64::MAX,
-            (Side::Inner, 0 | 1) => TOGETHER.0,
-            (Side::Inner, _) => (TOGETHER.1 / inner_points.max(1)).clamp(1, TOGETHER.0),
+            (LaneAxes::Grid, _) => u64::MAX,
+            (LaneAxes::Inner, 0 | 1) => TOGETHER.0,
+            (LaneAxes::Inner, _) => (TOGETHER.1 / inner_points.max(1)).clamp(1, TOGETHER.0),
         };
         let lanes = match self.side {
-            Side::Grid => grid_points,
-            Side::Inner => inner_points.max(together.min(grid_points)),
+            LaneAxes::Grid => grid_points,
+            LaneAxes::Inner => inner_points.max(together.min(grid_points)),
         };
         let lanes = lanes.clamp(1, 1 << 20) as usize;
         let bytes = self.lane_bytes();
@@ -67,11 +67,11 @@ impl Compiler<'_> {
         let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
         // Rows are divided evenly, for the overhead of a short last tile is the same.
         let width = match self.side {
-            Side::Inner if inner_points > width as u64 => {
+            LaneAxes::Inner if inner_points > width as u64 => {
                 let tiles = inner_points.div_ceil(width as u64);
                 (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
             }
-            Side::Grid => self.row_lanes(width).and_then(|row| dividing(row, width)).unwrap_or(width),
+            LaneAxes::Grid => self.row_lanes(width).and_then(|row| dividing(row, width)).unwrap_or(width),
             _ => width,
         };
         (width, together.min(width as u64) as usize)
@@ -82,7 +82,7 @@ impl Compiler<'_> {
     fn row_lanes(&self, width: usize) -> Option<usize> {
         let rows = self.accesses.iter().filter_map(|access| match &access.map.lanes {
             // Other loads have a lane per row.
-            Lanes::Rows(strides) if !access.store && self.by_lane[access.reg as usize] => {
+            LanePattern::Rows(strides) if !access.store && self.by_lane[access.reg as usize] => {
                 let (row, step, _) = strides.innermost();
                 let uniform = step == 0 && access.few && !self.folds.is_empty();
                 let least = if uniform { ROW as u64 } else { width as u64 + 1 };
@@ -115,11 +115,14 @@ impl Compiler<'_> {
     fn fills_tiles(&self, constant: u32) -> bool {
         let before = |p: &PhasePlan| if p.rows.is_some() { 0 } else { p.before.len() };
         let mut work = self.phases.iter().flat_map(|p| p.before[..before(p)].iter().chain(&p.body));
-        let is_it = |arg: &Arg| matches!(arg.slot, Slot::Const(c) if c == constant);
+        let is_it = |arg: &TileOperand| matches!(arg.slot, ValueLocation::Const(c) if c == constant);
         work.any(|work| match work {
-            Work::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
-            Work::Repeat { arg, .. } => is_it(arg),
-            Work::Load { .. } | Work::Iota { .. } | Work::Broadcast { .. } | Work::Chain(_) => false,
+            TileInst::Tile { args, arity, .. } => args[..*arity as usize].iter().any(is_it),
+            TileInst::Repeat { arg, .. } => is_it(arg),
+            TileInst::Load { .. }
+            | TileInst::Iota { .. }
+            | TileInst::Broadcast { .. }
+            | TileInst::Chain(_) => false,
         })
     }
 
@@ -127,7 +130,7 @@ impl Compiler<'_> {
     fn limits(&self, bytes: usize) -> (usize, usize) {
         let mut walks = self.phases.iter().filter(|p| p.kind != PhaseKind::Point);
         if let Some(accumulator) = self.folds.iter().map(fold_bytes).max()
-            && self.side == Side::Grid
+            && self.side == LaneAxes::Grid
             && walks.all(|p| p.streams.is_some())
         {
             return (STREAM_WIDTH.1 * bytes / accumulator, STREAM_WIDTH.0);
@@ -142,12 +145,13 @@ impl Compiler<'_> {
     /// The largest size of an element that is prefetched, if tiles should be small for that.
     fn prefetched(&self) -> Option<usize> {
         // Without folds each lane is computed once, and memory is the bottleneck.
-        if self.side != Side::Grid || !self.folds.is_empty() {
+        if self.side != LaneAxes::Grid || !self.folds.is_empty() {
             return None;
         }
         // Gathers of single elements wait for memory anyway.
         let lookups = self.accesses.iter().any(|a| !a.dynamic.is_empty() && a.runs == Runs::Not);
-        let computing = |body: &[Work]| body.iter().filter(|w| !matches!(w, Work::Load { .. })).count();
+        let computing =
+            |body: &[TileInst]| body.iter().filter(|w| !matches!(w, TileInst::Load { .. })).count();
         let few = self.phases.iter().all(|p| computing(&p.body) <= FEW);
         let loads = self.accesses.iter().filter(|a| !a.store && in_place(a));
         let is_large = |size: &usize| self.nest.grid_points().saturating_mul(*size as u64) >= PREFETCH_FROM;

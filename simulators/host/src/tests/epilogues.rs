@@ -1,7 +1,7 @@
 //! Products with epilogues: bit for bit as the product followed by the Nest.
 
 use super::*;
-use workalike_device::Target;
+use workalike_device::LibraryOutput;
 
 /// `y = tanh(product + bias)` and, in place, `w = w - rate * product` or `w = product - w`, over `(batch, m,
 /// n)`. Operands: product, bias, y, w read, w written.
@@ -49,7 +49,7 @@ fn run(p: &Matmul, threads: usize, fused: bool, shifted: bool) -> [Vec<u8>; 2] {
     let product = |c| Command::library(p.clone(), [a.clone(), b.clone()], c);
     let commands = if fused && device.library(p, Some((&nest, 0))).is_some() {
         let args = [None].into_iter().chain(rest.map(Some)).collect();
-        vec![product(Target::Epilogue { nest, args })]
+        vec![product(LibraryOutput::Epilogue { nest, args })]
     } else {
         let c = region(&device, &vec![1; count * size]);
         let args = [c.clone()].into_iter().chain(rest).collect();
@@ -121,7 +121,7 @@ fn unsupported_epilogues_are_refused() {
     let (a, b, w) = (memory(), memory(), memory());
     let module = device.compile(&[], Numerics::default()).unwrap();
     let try_it = |nest: &Nest, args: Vec<Option<Region>>| {
-        let c = Target::Epilogue { nest: verified(nest), args };
+        let c = LibraryOutput::Epilogue { nest: verified(nest), args };
         let command = Command::library(p.clone(), [a.clone(), b.clone()], c);
         device.record(&module, &[command]).map(drop).map_err(|e| e.to_string())
     };

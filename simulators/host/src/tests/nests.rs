@@ -497,8 +497,8 @@ fn exponentials_are_kept_between_phases_where_rows_are_short() {
         let plan = plan(n).unwrap();
         let work = plan.phases.iter().flat_map(|p| &p.body);
         work.map(|w| match w {
-            plan::Work::Tile { .. } => 1,
-            plan::Work::Chain(work) => work.chain.operations(),
+            plan::TileInst::Tile { .. } => 1,
+            plan::TileInst::Chain(work) => work.chain.operations(),
             _ => 0,
         })
         .sum()

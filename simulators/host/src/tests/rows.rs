@@ -14,7 +14,7 @@ fn at(value: Value) -> Index {
 /// The position of `index[at]` by NumPy's rule; indices out of range are reported in operand `status`.
 fn position(w: &mut Writer, index: usize, axes: &[usize], extent: u64, status: usize) -> Value {
     let value = w.load(index, axes);
-    w.inst(Inst::Position { value, extent, mode: Mode::Report { status, node: 7 } })
+    w.inst(Inst::Position { value, extent, mode: IndexMode::Report { status, node: 7 } })
 }
 
 fn indices(count: u64, extent: i64, bad: bool) -> Vec<u8> {
@@ -83,7 +83,9 @@ fn rows_that_are_taken_are_computed_with() {
 fn every_index_mode_gives_its_position() {
     // x[position], and the position itself: once computed by the access, once separately.
     for (points, extent) in [(1, 1), (30, 7), (5000, 7), (3001, 900)] {
-        for mode in [Mode::Clamp, Mode::Wrap, Mode::FromEnd, Mode::Report { status: 4, node: 7 }] {
+        for mode in
+            [IndexMode::Clamp, IndexMode::Wrap, IndexMode::FromEnd, IndexMode::Report { status: 4, node: 7 }]
+        {
             for bad in [false, true] {
                 let mut w = Writer::new(PhaseKind::Point);
                 let value = w.load(1, &[0]);
@@ -128,9 +130,9 @@ fn an_index_is_found_by_the_access_that_uses_it() {
         let wraps = plan.accesses.iter().find_map(|a| a.dynamic.first()).unwrap().wraps;
         (plan.phases[0].body.len(), wraps)
     };
-    assert_eq!(load(Mode::Clamp), (2, 0));
-    assert_eq!(load(Mode::FromEnd), (2, 9));
-    assert_eq!(load(Mode::Wrap), (3, 0), "a remainder is computed before");
+    assert_eq!(load(IndexMode::Clamp), (2, 0));
+    assert_eq!(load(IndexMode::FromEnd), (2, 9));
+    assert_eq!(load(IndexMode::Wrap), (3, 0), "a remainder is computed before");
 }
 
 #[test]

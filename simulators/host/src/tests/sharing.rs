@@ -14,7 +14,7 @@ fn shares(nest: &Nest, regions: &[(usize, u64)]) -> bool {
             bytes: (1 << 19) - offset,
         })
         .collect();
-    bind::Bound::new(&Arc::new(plan(nest).unwrap()), &regions, 4, 1.0).unwrap().parallel()
+    bind::BoundPlan::new(&Arc::new(plan(nest).unwrap()), &regions, 4, 1.0).unwrap().parallel()
 }
 
 /// `y[out] = x[from] + x[from]` over 2000 points, and operands of 4000 elements.
@@ -134,7 +134,7 @@ fn short_runs_stay_with_the_caller() {
     let memory: Arc<dyn Memory> = Arc::new(HostMemory::new(1 << 20).unwrap());
     let regions = [Region::whole(memory.clone()), Region::whole(memory)];
     let plan = Arc::new(plan(&nest).unwrap());
-    assert!(!bind::Bound::new(&plan, &regions, 4, bind::SHARE_FROM).unwrap().parallel());
+    assert!(!bind::BoundPlan::new(&plan, &regions, 4, bind::SHARE_FROM).unwrap().parallel());
 }
 
 /// `y[i] = x[at[i]]`; reports 7 where `at[i]` is below 0, and 9 where it is 3 or more.
@@ -226,6 +226,6 @@ fn chunks_of_phases_with_kept_values_are_not_shared() {
     assert_eq!(planned.kept.len(), 1);
     assert!(planned.phases.iter().any(|phase| phase.steps > phase.chunk));
     let memory = || Region::whole(Arc::new(HostMemory::new(4 * rows * columns).unwrap()) as _);
-    let bound = bind::Bound::new(&Arc::new(planned), &[memory(), memory()], 8, 1.0).unwrap();
+    let bound = bind::BoundPlan::new(&Arc::new(planned), &[memory(), memory()], 8, 1.0).unwrap();
     assert!(bound.parallel() && !bound.shares_chunks());
 }

@@ -15,7 +15,9 @@ use workalike_kernels::level::BASELINE_FMA;
 pub(crate) use x86::{Avx2, Avx512};
 
 /// f32 or f64.
-pub(crate) trait Element: Pod + Debug + Default + From<u8> + Send + Sync + Add<Output = Self> {
+pub(crate) trait VectorElement:
+    Pod + Debug + Default + From<u8> + Send + Sync + Add<Output = Self>
+{
     /// Bytes.
     const SIZE: usize = size_of::<Self>();
 
@@ -33,7 +35,7 @@ pub(crate) trait Element: Pod + Debug + Default + From<u8> + Send + Sync + Add<O
 /// alignment, but must be readable for all loaded lanes and writable for all stored ones, which are those of
 /// the [mask](Vector::mask) where one is given.
 pub(crate) trait Vector: Copy {
-    type Item: Element;
+    type Item: VectorElement;
     /// A bool for each lane.
     type Truth: Copy;
     const LANES: usize;
@@ -96,22 +98,22 @@ pub(crate) trait Vector: Copy {
 
 /// Portable vectors, for the instruction set of the compilation target.
 #[derive(Clone, Copy)]
-pub(crate) struct Plain<T, const L: usize>([T; L]);
+pub(crate) struct PortableVector<T, const L: usize>([T; L]);
 
 macro_rules! plain {
     ($t:ty, $lanes:literal) => {
-        impl Vector for Plain<$t, $lanes> {
+        impl Vector for PortableVector<$t, $lanes> {
             type Item = $t;
             type Truth = [bool; $lanes];
             const LANES: usize = $lanes;
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                Plain([0.0; $lanes])
+                PortableVector([0.0; $lanes])
             }
             #[inline(always)]
             unsafe fn splat(x: $t) -> Self {
-                Plain([x; $lanes])
+                PortableVector([x; $lanes])
             }
             #[inline(always)]
             unsafe fn mask(lanes: usize) -> Self::Truth {
@@ -120,7 +122,7 @@ macro_rules! plain {
             #[inline(always)]
             unsafe fn load(from: *const $t) -> Self {
                 // SAFETY: the caller guarantees readable lanes; an unaligned read takes them from anywhere.
-                Plain(unsafe { from.cast::<[$t; $lanes]>().read_unaligned() })
+                PortableVector(unsafe { from.cast::<[$t; $lanes]>().read_unaligned() })
             }
             #[inline(always)]
             unsafe fn load_part(from: *const $t, mask: Self::Truth) -> Self {
@@ -135,7 +137,7 @@ macro_rules! plain {
                         *lane = unsafe { *from.add(i) };
                     }
                 }
-                Plain(all)
+                PortableVector(all)
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $t) {
@@ -178,11 +180,11 @@ macro_rules! plain {
             }
             #[inline(always)]
             unsafe fn neg(self) -> Self {
-                Plain(self.0.map(|x| -x))
+                PortableVector(self.0.map(|x| -x))
             }
             #[inline(always)]
             unsafe fn sqrt(self) -> Self {
-                Plain(self.0.map(<$t>::sqrt))
+                PortableVector(self.0.map(<$t>::sqrt))
             }
             #[inline(always)]
             unsafe fn mul(mut self, other: Self) -> Self {
@@ -239,7 +241,7 @@ macro_rules! plain {
             }
             #[inline(always)]
             unsafe fn choose(truth: Self::Truth, yes: Self, no: Self) -> Self {
-                Plain(from_fn(|i| if truth[i] { yes.0[i] } else { no.0[i] }))
+                PortableVector(from_fn(|i| if truth[i] { yes.0[i] } else { no.0[i] }))
             }
             #[inline(always)]
             unsafe fn load_truth(from: *const u8) -> Self::Truth {

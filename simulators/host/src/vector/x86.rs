@@ -1,9 +1,9 @@
 //! AVX2 with FMA, and AVX-512.
 
-use super::{Element, Vector};
+use super::{Vector, VectorElement};
 use std::arch::x86_64::*;
 
-impl Element for f32 {
+impl VectorElement for f32 {
     #[inline(always)]
     unsafe fn transpose_4x4(from: *const f32, step: isize, to: *mut f32, to_step: usize) {
         // SAFETY: the caller guarantees these elements at both addresses; every x86-64 has SSE.
@@ -19,7 +19,7 @@ impl Element for f32 {
     }
 }
 
-impl Element for f64 {
+impl VectorElement for f64 {
     #[inline(always)]
     unsafe fn transpose_4x4(from: *const f64, step: isize, to: *mut f64, to_step: usize) {
         for i in [0, 2] {

@@ -3,10 +3,10 @@
 
 use super::device;
 use crate::device::OpenClDevice;
-use crate::program::{How, OpenClModule};
+use crate::program::{BuildOptions, OpenClModule};
 use crate::schedules::corpus::{self as nests, Case};
 use std::sync::Arc;
-use workalike_device::{Command, Device, Module, Numerics, Region};
+use workalike_device::{Command, Device, DeviceModule, Numerics, Region};
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::print::{Dialect, ForSizes, Target, print};
@@ -33,8 +33,8 @@ fn cpu(local_memory: u64) -> Target {
 fn run(device: &OpenClDevice, cases: &[Case], target: &Target) -> Vec<Vec<Vec<u8>>> {
     let nests: Vec<_> = cases.iter().map(|case| Verified::new(case.nest.clone()).unwrap()).collect();
     let source = print(&nests, target);
-    let module: Arc<dyn Module> =
-        Arc::new(OpenClModule::build(device.context(), How::default(), source).unwrap());
+    let module: Arc<dyn DeviceModule> =
+        Arc::new(OpenClModule::build(device.context(), BuildOptions::default(), source).unwrap());
     let each = cases.iter().enumerate().map(|(nest, case)| {
         let upload = |bytes: &Vec<u8>| {
             let region = Region::whole(device.allocate(bytes.len().max(1) as u64).unwrap());

@@ -4,7 +4,7 @@ use super::corpus::gpu;
 use super::device;
 use crate::device::OpenClDevice;
 use std::sync::Arc;
-use workalike_device::{Command, Device, LibraryOp, Region, Target as Results};
+use workalike_device::{Command, Device, LibraryOp, LibraryOutput as Results, Region};
 use workalike_kernels::DType;
 use workalike_kernels::library::{Cumulate, Scatter, Sorting};
 use workalike_kernels::nest::Fold;

@@ -1,6 +1,6 @@
 //! Cofactors of square matrices, by an LU factorization with complete pivoting.
 
-use super::{Real, Refused, filled, nan, widened};
+use super::{MatrixElement, Refused, filled, nan, widened};
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::lu::full_pivoting::factor as lu;
 use faer::linalg::triangular_solve as triangular;
@@ -12,7 +12,7 @@ use faer::{MatMut, MatRef, Par};
 /// order, and another one is 0 only if all cofactors are. With `p` the product of the pivots before `d`, `V`
 /// the rows and columns before it, and `u` the column above it, the adjugate of `U` is `[[d p V^-1, -p V^-1
 /// u], [0, p]]`, so that no pivot is divided by which may be 0. All is computed in float64.
-pub(crate) struct Cofactors {
+pub(crate) struct CofactorWorkspace {
     order: usize,
     /// The unit lower and the upper factor, column-major.
     factors: Vec<f64>,
@@ -26,12 +26,12 @@ pub(crate) struct Cofactors {
     scratch: MemBuffer,
 }
 
-impl Cofactors {
+impl CofactorWorkspace {
     /// Memory for matrices of this order, which is at least 1.
-    pub(crate) fn new(order: usize) -> Result<Cofactors, Refused> {
+    pub(crate) fn new(order: usize) -> Result<CofactorWorkspace, Refused> {
         let count = order.checked_mul(order).ok_or(usize::MAX)?;
         let request = lu::lu_in_place_scratch::<usize, f64>(order, order, Par::Seq, Default::default());
-        Ok(Cofactors {
+        Ok(CofactorWorkspace {
             order,
             factors: filled(0.0, count)?,
             adjugate: filled(0.0, count)?,
@@ -43,7 +43,7 @@ impl Cofactors {
     }
 
     /// Replaces the row-major matrix `a` by its cofactors: all NaN if it has a NaN.
-    pub(crate) fn replace<T: Real>(&mut self, a: &mut [T]) {
+    pub(crate) fn replace<T: MatrixElement>(&mut self, a: &mut [T]) {
         let n = self.order;
         for (at, &element) in a.iter().enumerate() {
             self.factors[at % n * n + at / n] = widened(element);
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn cofactors_are_determinants_of_minors_at_any_rank() {
         for n in 1..7 {
-            let mut cofactors = Cofactors::new(n).unwrap();
+            let mut cofactors = CofactorWorkspace::new(n).unwrap();
             for rank in 0..=n {
                 let a = matrix(n, rank);
                 let mut got = a.clone();
@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn large_elements_and_nan() {
-        let mut cofactors = Cofactors::new(3).unwrap();
+        let mut cofactors = CofactorWorkspace::new(3).unwrap();
         let mut a: [f64; 9] = [1e140, 0., 0., 0., 1e140, 0., 0., 0., 1e-160];
         cofactors.replace(&mut a);
         assert!((a[0] / 1e-20 - 1.0).abs() < 1e-12 && (a[8] / 1e280 - 1.0).abs() < 1e-12, "{a:?}");
         let mut nan = [1f32, f32::NAN, 2., 3.];
-        Cofactors::new(2).unwrap().replace(&mut nan);
+        CofactorWorkspace::new(2).unwrap().replace(&mut nan);
         assert!(nan.iter().all(|e| e.is_nan()));
     }
 }

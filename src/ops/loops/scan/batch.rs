@@ -1,7 +1,7 @@
 //! A loop for a whole batch of some of its inputs: a loop whose body computes a batch.
 
 use super::ScanOp;
-use super::body::{Body, Part};
+use super::body::{BodyInput, ScanBody};
 use super::builder::Scan;
 use super::scanned::Scanned;
 use crate::error::Result;
@@ -19,7 +19,7 @@ pub(super) fn batch(op: &ScanOp, at: &Batch) -> BatchedOutputs {
     }
     let body = op.body.as_ref();
     let (inputs, outputs) = body.closed.variables()?;
-    let whole = Whole { op, body, at, inputs, outputs };
+    let whole = BatchedLoop { op, body, at, inputs, outputs };
     let carried = whole.carried()?;
     let scanned = whole.scan(&carried)?;
     let results = whole.results(&carried)?;
@@ -41,23 +41,23 @@ pub(super) fn batch(op: &ScanOp, at: &Batch) -> BatchedOutputs {
     Ok(Some(list))
 }
 
-struct Whole<'a> {
+struct BatchedLoop<'a> {
     op: &'a ScanOp,
-    body: &'a Body,
+    body: &'a ScanBody,
     at: &'a Batch<'a>,
     inputs: Vec<Variable>,
     outputs: Vec<Variable>,
 }
 
-impl Whole<'_> {
-    fn given(&self, part: Part) -> &Batched {
+impl BatchedLoop<'_> {
+    fn given(&self, part: BodyInput) -> &Batched {
         &self.at.inputs[self.op.source(part)]
     }
 
     /// Which recurrences differ between the elements of the batch: those whose initial values do, and those
     /// that depend on one of them.
     fn carried(&self) -> Result<Vec<bool>> {
-        let initial = |recurrence| self.given(Part::Tap(recurrence, 1)).batched;
+        let initial = |recurrence| self.given(BodyInput::Tap(recurrence, 1)).batched;
         let mut carried: Vec<bool> = (0..self.body.lags.len()).map(initial).collect();
         loop {
             let results = self.results(&carried)?;
@@ -68,16 +68,16 @@ impl Whole<'_> {
     }
 
     /// Whether a part has the batch axis.
-    fn has_axis(&self, part: Part, carried: &[bool]) -> bool {
+    fn has_axis(&self, part: BodyInput, carried: &[bool]) -> bool {
         match part {
-            Part::Tap(recurrence, _) => carried[recurrence],
-            Part::Sequence(_) | Part::Constant(_) => self.given(part).batched,
+            BodyInput::Tap(recurrence, _) => carried[recurrence],
+            BodyInput::Sequence(_) | BodyInput::Constant(_) => self.given(part).batched,
         }
     }
 
     /// What the body gives, with stand-ins for what it gets.
     fn results(&self, carried: &[bool]) -> Result<Vec<Batched>> {
-        let stand_in = |(input, part): (&Variable, Part)| {
+        let stand_in = |(input, part): (&Variable, BodyInput)| {
             let mut ty = input.ty().clone();
             if self.has_axis(part, carried) {
                 ty.shape.insert(0, None);
@@ -93,14 +93,14 @@ impl Whole<'_> {
         let inward = |variable: &Variable| variable.try_moveaxis(0, 1);
         let mut scan = Scan::new().named(&self.body.name).backwards(self.op.backwards);
         for at in 0..self.body.sequences {
-            let Batched { variable, batched } = self.given(Part::Sequence(at));
+            let Batched { variable, batched } = self.given(BodyInput::Sequence(at));
             scan = scan.sequence(if *batched { inward(variable)? } else { variable.clone() });
         }
         if self.body.sequences == 0 {
             scan = scan.steps(self.at.inputs[self.op.steps_at()].variable.clone());
         }
         for (recurrence, lags) in self.body.lags.iter().enumerate() {
-            let Batched { variable, batched } = self.given(Part::Tap(recurrence, 1));
+            let Batched { variable, batched } = self.given(BodyInput::Tap(recurrence, 1));
             let initial = match (carried[recurrence], batched) {
                 (true, true) => inward(variable)?,
                 (true, false) => inward(&repeated(variable, self.at.count)?)?,
@@ -132,7 +132,7 @@ impl Whole<'_> {
         let changing = values.iter().map(Some).chain(std::iter::repeat(None));
         for ((input, part), value) in self.inputs.iter().zip(self.body.parts()).zip(changing) {
             let stand = match (part, value) {
-                (Part::Constant(_), _) | (_, None) => self.given(part).clone(),
+                (BodyInput::Constant(_), _) | (_, None) => self.given(part).clone(),
                 (_, Some(value)) => {
                     Batched { variable: value.clone(), batched: self.has_axis(part, carried) }
                 }

@@ -14,7 +14,7 @@ pub(super) const MOST_LAG: usize = 1 << 16;
 /// Its inputs are a slice of each sequence, the taps of each recurrence in order, then the constants. Its
 /// outputs are the new value of each recurrence, then what is stacked.
 #[derive(Clone, Debug)]
-pub(in crate::ops::loops) struct Body {
+pub(in crate::ops::loops) struct ScanBody {
     pub(super) name: String,
     pub(super) sequences: usize,
     /// For each recurrence the iterations that its taps look back, each at least 1.
@@ -24,14 +24,14 @@ pub(in crate::ops::loops) struct Body {
 
 /// Which input of the body something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum BodyInput {
     Sequence(usize),
     /// The recurrence, and how far the tap looks back.
     Tap(usize, usize),
     Constant(usize),
 }
 
-impl Body {
+impl ScanBody {
     /// A body of Variables, whose `inputs` are all that it depends on.
     pub(super) fn new(
         name: &str,
@@ -39,8 +39,9 @@ impl Body {
         lags: Vec<Vec<usize>>,
         inputs: Vec<Variable>,
         outputs: Vec<Variable>,
-    ) -> Result<Body> {
-        let body = Closed::new(inputs, outputs)?.and_then(|closed| Body::of(name, sequences, lags, closed));
+    ) -> Result<ScanBody> {
+        let body =
+            Closed::new(inputs, outputs)?.and_then(|closed| ScanBody::of(name, sequences, lags, closed));
         body.map_err(|message| fail(name, message))
     }
 
@@ -54,11 +55,11 @@ impl Body {
         sequences: usize,
         lags: Vec<Vec<usize>>,
         graph: Arc<FunctionGraph>,
-    ) -> Result<Body, String> {
-        Body::of(name, sequences, lags, Closed::stored(graph)?)
+    ) -> Result<ScanBody, String> {
+        ScanBody::of(name, sequences, lags, Closed::stored(graph)?)
     }
 
-    fn of(name: &str, sequences: usize, lags: Vec<Vec<usize>>, closed: Closed) -> Result<Body, String> {
+    fn of(name: &str, sequences: usize, lags: Vec<Vec<usize>>, closed: Closed) -> Result<ScanBody, String> {
         let taps: usize = lags.iter().map(Vec::len).sum();
         let fits = sequences.checked_add(taps).is_some_and(|n| n <= closed.graph.inputs.len());
         if !fits || lags.len() > closed.graph.outputs.len() {
@@ -68,28 +69,31 @@ impl Body {
         if lags.iter().any(far) {
             return Err(format!("a recurrence reads values of 1 to {MOST_LAG} iterations before"));
         }
-        let body = Body { name: name.into(), sequences, lags, closed };
+        let body = ScanBody { name: name.into(), sequences, lags, closed };
         for (position, part) in body.parts().enumerate() {
-            if let Part::Tap(recurrence, _) = part {
+            if let BodyInput::Tap(recurrence, _) = part {
                 body.closed.check_carried(position, recurrence, &body.recurrence_name(recurrence))?;
             }
         }
-        body.closed.check_shapes(|input| !matches!(body.part(input), Part::Constant(_)))?;
+        body.closed.check_shapes(|input| !matches!(body.part(input), BodyInput::Constant(_)))?;
         Ok(body)
     }
 
     /// What each input is.
-    pub(super) fn parts(&self) -> impl Iterator<Item = Part> + '_ {
-        let taps =
-            self.lags.iter().enumerate().flat_map(|(r, lags)| lags.iter().map(move |&lag| Part::Tap(r, lag)));
-        let front = (0..self.sequences).map(Part::Sequence).chain(taps);
+    pub(super) fn parts(&self) -> impl Iterator<Item = BodyInput> + '_ {
+        let taps = self
+            .lags
+            .iter()
+            .enumerate()
+            .flat_map(|(r, lags)| lags.iter().map(move |&lag| BodyInput::Tap(r, lag)));
+        let front = (0..self.sequences).map(BodyInput::Sequence).chain(taps);
         let constants = self.constants();
-        front.chain((0..constants).map(Part::Constant))
+        front.chain((0..constants).map(BodyInput::Constant))
     }
 
-    fn part(&self, input: usize) -> Part {
+    fn part(&self, input: usize) -> BodyInput {
         // Inputs beyond the others are constants.
-        self.parts().nth(input).unwrap_or(Part::Constant(input))
+        self.parts().nth(input).unwrap_or(BodyInput::Constant(input))
     }
 
     /// The position of the first constant among the inputs.
@@ -109,7 +113,7 @@ impl Body {
 
     /// How messages name a recurrence.
     pub(super) fn recurrence_name(&self, recurrence: usize) -> String {
-        let tap = self.parts().position(|part| matches!(part, Part::Tap(r, _) if r == recurrence));
+        let tap = self.parts().position(|part| matches!(part, BodyInput::Tap(r, _) if r == recurrence));
         tap.and_then(|tap| self.closed.input_name(tap))
             .map_or_else(|| format!("carried value {recurrence}"), |name| format!("the carried value {name}"))
     }

@@ -2,11 +2,11 @@
 
 use super::super::closed::{captured, closed};
 use super::super::states::States;
-use super::body::Body;
+use super::body::ScanBody;
 use super::checkpoint::checkpointed;
 use super::scanned::Scanned;
 use super::until;
-use super::{Given, ScanOp};
+use super::{ScanInputs, ScanOp};
 use crate::error::{Error, Result};
 use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
 use crate::ops::creation::int_scalar;
@@ -258,14 +258,14 @@ impl Scan {
         for output in &outputs {
             output.checked()?;
         }
-        let given = Given { sequences, initial, constants: vec![], steps };
+        let given = ScanInputs { sequences, initial, constants: vec![], steps };
         self.closed(given, lags, inputs, States::of(outputs, then)?, stops)
     }
 
     /// The loop with a body of these inputs and outputs. If it `stops`, the last output says when.
     fn closed(
         self,
-        mut given: Given,
+        mut given: ScanInputs,
         mut lags: Vec<Vec<usize>>,
         inputs: Vec<Variable>,
         (states, mut outputs): (States, Vec<Variable>),
@@ -281,9 +281,9 @@ impl Scan {
         given.constants = captured(&outputs, &inputs);
         let (more, mut outputs) = closed(&outputs, &given.constants)?;
         let inputs: Vec<Variable> = inputs.into_iter().chain(more).collect();
-        let op = |outputs: &[Variable], given: &Given| {
+        let op = |outputs: &[Variable], given: &ScanInputs| {
             let (sequences, outputs) = (given.sequences.len(), outputs.to_vec());
-            let body = Body::new(&self.name, sequences, lags.clone(), inputs.clone(), outputs)?;
+            let body = ScanBody::new(&self.name, sequences, lags.clone(), inputs.clone(), outputs)?;
             let steps = given.known_steps();
             let Scan { truncated, lockstep, backwards, .. } = self;
             let (body, states) = (Arc::new(body), vec![]);

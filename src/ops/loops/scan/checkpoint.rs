@@ -4,14 +4,14 @@
 
 use super::builder::Scan;
 use super::scanned::Scanned;
-use super::{Given, ScanOp};
+use super::{ScanInputs, ScanOp};
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
 use crate::ops::{Ix, concatenate, range};
 
 /// The loop `op` in blocks of so many iterations, then the rest; of its recurrences the first `carried` are
 /// of interest.
-pub(super) fn checkpointed(op: &ScanOp, given: &Given, block: usize, carried: usize) -> Result<Scanned> {
+pub(super) fn checkpointed(op: &ScanOp, given: &ScanInputs, block: usize, carried: usize) -> Result<Scanned> {
     let all = op.body.lags.len();
     let depths: Vec<usize> = (0..all).map(|recurrence| op.body.depth(recurrence)).collect();
     let size = i128::from(block as i64);
@@ -38,7 +38,8 @@ pub(super) fn checkpointed(op: &ScanOp, given: &Given, block: usize, carried: us
     let scanned = outer.try_run(|values| {
         let (slices, before) = values.split_at(count);
         let (sequences, initial) = (slices.to_vec(), before.to_vec());
-        let inner = of_block.on(Given { sequences, initial, constants: given.constants.clone(), steps }, all);
+        let inner =
+            of_block.on(ScanInputs { sequences, initial, constants: given.constants.clone(), steps }, all);
         let after = inner.and_then(|inner| {
             let last = |(trace, depth): (&Variable, &usize)| trace.try_index([Ix::from(-(*depth as i64)..)]);
             let carried: Vec<Variable> = inner.traces.iter().zip(&depths).map(last).collect::<Result<_>>()?;
@@ -55,7 +56,7 @@ pub(super) fn checkpointed(op: &ScanOp, given: &Given, block: usize, carried: us
     let last = scanned.clone().last();
     let left = given.steps.try_sub(&whole)?;
     let op = ScanOp { steps: None, ..op.clone() };
-    let behind = Given { sequences, initial: last, constants: given.constants.clone(), steps: left };
+    let behind = ScanInputs { sequences, initial: last, constants: given.constants.clone(), steps: left };
     let rest = op.on(behind, all)?;
     let parts = rest.clone().histories().into_iter().chain(rest.stacked.iter().cloned());
     let mut joined = Vec::new();

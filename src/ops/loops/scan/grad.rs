@@ -7,7 +7,7 @@
 //! outputs.
 
 use super::ScanOp;
-use super::body::{Body, Part};
+use super::body::{BodyInput, ScanBody};
 use super::builder::Scan;
 use super::scanned::Scanned;
 use crate::error::Result;
@@ -28,7 +28,7 @@ pub(super) fn grad(op: &ScanOp, at: &Gradient) -> Result<Vec<Option<Variable>>> 
 /// The loop backwards, under construction.
 struct Backward<'a> {
     op: &'a ScanOp,
-    body: &'a Body,
+    body: &'a ScanBody,
     at: &'a Gradient<'a>,
     inputs: Vec<Variable>,
     outputs: Vec<Variable>,
@@ -42,7 +42,7 @@ struct Backward<'a> {
 
 /// Whether a gradient flows through each output of the body: it has one, or an iteration later something
 /// through which one flows is made of it.
-fn flows(body: &Body, at: &Gradient, inputs: &[Variable], outputs: &[Variable]) -> Vec<bool> {
+fn flows(body: &ScanBody, at: &Gradient, inputs: &[Variable], outputs: &[Variable]) -> Vec<bool> {
     let float = |output: usize| body.closed.output_type(output).dtype.real().is_float();
     let mut flows: Vec<bool> =
         (0..outputs.len()).map(|output| float(output) && at.output_grads[output].is_some()).collect();
@@ -58,7 +58,7 @@ fn flows(body: &Body, at: &Gradient, inputs: &[Variable], outputs: &[Variable]) 
         let tapped = |recurrence: usize| {
             let mut parts = inputs.iter().zip(body.parts());
             parts.any(|(input, part)| {
-                matches!(part, Part::Tap(own, _) if own == recurrence) && read.contains(&input.key())
+                matches!(part, BodyInput::Tap(own, _) if own == recurrence) && read.contains(&input.key())
             })
         };
         let more = |&r: &usize| !flows[r] && float(r) && tapped(r);
@@ -135,7 +135,7 @@ impl<'a> Backward<'a> {
     }
 
     /// Positions of the body's inputs of a kind that have a gradient.
-    fn sloped(&self, kind: impl Fn(Part) -> bool) -> Vec<(usize, Part)> {
+    fn sloped(&self, kind: impl Fn(BodyInput) -> bool) -> Vec<(usize, BodyInput)> {
         let parts = self.body.parts().enumerate();
         parts.filter(|(position, part)| self.slopes[*position].is_some() && kind(*part)).collect()
     }
@@ -155,10 +155,10 @@ impl<'a> Backward<'a> {
     /// the values of its outputs; the gradients of outputs that have one.
     fn sequences(&self) -> (Vec<Variable>, usize, usize) {
         let (body, at) = (self.body, self.at);
-        let of_part = |part: Part| match part {
-            Part::Sequence(s) => Some(at.inputs[s].clone()),
-            Part::Tap(r, lag) => Some(self.rows(r, &at.outputs[r], body.depth(r) - lag)),
-            Part::Constant(_) => None,
+        let of_part = |part: BodyInput| match part {
+            BodyInput::Sequence(s) => Some(at.inputs[s].clone()),
+            BodyInput::Tap(r, lag) => Some(self.rows(r, &at.outputs[r], body.depth(r) - lag)),
+            BodyInput::Constant(_) => None,
         };
         let mut list: Vec<Variable> = body.parts().filter_map(of_part).collect();
         let inputs = list.len();
@@ -179,7 +179,7 @@ impl<'a> Backward<'a> {
     fn run(&self) -> Result<Vec<Option<Variable>>> {
         let (body, at, op) = (self.body, self.at, self.op);
         let (sequences, inputs, outputs) = self.sequences();
-        let constants = self.sloped(|part| matches!(part, Part::Constant(_)));
+        let constants = self.sloped(|part| matches!(part, BodyInput::Constant(_)));
         let given = sequences.len();
         let name = format!("gradient of {}", body.name);
         let mut backwards = Scan::new().named(&name).lockstep().backwards(!op.backwards);
@@ -247,7 +247,7 @@ impl<'a> Backward<'a> {
             for back in 1..=body.depth(recurrence) {
                 let taps = body.parts().zip(&slopes);
                 let here = taps.filter_map(|(part, slope)| {
-                    slope.as_ref().filter(|_| part == Part::Tap(recurrence, back))
+                    slope.as_ref().filter(|_| part == BodyInput::Tap(recurrence, back))
                 });
                 let terms: Vec<&Variable> = later[recurrence].get(back).into_iter().chain(here).collect();
                 results.push(match terms.split_first() {
@@ -260,13 +260,13 @@ impl<'a> Backward<'a> {
         }
         let parts = || body.parts().zip(&slopes);
         for (part, slope) in parts() {
-            if let (Part::Constant(_), Some(slope)) = (part, slope) {
+            if let (BodyInput::Constant(_), Some(slope)) = (part, slope) {
                 let sum = carried.next().ok_or_else(|| super::super::closed::broken("sum for a constant"))?;
                 results.push(sum.try_add(slope)?);
             }
         }
         for (part, slope) in parts() {
-            if let (Part::Sequence(_), Some(slope)) = (part, slope) {
+            if let (BodyInput::Sequence(_), Some(slope)) = (part, slope) {
                 results.push(slope.clone());
             }
         }
@@ -274,7 +274,7 @@ impl<'a> Backward<'a> {
     }
 
     /// The gradients of the op's inputs, from the results of the loop backwards.
-    fn results(&self, scanned: &Scanned, constants: &[(usize, Part)]) -> Result<Vec<Option<Variable>>> {
+    fn results(&self, scanned: &Scanned, constants: &[(usize, BodyInput)]) -> Result<Vec<Option<Variable>>> {
         let (body, op) = (self.body, self.op);
         let mut grads: Vec<Option<Variable>> = vec![None; op.steps_at() + 1];
         let mut last = scanned.clone().last().into_iter();
@@ -296,7 +296,7 @@ impl<'a> Backward<'a> {
         for ((_, part), sum) in constants.iter().zip(last) {
             grads[op.source(*part)] = Some(sum);
         }
-        let slices = self.sloped(|part| matches!(part, Part::Sequence(_)));
+        let slices = self.sloped(|part| matches!(part, BodyInput::Sequence(_)));
         for ((_, part), slices) in slices.iter().zip(scanned.clone().stacked()) {
             let at = op.source(*part);
             grads[at] = Some(match self.last() {

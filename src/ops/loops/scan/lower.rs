@@ -1,10 +1,10 @@
 //! A loop on a device: its body as a Program, and the rows of arrays that iterations read and write.
 
 use super::ScanOp;
-use super::body::Part;
+use super::body::BodyInput;
 use crate::graph::Node;
 use crate::lower::program::Access;
-use crate::lower::{Lowered, Lowering, Rows, View};
+use crate::lower::{Lowered, Lowering, RowArray, View};
 
 pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let body = &op.body;
@@ -26,10 +26,12 @@ pub(super) fn lower(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, inputs: &[V
         for part in body.parts() {
             let view = &inputs[op.source(part)];
             read.push(match part {
-                Part::Tap(recurrence, _) if changed(recurrence) => continue,
-                Part::Sequence(_) => turned(op, trips, to.read_rows(view)),
-                Part::Tap(recurrence, lag) => results[recurrence].from((body.depth(recurrence) - lag) as u64),
-                Part::Constant(_) => to.read_whole(view),
+                BodyInput::Tap(recurrence, _) if changed(recurrence) => continue,
+                BodyInput::Sequence(_) => turned(op, trips, to.read_rows(view)),
+                BodyInput::Tap(recurrence, lag) => {
+                    results[recurrence].from((body.depth(recurrence) - lag) as u64)
+                }
+                BodyInput::Constant(_) => to.read_whole(view),
             });
         }
         let first = |at: usize| body.depth(at) as u64;
@@ -57,7 +59,7 @@ fn in_place(op: &ScanOp, to: &mut Lowering<'_>) -> Vec<(usize, usize)> {
     let body = &op.body;
     let mut pairs = Vec::new();
     for (input, part) in body.parts().enumerate() {
-        let Part::Tap(recurrence, 1) = part else { continue };
+        let BodyInput::Tap(recurrence, 1) = part else { continue };
         if body.lags[recurrence] == [1]
             && body.closed.changes_parts(input, recurrence)
             && to.last_rows_read(recurrence).is_some_and(|read| read <= 1)
@@ -69,7 +71,12 @@ fn in_place(op: &ScanOp, to: &mut Lowering<'_>) -> Vec<(usize, usize)> {
 }
 
 /// Memory for the outputs.
-fn results(op: &ScanOp, to: &mut Lowering<'_>, node: &Node, changed: &dyn Fn(usize) -> bool) -> Vec<Rows> {
+fn results(
+    op: &ScanOp,
+    to: &mut Lowering<'_>,
+    node: &Node,
+    changed: &dyn Fn(usize) -> bool,
+) -> Vec<RowArray> {
     let body = &op.body;
     let mut results = Vec::with_capacity(node.outputs.len());
     for (at, &id) in node.outputs.iter().enumerate() {

@@ -20,7 +20,7 @@ mod stored;
 mod until;
 
 pub use builder::Scan;
-pub(crate) use parts::{Argument, LoopParts, Recurrence};
+pub(crate) use parts::{LoopArgument, LoopParts, Recurrence};
 pub use scanned::Scanned;
 pub(in crate::ops) use stored::decode;
 
@@ -32,7 +32,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attributes, Batch, BatchedOutputs, Gradient, Known, Narrowed, Op, expect_inputs};
 use crate::ops::Ix;
 use crate::value::Value;
-use body::{Body, Part};
+use body::{BodyInput, ScanBody};
 use std::sync::Arc;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -48,7 +48,7 @@ use workalike_kernels::Scalar;
 /// are, the last iteration's first; values of recurrences are in the order of iterations in any case.
 #[derive(Clone, Debug)]
 pub struct ScanOp {
-    pub(super) body: Arc<Body>,
+    pub(super) body: Arc<ScanBody>,
     /// The number of iterations, if it is always the same.
     steps: Option<usize>,
     /// The gradient flows through so many iterations, the last.
@@ -64,7 +64,7 @@ pub struct ScanOp {
 
 /// What a loop is given.
 #[derive(Clone, Debug)]
-struct Given {
+struct ScanInputs {
     sequences: Vec<Variable>,
     /// For each recurrence, the values before the first iteration.
     initial: Vec<Variable>,
@@ -72,10 +72,10 @@ struct Given {
     steps: Variable,
 }
 
-impl Given {
+impl ScanInputs {
     /// The inputs of the op.
     fn list(&self) -> Vec<Variable> {
-        let Given { sequences, initial, constants, steps } = self;
+        let ScanInputs { sequences, initial, constants, steps } = self;
         sequences.iter().chain(initial).chain(constants).chain([steps]).cloned().collect()
     }
 
@@ -88,7 +88,7 @@ impl Given {
 
 impl ScanOp {
     /// The loop on these inputs, whose first `carried` recurrences are of interest.
-    fn on(self, given: Given, carried: usize) -> Result<Scanned> {
+    fn on(self, given: ScanInputs, carried: usize) -> Result<Scanned> {
         let recurrences = self.body.lags.len();
         let depths: Vec<usize> = (0..carried).map(|r| self.body.depth(r)).collect();
         let mut traces = Variable::apply_at(Arc::new(self), &given.list(), place::here())?;
@@ -113,11 +113,11 @@ impl ScanOp {
     }
 
     /// The input of the op that the body's part is taken from.
-    fn source(&self, part: Part) -> usize {
+    fn source(&self, part: BodyInput) -> usize {
         match part {
-            Part::Sequence(at) => at,
-            Part::Tap(recurrence, _) => self.first_initial() + recurrence,
-            Part::Constant(at) => self.first_constant() + at,
+            BodyInput::Sequence(at) => at,
+            BodyInput::Tap(recurrence, _) => self.first_initial() + recurrence,
+            BodyInput::Constant(at) => self.first_constant() + at,
         }
     }
 
@@ -138,18 +138,18 @@ impl ScanOp {
     }
 
     /// How messages name an input.
-    fn input_name(&self, part: Part) -> String {
+    fn input_name(&self, part: BodyInput) -> String {
         match part {
-            Part::Sequence(at) => format!("sequence {at}"),
-            Part::Tap(recurrence, _) => self.body.recurrence_name(recurrence),
-            Part::Constant(at) => format!("constant {at}"),
+            BodyInput::Sequence(at) => format!("sequence {at}"),
+            BodyInput::Tap(recurrence, _) => self.body.recurrence_name(recurrence),
+            BodyInput::Constant(at) => format!("constant {at}"),
         }
     }
 
-    fn check_input(&self, position: usize, part: Part, given: &TensorType) -> Result<(), String> {
+    fn check_input(&self, position: usize, part: BodyInput, given: &TensorType) -> Result<(), String> {
         let declared = self.body.closed.input_type(position);
         let row = match part {
-            Part::Constant(_) => given.clone(),
+            BodyInput::Constant(_) => given.clone(),
             _ if given.ndim() == 0 => {
                 return Err(format!("{} is {given}, which has no axis of iterations", self.input_name(part)));
             }
@@ -158,7 +158,7 @@ impl ScanOp {
         if !declared.includes(&row) {
             return Err(format!("{} is {row} in each iteration, expected {declared}", self.input_name(part)));
         }
-        if let (Part::Tap(recurrence, _), Some(Some(rows))) = (part, given.shape.first())
+        if let (BodyInput::Tap(recurrence, _), Some(Some(rows))) = (part, given.shape.first())
             && *rows != self.body.depth(recurrence)
         {
             let depth = self.body.depth(recurrence);
@@ -177,9 +177,9 @@ impl ScanOp {
 
     /// The shapes within the body.
     fn inner_shapes(&self, inputs: &[Known]) -> Result<Shapes, String> {
-        let row = |part: Part| {
+        let row = |part: BodyInput| {
             let whole = inputs.get(self.source(part)).map(|k| k.shape).unwrap_or_default();
-            if matches!(part, Part::Constant(_)) {
+            if matches!(part, BodyInput::Constant(_)) {
                 whole.to_vec()
             } else {
                 whole.get(1..).unwrap_or_default().to_vec()
@@ -187,7 +187,7 @@ impl ScanOp {
         };
         let shapes: Vec<Vec<usize>> = self.body.parts().map(row).collect();
         let value = |at: usize| {
-            let part = self.body.parts().nth(at).filter(|part| matches!(part, Part::Constant(_)))?;
+            let part = self.body.parts().nth(at).filter(|part| matches!(part, BodyInput::Constant(_)))?;
             inputs.get(self.source(part))?.value.cloned()
         };
         self.body.closed.shapes(&shapes, &value)
@@ -337,8 +337,8 @@ impl Op for ScanOp {
     }
 
     fn with_bodies(&self, bodies: Vec<Arc<FunctionGraph>>) -> Option<Arc<dyn Op>> {
-        let Body { name, sequences, lags, .. } = self.body.as_ref();
-        let body = Body::stored(name, *sequences, lags.clone(), bodies.into_iter().next()?).ok()?;
+        let ScanBody { name, sequences, lags, .. } = self.body.as_ref();
+        let body = ScanBody::stored(name, *sequences, lags.clone(), bodies.into_iter().next()?).ok()?;
         Some(Arc::new(ScanOp { body: Arc::new(body), ..self.clone() }))
     }
 

@@ -1,7 +1,7 @@
 //! A loop without the outputs that nothing reads, and what only they need.
 
 use super::ScanOp;
-use super::body::{Body, Part};
+use super::body::{BodyInput, ScanBody};
 use crate::graph::prune::prune;
 use crate::graph::{Def, FunctionGraph, TensorType, VarId};
 use crate::op::Narrowed;
@@ -33,7 +33,9 @@ pub(super) fn less(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Option<
         let reads = |input: usize| needed[body.closed.graph.inputs[input] as usize];
         let carried = body.parts().enumerate().filter(|(input, _)| reads(*input));
         let more: Vec<usize> = carried
-            .filter_map(|(_, part)| if let Part::Tap(recurrence, _) = part { Some(recurrence) } else { None })
+            .filter_map(
+                |(_, part)| if let BodyInput::Tap(recurrence, _) = part { Some(recurrence) } else { None },
+            )
             .filter(|&recurrence| !live[recurrence])
             .collect();
         if more.is_empty() {
@@ -41,11 +43,11 @@ pub(super) fn less(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Option<
         }
         more.into_iter().for_each(|recurrence| live[recurrence] = true);
     };
-    let keeps = |(input, part): (usize, Part)| match part {
-        Part::Tap(recurrence, _) => live[recurrence],
-        Part::Sequence(_) | Part::Constant(_) => needed[body.closed.graph.inputs[input] as usize],
+    let keeps = |(input, part): (usize, BodyInput)| match part {
+        BodyInput::Tap(recurrence, _) => live[recurrence],
+        BodyInput::Sequence(_) | BodyInput::Constant(_) => needed[body.closed.graph.inputs[input] as usize],
     };
-    let kept: Vec<(usize, Part)> = body.parts().enumerate().filter(|part| keeps(*part)).collect();
+    let kept: Vec<(usize, BodyInput)> = body.parts().enumerate().filter(|part| keeps(*part)).collect();
     let outputs: Vec<usize> = (0..live.len()).filter(|&output| live[output]).collect();
     if outputs.len() == live.len() && kept.len() == body.closed.graph.inputs.len() {
         return None;
@@ -55,9 +57,9 @@ pub(super) fn less(op: &ScanOp, read: &[bool], given: &[&TensorType]) -> Option<
     inputs.push(op.steps_at());
     // Nodes within may have results that nothing reads any more.
     let graph = prune(&part_of(&body.closed.graph, &needed, &kept, &outputs)?).ok()?;
-    let sequences = kept.iter().filter(|(_, part)| matches!(part, Part::Sequence(_))).count();
+    let sequences = kept.iter().filter(|(_, part)| matches!(part, BodyInput::Sequence(_))).count();
     let lags = outputs.iter().filter_map(|&output| body.lags.get(output).cloned()).collect();
-    let less = Body::stored(&body.name, sequences, lags, Arc::new(graph)).ok()?;
+    let less = ScanBody::stored(&body.name, sequences, lags, Arc::new(graph)).ok()?;
     // The sequence that told the number of iterations may be gone.
     let steps = op.known_steps(given);
     let op = ScanOp { body: Arc::new(less), steps, states: vec![], ..op.clone() };
@@ -81,7 +83,7 @@ fn needed(graph: &FunctionGraph, outputs: &[bool]) -> Vec<bool> {
 fn part_of(
     graph: &FunctionGraph,
     needed: &[bool],
-    inputs: &[(usize, Part)],
+    inputs: &[(usize, BodyInput)],
     outputs: &[usize],
 ) -> Option<FunctionGraph> {
     let mut new = FunctionGraph::default();

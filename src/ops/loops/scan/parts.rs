@@ -1,7 +1,7 @@
 //! A loop taken apart, for rewrites that take something out of it.
 
-use super::body::{Body, Part};
-use super::{Given, ScanOp};
+use super::body::{BodyInput, ScanBody};
+use super::{ScanInputs, ScanOp};
 use crate::error::Result;
 use crate::graph::{Variable, place, rebuild};
 use crate::op::Op;
@@ -15,7 +15,7 @@ use workalike_kernels::Scalar;
 
 /// What the body is given: a Variable of an iteration, with the one outside that it is a part of.
 #[derive(Clone, Debug)]
-pub(crate) struct Argument {
+pub(crate) struct LoopArgument {
     pub(crate) within: Variable,
     pub(crate) outside: Variable,
 }
@@ -37,10 +37,10 @@ pub(crate) struct LoopParts {
     op: ScanOp,
     name: String,
     /// Slices, and all of them along the first axis.
-    pub(crate) sequences: Vec<Argument>,
+    pub(crate) sequences: Vec<LoopArgument>,
     pub(crate) recurrences: Vec<Recurrence>,
     /// The same in all iterations.
-    pub(crate) constants: Vec<Argument>,
+    pub(crate) constants: Vec<LoopArgument>,
     /// Results that are not carried.
     pub(crate) results: Vec<Variable>,
     /// The number of iterations.
@@ -55,9 +55,9 @@ impl LoopParts {
     pub(crate) fn of(op: &ScanOp, inputs: &[Variable]) -> Result<LoopParts> {
         let (within, outputs) = op.body.closed.variables()?;
         let parts = || within.iter().zip(op.body.parts());
-        let bound = |kind: fn(Part) -> bool| -> Vec<Argument> {
+        let bound = |kind: fn(BodyInput) -> bool| -> Vec<LoopArgument> {
             let own = parts().filter(|(_, part)| kind(*part));
-            let bind = |(within, part): (&Variable, Part)| Argument {
+            let bind = |(within, part): (&Variable, BodyInput)| LoopArgument {
                 within: within.clone(),
                 outside: inputs[op.source(part)].clone(),
             };
@@ -65,7 +65,7 @@ impl LoopParts {
         };
         let recurrence = |(at, next): (usize, &Variable)| {
             let taps = parts().filter_map(|(within, part)| match part {
-                Part::Tap(recurrence, lag) if recurrence == at => Some((lag, within.clone())),
+                BodyInput::Tap(recurrence, lag) if recurrence == at => Some((lag, within.clone())),
                 _ => None,
             });
             let initial = inputs[op.first_initial() + at].clone();
@@ -73,8 +73,8 @@ impl LoopParts {
         };
         let (next, results) = outputs.split_at(op.body.lags.len());
         Ok(LoopParts {
-            sequences: bound(|part| matches!(part, Part::Sequence(_))),
-            constants: bound(|part| matches!(part, Part::Constant(_))),
+            sequences: bound(|part| matches!(part, BodyInput::Sequence(_))),
+            constants: bound(|part| matches!(part, BodyInput::Constant(_))),
             recurrences: next.iter().enumerate().map(recurrence).collect(),
             results: results.to_vec(),
             steps: inputs[op.steps_at()].clone(),
@@ -94,7 +94,7 @@ impl LoopParts {
     }
 
     /// Whether a sequence is known to be as long as there are iterations.
-    pub(crate) fn is_as_long(&self, sequence: &Argument) -> bool {
+    pub(crate) fn is_as_long(&self, sequence: &LoopArgument) -> bool {
         let outside = &sequence.outside;
         let shape = ShapeOf { axis: 0 };
         let measured = self.steps.owner().is_some_and(|(apply, _)| {
@@ -147,8 +147,10 @@ impl LoopParts {
     /// If the parts do not fit each other.
     pub(crate) fn outputs(&self) -> Result<Vec<Variable>> {
         let LoopParts { op, name, sequences, recurrences, constants, results, steps } = self;
-        let within = |list: &[Argument]| list.iter().map(|bound| bound.within.clone()).collect::<Vec<_>>();
-        let outside = |list: &[Argument]| list.iter().map(|bound| bound.outside.clone()).collect::<Vec<_>>();
+        let within =
+            |list: &[LoopArgument]| list.iter().map(|bound| bound.within.clone()).collect::<Vec<_>>();
+        let outside =
+            |list: &[LoopArgument]| list.iter().map(|bound| bound.outside.clone()).collect::<Vec<_>>();
         let taps = recurrences.iter().flat_map(|own| own.taps.iter().map(|(_, tap)| tap.clone())).collect();
         let lags = recurrences.iter().map(|own| own.taps.iter().map(|(lag, _)| *lag).collect()).collect();
         let inputs = [within(sequences), taps, within(constants)].concat();
@@ -157,24 +159,24 @@ impl LoopParts {
         if outputs.is_empty() {
             return Ok(outputs);
         }
-        let body = Body::new(name, sequences.len(), lags, inputs, outputs)?;
+        let body = ScanBody::new(name, sequences.len(), lags, inputs, outputs)?;
         let op = ScanOp { body: Arc::new(body), states: vec![], ..op.clone() };
         let initial = recurrences.iter().map(|own| own.initial.clone()).collect();
         let (sequences, constants) = (outside(sequences), outside(constants));
-        let given = Given { sequences, initial, constants, steps: steps.clone() };
+        let given = ScanInputs { sequences, initial, constants, steps: steps.clone() };
         Variable::apply_at(Arc::new(op), &given.list(), place::here())
     }
 }
 
 /// Adds arguments to others. `known` gets what stands for them in the body: an argument that is there
 /// already, or a new one.
-fn share(all: &mut Vec<Argument>, more: &[Argument], known: &mut HashMap<(usize, usize), Variable>) {
-    for Argument { within, outside } in more {
-        let same = |own: &&Argument| own.outside.key() == outside.key() && own.within.ty() == within.ty();
+fn share(all: &mut Vec<LoopArgument>, more: &[LoopArgument], known: &mut HashMap<(usize, usize), Variable>) {
+    for LoopArgument { within, outside } in more {
+        let same = |own: &&LoopArgument| own.outside.key() == outside.key() && own.within.ty() == within.ty();
         let there = all.iter().find(same).map(|own| own.within.clone());
         let stand = there.unwrap_or_else(|| {
             let new = stand_ins(slice::from_ref(within)).remove(0);
-            all.push(Argument { within: new.clone(), outside: outside.clone() });
+            all.push(LoopArgument { within: new.clone(), outside: outside.clone() });
             new
         });
         known.insert(within.key(), stand);

@@ -2,7 +2,7 @@
 
 use super::super::closed::broken;
 use super::ScanOp;
-use super::body::Part;
+use super::body::BodyInput;
 use crate::error::{Error, Result};
 use crate::graph::evaluate;
 use crate::value::Value;
@@ -21,13 +21,13 @@ pub(super) fn perform(op: &ScanOp, inputs: &[Value]) -> Result<Vec<Value>> {
     }
     for step in 0..steps {
         let slice = if op.backwards { steps - 1 - step } else { step };
-        let part = |part: Part| match part {
-            Part::Sequence(at) => row(&inputs[at], slice),
-            Part::Tap(recurrence, lag) => {
+        let part = |part: BodyInput| match part {
+            BodyInput::Sequence(at) => row(&inputs[at], slice),
+            BodyInput::Tap(recurrence, lag) => {
                 let at = body.depth(recurrence) + step - lag;
                 rows[recurrence].get(at).cloned().ok_or_else(|| broken("value so far back"))
             }
-            Part::Constant(_) => Ok(inputs[op.source(part)].clone()),
+            BodyInput::Constant(_) => Ok(inputs[op.source(part)].clone()),
         };
         let given = body.parts().map(part).collect::<Result<Vec<_>>>()?;
         let values =

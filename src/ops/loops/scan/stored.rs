@@ -1,7 +1,7 @@
 //! A loop as a file holds it.
 
 use super::ScanOp;
-use super::body::Body;
+use super::body::ScanBody;
 use crate::op::{Attr, AttrGraph, Attributes, Op};
 use crate::ops::StoredOp;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub(in crate::ops) fn decode(op: &StoredOp) -> Result<Arc<dyn Op>, String> {
     let number = |name: &str| Ok::<_, String>(usize::try_from(op.int(name)?).ok());
     let (steps, truncated) = (number("steps")?, number("truncated")?);
     let backwards = op.version() >= 2 && op.int("backwards")? != 0;
-    let body = Arc::new(Body::stored(op.text("name")?, sequences, lags, graph)?);
+    let body = Arc::new(ScanBody::stored(op.text("name")?, sequences, lags, graph)?);
     Ok(Arc::new(ScanOp { body, steps, truncated, lockstep: false, backwards, states: vec![] }))
 }
 

@@ -2,23 +2,23 @@
 //! condition needs. Extents depend on it, so it runs before the call, as all that extents depend on.
 
 use super::super::while_loop::While;
-use super::body::Part;
-use super::{Given, ScanOp, narrow};
+use super::body::BodyInput;
+use super::{ScanInputs, ScanOp, narrow};
 use crate::error::Result;
 use crate::graph::{TensorType, Variable, rebuild};
 use crate::ops::op_from_graph::pairs;
 use crate::ops::{Ix, concatenate, range};
 
 /// What a loop is given that runs until after the iteration in which the last output of `op` holds.
-pub(super) fn cut(op: &ScanOp, given: Given) -> Result<Given> {
+pub(super) fn cut(op: &ScanOp, given: ScanInputs) -> Result<ScanInputs> {
     let steps = iterations(op, &given)?;
     let first = |sequence: &Variable| sequence.try_index([range(0i64, &steps)]);
     let sequences = given.sequences.iter().map(first).collect::<Result<_>>()?;
-    Ok(Given { sequences, steps, ..given })
+    Ok(ScanInputs { sequences, steps, ..given })
 }
 
 /// The number of iterations after which the last output of `op` holds; all of them, if it never does.
-fn iterations(op: &ScanOp, given: &Given) -> Result<Variable> {
+fn iterations(op: &ScanOp, given: &ScanInputs) -> Result<Variable> {
     let inputs = given.list();
     let types: Vec<&TensorType> = inputs.iter().map(Variable::ty).collect();
     let outputs = op.body.closed.graph.outputs.len();
@@ -39,12 +39,12 @@ fn iterations(op: &ScanOp, given: &Given) -> Result<Variable> {
     };
     let next = |carried: &[Variable]| {
         let (count, windows) = (&carried[1], &carried[2..]);
-        let value = |part: Part| match part {
-            Part::Sequence(_) => inputs[op.source(part)].try_index([Ix::from(count)]),
-            Part::Tap(recurrence, lag) => {
+        let value = |part: BodyInput| match part {
+            BodyInput::Sequence(_) => inputs[op.source(part)].try_index([Ix::from(count)]),
+            BodyInput::Tap(recurrence, lag) => {
                 windows[recurrence].try_index([Ix::from((body.depth(recurrence) - lag) as i64)])
             }
-            Part::Constant(_) => Ok(inputs[op.source(part)].clone()),
+            BodyInput::Constant(_) => Ok(inputs[op.source(part)].clone()),
         };
         let values = body.parts().map(value).collect::<Result<Vec<_>>>()?;
         let outputs = rebuild(&outputs, &mut pairs(&parts, &values), |_, _| Ok(None))?;

@@ -1,15 +1,15 @@
 //! Members of a [`Cluster`] that follow each other, as one Nest.
 
-use super::{Cluster, Member};
+use super::{Cluster, ClusterMember};
 use crate::lower::program::{BufferId, Role, Step};
 use crate::rehost::fuse::edit::tidy;
 use crate::rehost::fuse::join::add_name;
-use crate::rehost::fuse::limits::{Limits, Size};
+use crate::rehost::fuse::limits::{FusionLimits, NestSize};
 use std::collections::HashMap;
 use workalike_kernels::nest::{Block, BlockWriter, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 
 /// A Nest that grows member by member.
-pub(super) struct Segment<'c, 'p> {
+pub(super) struct ClusterNest<'c, 'p> {
     cluster: &'c Cluster<'p>,
     /// The first member.
     start: usize,
@@ -21,7 +21,7 @@ pub(super) struct Segment<'c, 'p> {
     values: HashMap<BufferId, Value>,
     writer: BlockWriter,
     stores: Vec<Store>,
-    ends: Vec<End>,
+    ends: Vec<NestLengths>,
     /// Operands that are loaded; the status word counts too.
     loaded: usize,
     /// Values of the segment that later members or other steps need.
@@ -35,7 +35,7 @@ pub(super) struct Segment<'c, 'p> {
 }
 
 /// What a segment has after a member.
-struct End {
+struct NestLengths {
     insts: usize,
     stores: usize,
     operands: usize,
@@ -57,10 +57,10 @@ impl Prefix {
     }
 }
 
-impl<'c, 'p> Segment<'c, 'p> {
+impl<'c, 'p> ClusterNest<'c, 'p> {
     /// The step of the members from `start` on that one Nest has room for, and their number.
-    pub(super) fn longest(cluster: &'c Cluster<'p>, start: usize, limits: Limits) -> (Step, usize) {
-        let mut segment = Segment {
+    pub(super) fn longest(cluster: &'c Cluster<'p>, start: usize, limits: FusionLimits) -> (Step, usize) {
+        let mut segment = ClusterNest {
             cluster,
             start,
             operands: vec![],
@@ -98,8 +98,8 @@ impl<'c, 'p> Segment<'c, 'p> {
         found.unwrap_or_else(|| (cluster.members[start].step(), 1))
     }
 
-    fn size(&self) -> Size {
-        Size {
+    fn size(&self) -> NestSize {
+        NestSize {
             operands: self.loaded + self.needed,
             fixed: self.loaded + self.given_out,
             insts: self.writer.insts().len(),
@@ -107,7 +107,7 @@ impl<'c, 'p> Segment<'c, 'p> {
         }
     }
 
-    fn append(&mut self, member: &Member) {
+    fn append(&mut self, member: &ClusterMember) {
         let adopted = self.adopt(member);
         let phase = &member.nest.phases[0];
         let mut values: Vec<Value> = Vec::with_capacity(phase.block.insts.len());
@@ -125,7 +125,7 @@ impl<'c, 'p> Segment<'c, 'p> {
                 self.values.insert(buffer, values[store.value as usize]);
             }
         }
-        self.ends.push(End {
+        self.ends.push(NestLengths {
             insts: self.writer.insts().len(),
             stores: self.stores.len(),
             operands: self.operands.len(),
@@ -134,7 +134,7 @@ impl<'c, 'p> Segment<'c, 'p> {
     }
 
     /// The operands of a member that are not computed here.
-    fn adopt(&mut self, member: &Member) -> Vec<usize> {
+    fn adopt(&mut self, member: &ClusterMember) -> Vec<usize> {
         let operands = member.nest.operands.iter().zip(member.buffers);
         let adopted = operands.map(|(operand, &buffer)| {
             if self.values.contains_key(&buffer) {
@@ -159,7 +159,7 @@ impl<'c, 'p> Segment<'c, 'p> {
     }
 
     /// Counts what is needed after a member, the last one.
-    fn count(&mut self, member: &Member) {
+    fn count(&mut self, member: &ClusterMember) {
         let here = self.start + self.ends.len();
         let cluster = self.cluster;
         let bytes = |id: BufferId| {
@@ -183,8 +183,8 @@ impl<'c, 'p> Segment<'c, 'p> {
     }
 
     /// The first members as one step, if they fit.
-    fn first(&self, length: usize, limits: Limits) -> Option<Step> {
-        let &End { insts, stores, operands } = &self.ends[length - 1];
+    fn first(&self, length: usize, limits: FusionLimits) -> Option<Step> {
+        let &NestLengths { insts, stores, operands } = &self.ends[length - 1];
         let block = Block { insts: self.writer.insts()[..insts].to_vec() };
         let is_kept = |store: &&Store| {
             let id = self.buffers[store.operand];

@@ -7,8 +7,9 @@ use workalike_kernels::nest::Fold;
 use workalike_kernels::ops;
 use workalike_kernels::verify::verify;
 
-const LIMITS: Cut = Cut { busy: 12, parts: 64, small: 8, group: 4, tile: 1, columns: 1 };
-const COST: Cost = Cost {
+const LIMITS: SplitThresholds =
+    SplitThresholds { busy: 12, parts: 64, small: 8, group: 4, tile: 1, columns: 1 };
+const COST: CostModel = CostModel {
     launch: 8000.0,
     step: 8000.0,
     concurrent: true,

@@ -85,7 +85,7 @@ impl Draft {
 
     /// Runs the pass, checks the order of the remaining steps, and returns their number.
     fn joined(&mut self, properties: &Properties) -> usize {
-        run(&mut self.program, &Cost::of(properties), Limits::of(properties));
+        run(&mut self.program, &CostModel::of(properties), FusionLimits::of(properties));
         let mut written = vec![false; self.program.buffers.len()];
         for step in &self.program.steps {
             for read in step.reads() {

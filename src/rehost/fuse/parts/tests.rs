@@ -1,6 +1,6 @@
 use super::*;
 use crate::rehost::fuse::join::join;
-use crate::rehost::fuse::limits::Limits;
+use crate::rehost::fuse::limits::FusionLimits;
 
 /// `to[at..at + 4] = from` for vectors.
 fn copy_to(program: &Program, [from, to]: [BufferId; 2], at: i64) -> Step {
@@ -47,7 +47,7 @@ fn one_step_that_writes_all_parts_needs_no_order() {
     else {
         panic!("two Nests")
     };
-    let (nest, buffers) = join((a, of_a), (b, of_b), &|_| false, Limits::least()).unwrap();
+    let (nest, buffers) = join((a, of_a), (b, of_b), &|_| false, FusionLimits::least()).unwrap();
     program.steps.splice(..2, [Step::Nest { nest, buffers }]);
     parts.unite(&mut program);
     let Step::Nest { nest, buffers } = &program.steps[0] else { panic!("a Nest") };

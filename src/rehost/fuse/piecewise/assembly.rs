@@ -3,10 +3,10 @@
 use super::super::edit::adopt;
 use super::super::touches_mutable;
 use super::{
-    BufferId, Cost, Dependences, Index, Inst, Nest, Operand, Phase, Program, Role, Step, evaluation,
+    BufferId, CostModel, Dependences, Index, Inst, Nest, Operand, Phase, Program, Role, Step, evaluation,
 };
 use workalike_kernels::DType;
-use workalike_kernels::nest::{Mode, Value};
+use workalike_kernels::nest::{IndexMode, Value};
 use workalike_kernels::ops::WHERE;
 
 /// More parts than this are not compared with each other.
@@ -19,13 +19,13 @@ pub(super) struct Assembly<'p> {
     /// Its extents other than 1: those are the dimensions that indices here speak of.
     pub(super) shape: Vec<u64>,
     /// Where parts overlap, a later one overwrites those before it.
-    pub(super) parts: Vec<Part<'p>>,
+    pub(super) parts: Vec<AssemblyPart<'p>>,
     /// The parts are slices along this dimension, in ascending order, without gaps.
     pub(super) along: Option<usize>,
 }
 
 /// A map that stores a box of an array.
-pub(super) struct Part<'p> {
+pub(super) struct AssemblyPart<'p> {
     pub(super) nest: &'p Nest,
     pub(super) buffers: &'p [BufferId],
     /// What it stores.
@@ -58,14 +58,14 @@ impl<'p> Assembly<'p> {
             return None;
         }
         let whole = Operand::contiguous(dtype, &shape, false);
-        let part = |&at: &usize| Part::of(program, at, buffer, &whole);
-        let parts: Vec<Part<'p>> = uses.writers[buffer].iter().map(part).collect::<Option<_>>()?;
+        let part = |&at: &usize| AssemblyPart::of(program, at, buffer, &whole);
+        let parts: Vec<AssemblyPart<'p>> = uses.writers[buffer].iter().map(part).collect::<Option<_>>()?;
         let mut assembly = Assembly { buffer, dtype, shape, parts, along: None };
         if assembly.is_disjoint() {
             assembly.order_parts();
             return Some(assembly);
         }
-        let covers = |p: &Part<'_>| !p.continues && p.points() == assembly.points();
+        let covers = |p: &AssemblyPart<'_>| !p.continues && p.points() == assembly.points();
         assembly.parts.iter().any(covers).then_some(assembly)
     }
 
@@ -82,7 +82,7 @@ impl<'p> Assembly<'p> {
     /// Whether the parts fill the array without overlaps.
     fn is_disjoint(&self) -> bool {
         let points = self.parts.iter().try_fold(0u64, |sum, part| sum.checked_add(part.points()));
-        let apart = |a: &Part<'_>, b: &Part<'_>| {
+        let apart = |a: &AssemblyPart<'_>, b: &AssemblyPart<'_>| {
             (0..self.shape.len()).any(|d| a.high[d] <= b.low[d] || b.high[d] <= a.low[d])
         };
         points == Some(self.points())
@@ -96,7 +96,7 @@ impl<'p> Assembly<'p> {
         self.along = cut.next().filter(|_| cut.next().is_none());
         // Constants first: they are what other parts overwrite.
         let in_slices = self.along.is_some();
-        let is_constant = |p: &Part<'_>| matches!(p.insts(), [Inst::Const(_)]);
+        let is_constant = |p: &AssemblyPart<'_>| matches!(p.insts(), [Inst::Const(_)]);
         self.parts.sort_by_key(|p| (!in_slices && !is_constant(p), p.low.clone()));
     }
 
@@ -107,8 +107,8 @@ impl<'p> Assembly<'p> {
     }
 
     /// The cost of the steps that store it.
-    pub(super) fn stored(&self, cost: &Cost) -> f64 {
-        let part = |part: &Part<'_>| {
+    pub(super) fn stored(&self, cost: &CostModel) -> f64 {
+        let part = |part: &AssemblyPart<'_>| {
             let (flops, bytes) = evaluation(part.nest);
             let bytes = bytes + self.dtype.size() as f64;
             part.points() as f64 * (bytes + flops * cost.flop) + cost.launch
@@ -122,8 +122,8 @@ impl<'p> Assembly<'p> {
     }
 }
 
-impl<'p> Part<'p> {
-    fn of(program: &'p Program, at: usize, buffer: BufferId, whole: &Operand) -> Option<Part<'p>> {
+impl<'p> AssemblyPart<'p> {
+    fn of(program: &'p Program, at: usize, buffer: BufferId, whole: &Operand) -> Option<AssemblyPart<'p>> {
         let step = &program.steps[at];
         let Step::Nest { nest, buffers } = step else { return None };
         let [phase] = &nest.phases[..] else { return None };
@@ -165,7 +165,7 @@ impl<'p> Part<'p> {
             high.push(index.offset + len);
         }
         let dimensions = dimensions.into_iter().collect::<Option<Vec<usize>>>()?;
-        is_whole(store.operand).then_some(Part {
+        is_whole(store.operand).then_some(AssemblyPart {
             nest,
             buffers,
             value: store.value,
@@ -185,13 +185,13 @@ impl<'p> Part<'p> {
     }
 
     /// Whether an operand is the array of another part's, in the same layout.
-    fn reads_as(&self, operand: usize, other: &Part<'_>, of_other: usize) -> bool {
+    fn reads_as(&self, operand: usize, other: &AssemblyPart<'_>, of_other: usize) -> bool {
         let (a, b) = (&self.nest.operands[operand], &other.nest.operands[of_other]);
         self.buffers[operand] == other.buffers[of_other] && (&a.shape, &a.strides) == (&b.shape, &b.strides)
     }
 
     /// Whether another part computes the same, but for where it loads from the same arrays.
-    pub(super) fn computes_as(&self, other: &Part<'_>) -> bool {
+    pub(super) fn computes_as(&self, other: &AssemblyPart<'_>) -> bool {
         let alike = |(a, b): (&Inst, &Inst)| match (a, b) {
             (Inst::Load { operand: a, index: at }, Inst::Load { operand: b, index: there }) => {
                 let fixed = there.iter().all(|index| index.dynamic.is_none());
@@ -222,7 +222,7 @@ fn continues(
                 }
                 continues = true;
             }
-            Inst::Position { mode: Mode::Report { .. }, .. } => return None,
+            Inst::Position { mode: IndexMode::Report { .. }, .. } => return None,
             _ => {}
         }
     }

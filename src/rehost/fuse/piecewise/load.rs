@@ -1,20 +1,20 @@
 //! A load of an assembled array as a choice among its parts.
 
-use super::assembly::{Assembly, Part};
-use super::{Cost, Index, Inst, evaluation};
-use workalike_kernels::nest::{BlockWriter, Mode, Value};
+use super::assembly::{Assembly, AssemblyPart};
+use super::{CostModel, Index, Inst, evaluation};
+use workalike_kernels::nest::{BlockWriter, IndexMode, Value};
 use workalike_kernels::ops::{AND, GE, LT, REMAINDER, TRUNC_DIVIDE, WHERE};
 
 /// The parts that the positions of a load lie in.
-pub(super) struct Choice<'c> {
+pub(super) struct PartChoice<'c> {
     /// Where the load's position is along each dimension of the array.
     at: &'c [Index],
     /// In the order in which they overwrite each other. The first needs no condition.
-    candidates: Vec<Candidate>,
+    candidates: Vec<CandidatePart>,
 }
 
 /// A part that some positions lie in.
-struct Candidate {
+struct CandidatePart {
     /// Its position among the parts.
     part: usize,
     /// The dimensions in which some positions of the load are before or after the part.
@@ -22,7 +22,7 @@ struct Candidate {
     after: Vec<usize>,
 }
 
-impl Candidate {
+impl CandidatePart {
     /// Whether all positions lie in the part.
     fn is_certain(&self) -> bool {
         self.before.is_empty() && self.after.is_empty()
@@ -38,12 +38,12 @@ fn range(index: &Index, extent: u64, axes: &[u64]) -> (i64, i64) {
     }
 }
 
-impl<'c> Choice<'c> {
+impl<'c> PartChoice<'c> {
     /// The choice for a load at `at` that visits all points of `axes`. `None` if the parts do not decide it.
-    pub(super) fn of(assembly: &Assembly<'_>, at: &'c [Index], axes: &[u64]) -> Option<Choice<'c>> {
+    pub(super) fn of(assembly: &Assembly<'_>, at: &'c [Index], axes: &[u64]) -> Option<PartChoice<'c>> {
         let ranges: Vec<(i64, i64)> =
             at.iter().zip(&assembly.shape).map(|(index, &extent)| range(index, extent, axes)).collect();
-        let mut candidates: Vec<Candidate> = Vec::new();
+        let mut candidates: Vec<CandidatePart> = Vec::new();
         for (position, part) in assembly.parts.iter().enumerate() {
             let misses = |(d, range): (usize, &(i64, i64))| range.1 < part.low[d] || range.0 >= part.high[d];
             if ranges.iter().enumerate().any(misses) {
@@ -52,23 +52,23 @@ impl<'c> Choice<'c> {
             let dimensions = || 0..ranges.len();
             let before = dimensions().filter(|&d| ranges[d].0 < part.low[d]).collect();
             let after = dimensions().filter(|&d| ranges[d].1 >= part.high[d]).collect();
-            let candidate = Candidate { part: position, before, after };
+            let candidate = CandidatePart { part: position, before, after };
             if candidate.is_certain() && !part.continues {
                 candidates.clear();
             }
             candidates.push(candidate);
         }
         let first = candidates.first()?;
-        (!assembly.parts[first.part].continues).then_some(Choice { at, candidates })
+        (!assembly.parts[first.part].continues).then_some(PartChoice { at, candidates })
     }
 
     /// The cost of one such load, in bytes of traffic.
-    pub(super) fn cost(&self, assembly: &Assembly<'_>, cost: &Cost) -> f64 {
+    pub(super) fn cost(&self, assembly: &Assembly<'_>, cost: &CostModel) -> f64 {
         let chosen = self.candidates.len() > 1;
         let gathers = if chosen { cost.gather } else { 0.0 };
-        let share = |part: &Part<'_>| (part.points() as f64 / assembly.points() as f64).min(1.0);
+        let share = |part: &AssemblyPart<'_>| (part.points() as f64 / assembly.points() as f64).min(1.0);
         let mut parts = self.candidates.iter().map(|candidate| &assembly.parts[candidate.part]);
-        if let (true, Some(most)) = (cost.edges_apart, parts.find(|part| share(part) >= Cost::MOST)) {
+        if let (true, Some(most)) = (cost.edges_apart, parts.find(|part| share(part) >= CostModel::MOST)) {
             let (flops, bytes) = evaluation(most.nest);
             return bytes + flops * cost.flop;
         }
@@ -76,13 +76,13 @@ impl<'c> Choice<'c> {
             // A choice among many is mostly one along an outer axis, and made once for many elements.
             let tests = (self.candidates.len() - 1).min(4) as f64;
             let (flops, bytes) = evaluation(assembly.parts[first.part].nest);
-            return bytes + (flops + 2.0 * tests * Cost::CHOICE_FLOPS) * cost.flop + gathers;
+            return bytes + (flops + 2.0 * tests * CostModel::CHOICE_FLOPS) * cost.flop + gathers;
         }
-        let of = |candidate: &Candidate| {
+        let of = |candidate: &CandidatePart| {
             let part = &assembly.parts[candidate.part];
             let (flops, bytes) = evaluation(part.nest);
             let tests = (candidate.before.len() + candidate.after.len()) as f64;
-            let flops = flops + tests * (Cost::CHOICE_FLOPS + Cost::CLAMP_FLOPS);
+            let flops = flops + tests * (CostModel::CHOICE_FLOPS + CostModel::CLAMP_FLOPS);
             // Outside the part, its elements at the edge are loaded again and again.
             let share = if chosen { share(part) } else { 1.0 };
             let gathers = if bytes > 0.0 { gathers } else { 0.0 };
@@ -93,7 +93,7 @@ impl<'c> Choice<'c> {
 
     /// About how many instructions the choice takes.
     pub(super) fn size(&self, assembly: &Assembly<'_>) -> usize {
-        let tests = |c: &Candidate| 4 * (c.before.len() + c.after.len()) + 1;
+        let tests = |c: &CandidatePart| 4 * (c.before.len() + c.after.len()) + 1;
         self.candidates.iter().map(|c| tests(c) + assembly.parts[c.part].insts().len()).sum()
     }
 
@@ -214,7 +214,7 @@ impl<'c> Choice<'c> {
         indices: &[Vec<Index>],
     ) -> Option<Index> {
         let along = assembly.along?;
-        let part = |candidate: &Candidate| &assembly.parts[candidate.part];
+        let part = |candidate: &CandidatePart| &assembly.parts[candidate.part];
         if self.candidates.iter().any(|c| part(c).high[along] - part(c).low[along] != 1) {
             return None;
         }
@@ -247,7 +247,7 @@ impl<'c> Choice<'c> {
     fn place(
         &self,
         writer: &mut BlockWriter,
-        candidate: &Candidate,
+        candidate: &CandidatePart,
         d: usize,
         low: i64,
         extent: u64,
@@ -257,7 +257,7 @@ impl<'c> Choice<'c> {
             return exact;
         }
         let value = writer.materialize(&exact);
-        let inside = writer.push(Inst::Position { value, extent, mode: Mode::Clamp });
+        let inside = writer.push(Inst::Position { value, extent, mode: IndexMode::Clamp });
         Index { dynamic: Some(inside), ..Index::default() }
     }
 
@@ -266,14 +266,14 @@ impl<'c> Choice<'c> {
         &self,
         assembly: &Assembly<'_>,
         writer: &mut BlockWriter,
-        candidate: &Candidate,
+        candidate: &CandidatePart,
         value: Value,
         before: Value,
     ) -> Value {
         if value == before {
             return value;
         }
-        let part: &Part<'_> = &assembly.parts[candidate.part];
+        let part: &AssemblyPart<'_> = &assembly.parts[candidate.part];
         let after = candidate.after.iter().filter(|&&d| assembly.along != Some(d));
         let tests = candidate.before.iter().map(|&d| (GE, d, part.low[d]));
         let tests = tests.chain(after.map(|&d| (LT, d, part.high[d])));

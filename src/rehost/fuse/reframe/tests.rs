@@ -3,7 +3,7 @@
 use super::*;
 use crate::lower::program::{Program, Role};
 use crate::rehost::fuse::join::join;
-use crate::rehost::fuse::limits::Limits;
+use crate::rehost::fuse::limits::FusionLimits;
 use workalike_kernels::DType;
 use workalike_kernels::interpret::interpret;
 use workalike_kernels::nest::{Block, Fold, FoldOf, PhaseKind};
@@ -84,7 +84,7 @@ fn one_nest_does_what_two_do() {
         (two[0], one[0]) = (x.clone(), x);
         run(&[(&first, &[0, 1]), (&second, &[1, 2])], &mut two);
         let [a, b] = reframe((&first, &[0, 1]), (&second, &[1, 2])).expect("the same points");
-        let limits = Limits::least();
+        let limits = FusionLimits::least();
         let (nest, buffers) = join((&a.0, &a.1), (&b.0, &b.1), &|_| false, limits).expect("joins");
         assert!(nest.operands.iter().zip(&buffers).all(|(o, &b)| b != 1 || o.written), "read from registers");
         run(&[(&nest, &buffers)], &mut one);

@@ -44,7 +44,8 @@ fn bytes(values: &[i64]) -> Vec<u8> {
 /// rows are not, since each has a group.
 #[test]
 fn what_a_group_loads_counts() {
-    let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048, columns: 8 };
+    let thresholds =
+        SplitThresholds { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048, columns: 8 };
     let rows = sum_nest(&[8, 4096], 1, Fold::Sum);
     let mut columns = rows.clone();
     columns.operands[0].strides = vec![1, 8];
@@ -61,7 +62,8 @@ fn what_a_group_loads_counts() {
 /// A group takes eight columns and more: a thousand of them are few. Parts are before columns.
 #[test]
 fn columns_are_taken_together() {
-    let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048, columns: 8 };
+    let thresholds =
+        SplitThresholds { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048, columns: 8 };
     let parts = |columns: u64, transposed: bool| {
         let mut nest = sum_nest(&[columns, 1 << 16], 1, Fold::Sum);
         if transposed {
@@ -92,14 +94,15 @@ fn contraction(axes: [u64; 3]) -> Nest {
 /// A few tiles of long sums are split, many tiles are not, nor are short sums.
 #[test]
 fn a_few_tiles_of_long_sums_are_split() {
-    let thresholds = Cut { busy: 33, parts: 264, small: 8192, group: 256, tile: 2048, columns: 8 };
+    let thresholds =
+        SplitThresholds { busy: 33, parts: 264, small: 8192, group: 256, tile: 2048, columns: 8 };
     let parts = |axes| cut(&contraction(axes), thresholds).map(|cut| (cut.axis, cut.count));
     assert_eq!(parts([64, 64, 16_384]), Some((2, 64)));
     assert_eq!(parts([64, 64, 1024]), None);
     assert_eq!(parts([512, 512, 16_384]), None);
     // Items share each sum.
     assert_eq!(parts([64, 8, 4096]), None);
-    let without = Cut { tile: 1, ..thresholds };
+    let without = SplitThresholds { tile: 1, ..thresholds };
     assert!(cut(&contraction([64, 64, 16_384]), without).is_none(), "no tiles");
     verify(&contraction([64, 64, 16_384])).unwrap();
 }
@@ -127,7 +130,8 @@ fn two_steps_fold_like_one() {
             let mut whole = vec![bytes(&x), bytes(&vec![0; results])];
             interpret(&nest, &mut whole).unwrap();
             let mut program = Program::default();
-            let thresholds = Cut { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048, columns: 8 };
+            let thresholds =
+                SplitThresholds { busy: 264, parts: 2112, small: 8192, group: 256, tile: 2048, columns: 8 };
             let buffers = [
                 program.buffer(DType::I64, &axes, Role::Input(0)),
                 program.buffer(DType::I64, &axes[..grid], Role::Temp),

@@ -6,7 +6,7 @@ mod random;
 
 use proptest::prelude::*;
 
-fn check(items: &[Item], offsets: &[u64], reach: u64) {
+fn check(items: &[LiveInterval], offsets: &[u64], reach: u64) {
     for (a, (item, &at)) in items.iter().zip(offsets).enumerate() {
         assert!(at + item.bytes <= reach);
         for (other, &there) in items.iter().zip(offsets).take(a) {
@@ -16,19 +16,21 @@ fn check(items: &[Item], offsets: &[u64], reach: u64) {
     }
 }
 
-fn items(count: std::ops::Range<usize>, times: usize, longest: usize) -> impl Strategy<Value = Vec<Item>> {
+fn items(
+    count: std::ops::Range<usize>,
+    times: usize,
+    longest: usize,
+) -> impl Strategy<Value = Vec<LiveInterval>> {
     // Sizes over many orders of magnitude, as in real programs.
-    let item = (0..times, 0..longest, 0u32..14, 8u64..16).prop_map(|(first, life, power, part)| Item {
-        bytes: 256 * (part << power) / 8,
-        first,
-        last: first + life,
+    let item = (0..times, 0..longest, 0u32..14, 8u64..16).prop_map(|(first, life, power, part)| {
+        LiveInterval { bytes: 256 * (part << power) / 8, first, last: first + life }
     });
     prop::collection::vec(item, count)
 }
 
 /// The size of the smallest packing, that of the best order.
-fn optimum(items: &[Item]) -> u64 {
-    fn all(items: &[Item], order: &mut Vec<usize>, best: &mut u64) {
+fn optimum(items: &[LiveInterval]) -> u64 {
+    fn all(items: &[LiveInterval], order: &mut Vec<usize>, best: &mut u64) {
         if order.len() == items.len() {
             *best = in_order(items, order).1.min(*best);
         }
@@ -55,11 +57,11 @@ fn long_programs_lose_little() {
     let (mut sum, mut close, mut by_time_alone, rounds) = (0.0, 0, 0.0, 300);
     for _ in 0..rounds {
         let (count, times, longest) = (20 + random(150), 20 + random(100), 1 + random(30));
-        let items: Vec<Item> = (0..count)
+        let items: Vec<LiveInterval> = (0..count)
             .map(|_| {
                 let first = random(times) as usize;
                 let bytes = 32 * ((8 + random(8)) << random(14));
-                Item { bytes, first, last: first + random(longest) as usize }
+                LiveInterval { bytes, first, last: first + random(longest) as usize }
             })
             .collect();
         let (offsets, reach) = place(&items);
@@ -101,8 +103,8 @@ proptest! {
 
     #[test]
     fn equal_sizes_are_packed_without_loss(lives in prop::collection::vec((0usize..50, 0usize..20), 1..100)) {
-        let items: Vec<Item> =
-            lives.iter().map(|&(first, life)| Item { bytes: 512, first, last: first + life }).collect();
+        let items: Vec<LiveInterval> =
+            lives.iter().map(|&(first, life)| LiveInterval { bytes: 512, first, last: first + life }).collect();
         prop_assert_eq!(place(&items).1, lower_bound(&items));
     }
 }
@@ -110,8 +112,12 @@ proptest! {
 /// A quadratic algorithm would take minutes. No time is measured, since a loaded machine is slow too.
 #[test]
 fn very_many_items_are_placed() {
-    let items: Vec<Item> = (0..200_000usize)
-        .map(|at| Item { bytes: 256 * (1 + (at as u64 * 7919) % 61), first: at, last: at + (at * 31) % 40 })
+    let items: Vec<LiveInterval> = (0..200_000usize)
+        .map(|at| LiveInterval {
+            bytes: 256 * (1 + (at as u64 * 7919) % 61),
+            first: at,
+            last: at + (at * 31) % 40,
+        })
         .collect();
     let (_, reach) = place(&items);
     assert!(reach as f64 <= 1.5 * lower_bound(&items) as f64, "{reach} of {}", lower_bound(&items));

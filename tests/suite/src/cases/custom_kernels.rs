@@ -10,7 +10,9 @@ use crate::stage::{Scenario, Stage, ensure, equal, fails};
 use ndarray::{Array2, s};
 use std::sync::Arc;
 use workalike::Result;
-use workalike::custom::{CopyIn, CopyInOut, CopyOut, Grid, Language, Module, RawKernel, Source, kernel_args};
+use workalike::custom::{
+    CopyIn, CopyInOut, CopyOut, Grid, KernelSource, Language, Module, RawKernel, kernel_args,
+};
 use workalike::prelude::{Array1, DType, DeviceArray, Simulator, Value, array};
 use workalike::rehost::device::Device;
 
@@ -57,12 +59,12 @@ fn own_language(device: &Arc<dyn Device>) -> Option<Language> {
     compiles_c(device).then_some(if cuda { Language::CudaCpp } else { Language::OpenClC })
 }
 
-pub(super) fn dialect(text: &str) -> Result<Source> {
+pub(super) fn dialect(text: &str) -> Result<KernelSource> {
     typed(text, &[])
 }
 
-pub(super) fn typed(text: &str, types: &[(&str, DType)]) -> Result<Source> {
-    Source::new(Language::Dialect, text, types).map_err(|e| crate::stage::wrong(e.to_string()))
+pub(super) fn typed(text: &str, types: &[(&str, DType)]) -> Result<KernelSource> {
+    KernelSource::new(Language::Dialect, text, types).map_err(|e| crate::stage::wrong(e.to_string()))
 }
 
 /// The only kernel of a text in the dialect.
@@ -141,7 +143,8 @@ fn languages(stage: &Stage) -> Result<()> {
         ];
         let own = own_language(device);
         for (language, text) in texts {
-            let source = Source::new(language, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
+            let source =
+                KernelSource::new(language, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
             let module = Module::new(device, source);
             if own != Some(language) {
                 let words = [&device.properties().id, "not supported", "the host takes the dialect"];

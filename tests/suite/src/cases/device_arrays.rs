@@ -6,7 +6,7 @@ use ndarray::{Array3, s};
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use workalike::custom::{DeviceMath, ElementwiseKernel, Grid, Module, Source, kernel_args};
+use workalike::custom::{DeviceMath, ElementwiseKernel, Grid, KernelSource, Module, kernel_args};
 use workalike::dlpack::{DlDataType, DlDevice, DlManagedTensor, DlTensor, Tensor};
 use workalike::prelude::*;
 use workalike::rehost::device::Device;
@@ -92,7 +92,7 @@ fn views_in_kernels(stage: &Stage) -> Result<()> {
     let steps = x.slice(s![1..;2])?;
     fails("strides", twice.call(kernel_args![&steps]), &["twice", "contiguous", "to_array"])?;
     let source =
-        Source::dialect("KERNEL void set(GLOBAL_MEM f32 *x, i64 stride) { x[LID_0 * stride] = 9; }")?;
+        KernelSource::dialect("KERNEL void set(GLOBAL_MEM f32 *x, i64 stride) { x[LID_0 * stride] = 9; }")?;
     let set = Module::new(&device, source)?.kernel("set")?;
     set.launch(Grid::groups([1], [3]), kernel_args![&steps, 2])?;
     let want = |at: usize| if [1, 3, 5].contains(&at) { 9f32 } else { want(at) };

@@ -1,11 +1,11 @@
 //! Which functions call which.
 
-use super::super::expr::Function;
+use super::super::expr::FunctionDef;
 use super::super::token::refuse;
 use super::Compiled;
 
 /// A function must be defined, and must not call itself.
-pub(super) fn check_calls(all: &[Function]) -> Compiled<()> {
+pub(super) fn check_calls(all: &[FunctionDef]) -> Compiled<()> {
     let mut left: Vec<usize> = all.iter().map(|function| function.calls.len()).collect();
     for function in all {
         for &callee in &function.calls {
@@ -40,7 +40,7 @@ pub(super) fn check_calls(all: &[Function]) -> Compiled<()> {
 }
 
 /// Whether each function or one that it calls has a barrier.
-pub(super) fn barriers(all: &[Function]) -> Vec<bool> {
+pub(super) fn barriers(all: &[FunctionDef]) -> Vec<bool> {
     let mut has: Vec<bool> = all.iter().map(|function| function.has_barrier).collect();
     let callers = callers(all);
     let mut found: Vec<usize> = (0..all.len()).filter(|at| has[*at]).collect();
@@ -55,7 +55,7 @@ pub(super) fn barriers(all: &[Function]) -> Vec<bool> {
 }
 
 /// The functions that call each function.
-fn callers(all: &[Function]) -> Vec<Vec<usize>> {
+fn callers(all: &[FunctionDef]) -> Vec<Vec<usize>> {
     let mut callers = vec![vec![]; all.len()];
     for (at, function) in all.iter().enumerate() {
         function.calls.iter().for_each(|callee| callers[*callee].push(at));

@@ -5,15 +5,18 @@ mod expression;
 mod place;
 mod statement;
 
-use super::expr::{Function, Named};
+use super::expr::{FunctionDef, Named};
 use super::memory::pointer;
-use super::parse::Unit;
-use super::program::{Expected, ITEM_REGISTERS, Inst, Kernel, Memory, Object, Parameter, Program, Reg};
+use super::parse::ParsedUnit;
+use super::program::{
+    CompiledKernel, Expected, ITEM_REGISTERS, KernelParameter, MachineInst, MachineProgram, Object,
+    ObjectLocation, Reg,
+};
 use super::token::refuse;
 use super::types::Type;
 use crate::custom::SourceError;
 use calls::{barriers, check_calls};
-use place::Place;
+use place::LValue;
 use std::collections::HashMap;
 
 type Compiled<T> = Result<T, SourceError>;
@@ -30,15 +33,15 @@ pub(super) const MOST_LOCAL: u64 = 256 << 10;
 const MOST_CODE: usize = 1 << 20;
 
 /// Where a function's arguments and result are.
-struct Frame {
+struct CallFrame {
     link: Option<Reg>,
-    params: Vec<Place>,
-    result: Option<Place>,
+    params: Vec<LValue>,
+    result: Option<LValue>,
 }
 
 struct Compiler<'a> {
-    unit: &'a Unit,
-    code: Vec<Inst>,
+    unit: &'a ParsedUnit,
+    code: Vec<MachineInst>,
     lines: Vec<u32>,
     constants: HashMap<u64, Reg>,
     /// The values of the constants, in the order of their registers.
@@ -46,7 +49,7 @@ struct Compiler<'a> {
     objects: Vec<Object>,
     /// The objects of the text's own arrays, by their number.
     named: Vec<usize>,
-    frames: Vec<Frame>,
+    frames: Vec<CallFrame>,
     entries: Vec<u32>,
     own: u64,
     /// The next free register.
@@ -54,7 +57,7 @@ struct Compiler<'a> {
     /// The most registers that were taken.
     high: usize,
     // Of the function that is compiled:
-    slots: Vec<Place>,
+    slots: Vec<LValue>,
     function: usize,
     labels: Vec<Option<u32>>,
     held: Vec<Reg>,
@@ -65,7 +68,7 @@ struct Compiler<'a> {
 }
 
 /// Compiles what was read.
-pub(super) fn compile(unit: &Unit) -> Compiled<Program> {
+pub(super) fn compile(unit: &ParsedUnit) -> Compiled<MachineProgram> {
     check_calls(&unit.functions)?;
     let mut compiler = Compiler {
         unit,
@@ -73,7 +76,7 @@ pub(super) fn compile(unit: &Unit) -> Compiled<Program> {
         lines: vec![],
         constants: HashMap::new(),
         pool: vec![],
-        objects: vec![Object { name: "a null pointer".into(), memory: Memory::Null, element: 1 }],
+        objects: vec![Object { name: "a null pointer".into(), memory: ObjectLocation::Null, element: 1 }],
         named: vec![],
         frames: vec![],
         entries: vec![],
@@ -112,7 +115,7 @@ impl Compiler<'_> {
                     constants.resize(constants.len().next_multiple_of(16), 0);
                     let base = constants.len();
                     constants.extend_from_slice(values);
-                    Memory::Constant { base, bytes: bytes as usize }
+                    ObjectLocation::Constant { base, bytes: bytes as usize }
                 }
                 (None, owner) => {
                     let used = locals.entry(owner.unwrap_or(usize::MAX)).or_default();
@@ -126,7 +129,7 @@ impl Compiler<'_> {
                             format!("`{}`: local memory is larger than {MOST_LOCAL} bytes", named.name),
                         );
                     }
-                    Memory::Local { base: base as usize, bytes: bytes as usize }
+                    ObjectLocation::Local { base: base as usize, bytes: bytes as usize }
                 }
             };
             let element = self.element_size(&named.ty);
@@ -158,7 +161,7 @@ impl Compiler<'_> {
     }
 
     /// Private memory of a type. `link`: of the function to which it belongs.
-    fn own_memory(&mut self, name: &str, ty: &Type, link: Option<Reg>, line: usize) -> Compiled<Place> {
+    fn own_memory(&mut self, name: &str, ty: &Type, link: Option<Reg>, line: usize) -> Compiled<LValue> {
         let bytes = self.size(ty, line)?;
         let base = self.own.next_multiple_of(16);
         self.own = base.saturating_add(bytes);
@@ -168,10 +171,10 @@ impl Compiler<'_> {
                 format!("`{name}`: variables need more than {MOST_OWN} bytes of private memory"),
             );
         }
-        let memory = Memory::Own { base: base as usize, bytes: bytes as usize, link };
+        let memory = ObjectLocation::Own { base: base as usize, bytes: bytes as usize, link };
         let element = self.element_size(ty);
         let object = self.object(Object { name: name.into(), memory, element }, line)?;
-        Ok(Place::Own { object, at: base as u32, offset: 0 })
+        Ok(LValue::Own { object, at: base as u32, offset: 0 })
     }
 
     fn register(&mut self, line: usize) -> Compiled<Reg> {
@@ -197,26 +200,26 @@ impl Compiler<'_> {
         Ok(register)
     }
 
-    fn frame(&mut self, function: &Function) -> Compiled<Frame> {
+    fn frame(&mut self, function: &FunctionDef) -> Compiled<CallFrame> {
         let line = function.line;
         let link = if function.is_kernel { None } else { Some(self.register(line)?) };
         let mut params = Vec::new();
         for param in function.variables.iter().take(function.params) {
             params.push(match param.ty.is_scalar() {
-                true => Place::Register(self.register(line)?),
+                true => LValue::Register(self.register(line)?),
                 false => self.own_memory(&param.name, &param.ty, link, line)?,
             });
         }
         let result = match &function.result {
             Type::Void => None,
-            ty if ty.is_scalar() => Some(Place::Register(self.register(line)?)),
+            ty if ty.is_scalar() => Some(LValue::Register(self.register(line)?)),
             // It is read after the function has ended.
             ty => Some(self.own_memory(&function.name, ty, None, line)?),
         };
-        Ok(Frame { link, params, result })
+        Ok(CallFrame { link, params, result })
     }
 
-    fn emit(&mut self, inst: Inst, line: usize) -> Compiled<()> {
+    fn emit(&mut self, inst: MachineInst, line: usize) -> Compiled<()> {
         if self.code.len() >= MOST_CODE {
             return refuse(line, format!("the text has more than {MOST_CODE} instructions"));
         }
@@ -260,7 +263,7 @@ impl Compiler<'_> {
                 None if variable.in_memory => {
                     self.own_memory(&variable.name, &variable.ty, link, function.line)?
                 }
-                None => Place::Register(self.register(function.line)?),
+                None => LValue::Register(self.register(function.line)?),
             };
             self.slots.push(slot);
         }
@@ -281,12 +284,12 @@ impl Compiler<'_> {
     /// The end of a function or a kernel.
     fn leave(&mut self, line: usize) -> Compiled<()> {
         match self.frames[self.function].link {
-            Some(link) => self.emit(Inst::Return { link }, line),
-            None => self.emit(Inst::End, line),
+            Some(link) => self.emit(MachineInst::Return { link }, line),
+            None => self.emit(MachineInst::End, line),
         }
     }
 
-    fn kernels(&mut self, locals: &HashMap<usize, u64>) -> Compiled<HashMap<String, Kernel>> {
+    fn kernels(&mut self, locals: &HashMap<usize, u64>) -> Compiled<HashMap<String, CompiledKernel>> {
         let mut all = HashMap::new();
         let has_barrier = barriers(&self.unit.functions);
         for (at, function) in self.unit.functions.iter().enumerate() {
@@ -297,12 +300,12 @@ impl Compiler<'_> {
             for number in 0..function.params {
                 let (variable, place) = (&function.variables[number], self.frames[at].params[number]);
                 let (register, expected) = match (&variable.ty, place) {
-                    (Type::Number(dtype), Place::Register(register)) => (register, Expected::Number(*dtype)),
-                    (Type::Pointer(pointee), Place::Register(register))
+                    (Type::Number(dtype), LValue::Register(register)) => (register, Expected::Number(*dtype)),
+                    (Type::Pointer(pointee), LValue::Register(register))
                         if !self.unit.records.has_pointer(&pointee.ty) =>
                     {
                         let (constant, dtype) = (pointee.constant, pointee.ty.number());
-                        let memory = Memory::Argument;
+                        let memory = ObjectLocation::Argument;
                         let element = self.element_size(&pointee.ty);
                         let name = variable.name.to_string();
                         let object = self.object(Object { name, memory, element }, function.line)?;
@@ -316,17 +319,21 @@ impl Compiler<'_> {
                         return refuse(function.line, message);
                     }
                 };
-                params.push(Parameter { name: variable.name.clone(), register, expected });
+                params.push(KernelParameter { name: variable.name.clone(), register, expected });
             }
             let (entry, local) = (self.entries[at], locals.get(&at).copied().unwrap_or(0) as usize);
-            let kernel = Kernel { entry, params, local, has_barrier: has_barrier[at] };
+            let kernel = CompiledKernel { entry, params, local, has_barrier: has_barrier[at] };
             all.insert(function.name.to_string(), kernel);
         }
         Ok(all)
     }
 
     /// Constants get the registers behind all others, and calls their targets.
-    fn finish(self, constants: Vec<u8>, kernels: HashMap<String, Kernel>) -> Compiled<Program> {
+    fn finish(
+        self,
+        constants: Vec<u8>,
+        kernels: HashMap<String, CompiledKernel>,
+    ) -> Compiled<MachineProgram> {
         let Compiler { mut code, lines, pool, objects, own, high, entries, .. } = self;
         let moved = |register: Reg| match usize::from(register).checked_sub(MOST_REGISTERS) {
             Some(constant) => (high + constant) as Reg,
@@ -334,12 +341,12 @@ impl Compiler<'_> {
         };
         for inst in &mut code {
             inst.map_registers(&moved);
-            if let Inst::Call { to, .. } = inst {
+            if let MachineInst::Call { to, .. } = inst {
                 *to = entries[*to as usize];
             }
         }
         let registers = std::iter::repeat_n(0, high).chain(pool).collect();
-        Ok(Program { code, lines, registers, own: own as usize, constants, objects, kernels })
+        Ok(MachineProgram { code, lines, registers, own: own as usize, constants, objects, kernels })
     }
 
     /// The register of a pointer to an object's byte.

@@ -1,14 +1,14 @@
 //! Places: where values are loaded from and stored to.
 
-use super::super::expr::{Expr, Kind};
-use super::super::program::{Inst, Reg};
+use super::super::expr::{Expr, ExprKind};
+use super::super::program::{MachineInst, Reg};
 use super::super::token::refuse;
 use super::super::types::Type;
 use super::{Compiled, Compiler};
 
 /// Where a value is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum LValue {
     Register(Reg),
     /// Private memory: an object, its first byte, and the byte within it.
     Own {
@@ -30,50 +30,50 @@ pub(super) enum Place {
 
 impl Compiler<'_> {
     /// The place of an expression: of anything that has one, and of every struct.
-    pub(super) fn place(&mut self, of: &Expr) -> Compiled<Place> {
+    pub(super) fn place(&mut self, of: &Expr) -> Compiled<LValue> {
         match &of.kind {
-            Kind::Variable(at) => match self.slots.get(*at) {
+            ExprKind::Variable(at) => match self.slots.get(*at) {
                 Some(slot) => Ok(*slot),
                 None => refuse(of.line, "an unknown variable"),
             },
-            Kind::Object(at) => {
+            ExprKind::Object(at) => {
                 let object = self.named.get(*at).copied().unwrap_or(0);
-                Ok(Place::Memory { pointer: self.address_of(object, 0, of.line)?, offset: 0 })
+                Ok(LValue::Memory { pointer: self.address_of(object, 0, of.line)?, offset: 0 })
             }
-            Kind::Deref(pointer) => self.pointed(of, pointer),
-            Kind::Field(outer, offset) => {
+            ExprKind::Deref(pointer) => self.pointed(of, pointer),
+            ExprKind::Field(outer, offset) => {
                 let offset = *offset as u32;
                 match self.place(outer)? {
-                    Place::Own { object, at, offset: from } => {
-                        Ok(Place::Own { object, at, offset: from + offset })
+                    LValue::Own { object, at, offset: from } => {
+                        Ok(LValue::Own { object, at, offset: from + offset })
                     }
-                    Place::Memory { pointer, offset: from } => {
-                        Ok(Place::Memory { pointer, offset: from + offset })
+                    LValue::Memory { pointer, offset: from } => {
+                        Ok(LValue::Memory { pointer, offset: from + offset })
                     }
                     _ => refuse(of.line, "a field of something that is not in memory"),
                 }
             }
-            Kind::Comma(both) => {
+            ExprKind::Comma(both) => {
                 self.effect(&both[0])?;
                 self.place(&both[1])
             }
-            Kind::Assign(both) => {
+            ExprKind::Assign(both) => {
                 let to = self.place(&both[0])?;
                 let from = self.place(&both[1])?;
                 self.copy(to, from, &of.ty, of.line)?;
                 Ok(to)
             }
-            Kind::Choose(three) => {
+            ExprKind::Choose(three) => {
                 let (to, no, end) = (self.register(of.line)?, self.label(), self.label());
                 self.branch(&three[0], false, no)?;
                 self.address(&three[1], Some(to))?;
-                self.emit(Inst::Jump { to: end }, of.line)?;
+                self.emit(MachineInst::Jump { to: end }, of.line)?;
                 self.bind(no);
                 self.address(&three[2], Some(to))?;
                 self.bind(end);
-                Ok(Place::Memory { pointer: to, offset: 0 })
+                Ok(LValue::Memory { pointer: to, offset: 0 })
             }
-            Kind::Call(at, args) => {
+            ExprKind::Call(at, args) => {
                 let result = self.call(*at, args, of.line)?;
                 let Some(result) = result else { return refuse(of.line, "a call without a value") };
                 // The next call writes the result anew.
@@ -87,22 +87,22 @@ impl Compiler<'_> {
     }
 
     /// What a pointer points to.
-    fn pointed(&mut self, of: &Expr, pointer: &Expr) -> Compiled<Place> {
+    fn pointed(&mut self, of: &Expr, pointer: &Expr) -> Compiled<LValue> {
         match &pointer.kind {
-            Kind::Address(target) if target.ty == of.ty => return self.place(target),
-            Kind::Offset(both, step) => {
+            ExprKind::Address(target) if target.ty == of.ty => return self.place(target),
+            ExprKind::Offset(both, step) => {
                 if let Some(place) = self.fixed_element(of, &both[0], both[1].known(), *step)? {
                     return Ok(place);
                 }
                 if of.ty.is_scalar() && *step == of.ty.stored().size() as i64 {
                     let pointer = self.value(&both[0], None)?;
                     let index = self.value(&both[1], None)?;
-                    return Ok(Place::Element { pointer, index });
+                    return Ok(LValue::Element { pointer, index });
                 }
             }
             _ => {}
         }
-        Ok(Place::Memory { pointer: self.value(pointer, None)?, offset: 0 })
+        Ok(LValue::Memory { pointer: self.value(pointer, None)?, offset: 0 })
     }
 
     /// An element of a private array at a known index within it.
@@ -112,19 +112,19 @@ impl Compiler<'_> {
         array: &Expr,
         index: Option<u64>,
         step: i64,
-    ) -> Compiled<Option<Place>> {
-        let (Kind::Address(array), Some(index)) = (&array.kind, index) else { return Ok(None) };
+    ) -> Compiled<Option<LValue>> {
+        let (ExprKind::Address(array), Some(index)) = (&array.kind, index) else { return Ok(None) };
         let Type::Array(element, extent) = &array.ty else { return Ok(None) };
         let size = self.size(&of.ty, of.line)?;
         if **element != of.ty || index >= *extent || step.unsigned_abs() != size || step < 0 {
             return Ok(None);
         }
         match self.place(array)? {
-            Place::Own { object, at, offset } => {
-                Ok(Some(Place::Own { object, at, offset: offset + (index * size) as u32 }))
+            LValue::Own { object, at, offset } => {
+                Ok(Some(LValue::Own { object, at, offset: offset + (index * size) as u32 }))
             }
-            Place::Memory { pointer, offset } => {
-                Ok(Some(Place::Memory { pointer, offset: offset + (index * size) as u32 }))
+            LValue::Memory { pointer, offset } => {
+                Ok(Some(LValue::Memory { pointer, offset: offset + (index * size) as u32 }))
             }
             _ => Ok(None),
         }
@@ -137,35 +137,35 @@ impl Compiler<'_> {
         self.delivered(address, want, of.line)
     }
 
-    fn address_of_place(&mut self, place: Place, line: usize) -> Compiled<Reg> {
+    fn address_of_place(&mut self, place: LValue, line: usize) -> Compiled<Reg> {
         match place {
-            Place::Own { object, offset, .. } => self.address_of(object, u64::from(offset), line),
-            Place::Memory { pointer, offset: 0 } => Ok(pointer),
-            Place::Memory { pointer, offset } => {
+            LValue::Own { object, offset, .. } => self.address_of(object, u64::from(offset), line),
+            LValue::Memory { pointer, offset: 0 } => Ok(pointer),
+            LValue::Memory { pointer, offset } => {
                 let to = self.register(line)?;
-                self.emit(Inst::Advance { to, pointer, by: i64::from(offset) }, line)?;
+                self.emit(MachineInst::Advance { to, pointer, by: i64::from(offset) }, line)?;
                 Ok(to)
             }
-            Place::Register(_) | Place::Element { .. } => refuse(line, "expected something in memory"),
+            LValue::Register(_) | LValue::Element { .. } => refuse(line, "expected something in memory"),
         }
     }
 
     /// Loads a scalar.
-    pub(super) fn load(&mut self, from: Place, ty: &Type, want: Option<Reg>, line: usize) -> Compiled<Reg> {
+    pub(super) fn load(&mut self, from: LValue, ty: &Type, want: Option<Reg>, line: usize) -> Compiled<Reg> {
         let dtype = ty.stored();
         let (to, inst) = match from {
-            Place::Register(register) => return self.delivered(register, want, line),
-            Place::Own { at, offset, .. } => {
+            LValue::Register(register) => return self.delivered(register, want, line),
+            LValue::Own { at, offset, .. } => {
                 let to = self.wanted(want, line)?;
-                (to, Inst::LoadOwn { to, at: at + offset, dtype })
+                (to, MachineInst::LoadOwn { to, at: at + offset, dtype })
             }
-            Place::Memory { pointer, offset } => {
+            LValue::Memory { pointer, offset } => {
                 let to = self.wanted(want, line)?;
-                (to, Inst::Load { to, pointer, offset, dtype })
+                (to, MachineInst::Load { to, pointer, offset, dtype })
             }
-            Place::Element { pointer, index } => {
+            LValue::Element { pointer, index } => {
                 let to = self.wanted(want, line)?;
-                (to, Inst::LoadAt { to, pointer, index, dtype })
+                (to, MachineInst::LoadAt { to, pointer, index, dtype })
             }
         };
         self.emit(inst, line)?;
@@ -173,25 +173,25 @@ impl Compiler<'_> {
     }
 
     /// Stores a scalar.
-    pub(super) fn store(&mut self, to: Place, ty: &Type, from: Reg, line: usize) -> Compiled<()> {
+    pub(super) fn store(&mut self, to: LValue, ty: &Type, from: Reg, line: usize) -> Compiled<()> {
         let dtype = ty.stored();
         let inst = match to {
-            Place::Own { at, offset, .. } => Inst::StoreOwn { at: at + offset, from, dtype },
-            Place::Memory { pointer, offset } => Inst::Store { pointer, offset, from, dtype },
-            Place::Element { pointer, index } => Inst::StoreAt { pointer, index, from, dtype },
-            Place::Register(to) => Inst::Move { to, from },
+            LValue::Own { at, offset, .. } => MachineInst::StoreOwn { at: at + offset, from, dtype },
+            LValue::Memory { pointer, offset } => MachineInst::Store { pointer, offset, from, dtype },
+            LValue::Element { pointer, index } => MachineInst::StoreAt { pointer, index, from, dtype },
+            LValue::Register(to) => MachineInst::Move { to, from },
         };
         self.emit(inst, line)
     }
 
     /// Copies a struct.
-    pub(super) fn copy(&mut self, to: Place, from: Place, ty: &Type, line: usize) -> Compiled<()> {
+    pub(super) fn copy(&mut self, to: LValue, from: LValue, ty: &Type, line: usize) -> Compiled<()> {
         let bytes = self.size(ty, line)? as u32;
-        if let (Place::Own { at: to, offset: by, .. }, Place::Own { at: from, offset, .. }) = (to, from) {
-            return self.emit(Inst::CopyOwn { to: to + by, from: from + offset, bytes }, line);
+        if let (LValue::Own { at: to, offset: by, .. }, LValue::Own { at: from, offset, .. }) = (to, from) {
+            return self.emit(MachineInst::CopyOwn { to: to + by, from: from + offset, bytes }, line);
         }
         let (to, from) = (self.address_of_place(to, line)?, self.address_of_place(from, line)?);
-        self.emit(Inst::Copy { to, from, bytes }, line)
+        self.emit(MachineInst::Copy { to, from, bytes }, line)
     }
 
     /// The register that is wanted, or a free one.
@@ -203,7 +203,7 @@ impl Compiler<'_> {
     pub(super) fn delivered(&mut self, from: Reg, want: Option<Reg>, line: usize) -> Compiled<Reg> {
         match want {
             Some(to) if to != from => {
-                self.emit(Inst::Move { to, from }, line)?;
+                self.emit(MachineInst::Move { to, from }, line)?;
                 Ok(to)
             }
             _ => Ok(from),

@@ -1,10 +1,10 @@
 //! Statements as instructions.
 
 use super::super::arithmetic::{Operator, binary};
-use super::super::expr::{Expr, Loop, Stmt, Switch};
-use super::super::program::Inst;
+use super::super::expr::{Expr, LoopStmt, Stmt, Switch};
+use super::super::program::MachineInst;
 use super::super::token::refuse;
-use super::place::Place;
+use super::place::LValue;
 use super::{Compiled, Compiler};
 use crate::dtype::DType;
 
@@ -39,7 +39,7 @@ impl Compiler<'_> {
             Stmt::Return(value, line) => {
                 let result = self.frames[self.function].result;
                 match (value, result) {
-                    (Some(value), Some(Place::Register(register))) => {
+                    (Some(value), Some(LValue::Register(register))) => {
                         self.value(value, Some(register))?;
                     }
                     (Some(value), Some(result)) => {
@@ -51,10 +51,10 @@ impl Compiler<'_> {
                 self.leave(*line)
             }
             Stmt::Clear(at, line) => match self.slots.get(*at) {
-                Some(&Place::Own { at: from, .. }) => {
+                Some(&LValue::Own { at: from, .. }) => {
                     let ty = &self.unit.functions[self.function].variables[*at].ty;
                     let bytes = self.size(ty, *line)? as u32;
-                    self.emit(Inst::ClearOwn { at: from, bytes }, *line)
+                    self.emit(MachineInst::ClearOwn { at: from, bytes }, *line)
                 }
                 _ => Ok(()),
             },
@@ -63,7 +63,7 @@ impl Compiler<'_> {
 
     fn jump(&mut self, to: Option<u32>, line: usize) -> Compiled<()> {
         match to {
-            Some(to) => self.emit(Inst::Jump { to }, line),
+            Some(to) => self.emit(MachineInst::Jump { to }, line),
             None => refuse(line, "a jump out of nothing"),
         }
     }
@@ -77,7 +77,7 @@ impl Compiler<'_> {
             self.next = free;
             self.statement(body)?;
             if at + 1 < arms.len() || otherwise.is_some() {
-                self.emit(Inst::Jump { to: end }, condition.line)?;
+                self.emit(MachineInst::Jump { to: end }, condition.line)?;
             }
             self.bind(next);
         }
@@ -89,12 +89,12 @@ impl Compiler<'_> {
     }
 
     /// A loop: its condition is computed at its end.
-    fn looped(&mut self, of: &Loop) -> Compiled<()> {
+    fn looped(&mut self, of: &LoopStmt) -> Compiled<()> {
         self.statements(&of.start)?;
         let (top, next, test, end) = (self.label(), self.label(), self.label(), self.label());
         let line = of.condition.as_ref().map_or(of.line, |condition| condition.line);
         if !of.body_first && of.condition.is_some() {
-            self.emit(Inst::Jump { to: test }, line)?;
+            self.emit(MachineInst::Jump { to: test }, line)?;
         }
         self.bind(top);
         self.breaks.push(end);
@@ -111,7 +111,7 @@ impl Compiler<'_> {
         self.bind(test);
         match &of.condition {
             Some(condition) => self.branch(condition, true, top)?,
-            None => self.emit(Inst::Jump { to: top }, line)?,
+            None => self.emit(MachineInst::Jump { to: top }, line)?,
         }
         self.bind(end);
         Ok(())
@@ -128,11 +128,11 @@ impl Compiler<'_> {
         for (case, &to) in of.cases.iter().zip(&labels) {
             if let Some(bits) = case {
                 let b = self.constant(*bits, line)?;
-                self.emit(Inst::BranchBy { function, a: value, b, when: true, to }, line)?;
+                self.emit(MachineInst::BranchBy { function, a: value, b, when: true, to }, line)?;
             }
         }
         let default = of.cases.iter().position(Option::is_none).and_then(|at| labels.get(at));
-        self.emit(Inst::Jump { to: default.copied().unwrap_or(end) }, line)?;
+        self.emit(MachineInst::Jump { to: default.copied().unwrap_or(end) }, line)?;
         self.breaks.push(end);
         self.cases.push(labels);
         self.statement(&of.body)?;

@@ -1,7 +1,7 @@
 //! `load_x`, `store_x` and `atomic_add_x`.
 
 use super::super::arithmetic::{Operator, binary};
-use super::super::expr::{Expr, Kind};
+use super::super::expr::{Expr, ExprKind};
 use super::super::token::refuse;
 use super::super::types::{Pointee, Type};
 use super::{Parsed, Parser};
@@ -10,7 +10,7 @@ use crate::nest::Store;
 
 /// What is done to memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Access {
+pub(super) enum MemoryOp {
     Load,
     Store,
     AtomicAdd,
@@ -18,14 +18,14 @@ pub(super) enum Access {
 
 impl Parser<'_> {
     /// The access of this name, and its dtype.
-    pub(super) fn access(&self, word: &str) -> Option<(Access, DType)> {
-        const ALL: [(&str, Access); 3] =
-            [("load_", Access::Load), ("store_", Access::Store), ("atomic_add_", Access::AtomicAdd)];
-        let named = |(prefix, access): &(&str, Access)| Some((word.strip_prefix(prefix)?, *access));
+    pub(super) fn access(&self, word: &str) -> Option<(MemoryOp, DType)> {
+        const ALL: [(&str, MemoryOp); 3] =
+            [("load_", MemoryOp::Load), ("store_", MemoryOp::Store), ("atomic_add_", MemoryOp::AtomicAdd)];
+        let named = |(prefix, access): &(&str, MemoryOp)| Some((word.strip_prefix(prefix)?, *access));
         let (name, access) = ALL.iter().find_map(named)?;
         let known = DType::REAL.into_iter().find(|dtype| dtype.short() == name);
         let dtype = match access {
-            Access::AtomicAdd => known.filter(|dtype| Store::can_add_to(*dtype)),
+            MemoryOp::AtomicAdd => known.filter(|dtype| Store::can_add_to(*dtype)),
             _ => {
                 let parameter = self.source.types().iter().find(|(parameter, _)| parameter == name);
                 parameter.map(|(_, dtype)| *dtype).or(known)
@@ -37,12 +37,12 @@ impl Parser<'_> {
     pub(super) fn access_call(
         &mut self,
         word: &str,
-        access: Access,
+        access: MemoryOp,
         dtype: DType,
         args: Vec<Expr>,
         line: usize,
     ) -> Parsed<Expr> {
-        let expected = if access == Access::Store { 3 } else { 2 };
+        let expected = if access == MemoryOp::Store { 3 } else { 2 };
         if args.len() != expected {
             return refuse(line, format!("expected {expected} arguments of `{word}`, found {}", args.len()));
         }
@@ -52,17 +52,17 @@ impl Parser<'_> {
         };
         let pointer = self.value(pointer)?;
         let pointee = self.pointee_for(word, access, dtype, &pointer, line)?;
-        if access != Access::Load && pointee.constant {
+        if access != MemoryOp::Load && pointee.constant {
             return refuse(line, format!("`{word}` writes to elements that are const"));
         }
         match (access, args.next()) {
-            (Access::AtomicAdd, _) => {
+            (MemoryOp::AtomicAdd, _) => {
                 let Some(add) = binary(Operator::Add, dtype) else {
                     return refuse(line, format!("there are no atomic adds for {}", dtype.short()));
                 };
                 let ty = Type::Number(dtype);
                 let value = self.converted(second, &ty)?;
-                self.node(Kind::AtomicAdd(add, Box::new([pointer, value])), ty, line)
+                self.node(ExprKind::AtomicAdd(add, Box::new([pointer, value])), ty, line)
             }
             (_, Some(value)) => {
                 let place = self.element(pointer, second, line)?;
@@ -72,19 +72,19 @@ impl Parser<'_> {
                 let ty = Type::Number(DType::F32);
                 let value = self.converted(value, &ty)?;
                 let place = Expr { ty: Type::Number(dtype), ..place };
-                self.node(Kind::Assign(Box::new([place, value])), ty, line)
+                self.node(ExprKind::Assign(Box::new([place, value])), ty, line)
             }
             (_, None) => {
                 let place = self.element(pointer, second, line)?;
                 if dtype == DType::Bool {
-                    let zero = self.node(Kind::Number(0), Type::INT, line)?;
+                    let zero = self.node(ExprKind::Number(0), Type::INT, line)?;
                     return self.operate("!=", place, zero, line);
                 }
                 if !dtype.is_half() {
                     return self.value(place);
                 }
                 let place = Expr { ty: Type::Number(dtype), ..place };
-                self.node(Kind::Cast(Box::new(place)), Type::Number(DType::F32), line)
+                self.node(ExprKind::Cast(Box::new(place)), Type::Number(DType::F32), line)
             }
         }
     }
@@ -93,14 +93,14 @@ impl Parser<'_> {
     fn pointee_for(
         &self,
         word: &str,
-        access: Access,
+        access: MemoryOp,
         dtype: DType,
         pointer: &Expr,
         line: usize,
     ) -> Parsed<Pointee> {
         let fits = |pointee: &&Pointee| {
             let element = pointee.ty.number();
-            let exact = dtype.is_half() || access == Access::AtomicAdd;
+            let exact = dtype.is_half() || access == MemoryOp::AtomicAdd;
             !exact || element == Some(dtype) || (dtype == DType::BF16 && element == Some(DType::U16))
         };
         match pointer.ty.pointee().filter(fits) {

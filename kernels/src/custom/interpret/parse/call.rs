@@ -1,7 +1,7 @@
 //! Calls: functions of the text, of the dialect, and of the math library.
 
 use super::super::arithmetic::{Fn1, Fn2};
-use super::super::expr::{Expr, Kind};
+use super::super::expr::{Expr, ExprKind};
 use super::super::math::{Math, extreme, magnitude, math};
 use super::super::token::refuse;
 use super::super::types::{Type, common, promoted};
@@ -68,7 +68,7 @@ impl Parser<'_> {
         let args =
             args.into_iter().zip(&params).map(|(arg, ty)| self.converted(arg, ty)).collect::<Parsed<_>>()?;
         self.current()?.calls.insert(at);
-        self.node(Kind::Call(at, args), result, line)
+        self.node(ExprKind::Call(at, args), result, line)
     }
 
     fn builtin(&mut self, word: &str, args: Vec<Expr>, line: usize) -> Parsed<Expr> {
@@ -85,7 +85,7 @@ impl Parser<'_> {
                     return wrong(0);
                 }
                 self.current()?.has_barrier = true;
-                self.node(Kind::Barrier, Type::Void, line)
+                self.node(ExprKind::Barrier, Type::Void, line)
             }
             "abs" => {
                 let Ok([of]) = <[Expr; 1]>::try_from(args) else { return wrong(1) };
@@ -154,7 +154,7 @@ impl Parser<'_> {
             (Math::Three(f32, f64), Err(of)) => match <[Expr; 3]>::try_from(of) {
                 Ok(of) => {
                     let function = if single { f32 } else { f64 };
-                    self.node(Kind::Apply3(function, Box::new(of)), ty, line)
+                    self.node(ExprKind::Apply3(function, Box::new(of)), ty, line)
                 }
                 Err(_) => refuse(line, "expected three arguments"),
             },

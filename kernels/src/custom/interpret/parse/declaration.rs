@@ -1,6 +1,6 @@
 //! Declarations: variables, types, functions and kernels.
 
-use super::super::expr::{Expr, Function, Kind, Named, Stmt, Variable};
+use super::super::expr::{Expr, ExprKind, FunctionDef, LocalVariable, Named, Stmt};
 use super::super::memory::encode;
 use super::super::token::refuse;
 use super::super::types::{LARGEST, Type};
@@ -104,7 +104,7 @@ impl Parser<'_> {
                 let (result, params, body) = (declared.ty.clone(), variables.len(), None);
                 let (variables, calls, has_barrier) = (variables.clone(), BTreeSet::new(), false);
                 let name = name.clone();
-                self.functions.push(Function {
+                self.functions.push(FunctionDef {
                     name,
                     line,
                     is_kernel,
@@ -139,7 +139,7 @@ impl Parser<'_> {
     }
 
     /// Parameters in brackets.
-    fn parameters(&mut self) -> Parsed<Vec<Variable>> {
+    fn parameters(&mut self) -> Parsed<Vec<LocalVariable>> {
         self.expect("(")?;
         let mut all = Vec::new();
         let is_void = self.peek_word() == Some("void") && self.peek_at(1).is_some_and(|token| token.is(")"));
@@ -164,7 +164,7 @@ impl Parser<'_> {
                 return refuse(line, format!("a function has more than {MOST_PARAMS} parameters"));
             }
             let name = name.unwrap_or_else(|| "".into());
-            all.push(Variable { name, ty, constant, in_memory: false });
+            all.push(LocalVariable { name, ty, constant, in_memory: false });
             if !self.takes(",") {
                 self.expect(")")?;
                 return Ok(all);
@@ -172,7 +172,7 @@ impl Parser<'_> {
         }
     }
 
-    fn body(&mut self, function: usize, variables: Vec<Variable>, result: Type) -> Parsed<()> {
+    fn body(&mut self, function: usize, variables: Vec<LocalVariable>, result: Type) -> Parsed<()> {
         let is_kernel = self.functions[function].is_kernel;
         let mut scope = HashMap::new();
         for (at, variable) in variables.iter().enumerate() {
@@ -278,12 +278,12 @@ impl Parser<'_> {
         let current = self.current()?;
         let at = current.variables.len();
         let in_memory = !ty.is_scalar();
-        current.variables.push(Variable { name: name.clone(), ty: ty.clone(), constant, in_memory });
+        current.variables.push(LocalVariable { name: name.clone(), ty: ty.clone(), constant, in_memory });
         self.declare(name, Entity::Variable(at), line)?;
         if !has_value {
             return Ok(());
         }
-        let variable = Expr { kind: Kind::Variable(at), ty: ty.clone(), line, depth: 0 };
+        let variable = Expr { kind: ExprKind::Variable(at), ty: ty.clone(), line, depth: 0 };
         let items = match open {
             Some(items) => items,
             None => self.values(&mut declared)?,
@@ -294,10 +294,10 @@ impl Parser<'_> {
         for (offset, value) in items {
             let (own, line) = (value.ty.clone(), value.line);
             let target = match in_memory && (listed || offset > 0) {
-                true => self.node(Kind::Field(Box::new(variable.clone()), offset), own.clone(), line)?,
+                true => self.node(ExprKind::Field(Box::new(variable.clone()), offset), own.clone(), line)?,
                 false => variable.clone(),
             };
-            out.push(Stmt::Expr(self.node(Kind::Assign(Box::new([target, value])), own, line)?));
+            out.push(Stmt::Expr(self.node(ExprKind::Assign(Box::new([target, value])), own, line)?));
         }
         Ok(())
     }

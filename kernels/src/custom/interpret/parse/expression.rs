@@ -1,6 +1,6 @@
 //! Expressions, as they are written.
 
-use super::super::expr::{Expr, Kind};
+use super::super::expr::{Expr, ExprKind};
 use super::super::literal::literal;
 use super::super::math::instead;
 use super::super::token::{Token, precedence, refuse};
@@ -19,7 +19,7 @@ impl Parser<'_> {
             let right = self.assignment()?;
             let right = self.value(right)?;
             let ty = right.ty.clone();
-            left = self.node(Kind::Comma(Box::new([left, right])), ty, line)?;
+            left = self.node(ExprKind::Comma(Box::new([left, right])), ty, line)?;
         }
         Ok(left)
     }
@@ -114,7 +114,7 @@ impl Parser<'_> {
             self.unary()?.ty
         };
         let size = self.size(&ty, line)?;
-        self.node(Kind::Number(size), Type::SIZE, line)
+        self.node(ExprKind::Number(size), Type::SIZE, line)
     }
 
     fn prefixed(&mut self, mark: &str, of: Expr, line: usize) -> Parsed<Expr> {
@@ -125,7 +125,7 @@ impl Parser<'_> {
             }
             "&" => self.address(of, line),
             "++" | "--" => {
-                let one = self.node(Kind::Number(1), Type::INT, line)?;
+                let one = self.node(ExprKind::Number(1), Type::INT, line)?;
                 self.update(of, &mark[..1], one, false, line)
             }
             mark => self.signed(mark, of, line),
@@ -148,7 +148,7 @@ impl Parser<'_> {
             } else if self.is("++") || self.is("--") {
                 let operator = if self.is("++") { "+" } else { "-" };
                 self.at += 1;
-                let one = self.node(Kind::Number(1), Type::INT, line)?;
+                let one = self.node(ExprKind::Number(1), Type::INT, line)?;
                 of = self.update(of, operator, one, true, line)?;
             } else {
                 return Ok(of);
@@ -172,7 +172,7 @@ impl Parser<'_> {
         let Some(field) = record.field(&name).cloned() else {
             return refuse(line, format!("{} has no field `{name}`", self.records.name(&of.ty)));
         };
-        self.node(Kind::Field(Box::new(of), field.offset), field.ty, line)
+        self.node(ExprKind::Field(Box::new(of), field.offset), field.ty, line)
     }
 
     fn primary(&mut self) -> Parsed<Expr> {
@@ -187,11 +187,11 @@ impl Parser<'_> {
             Some(Token::Number(text)) => {
                 self.at += 1;
                 let number = literal(&text).or_else(|message| refuse(line, message))?;
-                self.node(Kind::Number(number.bits), Type::Number(number.dtype), line)
+                self.node(ExprKind::Number(number.bits), Type::Number(number.dtype), line)
             }
             Some(Token::Char(number)) => {
                 self.at += 1;
-                self.node(Kind::Number(number.cast_unsigned()), Type::INT, line)
+                self.node(ExprKind::Number(number.cast_unsigned()), Type::INT, line)
             }
             Some(Token::Text(_)) => self.refuse("strings are not supported"),
             Some(Token::Word(word)) => self.named(&word, line),
@@ -206,27 +206,27 @@ impl Parser<'_> {
         }
         if let Some(item) = dialect::item_word(word) {
             self.at += 1;
-            return self.node(Kind::Item(item), Type::SIZE, line);
+            return self.node(ExprKind::Item(item), Type::SIZE, line);
         }
         let entity = self.find(word).cloned();
         let (kind, ty) = match entity {
             Some(Entity::Variable(at)) => {
                 let variable = self.current()?.variables.get(at).cloned();
                 let Some(variable) = variable else { return self.refuse(format!("unknown name `{word}`")) };
-                (Kind::Variable(at), variable.ty)
+                (ExprKind::Variable(at), variable.ty)
             }
             Some(Entity::Object(at)) => match self.objects.get(at) {
-                Some(object) => (Kind::Object(at), object.ty.clone()),
+                Some(object) => (ExprKind::Object(at), object.ty.clone()),
                 None => return self.refuse(format!("unknown name `{word}`")),
             },
-            Some(Entity::Number(bits)) => (Kind::Number(bits), Type::INT),
+            Some(Entity::Number(bits)) => (ExprKind::Number(bits), Type::INT),
             Some(Entity::Function(_)) => {
                 return self
                     .refuse(format!("`{word}` is a function; pointers to functions are not supported"));
             }
             _ => match word {
-                "true" | "false" => (Kind::Number(u64::from(word == "true")), Type::Number(DType::Bool)),
-                "NULL" => (Kind::Number(0), Type::INT),
+                "true" | "false" => (ExprKind::Number(u64::from(word == "true")), Type::Number(DType::Bool)),
+                "NULL" => (ExprKind::Number(0), Type::INT),
                 word => return self.unknown(word),
             },
         };

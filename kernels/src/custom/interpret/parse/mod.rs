@@ -10,11 +10,11 @@ mod operand;
 mod operator;
 mod statement;
 
-use super::expr::{Function, Named, Variable};
+use super::expr::{FunctionDef, LocalVariable, Named};
 use super::preprocess::preprocessed;
 use super::token::{Lexeme, Token, refuse};
 use super::types::{Records, Type};
-use crate::custom::{Source, SourceError};
+use crate::custom::{KernelSource, SourceError};
 use crate::dtype::DType;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -27,10 +27,10 @@ const DEEPEST_EXPR: usize = 256;
 type Parsed<T> = Result<T, SourceError>;
 
 /// What a text defines.
-pub(super) struct Unit {
+pub(super) struct ParsedUnit {
     pub(super) records: Records,
     pub(super) objects: Vec<Named>,
-    pub(super) functions: Vec<Function>,
+    pub(super) functions: Vec<FunctionDef>,
 }
 
 /// What a name stands for.
@@ -49,7 +49,7 @@ struct Current {
     function: usize,
     is_kernel: bool,
     result: Type,
-    variables: Vec<Variable>,
+    variables: Vec<LocalVariable>,
     calls: BTreeSet<usize>,
     has_barrier: bool,
     loops: usize,
@@ -60,12 +60,12 @@ struct Current {
 }
 
 struct Parser<'a> {
-    source: &'a Source,
+    source: &'a KernelSource,
     all: Vec<Lexeme>,
     at: usize,
     records: Records,
     objects: Vec<Named>,
-    functions: Vec<Function>,
+    functions: Vec<FunctionDef>,
     scopes: Vec<HashMap<Arc<str>, Entity>>,
     current: Option<Current>,
     /// Bytes of constant memory.
@@ -74,7 +74,7 @@ struct Parser<'a> {
 }
 
 /// Reads a source in the dialect.
-pub(super) fn parse(source: &Source) -> Parsed<Unit> {
+pub(super) fn parse(source: &KernelSource) -> Parsed<ParsedUnit> {
     let all = preprocessed(source.text())?;
     let mut parser = Parser {
         source,
@@ -93,7 +93,7 @@ pub(super) fn parse(source: &Source) -> Parsed<Unit> {
         parser.external()?;
     }
     let Parser { records, objects, functions, .. } = parser;
-    Ok(Unit { records, objects, functions })
+    Ok(ParsedUnit { records, objects, functions })
 }
 
 impl Parser<'_> {

@@ -1,7 +1,7 @@
 //! Values and places: decay of arrays, addresses, conversions and assignments.
 
 use super::super::arithmetic::convert;
-use super::super::expr::{Expr, Kind};
+use super::super::expr::{Expr, ExprKind};
 use super::super::token::refuse;
 use super::super::types::Type;
 use super::{DEEPEST_EXPR, Parsed, Parser};
@@ -9,27 +9,28 @@ use crate::dtype::DType;
 
 impl Parser<'_> {
     /// An expression of parts that are made already.
-    pub(super) fn node(&self, kind: Kind, ty: Type, line: usize) -> Parsed<Expr> {
+    pub(super) fn node(&self, kind: ExprKind, ty: Type, line: usize) -> Parsed<Expr> {
         let depth = 1 + match &kind {
-            Kind::Number(_)
-            | Kind::Variable(_)
-            | Kind::Object(_)
-            | Kind::Item(_)
-            | Kind::Held
-            | Kind::Barrier => 0,
-            Kind::Deref(of)
-            | Kind::Field(of, _)
-            | Kind::Address(of)
-            | Kind::Cast(of)
-            | Kind::Apply1(_, of) => of.depth,
-            Kind::Apply2(_, of) | Kind::Divide(_, of) | Kind::Shift(_, of, _) => deepest(&**of),
-            Kind::Offset(of, _) | Kind::Distance(of, _) => deepest(&**of),
-            Kind::Logic { of, .. } | Kind::Comma(of) | Kind::Assign(of) | Kind::AtomicAdd(_, of) => {
-                deepest(&**of)
-            }
-            Kind::Apply3(_, of) | Kind::Choose(of) => deepest(&**of),
-            Kind::Update { target, change, .. } => target.depth.max(change.depth),
-            Kind::Call(_, args) => deepest(args),
+            ExprKind::Number(_)
+            | ExprKind::Variable(_)
+            | ExprKind::Object(_)
+            | ExprKind::Item(_)
+            | ExprKind::Held
+            | ExprKind::Barrier => 0,
+            ExprKind::Deref(of)
+            | ExprKind::Field(of, _)
+            | ExprKind::Address(of)
+            | ExprKind::Cast(of)
+            | ExprKind::Apply1(_, of) => of.depth,
+            ExprKind::Apply2(_, of) | ExprKind::Divide(_, of) | ExprKind::Shift(_, of, _) => deepest(&**of),
+            ExprKind::Offset(of, _) | ExprKind::Distance(of, _) => deepest(&**of),
+            ExprKind::Logic { of, .. }
+            | ExprKind::Comma(of)
+            | ExprKind::Assign(of)
+            | ExprKind::AtomicAdd(_, of) => deepest(&**of),
+            ExprKind::Apply3(_, of) | ExprKind::Choose(of) => deepest(&**of),
+            ExprKind::Update { target, change, .. } => target.depth.max(change.depth),
+            ExprKind::Call(_, args) => deepest(args),
         };
         match depth <= DEEPEST_EXPR {
             true => Ok(Expr { kind, ty, line, depth }),
@@ -47,7 +48,7 @@ impl Parser<'_> {
                 let constant = self.is_constant(&of);
                 self.take_address(&of)?;
                 let line = of.line;
-                self.node(Kind::Address(Box::new(of)), Type::pointer((*element).clone(), constant), line)
+                self.node(ExprKind::Address(Box::new(of)), Type::pointer((*element).clone(), constant), line)
             }
             Type::Number(dtype) if dtype.is_half() => {
                 let name = dtype.short();
@@ -94,9 +95,9 @@ impl Parser<'_> {
         match convert(from, to) {
             Some(function) => self.apply1(function, of, ty, line),
             None => match of.kind {
-                Kind::Number(_) => Ok(Expr { ty, ..of }),
+                ExprKind::Number(_) => Ok(Expr { ty, ..of }),
                 _ if from == to => Ok(of),
-                _ => self.node(Kind::Cast(Box::new(of)), ty, line),
+                _ => self.node(ExprKind::Cast(Box::new(of)), ty, line),
             },
         }
     }
@@ -109,14 +110,14 @@ impl Parser<'_> {
             (Type::Number(_), Type::Number(to)) => return self.to_number(of, *to),
             (Type::Record(a), Type::Record(b)) if a == b => return Ok(of),
             (Type::Number(_), Type::Pointer(_)) if of.is_null() => {
-                return self.node(Kind::Number(0), ty.clone(), line);
+                return self.node(ExprKind::Number(0), ty.clone(), line);
             }
             (Type::Pointer(from), Type::Pointer(to)) => {
                 let fits = from.ty == to.ty || from.ty == Type::Void || to.ty == Type::Void;
                 let holds_pointers = self.records.has_pointer(&from.ty) != self.records.has_pointer(&to.ty);
                 let keeps_const = to.constant || !from.constant;
                 if fits && !holds_pointers && keeps_const {
-                    return self.node(Kind::Cast(Box::new(of)), ty.clone(), line);
+                    return self.node(ExprKind::Cast(Box::new(of)), ty.clone(), line);
                 }
                 if from.ty == to.ty && !keeps_const {
                     let name = self.records.name(&of.ty);
@@ -136,13 +137,13 @@ impl Parser<'_> {
     pub(super) fn cast(&mut self, of: Expr, ty: &Type, line: usize) -> Parsed<Expr> {
         let of = self.value(of)?;
         match (&of.ty, ty) {
-            (_, Type::Void) => self.node(Kind::Cast(Box::new(of)), Type::Void, line),
+            (_, Type::Void) => self.node(ExprKind::Cast(Box::new(of)), Type::Void, line),
             (Type::Number(_), Type::Number(to)) if !to.is_half() => self.to_number(of, *to),
             (Type::Pointer(from), Type::Pointer(to)) => {
                 if self.records.has_pointer(&to.ty) && from.ty != to.ty {
                     return refuse(line, "a cast to a pointer to pointers is not supported");
                 }
-                self.node(Kind::Cast(Box::new(of)), ty.clone(), line)
+                self.node(ExprKind::Cast(Box::new(of)), ty.clone(), line)
             }
             _ => self.converted(of, ty),
         }
@@ -154,7 +155,7 @@ impl Parser<'_> {
             return refuse(line, format!("expected a pointer, found {}", self.records.name(&pointer.ty)));
         };
         self.size(&pointee.ty, line)?;
-        self.node(Kind::Deref(Box::new(pointer)), pointee.ty, line)
+        self.node(ExprKind::Deref(Box::new(pointer)), pointee.ty, line)
     }
 
     /// `of[index]`.
@@ -174,20 +175,20 @@ impl Parser<'_> {
         }
         let constant = self.is_constant(&of);
         self.take_address(&of)?;
-        if let Kind::Deref(pointer) = of.kind {
+        if let ExprKind::Deref(pointer) = of.kind {
             return Ok(*pointer);
         }
         let ty = Type::pointer(of.ty.clone(), constant);
-        self.node(Kind::Address(Box::new(of)), ty, line)
+        self.node(ExprKind::Address(Box::new(of)), ty, line)
     }
 
     /// Keeps the variable of a place in memory.
     fn take_address(&mut self, of: &Expr) -> Parsed<()> {
         let mut of = of;
-        while let Kind::Field(outer, _) = &of.kind {
+        while let ExprKind::Field(outer, _) = &of.kind {
             of = outer;
         }
-        if let Kind::Variable(at) = of.kind
+        if let ExprKind::Variable(at) = of.kind
             && let Some(variable) = self.current()?.variables.get_mut(at)
         {
             variable.in_memory = true;
@@ -198,8 +199,8 @@ impl Parser<'_> {
     /// Whether it can be assigned to or have an address.
     pub(super) fn is_place(&self, of: &Expr) -> bool {
         match &of.kind {
-            Kind::Variable(_) | Kind::Object(_) | Kind::Deref(_) => true,
-            Kind::Field(outer, _) => self.is_place(outer),
+            ExprKind::Variable(_) | ExprKind::Object(_) | ExprKind::Deref(_) => true,
+            ExprKind::Field(outer, _) => self.is_place(outer),
             _ => false,
         }
     }
@@ -207,13 +208,13 @@ impl Parser<'_> {
     /// Whether a place may not be written.
     fn is_constant(&self, of: &Expr) -> bool {
         match &of.kind {
-            Kind::Variable(at) => {
+            ExprKind::Variable(at) => {
                 let variables = self.current.as_ref().map_or(&[][..], |current| &current.variables);
                 variables.get(*at).is_some_and(|variable| variable.constant)
             }
-            Kind::Object(at) => self.objects.get(*at).is_some_and(|object| object.constant),
-            Kind::Deref(pointer) => pointer.ty.pointee().is_some_and(|pointee| pointee.constant),
-            Kind::Field(outer, offset) => {
+            ExprKind::Object(at) => self.objects.get(*at).is_some_and(|object| object.constant),
+            ExprKind::Deref(pointer) => pointer.ty.pointee().is_some_and(|pointee| pointee.constant),
+            ExprKind::Field(outer, offset) => {
                 let record = match &outer.ty {
                     Type::Record(at) => self.records.get(*at),
                     _ => None,
@@ -240,10 +241,12 @@ impl Parser<'_> {
     /// The variable that a place is reached by.
     fn name_of(&self, of: &Expr) -> Option<String> {
         match &of.kind {
-            Kind::Variable(at) => Some(self.current.as_ref()?.variables.get(*at)?.name.to_string()),
-            Kind::Object(at) => Some(self.objects.get(*at)?.name.to_string()),
-            Kind::Deref(of) | Kind::Field(of, _) | Kind::Address(of) | Kind::Cast(of) => self.name_of(of),
-            Kind::Offset(of, _) => self.name_of(&of[0]),
+            ExprKind::Variable(at) => Some(self.current.as_ref()?.variables.get(*at)?.name.to_string()),
+            ExprKind::Object(at) => Some(self.objects.get(*at)?.name.to_string()),
+            ExprKind::Deref(of) | ExprKind::Field(of, _) | ExprKind::Address(of) | ExprKind::Cast(of) => {
+                self.name_of(of)
+            }
+            ExprKind::Offset(of, _) => self.name_of(&of[0]),
             _ => None,
         }
     }
@@ -256,7 +259,7 @@ impl Parser<'_> {
         }
         let ty = target.ty.clone();
         let value = self.converted(value, &ty)?;
-        self.node(Kind::Assign(Box::new([target, value])), ty, line)
+        self.node(ExprKind::Assign(Box::new([target, value])), ty, line)
     }
 
     /// `target operator= value`; the value before if `post`.
@@ -273,11 +276,11 @@ impl Parser<'_> {
         if !ty.is_scalar() {
             return refuse(line, format!("expected a number or a pointer, found {}", self.records.name(&ty)));
         }
-        let held = self.node(Kind::Held, ty.clone(), line)?;
+        let held = self.node(ExprKind::Held, ty.clone(), line)?;
         let change = self.operate(operator, held, value, line)?;
         let change = self.converted(change, &ty)?;
         let (target, change) = (Box::new(target), Box::new(change));
-        self.node(Kind::Update { target, change, post }, ty, line)
+        self.node(ExprKind::Update { target, change, post }, ty, line)
     }
 }
 

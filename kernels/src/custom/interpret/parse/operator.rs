@@ -1,7 +1,7 @@
 //! Operators: the types in which they compute, and constants folded.
 
 use super::super::arithmetic::{Fn1, Fn2, Operator, binary, invert, negate, not};
-use super::super::expr::{Expr, Kind};
+use super::super::expr::{Expr, ExprKind};
 use super::super::token::refuse;
 use super::super::types::{Type, common, promoted};
 use super::{Parsed, Parser};
@@ -34,15 +34,15 @@ impl Parser<'_> {
     /// A function of a value, computed now if the value is known.
     pub(super) fn apply1(&self, function: Fn1, of: Expr, ty: Type, line: usize) -> Parsed<Expr> {
         match of.known() {
-            Some(bits) => self.node(Kind::Number(function(bits)), ty, line),
-            None => self.node(Kind::Apply1(function, Box::new(of)), ty, line),
+            Some(bits) => self.node(ExprKind::Number(function(bits)), ty, line),
+            None => self.node(ExprKind::Apply1(function, Box::new(of)), ty, line),
         }
     }
 
     pub(super) fn apply2(&self, function: Fn2, of: [Expr; 2], ty: Type, line: usize) -> Parsed<Expr> {
         match (of[0].known(), of[1].known()) {
-            (Some(a), Some(b)) => self.node(Kind::Number(function(a, b)), ty, line),
-            _ => self.node(Kind::Apply2(function, Box::new(of)), ty, line),
+            (Some(a), Some(b)) => self.node(ExprKind::Number(function(a, b)), ty, line),
+            _ => self.node(ExprKind::Apply2(function, Box::new(of)), ty, line),
         }
     }
 
@@ -92,11 +92,11 @@ impl Parser<'_> {
         let of = if swapped { [b, a] } else { [a, b] };
         let divides = matches!(operator, Operator::Divide | Operator::Remainder) && integers;
         if divides && of[1].known().is_none_or(|divisor| divisor == 0) {
-            return self.node(Kind::Divide(function, Box::new(of)), ty, line);
+            return self.node(ExprKind::Divide(function, Box::new(of)), ty, line);
         }
         let bits = dtype.size() as u8 * 8;
         if shifts && of[1].known().is_none_or(|by| by >= u64::from(bits)) {
-            return self.node(Kind::Shift(function, Box::new(of), bits), ty, line);
+            return self.node(ExprKind::Shift(function, Box::new(of), bits), ty, line);
         }
         self.apply2(function, of, ty, line)
     }
@@ -113,7 +113,7 @@ impl Parser<'_> {
             ("+" | "-", false, true) => {
                 let step = size(self, &a)? * if mark == "-" { -1 } else { 1 };
                 let (ty, index) = (a.ty.clone(), self.to_number(b, DType::I64)?);
-                self.node(Kind::Offset(Box::new([a, index]), step), ty, line)
+                self.node(ExprKind::Offset(Box::new([a, index]), step), ty, line)
             }
             _ => {
                 let same = match (a.ty.pointee(), b.ty.pointee()) {
@@ -134,11 +134,11 @@ impl Parser<'_> {
                     _ => return refuse(line, format!("no operator `{mark}` takes {x} and {y}")),
                 };
                 let ty = Type::Number(DType::I64);
-                let distance = self.node(Kind::Distance(Box::new([a, b]), distance), ty, line)?;
+                let distance = self.node(ExprKind::Distance(Box::new([a, b]), distance), ty, line)?;
                 if mark == "-" {
                     return Ok(distance);
                 }
-                let zero = self.node(Kind::Number(0), Type::INT, line)?;
+                let zero = self.node(ExprKind::Number(0), Type::INT, line)?;
                 self.operate(mark, distance, zero, line)
             }
         }
@@ -149,9 +149,9 @@ impl Parser<'_> {
         let (a, b) = (self.truth(a)?, self.truth(b)?);
         if let (Some(x), Some(y)) = (a.known(), b.known()) {
             let holds = if any { x != 0 || y != 0 } else { x != 0 && y != 0 };
-            return self.node(Kind::Number(u64::from(holds)), Type::INT, line);
+            return self.node(ExprKind::Number(u64::from(holds)), Type::INT, line);
         }
-        self.node(Kind::Logic { any, of: Box::new([a, b]) }, Type::INT, line)
+        self.node(ExprKind::Logic { any, of: Box::new([a, b]) }, Type::INT, line)
     }
 
     /// `condition ? yes : no`.
@@ -169,13 +169,13 @@ impl Parser<'_> {
             _ => yes.ty.clone(),
         };
         if ty == Type::Void && no.ty == Type::Void {
-            return self.node(Kind::Choose(Box::new([condition, yes, no])), ty, line);
+            return self.node(ExprKind::Choose(Box::new([condition, yes, no])), ty, line);
         }
         let (yes, no) = (self.converted(yes, &ty)?, self.converted(no, &ty)?);
         match condition.known() {
             Some(0) if no.known().is_some() => Ok(no),
             Some(1..) if yes.known().is_some() => Ok(yes),
-            _ => self.node(Kind::Choose(Box::new([condition, yes, no])), ty, line),
+            _ => self.node(ExprKind::Choose(Box::new([condition, yes, no])), ty, line),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::super::expr::{Expr, Loop, Stmt, Switch};
+use super::super::expr::{Expr, LoopStmt, Stmt, Switch};
 use super::super::token::refuse;
 use super::super::types::{Type, promoted};
 use super::{Parsed, Parser};
@@ -127,7 +127,7 @@ impl Parser<'_> {
         let line = self.line();
         self.at += 1;
         self.scoped(|parser| {
-            let mut own = Loop {
+            let mut own = LoopStmt {
                 start: vec![],
                 condition: None,
                 step: None,
@@ -159,7 +159,7 @@ impl Parser<'_> {
     }
 
     /// What is in the brackets of a `for`.
-    fn head(&mut self, own: &mut Loop) -> Parsed<()> {
+    fn head(&mut self, own: &mut LoopStmt) -> Parsed<()> {
         self.expect("(")?;
         if self.begins_type() {
             self.local(&mut own.start)?;

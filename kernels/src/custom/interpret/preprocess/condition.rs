@@ -1,6 +1,6 @@
 //! The integer expressions of `#if`.
 
-use super::super::literal::{Literal, literal};
+use super::super::literal::{NumberLiteral, literal};
 use super::super::token::{Lexeme, Token, precedence, refuse};
 use super::macros::Macros;
 use crate::custom::SourceError;
@@ -12,7 +12,7 @@ const DEEPEST: usize = 64;
 /// Whether the expression is not 0.
 pub(super) fn holds(macros: &mut Macros, rest: &[Lexeme], line: usize) -> Result<bool, SourceError> {
     let all = macros.expand(&without_defined(macros, rest, line)?)?;
-    let mut reader = Reader { all: &all, at: 0, line, depth: 0, skipped: 0 };
+    let mut reader = ConditionParser { all: &all, at: 0, line, depth: 0, skipped: 0 };
     let value = reader.choice()?;
     match reader.peek() {
         Some(token) => refuse(line, format!("expected an operator in #if, found `{token}`")),
@@ -43,7 +43,7 @@ fn without_defined(macros: &Macros, rest: &[Lexeme], line: usize) -> Result<Vec<
     Ok(out)
 }
 
-struct Reader<'a> {
+struct ConditionParser<'a> {
     all: &'a [Lexeme],
     at: usize,
     line: usize,
@@ -52,7 +52,7 @@ struct Reader<'a> {
     skipped: usize,
 }
 
-impl Reader<'_> {
+impl ConditionParser<'_> {
     fn peek(&self) -> Option<&Token> {
         self.all.get(self.at).map(|lexeme| &lexeme.token)
     }
@@ -138,7 +138,7 @@ impl Reader<'_> {
                 Ok(value)
             }
             Some(Token::Number(text)) => match literal(&text) {
-                Ok(Literal { dtype: DType::F32 | DType::F64, .. }) => {
+                Ok(NumberLiteral { dtype: DType::F32 | DType::F64, .. }) => {
                     refuse(self.line, "expected integers in #if, found a float")
                 }
                 Ok(number) => Ok(number.bits.cast_signed()),

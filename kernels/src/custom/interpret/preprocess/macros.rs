@@ -45,7 +45,7 @@ impl Default for Macros {
 type Hidden = Arc<Vec<u32>>;
 
 #[derive(Clone)]
-struct Pending {
+struct PendingLexeme {
     lexeme: Lexeme,
     hidden: Hidden,
 }
@@ -70,11 +70,11 @@ impl Macros {
     pub(super) fn expand(&mut self, all: &[Lexeme]) -> Result<Vec<Lexeme>, SourceError> {
         let none = Hidden::default();
         let pending =
-            all.iter().map(|lexeme| Pending { lexeme: lexeme.clone(), hidden: none.clone() }).collect();
+            all.iter().map(|lexeme| PendingLexeme { lexeme: lexeme.clone(), hidden: none.clone() }).collect();
         Ok(self.expanded(pending)?.into_iter().map(|done| done.lexeme).collect())
     }
 
-    fn expanded(&mut self, mut pending: Vec<Pending>) -> Result<Vec<Pending>, SourceError> {
+    fn expanded(&mut self, mut pending: Vec<PendingLexeme>) -> Result<Vec<PendingLexeme>, SourceError> {
         pending.reverse();
         let mut out = Vec::new();
         while let Some(next) = pending.pop() {
@@ -115,9 +115,9 @@ impl Macros {
 
     fn expanded_arguments(
         &mut self,
-        args: Vec<Vec<Pending>>,
+        args: Vec<Vec<PendingLexeme>>,
         line: usize,
-    ) -> Result<Vec<Vec<Pending>>, SourceError> {
+    ) -> Result<Vec<Vec<PendingLexeme>>, SourceError> {
         if self.depth == DEEPEST {
             return refuse(line, format!("macros are nested deeper than {DEEPEST} in arguments"));
         }
@@ -131,14 +131,14 @@ impl Macros {
     fn body(
         &mut self,
         is: &Macro,
-        args: &[Vec<Pending>],
+        args: &[Vec<PendingLexeme>],
         hidden: &Hidden,
         line: usize,
-    ) -> Result<Vec<Pending>, SourceError> {
+    ) -> Result<Vec<PendingLexeme>, SourceError> {
         if let Some(sign) = is.body.iter().find(|lexeme| lexeme.token.is("#") || lexeme.token.is("##")) {
             return refuse(line, format!("`{}` in macro {} is not supported", sign.token, is.name));
         }
-        let mut made: Vec<Pending> = Vec::new();
+        let mut made: Vec<PendingLexeme> = Vec::new();
         for lexeme in &is.body {
             let param = |word: &Arc<str>| is.params.as_ref()?.iter().position(|param| param == word);
             let arg = lexeme.token.word().and_then(param).and_then(|at| args.get(at));
@@ -148,12 +148,13 @@ impl Macros {
                 Some(arg) => {
                     for token in arg {
                         let hidden = self.union(&token.hidden, hidden, line)?;
-                        made.push(Pending { lexeme: Lexeme { line, ..token.lexeme.clone() }, hidden });
+                        made.push(PendingLexeme { lexeme: Lexeme { line, ..token.lexeme.clone() }, hidden });
                     }
                 }
-                None => {
-                    made.push(Pending { lexeme: Lexeme { line, ..lexeme.clone() }, hidden: hidden.clone() })
-                }
+                None => made.push(PendingLexeme {
+                    lexeme: Lexeme { line, ..lexeme.clone() },
+                    hidden: hidden.clone(),
+                }),
             }
         }
         // An empty body counts as well, so that the number of steps is bounded.
@@ -190,10 +191,10 @@ impl Macros {
 
 /// The arguments of a macro, whose opening bracket is next, and the hidden names of the closing bracket.
 fn arguments(
-    pending: &mut Vec<Pending>,
+    pending: &mut Vec<PendingLexeme>,
     name: &str,
     line: usize,
-) -> Result<(Vec<Vec<Pending>>, Hidden), SourceError> {
+) -> Result<(Vec<Vec<PendingLexeme>>, Hidden), SourceError> {
     pending.pop();
     let mut args = vec![vec![]];
     let mut depth = 0usize;

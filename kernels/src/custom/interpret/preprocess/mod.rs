@@ -55,7 +55,7 @@ fn without_pragmas(all: Vec<Lexeme>) -> Result<Vec<Lexeme>, SourceError> {
 }
 
 /// An `#if` that has not ended.
-struct Open {
+struct OpenConditional {
     line: usize,
     /// Whether the text around it counts.
     outer: bool,
@@ -69,7 +69,7 @@ struct Open {
 
 struct Preprocessor {
     macros: Macros,
-    open: Vec<Open>,
+    open: Vec<OpenConditional>,
     out: Vec<Lexeme>,
 }
 
@@ -86,7 +86,13 @@ impl Preprocessor {
             "if" | "ifdef" | "ifndef" => {
                 let outer = self.active();
                 let holds = outer && self.holds(word, rest, number)?;
-                self.open.push(Open { line: number, outer, active: holds, taken: holds, last: false });
+                self.open.push(OpenConditional {
+                    line: number,
+                    outer,
+                    active: holds,
+                    taken: holds,
+                    last: false,
+                });
                 return Ok(());
             }
             "elif" | "else" => return self.alternative(word, rest, number),

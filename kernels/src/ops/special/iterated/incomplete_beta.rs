@@ -110,7 +110,7 @@ fn fraction(a: f64, b: f64, x: DoubleDouble, y: DoubleDouble) -> f64 {
 fn complement(a: f64, b: f64, y: DoubleDouble) -> f64 {
     let exponent = if b < 1e-8 {
         // log(gamma(a + b) / gamma(a)) is b digamma(a), and log(gamma(1 + b)) is -b times Euler's constant.
-        let digamma = super::super::digamma(super::super::super::real::Plain(a)).0;
+        let digamma = super::super::digamma(super::super::super::real::ReferenceF64(a)).0;
         y.ln() * b + b * (digamma + 0.577_215_664_901_532_9)
     } else {
         exponent(b, a, y)

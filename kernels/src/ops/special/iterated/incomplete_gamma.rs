@@ -4,7 +4,7 @@
 //! N. M. Temme's uniform expansion ("On the computation of the incomplete gamma functions for large values of
 //! the parameters", 1987).
 
-use super::super::super::real::Plain;
+use super::super::super::real::ReferenceF64;
 use super::super::erfcx;
 use super::TERMS;
 use super::double_double::DoubleDouble;
@@ -13,27 +13,27 @@ use std::f64::consts::TAU;
 /// `P(a, x)`, the lower function.
 pub(crate) fn gammainc(a: f64, x: f64) -> f64 {
     match part(a, x) {
-        Part::Lower(p) => p,
-        Part::Upper(q) => 1.0 - q,
+        IncompleteGamma::Lower(p) => p,
+        IncompleteGamma::Upper(q) => 1.0 - q,
     }
 }
 
 /// `Q(a, x) = 1 - P(a, x)`, the upper function.
 pub(crate) fn gammaincc(a: f64, x: f64) -> f64 {
     match part(a, x) {
-        Part::Lower(p) => 1.0 - p,
-        Part::Upper(q) => q,
+        IncompleteGamma::Lower(p) => 1.0 - p,
+        IncompleteGamma::Upper(q) => q,
     }
 }
 
 /// The function that is computed: of the two, the smaller, or one not much larger.
-enum Part {
+enum IncompleteGamma {
     Lower(f64),
     Upper(f64),
 }
-use Part::{Lower, Upper};
+use IncompleteGamma::{Lower, Upper};
 
-fn part(a: f64, x: f64) -> Part {
+fn part(a: f64, x: f64) -> IncompleteGamma {
     if !(a >= 0.0 && x >= 0.0) || (a == 0.0 && x == 0.0) || (a == f64::INFINITY && x == f64::INFINITY) {
         Lower(f64::NAN)
     } else if x == 0.0 || a == f64::INFINITY {
@@ -143,7 +143,7 @@ const EXPANSION: [f64; 28] = [
     -1.6522531216398162e-16,
 ];
 
-fn uniform(a: f64, x: f64) -> Part {
+fn uniform(a: f64, x: f64) -> IncompleteGamma {
     let mu = DoubleDouble::sum(x, -a) / DoubleDouble::from(a);
     let half_square = mu.less_ln_1p();
     let eta = (2.0 * half_square.value()).sqrt().copysign(mu.value());
@@ -154,7 +154,7 @@ fn uniform(a: f64, x: f64) -> Part {
     }
     let sum = b.iter().rev().fold(0.0, |sum, b| sum * eta + b) / (1.0 + b[1] / a);
     let exponent = half_square * a;
-    let main = 0.5 * erfcx(Plain(exponent.value().sqrt())).0;
+    let main = 0.5 * erfcx(ReferenceF64(exponent.value().sqrt())).0;
     let rest = sum / (TAU * a).sqrt();
     let scale = (-exponent).exp();
     if x < a { Lower(scale * (main - rest)) } else { Upper(scale * (main + rest)) }

@@ -1,7 +1,7 @@
 //! Derivatives of digamma: `(-1)^(n + 1) n!` times Hurwitz' zeta function of order `n + 1`, by the formula of
 //! Euler and Maclaurin (Abramowitz and Stegun, 6.4.10 and 23.1.30).
 
-use super::super::super::real::Plain;
+use super::super::super::real::ReferenceF64;
 use super::super::digamma;
 use super::TERMS;
 use super::double_double::DoubleDouble;
@@ -28,7 +28,7 @@ pub(crate) fn polygamma(n: f64, x: f64) -> f64 {
         return f64::NAN;
     }
     if n == 0.0 {
-        return digamma(Plain(x)).0;
+        return digamma(ReferenceF64(x)).0;
     }
     let odd = n % 2.0 != 0.0;
     let signed = |magnitude: f64| if odd { magnitude } else { -magnitude };

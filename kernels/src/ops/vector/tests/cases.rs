@@ -3,7 +3,7 @@
 
 use super::super::Vector;
 use super::{each, some32, some64};
-use crate::level::{Loop, run};
+use crate::level::{SimdLoop, run};
 
 const SPECIAL: [f64; 29] = [
     0.0,

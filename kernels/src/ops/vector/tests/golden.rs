@@ -3,7 +3,7 @@
 
 use super::super::Vector;
 use super::each;
-use crate::level::{Loop, run};
+use crate::level::{SimdLoop, run};
 
 /// Each line has a function's name, the bits of its arguments, the bits of the number nearest to the exact
 /// result, and the exact result less that number, in ulp.

@@ -1,7 +1,7 @@
 //! Errors of the functions, over all magnitudes and at the ends of the range.
 
 use super::Vector;
-use crate::level::{Loop, run};
+use crate::level::{SimdLoop, run};
 
 mod cases;
 mod golden;
@@ -15,7 +15,7 @@ macro_rules! each {
     };
     ($t:ty, |$x:ident, $y:ident| $e:expr, $xs:expr, $ys:expr) => {{
         struct Each<'a>(&'a [$t], &'a [$t], &'a mut [$t]);
-        impl Loop for Each<'_> {
+        impl SimdLoop for Each<'_> {
             type Out = ();
             #[inline(always)]
             fn run<const FMA: bool>(self) {

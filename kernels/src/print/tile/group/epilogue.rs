@@ -7,7 +7,7 @@ use super::super::super::kernel::Printer;
 use super::super::Contraction;
 use crate::dtype::DType;
 use crate::nest::PhaseKind;
-use crate::schedule::tile::Shape;
+use crate::schedule::tile::GpuTile;
 
 /// Along a side of the tile, the index of the `n`-th result of item `item`. Each item has runs of `vector`
 /// neighbours; `across` items lie along the side.
@@ -20,7 +20,7 @@ fn nth(n: &str, item: &str, vector: u32, across: u32) -> String {
 
 impl Printer<'_> {
     /// Adds up the slices, and runs the phases after the product for each result.
-    pub(super) fn epilogue(&mut self, c: &Contraction, s: &Shape, carried: bool) {
+    pub(super) fn epilogue(&mut self, c: &Contraction, s: &GpuTile, carried: bool) {
         let barrier = self.dialect.barrier(false);
         if carried {
             let each = |at| format!("s{at}[i][j] += whole{at}[i][j];");
@@ -49,7 +49,7 @@ impl Printer<'_> {
 
     /// Stores an item's sums to group memory, in a block that stays open: the loop over rows, if the sums do
     /// not fit at once.
-    fn put_sums(&mut self, c: &Contraction, s: &Shape) {
+    fn put_sums(&mut self, c: &Contraction, s: &GpuTile) {
         let columns = s.tile[1];
         let place = if s.at_once() {
             self.open("");
@@ -80,7 +80,7 @@ impl Printer<'_> {
 
     /// Opens the loop over the results in group memory that an item takes, and the block of results that lie
     /// within the product. Declares the positions of a result.
-    fn open_results(&mut self, c: &Contraction, s: &Shape) {
+    fn open_results(&mut self, c: &Contraction, s: &GpuTile) {
         let (index, columns) = (self.index, s.tile[1]);
         self.open(&format!("for (u32 e = t; e < {}u; e += {}u)", s.rows_at_once() * columns, s.items()));
         let row = format!("e / {columns}u");
@@ -101,7 +101,7 @@ impl Printer<'_> {
     }
 
     /// Loads the sums of a result from group memory and adds up their slices; likewise for extremes.
-    fn add_slices(&mut self, c: &Contraction, s: &Shape) {
+    fn add_slices(&mut self, c: &Contraction, s: &GpuTile) {
         let size = s.rows_at_once() * s.tile[1];
         for (at, dtype) in self.sum_types(c).into_iter().enumerate() {
             let fold = self.nest.phases[0].folds[at].clone();

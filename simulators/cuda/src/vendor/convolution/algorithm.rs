@@ -5,25 +5,32 @@
 //! are rejected.
 
 use super::descriptors::Descriptors;
-use super::{CANDIDATES, Candidate, Cudnn, Form, LARGEST_WORKSPACE, Plan, candidates, cudnn};
+use super::{
+    AlgorithmCandidate, CANDIDATES, ConvolutionPlan, Cudnn, EpilogueForm, LARGEST_WORKSPACE, candidates,
+    cudnn,
+};
 use crate::context::OrDriver;
 use crate::memory::CudaMemory;
-use crate::vendor::bind::At;
-use crate::vendor::choice::{self, Place, Tunable};
+use crate::vendor::bind::OperandAddresses;
+use crate::vendor::choice::{self, Tunable, TuningEnvironment};
 use cudarc::driver::sys::{self, CUstream};
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike_device::DeviceResult;
 use workalike_kernels::Scalar;
-use workalike_kernels::library::{Convolution, LibraryOp};
+use workalike_kernels::library::{LibraryConvolution, LibraryOp};
 
 /// Maximum number of bytes of a result that are checked for NaN. A multiple of the size of every dtype.
 const LOOKED_AT: u64 = 1 << 16;
 
 impl Cudnn {
     /// The plan of a convolution with an epilogue of this form; `None` if cuDNN has none.
-    pub(super) fn choose(&self, call: &Convolution, form: Option<Form>) -> DeviceResult<Option<Plan>> {
+    pub(super) fn choose(
+        &self,
+        call: &LibraryConvolution,
+        form: Option<EpilogueForm>,
+    ) -> DeviceResult<Option<ConvolutionPlan>> {
         let api = self.handle.api;
         let Some(descriptors) = Descriptors::new(api, call, form) else { return Ok(None) };
         let mut candidates = {
@@ -42,18 +49,22 @@ impl Cudnn {
             None => "cuda convolution, captured".to_string(),
             Some(form) => format!("cuda convolution, captured, with {form:?}"),
         };
-        let place = Place::of(&self.streams.queue.context, version, LARGEST_WORKSPACE)?;
+        let place = TuningEnvironment::of(&self.streams.queue.context, version, LARGEST_WORKSPACE)?;
         let key = place.key(&kind, call);
-        let plan = Plan { call: call.clone(), form, descriptors, algorithm: 0, workspace: 0 };
+        let plan = ConvolutionPlan { call: call.clone(), form, descriptors, algorithm: 0, workspace: 0 };
         let scratch = self.scratch(&plan, &candidates)?;
-        let mut trial = Trial { cudnn: self, plan, candidates, scratch };
+        let mut trial = ConvolutionTrial { cudnn: self, plan, candidates, scratch };
         let Some(chosen) = choice::choose(&self.streams, &mut trial, key)? else { return Ok(None) };
         trial.plan.select(chosen);
         Ok(Some(trial.plan))
     }
 
     /// Memory for a trial of every candidate.
-    fn scratch(&self, plan: &Plan, candidates: &[Candidate]) -> DeviceResult<Scratch> {
+    fn scratch(
+        &self,
+        plan: &ConvolutionPlan,
+        candidates: &[AlgorithmCandidate],
+    ) -> DeviceResult<TrialScratch> {
         let workspace = candidates.iter().map(|candidate| candidate.workspace).max().unwrap_or(0);
         let size = plan.call.dtype.size() as u64;
         let bytes = |extents: &[u64]| extents.iter().fold(size, |all, extent| all.saturating_mul(*extent));
@@ -65,37 +76,38 @@ impl Cudnn {
             DeviceResult::Ok(memory.last().map_or(0, |memory: &Arc<CudaMemory>| memory.pointer()))
         };
         let operands = operands.into_iter().map(&mut start).collect::<DeviceResult<Vec<_>>>()?;
-        let mut at = At::plain(operands, start(workspace)?);
+        let mut at = OperandAddresses::plain(operands, start(workspace)?);
         let bias_bytes = bytes(&[plan.call.filters]);
         if let Some(form) = plan.form {
             at.bias = Some(start(bias_bytes)?);
             at.added = if form.added { Some(start(result_bytes)?) } else { None };
         }
-        Ok(Scratch { at, bias_bytes, result_bytes, _memory: memory })
+        Ok(TrialScratch { at, bias_bytes, result_bytes, _memory: memory })
     }
 }
 
 /// Scratch memory for the operands of a trial.
-struct Scratch {
-    at: At,
+struct TrialScratch {
+    at: OperandAddresses,
     bias_bytes: u64,
     result_bytes: u64,
     _memory: Vec<Arc<CudaMemory>>,
 }
 
 /// Trials of algorithms for a convolution.
-struct Trial<'a> {
+struct ConvolutionTrial<'a> {
     cudnn: &'a Cudnn,
-    plan: Plan,
-    candidates: Vec<Candidate>,
-    scratch: Scratch,
+    plan: ConvolutionPlan,
+    candidates: Vec<AlgorithmCandidate>,
+    scratch: TrialScratch,
 }
 
-impl Trial<'_> {
+impl ConvolutionTrial<'_> {
     /// Runs the selected algorithm with a bias of NaN. Returns whether cuDNN accepted it and all results are
     /// NaN.
     fn gives_nan(&self) -> DeviceResult<bool> {
-        let (streams, Scratch { at, bias_bytes, result_bytes, .. }) = (&self.cudnn.streams, &self.scratch);
+        let (streams, TrialScratch { at, bias_bytes, result_bytes, .. }) =
+            (&self.cudnn.streams, &self.scratch);
         let (Some(bias), Some(&result)) = (at.bias, at.operands.last()) else { return Ok(false) };
         // All bits set are a NaN of every dtype.
         streams.fill(bias, 0xff, *bias_bytes)?;
@@ -113,17 +125,17 @@ impl Trial<'_> {
     }
 }
 
-impl Tunable for Trial<'_> {
-    type Algorithm = Candidate;
+impl Tunable for ConvolutionTrial<'_> {
+    type Algorithm = AlgorithmCandidate;
 
     /// cuDNN loads large modules for some algorithms, and the choice matters much.
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    fn candidates(&mut self) -> DeviceResult<Vec<Candidate>> {
+    fn candidates(&mut self) -> DeviceResult<Vec<AlgorithmCandidate>> {
         Ok(self.candidates.clone())
     }
 
-    fn admits(&mut self, candidate: Candidate) -> DeviceResult<bool> {
+    fn admits(&mut self, candidate: AlgorithmCandidate) -> DeviceResult<bool> {
         self.plan.select(candidate);
         let run = |stream| self.cudnn.run(&self.plan, &self.scratch.at, stream);
         let right = match self.plan.form {
@@ -133,21 +145,21 @@ impl Tunable for Trial<'_> {
         Ok(right && self.cudnn.streams.captures(run)?)
     }
 
-    fn enqueue(&mut self, candidate: Candidate, stream: CUstream) -> DeviceResult<()> {
+    fn enqueue(&mut self, candidate: AlgorithmCandidate, stream: CUstream) -> DeviceResult<()> {
         self.plan.select(candidate);
         self.cudnn.run(&self.plan, &self.scratch.at, stream)
     }
 
     /// All candidates, however long a run takes: algorithms differ by factors.
-    fn trial(_: Duration) -> choice::Trial {
-        choice::Trial { candidates: CANDIDATES, repeats: 3, rounds: 3 }
+    fn trial(_: Duration) -> choice::TrialOptions {
+        choice::TrialOptions { candidates: CANDIDATES, repeats: 3, rounds: 3 }
     }
 
-    fn encode(candidate: Candidate) -> Vec<u8> {
+    fn encode(candidate: AlgorithmCandidate) -> Vec<u8> {
         candidate.algorithm.to_le_bytes().to_vec()
     }
 
-    fn decode(&self, bytes: &[u8]) -> Option<Candidate> {
+    fn decode(&self, bytes: &[u8]) -> Option<AlgorithmCandidate> {
         let algorithm = c_int::from_le_bytes(bytes.try_into().ok()?);
         self.candidates.iter().find(|candidate| candidate.algorithm == algorithm).copied()
     }

@@ -1,11 +1,11 @@
 //! A convolution as cuDNN's objects: descriptors of its operands and of the convolution.
 
-use super::Form;
+use super::EpilogueForm;
 use super::cudnn::{self, Api, Raw, Status};
 use std::ffi::c_int;
 use std::ptr;
 use workalike_kernels::DType;
-use workalike_kernels::library::{Convolution, LibraryOp, Role};
+use workalike_kernels::library::{ConvolutionDirection, LibraryConvolution, LibraryOp};
 
 /// Descriptors of input, filters and output, of the convolution, and of its epilogue.
 pub(super) struct Descriptors {
@@ -59,7 +59,11 @@ impl Drop for Descriptor {
 
 impl Descriptors {
     /// The descriptors of a convolution; `None` where cuDNN cannot describe it.
-    pub(super) fn new(api: &'static Api, call: &Convolution, form: Option<Form>) -> Option<Descriptors> {
+    pub(super) fn new(
+        api: &'static Api,
+        call: &LibraryConvolution,
+        form: Option<EpilogueForm>,
+    ) -> Option<Descriptors> {
         let dtype = match call.dtype {
             DType::F32 => cudnn::FLOAT,
             DType::F64 => cudnn::DOUBLE,
@@ -91,18 +95,23 @@ impl Descriptors {
     }
 
     /// Two operands and the result, in the order of the arguments of cuDNN's function for `role`.
-    pub(super) fn in_order(&self, role: Role) -> [Raw; 3] {
+    pub(super) fn in_order(&self, role: ConvolutionDirection) -> [Raw; 3] {
         let [x, w, y] = [self.input.raw, self.filters.raw, self.output.raw];
         match role {
-            Role::Forward => [x, w, y],
-            Role::InputGradient => [w, y, x],
-            Role::FilterGradient => [x, y, w],
+            ConvolutionDirection::Forward => [x, w, y],
+            ConvolutionDirection::InputGradient => [w, y, x],
+            ConvolutionDirection::FilterGradient => [x, y, w],
         }
     }
 }
 
 impl EpilogueDescriptors {
-    fn new(api: &'static Api, call: &Convolution, form: Form, dtype: c_int) -> Option<EpilogueDescriptors> {
+    fn new(
+        api: &'static Api,
+        call: &LibraryConvolution,
+        form: EpilogueForm,
+        dtype: c_int,
+    ) -> Option<EpilogueDescriptors> {
         let ones = vec![1; call.output.len()];
         let mode = if form.relu { cudnn::RELU } else { cudnn::IDENTITY };
         // SAFETY: the activation takes no pointers.
@@ -139,7 +148,7 @@ fn tensor(api: &'static Api, dtype: c_int, shape: &[c_int]) -> Option<Descriptor
     Descriptor::new(api.create_tensor, api.destroy_tensor, set)
 }
 
-fn convolution(api: &'static Api, call: &Convolution) -> Option<Descriptor> {
+fn convolution(api: &'static Api, call: &LibraryConvolution) -> Option<Descriptor> {
     let lists = [spatial(&call.padding, 0)?, spatial(&call.stride, 1)?, spatial(&call.dilation, 1)?];
     let compute = if call.dtype == DType::F64 { cudnn::DOUBLE } else { cudnn::FLOAT };
     let math = match call.dtype {

@@ -20,11 +20,11 @@ const OUT: usize = 5;
 
 const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
 
-fn call(dtype: DType, [batch, filters]: [u64; 2], output: &[u64]) -> Convolution {
+fn call(dtype: DType, [batch, filters]: [u64; 2], output: &[u64]) -> LibraryConvolution {
     let all = |number: u64| vec![number; output.len()];
-    Convolution {
+    LibraryConvolution {
         dtype,
-        role: Role::Forward,
+        role: ConvolutionDirection::Forward,
         batch,
         channels: 3,
         filters,
@@ -39,7 +39,7 @@ fn call(dtype: DType, [batch, filters]: [u64; 2], output: &[u64]) -> Convolution
     }
 }
 
-fn usual(dtype: DType) -> Convolution {
+fn usual(dtype: DType) -> LibraryConvolution {
     call(dtype, [BATCH, FILTERS], &PLANE)
 }
 
@@ -230,8 +230,8 @@ fn the_convolution_and_the_store_must_be_plain() {
     for operand in [Z, BIAS, OUT] {
         assert_eq!(epilogue(&f32s, &nest, operand), None, "{operand}");
     }
-    for role in [Role::InputGradient, Role::FilterGradient] {
-        assert_eq!(epilogue(&Convolution { role, ..f32s.clone() }, &nest, Y), None);
+    for role in [ConvolutionDirection::InputGradient, ConvolutionDirection::FilterGradient] {
+        assert_eq!(epilogue(&LibraryConvolution { role, ..f32s.clone() }, &nest, Y), None);
     }
     assert_eq!(epilogue(&usual(DType::F64), &nest, Y), None);
     assert_eq!(epilogue(&call(DType::F32, [BATCH, FILTERS], &[5, 5]), &nest, Y), None);

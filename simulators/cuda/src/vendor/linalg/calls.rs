@@ -1,14 +1,14 @@
 //! The calls of a plan, with LAPACK's names. See the [parent module](super) for triangles and transpositions.
 
 use super::cusolver::{AS_IT_IS, LEFT, LOWER, NON_UNIT, Raw, TRANSPOSED, UNIT, UPPER};
-use super::{At, GROUP, Handles, Plan, int, precision};
-use crate::capture::{Launch, enqueue_launch};
+use super::{GROUP, Handles, LinalgPlan, OperandAddresses, int, precision};
+use crate::capture::{CudaLaunch, enqueue_launch};
 use crate::context::OrDriver;
 use cudarc::driver::sys::{self, CUdeviceptr, CUstream};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use workalike_device::{DeviceError, DeviceResult};
-use workalike_kernels::library::Problem;
+use workalike_kernels::library::LinalgProblem;
 
 /// Bytes of a C `int`.
 const INT: u64 = 4;
@@ -23,9 +23,9 @@ fn pointer(address: CUdeviceptr) -> Raw {
 }
 
 /// A plan with addresses: sizes and positions of its matrices.
-struct Call<'a> {
+struct LinalgCall<'a> {
     handles: &'a Handles,
-    plan: &'a Plan,
+    plan: &'a LinalgPlan,
     stream: CUstream,
     which: usize,
     n: c_int,
@@ -42,7 +42,7 @@ struct Call<'a> {
 
 impl Handles {
     /// Enqueues a plan. The addresses must be of memory as long as its operands and its scratch memory.
-    pub(super) fn run(&self, plan: &Plan, at: &At, stream: CUstream) -> DeviceResult<()> {
+    pub(super) fn run(&self, plan: &LinalgPlan, at: &OperandAddresses, stream: CUstream) -> DeviceResult<()> {
         let (api, call) = (self.api, &plan.call);
         // SAFETY: the handle of cuSOLVER and the stream are alive.
         self.check("cusolverDnSetStream", unsafe { (api.set_solver_stream)(self.solver, stream.cast()) })?;
@@ -54,7 +54,7 @@ impl Handles {
         let status = unsafe { (api.set_workspace)(self.blas, workspace, bytes) };
         self.check("cublasSetWorkspace", status)?;
         let element = call.dtype.size() as u64;
-        let run = Call {
+        let run = LinalgCall {
             handles: self,
             plan,
             stream,
@@ -68,13 +68,13 @@ impl Handles {
             scratch: at.scratch,
         };
         match (call.problem, &at.operands[..]) {
-            (Problem::Cholesky { upper }, &[a, factors, info]) => run.cholesky(upper, a, factors, info),
-            (Problem::Lu, &[a, factors, rows, info]) => {
+            (LinalgProblem::Cholesky { upper }, &[a, factors, info]) => run.cholesky(upper, a, factors, info),
+            (LinalgProblem::Lu, &[a, factors, rows, info]) => {
                 run.copy(a, factors, run.matrix)?;
                 run.factor(factors, rows, info)
             }
-            (Problem::LuSolve { .. }, &[a, b, x, info]) => run.solve(a, b, x, info),
-            (Problem::TriangularSolve { .. }, &[a, b, x]) => run.solve_triangular(a, b, x),
+            (LinalgProblem::LuSolve { .. }, &[a, b, x, info]) => run.solve(a, b, x, info),
+            (LinalgProblem::TriangularSolve { .. }, &[a, b, x]) => run.solve_triangular(a, b, x),
             _ => {
                 let message = format!("{} operands of {call:?}", at.operands.len());
                 Err(DeviceError::driver(self.queue.id(), "record", message))
@@ -94,12 +94,12 @@ impl Handles {
         let groups = u32::try_from(count.div_ceil(u64::from(GROUP)));
         let groups = groups.map_err(|e| DeviceError::driver(self.queue.id(), "cuLaunchKernelEx", e))?;
         let function = self.addresses.cu_function();
-        let launch = Launch::printed(function, (groups, GROUP), vec![list, start, bytes, count]);
+        let launch = CudaLaunch::printed(function, (groups, GROUP), vec![list, start, bytes, count]);
         enqueue_launch(self.queue.id(), stream, &launch, false)
     }
 }
 
-impl Call<'_> {
+impl LinalgCall<'_> {
     fn copy(&self, source: CUdeviceptr, target: CUdeviceptr, bytes: u64) -> DeviceResult<()> {
         let id = self.handles.queue.id();
         let bytes = bytes.saturating_mul(self.plan.call.batch);
@@ -129,7 +129,7 @@ impl Call<'_> {
         factors: CUdeviceptr,
         info: CUdeviceptr,
     ) -> DeviceResult<()> {
-        let Call { handles, plan, which, n, .. } = *self;
+        let LinalgCall { handles, plan, which, n, .. } = *self;
         self.copy(a, factors, self.matrix)?;
         let triangle = triangle(upper);
         if plan.batched {
@@ -170,7 +170,7 @@ impl Call<'_> {
 
     /// Replaces matrices by their LU factors.
     fn factor(&self, factors: CUdeviceptr, pivots: CUdeviceptr, info: CUdeviceptr) -> DeviceResult<()> {
-        let Call { handles, plan, which, n, .. } = *self;
+        let LinalgCall { handles, plan, which, n, .. } = *self;
         if plan.batched {
             let list = self.list(plan.scratch.matrices, factors, self.matrix)?;
             // SAFETY: the handle is alive; lists, matrices, pivots and infos are as long as the batch says.
@@ -201,7 +201,7 @@ impl Call<'_> {
     }
 
     fn solve(&self, a: CUdeviceptr, b: CUdeviceptr, x: CUdeviceptr, info: CUdeviceptr) -> DeviceResult<()> {
-        let Call { handles, plan, which, n, columns, scratch, .. } = *self;
+        let LinalgCall { handles, plan, which, n, columns, scratch, .. } = *self;
         let (factors, pivots) = (scratch + plan.scratch.factors, scratch + plan.scratch.pivots);
         self.copy(a, factors, self.matrix)?;
         self.copy(b, x, self.sides)?;
@@ -252,8 +252,9 @@ impl Call<'_> {
     }
 
     fn solve_triangular(&self, a: CUdeviceptr, b: CUdeviceptr, x: CUdeviceptr) -> DeviceResult<()> {
-        let Call { handles, plan, which, n, columns, .. } = *self;
-        let Problem::TriangularSolve { lower, transposed, unit_diagonal, .. } = plan.call.problem else {
+        let LinalgCall { handles, plan, which, n, columns, .. } = *self;
+        let LinalgProblem::TriangularSolve { lower, transposed, unit_diagonal, .. } = plan.call.problem
+        else {
             return Ok(());
         };
         self.copy(b, x, self.sides)?;

@@ -1,13 +1,13 @@
 //! The choice of cuBLASLt's algorithm for a product.
 
 use super::cublaslt::{Algorithm, CublasLt};
-use super::plan::{At, Call};
-use crate::vendor::choice::{self, Place, Tunable};
+use super::plan::{MatmulAddresses, MatmulCall};
+use crate::vendor::choice::{self, Tunable, TuningEnvironment};
 use crate::vendor::streams::Streams;
 use cudarc::driver::sys::CUstream;
 use std::time::Duration;
 use workalike_device::DeviceResult;
-use workalike_device::cache::Key;
+use workalike_device::cache::CacheKey;
 
 /// Flops below which a product takes about as long as its launch, so that it is not timed.
 const FLOPS: f64 = (1 << 24) as f64;
@@ -17,27 +17,27 @@ const LAYOUT: u8 = 2;
 const BYTES: usize = 1 + size_of::<[u64; 8]>();
 
 /// Trials of algorithms for a call.
-pub(super) struct Trial<'a> {
+pub(super) struct MatmulTrial<'a> {
     cublas_lt: &'a CublasLt,
     streams: &'a Streams,
-    call: &'a Call,
+    call: &'a MatmulCall,
     /// The result is in scratch memory; the operands of the call are only read.
-    at: At,
+    at: MatmulAddresses,
 }
 
-impl Trial<'_> {
+impl MatmulTrial<'_> {
     /// The algorithm of a call, with its kernels loaded; `None` if the library has none. `scratch` are the
     /// call's addresses with its result in scratch memory. Without scratch memory the kernels are loaded in
     /// the capture, which fails if they cannot be.
     pub(super) fn choose(
         cublas_lt: &CublasLt,
         streams: &Streams,
-        call: &Call,
-        scratch: Option<At>,
+        call: &MatmulCall,
+        scratch: Option<MatmulAddresses>,
     ) -> DeviceResult<Option<Algorithm>> {
         let key = key(cublas_lt, streams, call)?;
-        let at = scratch.unwrap_or(At::plain([0; 3]));
-        let mut trial = Trial { cublas_lt, streams, call, at };
+        let at = scratch.unwrap_or(MatmulAddresses::plain([0; 3]));
+        let mut trial = MatmulTrial { cublas_lt, streams, call, at };
         if scratch.is_some() {
             return choice::choose(streams, &mut trial, key);
         }
@@ -49,8 +49,12 @@ impl Trial<'_> {
     }
 
     /// Makes the library load its heuristics, for a call.
-    pub(super) fn load_heuristics(cublas_lt: &CublasLt, streams: &Streams, call: &Call) -> DeviceResult<()> {
-        let trial = Trial { cublas_lt, streams, call, at: At::plain([0; 3]) };
+    pub(super) fn load_heuristics(
+        cublas_lt: &CublasLt,
+        streams: &Streams,
+        call: &MatmulCall,
+    ) -> DeviceResult<()> {
+        let trial = MatmulTrial { cublas_lt, streams, call, at: MatmulAddresses::plain([0; 3]) };
         match choice::stored(&trial, &key(cublas_lt, streams, call)?) {
             Some(known) => cublas_lt.accepts(call, known).map(drop),
             None => cublas_lt.candidates(call).map(drop),
@@ -58,15 +62,16 @@ impl Trial<'_> {
     }
 }
 
-fn key(cublas_lt: &CublasLt, streams: &Streams, call: &Call) -> DeviceResult<Key> {
-    let place = Place::of(&streams.queue.context, cublas_lt.version(), cublas_lt.workspace_bytes())?;
+fn key(cublas_lt: &CublasLt, streams: &Streams, call: &MatmulCall) -> DeviceResult<CacheKey> {
+    let place =
+        TuningEnvironment::of(&streams.queue.context, cublas_lt.version(), cublas_lt.workspace_bytes())?;
     Ok(place.key(KIND, call))
 }
 
 /// The kind of call in keys.
 const KIND: &str = "cuda product";
 
-impl Tunable for Trial<'_> {
+impl Tunable for MatmulTrial<'_> {
     type Algorithm = Algorithm;
 
     /// With halves, one kernel takes milliseconds.
@@ -122,11 +127,11 @@ mod tests {
     use workalike_device::cache::KernelCache;
     use workalike_kernels::DType;
 
-    fn load(cache: &KernelCache, key: &Key) -> Option<Algorithm> {
+    fn load(cache: &KernelCache, key: &CacheKey) -> Option<Algorithm> {
         decode(&cache.load(key)?)
     }
 
-    fn store(cache: &KernelCache, key: &Key, algorithm: Algorithm) {
+    fn store(cache: &KernelCache, key: &CacheKey, algorithm: Algorithm) {
         cache.store(key, &encode(algorithm));
     }
 
@@ -145,11 +150,17 @@ mod tests {
         Folder(std::env::temp_dir().join(name))
     }
 
-    fn place() -> Place {
-        Place { device: "GPU".into(), units: 132, driver: 13000, version: 130_100, workspace: 32 << 20 }
+    fn place() -> TuningEnvironment {
+        TuningEnvironment {
+            device: "GPU".into(),
+            units: 132,
+            driver: 13000,
+            version: 130_100,
+            workspace: 32 << 20,
+        }
     }
 
-    fn call(start: [u64; 3]) -> Call {
+    fn call(start: [u64; 3]) -> MatmulCall {
         let product = Matmul {
             dtype: DType::F32,
             batch: 1,
@@ -160,7 +171,7 @@ mod tests {
             b: [0, 500, 1],
             fast: false,
         };
-        plan(&product).unwrap().calls(At::plain(start)).next().unwrap().0
+        plan(&product).unwrap().calls(MatmulAddresses::plain(start)).next().unwrap().0
     }
 
     #[test]
@@ -203,22 +214,22 @@ mod tests {
     fn another_library_device_or_product_has_another_choice() {
         let mine = place().key(KIND, &call([0; 3]));
         for other in [
-            Place { version: 130_101, ..place() },
-            Place { driver: 13010, ..place() },
-            Place { workspace: 4 << 20, ..place() },
-            Place { device: "GPU 2".into(), ..place() },
-            Place { units: 66, ..place() },
+            TuningEnvironment { version: 130_101, ..place() },
+            TuningEnvironment { driver: 13010, ..place() },
+            TuningEnvironment { workspace: 4 << 20, ..place() },
+            TuningEnvironment { device: "GPU 2".into(), ..place() },
+            TuningEnvironment { units: 66, ..place() },
         ] {
             assert_ne!(other.key(KIND, &call([0; 3])), mine);
         }
         assert_ne!(place().key(KIND, &call([16, 0, 0])), mine);
-        assert_ne!(place().key(KIND, &Call { k: 785, ..call([0; 3]) }), mine);
+        assert_ne!(place().key(KIND, &MatmulCall { k: 785, ..call([0; 3]) }), mine);
         assert_eq!(place().key(KIND, &call([256, 512, 1024])), mine);
         let adds = [Some(Added::InPlace), Some(Added::Apart(256)), Some(Added::Apart(4)), None];
-        let others = adds
-            .iter()
-            .flat_map(|&added| [Some(256), Some(4), None].map(|bias| Call { added, bias, ..call([0; 3]) }));
-        let keys: Vec<Key> = others.map(|call| place().key(KIND, &call)).collect();
+        let others = adds.iter().flat_map(|&added| {
+            [Some(256), Some(4), None].map(|bias| MatmulCall { added, bias, ..call([0; 3]) })
+        });
+        let keys: Vec<CacheKey> = others.map(|call| place().key(KIND, &call)).collect();
         for (at, key) in keys.iter().enumerate() {
             assert!(!keys[..at].contains(key), "{at}");
         }

@@ -3,7 +3,7 @@
 //! Only fast products of f32 use TF32, and halves accumulate in f32. The workspace is the caller's, so that a
 //! captured product allocates nothing and gives the same bits each time.
 
-use super::plan::{At, Call, Factor};
+use super::plan::{ColumnMajorFactor, MatmulAddresses, MatmulCall};
 use crate::context::{OrDriver, Queue};
 use crate::memory::CudaMemory;
 use cudarc::cublas::{result, sys};
@@ -16,7 +16,7 @@ use workalike_kernels::DType;
 const GEMM_ALGORITHM: sys::cublasGemmAlgo_t = sys::cublasGemmAlgo_t::CUBLAS_GEMM_DEFAULT;
 
 /// How the elements of factors and of the result are stored, and how products are summed.
-fn types(call: &Call) -> ([sys::cudaDataType_t; 2], sys::cublasComputeType_t) {
+fn types(call: &MatmulCall) -> ([sys::cudaDataType_t; 2], sys::cublasComputeType_t) {
     use sys::cublasComputeType_t as Compute;
     use sys::cudaDataType_t::{CUDA_R_8I, CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F, CUDA_R_32I, CUDA_R_64F};
     match call.dtype {
@@ -29,7 +29,7 @@ fn types(call: &Call) -> ([sys::cudaDataType_t; 2], sys::cublasComputeType_t) {
     }
 }
 
-fn operation(factor: Factor) -> sys::cublasOperation_t {
+fn operation(factor: ColumnMajorFactor) -> sys::cublasOperation_t {
     match factor.transposed {
         false => sys::cublasOperation_t::CUBLAS_OP_N,
         true => sys::cublasOperation_t::CUBLAS_OP_T,
@@ -62,7 +62,7 @@ impl Cublas {
 
     /// Enqueues products without a bias. The addresses must be of memory of the stream's device, as long as
     /// the call reaches.
-    pub(super) fn run(&self, call: &Call, at: At, stream: CUstream) -> DeviceResult<()> {
+    pub(super) fn run(&self, call: &MatmulCall, at: MatmulAddresses, stream: CUstream) -> DeviceResult<()> {
         self.set_stream(stream)?;
         if let Some(added) = at.added.filter(|added| *added != at.result) {
             // cuBLAS only adds in place.
@@ -88,11 +88,11 @@ impl Cublas {
         self.check("cublasSetWorkspace", set)
     }
 
-    fn gemm(&self, call: &Call, at: At) -> DeviceResult<()> {
+    fn gemm(&self, call: &MatmulCall, at: MatmulAddresses) -> DeviceResult<()> {
         let ([stored, result], computed) = types(call);
         let scales = at.scales(call.dtype);
         let [alpha, beta] = scales.pointers();
-        let Call { m, n, k, a, b, .. } = *call;
+        let MatmulCall { m, n, k, a, b, .. } = *call;
         // SAFETY: the addresses cover what the call reads and writes; `scales`, which holds alpha and beta at
         // the computing type, lives until the call returns.
         let status = unsafe {
@@ -121,11 +121,11 @@ impl Cublas {
         self.check("cublasGemmEx", status)
     }
 
-    fn gemm_batched(&self, call: &Call, at: At) -> DeviceResult<()> {
+    fn gemm_batched(&self, call: &MatmulCall, at: MatmulAddresses) -> DeviceResult<()> {
         let ([stored, result], computed) = types(call);
         let scales = at.scales(call.dtype);
         let [alpha, beta] = scales.pointers();
-        let Call { count, m, n, k, a, b, .. } = *call;
+        let MatmulCall { count, m, n, k, a, b, .. } = *call;
         // SAFETY: the addresses cover what the call reads and writes, `count` matrices each; `scales`, which
         // holds alpha and beta at the computing type, lives until the call returns.
         let status = unsafe {

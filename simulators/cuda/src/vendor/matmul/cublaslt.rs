@@ -6,7 +6,7 @@
 //! order in which they finish.
 
 use super::descriptors::{MatmulDescriptors, Preference, reductions};
-use super::plan::{At, Call};
+use super::plan::{MatmulAddresses, MatmulCall};
 use crate::context::Queue;
 use crate::memory::CudaMemory;
 use cudarc::cublaslt::{result, sys};
@@ -59,7 +59,7 @@ impl CublasLt {
 
     /// Algorithms for a call within the workspace, in the order of the library's heuristics, fastest first.
     /// Empty if there is none.
-    pub(super) fn candidates(&self, call: &Call) -> DeviceResult<Vec<Algorithm>> {
+    pub(super) fn candidates(&self, call: &MatmulCall) -> DeviceResult<Vec<Algorithm>> {
         let descriptors = MatmulDescriptors::of(self.queue.id(), call, bias_placeholder(call))?;
         let preference = Preference::of(self.queue.id(), call, self.workspace.bytes())?;
         // SAFETY: plain data, for which zeros are a value.
@@ -92,7 +92,7 @@ impl CublasLt {
     }
 
     /// Whether the library still accepts an algorithm for a call, and [`CublasLt::allows`] it.
-    pub(super) fn accepts(&self, call: &Call, algorithm: Algorithm) -> DeviceResult<bool> {
+    pub(super) fn accepts(&self, call: &MatmulCall, algorithm: Algorithm) -> DeviceResult<bool> {
         let descriptors = MatmulDescriptors::of(self.queue.id(), call, bias_placeholder(call))?;
         let [first, second, result] = descriptors.layouts();
         let raw = algorithm.raw();
@@ -121,9 +121,9 @@ impl CublasLt {
     /// reaches.
     pub(super) fn run(
         &self,
-        call: &Call,
+        call: &MatmulCall,
         algorithm: Algorithm,
-        at: At,
+        at: MatmulAddresses,
         stream: cudarc::driver::sys::CUstream,
     ) -> DeviceResult<()> {
         let descriptors = MatmulDescriptors::of(self.queue.id(), call, at.bias.unwrap_or(0))?;
@@ -158,7 +158,7 @@ impl CublasLt {
     }
 
     /// Whether an algorithm fits into the workspace and gives the same bits each time.
-    fn allows(&self, call: &Call, found: &sys::cublasLtMatmulHeuristicResult_t) -> bool {
+    fn allows(&self, call: &MatmulCall, found: &sys::cublasLtMatmulHeuristicResult_t) -> bool {
         use sys::cublasLtMatmulAlgoConfigAttributes_t::CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME;
         let (mut scheme, mut written) = (u32::MAX, 0);
         // SAFETY: writes one u32.
@@ -184,7 +184,7 @@ impl CublasLt {
 }
 
 /// A stand-in for the address of the bias, where the library only looks at its alignment.
-fn bias_placeholder(call: &Call) -> u64 {
+fn bias_placeholder(call: &MatmulCall) -> u64 {
     call.bias.map_or(0, u64::from)
 }
 

@@ -1,7 +1,7 @@
 //! A call as cuBLASLt's objects: descriptors of the operation and its matrices, and the preferences for the
 //! choice of an algorithm.
 
-use super::plan::{Added, Call, Layout, result_of};
+use super::plan::{Added, MatmulCall, MatrixLayout, result_of};
 use cudarc::cublaslt::{result, sys};
 use std::ptr;
 use workalike_device::{DeviceError, DeviceResult};
@@ -21,7 +21,7 @@ fn stored(dtype: DType) -> sys::cudaDataType {
 }
 
 /// The type of the result's elements, the type of alpha and beta, and the type of sums.
-fn types(call: &Call) -> (sys::cudaDataType, sys::cudaDataType, sys::cublasComputeType_t) {
+fn types(call: &MatmulCall) -> (sys::cudaDataType, sys::cudaDataType, sys::cublasComputeType_t) {
     use sys::cublasComputeType_t as Compute;
     let computed = match call.dtype {
         DType::F64 => Compute::CUBLAS_COMPUTE_64F,
@@ -43,13 +43,13 @@ pub(super) fn reductions(dtype: DType) -> u32 {
 }
 
 /// The epilogue that adds the bias, and the type of the bias; `None` without a bias.
-fn epilogue(call: &Call) -> Option<(sys::cublasLtEpilogue_t, sys::cudaDataType)> {
+fn epilogue(call: &MatmulCall) -> Option<(sys::cublasLtEpilogue_t, sys::cudaDataType)> {
     // One element for each row of the library's result, which is a column of ours.
     call.bias.map(|_| (sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS, types(call).0))
 }
 
 /// Alignments in bytes of the library's first and second factor, of the addend and of the result.
-fn alignments(call: &Call) -> [u32; 4] {
+fn alignments(call: &MatmulCall) -> [u32; 4] {
     let [a, b, result] = call.alignment;
     let added = match call.added {
         Some(Added::Apart(alignment)) => alignment,
@@ -67,7 +67,7 @@ pub(super) struct MatmulDescriptors {
 
 impl MatmulDescriptors {
     /// The objects of a call whose bias is at `bias`. cuBLASLt must be present.
-    pub(super) fn of(device: &str, call: &Call, bias: u64) -> DeviceResult<MatmulDescriptors> {
+    pub(super) fn of(device: &str, call: &MatmulCall, bias: u64) -> DeviceResult<MatmulDescriptors> {
         use sys::cublasLtMatmulDescAttributes_t as Desc;
         use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
         let (result_type, scale, computed) = types(call);
@@ -81,8 +81,8 @@ impl MatmulDescriptors {
             operation.set(device, Desc::CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias)?;
             operation.set(device, Desc::CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type as i32)?;
         }
-        let matrix = |layout: Layout, elements: sys::cudaDataType| {
-            let Layout { rows, columns, leading, step } = layout;
+        let matrix = |layout: MatrixLayout, elements: sys::cudaDataType| {
+            let MatrixLayout { rows, columns, leading, step } = layout;
             let matrix = result::create_matrix_layout(elements, rows, columns, leading);
             let matrix = Matrix(matrix.map_err(|e| failed(device, "cublasLtMatrixLayoutCreate", e))?);
             if call.count > 1 {
@@ -144,7 +144,7 @@ pub(super) struct Preference(sys::cublasLtMatmulPreference_t);
 
 impl Preference {
     /// The preference for a call with `workspace` bytes of workspace. cuBLASLt must be present.
-    pub(super) fn of(device: &str, call: &Call, workspace: u64) -> DeviceResult<Preference> {
+    pub(super) fn of(device: &str, call: &MatmulCall, workspace: u64) -> DeviceResult<Preference> {
         use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
         let preference = result::create_matmul_pref();
         let preference =
@@ -210,10 +210,10 @@ fn failed(device: &str, call: &str, error: result::CublasError) -> DeviceError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vendor::matmul::plan::{At, plan};
+    use crate::vendor::matmul::plan::{MatmulAddresses, plan};
     use workalike_device::Matmul;
 
-    fn call(dtype: DType, at: At) -> Call {
+    fn call(dtype: DType, at: MatmulAddresses) -> MatmulCall {
         let product = Matmul { dtype, batch: 1, m: 4, n: 3, k: 2, a: [0, 2, 1], b: [0, 3, 1], fast: false };
         plan(&product).unwrap().calls(at).next().unwrap().0
     }
@@ -221,28 +221,28 @@ mod tests {
     #[test]
     fn a_bias_is_of_the_results_type_and_of_its_columns() {
         use sys::cudaDataType_t::{CUDA_R_16BF, CUDA_R_16F, CUDA_R_32F};
-        let plain = At::plain([256, 256, 256]);
+        let plain = MatmulAddresses::plain([256, 256, 256]);
         for (dtype, stored) in
             [(DType::F16, CUDA_R_16F), (DType::BF16, CUDA_R_16BF), (DType::F32, CUDA_R_32F)]
         {
-            let call = call(dtype, At { bias: Some(512), ..plain });
+            let call = call(dtype, MatmulAddresses { bias: Some(512), ..plain });
             assert_eq!(epilogue(&call), Some((sys::cublasLtEpilogue_t::CUBLASLT_EPILOGUE_BIAS, stored)));
             // The library wants as many elements as its result has rows.
             assert_eq!(call.layouts()[2].rows, 3);
         }
-        let adds = At { added: Some(512), alpha: 2.0, beta: 3.0, ..plain };
+        let adds = MatmulAddresses { added: Some(512), alpha: 2.0, beta: 3.0, ..plain };
         assert_eq!(epilogue(&call(DType::F32, adds)), None);
     }
 
     #[test]
     fn the_library_is_told_where_everything_lies() {
-        let plain = At::plain([4, 8, 16]);
+        let plain = MatmulAddresses::plain([4, 8, 16]);
         let told = |at| alignments(&call(DType::F32, at));
         assert_eq!(told(plain), [8, 4, 16, 16]);
-        assert_eq!(told(At { added: Some(16), ..plain }), [8, 4, 16, 16]);
-        assert_eq!(told(At { added: Some(20), ..plain }), [8, 4, 4, 16]);
-        assert_eq!(told(At { added: Some(512), bias: Some(8), ..plain }), [8, 4, 256, 8]);
-        assert_eq!(told(At { bias: Some(512), ..plain }), [8, 4, 16, 16]);
+        assert_eq!(told(MatmulAddresses { added: Some(16), ..plain }), [8, 4, 16, 16]);
+        assert_eq!(told(MatmulAddresses { added: Some(20), ..plain }), [8, 4, 4, 16]);
+        assert_eq!(told(MatmulAddresses { added: Some(512), bias: Some(8), ..plain }), [8, 4, 256, 8]);
+        assert_eq!(told(MatmulAddresses { bias: Some(512), ..plain }), [8, 4, 16, 16]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ const BATCH: u64 = 65_535;
 
 /// One factor as a column-major matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Factor {
+pub(super) struct ColumnMajorFactor {
     pub(super) transposed: bool,
     pub(super) leading: i32,
     /// Elements from the factor of one product to that of the next.
@@ -24,20 +24,20 @@ pub(super) struct Factor {
 
 /// A product in column-major form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::vendor) struct Plan {
+pub(in crate::vendor) struct ColumnMajorMatmul {
     dtype: DType,
     batch: u64,
     m: i32,
     n: i32,
     k: i32,
-    a: Factor,
-    b: Factor,
+    a: ColumnMajorFactor,
+    b: ColumnMajorFactor,
     /// Factors of f32 may be rounded to TF32.
     fast: bool,
 }
 
 /// How a product is computed; `None` if the libraries cannot, or if the product is empty.
-pub(super) fn plan(product: &Matmul) -> Option<Plan> {
+pub(super) fn plan(product: &Matmul) -> Option<ColumnMajorMatmul> {
     let Matmul { dtype, batch, m, n, k, a, b, fast } = product;
     let extent = |e: u64| i32::try_from(e).ok().filter(|e| *e > 0);
     let bytes = *dtype == DType::I8;
@@ -48,7 +48,7 @@ pub(super) fn plan(product: &Matmul) -> Option<Plan> {
     // The transposes, by columns: a is (k, m), b is (n, k).
     let a = factor(*batch, [*k, *m], [a[0], a[2], a[1]])?;
     let b = factor(*batch, [*n, *k], [b[0], b[2], b[1]])?;
-    Some(Plan { dtype: *dtype, batch: *batch, m: rows, n: columns, k: inner, a, b, fast: *fast })
+    Some(ColumnMajorMatmul { dtype: *dtype, batch: *batch, m: rows, n: columns, k: inner, a, b, fast: *fast })
 }
 
 /// Whether the units for matrices take a product of bytes: sums along neighbours, and vectors of 16.
@@ -73,7 +73,7 @@ fn factor(
     batch: u64,
     [rows, columns]: [u64; 2],
     [batch_step, row_step, column_step]: [i64; 3],
-) -> Option<Factor> {
+) -> Option<ColumnMajorFactor> {
     // The step of an axis of extent 1 is not used; any leading dimension that is long enough will do.
     let leading = |fast: u64, slow: u64, fast_step: i64, slow_step: i64| {
         if fast != 1 && fast_step != 1 {
@@ -92,14 +92,17 @@ fn factor(
         let step = if *extent == 1 { 0 } else { u64::try_from(*step).ok()? };
         span.checked_add((extent - 1).checked_mul(step)?)
     })?;
-    Some(Factor { transposed, leading, step: batch_step })
+    Some(ColumnMajorFactor { transposed, leading, step: batch_step })
 }
 
-impl Plan {
+impl ColumnMajorMatmul {
     /// The calls that compute the product, each with its addresses. The addresses in `start` must be of
     /// memory as long as the operands; the addend is as long as the result, the bias as long as one
     /// of its rows.
-    pub(super) fn calls(&self, start: At) -> impl Iterator<Item = (Call, At)> {
+    pub(super) fn calls(
+        &self,
+        start: MatmulAddresses,
+    ) -> impl Iterator<Item = (MatmulCall, MatmulAddresses)> {
         let size = self.dtype.size() as u64;
         let result_size = result_of(self.dtype).size() as u64;
         (0..self.batch).step_by(BATCH as usize).map(move |first| {
@@ -107,14 +110,14 @@ impl Plan {
             let moved = |from: u64, step: i64| from + first * step as u64 * size;
             let result_step = i64::from(self.m) * i64::from(self.n);
             let result_moved = |from: u64| from + first * result_step as u64 * result_size;
-            let at = At {
+            let at = MatmulAddresses {
                 a: moved(start.a, self.a.step),
                 b: moved(start.b, self.b.step),
                 result: result_moved(start.result),
                 added: start.added.map(result_moved),
                 ..start
             };
-            let call = Call {
+            let call = MatmulCall {
                 dtype: self.dtype,
                 count: (self.batch - first).min(BATCH) as i32,
                 m: self.m,
@@ -137,7 +140,7 @@ impl Plan {
 
 /// Addresses and scales of a product: `result = alpha * a b + beta * added + bias`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct At {
+pub(super) struct MatmulAddresses {
     pub(super) a: u64,
     pub(super) b: u64,
     pub(super) result: u64,
@@ -150,10 +153,10 @@ pub(super) struct At {
     pub(super) beta: f64,
 }
 
-impl At {
+impl MatmulAddresses {
     /// A product without epilogue.
-    pub(super) fn plain([a, b, result]: [u64; 3]) -> At {
-        At { a, b, result, added: None, bias: None, alpha: 1.0, beta: 0.0 }
+    pub(super) fn plain([a, b, result]: [u64; 3]) -> MatmulAddresses {
+        MatmulAddresses { a, b, result, added: None, bias: None, alpha: 1.0, beta: 0.0 }
     }
 
     /// alpha and beta at the computing type of products of this dtype.
@@ -168,9 +171,9 @@ impl At {
 
     /// The same with the result in `scratch`. An addend in place then lies in `scratch` too, so that the real
     /// result is not touched.
-    pub(super) fn into(self, scratch: u64) -> At {
+    pub(super) fn into(self, scratch: u64) -> MatmulAddresses {
         let moved = |added| if added == self.result { scratch } else { added };
-        At { result: scratch, added: self.added.map(moved), ..self }
+        MatmulAddresses { result: scratch, added: self.added.map(moved), ..self }
     }
 }
 
@@ -203,15 +206,15 @@ fn alignment(address: u64) -> u32 {
 
 /// One call of a library, with all that may decide which algorithm is chosen for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Call {
+pub(super) struct MatmulCall {
     pub(super) dtype: DType,
     /// Number of products.
     pub(super) count: i32,
     pub(super) m: i32,
     pub(super) n: i32,
     pub(super) k: i32,
-    pub(super) a: Factor,
-    pub(super) b: Factor,
+    pub(super) a: ColumnMajorFactor,
+    pub(super) b: ColumnMajorFactor,
     /// Factors of f32 may be rounded to TF32.
     pub(super) fast: bool,
     /// Alignments of a, b and the result in bytes.
@@ -233,7 +236,7 @@ pub(super) enum Added {
 
 /// One matrix of a call in memory, column-major.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct MatrixLayout {
     pub(super) rows: u64,
     pub(super) columns: u64,
     pub(super) leading: i64,
@@ -241,15 +244,15 @@ pub(super) struct Layout {
     pub(super) step: i64,
 }
 
-impl Call {
+impl MatmulCall {
     /// The library's first and second factor, and the result.
-    pub(super) fn layouts(&self) -> [Layout; 3] {
+    pub(super) fn layouts(&self) -> [MatrixLayout; 3] {
         let [m, n, k] = [self.m, self.n, self.k].map(|e| u64::from(e.unsigned_abs()));
-        let factor = |f: Factor, rows, columns| {
+        let factor = |f: ColumnMajorFactor, rows, columns| {
             let (rows, columns) = if f.transposed { (columns, rows) } else { (rows, columns) };
-            Layout { rows, columns, leading: f.leading.into(), step: f.step }
+            MatrixLayout { rows, columns, leading: f.leading.into(), step: f.step }
         };
-        let result = Layout {
+        let result = MatrixLayout {
             rows: n,
             columns: m,
             leading: self.n.into(),

@@ -33,7 +33,7 @@ fn bytes(product: &Matmul) -> [u64; 3] {
 /// The result of a product, captured and replayed once with new handles.
 fn by(streams: &Streams, product: &Matmul, then: Then, cublas_lt: bool) -> Vec<f32> {
     let queue = &streams.queue;
-    let mut products = Products::with(streams, cublas_lt).unwrap();
+    let mut products = MatmulLibrary::with(streams, cublas_lt).unwrap();
     let plan = plan(product).unwrap();
     let [a, b, c] = bytes(product);
     // Factors, result, addend, bias.
@@ -42,14 +42,14 @@ fn by(streams: &Streams, product: &Matmul, then: Then, cublas_lt: bool) -> Vec<f
     let addresses = [0, 1, 2, 3, 4].map(|at| memory[at].pointer());
     let [a, b, result, apart, bias] = addresses;
     let added = if then.in_place { result } else { apart };
-    let at = bind::At {
+    let at = bind::OperandAddresses {
         added: (then.beta != 0.0).then_some(added),
         bias: then.bias.then_some(bias),
         alpha: then.alpha,
         beta: then.beta,
-        ..bind::At::plain(vec![a, b, result], 0)
+        ..bind::OperandAddresses::plain(vec![a, b, result], 0)
     };
-    let plan = Product::Calls(plan);
+    let plan = MatmulPlan::Calls(plan);
     queue.synchronize().unwrap();
     let contents = [0, 1, 2, 3, 4].map(|at| small(bytes[at] / 4, at as u64));
     for (address, values) in addresses.iter().zip(&contents) {
@@ -154,7 +154,7 @@ fn both_libraries_scale_and_add() {
 #[ignore = "needs an NVIDIA GPU, cuBLAS and cuBLASLt; `make test-cuda` runs it"]
 fn the_library_adds_a_bias_itself() {
     let streams = streams();
-    let mut products = Products::with(&streams, true).unwrap();
+    let mut products = MatmulLibrary::with(&streams, true).unwrap();
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let (a, b) = ([0, 160, 1], [0, 264, 1]);
         let product = Matmul { dtype, batch: 1, m: 256, n: 264, k: 160, a, b, fast: false };
@@ -164,7 +164,8 @@ fn the_library_adds_a_bias_itself() {
         let [a, b, result, apart, bias] = [0, 1, 2, 3, 4].map(|at| memory[at].pointer());
         for added in [None, Some(result), Some(apart)] {
             let beta = added.map_or(0.0, |_| 0.5);
-            let at = At { added, bias: Some(bias), beta, ..At::plain([a, b, result]) };
+            let at =
+                MatmulAddresses { added, bias: Some(bias), beta, ..MatmulAddresses::plain([a, b, result]) };
             let (call, at) = plan.calls(at).next().unwrap();
             products.prepare_call(&call, at).unwrap();
             let implementation = products.implementations.get(&call).copied();

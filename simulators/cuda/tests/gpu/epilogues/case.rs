@@ -4,7 +4,7 @@ use super::{Form, decode, encode, get, nest, noise, put, record};
 use std::sync::Arc;
 use workalike::dtype::DType;
 use workalike::kernels::Scalar;
-use workalike::rehost::device::{Command, Device, Matmul, Target};
+use workalike::rehost::device::{Command, Device, LibraryOutput, Matmul};
 
 /// A product, the form of its epilogue, and values for all operands.
 pub(super) struct Case {
@@ -36,7 +36,7 @@ impl Case {
         let result = if form.in_place { added.clone() } else { put(device, &untouched, self.offsets[4]) };
         let rest = [added.clone(), bias.clone(), result.clone()];
         let args = [None].into_iter().chain(rest.map(Some)).collect();
-        let c = Target::Epilogue { nest, args };
+        let c = LibraryOutput::Epilogue { nest, args };
         let product = self.product.clone();
         let command = Command::library(product, [a.clone(), b.clone()], c);
         let mut recording = record(device, &[command]).unwrap();

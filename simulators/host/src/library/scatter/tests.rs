@@ -41,7 +41,7 @@ fn scattered<T: Pod + PartialEq + std::fmt::Debug>(
             memory.as_mut_ptr().cast(),
         ];
         // SAFETY: all memory is as large as the call says, and no other thread uses it.
-        assert!(unsafe { Scattering::new(s, &starts).run(&Pool::shared(threads)) });
+        assert!(unsafe { Scattering::new(s, &starts).run(&ThreadPool::shared(threads)) });
         assert!(memory[used..].iter().all(|word| *word == u64::MAX), "{s:?}");
         table
     });
@@ -145,5 +145,5 @@ fn a_nest_does_what_it_does_as_well() {
     }
     // No tables larger than what is scattered, however large the table is.
     assert_eq!(scratch(&Scatter { dtype: DType::F64, ..sums(1 << 20, 1 << 32, 1) }), None);
-    assert_eq!(way(&sums(1 << 20, 1 << 32, 16)), Some(Way::Rows));
+    assert_eq!(way(&sums(1 << 20, 1 << 32, 16)), Some(ScatterPartition::Rows));
 }

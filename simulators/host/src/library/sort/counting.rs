@@ -1,19 +1,19 @@
 //! Radix sorts of elements of 8 and 16 bits: stable, by counting the elements of each digit of 8 bits, from
 //! the low digit to the high one.
 
-use super::super::keys::{Key, Sortable};
-use super::{Row, Sorter};
+use super::super::keys::{SortKey, Sortable};
+use super::{SortRow, Sorter};
 
 /// Moves each element to its place in the results. Keys have at most 16 bits.
 ///
 /// # Safety
-/// Same as [`Row::new`].
+/// Same as [`SortRow::new`].
 pub(super) unsafe fn sort_by_counting<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
     let two = size_of::<T>() > 1;
     // SAFETY: the caller guarantees what it needs; `row_bytes` has room for the position of each element if
     // there are two digits, and all bits are valid positions.
     let (row, order) = unsafe {
-        let row = Row::<T>::new(work, row, slice);
+        let row = SortRow::<T>::new(work, row, slice);
         let order: &mut [u32] = row.scratch(if two { row.n } else { 0 });
         (row, order)
     };

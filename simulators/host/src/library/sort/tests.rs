@@ -38,7 +38,7 @@ fn check<T: Sortable + Pod>(x: &[T], what: &Sorting, order: impl Fn(&T, &T) -> O
         starts.extend(what.indices.then(|| indices.as_mut_ptr().cast::<u8>()));
         starts.push(memory.as_mut_ptr().cast());
         // SAFETY: all memory is as large as the call says, and no other thread uses it.
-        assert!(unsafe { Sorter::new(what, &starts, threads).run(&Pool::shared(threads)) });
+        assert!(unsafe { Sorter::new(what, &starts, threads).run(&ThreadPool::shared(threads)) });
         assert!(memory[used..].iter().all(|word| *word == u128::MAX), "{what:?}");
         let places: Vec<usize> = match selected(what) {
             Some(only) => only.iter().map(|&place| place as usize).collect(),
@@ -142,7 +142,7 @@ fn zeros_keep_their_order_and_nan_are_last() {
 fn long_rows_of_16_bits_are_sorted_by_counting() {
     let zeros = |at: usize| if at.is_multiple_of(5) { -0.0 } else { number(at) as f64 % 7.0 };
     for shape in [[1, 9000, 1], [2, 8200, 3]] {
-        assert_eq!(method(&Sorting { dtype: DType::F16, ..argsort(shape) }), Method::Counting);
+        assert_eq!(method(&Sorting { dtype: DType::F16, ..argsort(shape) }), SortAlgorithm::Counting);
         check_all(DType::I16, shape, |at| (at * 7919 % 65536) as u16 as i16, i16::cmp);
         check_all(DType::U16, shape, |at| number(at) as u16, u16::cmp);
         check_all(DType::F16, shape, |at| f16::from_f64(zeros(at)), order);
@@ -162,7 +162,7 @@ fn the_first_elements_of_several_blocks_are_found() {
         let x: Vec<f32> = (0..6000).map(make).collect();
         for (kept, descending) in [(1, false), (3, true), (100, false), (300, true)] {
             let what = Sorting { kept, descending, values: true, ..argsort([2, 3000, 1]) };
-            assert_eq!(method(&what) == Method::TopK, kept < 300);
+            assert_eq!(method(&what) == SortAlgorithm::TopK, kept < 300);
             check(&x, &what, order);
         }
     }

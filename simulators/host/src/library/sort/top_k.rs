@@ -1,8 +1,8 @@
 //! A few first elements of long rows, in one pass that skips most blocks.
 
-use super::super::keys::{Key, Sortable, directed};
-use super::{Row, Sorter, sort_first};
-use workalike_kernels::level::{Loop, run};
+use super::super::keys::{SortKey, Sortable, directed};
+use super::{SortRow, Sorter, sort_first};
+use workalike_kernels::level::{SimdLoop, run};
 
 /// Elements of a block, which is skipped if none of them can be kept.
 const BLOCK: usize = 512;
@@ -10,7 +10,7 @@ const BLOCK: usize = 512;
 /// The least key of a block in the direction of the sort, which is descending if the flag is set.
 struct FirstKey<'a, T>(&'a [T], bool);
 
-impl<T: Sortable> Loop for FirstKey<'_, T> {
+impl<T: Sortable> SimdLoop for FirstKey<'_, T> {
     type Out = T::Key;
 
     #[inline(always)]
@@ -25,20 +25,20 @@ impl<T: Sortable> Loop for FirstKey<'_, T> {
 /// twice as many as are kept, it drops the last half; later elements must precede the last that remains.
 ///
 /// # Safety
-/// Same as [`Row::new`].
+/// Same as [`SortRow::new`].
 pub(super) unsafe fn sort_top_k<T: Sortable>(work: &Sorter, row: usize, slice: usize) {
     let (kept, descending) = (work.what.kept as usize, work.what.descending);
     // SAFETY: the caller guarantees what `new` needs, and a source whose rows are contiguous: `method` chose
     // this function. `row_bytes` has room for twice the keys to keep with their positions, and all bits are
     // valid ones.
     let (row, source, found) = unsafe {
-        let row = Row::<T>::new(work, row, slice);
-        let found: &mut [<T::Key as Key>::Placed] = row.scratch(2 * kept);
+        let row = SortRow::<T>::new(work, row, slice);
+        let found: &mut [<T::Key as SortKey>::Placed] = row.scratch(2 * kept);
         let source = std::slice::from_raw_parts(row.source, row.n);
         (row, source, found)
     };
     let mut count = 0;
-    let mut last: Option<<T::Key as Key>::Placed> = None;
+    let mut last: Option<<T::Key as SortKey>::Placed> = None;
     for (number, block) in source.chunks(BLOCK).enumerate() {
         // Positions have 32 bits: `scratch` refuses longer rows.
         let first = number * BLOCK;

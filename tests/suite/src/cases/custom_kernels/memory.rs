@@ -3,7 +3,9 @@
 use super::{dialect, kernel, on, own_language, ramp};
 use crate::stage::{Stage, ensure, equal, fails};
 use workalike::Result;
-use workalike::custom::{Argument, CopyIn, CopyInOut, CopyOut, Grid, Language, Module, Source, kernel_args};
+use workalike::custom::{
+    Argument, CopyIn, CopyInOut, CopyOut, Grid, KernelSource, Language, Module, kernel_args,
+};
 use workalike::prelude::{Array1, DType, array};
 
 /// Sums of groups, in an array of the group that the launch sizes, and in one that the text sizes.
@@ -75,7 +77,8 @@ pub(super) fn constants(stage: &Stage) -> Result<()> {
         let dialect = "KERNEL void pick(GLOBAL_MEM f32 *x, GLOBAL_MEM i64 *y) { x[LID_0] = table[2 - LID_0]; y[LID_0] = limits[LID_0]; }";
         let raw = own.map(|own| (own, raw));
         for (language, text) in [(Language::Dialect, dialect)].into_iter().chain(raw) {
-            let source = Source::new(language, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
+            let source =
+                KernelSource::new(language, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
             let source = source.constant("table", &[0.1f32, -2.5, 1e-30])?;
             let source = source.constant("limits", &[i64::MIN, i64::MAX, -1])?;
             let (mut x, mut y) = (Array1::<f32>::zeros(3), Array1::<i64>::zeros(3));
@@ -99,8 +102,8 @@ pub(super) fn globals(stage: &Stage) -> Result<()> {
             return fails("a variable", global, &["table", "pass an array", "not supported"]);
         }
         let text = "__constant__ float table[4];\n__device__ int calls;\n__global__ void k(float *x) { x[threadIdx.x] = table[threadIdx.x]; if (threadIdx.x == 0) calls += 1; }";
-        let source =
-            Source::new(Language::CudaCpp, text, &[]).map_err(|e| crate::stage::wrong(e.to_string()))?;
+        let source = KernelSource::new(Language::CudaCpp, text, &[])
+            .map_err(|e| crate::stage::wrong(e.to_string()))?;
         let module = Module::new(device, source)?;
         let (table, calls) =
             (module.global("table", DType::F32, &[4])?, module.global("calls", DType::I32, &[])?);

@@ -3,14 +3,14 @@
 use super::{compiles_c, dialect, seven};
 use crate::stage::{Stage, ensure, fails};
 use workalike::Result;
-use workalike::custom::{Grid, KernelOp, LaunchInput, Local, Source};
+use workalike::custom::{Grid, KernelOp, KernelSource, LaunchInput, Local};
 use workalike::prelude::*;
 
 /// Every mistake is an error where it is made; it names the op, and what was expected.
 pub(super) fn misuse(stage: &Stage) -> Result<()> {
     let (x, y, k) = (vector::<f32>("x"), vector::<f32>("y"), scalar::<i64>("k"));
     let out = &x * 2.0;
-    let source = || -> Result<Source> {
+    let source = || -> Result<KernelSource> {
         dialect(
             "KERNEL void k(GLOBAL_MEM const f32 *x, GLOBAL_MEM f32 *z, u32 n) { if (GID_0 + LID_0 == 0) z[0] = x[0] + n; }
              KERNEL void local(LOCAL_MEM_ARG f32 *t, GLOBAL_MEM f32 *z) { t[0] = z[0]; }",

@@ -13,10 +13,10 @@ fn check(product: Matmul) {
     let bytes: Vec<u64> = product.operands().iter().map(operand_bytes).collect();
     let size = product.dtype.size() as u64;
     let (a, b) = (fill(1, bytes[0] / size), fill(2, bytes[1] / size));
-    let (call, _) = plan.calls(At::plain([0; 3])).next().unwrap();
+    let (call, _) = plan.calls(MatmulAddresses::plain([0; 3])).next().unwrap();
     let [first, second, result] = call.layouts();
     // Element (row, column) of a column-major matrix, or of its transpose.
-    let by_columns = |l: &Layout, transposed: bool, data: &[i64], batch: i64, row: i64, column: i64| {
+    let by_columns = |l: &MatrixLayout, transposed: bool, data: &[i64], batch: i64, row: i64, column: i64| {
         let (row, column) = if transposed { (column, row) } else { (row, column) };
         assert!(row < l.rows as i64 && column < l.columns as i64, "{product:?}: {l:?}");
         data[(batch * l.step + row + column * l.leading) as usize]
@@ -43,7 +43,7 @@ fn check(product: Matmul) {
     for l in [first, second] {
         assert!(l.leading >= l.rows as i64, "{product:?}: {l:?}");
     }
-    assert_eq!(result, Layout { rows: n as u64, columns: m as u64, leading: n, step: m * n });
+    assert_eq!(result, MatrixLayout { rows: n as u64, columns: m as u64, leading: n, step: m * n });
 }
 
 #[test]
@@ -100,11 +100,11 @@ fn a_long_batch_is_several_calls() {
         b: [0, 3, 1],
         fast: false,
     };
-    let calls: Vec<_> = plan(&long).unwrap().calls(At::plain([1024, 2048, 4096])).collect();
+    let calls: Vec<_> = plan(&long).unwrap().calls(MatmulAddresses::plain([1024, 2048, 4096])).collect();
     let counts: Vec<i32> = calls.iter().map(|(call, _)| call.count).collect();
     assert_eq!(counts, [65_535, 4465]);
-    assert_eq!(calls[0].1, At::plain([1024, 2048, 4096]));
-    assert_eq!(calls[1].1, At::plain([1024 + 65_535 * 8, 2048, 4096 + 65_535 * 12]));
+    assert_eq!(calls[0].1, MatmulAddresses::plain([1024, 2048, 4096]));
+    assert_eq!(calls[1].1, MatmulAddresses::plain([1024 + 65_535 * 8, 2048, 4096 + 65_535 * 12]));
     assert_eq!(calls[0].0.alignment, [256, 256, 256]);
     assert_eq!(calls[1].0.alignment, [8, 256, 4]);
     assert_eq!(calls[0].0.result_bytes(), 65_535 * 12);
@@ -123,32 +123,37 @@ fn what_is_added_goes_along_with_the_result() {
         fast: false,
     };
     let plan = plan(&product).unwrap();
-    let plain = At::plain([1024, 2048, 1 << 20]);
-    let calls = |at: At| plan.calls(at).collect::<Vec<_>>();
-    let apart = calls(At { added: Some(4104), beta: 0.5, alpha: 2.0, ..plain });
+    let plain = MatmulAddresses::plain([1024, 2048, 1 << 20]);
+    let calls = |at: MatmulAddresses| plan.calls(at).collect::<Vec<_>>();
+    let apart = calls(MatmulAddresses { added: Some(4104), beta: 0.5, alpha: 2.0, ..plain });
     assert_eq!(apart[0].0.added, Some(Added::Apart(8)));
     assert_eq!(apart[1].1.added, Some(4104 + 65_535 * 24));
     assert_eq!((apart[1].1.alpha, apart[1].1.beta), (2.0, 0.5));
-    let in_place = calls(At { added: Some(1 << 20), beta: 0.5, ..plain });
+    let in_place = calls(MatmulAddresses { added: Some(1 << 20), beta: 0.5, ..plain });
     assert!(in_place.iter().all(|(call, at)| {
         call.added == Some(Added::InPlace) && at.added == Some(at.result) && call.bias.is_none()
     }));
-    let biased = calls(At { bias: Some(36), ..plain });
+    let biased = calls(MatmulAddresses { bias: Some(36), ..plain });
     assert!(biased.iter().all(|(call, at)| call.bias == Some(4) && at.bias == Some(36)));
     // What decides how a call is computed knows of all of it.
     let plain = calls(plain);
     for (other, _) in [&apart[0], &in_place[0], &biased[0]] {
         assert_ne!(*other, plain[0].0);
     }
-    assert_eq!(calls(At { alpha: 3.0, ..plain[0].1 })[0].0, plain[0].0, "numbers are no part of a way");
+    assert_eq!(
+        calls(MatmulAddresses { alpha: 3.0, ..plain[0].1 })[0].0,
+        plain[0].0,
+        "numbers are no part of a way"
+    );
 }
 
 #[test]
 fn a_trial_writes_to_scratch_alone() {
-    let at = At { added: Some(3), bias: Some(5), beta: 1.0, ..At::plain([1, 2, 3]) };
+    let at =
+        MatmulAddresses { added: Some(3), bias: Some(5), beta: 1.0, ..MatmulAddresses::plain([1, 2, 3]) };
     let trial = at.into(9);
     assert_eq!((trial.result, trial.added, trial.bias), (9, Some(9), Some(5)));
-    let apart = At { added: Some(4), ..at };
+    let apart = MatmulAddresses { added: Some(4), ..at };
     assert_eq!((apart.into(9).result, apart.into(9).added), (9, Some(4)));
 }
 
