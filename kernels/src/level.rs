@@ -1,7 +1,7 @@
 //! The instruction set that the host's loops use, detected once, when the first loop runs.
 //!
-//! A loop is written once, as the `run` of a [`SimdLoop`], and compiled once for each level: [`run`] takes the
-//! best level that the processor has, or a lower one that [`VARIABLE`] names. Everything that `run` calls
+//! A loop is written once, as the `run` of a [`SimdLoop`], and compiled once for each level: [`run`] takes
+//! the best level that the processor has, or a lower one that [`VARIABLE`] names. Everything that `run` calls
 //! must be `#[inline(always)]`, because only inlined code is compiled for the level.
 
 use std::ffi::OsStr;

@@ -31,12 +31,13 @@
 //! | [`Position`](Inst::Position), [`Clamp`](IndexMode::Clamp) | the nearest position |
 //! | `Position`, [`Wrap`](IndexMode::Wrap) | the position modulo the extent |
 //! | `Position`, [`FromEnd`](IndexMode::FromEnd) | negative integers count from the end, then as `Clamp` |
-//! | `Position`, [`Report`](IndexMode::Report) | as `FromEnd`; the node's number is stored in the status word |
+//! | `Position`, [`Report`](IndexMode::Report) | as `FromEnd`; the node's number is in the status word |
 //! | any other: the index is exact | the builder has proved that it is not |
 //!
 //! A `Position` is a value like any other: fusion computes with it. It reports at each point that its phase
-//! visits, whether or not anything uses it. [`IndexMode::position`] is the definition; [`bounds`](crate::bounds)
-//! writes a `Position` out in other instructions for devices whose kernels are printed.
+//! visits, whether or not anything uses it. [`IndexMode::position`] is the definition;
+//! [`bounds`](crate::bounds) writes a `Position` out in other instructions for devices whose kernels are
+//! printed.
 
 mod affine;
 mod linear;

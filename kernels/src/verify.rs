@@ -20,11 +20,11 @@ use std::sync::Arc;
 ///
 /// ```
 /// use workalike_kernels::nest::Nest;
-/// use workalike_kernels::verify::{Problem, Verified};
+/// use workalike_kernels::verify::{NestProblem, Verified};
 /// let empty = Nest { name: "empty".into(), axes: vec![], grid: 0, operands: vec![], phases: vec![] };
 /// assert_eq!(Verified::new(empty.clone())?.name, "empty");
 /// let refused = Verified::new(Nest { grid: 1, ..empty });
-/// assert_eq!(refused.map_err(|e| e.problem), Err(Problem::Grid { grid: 1, axes: 0 }));
+/// assert_eq!(refused.map_err(|e| e.problem), Err(NestProblem::Grid { grid: 1, axes: 0 }));
 /// # Ok::<(), workalike_kernels::verify::VerifyError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,8 @@
 //! Elementwise kernels from an expression in C.
 
 use super::args::Argument;
-use super::module::{Module, RawKernel, filled, same};
+use super::bound::same;
+use super::module::{Module, RawKernel, filled};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::device::Device;
@@ -42,8 +43,8 @@ const TEXT: &str = include_str!("elementwise.c");
 
 impl ElementwiseKernel {
     /// A kernel with these parameters, separated by commas as in C, of which at least one is an array. The
-    /// `operation` is one or more statements of the [dialect](KernelSource); `i` is the index, `n` the number of
-    /// elements.
+    /// `operation` is one or more statements of the [dialect](KernelSource); `i` is the index, `n` the number
+    /// of elements.
     ///
     /// # Errors
     /// If the name cannot be one in C, the parameters have no array, or the text does not compile.

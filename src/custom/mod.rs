@@ -30,6 +30,7 @@
 //! A kernel in C may read and write outside of its arguments; the host alone checks that.
 
 mod args;
+mod bound;
 mod eager;
 mod elementwise;
 mod math;

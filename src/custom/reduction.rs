@@ -1,8 +1,9 @@
 //! Reductions from expressions in C.
 
 use super::args::Argument;
+use super::bound::BoundArrays;
 use super::elementwise::common_count;
-use super::module::{BoundArrays, Launch, Module, Moved, RawKernel, filled};
+use super::module::{Launch, Module, Moved, RawKernel, filled};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
@@ -57,8 +58,8 @@ fn sizes(device: &Properties) -> (u32, u64) {
 impl ReductionKernel {
     /// A reduction over these parameters, separated by commas as in C, of which at least one is an array. The
     /// result has the dtype of `out`, whose text is its neutral element; halves are reduced in float32. `map`
-    /// is an expression of the [dialect](KernelSource) in the index `i` and the number of elements `n`; `reduce` is
-    /// one in `a` and `b`, which may be evaluated more than once.
+    /// is an expression of the [dialect](KernelSource) in the index `i` and the number of elements `n`;
+    /// `reduce` is one in `a` and `b`, which may be evaluated more than once.
     ///
     /// # Errors
     /// If the name cannot be one in C, the parameters have no array, or the text does not compile.

@@ -1,8 +1,9 @@
 //! Scans from expressions in C: running results of an associative operation.
 
 use super::args::Argument;
+use super::bound::BoundArrays;
 use super::elementwise::common_count;
-use super::module::{BoundArrays, Launch, Module, Moved, RawKernel, filled};
+use super::module::{Launch, Module, Moved, RawKernel, filled};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
@@ -164,10 +165,10 @@ impl Exchange {
 impl ScanKernel {
     /// A scan over these parameters, separated by commas as in C, of which at least one is an array. Values
     /// have this dtype, whose text is the neutral element; halves are scanned in float32. `input` is an
-    /// expression of the [dialect](KernelSource) in the index `i` and the number of elements `n`; `scan` one in `a`
-    /// and `b`, which may be evaluated more than once. `output` is one or more statements: `item` is the
-    /// result with index `i`, `prev_item` the one before it in its segment, or the neutral element: `y[i] =
-    /// item` is an inclusive scan, `y[i] = prev_item` an exclusive one.
+    /// expression of the [dialect](KernelSource) in the index `i` and the number of elements `n`; `scan` one
+    /// in `a` and `b`, which may be evaluated more than once. `output` is one or more statements: `item` is
+    /// the result with index `i`, `prev_item` the one before it in its segment, or the neutral element: `y[i]
+    /// = item` is an inclusive scan, `y[i] = prev_item` an exclusive one.
     ///
     /// # Errors
     /// If the name cannot be one in C, the parameters have no array, or the text does not compile.

@@ -44,7 +44,7 @@ struct ExportedTensor {
     _tensor: Tensor,
 }
 
-/// Releases a [`ExportedTensor`].
+/// Releases an [`ExportedTensor`].
 unsafe extern "C" fn release_lent(tensor: *mut DlManagedTensorVersioned) {
     // SAFETY: only tensors of `into_versioned` have this deleter, and their context is the box they are in.
     // It is called once.
@@ -68,7 +68,7 @@ impl Drop for ImportedTensor {
     }
 }
 
-/// Releases a [`ImportedTensor`].
+/// Releases an [`ImportedTensor`].
 unsafe extern "C" fn release_taken(tensor: *mut DlManagedTensor) {
     // SAFETY: only tensors of `from_versioned` have this deleter, and their context is the box they are in.
     // It is called once.

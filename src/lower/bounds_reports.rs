@@ -1,6 +1,6 @@
 //! Reports at the points of a Nest that computes something else: indices out of range
-//! ([`IndexMode::Report`](workalike_kernels::nest::Mode::Report)), and conditions that fail (conditional stores to
-//! the status word).
+//! ([`IndexMode::Report`](workalike_kernels::nest::IndexMode::Report)), and conditions that fail (conditional
+//! stores to the status word).
 //!
 //! The result may be needed at some points only, or have no elements at all; an index out of range is an
 //! error in any case.

@@ -7,7 +7,7 @@
 //! - One that comes from an input or shared variable whose elements the host knows is an assumption of the
 //!   Program ([`crate::lower::index_check`]), tested before each call.
 //! - In a Program without updates, the Nest that uses an index reports it
-//!   ([`Mode::Report`](workalike_kernels::nest::Mode::Report)).
+//!   ([`IndexMode::Report`](workalike_kernels::nest::IndexMode::Report)).
 //! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is
 //!   stored ([`crate::rehost::commit`]).
 

@@ -240,8 +240,8 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         self.perform(inputs)
     }
 
-    /// Whether inputs and outputs may be complex: it moves elements whole, or reads only extents. Lowering gives
-    /// it [`View`]s of pairs of reals, with an axis of extent 2 behind the others.
+    /// Whether inputs and outputs may be complex: it moves elements whole, or reads only extents. Lowering
+    /// gives it [`View`]s of pairs of reals, with an axis of extent 2 behind the others.
     fn takes_complex(&self) -> bool {
         false
     }

@@ -1,11 +1,11 @@
 //! Complex numbers, of dtype `complex64` or `complex128`: NumPy's functions on them.
 //!
 //! A complex array is an input, a shared variable or a constant like any other; Rust's numbers are
-//! `num_complex::Complex<f32>` and `Complex<f64>`. Operators, powers, `exp`, `log`, `sqrt`, `abs`, trigonometric
-//! and hyperbolic functions, comparisons for equality, `where_`, `sum`, `mean`, running sums, products of
-//! matrices, Fourier transforms ([`crate::ops::fft`]), indexing, views, joins and loops take complex numbers.
-//! Everything else refuses them when the expression is built: work on the parts then, [`Variable::real`] and
-//! [`Variable::imag`].
+//! `num_complex::Complex<f32>` and `Complex<f64>`. Operators, powers, `exp`, `log`, `sqrt`, `abs`,
+//! trigonometric and hyperbolic functions, comparisons for equality, `where_`, `sum`, `mean`, running sums,
+//! products of matrices, Fourier transforms ([`crate::ops::fft`]), indexing, views, joins and loops take
+//! complex numbers. Everything else refuses them when the expression is built: work on the parts then,
+//! [`Variable::real`] and [`Variable::imag`].
 //!
 //! ```
 //! use workalike::ops::complex;
@@ -21,13 +21,14 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 //!
-//! **Pairs.** Kernels compute with real and imaginary parts. A complex array of shape `(..)` is in memory what
-//! a real one of shape `(.., 2)` is, so [`view_as_real`] and [`view_as_complex`] copy nothing. An op on complex
-//! numbers is an expression of ops on their parts as soon as it is built; the file and `debugprint` show
-//! these.
+//! **Pairs.** Kernels compute with real and imaginary parts. A complex array of shape `(..)` is in memory
+//! what a real one of shape `(.., 2)` is, so [`view_as_real`] and [`view_as_complex`] copy nothing. An op on
+//! complex numbers is an expression of ops on their parts as soon as it is built; the file and `debugprint`
+//! show these.
 //!
-//! **Gradients** are those of real functions of the parts: of a real cost C with respect to `z = x + iy` it is
-//! `dC/dx + i dC/dy`, the direction of steepest ascent, as in Theano and PyTorch. (JAX gives its conjugate.)
+//! **Gradients** are those of real functions of the parts: of a real cost C with respect to `z = x + iy` it
+//! is `dC/dx + i dC/dy`, the direction of steepest ascent, as in Theano and PyTorch. (JAX gives its
+//! conjugate.)
 
 mod elementwise;
 mod op;
@@ -44,16 +45,16 @@ use crate::graph::{Variable, place};
 use crate::op::Op;
 
 functions! {
-    /// Complex numbers of these real and imaginary parts, which broadcast: complex64 of float32, complex128 of
-    /// float64 and integers.
+    /// Complex numbers of these real and imaginary parts, which broadcast: complex64 of float32, complex128
+    /// of float64 and integers.
     complex / try_complex(re, im) {
         let parts = [floats("complex", &re)?, floats("complex", &im)?];
         let like = parts[0].try_add(&parts[1])?;
         let [re, im] = parts.map(|part| BroadcastLike::of(&cast(&part, like.dtype())?, &like));
         Variable::apply1(ComplexOf, &[re?, im?])
     }
-    /// Complex numbers `r (cos theta + i sin theta)` of these magnitudes and angles in radians, which broadcast
-    /// (PyTorch's `polar`).
+    /// Complex numbers `r (cos theta + i sin theta)` of these magnitudes and angles in radians, which
+    /// broadcast (PyTorch's `polar`).
     from_polar / try_from_polar(r, theta) {
         let (r, theta) = (floats("from_polar", &r)?, floats("from_polar", &theta)?);
         try_complex(r.try_mul(theta.try_cos()?)?, r.try_mul(theta.try_sin()?)?)
@@ -77,8 +78,8 @@ methods! {
         }
         joined(&part(z, Part::Real)?, &-part(z, Part::Imaginary)?)
     }
-    /// The angle from the positive real axis in radians, from -pi to pi (NumPy's `angle`); of real numbers 0 or
-    /// pi.
+    /// The angle from the positive real axis in radians, from -pi to pi (NumPy's `angle`); of real numbers 0
+    /// or pi.
     #[doc(alias("phase"))]
     angle / try_angle(z) { part(z, Part::Imaginary)?.try_arctan2(part(z, Part::Real)?) }
 }
@@ -142,8 +143,8 @@ pub(crate) fn like_parts(op: impl Op + Clone, inputs: &[Variable]) -> Result<Opt
     if x.dtype().is_complex() { by_parts(op, &inputs) } else { Variable::apply(op, &inputs).map(Some) }
 }
 
-/// The sum of two gradients of a complex Variable. Zeros, as the gradient of a part leaves for the other part,
-/// are not added.
+/// The sum of two gradients of a complex Variable. Zeros, as the gradient of a part leaves for the other
+/// part, are not added.
 pub(crate) fn accumulated(a: &Variable, b: &Variable) -> Result<Variable> {
     let add = |which: Part| {
         let (a, b) = (part(a, which)?, part(b, which)?);

@@ -89,8 +89,9 @@ impl KernelOp {
     }
 
     /// An op that computes each element from the elements of its inputs at the same position. `operation` is
-    /// one or more statements of the [dialect](KernelSource) that set the outputs, by the names of the Variables;
-    /// halves are float32 in it. The op fuses with its neighbours. Extents follow from the reference.
+    /// one or more statements of the [dialect](KernelSource) that set the outputs, by the names of the
+    /// Variables; halves are float32 in it. The op fuses with its neighbours. Extents follow from the
+    /// reference.
     ///
     /// ```
     /// use workalike::custom::KernelOp;

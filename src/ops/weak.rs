@@ -19,7 +19,8 @@ impl Operand {
         strong(false).filter(|dtype| dtype.is_float() || dtype.is_complex()).or_else(|| strong(true))
     }
 
-    /// Whether a result of this dtype is weak: it is of a kind (integer, float, complex) that only weak operands have.
+    /// Whether a result of this dtype is weak: it is of a kind (integer, float, complex) that only weak
+    /// operands have.
     pub(crate) fn weaken(operands: &[Operand], result: DType) -> bool {
         let kind = |dtype: DType| match dtype {
             DType::Bool => 0,

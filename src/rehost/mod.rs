@@ -14,8 +14,8 @@
 //! - [`shapes`](crate::graph::shapes), `crate::lower`, `fuse`, `inplace`, `memory`: the stages to a
 //!   [`program::Program`] and its layout, each a pure function.
 //! - [`verify`](mod@verify): a Function on a device against its reference, and the first node that differs.
-//! - `engine`: executes Programs on one device: state, arena, recordings. `executor`: methods on one device or
-//!   on several.
+//! - `engine`: executes Programs on one device: state, arena, recordings. `executor`: methods on one device
+//!   or on several.
 //! - [`contexts`]: one Function on several devices.
 
 mod commit;

@@ -59,8 +59,8 @@ impl LoopKey {
 struct LoopLevels {
     /// All nodes, each after those it depends on.
     nodes: Vec<NodeId>,
-    /// For each loop of a [`LoopKey`], how many such loops the longest chain has that it depends on. Where the
-    /// numbers are equal, loops do not depend on each other.
+    /// For each loop of a [`LoopKey`], how many such loops the longest chain has that it depends on. Where
+    /// the numbers are equal, loops do not depend on each other.
     levels: HashMap<NodeId, usize>,
 }
 

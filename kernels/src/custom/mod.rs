@@ -1,8 +1,8 @@
 //! Kernels of users: source text with typed signatures, for both device languages.
 //!
-//! A [`KernelSource`] is text in the [dialect](Language::Dialect), which has the same keywords in OpenCL C and CUDA
-//! C++ (see the crate's README), or in one of the two languages. The signatures of its kernels are read from
-//! the text, so that arguments can be checked. A [`CustomLaunch`] is a kernel with its grid and its
+//! A [`KernelSource`] is text in the [dialect](Language::Dialect), which has the same keywords in OpenCL C
+//! and CUDA C++ (see the crate's README), or in one of the two languages. The signatures of its kernels are
+//! read from the text, so that arguments can be checked. A [`CustomLaunch`] is a kernel with its grid and its
 //! arguments: a [`LibraryOp`](crate::library::LibraryOp) like any other.
 //!
 //! - `signature`: the parameters of kernels. `source`: the text for a device. `dialect`: the keywords.

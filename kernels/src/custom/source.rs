@@ -79,7 +79,8 @@ impl KernelSource {
         Ok(KernelSource { language, text, types, constants: vec![], kernels, program: OnceLock::new() })
     }
 
-    /// A text in the dialect, which compiles for OpenCL and CUDA, and runs on the host. See [`KernelSource::new`].
+    /// A text in the dialect, which compiles for OpenCL and CUDA, and runs on the host. See
+    /// [`KernelSource::new`].
     ///
     /// # Errors
     /// As [`KernelSource::new`].

@@ -12,8 +12,8 @@ pub enum IndexMode {
     /// NumPy's rule for indices that are known to be valid: a negative integer counts from the end. An
     /// integer still out of range stands for the nearest position.
     FromEnd,
-    /// NumPy's rule: as [`FromEnd`](IndexMode::FromEnd), and an integer outside of `-extent..extent` is reported.
-    /// If several points report, any one of the reports is kept.
+    /// NumPy's rule: as [`FromEnd`](IndexMode::FromEnd), and an integer outside of `-extent..extent` is
+    /// reported. If several points report, any one of the reports is kept.
     Report {
         /// The operand of the status word: a written i64 of rank 0 that the phase does not load.
         status: usize,

@@ -183,9 +183,9 @@ impl ScalarOp {
         (0..TABLE.len() as u16).map(ScalarOp)
     }
 
-    /// The dtypes in which the op takes its arguments and gives its result, for the dtypes given;
-    /// `None` if NumPy would refuse them, if their number is not the op's arity, or if one is complex: kernels
-    /// compute with real and imaginary parts.
+    /// The dtypes in which the op takes its arguments and gives its result, for the dtypes given; `None` if
+    /// NumPy would refuse them, if their number is not the op's arity, or if one is complex: kernels compute
+    /// with real and imaginary parts.
     pub fn signature(self, given: &[DType]) -> Option<OpSignature> {
         let row = self.row();
         if given.len() != row.arity || given.is_empty() {

@@ -3,7 +3,7 @@
 //! Sizes are extents, strides, offsets, and constants that may come from them. If they are literals, the
 //! compiler computes with them, and the text serves these sizes alone. If they are
 //! [arguments](super::ForSizes::Any), Nests that differ only in sizes have one text, which is compiled
-//! once; the values of a launch are in [`Entry::sizes`](super::Entry::sizes).
+//! once; the values of a launch are in [`KernelEntry::sizes`](super::KernelEntry::sizes).
 //!
 //! The form of a kernel, such as its loops, lanes and address types, may depend on sizes too, and then so
 //! does the text. Schedules for any size depend on thresholds only. Offsets and steps that are 0 or 1 are

@@ -169,7 +169,7 @@ impl PrimaryContext {
         ok
     }
 
-    /// Parks an error of a Drop: the next [`Context::enter`] returns it.
+    /// Parks an error of a Drop: the next [`PrimaryContext::enter`] returns it.
     pub(crate) fn park(&self, outcome: Result<(), DriverError>) {
         // At the end of the process the driver may be torn down before our last object. That is no error.
         if outcome != Err(DriverError(CUresult::CUDA_ERROR_DEINITIALIZED)) {

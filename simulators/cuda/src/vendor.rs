@@ -5,11 +5,11 @@
 //! command into addresses ([`bind`]) and steps. [`choice`] chooses one of several algorithms by time, and
 //! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`].
 //!
-//! Locks are taken in this order: the device's recorder, the library, then [`Context::capture`]. A capture of
-//! a recording takes the last two in the opposite order. That is no deadlock: both hold the recorder's lock,
-//! and a library that opens on another thread has opened when a recording is prepared.
+//! Locks are taken in this order: the device's recorder, the library, then [`PrimaryContext::capture`]. A
+//! capture of a recording takes the last two in the opposite order. That is no deadlock: both hold the
+//! recorder's lock, and a library that opens on another thread has opened when a recording is prepared.
 //!
-//! [`Context::capture`]: crate::context::Context::capture
+//! [`PrimaryContext::capture`]: crate::context::PrimaryContext::capture
 
 #[macro_use]
 mod functions;

@@ -208,9 +208,9 @@ pub trait Device: Send + Sync + Debug {
         false
     }
     /// Bytes of scratch memory that [`Command::Library`] must have for this op. `epilogue` is a Nest and the
-    /// operand of it that is the op's result, for [`LibraryOutput::Epilogue`](crate::LibraryOutput::Epilogue). `None` if
-    /// the device cannot compute it: without an epilogue the engine then uses Nests, with one it stores the
-    /// result and launches the Nest.
+    /// operand of it that is the op's result, for
+    /// [`LibraryOutput::Epilogue`](crate::LibraryOutput::Epilogue). `None` if the device cannot compute it:
+    /// without an epilogue the engine then uses Nests, with one it stores the result and launches the Nest.
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         let _ = (op, epilogue);
         None

@@ -5,8 +5,8 @@
 //! recording and no host copy touches it. `bind` has proven that every address lies in its operand's region,
 //! and lets threads share a run only if no thread loads or stores what another stores. A frame belongs to one
 //! thread; its registers, accumulators and scratch tiles are disjoint parts of one allocation, laid out by
-//! the plan, each with room for a full tile. The caller of [`ThreadRun::new`] guarantees this for the lifetime of
-//! the [`ThreadRun`]; methods that need more are `unsafe` themselves.
+//! the plan, each with room for a full tile. The caller of [`ThreadRun::new`] guarantees this for the
+//! lifetime of the [`ThreadRun`]; methods that need more are `unsafe` themselves.
 //!
 //! - `frame`: registers and scratch. `work`: instructions. `memory`: loads and stores. `fold`: accumulators.
 

@@ -190,7 +190,8 @@ impl PoolState {
             let entered =
                 self.gate.fetch_update(AcqRel, Acquire, |g| (g & OPEN != 0).then_some(g + 1)).is_ok();
             if entered {
-                // SAFETY: this worker is inside the gate, so no thread writes the job; see `Sync for PoolState`.
+                // SAFETY: this worker is inside the gate, so no thread writes the job; see `Sync for
+                // PoolState`.
                 if let Some(job) = unsafe { *self.job.get() } {
                     self.take(job, worker);
                 }

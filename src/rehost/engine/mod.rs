@@ -1,17 +1,18 @@
 //! Executes Programs: state at canonical addresses, one scratch arena for all methods, recorded Segments.
 //!
-//! Ownership: an [`Engine`] owns its `EngineContext` and its `EngineMethod`s; a `EngineMethod` a `Definition` and a
-//! `PlanCache`; a `PlanCache` the `Planned` Programs; a `Planned` its `Compiled` and the recordings: a
-//! `Recorded` at the planned addresses, and `Variants` over memory of the caller. A `Recorded` owns the
-//! `Segment`s, and the `Blocks` of many iterations. Their functions take the `EngineContext` as an argument.
+//! Ownership: an [`Engine`] owns its `EngineContext` and its `EngineMethod`s; an `EngineMethod` a
+//! `Definition` and a `PlanCache`; a `PlanCache` the `Planned` Programs; a `Planned` its `Compiled` and the
+//! recordings: a `Recorded` at the planned addresses, and `CallerRecordings` over memory of the caller. A
+//! `Recorded` owns the `Segment`s, and the `BlockCache` of many iterations. Their functions take the
+//! `EngineContext` as an argument.
 //!
 //! A warm call, in order (`Simulator::call` comes here):
-//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `EngineMethod::select`, `PlanCache::select`: the Program of
-//!   this signature;
+//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `EngineMethod::select`, `PlanCache::select`: the Program
+//!   of this signature;
 //! - `Engine::make_room`: the arena is large enough;
 //! - `Planned::record`: it is recorded already;
-//! - `Bound::feed`, `Bound::replay`, `Segment::replay`: inputs are copied in, and Segments run;
-//! - `Ran::outputs`, `Definition::check_status`, `HostPool::download_to`: outputs are copied out.
+//! - `BoundProgram::feed`, `BoundProgram::replay`, `Segment::replay`: inputs are copied in, and Segments run;
+//! - `RunResults::outputs`, `Definition::check_status`, `HostPool::download_to`: outputs are copied out.
 //!
 //! A first call does more:
 //! - after `PlanCache::select`: `Engine::plan_with_bounds`, `Definition::infer`, `Engine::plan_anew`,

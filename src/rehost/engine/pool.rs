@@ -1,8 +1,9 @@
 //! A pool of device memory for results that the caller owns.
 //!
-//! Memory is lent by size class as a [`PooledMemory`], which acts as the memory it holds and returns it to the pool
-//! when the last handle is dropped. Work on a device is one ordered stream: the work of the next owner of a
-//! memory runs after the work of the last owner. So memory can be lent again at once, without waiting.
+//! Memory is lent by size class as a [`PooledMemory`], which acts as the memory it holds and returns it to
+//! the pool when the last handle is dropped. Work on a device is one ordered stream: the work of the next
+//! owner of a memory runs after the work of the last owner. So memory can be lent again at once, without
+//! waiting.
 
 use super::super::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
@@ -50,8 +51,8 @@ pub(super) struct PooledMemory {
 }
 
 impl PooledMemory {
-    /// The memory itself. A recording that binds it instead of the [`PooledMemory`] does not keep it from being lent
-    /// again: the memory must be borrowed before such a recording is replayed.
+    /// The memory itself. A recording that binds it instead of the [`PooledMemory`] does not keep it from
+    /// being lent again: the memory must be borrowed before such a recording is replayed.
     pub(super) fn inner(&self) -> &Arc<dyn Memory> {
         &self.memory
     }

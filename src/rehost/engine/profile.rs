@@ -22,8 +22,8 @@ pub(crate) struct StepWork {
 }
 
 impl Engine {
-    /// Runs `n` calls as a [`Loop`](super::Loop) does, each step timed on the device, and waits after each
-    /// Segment. `each_call` gets the start time of the call, and its steps.
+    /// Runs `n` calls as a [`IterationLoop`](super::IterationLoop) does, each step timed on the device, and
+    /// waits after each Segment. `each_call` gets the start time of the call, and its steps.
     pub(crate) fn run_n_timed(
         &mut self,
         method: usize,

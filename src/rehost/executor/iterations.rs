@@ -1,7 +1,7 @@
 //! Many calls of a method at once, and samples of them.
 //!
-//! A method on one device runs in the engine's [`IterationLoop`]. Stages are called once for each iteration; the
-//! samples of an output stay on the device that computes it.
+//! A method on one device runs in the engine's [`IterationLoop`]. Stages are called once for each iteration;
+//! the samples of an output stay on the device that computes it.
 
 use super::staged::Wait;
 use super::{ExecutionMode, Executor};

@@ -2,6 +2,7 @@
 
 use super::memory::{Fault, LaunchMemory, Own, decoded, encode, moved, split};
 use super::program::{MachineInst, MachineProgram, Reg};
+use std::mem::take;
 
 /// Bytes that are copied in the time of a step.
 pub(super) const BYTES_OF_A_STEP: u32 = 16;
@@ -63,9 +64,7 @@ impl WorkItem {
                     registers[usize::from(link)] = at as u64;
                     at = to as usize;
                 }
-                MachineInst::Return { link } => {
-                    at = std::mem::take(&mut registers[usize::from(link)]) as usize
-                }
+                MachineInst::Return { link } => at = take(&mut registers[usize::from(link)]) as usize,
                 MachineInst::Barrier => break Ok(Stop::Barrier),
                 MachineInst::End => break Ok(Stop::End),
                 other => {

@@ -25,8 +25,8 @@ use crate::dtype::{DType, Width};
 use crate::nest::Fold;
 use crate::scalar::Scalar;
 
-/// Alignment in bytes of every [`OperandPart`]. A device that needs more runs no routines; NVIDIA's OpenCL needs
-/// 512.
+/// Alignment in bytes of every [`OperandPart`]. A device that needs more runs no routines; NVIDIA's OpenCL
+/// needs 512.
 pub const ALIGNMENT: u64 = 4096;
 
 /// A [`LibraryOp`](crate::library::LibraryOp) as kernels.

@@ -1,9 +1,10 @@
 //! A cache of compiled kernels on disk, shared by processes.
 //!
-//! A device that compiles source first looks into [`KernelCache::of_process`], by a [`CacheKey`] of everything on
-//! which the compiler's output depends, and stores the output. The cache is optional: if it cannot be read or
-//! written, or an entry is damaged, kernels are compiled. `WORKALIKE_CACHE` names a folder instead of the
-//! system's folder for caches, or is `off`; `WORKALIKE_CACHE_MIB` sets the maximum size, by default 512 MiB.
+//! A device that compiles source first looks into [`KernelCache::of_process`], by a [`CacheKey`] of
+//! everything on which the compiler's output depends, and stores the output. The cache is optional: if it
+//! cannot be read or written, or an entry is damaged, kernels are compiled. `WORKALIKE_CACHE` names a folder
+//! instead of the system's folder for caches, or is `off`; `WORKALIKE_CACHE_MIB` sets the maximum size, by
+//! default 512 MiB.
 //!
 //! Entries are written to a temporary file and renamed, so they are never partial. They have a key, a length
 //! and a checksum, which are checked before an entry is used. So any number of threads and processes may

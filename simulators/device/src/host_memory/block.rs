@@ -49,9 +49,9 @@ const WRITER: u32 = u32::MAX;
 
 // SAFETY: a Block is plain bytes, which may be accessed and freed by any thread.
 unsafe impl Send for Allocation {}
-// SAFETY: every access through `start` holds the lock in `state` (`Allocation::hold`, `BorrowedBytes` or a `LockSet`) or
-// has the only handle, so the accesses of different threads are ordered by its acquire and release
-// operations.
+// SAFETY: every access through `start` holds the lock in `state` (`Allocation::hold`, `BorrowedBytes` or a
+// `LockSet`) or has the only handle, so the accesses of different threads are ordered by its acquire and
+// release operations.
 unsafe impl Sync for Allocation {}
 
 impl Allocation {
@@ -172,7 +172,7 @@ impl Drop for Held<'_> {
     }
 }
 
-/// Part of a [`Allocation`], which is locked for reading until this is dropped.
+/// Part of an [`Allocation`], which is locked for reading until this is dropped.
 pub(super) struct BorrowedBytes {
     block: Arc<Allocation>,
     start: *const u8,

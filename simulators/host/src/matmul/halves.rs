@@ -108,8 +108,8 @@ impl HalfMatmul<'_> {
     /// Computes a part of the product of the copies.
     ///
     /// # Safety
-    /// Same as [`BoundMatmul::run`]. Both factors must be widened, and no other thread may write them or use this
-    /// part of the result's copy. `worker` must be the calling thread's number.
+    /// Same as [`BoundMatmul::run`]. Both factors must be widened, and no other thread may write them or use
+    /// this part of the result's copy. `worker` must be the calling thread's number.
     unsafe fn multiply(&self, copies: *mut f32, part: usize, worker: usize) {
         let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(self.wide.at[i]).cast::<u8>());
         let job = self.product.job::<f32>(f32::best(), (a.cast_const(), b.cast_const(), c), None);
@@ -123,8 +123,8 @@ impl HalfMatmul<'_> {
     /// is one.
     ///
     /// # Safety
-    /// Same as [`BoundMatmul::run`]. These elements of the copy must be computed, and no other thread may write
-    /// them. Each may be rounded once in a run. `worker` must be the calling thread's number.
+    /// Same as [`BoundMatmul::run`]. These elements of the copy must be computed, and no other thread may
+    /// write them. Each may be rounded once in a run. `worker` must be the calling thread's number.
     unsafe fn round(&self, at: usize, copies: *mut f32, elements: Range<usize>, worker: usize) {
         let (product, dtype) = (self.product, self.wide.dtype);
         // SAFETY: copies have room for all of the result; the caller guarantees these elements.

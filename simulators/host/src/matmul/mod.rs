@@ -231,13 +231,14 @@ impl BoundMatmul {
         self.epilogue.as_deref()
     }
 
-    /// Computes it, on at most the number of threads given to [`BoundMatmul::new`]. False if something panicked.
+    /// Computes it, on at most the number of threads given to [`BoundMatmul::new`]. False if something
+    /// panicked.
     ///
     /// # Safety
     /// - The regions that it was made for are locked, and no other thread touches them. The factors' elements
     ///   lie within theirs, aligned; so do the result's, which overlaps no factor.
-    /// - The room's scratch is as large as [`BoundMatmul::scratch`] says, aligned to 64 bytes, and nothing else
-    ///   uses it.
+    /// - The room's scratch is as large as [`BoundMatmul::scratch`] says, aligned to 64 bytes, and nothing
+    ///   else uses it.
     /// - The room's frames were made for its epilogue, one per thread, and no other thread uses them.
     /// - No other thread runs it.
     pub(super) unsafe fn run(&self, room: MatmulResources<'_>) -> bool {

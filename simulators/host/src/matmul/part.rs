@@ -150,9 +150,9 @@ impl<T: VectorElement> MatmulTask<'_, T> {
     }
 
     /// # Safety
-    /// Same as [`MatmulTask::part`], for the elements of these rows, columns and block of k: `a` and `b` are their
-    /// start, in the factors or in packed copies, and `put` is the block that contains the tile. Packed rows
-    /// of `b` are padded to whole vectors.
+    /// Same as [`MatmulTask::part`], for the elements of these rows, columns and block of k: `a` and `b` are
+    /// their start, in the factors or in packed copies, and `put` is the block that contains the tile. Packed
+    /// rows of `b` are padded to whole vectors.
     unsafe fn tile(
         &self,
         rows: &Range<usize>,

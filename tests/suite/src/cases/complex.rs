@@ -1,5 +1,5 @@
-//! Complex numbers: functions, products and views of them against the reference; as inputs, outputs, state and
-//! carried values of loops on a device.
+//! Complex numbers: functions, products and views of them against the reference; as inputs, outputs, state
+//! and carried values of loops on a device.
 
 use super::{Story, family, magnitude};
 use crate::data::random;
