@@ -3,10 +3,10 @@
 //! carried and of what it reports, so the iterations behind the last change nothing.
 
 use super::super::device::{Device, Region};
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::control::{ControlNode, Each, Recorder, run_all};
 use super::iterations::{Carried, IterationLayout, Next, RowBuffer};
-use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
 use crate::error::Result;

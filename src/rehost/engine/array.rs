@@ -1,8 +1,8 @@
 //! Tensors that stay on their device, and the arguments that a call takes for an input.
 
 use super::super::device::{Command, Device, Memory, NativeMemory, Numerics, Region};
+use super::outcome::{CallOutcome, StageOrigin};
 use super::pool::PooledMemory;
-use super::status::{CallOutcome, StageOrigin};
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
@@ -47,7 +47,7 @@ impl DeviceArray {
         dtype: DType,
         shape: &[usize],
     ) -> DeviceArray {
-        let bytes = super::tap::size(dtype, shape);
+        let bytes = super::array::byte_size(dtype, shape);
         let region = Region { memory: lease.clone(), offset: 0, bytes };
         DeviceArray { lease: Some(lease), ..DeviceArray::of(device, region, dtype, shape) }
     }
@@ -107,7 +107,7 @@ impl DeviceArray {
         dtype: DType,
         shape: &[usize],
     ) -> DeviceArray {
-        let region = Region { memory, offset, bytes: super::tap::size(dtype, shape) };
+        let region = Region { memory, offset, bytes: super::array::byte_size(dtype, shape) };
         DeviceArray::of(device, region, dtype, shape)
     }
 
@@ -124,7 +124,7 @@ impl DeviceArray {
     /// The slice at a position along the first axis, in the same memory; `None` if there is no such slice.
     pub(crate) fn slice_at(&self, position: u64) -> Option<DeviceArray> {
         let (len, shape) = self.shape.split_first()?;
-        let bytes = super::tap::size(self.dtype, shape);
+        let bytes = super::array::byte_size(self.dtype, shape);
         let offset = self.region.offset + position.checked_mul(bytes)?;
         let region = Region { offset, bytes, ..self.region.clone() };
         (position < *len as u64).then(|| self.with_region(region, shape))
@@ -289,4 +289,9 @@ pub(super) fn download(device: &dyn Device, region: &Region, dtype: DType, shape
         let exact = Region { bytes: bytes.len() as u64, ..region.clone() };
         Ok(device.download(&exact, bytes)?)
     })
+}
+
+/// Bytes of an array.
+pub(super) fn byte_size(dtype: DType, shape: &[usize]) -> u64 {
+    shape.iter().product::<usize>() as u64 * dtype.size() as u64
 }

@@ -7,16 +7,17 @@
 //! Blocks have an even number of iterations, so all state ends in its canonical region.
 
 use super::super::device::Region;
+use super::array::byte_size;
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::iterations::{
     Carried, Iteration, IterationLayout, Next, RowBuffer, Sample, SampleSource, of_role,
 };
-use super::planned::Compiled;
 use super::ran::RunResults;
 use super::recorded::{BoundProgram, Recorded};
 use super::regions::Regions;
 use super::segment::Segment;
-use super::tap::{SampledTensor, size};
+use super::tap::SampledTensor;
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::{Access, BufferId, Role};
 use std::time::Instant;
@@ -182,7 +183,7 @@ fn sizes(ran: RunResults<'_>, kind: &BlockKey) -> Result<Vec<u64>> {
     }
     for &(source, every, _) in &kind.taps {
         let (_, dtype, shape) = ran.sampled(source)?;
-        most = most.min((STAGE / size(dtype, &shape).max(1)).saturating_mul(every));
+        most = most.min((STAGE / byte_size(dtype, &shape).max(1)).saturating_mul(every));
     }
     let periods = most / period;
     if periods < 2 {

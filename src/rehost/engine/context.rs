@@ -4,11 +4,10 @@
 use super::super::device::{Device, Region};
 use super::array::{DeviceArray, KnownBounds};
 use super::host_pool::HostPool;
-use super::method::Definition;
+use super::outcome::STATUS_BYTES;
 use super::pool::{DevicePool, within};
-use super::specialise::Specialist;
+use super::specialist::Specialist;
 use super::state::State;
-use super::status;
 use crate::error::{DeviceError, Result};
 use crate::graph::FunctionGraph;
 use crate::lower::index_check::Bounds;
@@ -88,7 +87,7 @@ impl EngineContext {
 
     /// A copy on the device, in memory of the pool.
     pub(super) fn copy_of(&self, source: &Region, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
-        let bytes = super::tap::size(dtype, shape);
+        let bytes = super::array::byte_size(dtype, shape);
         let array = DeviceArray::lent(&self.device, self.pool.take(bytes)?, dtype, shape);
         if bytes > 0 {
             self.device.copy(&Region { bytes, ..source.clone() }, &array.region)?;
@@ -99,7 +98,7 @@ impl EngineContext {
     /// A copy of an array of another stream or device, in memory of the pool; `None` if only the host can
     /// make it.
     pub(crate) fn copy_of_peer(&self, from: &DeviceArray) -> Result<Option<DeviceArray>> {
-        let bytes = super::tap::size(from.dtype(), from.shape());
+        let bytes = super::array::byte_size(from.dtype(), from.shape());
         let mut copy = DeviceArray::lent(&self.device, self.pool.take(bytes)?, from.dtype(), from.shape());
         let source = Region { bytes, ..from.region().clone() };
         if bytes > 0 && !self.device.copy_from_peer(&source, &Region { bytes, ..copy.region.clone() })? {
@@ -115,8 +114,8 @@ impl EngineContext {
         if let Some(zero) = self.zero.get() {
             return Ok(zero.clone());
         }
-        let zero = Region { bytes: status::BYTES as u64, ..self.allocate(status::BYTES as u64)? };
-        self.device.upload(&[0; status::BYTES], &zero)?;
+        let zero = Region { bytes: STATUS_BYTES as u64, ..self.allocate(STATUS_BYTES as u64)? };
+        self.device.upload(&[0; STATUS_BYTES], &zero)?;
         Ok(self.zero.get_or_init(|| zero).clone())
     }
 
@@ -130,11 +129,6 @@ impl EngineContext {
         self.states[position].bounds
     }
 
-    /// Drops the bounds of the shared variables that a method updates.
-    pub(super) fn forget_bounds(&mut self, method: &Definition) {
-        method.updated().for_each(|state| self.states[state].bounds = None);
-    }
-
     /// Makes a state's region large enough for a value of this shape. The old value is lost if the shape
     /// differs.
     pub(super) fn reshape_state(&mut self, position: usize, shape: &[usize]) -> Result<()> {
@@ -142,7 +136,7 @@ impl EngineContext {
         if state.shape == shape {
             return Ok(());
         }
-        let region = self.allocate(super::tap::size(state.binding.ty.dtype, shape))?;
+        let region = self.allocate(super::array::byte_size(state.binding.ty.dtype, shape))?;
         let state = &mut self.states[position];
         (state.region, state.shape) = (region, shape.to_vec());
         self.epoch += 1;

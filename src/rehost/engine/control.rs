@@ -5,10 +5,10 @@
 
 use super::super::device::{Command, Device, Region};
 use super::ahead::UnrolledWhile;
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::iterations::{Iteration, IterationLayout};
 use super::long_loop::{LongLoop, MOST_COMMANDS};
-use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::{DeviceStep, Segment};
 use crate::error::{Error, Result};

@@ -6,7 +6,8 @@
 
 use super::Engine;
 use super::array::CallInput;
-use super::status::renumbered;
+use super::definition::ShapeMethod;
+use super::outcome::renumbered;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Demand;
 use crate::graph::{FunctionGraph, Node, VarId};
@@ -15,20 +16,6 @@ use crate::rewrite::slice;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-
-/// See the [module](self).
-#[derive(Debug)]
-pub(super) struct ShapeMethod {
-    /// The method that computes the values in [`Demand::known`].
-    pub(super) method: usize,
-    /// The other values that decide shapes.
-    pub(super) demand: Demand,
-    /// The nodes of its graph, as positions in the method's.
-    nodes: Vec<usize>,
-    /// Set if the method has no device form: in a strict Simulator the host computes what decides shapes, as
-    /// it does all other values.
-    refused: OnceLock<()>,
-}
 
 impl Engine {
     /// Adds the method beside a method, if loops or reductions decide shapes in it, in place of the one at

@@ -3,9 +3,10 @@
 use super::super::memory::{Layout, MemoryReport};
 use super::Engine;
 use super::array::CallInput;
-use super::method::Definition;
+use super::definition::Definition;
+use super::outcome::STATUS_BYTES;
+use super::outcome::Status;
 use super::state::State;
-use super::status::{self, Status};
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::{Program, Role};
 use crate::rehost::Sizes;
@@ -41,7 +42,7 @@ impl Engine {
     }
 
     fn make_status(&mut self, method: usize) -> Result<()> {
-        let memory = self.allocate_anew(status::BYTES as u64)?;
+        let memory = self.allocate_anew(STATUS_BYTES as u64)?;
         let status = Status::new(self.device(), memory)?;
         self.methods[method].definition.status.get_or_init(|| status);
         Ok(())

@@ -6,10 +6,10 @@
 
 use super::super::device::{Device, Region};
 use super::block::{COMMANDS, STAGE, lcm};
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::control::{ControlNode, Each, Recorder, run_all};
 use super::iterations::IterationLayout;
-use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
 use crate::error::Result;

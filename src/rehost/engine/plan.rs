@@ -2,8 +2,9 @@
 
 use super::Engine;
 use super::array::CallInput;
+use super::compiled::Compiled;
 use super::owned::owned_outputs;
-use super::planned::{Compiled, Planned};
+use super::planned::Planned;
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::Shapes;

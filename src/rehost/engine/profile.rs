@@ -3,8 +3,8 @@
 use super::super::cost;
 use super::Engine;
 use super::array::CallInput;
+use super::compiled::Compiled;
 use super::context::EngineContext;
-use super::planned::Compiled;
 use super::sequence::Sequence;
 use crate::error::{DeviceError, Result};
 use std::time::{Duration, Instant};

@@ -2,11 +2,12 @@
 
 use super::super::device::Region;
 use super::array::DeviceArray;
+use super::array::byte_size;
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::host_pool::{HostPool, ResultBlock};
-use super::planned::Compiled;
 use super::regions::Regions;
-use super::tap::{SampledTensor, size};
+use super::tap::SampledTensor;
 use super::transfers::PackedTransfer;
 use crate::error::Result;
 use crate::lower::program::{BufferId, Role};
@@ -89,7 +90,7 @@ impl<'r> RunResults<'r> {
             SampledTensor::Output(output) => {
                 let (buffer, dtype, shape) = self.compiled.result(output)?;
                 let region = self.region(buffer)?;
-                Ok((Region { bytes: size(dtype, shape), ..region.clone() }, dtype, shape.to_vec()))
+                Ok((Region { bytes: byte_size(dtype, shape), ..region.clone() }, dtype, shape.to_vec()))
             }
         }
     }

@@ -3,13 +3,13 @@
 use super::super::device::{Command, Device, DeviceError, Region};
 use super::array::{CallInput, download};
 use super::block::BlockCache;
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::control::{ControlNode, Recorder};
-use super::planned::Compiled;
+use super::outcome::CallOutcome;
 use super::ran::RunResults;
 use super::regions::{Elsewhere, Regions};
 use super::segment::{ProgramPart, Segment};
-use super::status::CallOutcome;
 use super::stepwise::{LoneStep, Sources};
 use super::transfers::{PackedTransfer, contiguous_bytes, transfers};
 use crate::error::{Error, Result};
@@ -88,7 +88,7 @@ impl Recorded {
 /// The transfers of several small outputs. The memory of a shared variable may be another after a call.
 fn small_outputs(compiled: &Compiled, context: &EngineContext, regions: &Regions) -> Vec<PackedTransfer> {
     let region = |(position, (buffer, dtype, shape)): (usize, (BufferId, DType, &[usize]))| {
-        let (region, bytes) = (regions.find(buffer)?, super::tap::size(dtype, shape));
+        let (region, bytes) = (regions.find(buffer)?, super::array::byte_size(dtype, shape));
         let stays = !matches!(compiled.program.buffers[buffer].role, Role::Shared(_));
         (stays && bytes > 0).then(|| (position, Region { bytes, ..region.clone() }))
     };
@@ -224,7 +224,7 @@ impl Compiled {
     fn room_for_resized(&self, context: &EngineContext) -> Result<Vec<Option<Region>>> {
         let resized = self.resized.iter().map(|(state, shape, _)| {
             let state = &context.states[*state];
-            let bytes = super::tap::size(state.binding.ty.dtype, shape);
+            let bytes = super::array::byte_size(state.binding.ty.dtype, shape);
             (bytes != state.bytes()).then(|| context.allocate(bytes)).transpose()
         });
         resized.collect()
@@ -240,7 +240,7 @@ impl Compiled {
         for ((position, shape, buffer), region) in self.resized.iter().zip(room) {
             let state = &mut context.states[*position];
             if let Some(region) = region {
-                let bytes = super::tap::size(state.binding.ty.dtype, shape);
+                let bytes = super::array::byte_size(state.binding.ty.dtype, shape);
                 if let (Some(source), true) = (regions.find(*buffer), bytes > 0) {
                     context.device.copy(source, &Region { bytes, ..region.clone() })?;
                 }
@@ -336,7 +336,7 @@ impl BoundProgram<'_> {
             compiled.definition.check_status(context)?;
             compiled.resize_states(context, &self.recorded.regions, room)?;
         }
-        context.forget_bounds(&compiled.definition);
+        compiled.definition.forget_bounds(context);
         Ok((done, outcome))
     }
 

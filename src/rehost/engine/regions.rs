@@ -1,8 +1,8 @@
 //! The regions of a Program's buffers.
 
 use super::super::device::Region;
+use super::compiled::Compiled;
 use super::context::EngineContext;
-use super::planned::Compiled;
 use crate::error::{Error, Result};
 use crate::lower::program::{Access, Body, Buffer, BufferId, Role};
 

@@ -1,9 +1,9 @@
 //! Segments: device work without returning to the host.
 
 use super::super::device::{Command, Device, DeviceModule, LibraryOutput, Recording, Region};
+use super::compiled::Compiled;
 use super::control::is_loop_apart;
 use super::iterations::{Iteration, IterationLayout};
-use super::planned::Compiled;
 use super::regions::Regions;
 use crate::error::{Error, Result};
 use crate::lower::program::{

@@ -58,7 +58,7 @@ impl Sequence {
             [count, shape @ ..] => (*count as u64, shape.to_vec()),
             [] => (0, vec![]),
         };
-        let bytes = super::tap::size(dtype, &shape);
+        let bytes = super::array::byte_size(dtype, &shape);
         let alignment = context.device.properties().alignment.max(1);
         let stride = bytes.next_multiple_of(alignment);
         let in_place = match &source {

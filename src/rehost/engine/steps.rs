@@ -6,12 +6,12 @@
 use super::super::device::Region;
 use super::array::{DeviceArray, KnownBounds};
 use super::block::{BlockKey, RecordedBlock, Unrolled, lcm};
+use super::compiled::Compiled;
 use super::context::EngineContext;
-use super::method::Definition;
-use super::planned::Compiled;
+use super::definition::Definition;
+use super::outcome::Trouble;
 use super::recorded::BoundProgram;
 use super::sequence::Sequence;
-use super::status::Trouble;
 use super::tap::SampleRing;
 use super::{CallInput, Engine};
 use crate::error::{Error, Result};
@@ -309,7 +309,7 @@ impl<'t> IterationLoop<'t> {
         self.mark(compiled);
         compiled.note_calls(*steps);
         segment.replay()?;
-        context.forget_bounds(&compiled.definition);
+        compiled.definition.forget_bounds(context);
         Ok(())
     }
 

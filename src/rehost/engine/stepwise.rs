@@ -2,9 +2,9 @@
 //! its step, and a NaN the first step that makes one.
 
 use super::super::device::{Command, Device, DeviceError, DeviceModule, Numerics, Recording, Region};
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::control::{ControlNode, Recorder, run_all};
-use super::planned::Compiled;
 use super::regions::Regions;
 use super::segment::DeviceStep;
 use crate::error::{Error, Result, array_text};

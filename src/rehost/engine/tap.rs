@@ -2,6 +2,7 @@
 //! whenever it is full: no sample is lost, and the host acts once per ring.
 
 use super::super::device::{Device, Region};
+use super::array::byte_size;
 use super::context::EngineContext;
 use crate::error::{DeviceError, Error, Result, array_text};
 use crate::value::Value;
@@ -123,7 +124,7 @@ impl SampleRing {
                 array_text(dtype, shape),
             ));
         }
-        let bytes = size(dtype, shape);
+        let bytes = byte_size(dtype, shape);
         let ring = match (&self.ring, &self.entry) {
             (Some(ring), Some(_)) => ring.clone(),
             _ => {
@@ -158,7 +159,7 @@ impl SampleRing {
     /// Copies the content of the ring to the host, in one download.
     fn drain(&mut self, device: &dyn Device) -> Result<()> {
         let (Some((dtype, shape)), Some(ring)) = (&self.entry, &self.ring) else { return Ok(()) };
-        let bytes = size(*dtype, shape).saturating_mul(self.filled);
+        let bytes = byte_size(*dtype, shape).saturating_mul(self.filled);
         let (old, more) = (self.drained.len(), usize::try_from(bytes).unwrap_or(usize::MAX));
         if self.drained.try_reserve(more).is_err() {
             let available = format!("{old} bytes of samples of {} are held; read and clear it", self.what);
@@ -200,9 +201,4 @@ impl SampleRing {
         (self.entry, self.ring, self.filled, self.taken) = (None, None, 0, 0);
         self.drained = vec![];
     }
-}
-
-/// Bytes of one sample.
-pub(super) fn size(dtype: DType, shape: &[usize]) -> u64 {
-    shape.iter().product::<usize>() as u64 * dtype.size() as u64
 }

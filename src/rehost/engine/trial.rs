@@ -4,7 +4,7 @@
 use super::super::device::Region;
 use super::Engine;
 use super::context::EngineContext;
-use super::method::Definition;
+use super::definition::Definition;
 use super::steps::IterationLoop;
 use super::tap::SampledTensor;
 use crate::error::Result;

@@ -9,16 +9,14 @@
 
 use super::super::dependences::Dependences;
 use super::super::device::{Memory, Region};
-use super::Engine;
 use super::array::{CallInput, DeviceArray};
+use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::owned::is_overwritable;
-use super::planned::{Compiled, Planned};
 use super::pool::{DevicePool, PooledMemory};
-use super::recorded::{BoundProgram, Recorded};
+use super::recorded::Recorded;
 use super::regions::Elsewhere;
-use super::status::CallOutcome;
-use crate::error::{DeviceError, Error, Result};
+use crate::error::Result;
 use crate::lower::program::BufferId;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,10 +33,10 @@ const REMEMBERED: usize = 8;
 /// The variants of a Program.
 #[derive(Debug, Default)]
 pub(super) struct CallerRecordings {
-    list: Vec<CallerRecording>,
+    pub(super) list: Vec<CallerRecording>,
     /// Addresses of the device arrays of earlier calls. Inputs that repeat are worth a recording.
     seen: VecDeque<Vec<Address>>,
-    calls: u64,
+    pub(super) calls: u64,
     made: VariantId,
 }
 
@@ -46,28 +44,28 @@ pub(super) struct CallerRecordings {
 pub(super) type VariantId = u64;
 
 /// A device array as an input: position, address, offset, whether it may be overwritten.
-type Address = (usize, usize, u64, bool);
+pub(super) type Address = (usize, usize, u64, bool);
 
 #[derive(Debug)]
-struct CallerRecording {
+pub(super) struct CallerRecording {
     id: VariantId,
     inputs: Vec<Address>,
     /// Empty if results are at their planned addresses.
-    outputs: Vec<(BufferId, ResultTarget)>,
-    recorded: Recorded,
+    pub(super) outputs: Vec<(BufferId, ResultTarget)>,
+    pub(super) recorded: Recorded,
     /// The call that used it last.
     used: u64,
 }
 
 /// A variant that a call can use, and the memory of its results, which is borrowed for the call.
 pub(super) struct RecordingChoice {
-    variant: usize,
-    leases: Vec<Arc<PooledMemory>>,
+    pub(super) variant: usize,
+    pub(super) leases: Vec<Arc<PooledMemory>>,
 }
 
 /// Where a result is written.
 #[derive(Debug)]
-enum ResultTarget {
+pub(super) enum ResultTarget {
     /// To memory of the pool.
     Pool(Arc<dyn Memory>),
     /// Over the input at this position.
@@ -130,7 +128,7 @@ impl CallerRecordings {
 
     /// A variant for these inputs whose result memory is free, if there are results of the caller; borrows
     /// that memory.
-    fn find(
+    pub(super) fn find(
         &mut self,
         pool: &Arc<DevicePool>,
         inputs: &[Address],
@@ -148,7 +146,7 @@ impl CallerRecordings {
     }
 
     /// Whether another variant may be recorded; evicts the oldest one if it is stale.
-    fn has_room(&mut self) -> bool {
+    pub(super) fn has_room(&mut self) -> bool {
         if self.list.len() < KEPT {
             return true;
         }
@@ -163,7 +161,7 @@ impl CallerRecordings {
     }
 
     /// Whether an earlier call had its device arrays at these addresses.
-    fn is_known(&mut self, inputs: &[Address]) -> bool {
+    pub(super) fn is_known(&mut self, inputs: &[Address]) -> bool {
         if inputs.is_empty() || self.seen.iter().any(|s| s == inputs) {
             return true;
         }
@@ -196,7 +194,7 @@ fn given(fed: &CallInput) -> Option<Arc<PooledMemory>> {
 }
 
 /// The device arrays of a call.
-fn addresses(fed: &[CallInput]) -> Vec<Address> {
+pub(super) fn addresses(fed: &[CallInput]) -> Vec<Address> {
     let address = |(position, fed): (usize, &CallInput)| match fed {
         CallInput::Device(array) if array.region.bytes > 0 => Some(address(position, array)),
         _ => None,
@@ -218,110 +216,9 @@ fn address(position: usize, array: &DeviceArray) -> Address {
     (position, at, array.region.offset, array.is_given())
 }
 
-impl Engine {
-    /// One call whose outputs stay on the device and belong to the caller.
-    pub(crate) fn run_owned(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<DeviceArray>> {
-        let (planned, context) = self.ready(method, fed)?;
-        let chosen = match planned.choose(context, fed) {
-            Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
-                // The arena was dropped if it was larger than needed.
-                self.make_room(method)?;
-                let (planned, context) = self.current(method)?;
-                planned.choose(context, fed)
-            }
-            outcome => outcome,
-        };
-        let chosen = chosen?;
-        let (planned, context) = self.current(method)?;
-        match chosen {
-            Some(chosen) => planned.run_chosen(context, fed, chosen),
-            None => planned.run_and_copy(context, fed),
-        }
-    }
-}
-
-impl Planned {
-    /// One call that writes its results directly to memory of the caller.
-    fn run_chosen(
-        &mut self,
-        context: &mut EngineContext,
-        fed: &[CallInput],
-        chosen: RecordingChoice,
-    ) -> Result<Vec<DeviceArray>> {
-        let Planned { compiled, variants, .. } = self;
-        let Some(variant) = variants.list.get_mut(chosen.variant) else {
-            return self.run_and_copy(context, fed);
-        };
-        let mut bound = BoundProgram { compiled, recorded: &mut variant.recorded };
-        bound.feed(context, fed, None)?;
-        let outcomes = outcomes(bound.replay(context)?, fed);
-        let ran = bound.ran(context);
-        let outputs = ran.compiled.results().map(|(buffer, dtype, shape)| {
-            match variant.outputs.iter().zip(&chosen.leases).find(|((output, _), _)| *output == buffer) {
-                Some((_, lease)) => Ok(DeviceArray::lent(&ran.context.device, lease.clone(), dtype, shape)),
-                None => ran.context.copy_of(ran.region(buffer)?, dtype, shape),
-            }
-        });
-        Ok(watched(outputs.collect::<Result<_>>()?, outcomes.as_ref()))
-    }
-
-    /// One call through the arena, whose outputs are copied. Their memory is allocated before anything runs,
-    /// so that a call that fails for lack of memory makes no update.
-    fn run_and_copy(&mut self, context: &mut EngineContext, fed: &[CallInput]) -> Result<Vec<DeviceArray>> {
-        let arrays = self.compiled.results().map(|(buffer, dtype, shape)| {
-            let bytes = super::tap::size(dtype, shape);
-            Ok((buffer, DeviceArray::lent(&context.device, context.pool.take(bytes)?, dtype, shape)))
-        });
-        let arrays = arrays.collect::<Result<Vec<_>>>()?;
-        let mut bound = self.record(context)?;
-        bound.feed(context, fed, None)?;
-        let outcomes = outcomes(bound.replay(context)?, fed);
-        let ran = bound.ran(context);
-        let copied = arrays.into_iter().map(|(buffer, array)| {
-            let source = ran.region(buffer)?;
-            if array.region.bytes > 0 {
-                let source = Region { bytes: array.region.bytes, ..source.clone() };
-                ran.context.device.copy(&source, &array.region)?;
-            }
-            Ok(array)
-        });
-        Ok(watched(copied.collect::<Result<_>>()?, outcomes.as_ref()))
-    }
-
-    /// A recorded variant for a call, and the memory of its results. `None`: the call goes through the arena.
-    fn choose(&mut self, context: &EngineContext, fed: &[CallInput]) -> Result<Option<RecordingChoice>> {
-        let pool = &context.pool;
-        let inputs = addresses(fed);
-        let Planned { compiled, variants, .. } = self;
-        let has_results = !compiled.owned.is_empty();
-        if !has_results && inputs.is_empty() {
-            return Ok(None);
-        }
-        variants.calls += 1;
-        variants.list.retain(|v| v.recorded.is_current(context));
-        if let Some(found) = variants.find(pool, &inputs, fed, has_results) {
-            return Ok(Some(found));
-        }
-        if variants.is_known(&inputs) && variants.has_room() {
-            return variants.add(compiled, context, fed, inputs).map(Some);
-        }
-        if inputs.is_empty() {
-            return Ok(None);
-        }
-        // The arrays are copied to the inputs' planned regions, but the results need not be copied.
-        if let Some(found) = variants.find(pool, &[], fed, has_results) {
-            return Ok(Some(found));
-        }
-        if has_results && variants.has_room() {
-            return variants.add(compiled, context, fed, vec![]).map(Some);
-        }
-        Ok(None)
-    }
-}
-
 impl CallerRecordings {
     /// Records a variant that reads these inputs in place.
-    fn add(
+    pub(super) fn add(
         &mut self,
         compiled: &Compiled,
         context: &EngineContext,
@@ -358,32 +255,4 @@ impl CallerRecordings {
         self.push(inputs, outputs, recorded);
         Ok(RecordingChoice { variant: self.list.len() - 1, leases })
     }
-}
-
-/// Results with the outcomes of the calls that they depend on.
-fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<CallOutcome>>>) -> Vec<DeviceArray> {
-    if let Some(outcomes) = outcomes {
-        results.iter_mut().for_each(|array| array.outcomes = Some(outcomes.clone()));
-    }
-    results
-}
-
-/// The outcomes that results depend on: the call's own, and those of its array arguments.
-fn outcomes(own: Option<CallOutcome>, fed: &[CallInput]) -> Option<Arc<Vec<CallOutcome>>> {
-    if own.is_none() && fed.is_empty() {
-        return None;
-    }
-    let given = fed.iter().flat_map(|fed| match fed {
-        CallInput::Device(array) => array.outcomes(),
-        CallInput::Host(_) | CallInput::Slices(..) => &[],
-    });
-    let mut all: Vec<CallOutcome> = Vec::new();
-    for outcome in own.into_iter().chain(given.filter(|outcome| !outcome.is_good()).cloned()) {
-        // Of calls between the same two checks, the latest fails if any does.
-        match all.iter_mut().find(|known| known.is_beside(&outcome)) {
-            Some(known) => known.extend_to(&outcome),
-            None => all.push(outcome),
-        }
-    }
-    (!all.is_empty()).then(|| Arc::new(all))
 }
