@@ -27,11 +27,11 @@ pub use versioned::{DlManagedTensorVersioned, DlVersion, IS_COPIED, READ_ONLY, V
 
 use crate::error::{Error, Result};
 use crate::rehost::DeviceArray;
-use crate::rehost::device::{Device, HostBytes, NativeDevice, NativeMemory};
 use crate::value::Value;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use workalike_device::{Device, HostBytes, NativeDevice, NativeMemory};
 use workalike_kernels::DType;
 
 /// `DLDevice`: a kind of device, and its number.

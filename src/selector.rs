@@ -1,11 +1,11 @@
 //! Devices by name: the fastest of this machine, or one that is named.
 
 use crate::error::{DeviceError, Error, Result};
-use crate::rehost::Open;
 use std::str::FromStr;
 use std::sync::Arc;
 #[cfg(feature = "cuda-any")]
 use workalike_cuda::Cuda;
+use workalike_device::Open;
 use workalike_device::{Device, DeviceResult};
 #[cfg(feature = "host")]
 use workalike_host::Host;

@@ -1,7 +1,7 @@
 //! The arrays that launches are bound to.
 
 use crate::rehost::DeviceArray;
-use crate::rehost::device::Region;
+use workalike_device::Region;
 use workalike_kernels::custom::{KernelArg, KernelCall};
 
 /// The arrays of launches, and whether a kernel may write each. An array passed twice is listed once.

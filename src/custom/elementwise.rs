@@ -5,8 +5,8 @@ use super::bound::same;
 use super::module::{Module, RawKernel, filled};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
-use crate::rehost::device::Device;
 use std::sync::Arc;
+use workalike_device::Device;
 use workalike_kernels::custom::KernelSource;
 
 /// A kernel that runs a statement in C for each index `i` of its arrays.

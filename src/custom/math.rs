@@ -3,11 +3,12 @@
 use crate::error::{Error, Result};
 use crate::function::{Args, function};
 use crate::graph::{Def, FunctionGraph, TensorType, Variable};
-use crate::rehost::device::Device;
-use crate::rehost::{DeviceArray, Options, Simulator};
+use crate::rehost::{DeviceArray, Simulator};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
+use workalike_device::Device;
+use workalike_device::Options;
 
 /// Expressions that are kept; beyond it all are dropped.
 const MOST: usize = 256;

@@ -5,13 +5,13 @@ use super::bound::{BoundArrays, reordered, same};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
-use crate::rehost::device::{
-    Command, Device, DeviceError, DeviceModule as Compiled, LibraryOutput, Numerics, Recording, Region,
-};
 use crate::value::checked_len;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use workalike_device::{
+    Command, Device, DeviceError, DeviceModule as Compiled, LibraryOutput, Numerics, Recording, Region,
+};
 use workalike_kernels::DType;
 use workalike_kernels::custom::{
     CustomLaunch, KernelArg, KernelCall, KernelSignature, KernelSource, Param, ParamKind, fitted,

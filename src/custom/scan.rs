@@ -7,8 +7,8 @@ use super::module::{Launch, Module, Moved, RawKernel, filled};
 use crate::error::{Error, Result};
 use crate::ops::Grid;
 use crate::rehost::DeviceArray;
-use crate::rehost::device::{Device, Properties};
 use std::sync::{Arc, Mutex, PoisonError};
+use workalike_device::{Device, Properties};
 use workalike_kernels::DType;
 use workalike_kernels::custom::{KernelSource, Language};
 

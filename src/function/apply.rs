@@ -4,7 +4,8 @@ use super::callable::{Function, InputSpec};
 use crate::error::{Error, Result};
 use crate::graph::{SharedVariable, VarId, Variable, place};
 use crate::list::IntoList;
-use crate::ops::{Cast, SpecifyShape};
+use crate::ops::elemwise::Cast;
+use crate::ops::specify_shape::SpecifyShape;
 use std::ops::Index;
 use std::sync::Arc;
 

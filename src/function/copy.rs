@@ -3,8 +3,8 @@
 use super::callable::{CallOptions, Function};
 use super::source::FunctionSource;
 use crate::error::{Error, Result};
+use crate::graph::prune::prune;
 use crate::graph::{Cell, FunctionGraph, SharedVariable};
-use crate::rewrite::prune;
 use std::collections::HashSet;
 use std::sync::Arc;
 

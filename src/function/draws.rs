@@ -1,6 +1,7 @@
 //! Random numbers as host arrays: draws that are computed at once.
 
-use super::{Args, function};
+use super::args::Args;
+use super::builder::function;
 use crate::error::{Error, Result};
 use crate::graph::Variable;
 use crate::ops::{IntoSize, RandomStreams};

@@ -1,8 +1,9 @@
 //! Finds where an expression was promoted to a dtype that its author did not mean.
 
-use crate::error::Place;
+use crate::graph::place::Place;
 use crate::graph::{Kind, TensorType, Variable};
-use crate::ops::{Cast, DimShuffle};
+use crate::ops::DimShuffle;
+use crate::ops::elemwise::Cast;
 
 /// A text that names the node that introduced the dtype of `value`, and its operands: the last node up the
 /// graph none of whose arguments is computed in that dtype. Empty if `value` is not computed.

@@ -257,7 +257,8 @@ pub(crate) fn check_value(cell: &Cell, value: &Value) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{shared, shared_dynamic};
+    use crate::graph::shared;
+    use crate::graph::shared::shared_dynamic;
 
     #[test]
     fn cells_are_locked_once_however_often_they_are_given() {

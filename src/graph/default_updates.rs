@@ -1,8 +1,11 @@
 //! Default updates: shared variables that move on by themselves at each call, such as the states of random
 //! streams.
 
+use super::cell::Cell;
+use super::rebuild::ancestors;
+use super::variable::{Kind, Variable};
 use crate::error::{Error, Result};
-use crate::graph::{Cell, Kind, Variable, ancestors, place};
+use crate::graph::place;
 use std::collections::HashSet;
 use std::sync::Arc;
 

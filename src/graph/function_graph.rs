@@ -1,10 +1,11 @@
 //! The flat form of a computation: arenas of Vars and Nodes, in topological order.
 
 use super::cell::Cell;
+use super::place::Place;
 use super::rebuild::ancestors;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
-use crate::error::{Error, Place, Result, array_text, shape_text};
+use crate::error::{Error, Result, array_text, shape_text};
 use crate::op::Op;
 use crate::printable::printable;
 use crate::value::{MAX_RANK, Value};

@@ -35,7 +35,6 @@ pub(crate) use default_updates::{carried_states, default_updates};
 pub(crate) use evaluate::{evaluate, perform};
 pub use function_graph::{Def, FunctionGraph, Node, NodeId, Var, VarId};
 pub(crate) use lock::{Endless, Lock};
-pub(crate) use numbers::NodeNumbers;
 pub use operand::{IntoOperand, Operand};
 pub use parameters::Parameters;
 pub use place::{Place, written_at};

@@ -1,6 +1,7 @@
 //! The shared variables of a model, as one thing.
 
-use super::{SharedVariable, shared};
+use super::shared;
+use super::shared::SharedVariable;
 use crate::error::Result;
 use crate::value::Value;
 

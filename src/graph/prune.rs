@@ -1,6 +1,7 @@
 //! Prune: drops what is not read, unless it has an effect.
 
-use super::{Def, FunctionGraph, Node, TensorType, VarId};
+use super::function_graph::{Def, FunctionGraph, Node, VarId};
+use super::tensor_type::TensorType;
 use crate::error::Result;
 use crate::op::Narrowed;
 use std::collections::HashMap;

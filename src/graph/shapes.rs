@@ -5,8 +5,9 @@
 //! Those values are not part of a Program's signature; the extents they lead to are, unless these follow from
 //! shapes too, as those of `x[1:n]` do, where `n` is an extent. Else each call computes what decides them.
 
+use super::evaluate::perform;
+use super::function_graph::{Def, FunctionGraph, Node, VarId};
 use crate::error::{Error, Result, shape_text};
-use crate::graph::{Def, FunctionGraph, Node, VarId, perform};
 use crate::op::Known;
 use crate::value::{Value, checked_len};
 use std::collections::HashMap;

@@ -2,9 +2,10 @@
 
 use super::cell::Cell;
 use super::place;
+use super::place::Place;
 use super::shared::SharedVariable;
 use super::tensor_type::TensorType;
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Result};
 use crate::op::Op;
 use crate::value::{Element, Value};
 use std::fmt;

@@ -1,7 +1,10 @@
 //! The methods of [`Lowering`] for ops: they query shapes, make buffers and append steps.
 
+use super::abilities::Abilities;
+use super::build::{At, NestBuilder};
 use super::program::{BufferId, LibraryStep, Program, Role, Step};
-use super::{Abilities, At, Lowering, NestBuilder, View, bounds_reports, view, wide};
+use super::view::View;
+use super::{Lowering, bounds_reports, view, wide};
 use crate::graph::{Def, VarId};
 use crate::value::Value;
 use std::sync::Arc;

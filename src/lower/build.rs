@@ -1,7 +1,8 @@
 //! Building Nests: phases with typed SSA, loads through views, compositions expanded.
 
+use super::view::View;
+use crate::lower::Refusal;
 use crate::lower::program::{BufferId, Program};
-use crate::lower::{Refusal, View};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use workalike_kernels::DType;

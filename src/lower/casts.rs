@@ -1,8 +1,9 @@
 //! Casts that a reader of their results may do by itself.
 
+use super::Lowering;
 use super::program::{BufferId, Step};
+use super::view::View;
 use super::view::count;
-use super::{Lowering, View};
 use workalike_kernels::nest::{Index, Inst};
 
 impl Lowering<'_> {

@@ -11,10 +11,12 @@
 //! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is
 //!   stored ([`crate::rehost::commit`]).
 
+use super::build::{At, NestBuilder};
+use super::view::View;
 use crate::graph::VarId;
+use crate::lower::Lowering;
 use crate::lower::index_check::{IndexBound, source};
 use crate::lower::program::{BufferId, Role, STATUS_WORDS};
-use crate::lower::{At, Lowering, NestBuilder, View};
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 

@@ -5,8 +5,10 @@
 //! iteration reads or writes are that far apart: rows of another size are padded, and an array of such rows
 //! that is given is copied first.
 
+use super::build::{At, NestBuilder};
 use super::program::{Access, Body, BranchStep, BufferId, LoopStep, Program, Role, Step, WhileStep};
-use super::{At, Lowering, NestBuilder, Refusal, View};
+use super::view::View;
+use super::{Lowering, Refusal};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId};
 use crate::lower::index_check::Trusted;

@@ -102,8 +102,9 @@ pub use view::View;
 pub use workalike_device::LibraryOp;
 
 use crate::error::{Error, Result};
+use crate::graph::numbers::NodeNumbers;
 use crate::graph::shapes::Shapes;
-use crate::graph::{Def, FunctionGraph, Node, NodeNumbers, VarId};
+use crate::graph::{Def, FunctionGraph, Node, VarId};
 use crate::value::Value;
 use index_check::Trusted;
 use program::{HostNode, Program, Step};

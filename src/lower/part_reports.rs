@@ -3,7 +3,8 @@
 //! A report is the number of a node plus one, and above [`NODE_BITS`] the engine's own. A node of a graph of
 //! `n` nodes also reports its number plus `n` times 1, 2, ... for the first part, the second, and so on.
 
-use super::{Lowering, NestBuilder, PhaseBuilder};
+use super::Lowering;
+use super::build::{NestBuilder, PhaseBuilder};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Fold, IndexMode, Inst, PhaseKind, Value};

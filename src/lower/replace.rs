@@ -1,6 +1,6 @@
 //! Ops that have no form on a device, and a graph of other ops in their place.
 
-use super::Abilities;
+use super::abilities::Abilities;
 use crate::error::Result;
 use crate::graph::{FunctionGraph, Node};
 use crate::rewrite::{Rewrites, transform};

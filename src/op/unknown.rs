@@ -1,6 +1,8 @@
 //! Ops of a file that this program cannot decode: kept, so that the file can be saved again, but never run.
 
-use super::{Attributes, Gradient, Op};
+use super::Op;
+use super::arguments::Gradient;
+use super::attributes::Attributes;
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, TensorType, Variable};
 use crate::value::Value;

@@ -6,10 +6,12 @@ mod scatter_in_order;
 
 use super::batching::{first_behind, only};
 use super::complex;
+use super::creation::{ARange, arange, full, zeros_like};
 use super::elemwise::{broadcast_shapes, broadcast_types};
+use super::functions::where_;
+use super::shape::{DimShuffle, Extent, Reshape, ShapeOf};
 use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
-use super::{ARange, DimShuffle, Extent, Reshape, ShapeOf, arange, full, where_, zeros_like};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};

@@ -1,10 +1,10 @@
 //! Positions that differ from row to row: along one axis, beside the same position along all others.
 
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
+use super::axes::normalize_axis;
 use super::creation::arange;
 use super::elemwise::cast;
 use super::methods::{fail, methods};
-use super::normalize_axis;
 use super::shape::{DimShuffle, ShapeOf};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable};

@@ -1,6 +1,5 @@
 //! The axes of a reduction, and its options.
 
-use super::normalize_axis;
 use workalike_kernels::DType;
 
 /// Which axes a reduction takes: one, several, or all (`..`), as `isize`, `usize`, `i32` or `i64`. Negative
@@ -127,4 +126,13 @@ impl<A: Axes> Axes for Over<A> {
     fn choices(&self) -> Choices {
         self.choices
     }
+}
+
+/// An axis counted from the end if negative.
+pub(crate) fn normalize_axis(axis: isize, ndim: usize) -> Result<usize, String> {
+    let at = if axis < 0 { axis + ndim as isize } else { axis };
+    if (0..ndim as isize).contains(&at) {
+        return Ok(at as usize);
+    }
+    Err(format!("axis {axis} is out of range for {ndim} axes"))
 }

@@ -4,7 +4,7 @@
 //! more axis then, in front: the batch axis. [`Op::batch`] says how an op computes with it.
 
 use super::methods::fail;
-use super::{BroadcastTo, DimShuffle, Extent, ShapeOf};
+use super::shape::{BroadcastTo, DimShuffle, Extent, ShapeOf};
 use crate::error::Result;
 use crate::graph::{Apply, Operand, Variable, ancestors, place};
 use crate::op::Op;

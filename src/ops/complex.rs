@@ -37,9 +37,10 @@ pub use op::{ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal};
 
 pub(crate) use elementwise::{converted, elementwise};
 
+use super::creation::zeros_like;
 use super::elemwise::cast;
 use super::methods::{fail, floats, functions, methods};
-use super::{BroadcastLike, zeros_like};
+use super::shape::BroadcastLike;
 use crate::error::Result;
 use crate::graph::{Variable, place};
 use crate::op::Op;

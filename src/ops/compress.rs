@@ -1,8 +1,9 @@
 //! The elements of a vector that a mask keeps.
 
+use super::advanced::AdvancedIncSubtensor;
 use super::advanced::{AdvancedSubtensor, lower::gather};
 use super::complex;
-use super::{AdvancedIncSubtensor, zeros_like};
+use super::creation::zeros_like;
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};

@@ -2,10 +2,10 @@
 
 pub(crate) mod lower;
 
-use super::CheckIndex;
 use super::elemwise::cast;
 use super::indexing::number;
 use super::methods::fail;
+use super::positions::CheckIndex;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle};
 use super::size::IntoSize;
 use crate::error::Result;

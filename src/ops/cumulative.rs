@@ -2,12 +2,16 @@
 
 pub(crate) mod lower;
 
+use super::advanced::AdvancedIncSubtensor;
 use super::axes::Axes;
 use super::complex;
+use super::creation::{arange, zeros_like};
 use super::elemwise::cast;
+use super::functions::where_;
 use super::methods::{fail, methods};
+use super::reduce::Reduce;
 use super::reduce::fold_name;
-use super::{AdvancedIncSubtensor, DimShuffle, Reduce, ShapeOf, arange, where_, zeros_like};
+use super::shape::{DimShuffle, ShapeOf};
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};

@@ -5,8 +5,8 @@ mod compare;
 pub(crate) mod lower;
 
 use self::build::{Eager, Symbolic};
-use super::DimShuffle;
 use super::methods::fail;
+use super::shape::DimShuffle;
 use super::sum_like::{may_repeat, sum_to};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;

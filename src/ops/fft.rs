@@ -34,9 +34,9 @@ pub use op::{FourierOp, Transform};
 pub use options::{Fft, Norm, over};
 
 use super::complex::{try_complex, try_view_as_real};
+use super::creation::{arange, zeros_like};
 use super::elemwise::cast;
 use super::methods::{floats, functions};
-use super::{arange, zeros_like};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Variable, place};
 use workalike_kernels::DType;

@@ -4,12 +4,13 @@
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::advanced_fold::AdvancedFold;
 use super::elemwise::{broadcast_types, cast, elemwise};
+use super::functions::where_;
 use super::index_expression::{Ix, slots_of};
 use super::methods::fail;
+use super::nonzero::NonZero;
 use super::shape::DimShuffle;
 use super::specify_shape::SpecifyShape;
 use super::subtensor::{IncSubtensor, Subtensor};
-use super::{NonZero, where_};
 use crate::error::{Error, Result};
 use crate::graph::{Operand, TensorType, Variable};
 use crate::value::Value;

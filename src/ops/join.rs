@@ -2,13 +2,14 @@
 
 pub(crate) mod lower;
 
+use super::axes::normalize_axis;
 use super::batching::only;
 use super::complex;
 use super::elemwise::cast;
+use super::index_expression::Ix;
 use super::index_expression::range;
 use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
-use super::{Ix, normalize_axis};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};

@@ -30,10 +30,11 @@ pub use decompositions::Cholesky;
 pub use determinants::{Det, SlogDet};
 pub use solvers::{Solve, SolveTriangular};
 
+use super::creation::zeros_like;
 use super::elemwise::cast;
 use super::methods::{fail, floats, functions};
 use super::shape::DimShuffle;
-use super::{SpecifyShape, zeros_like};
+use super::specify_shape::SpecifyShape;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{TensorType, Variable, place};
 use crate::value::{Element, Value};

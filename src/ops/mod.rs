@@ -55,6 +55,7 @@ mod sort;
 mod special;
 pub(crate) mod specify_shape;
 mod statistics;
+mod stored_op;
 mod subtensor;
 mod sum_like;
 mod tensor_methods;
@@ -101,7 +102,7 @@ pub use product::Dot;
 pub use products::{TensordotAxes, multi_dot, try_multi_dot};
 pub use random::{RandomStreams, fold_in, split};
 pub use reduce::{ArgReduce, Reduce};
-pub use registry::{Registry, StoredOp, ids};
+pub use registry::{Registry, ids};
 pub use search::{SearchSorted, Side};
 pub use segments::Bins;
 pub use shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
@@ -111,6 +112,7 @@ pub use softmax::{Softmax, categorical_crossentropy, log_softmax, softmax};
 pub use sort::{Sort, Sorted};
 pub use special::{betainc, gammainc, gammaincc, hyp2f1, iv, ive, jv, kve, owens_t, polygamma};
 pub use specify_shape::{EqualExtents, SpecifyShape};
+pub use stored_op::StoredOp;
 pub use subtensor::{Bound, IncSubtensor, Slot, Subtensor};
 pub use sum_like::SumLike;
 pub use transfer::{Transfer, transfer};
@@ -118,7 +120,6 @@ pub use unique::{Unique, UniqueOp};
 pub use windows::{WindowSum, Windows};
 
 use crate::error::Result;
-use crate::graph::FunctionGraph;
 use std::fmt;
 
 /// The methods of Variables, by family.
@@ -144,13 +145,4 @@ pub fn methods() -> [(&'static str, &'static [Method]); 19] {
         ("while it runs", print::METHODS),
         ("contexts", transfer::METHODS),
     ]
-}
-
-/// An axis counted from the end if negative.
-pub(crate) fn normalize_axis(axis: isize, ndim: usize) -> Result<usize, String> {
-    let at = if axis < 0 { axis + ndim as isize } else { axis };
-    if (0..ndim as isize).contains(&at) {
-        return Ok(at as usize);
-    }
-    Err(format!("axis {axis} is out of range for {ndim} axes"))
 }

@@ -2,9 +2,9 @@
 
 pub(crate) mod lower;
 
+use super::axes::over;
 use super::indexing::number;
 use super::methods::fail;
-use super::over;
 use super::shape::ShapeOf;
 use crate::error::{Error, Result};
 use crate::fallible;

@@ -4,9 +4,9 @@
 //! Where it is applied, it is one node of the expression. `compile` replaces it by the body's nodes, so
 //! passes, files and devices see public ops only.
 
+use super::creation::zeros_like;
 use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
-use super::zeros_like;
 use crate::error::{Error, Result};
 use crate::graph::shapes::{Demand, ShapeInputs, infer};
 use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, place, rebuild};

@@ -3,6 +3,7 @@
 
 use super::creation::{arange, arange_between};
 use super::elemwise::cast;
+use super::functions::where_;
 use super::index_expression::Ix;
 use super::indexing::number;
 use super::join::concatenate;
@@ -10,7 +11,6 @@ use super::methods::{fail, methods};
 use super::positions::CheckIndex;
 use super::shape::{BroadcastTo, DimShuffle, Extent};
 use super::shapes::{along, extent};
-use super::where_;
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
 use workalike_kernels::DType;

@@ -3,12 +3,13 @@
 
 pub(crate) mod lower;
 
+use super::axes::normalize_axis;
 use super::creation::extent_scalar;
 use super::elemwise::cast;
+use super::functions::where_;
 use super::index_expression::Ix;
 use super::indexing::{missing, number};
 use super::methods::{fail, methods};
-use super::{normalize_axis, where_};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;

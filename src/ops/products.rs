@@ -1,11 +1,11 @@
 //! Products as methods and functions: NumPy's `matmul`, `tensordot`, `outer`, `kron`, `cross` and their like.
 
 use super::axes::Axes;
+use super::axes::normalize_axis;
 use super::contract::{Label, contract};
 use super::index_expression::Ix;
 use super::join::stack;
 use super::methods::{fail, methods};
-use super::normalize_axis;
 use super::product::{Dot, dot, matmul, promoted, times};
 use super::shape::{DimShuffle, Extent, Reshape, ShapeOf};
 use crate::error::Result;

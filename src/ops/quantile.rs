@@ -1,11 +1,15 @@
 //! Quantiles: numbers between the elements of sorted rows.
 
 use super::axes::Axes;
+use super::creation::full;
 use super::cumulative::positions;
 use super::elemwise::cast;
+use super::functions::where_;
+use super::join::concatenate;
 use super::methods::fail;
+use super::reduce::Reduce;
+use super::shape::{DimShuffle, Extent, Reshape, ShapeOf};
 use super::sort::{Sort, Sorted};
-use super::{DimShuffle, Extent, Reduce, Reshape, ShapeOf, concatenate, full, where_};
 use crate::error::Result;
 use crate::graph::Variable;
 use workalike_kernels::DType;

@@ -1,8 +1,10 @@
 //! Shapes as methods: NumPy's functions that move, repeat and cut, composed of views, joins and gathers.
 
 use super::axes::Axes;
+use super::axes::normalize_axis;
 use super::creation::{arange, arange_between, extent_scalar, full, int_scalar};
 use super::elemwise::cast;
+use super::functions::where_;
 use super::index_expression::{Ix, range};
 use super::indexing::number;
 use super::join::{concatenate, int_vector};
@@ -12,7 +14,6 @@ use super::search::Side;
 use super::shape::{BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
 use super::size::IntoSize;
 use super::specify_shape::{EqualExtents, SpecifyShape};
-use super::{normalize_axis, where_};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
 use crate::value::Value;

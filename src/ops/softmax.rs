@@ -2,9 +2,13 @@
 
 pub(crate) mod lower;
 
+use super::axes::normalize_axis;
+use super::creation::arange;
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
-use super::{DimShuffle, EqualExtents, Reduce, arange, normalize_axis};
+use super::reduce::Reduce;
+use super::shape::DimShuffle;
+use super::specify_shape::EqualExtents;
 use crate::error::Result;
 use crate::graph::Node;
 use crate::graph::{Operand, TensorType, Variable, place};

@@ -2,11 +2,13 @@
 
 pub(crate) mod lower;
 
+use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::axes::Axes;
+use super::axes::normalize_axis;
+use super::creation::zeros_like;
 use super::cumulative::{about, positions};
 use super::methods::{fail, methods};
 use super::quantile::quantile;
-use super::{AdvancedIncSubtensor, AdvancedSubtensor, normalize_axis, zeros_like};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::Node;

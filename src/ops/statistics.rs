@@ -2,11 +2,11 @@
 
 use super::axes::{Axes, Choices};
 use super::elemwise::cast;
+use super::functions::where_;
 use super::gradient_rules::consider_constant;
 use super::methods::{fail, methods};
 use super::reduce::{ArgReduce, Reduce};
 use super::shape::{DimShuffle, ShapeOf};
-use super::where_;
 use crate::error::Result;
 use crate::graph::Variable;
 use crate::value::Value;

@@ -8,7 +8,7 @@ pub use slots::{Bound, Slot};
 
 use super::batching::only;
 use super::complex;
-use super::zeros_like;
+use super::creation::zeros_like;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};

@@ -3,7 +3,8 @@
 
 use super::batching::only;
 use super::complex;
-use super::{BroadcastLike, DimShuffle, Reduce};
+use super::reduce::Reduce;
+use super::shape::{BroadcastLike, DimShuffle};
 use crate::error::{Error, Result};
 use crate::graph::Node;
 use crate::graph::{TensorType, Variable};

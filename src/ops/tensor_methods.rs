@@ -25,7 +25,7 @@ methods! {
     t / try_t(x) { DimShuffle::of(x, (0..x.ndim()).rev().map(Some).collect()) }
     /// A new axis of extent 1 before this position (negative: from the end).
     expand_dims / try_expand_dims(x, axis: isize) {
-        let at = super::normalize_axis(axis, x.ndim() + 1).map_err(|m| fail("expand_dims", m))?;
+        let at = super::axes::normalize_axis(axis, x.ndim() + 1).map_err(|m| fail("expand_dims", m))?;
         DimShuffle::keep_dims(x, &[at])
     }
     /// The same elements under a shape of numbers and 0-d integer Variables, of which one may be -1.
@@ -44,7 +44,7 @@ methods! {
     /// float32 (see [`Variable`]).
     #[doc(alias("shape", "size"))]
     extent / try_extent(x, axis: isize) {
-        let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("extent", m))?;
+        let axis = super::axes::normalize_axis(axis, x.ndim()).map_err(|m| fail("extent", m))?;
         Ok(ShapeOf::of(x, axis)?.with_weakness(true))
     }
     /// `x[..]` with the entries of [`crate::idx!`], by NumPy's rules: numbers, slices, 0-d integer Variables,
@@ -60,7 +60,7 @@ methods! {
     /// ones count from the end.
     #[doc(alias("gather", "embedding"))]
     take / try_take(x, indices: impl IntoOperand, axis: isize) {
-        let axis = super::normalize_axis(axis, x.ndim()).map_err(|m| fail("take", m))?;
+        let axis = super::axes::normalize_axis(axis, x.ndim()).map_err(|m| fail("take", m))?;
         let indices = Operand::resolve(vec![indices.into_operand()]).swap_remove(0);
         let new = indices.checked()?.ndim();
         let front: Vec<Option<usize>> = std::iter::once(axis).chain((0..x.ndim()).filter(|&a| a != axis)).map(Some).collect();

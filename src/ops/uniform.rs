@@ -1,6 +1,7 @@
 //! Expressions of which all elements have one known value.
 
-use super::{BroadcastLike, BroadcastTo, Cast, DimShuffle};
+use super::elemwise::Cast;
+use super::shape::{BroadcastLike, BroadcastTo, DimShuffle};
 use crate::graph::Variable;
 use crate::op::Op;
 use crate::value::Value;

@@ -1,8 +1,8 @@
 //! The distinct elements of an array.
 
-use super::Extent;
 use super::index_expression::Ix;
 use super::indexing::missing;
+use super::shape::Extent;
 use super::shape::Reshape;
 use crate::error::Result;
 use crate::fallible;

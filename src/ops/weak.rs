@@ -108,7 +108,8 @@ impl Operand {
 mod tests {
     use super::*;
     use crate::graph::{constant, scalar, vector};
-    use crate::ops::{full, where_};
+    use crate::ops::creation::full;
+    use crate::ops::functions::where_;
     use half::f16;
 
     #[test]

@@ -6,8 +6,9 @@
 //! result is a [`Simulator`]. It cuts each method into stages, each of which runs on one device; stages that
 //! do not depend on each other run at once. A method whose nodes are all on one device runs there as a whole.
 
+use super::Backend;
 use super::executor::OpenContext;
-use super::{Backend, Simulator};
+use super::simulator::Simulator;
 use crate::error::{Error, Result};
 use crate::function::Function;
 use workalike_device::Open;

@@ -2,7 +2,6 @@
 
 mod store;
 
-use super::device::{Device, Region};
 use super::engine::DeviceArray;
 use crate::error::{Error, Result, shape_text};
 use crate::npy;
@@ -11,6 +10,7 @@ use ndarray::SliceInfoElem;
 use std::path::Path;
 use std::sync::Arc;
 use store::StoredValue;
+use workalike_device::{Device, Region};
 use workalike_kernels::{DType, Scalar};
 
 /// A part of a [`DeviceArray`], or its elements in another order: extents and strides over the same memory.

@@ -8,9 +8,8 @@
 mod compare;
 mod cut;
 
-use super::device::Device;
 use super::executor::OpenContext;
-use super::{Options, Simulator};
+use super::simulator::Simulator;
 use crate::error::{Error, Result, array_text};
 use crate::function::{Arg, Args, Function, bind, state_args};
 use crate::value::Value;
@@ -18,6 +17,8 @@ pub use compare::Difference;
 use compare::compare;
 use std::fmt;
 use std::sync::Arc;
+use workalike_device::Device;
+use workalike_device::Options;
 
 /// How to verify.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,9 @@ use super::mirror::Mirror;
 use super::{Rebuilt, merge};
 use crate::error::Result;
 use crate::graph::{FunctionGraph, Node, NodeId, TensorType, VarId, place};
+use crate::ops::Transfer;
 use crate::ops::loops::LoopParts;
-use crate::ops::{ScanOp, Transfer};
+use crate::ops::loops::ScanOp;
 use std::collections::{BTreeSet, HashMap};
 
 /// The pass.

@@ -7,7 +7,8 @@ use super::transform;
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
 use crate::op::Op;
-use crate::ops::{Bound, Cast, DimShuffle, Dot, Elemwise, Slot, Subtensor};
+use crate::ops::elemwise::{Cast, Elemwise};
+use crate::ops::{Bound, DimShuffle, Dot, Slot, Subtensor};
 use std::collections::HashMap;
 use std::sync::Arc;
 

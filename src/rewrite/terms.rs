@@ -4,8 +4,10 @@
 use crate::error::{Error, Result};
 use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
 use crate::op::Op;
+use crate::ops::complex::{ImagPart, RealPart};
+use crate::ops::elemwise::{Cast, Elemwise};
 use crate::ops::uniform::uniform_by;
-use crate::ops::{Bound, BroadcastLike, Cast, DimShuffle, Elemwise, ImagPart, RealPart, Slot, Subtensor};
+use crate::ops::{Bound, BroadcastLike, DimShuffle, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;

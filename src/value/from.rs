@@ -1,6 +1,7 @@
 //! Values from arrays, slices and numbers, and back.
 
-use super::{Element, Value, row_major};
+use super::elements::Element;
+use super::{Value, row_major};
 use crate::error::{Error, Result};
 use half::{bf16, f16};
 use ndarray::{ArrayBase, Data, Dimension};

@@ -98,7 +98,8 @@ impl HostBytes for Shrinking {
 #[test]
 fn memory_that_shrinks_is_an_error() {
     use crate::op::Op;
-    use crate::ops::{Elemwise, Sort, Sorted};
+    use crate::ops::elemwise::Elemwise;
+    use crate::ops::{Sort, Sorted};
     let mut refused = 0;
     for looks in 1..8 {
         let lying = || {

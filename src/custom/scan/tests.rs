@@ -2,12 +2,12 @@
 
 use super::{ScanGeometry, ScanKernel, ScanPasses, ScanText};
 use crate::custom::elementwise::ElementwiseKernel;
-use crate::custom::kernel_args;
 use crate::custom::reduction::ReductionKernel;
+use crate::kernel_args;
 use crate::prelude::*;
-use crate::rehost::device::{Device, Open};
 use std::path::Path;
 use std::sync::Arc;
+use workalike_device::{Device, Open};
 use workalike_kernels::print::{Dialect, Target};
 
 fn text(dtype: DType, scan: &str, output: &str) -> ScanText {

@@ -5,12 +5,13 @@ use super::super::outputs::Outputs;
 use super::Function;
 use crate::error::{Error, Result};
 use crate::graph::{Endless, LockedCells, NewValue};
-use crate::rehost::{Engine, Options, StateBinding};
+use crate::rehost::{Engine, StateBinding};
 use crate::selector::default_device;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_device::HostMemory;
+use workalike_device::Options;
 
 impl Function {
     /// Calls the Function on the embedded host device, or on its own: see [`Function::on_device`].

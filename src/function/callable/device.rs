@@ -4,9 +4,10 @@
 use super::Function;
 use crate::error::{Error, Result};
 use crate::graph::{LockedCells, NewValue};
-use crate::rehost::{Engine, Open, Options, StateBinding};
+use crate::rehost::{Engine, StateBinding};
 use std::sync::Arc;
 use workalike_device::Device;
+use workalike_device::{Open, Options};
 
 /// Where calls of a Function run.
 #[derive(Clone, Debug)]

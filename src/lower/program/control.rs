@@ -1,6 +1,7 @@
 //! Steps that run bodies: loops, loops with a condition, branches.
 
-use super::{BufferId, Program, Step};
+use super::step::Step;
+use super::{BufferId, Program};
 
 /// A Program with buffers of its own, bound to buffers of the Program around it.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Steps of a Program, and what passes, plans and listings ask of a step.
 
-use super::{BranchStep, BufferId, LoopStep, Program, WhileStep};
+use super::control::{BranchStep, LoopStep, WhileStep};
+use super::{BufferId, Program};
 use crate::op::Op;
 use std::sync::Arc;
 use workalike_device::LibraryOp;

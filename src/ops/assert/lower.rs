@@ -1,8 +1,8 @@
 //! Ops that return their input and have an effect: they check a condition, or print a value.
 
+use super::Assert;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::Assert;
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;

@@ -6,9 +6,12 @@
 use super::{Part, joined, no_cast, part};
 use crate::error::Result;
 use crate::graph::Variable;
+use crate::ops::creation::zeros_like;
 use crate::ops::elemwise::cast;
+use crate::ops::functions::where_;
+use crate::ops::gradient_rules::consider_constant;
 use crate::ops::methods::fail;
-use crate::ops::{BroadcastLike, consider_constant, where_, zeros_like};
+use crate::ops::shape::BroadcastLike;
 use workalike_kernels::DType;
 use workalike_kernels::ops::*;
 

@@ -6,7 +6,7 @@ use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::op::{Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::ops::batching::only;
-use crate::ops::zeros_like;
+use crate::ops::creation::zeros_like;
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;

@@ -1,10 +1,10 @@
 //! Convolutions as contractions of windows: the device's library where it has one, else a product over views.
 
+use super::{Convolution, ConvolutionRole};
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::product::factors::ProductAxes;
 use crate::ops::windows::lower::Spread;
-use crate::ops::{Convolution, ConvolutionRole};
 use workalike_kernels::DType;
 use workalike_kernels::library;
 

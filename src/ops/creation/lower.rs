@@ -1,8 +1,8 @@
 //! A range: its start and a multiple of its step at each place.
 
+use super::ARange;
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::ARange;
 use workalike_kernels::ops as scalar;
 
 pub(crate) fn lower(_: &ARange, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -1,8 +1,8 @@
 //! Running folds: a library op of the device, or an Ordered phase a row.
 
+use super::CumOp;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::CumOp;
 use crate::ops::sort::lower::about;
 use workalike_kernels::DType;
 use workalike_kernels::library::Cumulate;

@@ -1,8 +1,8 @@
 //! Elementwise ops, conversions and ranges: one Point phase over the output's elements.
 
+use super::{Cast, Elemwise};
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
-use crate::ops::{Cast, Elemwise};
 use workalike_kernels::nest::{PhaseKind, Value};
 
 pub(crate) fn elemwise(op: &Elemwise, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -1,7 +1,7 @@
 //! Fourier transforms by library ops, where the device has them.
 
+use super::op::{FourierOp, Transform};
 use super::transform;
-use super::{FourierOp, Transform};
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use workalike_kernels::DType;

@@ -4,12 +4,16 @@ use super::op::{FourierOp, Transform};
 use super::pairs;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::ops::axes::normalize_axis;
 use crate::ops::complex::try_view_as_complex;
 use crate::ops::creation::{full, int_scalar};
 use crate::ops::elemwise::cast;
+use crate::ops::index_expression::range;
+use crate::ops::join::concatenate;
 use crate::ops::methods::{fail, floats};
+use crate::ops::shape::{DimShuffle, Extent};
 use crate::ops::shapes::{along, extent};
-use crate::ops::{DimShuffle, Extent, SpecifyShape, concatenate, normalize_axis, range};
+use crate::ops::specify_shape::SpecifyShape;
 use crate::value::Value;
 use workalike_kernels::DType;
 

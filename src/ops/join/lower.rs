@@ -1,8 +1,8 @@
 //! Joins: each input is written to its place in the result.
 
+use super::Join;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::Join;
 use workalike_kernels::nest::PhaseKind;
 
 pub(crate) fn lower(op: &Join, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -1,11 +1,11 @@
 //! What an op with kernels consists of.
 
+use super::kernel::Kernel;
 use super::launches::Launches;
 use crate::graph::shapes::{self, Demand, infer, output_values};
 use crate::graph::{FunctionGraph, TensorType};
 use crate::lower::Abilities;
 use crate::op::Known;
-use crate::ops::Kernel;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_kernels::DType;

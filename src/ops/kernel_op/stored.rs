@@ -4,9 +4,10 @@ use super::body::{
     DeviceCode, GivenGradient, KernelOpBody, ShapeRule, check_inputs, check_reference, functions,
 };
 use super::grid::Grid;
+use super::kernel::Kernel;
 use super::launches::{self, LaunchArgument, LaunchSpec, Launches, ScratchSpec};
 use crate::op::{Attr, AttrGraph, Attributes, Op};
-use crate::ops::{Kernel, StoredOp};
+use crate::ops::stored_op::StoredOp;
 use std::sync::Arc;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

@@ -3,7 +3,8 @@
 use super::*;
 use crate::graph::{scalar, vector};
 use crate::op::{Attr, AttrGraph, Attributes, Op};
-use crate::ops::{Registry, StoredOp};
+use crate::ops::registry::Registry;
+use crate::ops::stored_op::StoredOp;
 
 /// An op with everything that attributes hold.
 fn op() -> KernelOp {

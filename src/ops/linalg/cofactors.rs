@@ -1,13 +1,14 @@
 //! Cofactors: the gradient of determinants.
 
 use super::factor::{self, MatrixElement};
+use super::solvers::Solve;
 use super::{identity_like, order, square_floats, transposed};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Batch, BatchedOutputs, Gradient, Op, expect_inputs};
-use crate::ops::{DimShuffle, Solve};
+use crate::ops::shape::DimShuffle;
 use crate::value::{Element, Value};
 use workalike_kernels::DType;
 

@@ -1,13 +1,13 @@
 //! The Cholesky decomposition.
 
 use super::factor::{Llt, MatrixElement, nan};
+use super::solvers::SolveTriangular;
 use super::{matrix_in, order, square_floats, transposed, which};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
-use crate::ops::SolveTriangular;
 use crate::value::{Element, Value};
 use workalike_kernels::DType;
 

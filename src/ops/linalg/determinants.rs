@@ -1,13 +1,15 @@
 //! Determinants, and their logarithms.
 
+use super::cofactors::Cofactors;
 use super::factor::{Lu, MatrixElement};
-use super::{Cofactors, identity_like, order, square_floats, transposed};
+use super::solvers::Solve;
+use super::{identity_like, order, square_floats, transposed};
 use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Batch, BatchedOutputs, Gradient, Op, expect_inputs};
-use crate::ops::{DimShuffle, Solve};
+use crate::ops::shape::DimShuffle;
 use crate::value::{Element, Value};
 use workalike_kernels::DType;
 

@@ -1,8 +1,9 @@
 //! Linear algebra by library ops, where the device has them. Nests around them prepare the right-hand sides,
 //! finish the results, and report matrices that are singular or not positive definite.
 
+use super::decompositions::Cholesky;
 use super::definition::define;
-use super::{Cholesky, SolveTriangular};
+use super::solvers::SolveTriangular;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, Refusal, View};
 use workalike_kernels::DType;

@@ -1,6 +1,8 @@
 //! A body on all slices at once.
 
-use super::{Pack, Scan, Scanned, unfitting, unpacked};
+use super::pack::Pack;
+use super::scan::{Scan, Scanned};
+use super::{unfitting, unpacked};
 use crate::error::Result;
 use crate::graph::{TensorType, Variable, place, rebuild};
 use crate::op::Batched;

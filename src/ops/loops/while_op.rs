@@ -6,8 +6,8 @@ use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
 use crate::op::{Attr, AttrGraph, Attributes, Gradient, Known, Op, expect_inputs};
-use crate::ops::StoredOp;
 use crate::ops::methods::fail;
+use crate::ops::stored_op::StoredOp;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_kernels::DType;
@@ -234,8 +234,8 @@ fn is_flag(ty: &TensorType) -> bool {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::ops::Registry;
-    use crate::ops::loops::if_else;
+    use crate::ops::loops::branch::if_else;
+    use crate::ops::registry::Registry;
     use crate::prelude::*;
 
     fn decoded(op: &dyn Op, attributes: &Attributes) -> Result<Arc<dyn Op>, String> {

@@ -1,8 +1,8 @@
 //! Integers that are checked against a bound.
 
+use super::CheckIndex;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::CheckIndex;
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;

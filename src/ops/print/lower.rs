@@ -1,9 +1,9 @@
 //! A value that a host node prints. Later steps read it as it is.
 
+use super::Print;
 use crate::graph::Node;
 use crate::lower::program::{HostNode, Step};
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::Print;
 
 /// A host node without a result; the value's view is returned.
 pub(crate) fn lower(_: &Print, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

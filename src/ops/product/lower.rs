@@ -1,11 +1,11 @@
 //! Products: the device's library where it has one, else a Nest that folds over the contracted axis.
 
+use super::Dot;
 use super::cost::ProductCost;
 use super::factors::{ProductAxes, ProductCall};
 use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::Dot;
 use workalike_device::{ByteMatmul, Matmul};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, PhaseKind};

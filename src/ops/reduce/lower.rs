@@ -1,8 +1,9 @@
 //! Reductions: folds over inner axes.
 
+use super::{ArgReduce, Reduce};
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::{ArgReduce, Reduce, SumLike};
+use crate::ops::sum_like::SumLike;
 use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;

@@ -2,6 +2,7 @@
 
 use super::positions::CALLERS;
 use super::*;
+use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 
 fn decode(id: &str, version: u32, attributes: &Attributes) -> Result<Arc<dyn Op>, String> {

@@ -1,9 +1,9 @@
 //! Binary search: a library op if the device has it; else log2(length) steps and at most three more, each a
 //! load and a choice.
 
+use super::SearchSorted;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
-use crate::ops::SearchSorted;
 use workalike_kernels::DType;
 use workalike_kernels::library::Search;
 use workalike_kernels::nest::{PhaseKind, Value};

@@ -1,6 +1,7 @@
 //! Broadcasts to extents, and to the extents of another tensor.
 
-use super::{DimShuffle, Extent, concrete};
+use super::dimshuffle::DimShuffle;
+use super::{Extent, concrete};
 use crate::error::{Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};

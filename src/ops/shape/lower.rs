@@ -1,8 +1,8 @@
 //! Reshape: a view where the elements lie in order.
 
+use super::Reshape;
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::Reshape;
 
 pub(crate) fn reshape(_: &Reshape, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let shape = to.shape(node.outputs[0]);

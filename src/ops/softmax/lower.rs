@@ -1,8 +1,8 @@
 //! Softmax: folds along a row, then a map over it.
 
+use super::Softmax;
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
-use crate::ops::Softmax;
 use crate::ops::reduce::lower::Split;
 use workalike_kernels::nest::{Fold, PhaseKind};
 use workalike_kernels::ops as scalar;

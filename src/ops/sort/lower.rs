@@ -1,10 +1,10 @@
 //! Sorts: a library op, where the device has it, or else Nests.
 
+use super::{Sort, Sorted};
 use crate::graph::{Node, VarId};
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View, is_done};
 use crate::op::{AxisRead, Op};
-use crate::ops::{Sort, Sorted};
 use std::collections::BTreeSet;
 use workalike_kernels::DType;
 use workalike_kernels::library::Sorting;

@@ -1,9 +1,10 @@
 //! Reshape and basic indexing: views wherever possible.
 
+use super::Subtensor;
+use super::slots::{Bound, Slot};
 use crate::graph::{Node, VarId};
 use crate::lower::program::BufferId;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
-use crate::ops::{Bound, Slot, Subtensor};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::PhaseKind;

@@ -1,10 +1,10 @@
 //! Writes into a part: a copy of the whole, then a Nest that writes into the copy.
 
+use super::IncSubtensor;
 use super::lower::SliceStart;
 use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use crate::ops::IncSubtensor;
 use crate::ops::elemwise::lower::aligned;
 use workalike_kernels::nest::PhaseKind;
 use workalike_kernels::ops as scalar;

@@ -2,7 +2,7 @@
 
 use super::DeviceView;
 use crate::error::Result;
-use crate::rehost::device::{Command, DeviceError, Numerics, Region};
+use workalike_device::{Command, DeviceError, Numerics, Region};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike_kernels::verify::Verified;

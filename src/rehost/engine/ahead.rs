@@ -2,7 +2,6 @@
 //! after which of them the condition no longer held. Each iteration has memory of its own for what is
 //! carried and of what it reports, so the iterations behind the last change nothing.
 
-use super::super::device::{Device, Region};
 use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::control::{ControlNode, Each, Recorder, run_all};
@@ -11,6 +10,7 @@ use super::regions::Regions;
 use super::segment::DeviceStep;
 use crate::error::Result;
 use crate::lower::program::{Access, Body, BufferId, Role, WhileStep};
+use workalike_device::{Device, Region};
 
 /// See the [module](self).
 #[derive(Debug)]

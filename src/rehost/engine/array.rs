@@ -1,6 +1,5 @@
 //! Tensors that stay on their device, and the arguments that a call takes for an input.
 
-use super::super::device::{Command, Device, Memory, NativeMemory, Numerics, Region};
 use super::outcome::{CallOutcome, StageOrigin};
 use super::pool::PooledMemory;
 use crate::error::{Error, Result};
@@ -8,6 +7,7 @@ use crate::lower::index_check::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use workalike_device::{Command, Device, Memory, NativeMemory, Numerics, Region};
 use workalike_kernels::DType;
 
 /// A tensor that stays on its device.

@@ -6,7 +6,6 @@
 //! goes through scratch alternates between the canonical region and a twin of it, which saves the copy back.
 //! Blocks have an even number of iterations, so all state ends in its canonical region.
 
-use super::super::device::Region;
 use super::array::byte_size;
 use super::compiled::Compiled;
 use super::context::EngineContext;
@@ -21,6 +20,7 @@ use super::tap::SampledTensor;
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::{Access, BufferId, Role};
 use std::time::Instant;
+use workalike_device::Region;
 
 /// Maximum number of commands of a block: beyond it, the cost of a replay per command is already negligible.
 pub(super) const COMMANDS: u64 = 512;

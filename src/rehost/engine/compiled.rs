@@ -1,6 +1,5 @@
 //! A Program compiled for one signature.
 
-use super::super::device::{DeviceModule, Region};
 use super::super::memory::Layout;
 use super::context::EngineContext;
 use super::definition::Definition;
@@ -9,6 +8,7 @@ use crate::graph::shapes::Shapes;
 use crate::lower::index_check::{Bounds, Trusted};
 use crate::lower::program::{BufferId, Program, Role};
 use std::sync::{Arc, OnceLock};
+use workalike_device::{DeviceModule, Region};
 use workalike_kernels::DType;
 
 /// A Program compiled for one signature. Only its constants have addresses.

@@ -1,7 +1,6 @@
 //! State common to all methods of an engine: the device, the shared variables, the arena, and memory for
 //! results.
 
-use super::super::device::{Device, Region};
 use super::array::{DeviceArray, KnownBounds};
 use super::host_pool::HostPool;
 use super::outcome::STATUS_BYTES;
@@ -13,9 +12,10 @@ use crate::graph::FunctionGraph;
 use crate::lower::index_check::Bounds;
 use crate::lower::replace::with_replacements;
 use crate::lower::{Abilities, Promised};
-use crate::rehost::Options;
 use crate::value::Value;
 use std::sync::{Arc, OnceLock};
+use workalike_device::Options;
+use workalike_device::{Device, Region};
 use workalike_kernels::DType;
 
 /// See the [module](self).

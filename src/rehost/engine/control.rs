@@ -3,7 +3,6 @@
 //! What runs without a decision is recorded as one Segment. A decision is read from the device's memory, for
 //! which the host waits.
 
-use super::super::device::{Command, Device, Region};
 use super::ahead::UnrolledWhile;
 use super::compiled::Compiled;
 use super::context::EngineContext;
@@ -14,6 +13,7 @@ use super::segment::{DeviceStep, Segment};
 use crate::error::{Error, Result};
 use crate::lower::program::{Body, LoopStep, Step, nearest};
 use std::time::Duration;
+use workalike_device::{Command, Device, Region};
 
 /// Commands that are recorded together, or what comes between them.
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 //! block returns to the pool when the Value is dropped. So a result is copied once, into pages that the
 //! system has already mapped.
 
-use super::super::device::{Device, HostBlock, Region};
 use crate::error::{Error, Result};
 use crate::value::{HostBytes, Value, checked_len};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use workalike_device::{Device, HostBlock, Region};
 use workalike_kernels::DType;
 
 /// Results of fewer bytes do not use the pool: the allocator has warm memory for them.
@@ -239,7 +239,7 @@ impl fmt::Debug for HostPool {
 mod tests {
     use super::*;
     use crate::host::Host;
-    use crate::rehost::Open;
+    use workalike_device::Open;
 
     #[test]
     fn a_result_lies_in_a_block_that_comes_back() {

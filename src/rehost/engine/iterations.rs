@@ -1,10 +1,10 @@
 //! Where a body's buffers are in each iteration, for all that repeats: loops of a Program, loops that run
 //! ahead of their condition, and `run_n`, where a method's Program is the body.
 
-use super::super::device::{Command, Region};
 use super::regions::Regions;
 use crate::error::Result;
 use crate::lower::program::{Access, Body, BufferId, Program, Role};
+use workalike_device::{Command, Region};
 
 /// See the [module](self).
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Memory that is needed and held, and its release.
 
-use super::super::memory::{Layout, MemoryReport};
+use super::super::memory::Layout;
 use super::Engine;
 use super::array::CallInput;
 use super::definition::Definition;
@@ -9,8 +9,9 @@ use super::outcome::Status;
 use super::state::State;
 use crate::error::{DeviceError, Error, Result};
 use crate::lower::program::{Program, Role};
-use crate::rehost::Sizes;
-use crate::rehost::device::Region;
+use crate::memory_report::MemoryReport;
+use workalike_device::Region;
+use workalike_device::Sizes;
 
 impl Engine {
     /// [`EngineContext::allocate`](super::EngineContext::allocate). If the device has no memory left, everything

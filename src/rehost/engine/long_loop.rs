@@ -4,7 +4,6 @@
 //! it runs: before each replay they are copied there, and what was written is copied back. Nothing is waited
 //! for. What has the same address in all iterations, or goes round in a ring, is bound as it is.
 
-use super::super::device::{Device, Region};
 use super::block::{COMMANDS, STAGE, lcm};
 use super::compiled::Compiled;
 use super::context::EngineContext;
@@ -15,6 +14,7 @@ use super::segment::DeviceStep;
 use crate::error::Result;
 use crate::lower::program::{Access, Body, BufferId, LoopStep};
 use std::collections::BTreeSet;
+use workalike_device::{Device, Region};
 
 /// Commands up to which all iterations of a loop are a part of the recording around it.
 pub(super) const MOST_COMMANDS: u64 = 1024;

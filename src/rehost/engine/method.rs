@@ -6,8 +6,8 @@ use super::definition::Definition;
 use super::plan_cache::PlanCache;
 use crate::error::{Error, Result, shape_text};
 use crate::lower::index_check::Trusted;
-use crate::rehost::Sizes;
 use std::sync::Arc;
+use workalike_device::Sizes;
 
 /// A Function in device form, and its Programs.
 #[derive(Debug)]

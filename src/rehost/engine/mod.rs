@@ -90,14 +90,14 @@ pub(crate) use state::{State, StateBinding};
 pub(crate) use steps::{IterationLoop, Twins, in_iteration};
 pub(crate) use tap::{SampleRing, SampledTensor};
 
-use super::device::Device;
 use crate::error::Result;
 use crate::graph::FunctionGraph;
-use crate::rehost::Options;
 use crate::value::Value;
 use definition::Definition;
 use method::EngineMethod;
 use std::sync::Arc;
+use workalike_device::Device;
+use workalike_device::Options;
 
 /// See the [module](self).
 #[derive(Debug)]

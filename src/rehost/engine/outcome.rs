@@ -12,9 +12,9 @@ use crate::graph::numbers::{self, Numbered};
 use crate::graph::shapes::Shapes;
 use crate::lower::part_reports::{NODE_BITS, named};
 use crate::lower::program::STATUS_WORDS;
-use crate::rehost::device::{Device, Region};
 use crate::value::Value;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use workalike_device::{Device, Region};
 
 /// Bytes of the status words.
 pub(super) const STATUS_BYTES: usize = 8 * STATUS_WORDS as usize;

@@ -1,6 +1,5 @@
 //! Calls whose results stay on the device and belong to the caller.
 
-use super::super::device::Region;
 use super::Engine;
 use super::array::{CallInput, DeviceArray};
 use super::context::EngineContext;
@@ -10,6 +9,7 @@ use super::recorded::BoundProgram;
 use super::variants::{RecordingChoice, addresses};
 use crate::error::{DeviceError, Error, Result};
 use std::sync::Arc;
+use workalike_device::Region;
 
 impl Engine {
     /// One call whose outputs stay on the device and belong to the caller.

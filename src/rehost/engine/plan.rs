@@ -10,12 +10,12 @@ use crate::graph::FunctionGraph;
 use crate::graph::shapes::Shapes;
 use crate::lower::index_check::Trusted;
 use crate::lower::program::Program;
-use crate::rehost::Sizes;
-use crate::rehost::device::{DeviceError, Region};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, OnceLock};
+use workalike_device::Sizes;
+use workalike_device::{DeviceError, Region};
 use workalike_kernels::nest::Nest;
 use workalike_kernels::verify::{Verified, VerifyError};
 

@@ -1,12 +1,12 @@
 //! The Programs of a method: one per signature, in a bounded list.
 
-use super::super::device::Region;
 use super::planned::Planned;
 use super::thrash::EvictedSignatures;
 use crate::lower::index_check::Trusted;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
+use workalike_device::Region;
 
 /// The planned Programs of a method. The most recently used one is last, and is called the current one.
 #[derive(Debug, Default)]

@@ -1,6 +1,5 @@
 //! A Program planned for one signature, and its recordings.
 
-use super::super::device::DeviceModule;
 use super::array::CallInput;
 use super::compiled::Compiled;
 use super::context::EngineContext;
@@ -10,6 +9,7 @@ use super::specialise::KernelSpecialization;
 use super::variants::{CallerRecordings, VariantId};
 use crate::error::Result;
 use std::sync::Arc;
+use workalike_device::DeviceModule;
 
 /// A compiled Program and its recordings.
 #[derive(Debug)]

@@ -5,12 +5,12 @@
 //! owner of a memory runs after the work of the last owner. So memory can be lent again at once, without
 //! waiting.
 
-use super::super::device::{Device, DeviceResult, Memory};
 use crate::error::DeviceError;
 use crate::memory_report::PoolReport;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use workalike_device::{Device, DeviceResult, Memory};
 
 /// Size of the smallest class.
 const SMALLEST: u64 = 256;
@@ -214,7 +214,7 @@ pub(super) fn within(device: &dyn Device, bytes: u64) -> DeviceResult<()> {
 mod tests {
     use super::*;
     use crate::host::Host;
-    use crate::rehost::Open;
+    use workalike_device::Open;
 
     #[test]
     fn classes_waste_an_eighth_at_most() {

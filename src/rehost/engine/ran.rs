@@ -1,6 +1,5 @@
 //! The results of a run: outputs and states, in place and on the host.
 
-use super::super::device::Region;
 use super::array::DeviceArray;
 use super::array::byte_size;
 use super::compiled::Compiled;
@@ -13,6 +12,7 @@ use crate::error::Result;
 use crate::lower::program::{BufferId, Role};
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_device::Region;
 use workalike_kernels::DType;
 
 /// A Program after its last run.

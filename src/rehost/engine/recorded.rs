@@ -1,6 +1,5 @@
 //! Recordings: a compiled Program bound to addresses, Segment by Segment, and its runs.
 
-use super::super::device::{Command, Device, DeviceError, Region};
 use super::array::{CallInput, download};
 use super::block::BlockCache;
 use super::compiled::Compiled;
@@ -18,6 +17,7 @@ use crate::lower::program::{BufferId, HostNode, Role};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
+use workalike_device::{Command, Device, DeviceError, Region};
 use workalike_kernels::DType;
 
 /// Recordings of a Program, valid while the epoch lasts.

@@ -1,10 +1,10 @@
 //! The regions of a Program's buffers.
 
-use super::super::device::Region;
 use super::compiled::Compiled;
 use super::context::EngineContext;
 use crate::error::{Error, Result};
 use crate::lower::program::{Access, Body, Buffer, BufferId, Role};
+use workalike_device::Region;
 
 /// Buffers at other than their planned addresses.
 #[derive(Debug, Default)]

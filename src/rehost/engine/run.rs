@@ -1,15 +1,17 @@
 //! Running a method: inputs copied in, Segments replayed, outputs copied out.
 
-use super::super::device::Region;
+use super::Engine;
 use super::array::{CallInput, DeviceArray};
 use super::context::EngineContext;
+use super::outcome::Ticket;
 use super::planned::Planned;
 use super::ran::RunResults;
 use super::recorded::Recorded;
-use super::{Engine, SampledTensor, Ticket};
+use super::tap::SampledTensor;
 use crate::error::{Error, Result};
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
+use workalike_device::Region;
 use workalike_kernels::DType;
 
 impl Engine {

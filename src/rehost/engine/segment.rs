@@ -1,6 +1,5 @@
 //! Segments: device work without returning to the host.
 
-use super::super::device::{Command, Device, DeviceModule, LibraryOutput, Recording, Region};
 use super::compiled::Compiled;
 use super::control::is_loop_apart;
 use super::iterations::{Iteration, IterationLayout};
@@ -11,6 +10,7 @@ use crate::lower::program::{
 };
 use std::sync::Arc;
 use std::time::Duration;
+use workalike_device::{Command, Device, DeviceModule, LibraryOutput, Recording, Region};
 
 /// A maximal run of steps between host nodes, recorded.
 #[derive(Debug)]

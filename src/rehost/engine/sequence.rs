@@ -3,13 +3,13 @@
 //! bounded size. Those of the device are used where they are, or copied in such chunks if their slices are
 //! not at the alignment.
 
-use super::super::device::Region;
 use super::array::{CallInput, DeviceArray};
 use super::context::EngineContext;
 use crate::error::Result;
-use crate::rehost::DeviceView;
+use crate::rehost::device_view::DeviceView;
 use crate::value::Value;
 use ndarray::SliceInfoElem;
+use workalike_device::Region;
 use workalike_kernels::DType;
 
 /// Maximum size of a sequence's chunk on the device, in bytes; a single larger slice makes a larger chunk.

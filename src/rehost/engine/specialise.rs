@@ -12,9 +12,9 @@ use super::specialist::CompileOutcome;
 use crate::error::Result;
 use crate::graph::VarId;
 use crate::graph::shapes::Shapes;
-use crate::rehost::device::{DeviceModule, Numerics};
-use crate::rehost::{Options, Sizes};
 use std::sync::Arc;
+use workalike_device::{DeviceModule, Numerics};
+use workalike_device::{Options, Sizes};
 use workalike_kernels::print::ForSizes;
 use workalike_kernels::verify::Verified;
 

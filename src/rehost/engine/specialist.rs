@@ -1,11 +1,11 @@
 //! A thread that compiles kernels while calls run with others.
 
 use crate::error::Result;
-use crate::rehost::device::{Device, DeviceModule, Numerics};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{Builder, JoinHandle};
+use workalike_device::{Device, DeviceModule, Numerics};
 use workalike_kernels::print::ForSizes;
 use workalike_kernels::verify::Verified;
 

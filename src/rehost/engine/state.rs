@@ -1,11 +1,11 @@
 //! Shared variables on the device, each at its own address.
 
-use super::super::device::{Device, Region};
 use super::array::download;
 use crate::error::Result;
 use crate::graph::TensorType;
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
+use workalike_device::{Device, Region};
 
 /// A shared variable as an engine needs it.
 #[derive(Clone, Debug)]

@@ -1,6 +1,5 @@
 //! The shared variables of an engine: added, moved, read and written.
 
-use super::super::device::{Device, DeviceResult, Memory, Region};
 use super::Engine;
 use super::array::DeviceArray;
 use super::state::{State, StateBinding};
@@ -8,6 +7,7 @@ use crate::error::Result;
 use crate::lower::index_check::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_device::{Device, DeviceResult, Memory, Region};
 
 impl Engine {
     /// The shared variables.

@@ -3,7 +3,8 @@
 //! A Program that is one Segment of fixed shapes is run in blocks (see `block`). Other Programs, and
 //! iterations that do not fill a block, are run one by one. Both compute the same.
 
-use super::super::device::Region;
+use super::Engine;
+use super::array::CallInput;
 use super::array::{DeviceArray, KnownBounds};
 use super::block::{BlockKey, RecordedBlock, Unrolled, lcm};
 use super::compiled::Compiled;
@@ -13,8 +14,8 @@ use super::outcome::Trouble;
 use super::recorded::BoundProgram;
 use super::sequence::Sequence;
 use super::tap::SampleRing;
-use super::{CallInput, Engine};
 use crate::error::{Error, Result};
+use workalike_device::Region;
 
 /// If samples are at most this many iterations apart, blocks include them; otherwise a block ends before a
 /// sample.

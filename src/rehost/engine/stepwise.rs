@@ -1,7 +1,6 @@
 //! Debugging: a Program whose steps are recorded, launched and waited for one by one, so that an error names
 //! its step, and a NaN the first step that makes one.
 
-use super::super::device::{Command, Device, DeviceError, DeviceModule, Numerics, Recording, Region};
 use super::compiled::Compiled;
 use super::context::EngineContext;
 use super::control::{ControlNode, Recorder, run_all};
@@ -13,6 +12,7 @@ use crate::lower::program::{BufferId, HostNode, Role, Step};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use workalike_device::{Command, Device, DeviceError, DeviceModule, Numerics, Recording, Region};
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};

@@ -1,11 +1,11 @@
 //! Taps: samples of many iterations. They are written to a ring on the device, which is copied to the host
 //! whenever it is full: no sample is lost, and the host acts once per ring.
 
-use super::super::device::{Device, Region};
 use super::array::byte_size;
 use super::context::EngineContext;
 use crate::error::{DeviceError, Error, Result, array_text};
 use crate::value::Value;
+use workalike_device::{Device, Region};
 use workalike_kernels::DType;
 
 /// Default size of a ring, in bytes; larger only if a single sample is larger.

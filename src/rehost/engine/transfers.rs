@@ -1,12 +1,12 @@
 //! Several small arrays in one transfer: a transfer takes some microseconds, however little it moves. The
 //! memory plan places small inputs next to each other, and small outputs (`rehost/memory`).
 
-use super::super::device::{Device, Properties, Region};
 use super::super::memory::SMALL;
 use crate::error::Result;
 use crate::value::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
+use workalike_device::{Device, Properties, Region};
 
 /// The most bytes of a transfer of several: to gather more takes longer than transfers do.
 const MOST: u64 = 256 << 10;
@@ -111,7 +111,7 @@ pub(super) fn contiguous_bytes(value: &Value) -> Result<Cow<'_, [u8]>> {
 mod tests {
     use super::*;
     use crate::host::Host;
-    use crate::rehost::device::Open;
+    use workalike_device::Open;
 
     #[test]
     fn small_regions_side_by_side_are_one_transfer() {

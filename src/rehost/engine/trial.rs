@@ -1,13 +1,13 @@
 //! Loops that end when a condition fails: blocks of iterations are run speculatively, and rolled back where
 //! they went too far.
 
-use super::super::device::Region;
 use super::Engine;
 use super::context::EngineContext;
 use super::definition::Definition;
 use super::steps::IterationLoop;
 use super::tap::SampledTensor;
 use crate::error::Result;
+use workalike_device::Region;
 
 /// Regions that an iteration changes, and a backup of each.
 #[derive(Debug)]

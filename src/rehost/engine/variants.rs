@@ -8,7 +8,6 @@
 //! and its inputs are the call's. Otherwise a call goes through the arena, and copies.
 
 use super::super::dependences::Dependences;
-use super::super::device::{Memory, Region};
 use super::array::{CallInput, DeviceArray};
 use super::compiled::Compiled;
 use super::context::EngineContext;
@@ -20,6 +19,7 @@ use crate::error::Result;
 use crate::lower::program::BufferId;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use workalike_device::{Memory, Region};
 
 /// Variants kept for a Program.
 const KEPT: usize = 6;

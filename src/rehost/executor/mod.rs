@@ -21,8 +21,6 @@ pub(crate) use iterations::{IterationRequest, PlacedRing};
 pub(crate) use planning::MethodPart;
 pub(crate) use stages::StageInput;
 
-use super::Options;
-use super::device::Device;
 use super::engine::{Engine, StageOrigin};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, FunctionGraph};
@@ -30,6 +28,8 @@ use placement::{Placement, homes, place};
 use staged::{Staged, StagedPart};
 use stages::{Stage, StagePartition, cut};
 use std::sync::Arc;
+use workalike_device::Device;
+use workalike_device::Options;
 
 /// See the [module](self).
 #[derive(Debug)]

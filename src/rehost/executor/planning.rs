@@ -6,8 +6,8 @@ use super::{ContextEngine, ExecutionMode, Executor, ExecutorMethod};
 use crate::error::{Error, Result};
 use crate::graph::VarId;
 use crate::graph::shapes::{Demand, ShapeInputs, Shapes, infer};
+use crate::memory_report::MemoryReport;
 use crate::rehost::engine::{CallInput, Compiled};
-use crate::rehost::memory::MemoryReport;
 use crate::value::Value;
 use workalike_kernels::DType;
 

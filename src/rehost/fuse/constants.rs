@@ -1,8 +1,9 @@
 //! Computes constants that follow a formula instead of loading them: arrays of one repeated value, and ranges
 //! of integers.
 
-use super::edit::{replace_loads, tidy};
+use super::edit::replace_loads;
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::lower::tidy::tidy;
 use crate::value::Value;
 use std::collections::HashMap;
 use workalike_kernels::DType;

@@ -3,7 +3,7 @@
 //! Costs are in bytes of memory traffic that could be moved meanwhile, so that the model needs no clock. All
 //! that is known of a device is in [`CostModel::of`]; passes compare costs, and ask no device.
 
-use crate::rehost::device::Properties;
+use workalike_device::Properties;
 
 /// Work items that fold together on a wide device.
 const GROUP: u64 = 256;

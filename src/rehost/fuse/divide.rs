@@ -6,9 +6,9 @@
 //! points.
 
 use super::cost::{CostModel, SplitThresholds};
-use super::edit::tidy;
 use super::{evaluation_of, split};
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::lower::tidy::tidy;
 use workalike_kernels::DType;
 use workalike_kernels::nest::{
     Block, BlockWriter, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value,

@@ -105,8 +105,8 @@ fn result_operand(nest: &Nest, buffers: &[BufferId], result: BufferId, elements:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rehost::device::Matmul;
     use std::sync::Arc;
+    use workalike_device::Matmul;
     use workalike_kernels::nest::{Block, Operand, Phase, PhaseKind, Store};
     use workalike_kernels::ops;
 

@@ -1,10 +1,11 @@
 //! Inlining: elementwise producers are computed in their readers.
 
-use super::edit::{self, adopt, tidy};
+use super::edit::{self, adopt};
 use super::limits::{FusionLimits, MAX_OPERANDS};
 use super::{CostModel, evaluation, evaluations, nothing, order_matters, size, touches_mutable};
 use crate::lower::bounds_reports;
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::lower::tidy::tidy;
 use crate::rehost::dependences::Dependences;
 use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 

@@ -6,10 +6,11 @@
 //! them. So an epilogue joins a reduction, sums over the same rows join each other, a softmax written in
 //! elementary ops becomes one Nest, and the update of a simulation joins the reduction that reads it.
 
-use super::edit::{adopt, tidy};
+use super::edit::adopt;
 use super::limits::{FusionLimits, MAX_OPERANDS};
 use super::size;
 use crate::lower::program::BufferId;
+use crate::lower::tidy::tidy;
 use std::collections::HashSet;
 use workalike_kernels::nest::{BlockWriter, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 

@@ -2,7 +2,7 @@
 
 use super::schedule::{order_of, schedule};
 use super::size;
-use crate::rehost::device::Properties;
+use workalike_device::Properties;
 use workalike_kernels::nest::Nest;
 
 /// Maximum number of operands of a Nest: pointers that every device accepts.

@@ -56,12 +56,12 @@ mod unit_axes;
 mod unroll;
 
 use super::dependences::Dependences;
-use super::device::{LibraryOp, Properties};
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
 use cost::CostModel;
 use edit::drop_unread_stores;
 use limits::FusionLimits;
+use workalike_device::{LibraryOp, Properties};
 use workalike_kernels::nest::{Inst, Nest, Phase, PhaseKind};
 use workalike_kernels::verify::Verified;
 

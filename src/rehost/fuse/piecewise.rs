@@ -15,10 +15,11 @@
 mod assembly;
 mod load;
 
-use super::edit::{replace_loads, tidy};
+use super::edit::replace_loads;
 use super::limits::{FusionLimits, MAX_NARROW_INSTS};
 use super::{CostModel, evaluation, evaluations, nothing};
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::lower::tidy::tidy;
 use crate::rehost::dependences::Dependences;
 use crate::rehost::inplace::is_legal;
 use assembly::Assembly;

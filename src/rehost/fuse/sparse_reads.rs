@@ -1,12 +1,12 @@
 //! Sparsely read arrays are not stored, such as a log-softmax of which only the label's entry is read, or a
 //! softmax read at the chosen action. The readers compute these elements again from the folds of the rows.
 
-use super::edit::tidy;
 use super::inline::substitute;
 use super::join::is_inner;
 use super::limits::{FusionLimits, MAX_OPERANDS};
 use super::{CostModel, evaluation, evaluations, touches_mutable};
 use crate::lower::program::{BufferId, Program, Role, Step};
+use crate::lower::tidy::tidy;
 use crate::rehost::dependences::Dependences;
 use std::collections::HashMap;
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};

@@ -2,10 +2,9 @@
 
 use super::{Hidden, Simulator, SimulatorMethod};
 use crate::error::{Error, Result};
-use crate::function::{
-    ArgIn, Args, ArgsIn, EachArg, IntoArgs, IntoList, OutputKey, Outputs, bind, state_args,
-};
+use crate::function::{ArgIn, Args, ArgsIn, EachArg, IntoArgs, OutputKey, Outputs, bind, state_args};
 use crate::graph::FunctionGraph;
+use crate::list::IntoList;
 use crate::rehost::engine::{CallInput, DeviceArray};
 use crate::rehost::executor::PlacedMethod;
 use crate::value::Value;

@@ -2,8 +2,8 @@
 
 use super::Simulator;
 use crate::error::{Error, Result};
-use crate::rehost::device::Device;
 use std::sync::Arc;
+use workalike_device::Device;
 
 impl Simulator {
     /// The names of the contexts, in the order in which [`contexts`](crate::rehost::contexts) got them; none

@@ -1,10 +1,17 @@
 //! A method of a Simulator, chosen by name.
 
-use super::{Borrowed, Pending, Plan, Probe, Probed, Profile, Simulator, Typed, TypedTuple};
+use super::Simulator;
+use super::borrowed::Borrowed;
+use super::pending::Pending;
+use super::plan::Plan;
+use super::probe::{Probe, Probed};
+use super::profile::Profile;
+use super::typed::{Typed, TypedTuple};
 use crate::error::Result;
-use crate::function::{Count, Function, IntoArgs, IntoList, OutputKey, Outputs};
+use crate::function::{Count, Function, IntoArgs, OutputKey, Outputs};
+use crate::list::IntoList;
+use crate::memory_report::MemoryReport;
 use crate::rehost::engine::DeviceArray;
-use crate::rehost::memory::MemoryReport;
 use crate::rehost::verify::Verification;
 use crate::value::Value;
 use std::ops::ControlFlow;

@@ -3,8 +3,8 @@
 use super::Simulator;
 use crate::error::{Error, Result, shape_text};
 use crate::function::{ArgsIn, IntoArgs, state_args};
+use crate::memory_report::MemoryReport;
 use crate::rehost::engine::CallInput;
-use crate::rehost::memory::MemoryReport;
 
 impl Simulator {
     /// The memory that a call of the first method with these arguments needs, and the memory that this

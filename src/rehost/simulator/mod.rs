@@ -39,8 +39,6 @@ pub use sync::Keep;
 
 pub use typed::{Typed, TypedArray, TypedTuple};
 
-use super::Options;
-use super::device::Device;
 use super::executor::{Executor, OpenContext};
 use crate::error::{Error, Result};
 use crate::function::Function;
@@ -48,6 +46,8 @@ use probe::Probes;
 use std::collections::HashMap;
 use std::sync::Arc;
 use sync::Parent;
+use workalike_device::Device;
+use workalike_device::Options;
 
 /// A Function on a device, or on several: [`contexts`](crate::rehost::contexts).
 ///

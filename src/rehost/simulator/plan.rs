@@ -11,10 +11,10 @@ use crate::error::Result;
 use crate::function::{ArgsIn, IntoArgs};
 use crate::lower::program::{BufferId, Epilogue, LibraryStep, Program, Role, Step};
 use crate::rehost::cost::{self, Work};
-use crate::rehost::device::Properties;
 use crate::rehost::engine::{Compiled, control};
 use crate::rehost::executor::{MethodPart, StageInput};
 use serde::Serialize;
+use workalike_device::Properties;
 use workalike_kernels::nest::{Inst, Nest};
 
 /// The plan of a method at one signature, before or after it has run. It prints as a table.

@@ -4,7 +4,7 @@ use super::Simulator;
 use crate::error::{Error, Result, array_text};
 use crate::function::ArgIn;
 use crate::graph::{Cell, SharedVariable};
-use crate::rehost::DeviceArray;
+use crate::rehost::engine::DeviceArray;
 use crate::value::Value;
 use std::sync::Arc;
 

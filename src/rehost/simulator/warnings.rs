@@ -1,10 +1,10 @@
 //! Warnings about calls that work.
 
 use super::Simulator;
-use crate::error::Place;
+use crate::graph::place::Place;
 use crate::graph::{Def, VarId};
-use crate::rehost::Sizes;
-use crate::rehost::device::cache::KernelCache;
+use workalike_device::Sizes;
+use workalike_device::cache::KernelCache;
 use workalike_kernels::DType;
 
 /// The number of evicted Programs of a method that are planned again before a warning is given.

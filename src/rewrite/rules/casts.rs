@@ -4,7 +4,7 @@ use super::super::terms::Terms;
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::op::Op;
-use crate::ops::Cast;
+use crate::ops::elemwise::Cast;
 use std::sync::Arc;
 use workalike_kernels::DType;
 

@@ -4,7 +4,8 @@ use super::super::terms::{Terms, WHOLE};
 use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::op::Op;
-use crate::ops::{Bound, ComplexOf, ImagPart, RealPart, Slot, Subtensor, ViewAsComplex, ViewAsReal};
+use crate::ops::complex::{ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal};
+use crate::ops::{Bound, Slot, Subtensor};
 use std::sync::Arc;
 
 rules! {

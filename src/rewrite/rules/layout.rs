@@ -5,7 +5,8 @@ use super::Root::Op as Of;
 use super::{Found, rules};
 use crate::graph::TensorType;
 use crate::op::Op;
-use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Elemwise, Extent, Reshape, ShapeOf};
+use crate::ops::elemwise::Elemwise;
+use crate::ops::{BroadcastLike, BroadcastTo, DimShuffle, Extent, Reshape, ShapeOf};
 use std::sync::Arc;
 
 rules! {

@@ -33,7 +33,7 @@ use super::terms::{CountedGraph, Dag, Same, Terms};
 use crate::error::Result;
 use crate::graph::VarId;
 use crate::op::Op;
-use crate::ops::Elemwise;
+use crate::ops::elemwise::Elemwise;
 use workalike_kernels::ops::ScalarOp;
 
 /// The result of a rule: the replacement, if it applies.

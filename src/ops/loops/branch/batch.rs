@@ -60,7 +60,7 @@ fn arm(body: &Closed, read: &[Batched], instead: &[Variable]) -> Result<Vec<Batc
 #[allow(clippy::unwrap_used)]
 mod tests {
     use crate::graph::ancestors;
-    use crate::ops::loops::if_else;
+    use crate::ops::loops::branch::if_else;
     use crate::prelude::*;
 
     #[test]

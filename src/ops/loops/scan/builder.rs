@@ -10,9 +10,9 @@ use super::{ScanInputs, ScanOp};
 use crate::error::{Error, Result};
 use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
 use crate::ops::creation::int_scalar;
+use crate::ops::index_expression::{Ix, range};
 use crate::ops::methods::fail;
 use crate::ops::shape::{DimShuffle, ShapeOf};
-use crate::ops::{Ix, range};
 use std::sync::Arc;
 use workalike_kernels::DType;
 

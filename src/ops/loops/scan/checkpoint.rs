@@ -7,7 +7,8 @@ use super::scanned::Scanned;
 use super::{ScanInputs, ScanOp};
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
-use crate::ops::{Ix, concatenate, range};
+use crate::ops::index_expression::{Ix, range};
+use crate::ops::join::concatenate;
 
 /// The loop `op` in blocks of so many iterations, then the rest; of its recurrences the first `carried` are
 /// of interest.

@@ -14,9 +14,13 @@ use crate::error::Result;
 use crate::graph::{Kind, Variable, ancestors};
 use crate::op::{Gradient, Op};
 use crate::ops::backpropagate::slopes;
+use crate::ops::creation::zeros_like;
+use crate::ops::functions::where_;
+use crate::ops::index_expression::Ix;
+use crate::ops::join::concatenate;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
+use crate::ops::subtensor::{Bound, IncSubtensor, Slot};
 use crate::ops::uniform::uniform;
-use crate::ops::{Bound, IncSubtensor, Ix, Slot, concatenate, where_, zeros_like};
 use std::collections::HashSet;
 
 /// The gradient of each input.

@@ -30,7 +30,7 @@ use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attributes, Batch, BatchedOutputs, Gradient, Known, Narrowed, Op, expect_inputs};
-use crate::ops::Ix;
+use crate::ops::index_expression::Ix;
 use crate::value::Value;
 use body::{BodyInput, ScanBody};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::graph::{Variable, place};
-use crate::ops::Ix;
+use crate::ops::index_expression::Ix;
 use crate::ops::methods::fail;
 
 /// The results of a loop.

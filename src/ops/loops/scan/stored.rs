@@ -3,7 +3,7 @@
 use super::ScanOp;
 use super::body::ScanBody;
 use crate::op::{Attr, AttrGraph, Attributes, Op};
-use crate::ops::StoredOp;
+use crate::ops::stored_op::StoredOp;
 use std::sync::Arc;
 
 /// The first version that can say what the op does: only the second has loops that go backwards.
@@ -60,8 +60,8 @@ pub(in crate::ops) fn decode(op: &StoredOp) -> Result<Arc<dyn Op>, String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::ops::Registry;
-    use crate::ops::loops::Scan;
+    use crate::ops::loops::scan::builder::Scan;
+    use crate::ops::registry::Registry;
     use crate::prelude::*;
 
     fn a_loop() -> Arc<dyn Op> {

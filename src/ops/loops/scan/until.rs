@@ -6,8 +6,9 @@ use super::body::BodyInput;
 use super::{ScanInputs, ScanOp, narrow};
 use crate::error::Result;
 use crate::graph::{TensorType, Variable, rebuild};
+use crate::ops::index_expression::{Ix, range};
+use crate::ops::join::concatenate;
 use crate::ops::op_from_graph::pairs;
-use crate::ops::{Ix, concatenate, range};
 
 /// What a loop is given that runs until after the iteration in which the last output of `op` holds.
 pub(super) fn cut(op: &ScanOp, given: ScanInputs) -> Result<ScanInputs> {

@@ -2,7 +2,7 @@
 
 use super::{Cluster, ClusterMember};
 use crate::lower::program::{BufferId, Role, Step};
-use crate::rehost::fuse::edit::tidy;
+use crate::lower::tidy::tidy;
 use crate::rehost::fuse::join::add_name;
 use crate::rehost::fuse::limits::{FusionLimits, NestSize};
 use std::collections::HashMap;

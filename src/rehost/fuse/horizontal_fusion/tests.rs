@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::lower::program::{BufferId, Role};
-use crate::rehost::device::Properties;
+use workalike_device::Properties;
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Block, Fold, FoldOf, Index, Inst, Operand, Phase, PhaseKind, Store};
 use workalike_kernels::ops;
