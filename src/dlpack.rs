@@ -25,8 +25,8 @@ mod versioned;
 
 pub use versioned::{DlManagedTensorVersioned, DlVersion, IS_COPIED, READ_ONLY, VERSION};
 
+use crate::engine::DeviceArray;
 use crate::error::{Error, Result};
-use crate::rehost::DeviceArray;
 use crate::value::Value;
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
@@ -238,7 +238,7 @@ impl DeviceArray {
     /// The array for another library, without a copy: the memory lives until the tensor is released. On the
     /// host device it must not be written, and calls that would write it wait. On other devices it is used in
     /// the order of the device's stream or queue: see
-    /// [`Device::native`](crate::rehost::device::Device::native).
+    /// [`Device::native`](crate::engine::device::Device::native).
     ///
     /// # Errors
     /// If the call that computed the array failed, or the device does not say where its memory lies.

@@ -6,9 +6,8 @@ use workalike_kernels::custom::SourceError;
 pub use crate::graph::Place;
 use crate::memory_report::MemoryReport;
 use crate::printable::printable_lines as shown;
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 pub use workalike_device::error::{ArgumentError, DeviceError};
 
 /// The library's result.

@@ -3,7 +3,7 @@
 //! A person writes a symbolic expression, asks for gradients, and compiles it to a
 //! [`Function`](function::Function): a portable, CPU-only object with inputs, outputs, shared variables and
 //! updates. It knows nothing of devices, and is saved to one file that loads on every machine. On a machine
-//! with a device it is post-processed into a [`Simulator`](rehost::Simulator): a new storage map and new
+//! with a device it is post-processed into a [`Simulator`](engine::Simulator): a new storage map and new
 //! device thunks, built from the Function's optimized graph. The Simulator is called like the Function, keeps
 //! shared variables on the device between calls, runs N steps without coming back to the host, takes further
 //! Functions as methods over the same state, and syncs it back. The simulator is a *work-alike* of the
@@ -19,11 +19,12 @@
 //! - files: [`format`](mod@format); NumPy's: [`npy`], [`npz`];
 //! - training: [`optimizers`] and their [`schedules`], [`initializers`], [`losses`], [`layers`];
 //! - ops of a program's own: [`ops::Op`], [`lower`]; its own kernels, in C: [`custom`];
-//! - devices: [`device()`] by name, [`rehost`] (the engine), [`rehost::device`] (what a device must do). The
+//! - devices: [`device()`] by name, [`engine`] (the engine), [`engine::device`] (what a device must do). The
 //!   host device, OpenCL and CUDA are features of this crate: `host` (on by default), `opencl` and `cuda`.
 
 pub mod custom;
 pub mod dlpack;
+pub mod engine;
 pub mod error;
 mod fallible;
 pub mod format;
@@ -43,7 +44,6 @@ pub mod ops;
 pub mod optimizers;
 pub mod prelude;
 pub mod printable;
-pub mod rehost;
 pub mod rewrite;
 pub mod schedules;
 mod selector;
@@ -58,8 +58,7 @@ pub use workalike_cuda as cuda;
 #[cfg(feature = "host")]
 pub use workalike_host as host;
 pub use workalike_kernels as kernels;
-pub use workalike_kernels::DType;
-pub use workalike_kernels::dtype;
+pub use workalike_kernels::{DType, dtype};
 #[cfg(feature = "opencl")]
 pub use workalike_opencl as opencl;
 

@@ -8,7 +8,7 @@ use workalike_kernels::DType;
 const NAMED: usize = 8;
 
 /// The memory that a call needs, and that its Simulator holds; prints as a table. Made by
-/// [`Simulator::memory_report`](crate::rehost::Simulator::memory_report).
+/// [`Simulator::memory_report`](crate::engine::Simulator::memory_report).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct MemoryReport {

@@ -5,8 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 #[cfg(feature = "cuda-any")]
 use workalike_cuda::Cuda;
-use workalike_device::Open;
-use workalike_device::{Device, DeviceResult};
+use workalike_device::{Device, DeviceResult, Open};
 #[cfg(feature = "host")]
 use workalike_host::Host;
 #[cfg(feature = "opencl")]

@@ -12,8 +12,7 @@ mod tests;
 use crate::error::{Error, Result, array_text};
 use std::fmt;
 use std::sync::Arc;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
+use workalike_kernels::{DType, Scalar};
 
 pub use elements::Element;
 pub use workalike_device::HostBytes;

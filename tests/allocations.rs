@@ -10,12 +10,12 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use workalike::DType;
+use workalike::engine::Open;
+use workalike::engine::device::{Command, LibraryOutput, Numerics, Region};
 use workalike::host::Host;
 use workalike::kernels::library::{LibraryNonZero, LibraryOp, Sorting};
 use workalike::kernels::nest::Operand;
 use workalike::prelude::*;
-use workalike::rehost::Open;
-use workalike::rehost::device::{Command, LibraryOutput, Numerics, Region};
 
 /// Rounds of replays in which other threads may still be starting.
 const ROUNDS: usize = 1000;

@@ -2,7 +2,7 @@
 
 use crate::report::{ErrorContext, Failure, Result, printable, say, say_json};
 use serde_json::json;
-use workalike::rehost::device::cache::KernelCache;
+use workalike::engine::device::cache::KernelCache;
 
 /// Shows folder, number of entries and bytes; removes the entries first if requested.
 pub(crate) fn cache(clear: bool, as_json: bool) -> Result<()> {

@@ -158,7 +158,7 @@ fn every_device(file: &Path, x: &Value, y: &Value) -> Result<Vec<String>> {
         let (id, name) = (&device.id, printable(&device.name));
         let line = match &device.problem {
             Some(problem) => format!("cannot be used: {}", printable(problem)),
-            None => match rehost(file, device.selector, x, y) {
+            None => match run_on_device(file, device.selector, x, y) {
                 Ok(Ok(Rehosted { first, step })) => {
                     format!("{:>10} {:>10}  {:<12} {name}", seconds(first), seconds(step), "yes")
                 }
@@ -179,7 +179,7 @@ fn every_device(file: &Path, x: &Value, y: &Value) -> Result<Vec<String>> {
 
 /// Verifies and measures training steps on a device; the error names the difference. The time ends when the
 /// outputs of the last step are on the host.
-fn rehost(file: &Path, device: Selector, x: &Value, y: &Value) -> Result<Result<Rehosted, String>> {
+fn run_on_device(file: &Path, device: Selector, x: &Value, y: &Value) -> Result<Result<Rehosted, String>> {
     let bundle = Bundle::load(file)?;
     let start = Instant::now();
     let mut simulator = bundle[NETWORK.train].optimize(device)?;

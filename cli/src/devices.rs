@@ -4,9 +4,9 @@ use crate::report::{Failure, Result, bytes, complain, printable, say, say_json};
 use serde_json::{Value as Json, json};
 use workalike::Selector;
 use workalike::cuda::Cuda;
+use workalike::engine::Open;
 use workalike::host::Host;
 use workalike::opencl::{DeviceKind, OpenCl};
-use workalike::rehost::Open;
 
 /// The device for a run. `auto` is resolved; if faster devices are present but fail, their errors are printed
 /// to stderr.

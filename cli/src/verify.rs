@@ -7,8 +7,8 @@ use crate::run::choose;
 use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
+use workalike::engine::verify::{Check, Difference, Origin, Verification, verify as check};
 use workalike::prelude::*;
-use workalike::rehost::verify::{Check, Difference, Origin, Verification, verify as check};
 
 #[derive(clap::Args)]
 pub(crate) struct Verify {

@@ -13,7 +13,7 @@
 //! - [`interpret`]: the executable definition of a Nest, slow and simple.
 //! - [`mod@print`]: Nest to OpenCL C or CUDA C++.
 //!
-//! The engine (`workalike::rehost`) builds and fuses Nests; a simulator crate prints and compiles them.
+//! The engine (`workalike::engine`) builds and fuses Nests; a simulator crate prints and compiles them.
 
 pub mod bounds;
 pub mod cost;

@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use workalike::engine::DeviceArray;
 use workalike::function::{Args, EachArg, Function, Outputs, each};
-use workalike::rehost::DeviceArray;
 use workalike::{DType, Value};
 
 /// An argument that may cross to where the interpreter's lock is not held.

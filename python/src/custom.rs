@@ -11,8 +11,8 @@ use pyo3::types::PyTuple;
 use std::collections::HashMap;
 use workalike::Error;
 use workalike::custom::{Argument, Grid, KernelSource, Language, Module, Param, ParamKind, RawKernel};
+use workalike::engine::DeviceArray;
 use workalike::kernels::Scalar;
-use workalike::rehost::DeviceArray;
 
 /// A text with kernels, compiled for a device.
 #[pyclass(name = "Module", module = "workalike._workalike", frozen)]

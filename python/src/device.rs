@@ -9,9 +9,9 @@ use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use workalike::Selector;
+use workalike::engine::device::{Device, DeviceResult};
+use workalike::engine::{Backend, DeviceArray, Open, Options, Simulator, contexts};
 use workalike::function::Function;
-use workalike::rehost::device::{Device, DeviceResult};
-use workalike::rehost::{Backend, DeviceArray, Open, Options, Simulator, contexts};
 
 /// A device that was opened: one stream of work. Simulators and arrays on the same `Device` work in order.
 #[pyclass(name = "Device", module = "workalike", frozen)]
@@ -97,11 +97,11 @@ pub(crate) enum Target {
 impl Backend for Target {
     type Simulator = Simulator;
 
-    fn rehost(&self, function: &Function) -> workalike::Result<Simulator> {
+    fn optimize(&self, function: &Function) -> workalike::Result<Simulator> {
         match self {
-            Target::One(device) => device.rehost(function),
+            Target::One(device) => device.optimize(function),
             Target::Named(list) => {
-                contexts(list.iter().map(|(name, device)| (name.as_str(), device.clone()))).rehost(function)
+                contexts(list.iter().map(|(name, device)| (name.as_str(), device.clone()))).optimize(function)
             }
         }
     }

@@ -10,8 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use std::ffi::CStr;
 use workalike::dlpack::{IS_COPIED, READ_ONLY, Tensor, VERSION};
-use workalike::rehost::DeviceArray;
-use workalike::rehost::device::NativeDevice;
+use workalike::engine::DeviceArray;
+use workalike::engine::device::NativeDevice;
 
 /// Names of capsules: before and after a consumer took the tensor, in both forms.
 const FRESH: &CStr = c"dltensor";

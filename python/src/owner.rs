@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use workalike::rehost::{Probe, Simulator};
+use workalike::engine::{Probe, Simulator};
 
 /// A Simulator that threads use in turn.
 pub(crate) struct Owner {

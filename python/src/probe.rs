@@ -4,7 +4,7 @@ use super::arrays::array_of;
 use super::simulator::PySimulator;
 use super::variable::PyVariable;
 use pyo3::prelude::*;
-use workalike::rehost::{Probe, Probed, Simulator};
+use workalike::engine::{Probe, Probed, Simulator};
 
 /// A recording of a Variable of a Simulator, made by `Simulator.probe`: a sample after every few iterations.
 #[pyclass(name = "Probe", module = "workalike", frozen)]

@@ -10,9 +10,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use workalike::engine::{DeviceArray, Keep, MethodHandle, Simulator};
 use workalike::function::Function;
 use workalike::graph::SharedVariable;
-use workalike::rehost::{DeviceArray, Keep, MethodHandle, Simulator};
 
 /// A function on a device. Shared variables live there: they are copied when the Simulator is made, and come
 /// back by `sync_to_parent`. Several functions over the same shared variables can be methods of one

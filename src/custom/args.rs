@@ -1,12 +1,11 @@
 //! Arguments of kernels.
 
+use crate::engine::{DeviceArray, DeviceView};
 use crate::error::Result;
-use crate::rehost::{DeviceArray, DeviceView};
 use crate::value::{Element, Value};
 use ndarray::{ArrayBase, DataMut, Dimension};
 use std::fmt;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
+use workalike_kernels::{DType, Scalar};
 
 /// Stores the result of a kernel in an array of the host.
 pub(super) type Store<'a> = Box<dyn FnOnce(Value) -> Result<()> + 'a>;

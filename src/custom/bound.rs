@@ -1,6 +1,6 @@
 //! The arrays that launches are bound to.
 
-use crate::rehost::DeviceArray;
+use crate::engine::DeviceArray;
 use workalike_device::Region;
 use workalike_kernels::custom::{KernelArg, KernelCall};
 

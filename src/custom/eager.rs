@@ -1,10 +1,10 @@
 //! Arithmetic on arrays of a device by operators and methods, as PyCUDA's `GPUArray` and CuPy have it.
 
 use super::math::DeviceMath;
+use crate::engine::DeviceArray;
 use crate::error::Result;
 use crate::graph::{IntoOperand, Variable};
 use crate::ops::{Axes, elementwise};
-use crate::rehost::DeviceArray;
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::rc::Rc;

@@ -1,14 +1,13 @@
 //! Arithmetic on arrays of a device, by expressions that are compiled once.
 
+use crate::engine::{DeviceArray, Simulator};
 use crate::error::{Error, Result};
 use crate::function::{Args, function};
 use crate::graph::{Def, FunctionGraph, TensorType, Variable};
-use crate::rehost::{DeviceArray, Simulator};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
-use workalike_device::Device;
-use workalike_device::Options;
+use workalike_device::{Device, Options};
 
 /// Expressions that are kept; beyond it all are dropped.
 const MOST: usize = 256;

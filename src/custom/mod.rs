@@ -24,7 +24,7 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 //!
-//! Where memory stays on the device, arguments are [`DeviceArray`](crate::rehost::DeviceArray)s, and a launch
+//! Where memory stays on the device, arguments are [`DeviceArray`](crate::engine::DeviceArray)s, and a launch
 //! that is repeated is [prepared](RawKernel::prepare) once.
 //!
 //! A kernel in C may read and write outside of its arguments; the host alone checks that.

@@ -2,9 +2,9 @@
 
 use super::args::{Argument, HostArray, Store};
 use super::bound::{BoundArrays, reordered, same};
+use crate::engine::DeviceArray;
 use crate::error::{Error, Result};
 use crate::ops::Grid;
-use crate::rehost::DeviceArray;
 use crate::value::checked_len;
 use std::collections::VecDeque;
 use std::fmt;

@@ -20,8 +20,7 @@ use crate::graph::{Cell, CellSet, Def, FunctionGraph, TensorType};
 use crate::op::{Attr, AttrGraph, Attributes, Op, UnknownOp};
 use crate::ops::{Registry, StoredOp};
 use crate::value::Value;
-use std::any::Any;
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;
 

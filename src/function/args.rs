@@ -3,8 +3,8 @@
 use super::callable::Function;
 use super::conversion::Conversion;
 use super::each::EachArg;
+use crate::engine::{BorrowedArray, DeviceArray, DeviceView};
 use crate::error::{Error, Result, array_text};
-use crate::rehost::{BorrowedArray, DeviceArray, DeviceView};
 use crate::value::{Element, Value};
 use std::ops::Range;
 use workalike_kernels::DType;
@@ -20,7 +20,7 @@ pub enum ArgIn<'a> {
     View(DeviceView),
     /// A sequence: `run_n` takes one slice along the first axis per iteration.
     Each(EachArg),
-    /// An output of [`Simulator::call_borrowed`](crate::rehost::Simulator::call_borrowed).
+    /// An output of [`Simulator::call_borrowed`](crate::engine::Simulator::call_borrowed).
     Borrowed(BorrowedArray<'a>),
 }
 
@@ -64,7 +64,7 @@ impl<'a> From<BorrowedArray<'a>> for ArgIn<'a> {
 }
 
 /// An array of zeros of this shape that takes no memory: for plans
-/// ([`Simulator::memory_report`](crate::rehost::Simulator::memory_report)), where only shapes matter.
+/// ([`Simulator::memory_report`](crate::engine::Simulator::memory_report)), where only shapes matter.
 ///
 /// # Errors
 /// If there are more elements than can be counted.

@@ -6,12 +6,12 @@ use super::givens;
 use super::inputs::{In, Out, check_inputs, states};
 use super::source::FunctionSource;
 use super::wide::dtype_origin;
+use crate::engine::Backend;
 use crate::error::{Error, Result};
 use crate::graph::{
     Cell, FunctionGraph, SharedVariable, TensorType, Variable, ancestors, default_updates, rebuild, verify,
 };
 use crate::list::IntoList;
-use crate::rehost::Backend;
 use crate::rewrite::Rewrites;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -156,7 +156,7 @@ impl FunctionBuilder {
     /// # Errors
     /// As [`FunctionBuilder::compile`] and [`Function::optimize`].
     pub fn compile_for<B: Backend>(self, backend: B) -> Result<B::Simulator> {
-        backend.rehost(&self.compile()?)
+        backend.optimize(&self.compile()?)
     }
 
     /// Compiles to a portable Function.

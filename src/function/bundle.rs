@@ -2,13 +2,12 @@
 
 use super::callable::{Function, named};
 use super::load_options::LoadOptions;
+use crate::engine::{Backend, Simulator};
 use crate::error::{Error, Result};
-use crate::fallible;
-use crate::format;
 use crate::graph::{Cell, SharedVariable};
 use crate::op::UnknownOp;
 use crate::ops::Registry;
-use crate::rehost::{Backend, Simulator};
+use crate::{fallible, format};
 use std::collections::{HashMap, HashSet};
 use std::ops::Index;
 use std::path::Path;
@@ -252,7 +251,7 @@ impl Bundle {
         let Some((first, others)) = self.functions.split_first() else {
             return Err(Error::mismatch("optimize", "a Bundle with at least one Function", "an empty one"));
         };
-        let mut simulator = backend.rehost(&first.function)?;
+        let mut simulator = backend.optimize(&first.function)?;
         for BundleEntry { function, .. } in others {
             simulator.add_method(function.name(), function)?;
         }

@@ -10,9 +10,9 @@ use super::conversion::Conversion;
 use super::outputs::Outputs;
 use super::source::FunctionSource;
 use super::steps::Subsets;
+use crate::engine::{Backend, Engine};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellSet, FunctionGraph, Lock, SharedVariable, TensorType, listing};
-use crate::rehost::{Backend, Engine};
 use crate::value::Value;
 use std::fmt;
 use std::path::Path;
@@ -290,7 +290,7 @@ impl Function {
     /// # Errors
     /// If the device is missing or cannot run the Function; the Function is untouched.
     pub fn optimize<B: Backend>(&self, backend: B) -> Result<B::Simulator> {
-        backend.rehost(self)
+        backend.optimize(self)
     }
 
     /// Saves the Function to a file, as a Bundle of one.

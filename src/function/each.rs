@@ -1,7 +1,7 @@
 //! Sequences: arguments that take one slice per iteration.
 
+use crate::engine::{DeviceArray, DeviceView};
 use crate::error::{Error, Result};
-use crate::rehost::{DeviceArray, DeviceView};
 use crate::value::Value;
 use std::ops::Range;
 use workalike_kernels::DType;

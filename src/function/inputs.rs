@@ -88,7 +88,7 @@ impl In {
     }
 
     /// A call may overwrite a device array that is passed for this input and has no other owner: it is
-    /// donated, as by [`DeviceArray::donate`](crate::rehost::DeviceArray::donate). Host arrays are never
+    /// donated, as by [`DeviceArray::donate`](crate::engine::DeviceArray::donate). Host arrays are never
     /// written to, since handles share them.
     #[must_use]
     pub fn mutable(mut self) -> In {
@@ -120,8 +120,8 @@ impl Out {
     }
 
     /// Whether the output may stay on the device until the Simulator is used again.
-    /// [`Simulator::call_borrowed`](crate::rehost::Simulator::call_borrowed) lends every output;
-    /// [`Borrowed::outputs`](crate::rehost::Borrowed::outputs) copies the outputs that are not marked to the
+    /// [`Simulator::call_borrowed`](crate::engine::Simulator::call_borrowed) lends every output;
+    /// [`Borrowed::outputs`](crate::engine::Borrowed::outputs) copies the outputs that are not marked to the
     /// host, so that a large array stays on the device while a number is read. All other calls copy every
     /// output.
     ///

@@ -5,9 +5,9 @@ use super::blocks::in_blocks;
 use super::callable::{Function, with_states};
 use super::count::Count;
 use super::outputs::{OutputKey, Outputs};
+use crate::engine::{CallInput, Engine, IterationLoop, Twins};
 use crate::error::{Error, Result};
 use crate::list::IntoList;
-use crate::rehost::{CallInput, Engine, IterationLoop, Twins};
 use std::sync::{Mutex, PoisonError};
 
 /// Number of selections of outputs that are cached per Function; beyond it the oldest is dropped.

@@ -43,6 +43,5 @@ pub(crate) use rebuild::{ancestors, rebuild};
 pub(crate) use shared::fresh_id;
 pub use shared::{SharedVariable, shared, shared_dynamic};
 pub use tensor_type::TensorType;
-pub use variable::{Apply, Constant, Kind, Variable};
-pub use variable::{constant, matrix, scalar, tensor, tensor3, vector};
+pub use variable::{Apply, Constant, Kind, Variable, constant, matrix, scalar, tensor, tensor3, vector};
 pub use verify::verify;

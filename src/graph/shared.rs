@@ -116,7 +116,7 @@ impl SharedVariable {
     }
 
     /// The same shared variable, to live in the memory of a context of this name, which is given when a
-    /// Function is re-hosted: see [`contexts`](crate::rehost::contexts). A hint, which other backends ignore;
+    /// Function is re-hosted: see [`contexts`](crate::engine::contexts). A hint, which other backends ignore;
     /// files hold it.
     #[must_use]
     pub fn on(self, context: &str) -> SharedVariable {

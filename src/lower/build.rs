@@ -5,13 +5,12 @@ use crate::lower::Refusal;
 use crate::lower::program::{BufferId, Program};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::custom::ScalarFunction;
 use workalike_kernels::nest::{
     Block, Fold, FoldOf, Index, IndexMode, Inst, Nest, Operand, Phase, PhaseKind, Store, Value,
 };
 use workalike_kernels::ops::{self, Build, Ex, OpBody, ScalarOp};
+use workalike_kernels::{DType, Scalar};
 
 /// Instructions of a phase, at most.
 const INSTRUCTIONS: u32 = 1 << 20;

@@ -2,8 +2,7 @@
 
 use super::Lowering;
 use super::program::{BufferId, Step};
-use super::view::View;
-use super::view::count;
+use super::view::{View, count};
 use workalike_kernels::nest::{Index, Inst};
 
 impl Lowering<'_> {

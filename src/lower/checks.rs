@@ -9,7 +9,7 @@
 //! - In a Program without updates, the Nest that uses an index reports it
 //!   ([`IndexMode::Report`](workalike_kernels::nest::IndexMode::Report)).
 //! - In a Program with updates, a Nest of its own reports it, so that it can run before the first update is
-//!   stored ([`crate::rehost::commit`]).
+//!   stored ([`crate::engine::commit`]).
 
 use super::build::{At, NestBuilder};
 use super::view::View;

@@ -17,7 +17,7 @@
 //!
 //! **Refusals.** An `Err` says why the device has no form for the op. The op then runs on the host, by
 //! [`Op::perform`](crate::ops::Op::perform), and its steps are dropped; strict mode reports the text, and
-//! [`Simulator::explain`](crate::rehost::Simulator::explain) shows it. Mistakes refuse the op as well: a view
+//! [`Simulator::explain`](crate::engine::Simulator::explain) shows it. Mistakes refuse the op as well: a view
 //! with too few axes, a value of another phase, a Nest that [`verify`](workalike_kernels::verify::verify)
 //! refuses, a buffer that another op made. The builders record the first mistake instead of returning a
 //! `Result`.

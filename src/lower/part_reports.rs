@@ -5,10 +5,9 @@
 
 use super::Lowering;
 use super::build::{NestBuilder, PhaseBuilder};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Fold, IndexMode, Inst, PhaseKind, Value};
 use workalike_kernels::ops::{self as scalar, ScalarOp};
+use workalike_kernels::{DType, Scalar};
 
 /// Bits of a report that say node and part.
 pub(crate) const NODE_BITS: u32 = 40;

@@ -2,8 +2,7 @@
 //! Everything after lowering relies on well-formed Programs, and an op of another crate may append anything.
 
 use super::program::{Buffer, BufferId, Role};
-use super::view::View;
-use super::view::count;
+use super::view::{View, count};
 use super::{Lowering, Refusal};
 use crate::graph::Node;
 use workalike_device::LibraryOp;

@@ -13,14 +13,12 @@ use super::shape::{DimShuffle, Extent, Reshape, ShapeOf};
 use super::subtensor::{change_at, put};
 use super::sum_like::sum_to;
 use crate::error::{Error, Result};
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::{Value, checked_len};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::{DType, Scalar};
 
 /// `x[i0, i1, ..]`: integer arrays of equal rank, broadcast together, index the leading axes of `x`. The
 /// result has their shape, then the remaining axes of `x`. Negative indices count from the end; out of range

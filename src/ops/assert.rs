@@ -5,8 +5,7 @@ pub(crate) mod lower;
 
 use super::methods::{fail, methods};
 use crate::error::{Error, Result, shape_text};
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::value::Value;

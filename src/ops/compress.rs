@@ -1,7 +1,6 @@
 //! The elements of a vector that a mask keeps.
 
-use super::advanced::AdvancedIncSubtensor;
-use super::advanced::{AdvancedSubtensor, lower::gather};
+use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, lower::gather};
 use super::complex;
 use super::creation::zeros_like;
 use crate::error::Result;

@@ -9,14 +9,12 @@ use super::positions::CheckIndex;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle};
 use super::size::IntoSize;
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{IntoOperand, Operand, TensorType, Variable, place};
+use crate::graph::{IntoOperand, Node, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::{DType, Scalar};
 
 /// `arange(start, stop, step)` over three 0-d int64 inputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,19 +9,16 @@ use super::creation::{arange, zeros_like};
 use super::elemwise::cast;
 use super::functions::where_;
 use super::methods::{fail, methods};
-use super::reduce::Reduce;
-use super::reduce::fold_name;
+use super::reduce::{Reduce, fold_name};
 use super::shape::{DimShuffle, ShapeOf};
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
 use workalike_kernels::nest::Fold;
+use workalike_kernels::{DType, Scalar};
 
 /// The running sum, product, maximum or minimum along an axis, in the dtype of what is folded; halves
 /// accumulate in float32.

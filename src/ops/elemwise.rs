@@ -9,15 +9,15 @@ use super::methods::fail;
 use super::shape::DimShuffle;
 use super::sum_like::{may_repeat, sum_to};
 use crate::error::{Error, Result, shape_text};
-use crate::graph::Node;
-use crate::graph::{Operand, TensorType, Variable, place};
+use crate::graph::{Node, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
-use workalike_kernels::ops::{ADD, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MUL, RIGHT_SHIFT, SUB};
-use workalike_kernels::ops::{Build, Ex, ScalarOp, Slope};
+use workalike_kernels::ops::{
+    ADD, Build, Ex, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MUL, RIGHT_SHIFT, SUB, ScalarOp, Slope,
+};
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
 /// [`ScalarOp::signature`]; axes of extent 1 broadcast.

@@ -2,8 +2,7 @@
 
 use super::complex;
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable, place};
+use crate::graph::{Node, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;

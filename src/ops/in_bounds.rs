@@ -2,8 +2,7 @@
 
 use super::methods::{fail, methods};
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
@@ -67,9 +66,9 @@ methods! {
     /// `x`, integers, with the promise that where they are an index they are in range (JAX's
     /// `promise_in_bounds`): a device does not check them, and a call does not look at them before. If one is
     /// out of range after all, the position nearest to it is read or written, and the call is no error.
-    /// [`Simulator::verify`](crate::rehost::Simulator::verify) and
-    /// [`nan_guard`](crate::rehost::Tuned::nan_guard) find such an index; so does `call_reference`.
-    /// [`in_bounds`](crate::rehost::Tuned::in_bounds) of a backend promises it of all indices.
+    /// [`Simulator::verify`](crate::engine::Simulator::verify) and
+    /// [`nan_guard`](crate::engine::Tuned::nan_guard) find such an index; so does `call_reference`.
+    /// [`in_bounds`](crate::engine::Tuned::in_bounds) of a backend promises it of all indices.
     ///
     /// ```
     /// use workalike::prelude::*;

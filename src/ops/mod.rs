@@ -73,8 +73,10 @@ pub use advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use advanced_fold::AdvancedFold;
 pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
-pub use complex::{ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal};
-pub use complex::{complex, from_polar, view_as_complex, view_as_real};
+pub use complex::{
+    ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal, complex, from_polar, view_as_complex,
+    view_as_real,
+};
 pub use compress::Compress;
 pub use convolution::{Convolution, ConvolutionRole};
 pub use convolutions::{Conv, Padding};

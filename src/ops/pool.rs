@@ -9,9 +9,8 @@ use super::windows::{Windows, affine_extent, effective_extent};
 use crate::error::Result;
 use crate::graph::Variable;
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::nest::Fold;
+use workalike_kernels::{DType, Scalar};
 
 /// The options of [`Variable::max_pool`] and the other pools. Windows slide over the last axes, one for each
 /// extent.

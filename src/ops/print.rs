@@ -4,8 +4,7 @@ pub(crate) mod lower;
 
 use super::methods::methods;
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
 use crate::printable::printable;

@@ -13,14 +13,11 @@ use super::shape::DimShuffle;
 use super::sum_like::sum_to;
 use crate::error::{Error, Result, shape_text};
 use crate::fallible;
-use crate::graph::Node;
-use crate::graph::{Operand, TensorType, Variable};
+use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, Scalar, ops as scalar};
 
 /// `(batch.., left.., contracted..) @ (batch.., contracted.., right..) -> (batch.., left.., right..)`, both
 /// of one dtype. Batch axes of extent 1 broadcast. Halves accumulate in f32 and round once; of bools it is

@@ -1,7 +1,6 @@
 //! Products as methods and functions: NumPy's `matmul`, `tensordot`, `outer`, `kron`, `cross` and their like.
 
-use super::axes::Axes;
-use super::axes::normalize_axis;
+use super::axes::{Axes, normalize_axis};
 use super::contract::{Label, contract};
 use super::index_expression::Ix;
 use super::join::stack;

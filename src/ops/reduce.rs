@@ -2,21 +2,17 @@
 
 pub(crate) mod lower;
 
-use super::complex;
-use super::elemwise;
 use super::shape::{BroadcastLike, DimShuffle};
+use super::{complex, elemwise};
 use crate::error::{Error, Result};
 use crate::fallible;
-use crate::graph::Node;
-use crate::graph::{Operand, TensorType, Variable};
+use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
 use crate::value::{Value, checked_len};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
 use workalike_kernels::nest::Fold;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, Scalar, ops as scalar};
 
 /// Sum, product, maximum or minimum over axes, which disappear.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,14 +5,12 @@ pub(crate) mod lower;
 use super::elemwise::cast;
 use super::methods::{fail, methods};
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{IntoOperand, Operand, TensorType, Variable};
+use crate::graph::{IntoOperand, Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::{DType, Scalar};
 
 /// The position of a number among equal elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Shapes as methods: NumPy's functions that move, repeat and cut, composed of views, joins and gathers.
 
-use super::axes::Axes;
-use super::axes::normalize_axis;
+use super::axes::{Axes, normalize_axis};
 use super::creation::{arange, arange_between, extent_scalar, full, int_scalar};
 use super::elemwise::cast;
 use super::functions::where_;
@@ -17,8 +16,7 @@ use super::specify_shape::{EqualExtents, SpecifyShape};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
+use workalike_kernels::{DType, Scalar};
 
 /// An entry for each axis: `entry` for one of them, everything of the others.
 pub(super) fn along(axis: usize, entry: Ix) -> Vec<Ix> {

@@ -10,14 +10,11 @@ use super::reduce::Reduce;
 use super::shape::DimShuffle;
 use super::specify_shape::EqualExtents;
 use crate::error::Result;
-use crate::graph::Node;
-use crate::graph::{Operand, TensorType, Variable, place};
+use crate::graph::{Node, Operand, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, Scalar, ops as scalar};
 
 /// `exp(x - max) / sum(exp(x - max))` along an axis, or its logarithm `x - max - log(sum(exp(x - max)))`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,23 +3,20 @@
 pub(crate) mod lower;
 
 use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
-use super::axes::Axes;
-use super::axes::normalize_axis;
+use super::axes::{Axes, normalize_axis};
 use super::creation::zeros_like;
 use super::cumulative::{about, positions};
 use super::methods::{fail, methods};
 use super::quantile::quantile;
 use crate::error::{Error, Result};
 use crate::fallible;
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable, place};
+use crate::graph::{Node, TensorType, Variable, place};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::{DType, Scalar};
 
 /// What a [`Sort`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

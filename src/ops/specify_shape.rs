@@ -2,8 +2,7 @@
 
 use super::complex;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;

@@ -10,9 +10,8 @@ use super::shape::{DimShuffle, ShapeOf};
 use crate::error::Result;
 use crate::graph::Variable;
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::nest::Fold;
+use workalike_kernels::{DType, Scalar};
 
 /// Axes and options, checked.
 struct ReductionAxes {

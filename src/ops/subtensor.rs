@@ -10,15 +10,13 @@ use super::batching::only;
 use super::complex;
 use super::creation::zeros_like;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::Node;
-use crate::graph::{TensorType, Variable};
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::Value;
 use slots::{SlotRange, known_bound, single_indices, taken_shape};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::{DType, Scalar};
 
 /// `x[slots]`; axes beyond the slots are taken whole. Further inputs are the bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]

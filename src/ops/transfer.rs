@@ -15,7 +15,7 @@ pub struct Transfer {
 }
 
 /// The same value in the memory of a context of this name, given when the Function is re-hosted by
-/// [`contexts`](crate::rehost::contexts). Ops that read it first run there. On one device it costs nothing.
+/// [`contexts`](crate::engine::contexts). Ops that read it first run there. On one device it costs nothing.
 ///
 /// ```
 /// use workalike::prelude::*;

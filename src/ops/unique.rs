@@ -2,17 +2,15 @@
 
 use super::index_expression::Ix;
 use super::indexing::missing;
-use super::shape::Extent;
-use super::shape::Reshape;
+use super::shape::{Extent, Reshape};
 use crate::error::Result;
 use crate::fallible;
 use crate::graph::{TensorType, Variable, place};
 use crate::op::{Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::interval::Interval;
+use workalike_kernels::{DType, Scalar};
 
 /// For the distinct elements of an array in order: the first position of each in row-major order; for each
 /// element of the array, the number of its value; the count of each. All int64. NaN comes last, once.

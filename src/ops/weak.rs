@@ -4,8 +4,7 @@ use super::elemwise;
 use crate::error::Error;
 use crate::graph::{Operand, Variable, place};
 use crate::value::Value;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
+use workalike_kernels::{DType, Scalar};
 
 impl Operand {
     /// The dtype that the Variables among operands promote to. Weak ones take part only if no other is a

@@ -7,13 +7,11 @@ use super::complex;
 use super::shape::ShapeOf;
 use crate::error::{Error, Result};
 use crate::fallible;
-use crate::graph::Node;
-use crate::graph::{Operand, TensorType, Variable};
+use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
 use crate::value::{Value, checked_len};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
+use workalike_kernels::{DType, Scalar};
 
 /// The windows over the last axes of its input, as NumPy's `sliding_window_view` with strides and dilations:
 /// `(.., H, W)` becomes `(.., OH, OW, KH, KW)`, whose element `(.., o, k)` is element `o * stride + k *

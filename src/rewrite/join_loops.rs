@@ -7,8 +7,7 @@ use super::{Rebuilt, merge};
 use crate::error::Result;
 use crate::graph::{FunctionGraph, Node, NodeId, TensorType, VarId, place};
 use crate::ops::Transfer;
-use crate::ops::loops::LoopParts;
-use crate::ops::loops::ScanOp;
+use crate::ops::loops::{LoopParts, ScanOp};
 use std::collections::{BTreeSet, HashMap};
 
 /// The pass.

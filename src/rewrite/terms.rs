@@ -11,9 +11,8 @@ use crate::ops::{Bound, BroadcastLike, DimShuffle, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::ops::ScalarOp;
+use workalike_kernels::{DType, Scalar};
 
 /// An op and its inputs.
 pub(super) type Owner<V> = (Arc<dyn Op>, Vec<V>);

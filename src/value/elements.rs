@@ -9,8 +9,7 @@ use ndarray::{ArrayD, ArrayViewD, IxDyn, ShapeBuilder};
 use num_complex::{Complex32, Complex64};
 use std::fmt;
 use std::panic::Location;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
+use workalike_kernels::{DType, Scalar};
 
 /// A Rust type that is a dtype.
 pub trait Element:

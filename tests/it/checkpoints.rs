@@ -1,9 +1,9 @@
 //! Simulators that are saved, restored and forked.
 
 use workalike::Result;
+use workalike::engine::device::{Device, DeviceResult};
 use workalike::error::DeviceError;
 use workalike::prelude::*;
-use workalike::rehost::device::{Device, DeviceResult};
 
 const NONE: [&Variable; 0] = [];
 

@@ -5,6 +5,7 @@ mod readers;
 mod refused;
 
 use std::sync::Arc;
+use workalike::engine::device::Interpreter;
 use workalike::graph::Node;
 use workalike::kernels::library::{Definition, DefinitionError, LibraryError};
 use workalike::kernels::nest::{Fold, Operand, PhaseKind};
@@ -12,7 +13,6 @@ use workalike::kernels::ops as scalar;
 use workalike::lower::{At, LibraryOp, Lowered, Lowering, NestBuilder, View};
 use workalike::ops::{Gradient, Known, Op};
 use workalike::prelude::*;
-use workalike::rehost::device::Interpreter;
 use workalike::{Error, Result};
 
 type Checked<T> = std::result::Result<T, String>;

@@ -4,12 +4,12 @@ use std::process::Command as Process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use workalike::engine::device::{
+    Command, Device, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties, Recording, Region,
+};
 use workalike::error::DeviceError;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
-use workalike::rehost::device::{
-    Command, Device, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties, Recording, Region,
-};
 
 /// The host device, as a GPU fails: a kernel that sorts reports its error when the stream is waited for.
 #[derive(Debug)]

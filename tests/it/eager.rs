@@ -3,7 +3,7 @@
 use workalike::prelude::*;
 
 fn uploaded(
-    device: &std::sync::Arc<dyn workalike::rehost::device::Device>,
+    device: &std::sync::Arc<dyn workalike::engine::device::Device>,
     value: impl Into<Value>,
 ) -> DeviceArray {
     DeviceArray::upload(device, value).unwrap()

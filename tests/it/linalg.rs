@@ -1,8 +1,8 @@
 //! Linear algebra as users write it: literal values, types, a likelihood and its gradient, and where it runs.
 
+use workalike::engine::device::Interpreter;
 use workalike::ops::linalg::SolveTriangular;
 use workalike::prelude::*;
-use workalike::rehost::device::Interpreter;
 
 fn numbers(output: &Variable) -> Vec<f64> {
     let f = function(()).output(output).compile().unwrap();

@@ -1,8 +1,8 @@
 //! How products become steps: operands that are read without a copy, one library call per product, and no
 //! host nodes.
 
+use workalike::engine::Plan;
 use workalike::prelude::*;
-use workalike::rehost::Plan;
 
 fn plan(output: &Variable, inputs: &[(&Variable, &[usize])]) -> Plan {
     let f = function(inputs.iter().map(|i| i.0)).output(output).allow_unused_inputs().compile().unwrap();

@@ -5,12 +5,12 @@
 
 use std::sync::Arc;
 use workalike::Error;
+use workalike::engine::device::{
+    Command, Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording, Region,
+};
 use workalike::graph::TensorType;
 use workalike::ops::{ARange, Attributes, BroadcastTo, Extent, Gradient, Ix, Known, Op, Side};
 use workalike::prelude::*;
-use workalike::rehost::device::{
-    Command, Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording, Region,
-};
 
 type Ran = workalike::Result<(Vec<Value>, Vec<Value>)>;
 

@@ -1,14 +1,14 @@
 //! Verification finds errors of a device and names the first wrong node: devices with injected faults.
 
 use std::sync::Arc;
+use workalike::engine::device::{
+    Command, Device, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties, Recording, Region,
+};
+use workalike::engine::verify::{Check, Origin, verify};
 use workalike::kernels::nest::{Inst, Nest};
 use workalike::kernels::ops::{COS, SIN, ScalarOp, TANH};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
-use workalike::rehost::device::{
-    Command, Device, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties, Recording, Region,
-};
-use workalike::rehost::verify::{Check, Origin, verify};
 
 /// A fault of a device.
 #[derive(Clone, Copy, Debug)]

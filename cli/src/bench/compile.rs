@@ -6,8 +6,8 @@ use crate::report::Result;
 use crate::workloads::zeros;
 use std::sync::Arc;
 use std::time::Instant;
+use workalike::engine::device::Device;
 use workalike::prelude::*;
-use workalike::rehost::device::Device;
 
 /// Units of each layer of a deep network for digits, pixels first, classes last.
 const LAYERS: [usize; 5] = [784, 1000, 1000, 1000, 10];

@@ -7,9 +7,9 @@ use serde_json::{Value as Json, json};
 use std::path::Path;
 use std::process;
 use std::time::Instant;
+use workalike::engine::Open;
+use workalike::engine::device::{Command, Device, Matmul, Numerics, Region};
 use workalike::prelude::*;
-use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
 
 /// The variables that name the cache folders of drivers and compilers. Empty folders make a cold start.
 const CACHES: &[&str] = &["XDG_CACHE_HOME", "POCL_CACHE_DIR", "CUDA_CACHE_PATH"];

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use workalike::custom::{
     ElementwiseKernel, Grid, KernelOp, KernelSource, Launch, Module, ReductionKernel, ScanKernel, kernel_args,
 };
+use workalike::engine::device::Device;
 use workalike::prelude::*;
-use workalike::rehost::device::Device;
 
 /// Elements on a large device, and on a CPU.
 const ELEMENTS: [usize; 2] = [1 << 26, 1 << 20];

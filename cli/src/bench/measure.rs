@@ -4,9 +4,9 @@ use crate::report::{Failure, Result, say, say_json};
 use crate::workloads::CallMode;
 use serde::Serialize;
 use std::time::Instant;
+use workalike::engine::Open;
+use workalike::engine::verify::{Check, verify};
 use workalike::prelude::*;
-use workalike::rehost::Open;
-use workalike::rehost::verify::{Check, verify};
 
 /// Repeats of a measurement; the median is reported.
 const REPEATS: usize = 7;

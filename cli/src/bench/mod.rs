@@ -16,8 +16,8 @@ use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use measure::{BenchRow, measure};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use workalike::engine::Open;
 use workalike::prelude::*;
-use workalike::rehost::Open;
 
 #[derive(clap::Args)]
 pub(crate) struct Bench {

@@ -8,8 +8,8 @@ use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 use workalike::custom::{ElementwiseKernel, kernel_args};
 use workalike::dlpack::{DlManagedTensor, Tensor};
+use workalike::engine::device::Open;
 use workalike::prelude::*;
-use workalike::rehost::device::Open;
 use workalike::{Error, Result};
 
 thread_local! {

@@ -49,7 +49,7 @@ use workalike::Result;
 use workalike::prelude::*;
 
 /// An open device: one stream of work, and a backend for any number of Functions.
-pub type Device = Arc<dyn workalike::rehost::device::Device>;
+pub type Device = Arc<dyn workalike::engine::device::Device>;
 
 /// A program.
 pub struct Example {

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::process::ExitCode;
 use std::thread;
 use workalike::Selector;
-use workalike::rehost::Open;
+use workalike::engine::Open;
 use workalike_examples::{ALL, Device, Example};
 
 fn main() -> ExitCode {

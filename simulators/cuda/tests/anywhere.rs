@@ -1,7 +1,7 @@
 //! What must hold on every host, with CUDA or without.
 
+use workalike::engine::Open;
 use workalike::error::DeviceError;
-use workalike::rehost::Open;
 use workalike_cuda::{Cuda, list, why_not};
 
 #[test]

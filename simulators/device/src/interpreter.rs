@@ -26,7 +26,7 @@ const ID: &str = "interpreter";
 ///
 /// ```
 /// use workalike::prelude::*;
-/// use workalike::rehost::device::Interpreter;
+/// use workalike::engine::device::Interpreter;
 /// let x = vector::<f32>("x");
 /// let f = function([&x]).output(x.sum(..)).compile()?;
 /// let mut sim = f.optimize(Interpreter)?;

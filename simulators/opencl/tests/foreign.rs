@@ -9,8 +9,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use workalike::dlpack::{DlDevice, Tensor};
+use workalike::engine::device::{Device, NativeDevice, NativeMemory};
 use workalike::prelude::*;
-use workalike::rehost::device::{Device, NativeDevice, NativeMemory};
 
 /// The other library: a context and an in-order queue on the first device.
 struct Library {

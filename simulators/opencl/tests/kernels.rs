@@ -5,12 +5,12 @@ mod common;
 
 use common::{device, downloaded, region, uploaded};
 use workalike::dtype::DType;
+use workalike::engine::device::{Command, Matmul, Numerics, Region};
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, SQR};
 use workalike::kernels::verify::Verified;
-use workalike::rehost::device::{Command, Matmul, Numerics, Region};
 
 fn load(operand: usize, axes: &[usize]) -> Inst {
     Inst::Load { operand, index: axes.iter().map(|&a| Index::axis(a)).collect() }

@@ -5,9 +5,9 @@ mod common;
 
 use common::{device, region};
 use std::sync::Arc;
+use workalike::engine::Open;
+use workalike::engine::device::{Command, Numerics, Region};
 use workalike::error::DeviceError;
-use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Numerics, Region};
 use workalike_opencl::{DeviceKind, OpenCl, list};
 
 #[test]

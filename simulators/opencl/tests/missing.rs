@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use std::process::{Command, Output};
+use workalike::engine::Open;
 use workalike::error::DeviceError;
-use workalike::rehost::Open;
 use workalike_opencl::{OpenCl, list};
 
 /// Set in the child.

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used)] // nothing here but tests
 
 use workalike::dtype::DType;
+use workalike::engine::Open;
+use workalike::engine::device::{Command, Numerics, Region};
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::ADD;
 use workalike::kernels::verify::Verified;
-use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Numerics, Region};
 use workalike_opencl::{DeviceInfo, OpenCl, list};
 
 const ALL: u64 = 1 << 22;

@@ -5,7 +5,7 @@
 use std::process::Command;
 use std::sync::Barrier;
 use std::thread;
-use workalike::rehost::Open;
+use workalike::engine::Open;
 use workalike_opencl::{OpenCl, list};
 
 /// Set in the child.

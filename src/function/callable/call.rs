@@ -3,15 +3,14 @@
 use super::super::args::{ArgIn, IntoArgs, bind, state_args};
 use super::super::outputs::Outputs;
 use super::Function;
+use crate::engine::{Engine, StateBinding};
 use crate::error::{Error, Result};
 use crate::graph::{Endless, LockedCells, NewValue};
-use crate::rehost::{Engine, StateBinding};
 use crate::selector::default_device;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
-use workalike_device::HostMemory;
-use workalike_device::Options;
+use workalike_device::{HostMemory, Options};
 
 impl Function {
     /// Calls the Function on the embedded host device, or on its own: see [`Function::on_device`].
@@ -22,7 +21,7 @@ impl Function {
     pub fn call<'a>(&self, args: impl IntoArgs<'a>) -> Result<Outputs> {
         let (args, states) = state_args(self, args.into_args())?;
         let values = values_only(bind(self, args)?)?;
-        let fed: Vec<_> = values.into_iter().map(crate::rehost::CallInput::Host).collect();
+        let fed: Vec<_> = values.into_iter().map(crate::engine::CallInput::Host).collect();
         let values = self.on_engine(|engine| {
             with_states(engine, &states, |engine| {
                 let values = engine.call(0, &fed);

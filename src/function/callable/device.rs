@@ -2,12 +2,11 @@
 //! uploads those that changed since the last one, and copies back what it updates.
 
 use super::Function;
+use crate::engine::{Engine, StateBinding};
 use crate::error::{Error, Result};
 use crate::graph::{LockedCells, NewValue};
-use crate::rehost::{Engine, StateBinding};
 use std::sync::Arc;
-use workalike_device::Device;
-use workalike_device::{Open, Options};
+use workalike_device::{Device, Open, Options};
 
 /// Where calls of a Function run.
 #[derive(Clone, Debug)]
@@ -25,7 +24,7 @@ impl Function {
     /// copies what it updates back before it returns. A loop over state is faster in a [`Simulator`], where
     /// the state stays on the device ([`Function::optimize`]), or in one [`Function::run_n`].
     ///
-    /// [`Simulator`]: crate::rehost::Simulator
+    /// [`Simulator`]: crate::engine::Simulator
     ///
     /// ```
     /// use workalike::prelude::*;

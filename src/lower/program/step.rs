@@ -234,7 +234,7 @@ impl Step {
     }
 }
 
-/// Its cost, for [`cost`](crate::rehost::cost).
+/// Its cost, for [`cost`](crate::engine::cost).
 impl Step {
     /// Kernels and library ops that it launches; of a branch, the most.
     pub(crate) fn launches(&self) -> u64 {

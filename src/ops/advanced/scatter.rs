@@ -6,11 +6,10 @@ use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::op::AxisRead;
 use crate::value::Value;
-use workalike_kernels::DType;
 use workalike_kernels::library::Scatter;
 use workalike_kernels::nest::{Fold, PhaseKind};
-use workalike_kernels::ops as scalar;
 use workalike_kernels::ops::ScalarOp;
+use workalike_kernels::{DType, ops as scalar};
 
 /// Estimated cost of a contended atomic addition on a CPU, in plain additions. PoCL measured several.
 const CONTENDED_ADD: u64 = 8;

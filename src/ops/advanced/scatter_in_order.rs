@@ -3,9 +3,8 @@
 
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
-use workalike_kernels::DType;
 use workalike_kernels::nest::{PhaseKind, Value as NestValue};
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 impl Lowering<'_> {
     /// Whether the positions of a scatter ascend along the only axis of its index. A first run of -1, which

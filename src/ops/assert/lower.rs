@@ -3,9 +3,8 @@
 use super::Assert;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// A Nest that reports a failed condition and does nothing else; no Nest if the condition is known to hold.
 pub(crate) fn lower(_: &Assert, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

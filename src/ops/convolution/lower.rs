@@ -5,8 +5,7 @@ use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
 use crate::ops::product::factors::ProductAxes;
 use crate::ops::windows::lower::Spread;
-use workalike_kernels::DType;
-use workalike_kernels::library;
+use workalike_kernels::{DType, library};
 
 /// Windows are written out only if they take at most this fraction (one part in N) of the device's memory.
 const LARGEST_PART: u64 = 8;

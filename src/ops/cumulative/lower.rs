@@ -4,10 +4,9 @@ use super::CumOp;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::sort::lower::about;
-use workalike_kernels::DType;
 use workalike_kernels::library::Cumulate;
 use workalike_kernels::nest::PhaseKind;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// In 32 bits where all sums fit and each number is converted exactly, as those of bools do. Readers widen
 /// what they read; a result of the graph would be widened by a step of its own.

@@ -4,9 +4,8 @@ use super::{cast, elemwise};
 use crate::error::{Error, Result};
 use crate::graph::{Operand, Variable};
 use crate::value::{Value, shrunk};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::ops::{Build, Ex, OpBody, ScalarOp};
+use workalike_kernels::{DType, Scalar};
 
 /// Builds derivatives (and compositions) as Variables.
 pub(super) struct Symbolic {

@@ -4,10 +4,9 @@ use super::op::{FourierOp, Transform};
 use super::transform;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use workalike_kernels::DType;
 use workalike_kernels::library::{Fourier, InMemory};
 use workalike_kernels::nest::PhaseKind;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 pub(super) fn lower(op: &FourierOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let (dtype, shape) = (to.dtype(node.outputs[0]), to.shape(node.outputs[0]));

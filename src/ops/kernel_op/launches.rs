@@ -10,12 +10,11 @@ use crate::lower::Abilities;
 use crate::ops::op_from_graph::{pairs, stand_ins};
 use std::sync::Arc;
 use workalike_device::Properties;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::custom::{
     CustomLaunch, KernelArg, KernelCall, KernelSource, Language, Param, ParamKind, fitted,
 };
 use workalike_kernels::nest::Operand as Array;
+use workalike_kernels::{DType, Scalar};
 
 /// An argument of a launch, or an extent.
 #[derive(Clone, Debug)]

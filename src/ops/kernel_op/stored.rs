@@ -9,9 +9,8 @@ use super::launches::{self, LaunchArgument, LaunchSpec, Launches, ScratchSpec};
 use crate::op::{Attr, AttrGraph, Attributes, Op};
 use crate::ops::stored_op::StoredOp;
 use std::sync::Arc;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::custom::{KernelSource, Language};
+use workalike_kernels::{DType, Scalar};
 
 const LANGUAGES: [(&str, Language); 3] =
     [("dialect", Language::Dialect), ("opencl", Language::OpenClC), ("cuda", Language::CudaCpp)];

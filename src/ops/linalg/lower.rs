@@ -6,10 +6,9 @@ use super::definition::define;
 use super::solvers::SolveTriangular;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, Refusal, View};
-use workalike_kernels::DType;
 use workalike_kernels::library::{InMemory, LinalgProblem, LinearAlgebra};
 use workalike_kernels::nest::{Fold, PhaseKind, Value};
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// Sums of magnitudes of logarithms up to which no product of some of the pivots leaves the range of float64,
 /// whatever the order: `exp(700)` is 1e304.

@@ -11,8 +11,7 @@ use crate::ops::elemwise::broadcast_types;
 use crate::ops::methods::unary;
 use crate::ops::sum_like::sum_to;
 use crate::value::{Element, Value};
-use workalike_kernels::DType;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// `x` with `a x = b`, from square matrices `a` and matrices `b` of equal dtype and rank. Batch axes of
 /// extent 1 broadcast.

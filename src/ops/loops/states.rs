@@ -3,8 +3,7 @@
 //! ended.
 
 use crate::error::Result;
-use crate::graph::default_updates;
-use crate::graph::{SharedVariable, Variable, ancestors, rebuild};
+use crate::graph::{SharedVariable, Variable, ancestors, default_updates, rebuild};
 use crate::ops::op_from_graph::{pairs, stand_ins};
 use std::collections::HashSet;
 

@@ -10,9 +10,8 @@ use crate::ops::methods::fail;
 use crate::ops::stored_op::StoredOp;
 use crate::value::Value;
 use std::sync::Arc;
-use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// A body that runs while a condition holds.
 ///

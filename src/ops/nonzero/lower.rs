@@ -4,10 +4,9 @@
 use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
-use workalike_kernels::DType;
 use workalike_kernels::library::{Cumulate, LibraryNonZero};
 use workalike_kernels::nest::{Fold, PhaseKind, Value};
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// The host has counted the elements for the shape; the device checks its own count against that.
 pub(crate) fn lower(_: &crate::ops::NonZero, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

@@ -3,9 +3,8 @@
 use super::CheckIndex;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
-use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// Converts integers to int64, and reports any that reach a bound.
 pub(crate) fn lower(_: &CheckIndex, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {

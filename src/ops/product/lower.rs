@@ -7,9 +7,8 @@ use crate::graph::Node;
 use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use workalike_device::{ByteMatmul, Matmul};
-use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, PhaseKind};
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// Rows and columns of the tile that a library gives a group in a product with few tiles.
 const TILE: u64 = 64;

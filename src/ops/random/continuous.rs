@@ -6,8 +6,7 @@ use super::{IntoSize, RandomStreams};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
 use crate::value::{Element, Value};
-use workalike_kernels::ops as scalar;
-use workalike_kernels::{DType, Scalar};
+use workalike_kernels::{DType, Scalar, ops as scalar};
 
 impl RandomStreams {
     /// Uniform draws in [0, 1): multiples of 2^-8 (bf16), 2^-11 (f16), 2^-24 (f32) or 2^-53 (f64), each as

@@ -11,8 +11,7 @@ use super::discrete::{known_integer, weights_of};
 use super::{IntoSize, RandomStreams, like};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
-use workalike_kernels::DType;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 impl RandomStreams {
     /// Poisson draws, as int64: the number of events where `mean` are expected (W. Hoermann, "The transformed

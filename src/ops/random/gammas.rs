@@ -8,8 +8,7 @@ use super::{IntoSize, RandomStreams, Size, like};
 use crate::error::Result;
 use crate::graph::{IntoOperand, Operand, Variable, place};
 use crate::value::Element;
-use workalike_kernels::DType;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 impl RandomStreams {
     /// Draws with density `x^(shape - 1) exp(-x / scale)`, up to a factor: mean `shape * scale`, variance

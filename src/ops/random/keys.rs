@@ -10,9 +10,8 @@ use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use workalike_kernels::DType;
-use workalike_kernels::ops as scalar;
 use workalike_kernels::ops::philox4x32_10;
+use workalike_kernels::{DType, ops as scalar};
 
 /// What the keys of streams are made from.
 #[derive(Debug)]

@@ -4,9 +4,8 @@ use super::{ArgReduce, Reduce};
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View};
 use crate::ops::sum_like::SumLike;
-use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// The axes of a view as a Nest sees them: kept ones first, then the reduced ones.
 pub(crate) struct Split {

@@ -4,10 +4,9 @@
 use super::SearchSorted;
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
-use workalike_kernels::DType;
 use workalike_kernels::library::Search;
 use workalike_kernels::nest::{PhaseKind, Value};
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 pub(crate) fn lower(op: &SearchSorted, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     if let Some(places) = to.search_by_library(*op, node, inputs) {

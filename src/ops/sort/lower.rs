@@ -6,10 +6,9 @@ use crate::lower::program::BufferId;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, View, is_done};
 use crate::op::{AxisRead, Op};
 use std::collections::BTreeSet;
-use workalike_kernels::DType;
 use workalike_kernels::library::Sorting;
 use workalike_kernels::nest::{Fold, PhaseKind};
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// Up to so many elements a row is sorted by counting, for each, how many come before it.
 const COUNTED: u64 = 1 << 14;

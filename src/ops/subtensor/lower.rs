@@ -5,10 +5,8 @@ use super::slots::{Bound, Slot};
 use crate::graph::{Node, VarId};
 use crate::lower::program::BufferId;
 use crate::lower::{Lowered, Lowering, NestBuilder, View};
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::nest::PhaseKind;
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, Scalar, ops as scalar};
 
 /// A bound of a slice once shapes are known.
 pub(crate) enum SliceStart {

@@ -3,9 +3,8 @@
 use crate::graph::Node;
 use crate::lower::{At, Lowered, Lowering, NestBuilder, PhaseBuilder, View};
 use crate::ops::windows::{WindowSum, Windows};
-use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, PhaseKind, Value};
-use workalike_kernels::ops as scalar;
+use workalike_kernels::{DType, ops as scalar};
 
 /// How positions of windows map to elements along one axis: element `position * stride + offset * dilation`.
 #[derive(Clone, Copy)]

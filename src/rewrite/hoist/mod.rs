@@ -16,8 +16,7 @@ use super::mirror::Mirror;
 use super::transform;
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, Node, VarId, Variable, place};
-use crate::ops::loops::ScanOp;
-use crate::ops::loops::{LoopParts, Recurrence};
+use crate::ops::loops::{LoopParts, Recurrence, ScanOp};
 use crate::ops::{Bound, Slot, Subtensor};
 
 /// The pass.

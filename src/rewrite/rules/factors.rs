@@ -6,9 +6,8 @@ use super::Root::Elementwise;
 use super::casts::digits;
 use super::{Found, rules, scalar_op};
 use crate::op::Op;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
 use workalike_kernels::ops::*;
+use workalike_kernels::{DType, Scalar};
 
 rules! {
     multiply_one on Elementwise(&[MUL, DIV]) => "x * 1, 1 * x and x / 1 are x";

@@ -8,9 +8,9 @@
 use crate::wide::Wide;
 use std::sync::Arc;
 use workalike::cuda::Cuda;
+use workalike::engine::device::{Device, Interpreter, Sizes};
 use workalike::opencl::OpenCl;
 use workalike::prelude::*;
-use workalike::rehost::device::{Device, Interpreter, Sizes};
 use workalike::{Error, Result};
 
 /// The variable with the kinds of devices to run, separated by commas: `host`, `opencl`, `cuda`,
@@ -83,19 +83,19 @@ impl Tested {
     ///
     /// # Errors
     /// As [`Function::optimize`].
-    pub fn rehost(&self, function: &Function) -> Result<Simulator> {
-        self.rehost_as(function, true)
+    pub fn optimize(&self, function: &Function) -> Result<Simulator> {
+        self.optimize_as(function, true)
     }
 
     /// A Simulator that may have host nodes.
     ///
     /// # Errors
     /// As [`Function::optimize`].
-    pub fn rehost_with_host_nodes(&self, function: &Function) -> Result<Simulator> {
-        self.rehost_as(function, false)
+    pub fn optimize_with_host_nodes(&self, function: &Function) -> Result<Simulator> {
+        self.optimize_as(function, false)
     }
 
-    fn rehost_as(&self, function: &Function, strict: bool) -> Result<Simulator> {
+    fn optimize_as(&self, function: &Function, strict: bool) -> Result<Simulator> {
         let fuse = self.kind != Kind::Unfused;
         // It lacks libraries other than products.
         let strict = strict && self.kind != Kind::Wide;

@@ -339,8 +339,11 @@ impl Group {
         device: &Tested,
         with_host_nodes: bool,
     ) -> Result<Vec<Value>, String> {
-        let simulator =
-            if with_host_nodes { device.rehost_with_host_nodes(function) } else { device.rehost(function) };
+        let simulator = if with_host_nodes {
+            device.optimize_with_host_nodes(function)
+        } else {
+            device.optimize(function)
+        };
         let mut simulator = simulator.map_err(|e| e.to_string())?;
         let first = simulator.call(args.clone()).map_err(|e| e.to_string())?.into_values();
         let second = simulator.call(args.clone()).map_err(|e| format!("second call: {e}"))?.into_values();

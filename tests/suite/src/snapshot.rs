@@ -9,14 +9,14 @@ mod works;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike::Result;
+use workalike::engine::device::{
+    ByteMatmul, Command, Device, DeviceModule, DeviceResult, LibraryOp, Matmul, Memory, Numerics, Properties,
+    Recording, Region,
+};
 use workalike::kernels::nest::Store;
 use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
-use workalike::rehost::device::{
-    ByteMatmul, Command, Device, DeviceModule, DeviceResult, LibraryOp, Matmul, Memory, Numerics, Properties,
-    Recording, Region,
-};
 
 /// Selects a device that prints kernels only.
 #[derive(Clone, Copy, Debug)]

@@ -4,8 +4,8 @@
 use crate::devices::Tested;
 use crate::tolerance::{Bound, compare};
 use std::sync::Arc;
+use workalike::engine::device::Device;
 use workalike::prelude::*;
-use workalike::rehost::device::Device;
 use workalike::{Error, Result};
 
 /// One scenario.
@@ -136,7 +136,7 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// As [`Function::optimize`].
     pub fn simulator(&self, function: &Function) -> Result<Simulator> {
-        self.device.rehost(function)
+        self.device.optimize(function)
     }
 
     /// Runs a Function with updates, by `call` and by `run_n`, and compares outputs, states and, after a

@@ -58,7 +58,7 @@ pub fn measure(device: &Tested, dtype: DType, count: usize) -> Result<BTreeMap<&
         let all = |inputs: &[Variable]| ops.iter().map(|op| apply(*op, inputs)).collect::<Vec<_>>();
         let f = function(&narrow).outputs(all(&narrow)).rewrites(Rewrites::none()).compile()?;
         let reference = function(&wide).outputs(all(&wide)).rewrites(Rewrites::none()).compile()?;
-        let mut sim = device.rehost(&f)?;
+        let mut sim = device.optimize(&f)?;
         for start in (0..count.max(1)).step_by(CHUNK) {
             let n = CHUNK.min(count - start);
             let seed = |at: usize| (start / CHUNK * 4 + at) as u32;

@@ -2,12 +2,12 @@
 //! devices run on every machine.
 
 use std::sync::Arc;
+use workalike::engine::device::{
+    Device, DeviceModule, DeviceResult, LibraryOp, Matmul, Memory, Numerics, Properties, Region,
+};
 use workalike::kernels::custom::CustomLaunch;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::{DType, Host, Open};
-use workalike::rehost::device::{
-    Device, DeviceModule, DeviceResult, LibraryOp, Matmul, Memory, Numerics, Properties, Region,
-};
 
 /// Selects the host.
 #[derive(Clone, Copy, Debug)]

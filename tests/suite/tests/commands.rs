@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 use workalike::DType;
+use workalike::engine::device::{Command, Device, DeviceResult, LibraryOutput, Numerics, Region};
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::library::{Cumulate, LibraryNonZero, LibraryOp, Matmul, Scatter, Search, Sorting};
 use workalike::kernels::nest::{Block, Fold, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::ADD;
 use workalike::kernels::verify::Verified;
-use workalike::rehost::device::{Command, Device, DeviceResult, LibraryOutput, Numerics, Region};
 use workalike_suite::devices;
 
 /// Every device of this host, with its name.

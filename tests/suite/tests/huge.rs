@@ -4,11 +4,11 @@
 //! points of a Nest must be within the operands.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use workalike::engine::device::{Device, DeviceModule, DeviceResult, Memory, Numerics, Properties};
 use workalike::kernels::nest::{Index, Inst, Nest};
 use workalike::kernels::print::{Dialect, ForSizes, Target, print};
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
-use workalike::rehost::device::{Device, DeviceModule, DeviceResult, Memory, Numerics, Properties};
 use workalike::{Result, idx};
 use workalike_suite::snapshot::Paper;
 

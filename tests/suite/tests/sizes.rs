@@ -4,12 +4,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use workalike::Result;
+use workalike::engine::device::{
+    Device, DeviceError, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties,
+};
 use workalike::kernels::print::ForSizes;
 use workalike::kernels::verify::Verified;
 use workalike::prelude::*;
-use workalike::rehost::device::{
-    Device, DeviceError, DeviceModule, DeviceResult, LibraryOp, Memory, Numerics, Properties,
-};
 use workalike_suite::devices::{self, Kind, Tested};
 
 /// Numbers of rows, in the order of the calls. 0 and 1 have other loops than the others.

@@ -3,13 +3,13 @@
 use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
+use workalike::engine::device::{Command, Device, LibraryOutput, Numerics, Region};
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::library::{ConvolutionDirection, LibraryConvolution, LibraryOp};
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MAXIMUM, ScalarOp, TANH};
 use workalike::kernels::verify::Verified;
-use workalike::rehost::device::{Command, Device, LibraryOutput, Numerics, Region};
 
 /// All tests of this file.
 pub(crate) const TESTS: &[Test] = tests![

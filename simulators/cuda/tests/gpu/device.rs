@@ -6,13 +6,13 @@ pub(crate) mod transfers;
 use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
+use workalike::engine::Open;
+use workalike::engine::device::{Command, Device, Matmul, Numerics, Region};
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Fold, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp};
 use workalike::kernels::verify::Verified;
-use workalike::rehost::Open;
-use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
 use workalike_cuda::Cuda;
 
 /// Tests of this file, for any CUDA device.

@@ -7,12 +7,12 @@ use crate::{Test, open, tests};
 use case::Case;
 use std::sync::Arc;
 use workalike::dtype::DType;
+use workalike::engine::device::{Command, Device, LibraryOutput, Matmul, Numerics, Recording, Region};
 use workalike::error::DeviceError;
 use workalike::kernels::Scalar;
 use workalike::kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store};
 use workalike::kernels::ops::{ADD, MUL, ScalarOp, TANH};
 use workalike::kernels::verify::Verified;
-use workalike::rehost::device::{Command, Device, LibraryOutput, Matmul, Numerics, Recording, Region};
 
 /// All tests of this file.
 pub(crate) const TESTS: &[Test] = tests![

@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use workalike::dlpack::{DlDataType, DlDevice, DlManagedTensor, DlTensor, Tensor};
+use workalike::engine::device::{NativeDevice, NativeMemory};
 use workalike::prelude::*;
-use workalike::rehost::device::{NativeDevice, NativeMemory};
 use workalike_cuda::{Cuda, list};
 
 pub(crate) const TESTS: &[Test] = tests![

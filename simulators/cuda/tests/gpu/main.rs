@@ -12,9 +12,9 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use std::process::ExitCode;
 use std::sync::Arc;
 use workalike::DType;
+use workalike::engine::Open;
+use workalike::engine::device::{Device, Matmul};
 use workalike::kernels::library::LibraryOp;
-use workalike::rehost::Open;
-use workalike::rehost::device::{Device, Matmul};
 use workalike_cuda::{Cuda, list, why_not};
 
 /// The variable that makes a missing GPU a failure.

@@ -3,8 +3,8 @@
 use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
+use workalike::engine::device::{Command, Device, Matmul, Numerics, Region};
 use workalike::kernels::Scalar;
-use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
 
 /// All tests of this file.
 pub(crate) const TESTS: &[Test] =

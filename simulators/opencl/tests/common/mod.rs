@@ -2,9 +2,9 @@
 #![allow(dead_code)] // each test binary uses a part of it
 
 use std::sync::Arc;
+use workalike::engine::Open;
+use workalike::engine::device::{Device, Memory, Region};
 use workalike::error::DeviceError;
-use workalike::rehost::Open;
-use workalike::rehost::device::{Device, Memory, Region};
 use workalike_opencl::OpenCl;
 
 /// A device; `None` if the host has no OpenCL, which is a failure in continuous integration.

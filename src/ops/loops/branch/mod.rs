@@ -5,15 +5,15 @@ mod batch;
 use super::closed::{Closed, broken};
 use super::pack::Pack;
 use crate::error::{Result, shape_text};
-use crate::graph::carried_states;
 use crate::graph::shapes::Shapes;
-use crate::graph::{Apply, FunctionGraph, Node, TensorType, Variable, ancestors, evaluate, place, rebuild};
+use crate::graph::{
+    Apply, FunctionGraph, Node, TensorType, Variable, ancestors, carried_states, evaluate, place, rebuild,
+};
 use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, AttrGraph, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
 use crate::ops::backpropagate::slopes;
-use crate::ops::creation::int_scalar;
-use crate::ops::creation::zeros_like;
+use crate::ops::creation::{int_scalar, zeros_like};
 use crate::ops::methods::fail;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
 use crate::ops::stored_op::StoredOp;

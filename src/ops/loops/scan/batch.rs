@@ -7,8 +7,7 @@ use super::scanned::Scanned;
 use crate::error::Result;
 use crate::graph::{Kind, Variable};
 use crate::op::{Batch, Batched, BatchedOutputs};
-use crate::ops::batching::batched_by;
-use crate::ops::batching::repeated;
+use crate::ops::batching::{batched_by, repeated};
 use std::collections::HashMap;
 
 /// The outputs for the whole batch.

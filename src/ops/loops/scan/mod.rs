@@ -34,8 +34,7 @@ use crate::ops::index_expression::Ix;
 use crate::value::Value;
 use body::{BodyInput, ScanBody};
 use std::sync::Arc;
-use workalike_kernels::DType;
-use workalike_kernels::Scalar;
+use workalike_kernels::{DType, Scalar};
 
 /// A body that runs a number of times (Theano's and PyTensor's `Scan`).
 ///

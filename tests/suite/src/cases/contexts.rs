@@ -7,9 +7,9 @@ use super::{Story, family};
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
 use ndarray::Array2;
 use std::sync::Arc;
+use workalike::engine::Contexts;
+use workalike::engine::device::Device;
 use workalike::prelude::*;
-use workalike::rehost::Contexts;
-use workalike::rehost::device::Device;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {

@@ -13,8 +13,8 @@ use workalike::Result;
 use workalike::custom::{
     CopyIn, CopyInOut, CopyOut, Grid, KernelSource, Language, Module, RawKernel, kernel_args,
 };
+use workalike::engine::device::Device;
 use workalike::prelude::{Array1, DType, DeviceArray, Simulator, Value, array};
-use workalike::rehost::device::Device;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let stories: [Story; 21] = [

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use workalike::custom::{DeviceMath, ElementwiseKernel, Grid, KernelSource, Module, kernel_args};
 use workalike::dlpack::{DlDataType, DlDevice, DlManagedTensor, DlTensor, Tensor};
+use workalike::engine::device::Device;
 use workalike::prelude::*;
-use workalike::rehost::device::Device;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {

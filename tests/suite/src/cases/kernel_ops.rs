@@ -11,8 +11,8 @@ use crate::tolerance::Bound;
 use ndarray::Array2;
 use workalike::Result;
 use workalike::custom::{Grid, KernelOp, Local};
+use workalike::engine::verify::{Check, Origin, verify};
 use workalike::prelude::*;
-use workalike::rehost::verify::{Check, Origin, verify};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let stories: [Story; 13] = [

@@ -4,10 +4,10 @@
 use super::{Story, family};
 use crate::stage::{Scenario, Stage, ensure, fails, wrong};
 use std::sync::Arc;
+use workalike::engine::device::Device;
 use workalike::graph::TensorType;
 use workalike::ops::{Attributes, Gradient, Known, Op};
 use workalike::prelude::*;
-use workalike::rehost::device::Device;
 use workalike::{Error, Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {

@@ -4,7 +4,7 @@ use super::{decode, encode, get, part, put, region, run, small};
 use crate::{Test, open, tests};
 use std::sync::Arc;
 use workalike::dtype::DType;
-use workalike::rehost::device::{ByteMatmul, Command, Device, Matmul, Numerics};
+use workalike::engine::device::{ByteMatmul, Command, Device, Matmul, Numerics};
 
 /// Tests of this file, for a device with cuBLAS.
 pub(crate) const TESTS: &[Test] = tests![

@@ -3,7 +3,7 @@
 use super::{get, noise, part, put, region};
 use crate::{Test, open, tests};
 use std::sync::Arc;
-use workalike::rehost::device::{Device, HostBlock};
+use workalike::engine::device::{Device, HostBlock};
 
 /// Tests of this file, for any CUDA device.
 pub(crate) const TESTS: &[Test] = tests![

@@ -3,8 +3,8 @@
 use super::{Form, decode, encode, get, nest, noise, put, record};
 use std::sync::Arc;
 use workalike::dtype::DType;
+use workalike::engine::device::{Command, Device, LibraryOutput, Matmul};
 use workalike::kernels::Scalar;
-use workalike::rehost::device::{Command, Device, LibraryOutput, Matmul};
 
 /// A product, the form of its epilogue, and values for all operands.
 pub(super) struct Case {

@@ -4,8 +4,8 @@ use super::super::{Story, family};
 use super::{ramp, train, two};
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
 use ndarray::Array3;
+use workalike::engine::Plan;
 use workalike::prelude::*;
-use workalike::rehost::Plan;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {

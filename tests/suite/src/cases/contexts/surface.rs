@@ -4,8 +4,8 @@ use super::super::{Story, family};
 use super::two;
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative, stacked};
 use ndarray::Axis;
+use workalike::engine::Pending;
 use workalike::prelude::*;
-use workalike::rehost::Pending;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {

@@ -1,0 +1,151 @@
+//! Running a method: inputs copied in, Segments replayed, outputs copied out.
+
+use super::Engine;
+use crate::engine::plan::Planned;
+use crate::engine::record::{Recorded, RunResults, SampledTensor};
+use crate::engine::storage::{CallInput, DeviceArray, EngineContext, Ticket};
+use crate::error::{Error, Result};
+use crate::lower::index_check::Bounds;
+use crate::value::Value;
+use workalike_device::Region;
+use workalike_kernels::DType;
+
+impl Engine {
+    /// One call with outputs on the host. Their memory is allocated before anything runs, so that a call that
+    /// fails for lack of memory makes no update.
+    pub(crate) fn call(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<Value>> {
+        let (planned, context) = self.ready(method, fed)?;
+        let blocks = context.host_pool.result_blocks(planned.compiled.result_sizes())?;
+        let mut bound = planned.bind(context, fed)?;
+        bound.feed(context, fed, None)?;
+        bound.replay(context)?;
+        bound.ran(context).outputs(blocks)
+    }
+
+    /// One call with outputs left in place, for [`Engine::outputs`].
+    pub(crate) fn run(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
+        let (planned, context) = self.ready(method, fed)?;
+        let mut bound = planned.bind(context, fed)?;
+        bound.feed(context, fed, None)?;
+        bound.replay(context).map(drop)
+    }
+
+    /// A call whose inputs have the sizes of the last call's; their dtypes and shapes are not checked. `None`
+    /// if something else changed. As in [`Engine::call`], memory for the outputs is allocated first.
+    pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {
+        let Engine { context, methods, .. } = self;
+        let m = &mut methods[method];
+        if !m.definition.demand.is_static() || values.len() != m.definition.graph.inputs.len() {
+            return Ok(None);
+        }
+        let Some(mut bound) = m.plans.current_mut().and_then(|planned| planned.bound(context)) else {
+            return Ok(None);
+        };
+        if !bound.compiled.assumptions_hold(context, |i| Bounds::of(&values[i])) {
+            return Ok(None);
+        }
+        let blocks = context.host_pool.result_blocks(bound.compiled.result_sizes())?;
+        bound.feed_again(context, values)?;
+        bound.replay(context)?;
+        bound.ran(context).outputs(blocks).map(Some)
+    }
+
+    /// The Program for these inputs, in an arena that is large enough.
+    pub(crate) fn ready(
+        &mut self,
+        method: usize,
+        fed: &[CallInput],
+    ) -> Result<(&mut Planned, &mut EngineContext)> {
+        self.plan(method, fed)?;
+        self.make_room(method)?;
+        self.current(method)
+    }
+
+    /// The Program for which a method was last planned.
+    pub(crate) fn current(&mut self, method: usize) -> Result<(&mut Planned, &mut EngineContext)> {
+        let Engine { context, methods, .. } = self;
+        let m = &mut methods[method];
+        let planned = m.plans.current_mut().ok_or_else(|| not_run(&m.definition.name))?;
+        Ok((planned, context))
+    }
+
+    /// The results of a method's last run.
+    pub(crate) fn ran(&self, method: usize) -> Result<RunResults<'_>> {
+        let m = &self.methods[method];
+        let last = m.plans.current().and_then(Planned::last_run);
+        let (compiled, recorded) = last.ok_or_else(|| not_run(&m.definition.name))?;
+        let Recorded { regions, outputs, .. } = recorded;
+        Ok(RunResults { compiled, regions, outputs, context: &self.context })
+    }
+
+    /// The outputs of a method's last run, on the host.
+    pub(crate) fn outputs(&self, method: usize) -> Result<Vec<Value>> {
+        self.ran(method)?.outputs(vec![])
+    }
+
+    /// An output of a method's last run, on the host.
+    pub(crate) fn output(&self, method: usize, position: usize) -> Result<Value> {
+        self.ran(method)?.output(position)
+    }
+
+    /// An output of a method's last run, in place: the caller must ensure that nothing runs while it is used.
+    pub(crate) fn output_view(&self, method: usize, position: usize) -> Result<DeviceArray> {
+        self.ran(method)?.output_view(position)
+    }
+
+    /// What a tap samples after a method's last run: region, dtype and shape.
+    pub(crate) fn sampled(
+        &self,
+        method: usize,
+        source: SampledTensor,
+    ) -> Result<(Region, DType, Vec<usize>)> {
+        self.ran(method)?.sampled(source)
+    }
+
+    /// The outputs of a method's last run, copied on the device.
+    pub(crate) fn device_outputs(&self, method: usize) -> Result<Vec<DeviceArray>> {
+        self.ran(method)?.device_outputs()
+    }
+
+    /// The dtypes and extents of the outputs of a call, which is planned and not run.
+    pub(crate) fn output_types(
+        &mut self,
+        method: usize,
+        fed: &[CallInput],
+    ) -> Result<Vec<(DType, Vec<usize>)>> {
+        let compiled = self.prepare(method, fed)?;
+        Ok(compiled.results().map(|(_, dtype, shape)| (dtype, shape.to_vec())).collect())
+    }
+
+    /// Reports the errors of a method's calls since the last check.
+    #[inline]
+    pub(crate) fn check_status(&self, method: usize) -> Result<()> {
+        self.methods[method].definition.check_status(&self.context)
+    }
+
+    /// Waits for all calls; no later call reports their errors.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub(crate) fn discard_errors(&self) -> Result<()> {
+        let mut methods = self.methods.iter();
+        methods.try_for_each(|method| method.definition.take_trouble(&self.context).map(drop))
+    }
+
+    /// A ticket to wait for the call of a method that was enqueued last.
+    pub(crate) fn ticket(&self, method: usize) -> Result<Ticket> {
+        self.methods[method].definition.ticket(&self.context)
+    }
+
+    /// Waits, and reports the first error of all methods; the others are known by the calls' results.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.device().synchronize()?;
+        let outcomes = (0..self.methods.len()).map(|method| self.check_status(method));
+        outcomes.fold(Ok(()), Result::and)
+    }
+}
+
+fn not_run(method: &str) -> Error {
+    let message = "it has not run yet: call it before its results are read".into();
+    Error::Call { function: method.into(), message }
+}

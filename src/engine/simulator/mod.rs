@@ -1,0 +1,140 @@
+//! The Simulator: a Function re-hosted on a device, or on several, called like the Function.
+//!
+//! `methods`: Functions over common shared variables; `handle`: one of them by name. `state`: the values of
+//! shared variables; `contexts`: their devices. `sync`, `publish`, `adopt`: values to and from the parents.
+//! `calls`, `borrowed`, `pending`, `typed`: calls. `warm_up`: calls compiled ahead. `steps`: many iterations
+//! at once. `probe`: recordings of Variables. `explain`, `plan`: what runs where, as text and as data.
+//! `memory`: memory needed and held. `profile`: timings. `verify`: a check against the reference. `snapshot`:
+//! save, restore, fork. `warnings`: advice for users.
+
+mod adopt;
+mod borrowed;
+mod calls;
+mod contexts;
+mod explain;
+mod handle;
+mod memory;
+mod methods;
+mod pending;
+mod plan;
+mod probe;
+mod profile;
+mod publish;
+mod snapshot;
+mod state;
+mod steps;
+mod sync;
+mod typed;
+mod verify;
+mod warm_up;
+mod warnings;
+
+pub use borrowed::{Borrowed, BorrowedArray};
+pub use handle::MethodHandle;
+pub use pending::Pending;
+pub use plan::{BodyPlan, BufferPlan, OperandPlan, Plan, StepPlan};
+pub use probe::{Probe, Probed};
+pub use profile::{KernelTime, Profile};
+pub use sync::Keep;
+
+pub use typed::{Typed, TypedArray, TypedTuple};
+
+use super::executor::{Executor, OpenContext};
+use crate::error::{Error, Result};
+use crate::function::Function;
+use probe::Probes;
+use std::collections::HashMap;
+use std::sync::Arc;
+use sync::Parent;
+use workalike_device::{Device, Options};
+
+/// A Function on a device, or on several: [`contexts`](crate::engine::contexts).
+///
+/// Shared variables live on the device: they are copied there when the Simulator is made and come back by
+/// [`Simulator::sync_to_parent`]. Several Functions over the same shared variables can be methods of one
+/// Simulator.
+///
+/// A Simulator is used by one thread at a time; any number of Simulators, of one Function or of several, run
+/// concurrently. They share only the shared variables of their parents, and a sync reads or writes these
+/// atomically: when a thread publishes its values ([`Simulator::sync_to_parent`]), no Simulator
+/// ([`Simulator::sync_from_parent`]), call of a Function, or saved Bundle sees only a part of them. If two
+/// Simulators publish to one parent, the conflict is reported to the second.
+///
+/// ```
+/// use workalike::prelude::*;
+/// let inc = scalar::<i64>("inc");
+/// let state = shared("state", 0i64);
+/// let f = function([&inc]).output(&state).update(&state, &state + &inc).compile()?;
+/// let mut sim = f.optimize(Host::auto())?;
+/// sim.run_n(300, args![1i64])?;
+/// assert_eq!(state.get_value()?.item::<i64>()?, 0); // the parent is untouched
+/// sim.sync_to_parent()?;
+/// assert_eq!(state.get_value()?.item::<i64>()?, 300);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Simulator {
+    executor: Executor,
+    states: Vec<Parent>,
+    by_id: HashMap<u128, usize>,
+    methods: Vec<SimulatorMethod>,
+    probes: Probes,
+}
+
+#[derive(Debug)]
+struct SimulatorMethod {
+    name: String,
+    function: Function,
+    /// Its kind, if the Simulator made it for its own use.
+    hidden: Option<Hidden>,
+}
+
+/// A method that users do not see.
+#[derive(Debug)]
+enum Hidden {
+    /// The twin of another method, for its probes.
+    Twin,
+    /// Some outputs, by position, of another method.
+    Part { of: usize, outputs: Vec<usize>, made: u64 },
+}
+
+impl Simulator {
+    pub(crate) fn new(function: &Function, device: Arc<dyn Device>, options: Options) -> Result<Simulator> {
+        Simulator::over(vec![OpenContext { name: None, device, options }], function)
+    }
+
+    /// A Simulator over these devices.
+    pub(crate) fn over(contexts: Vec<OpenContext>, function: &Function) -> Result<Simulator> {
+        let mut simulator = Simulator::empty(contexts);
+        simulator.add(function.name(), function, None)?;
+        Ok(simulator)
+    }
+
+    /// A Simulator without methods.
+    fn empty(contexts: Vec<OpenContext>) -> Simulator {
+        Simulator {
+            executor: Executor::new(contexts),
+            states: vec![],
+            by_id: HashMap::new(),
+            methods: vec![],
+            probes: Probes::default(),
+        }
+    }
+
+    /// The names of the methods; the first is the one that [`Simulator::call`] calls.
+    pub fn methods(&self) -> impl Iterator<Item = &str> {
+        self.methods.iter().filter(|m| m.hidden.is_none()).map(|m| m.name.as_str())
+    }
+
+    /// The device; of several contexts, that of the first.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        self.executor.engine(0).device()
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        self.methods.iter().position(|m| m.hidden.is_none() && m.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.methods().collect();
+            Error::Sync(format!("the Simulator has no method {name}; it has {}", known.join(", ")))
+        })
+    }
+}
