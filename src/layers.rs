@@ -19,7 +19,8 @@
 //! ```
 
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, SharedVariable, Variable};
 use crate::ops::methods::fail;
 use crate::ops::{RandomStreams, like, over, where_};
 use crate::optimizers::Updates;
@@ -32,7 +33,7 @@ use crate::optimizers::Updates;
 /// (In the result.) If the rate is a number not in 0 to 1, or `x` no array of floats.
 #[track_caller]
 pub fn dropout(x: impl Into<Variable>, rate: impl IntoOperand, streams: &RandomStreams) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let x = x.into();
         if !x.checked()?.dtype().is_float() {
@@ -63,7 +64,7 @@ pub fn layer_norm(
     shift: impl Into<Variable>,
     epsilon: f64,
 ) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let x = x.into();
         let wide = x.checked()?.try_cast(x.dtype().register())?;
@@ -109,7 +110,7 @@ impl BatchNormalization {
         mean: &SharedVariable,
         variance: &SharedVariable,
     ) -> Result<(Variable, Updates)> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let x = x.into();
         let rank = channelled(&x)?;
         let others: Vec<isize> = (0..rank as isize).filter(|axis| *axis != 1).collect();
@@ -141,7 +142,7 @@ impl BatchNormalization {
         mean: impl Into<Variable>,
         variance: impl Into<Variable>,
     ) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let x = x.into();
             let rank = channelled(&x)?;

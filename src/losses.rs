@@ -15,7 +15,8 @@
 //! ```
 
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
 use crate::ops::methods::fail;
 use crate::ops::{arange, log_softmax, where_};
 use workalike_kernels::DType;
@@ -24,7 +25,7 @@ use workalike_kernels::DType;
 /// `nnet.binary_crossentropy`). Of logits: [`binary_crossentropy_with_logits`].
 #[track_caller]
 pub fn binary_crossentropy(p: impl Into<Variable>, y: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let p = p.into();
         let y = float("binary_crossentropy", y, &p)?;
@@ -40,7 +41,7 @@ pub fn binary_crossentropy(p: impl Into<Variable>, y: impl IntoOperand) -> Varia
 #[doc(alias("sigmoid_cross_entropy", "bce_with_logits"))]
 #[track_caller]
 pub fn binary_crossentropy_with_logits(logits: impl Into<Variable>, y: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let logits = logits.into();
         let y = float("binary_crossentropy_with_logits", y, &logits)?;
@@ -55,7 +56,7 @@ pub fn binary_crossentropy_with_logits(logits: impl Into<Variable>, y: impl Into
 #[doc(alias("softmax_cross_entropy", "sparse_categorical_crossentropy", "nll_loss"))]
 #[track_caller]
 pub fn categorical_crossentropy_with_logits(logits: impl Into<Variable>, y: impl Into<Variable>) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let (logits, y) = (logits.into(), y.into());
         let (rank, labels) = (logits.checked()?.ndim(), y.checked()?);
@@ -82,7 +83,7 @@ pub fn categorical_crossentropy_with_logits(logits: impl Into<Variable>, y: impl
 #[doc(alias("label_smoothing"))]
 #[track_caller]
 pub fn smooth_labels(y: impl Into<Variable>, classes: usize, amount: f64, dtype: DType) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let y = y.into();
         if !(0.0..=1.0).contains(&amount) || !y.checked()?.dtype().is_integer() || !dtype.is_float() {
@@ -102,7 +103,7 @@ pub fn smooth_labels(y: impl Into<Variable>, classes: usize, amount: f64, dtype:
 #[doc(alias("smooth_l1"))]
 #[track_caller]
 pub fn huber(difference: impl Into<Variable>, delta: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let size = difference.into().try_abs()?;
         let delta = match delta.into_operand() {

@@ -19,7 +19,8 @@
 //! begin at 0.
 
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place, shared, shared_dynamic};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, shared, shared_dynamic};
 use crate::ops::methods::fail;
 use crate::value::Value;
 use workalike_kernels::DType;
@@ -101,7 +102,7 @@ pub fn sgd(
     gradients: impl IntoIterator<Item = impl Into<Variable>>,
     rate: impl IntoOperand,
 ) -> Result<Updates> {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let list = parameters("sgd", list, gradients, rate.into_operand())?;
     list.iter().map(|p| p.moved(&-(&p.rate * &p.gradient))).collect()
 }
@@ -118,7 +119,7 @@ pub fn momentum(
     rate: impl IntoOperand,
     momentum: f64,
 ) -> Result<Updates> {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let list = parameters("momentum", list, gradients, rate.into_operand())?;
     velocity(&list, "momentum", momentum, |_, v| v.clone())
 }
@@ -135,7 +136,7 @@ pub fn nesterov(
     rate: impl IntoOperand,
     momentum: f64,
 ) -> Result<Updates> {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let list = parameters("nesterov", list, gradients, rate.into_operand())?;
     velocity(&list, "nesterov", momentum, |p, v| v * momentum - &p.rate * &p.gradient)
 }
@@ -185,7 +186,7 @@ impl RmsProp {
         gradients: impl IntoIterator<Item = impl Into<Variable>>,
         rate: impl IntoOperand,
     ) -> Result<Updates> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let list = parameters("rmsprop", list, gradients, rate.into_operand())?;
         let mut updates = Updates::new();
         for p in &list {
@@ -243,7 +244,7 @@ impl Adam {
         gradients: impl IntoIterator<Item = impl Into<Variable>>,
         rate: impl IntoOperand,
     ) -> Result<Updates> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let list = parameters("adam", list, gradients, rate.into_operand())?;
         if let Some(beta) = [self.beta1, self.beta2].iter().find(|b| !(0.0..1.0).contains(*b)) {
             return Err(Error::mismatch("adam's beta", "a number from 0 to below 1", beta.to_string()));
@@ -293,7 +294,7 @@ pub fn clip_norm(
     most: impl IntoOperand,
 ) -> Result<Vec<Variable>> {
     let gradients: Vec<Variable> = gradients.into_iter().map(Into::into).collect();
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let mut dtype: Option<DType> = None;
     for gradient in &gradients {
         let own = gradient.checked()?.dtype();

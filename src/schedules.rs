@@ -16,7 +16,8 @@
 //! ```
 
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
 use crate::ops::methods::fail;
 use crate::ops::where_;
 use workalike_kernels::DType;
@@ -43,7 +44,7 @@ pub fn exponential_decay(
     every: u64,
     factor: f64,
 ) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let times = number("exponential_decay", step)?.try_div(every.max(1) as f64)?;
         number("exponential_decay", rate)?.try_mul(times.try_mul(factor.ln())?.try_exp()?)
@@ -59,7 +60,7 @@ pub fn linear(
     step: impl IntoOperand,
     steps: u64,
 ) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let (first, last) = (number("linear", first)?, number("linear", last)?);
         first.try_add(last.try_sub(&first)?.try_mul(done("linear", step, steps)?)?)
@@ -71,7 +72,7 @@ pub fn linear(
 /// and F. Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017, without restarts).
 #[track_caller]
 pub fn cosine(rate: impl IntoOperand, step: impl IntoOperand, steps: u64) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let angle = done("cosine", step, steps)?.try_mul(std::f64::consts::PI)?;
         number("cosine", rate)?.try_mul(angle.try_cos()?.try_add(1.0)?.try_mul(0.5)?)
@@ -82,7 +83,7 @@ pub fn cosine(rate: impl IntoOperand, step: impl IntoOperand, steps: u64) -> Var
 /// `rate`, multiplied by `step / steps` in the first steps: from 0 to all of it.
 #[track_caller]
 pub fn warm_up(rate: impl IntoOperand, step: impl IntoOperand, steps: u64) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || number("warm_up", rate)?.try_mul(done("warm_up", step, steps)?);
     build().unwrap_or_else(Variable::poison)
 }
@@ -94,7 +95,7 @@ pub fn piecewise(
     step: impl IntoOperand,
     from: impl IntoIterator<Item = (i64, f64)>,
 ) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let step = Operand::resolve(vec![step.into_operand()]).swap_remove(0);
         let mut rate = number("piecewise", first)?;

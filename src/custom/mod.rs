@@ -30,8 +30,8 @@
 //! A kernel in C may read and write outside of its arguments; the host alone checks that.
 
 mod args;
+mod array_operators;
 mod bound;
-mod eager;
 mod elementwise;
 mod math;
 mod module;

@@ -9,7 +9,7 @@ use super::inplace::update_in_place;
 use super::memory::plan;
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::{Demand, ShapeInputs, infer};
-use crate::lower::index_check::Trusted;
+use crate::lower::index_bounds::Trusted;
 use crate::lower::program::Step;
 use crate::lower::{Abilities, Promised, lower};
 use crate::prelude::*;

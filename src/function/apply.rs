@@ -2,7 +2,8 @@
 
 use super::callable::{Function, InputSpec};
 use crate::error::{Error, Result};
-use crate::graph::{SharedVariable, VarId, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{SharedVariable, VarId, Variable};
 use crate::list::IntoList;
 use crate::ops::elemwise::Cast;
 use crate::ops::specify_shape::SpecifyShape;
@@ -111,7 +112,7 @@ impl Function {
     /// written.
     #[track_caller]
     pub fn apply<Form>(&self, inputs: impl IntoList<Given, Form>) -> Result<Vec<Variable>> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let inputs = self.given(inputs.into_list())?;
         self.graph().expressions(&inputs.inputs, &inputs.shared, &self.graph().outputs)
     }
@@ -135,7 +136,7 @@ impl Function {
     /// As [`Function::apply`].
     #[track_caller]
     pub fn apply_with_updates<Form>(&self, inputs: impl IntoList<Given, Form>) -> Result<Applied> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let inputs = self.given(inputs.into_list())?;
         let graph = self.graph();
         let roots: Vec<VarId> = graph.roots().collect();
@@ -218,21 +219,21 @@ impl Function {
                 None if spec.conversion.takes(have.dtype, want.dtype) => one(Variable::apply_at(
                     Arc::new(Cast { dtype: want.dtype }),
                     &[variable],
-                    place::here(),
+                    source_location::here(),
                 )?)?,
                 None => return Err(refuse("; convert it first with .cast(..)")),
             };
         }
         if want.shape.iter().zip(&have.shape).any(|(want, have)| want.is_some() && have.is_none()) {
             let op = SpecifyShape { extents: want.shape.clone() };
-            variable = one(Variable::apply_at(Arc::new(op), &[variable], place::here())?)?;
+            variable = one(Variable::apply_at(Arc::new(op), &[variable], source_location::here())?)?;
         }
         Ok(variable)
     }
 
     /// An error that says where `apply` was written.
     fn misapplied(&self, message: String) -> Error {
-        Error::Expression { op: format!("apply of {}", self.name()), message, place: place::here() }
+        Error::Expression { op: format!("apply of {}", self.name()), message, place: source_location::here() }
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::callable::{CallOptions, Function, InputSpec, StateInput};
 use super::conversion::Conversion;
+use super::dtype_origin::dtype_origin;
 use super::givens;
 use super::inputs::{In, Out, check_inputs, states};
 use super::source::FunctionSource;
-use super::wide::dtype_origin;
 use crate::engine::Backend;
 use crate::error::{Error, Result};
 use crate::graph::{

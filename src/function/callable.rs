@@ -7,9 +7,9 @@ pub(super) use call::with_states;
 
 use super::bundle::Bundle;
 use super::conversion::Conversion;
+use super::iterations::Subsets;
 use super::outputs::Outputs;
 use super::source::FunctionSource;
-use super::steps::Subsets;
 use crate::engine::{Backend, Engine};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, CellSet, FunctionGraph, Lock, SharedVariable, TensorType, listing};

@@ -6,7 +6,6 @@
 
 mod apply;
 mod args;
-mod blocks;
 mod builder;
 mod bundle;
 mod callable;
@@ -14,20 +13,20 @@ mod conversion;
 mod copy;
 mod count;
 mod draws;
+mod dtype_origin;
 mod each;
 mod givens;
 mod inputs;
+mod interruptible;
+mod iterations;
 mod load_options;
 mod outputs;
 mod source;
-mod steps;
-mod wide;
 
 pub use crate::list::{IntoList, Iterable};
 pub use apply::{Applied, Given};
 pub use args::{Arg, ArgIn, Args, ArgsIn, IntoArgs, of_shape};
 pub(crate) use args::{bind, state_args};
-pub(crate) use blocks::in_blocks;
 pub use builder::{FunctionBuilder, function};
 pub use bundle::Bundle;
 pub(crate) use callable::CallOptions;
@@ -37,5 +36,6 @@ pub use count::Count;
 pub(crate) use each::slice_of;
 pub use each::{EachArg, each};
 pub use inputs::{In, Out};
+pub(crate) use interruptible::in_blocks;
 pub use load_options::LoadOptions;
 pub use outputs::{OutputKey, Outputs};

@@ -2,13 +2,14 @@
 //! ([`jvp`], [`jacobian`], [`hessian`], [`hvp`]). [`verify_grad`] compares with differences.
 
 mod check;
-mod derived;
+mod jacobians;
 
 pub use check::verify_grad;
-pub use derived::{hessian, hvp, jacobian, jvp, vjp};
+pub use jacobians::{hessian, hvp, jacobian, jvp, vjp};
 
 use crate::error::Result;
-use crate::graph::{Apply, Variable, place, rebuild};
+use crate::graph::source_location;
+use crate::graph::{Apply, Variable, rebuild};
 use crate::list::IntoList;
 use crate::ops::backpropagate::{ByKey, backpropagate};
 use crate::ops::methods::fail;
@@ -115,7 +116,7 @@ impl Grad {
     #[track_caller]
     pub fn wrt(&self, wrt: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let wrt: Vec<Variable> = wrt.into_iter().map(Into::into).collect();
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let given = wrt.iter().zip(self.wrt_connected(&wrt)?);
         given
             .map(|(variable, gradient)| match (gradient, self.disconnected) {
@@ -141,7 +142,7 @@ impl Grad {
     /// As [`Grad::wrt`], except for disconnected Variables.
     #[track_caller]
     pub fn wrt_connected(&self, wrt: &[Variable]) -> Result<Vec<Option<Variable>>> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let pairs = self.known.iter().flat_map(|(v, g)| [v, g]);
         for variable in self.cost.iter().chain(wrt).chain(&self.constant).chain(pairs) {
             variable.checked()?;

@@ -3,9 +3,9 @@
 
 use super::cell::Cell;
 use super::rebuild::ancestors;
+use super::source_location;
 use super::variable::{Kind, Variable};
 use crate::error::{Error, Result};
-use crate::graph::place;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) fn default_updates(
             let Some(advance) = cell.default_update() else { continue };
             if seen.insert(variable.key()) {
                 let next = {
-                    let _scope = place::leave();
+                    let _scope = source_location::leave();
                     advance(&variable)
                 };
                 next.checked()?;

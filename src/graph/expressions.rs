@@ -1,7 +1,7 @@
 //! A flat graph as expressions again.
 
 use super::function_graph::{Def, FunctionGraph, VarId};
-use super::place;
+use super::source_location;
 use super::variable::Variable;
 use crate::error::{Error, Result};
 
@@ -35,7 +35,8 @@ impl FunctionGraph {
             }
             let given: Option<Vec<Variable>> =
                 node.inputs.iter().map(|&id| known[id as usize].clone()).collect();
-            let made = Variable::apply_at(node.op.clone(), &given.ok_or_else(missing)?, place::here())?;
+            let made =
+                Variable::apply_at(node.op.clone(), &given.ok_or_else(missing)?, source_location::here())?;
             for (&id, variable) in node.outputs.iter().zip(made) {
                 known[id as usize] = Some(match &self.var(id).name {
                     Some(name) => variable.named(name),

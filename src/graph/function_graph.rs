@@ -1,8 +1,8 @@
 //! The flat form of a computation: arenas of Vars and Nodes, in topological order.
 
 use super::cell::Cell;
-use super::place::Place;
 use super::rebuild::ancestors;
+use super::source_location::Place;
 use super::tensor_type::TensorType;
 use super::variable::{Kind, Variable};
 use crate::error::{Error, Result, array_text, shape_text};

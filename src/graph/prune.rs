@@ -13,11 +13,14 @@ use std::collections::HashMap;
 /// # Errors
 /// Never.
 pub fn prune(old: &FunctionGraph) -> Result<FunctionGraph> {
-    Ok(kept(old, |node| node.op.has_effect()).0)
+    Ok(without_unread_nodes(old, |node| node.op.has_effect()).0)
 }
 
 /// A graph without unread nodes, unless `stays` accepts them, and the positions of its nodes in `old`.
-pub(crate) fn kept(old: &FunctionGraph, stays: impl Fn(&Node) -> bool) -> (FunctionGraph, Vec<usize>) {
+pub(crate) fn without_unread_nodes(
+    old: &FunctionGraph,
+    stays: impl Fn(&Node) -> bool,
+) -> (FunctionGraph, Vec<usize>) {
     let mut used = vec![false; old.vars.len()];
     for id in old.roots() {
         used[id as usize] = true;

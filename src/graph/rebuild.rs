@@ -1,6 +1,6 @@
 //! Walking and rebuilding the DAG of Variables, iteratively: graphs of 100,000 nodes are ordinary.
 
-use super::place;
+use super::source_location;
 use super::variable::{Apply, Variable};
 use crate::error::Result;
 use std::collections::{HashMap, HashSet};
@@ -47,7 +47,7 @@ pub(crate) fn rebuild(
         let inputs: Vec<Variable> =
             apply.inputs.iter().map(|v| known.get(&v.key()).unwrap_or(v).clone()).collect();
         // The replacement of a node has the node's source line.
-        let _scope = place::enter_at(apply.place);
+        let _scope = source_location::enter_at(apply.place);
         let outputs = match rule(apply, &inputs)? {
             Some(outputs) => outputs,
             None if inputs.iter().zip(&apply.inputs).all(|(a, b)| a.key() == b.key()) => {

@@ -1,9 +1,9 @@
 //! Variables and Apply nodes: the immutable DAG that expressions build.
 
 use super::cell::Cell;
-use super::place;
-use super::place::Place;
 use super::shared::SharedVariable;
+use super::source_location;
+use super::source_location::Place;
 use super::tensor_type::TensorType;
 use crate::error::{Error, Result};
 use crate::op::Op;
@@ -173,7 +173,7 @@ impl Variable {
     /// The first poisoned input's error, or the op's own about the inputs' types.
     #[track_caller]
     pub fn apply(op: impl Op, inputs: &[Variable]) -> Result<Vec<Variable>> {
-        Variable::apply_at(Arc::new(op), inputs, place::here())
+        Variable::apply_at(Arc::new(op), inputs, source_location::here())
     }
 
     pub(crate) fn apply_at(op: Arc<dyn Op>, inputs: &[Variable], place: Place) -> Result<Vec<Variable>> {
@@ -207,7 +207,7 @@ impl Variable {
     #[track_caller]
     pub(crate) fn apply1(op: impl Op, inputs: &[Variable]) -> Result<Variable> {
         let label = op.label();
-        let mut outputs = Variable::apply_at(Arc::new(op), inputs, place::here())?;
+        let mut outputs = Variable::apply_at(Arc::new(op), inputs, source_location::here())?;
         outputs.pop().ok_or_else(|| Error::Internal(format!("{label} has no output")))
     }
 

@@ -5,8 +5,8 @@
 //! The result may be needed at some points only, or have no elements at all; an index out of range is an
 //! error in any case.
 
+use super::dead_code::tidy;
 use super::program::{BufferId, Program, Role};
-use super::tidy::tidy;
 use workalike_kernels::nest::{Index, Inst, Nest, Phase, Store};
 
 fn is_report(program: &Program, buffers: &[BufferId], store: &Store) -> bool {

@@ -1,7 +1,7 @@
 //! What range the elements of each Var lie in, for all values of inputs and shared variables.
 
 use super::Lowering;
-use super::index_check::Bounds;
+use super::index_bounds::Bounds;
 use crate::graph::{Def, Node, VarId};
 use crate::op::Known;
 use crate::value::Value;

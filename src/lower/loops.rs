@@ -6,12 +6,12 @@
 //! that is given is copied first.
 
 use super::build::{At, NestBuilder};
+use super::index_bounds::Trusted;
 use super::program::{Access, Body, BranchStep, BufferId, LoopStep, Program, Role, Step, WhileStep};
 use super::view::View;
 use super::{Lowering, Refusal};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, VarId};
-use crate::lower::index_check::Trusted;
 use crate::op::AxisRead;
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Affine, Nest, PhaseKind};

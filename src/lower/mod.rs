@@ -71,25 +71,25 @@
 // - `readers`: what the readers of a Var need of it;
 // - `loops`: bodies, and the rows that their iterations read and write;
 // - `replace`: ops that have no form on a device;
-// - `checks`, `index_check`: indices out of range, on the device and before a call; `bounds_reports`: the
+// - `bounds_check`, `index_bounds`: indices out of range, on the device and before a call; `bounds_reports`: the
 //   points that must be visited for that; `part_reports`: which part of an input is wrong;
-// - `tidy`: removal of unused operands and values.
+// - `dead_code`: removal of unused operands and values.
 
 mod abilities;
 mod append;
+pub(crate) mod bounds_check;
 pub(crate) mod bounds_reports;
 mod build;
 mod casts;
-pub(crate) mod checks;
-pub(crate) mod index_check;
+pub(crate) mod dead_code;
+pub(crate) mod index_bounds;
 mod intervals;
 mod loops;
-mod order;
+mod monotonicity;
 pub(crate) mod part_reports;
 pub mod program;
 mod readers;
 pub(crate) mod replace;
-pub(crate) mod tidy;
 mod verify;
 mod view;
 
@@ -102,11 +102,11 @@ pub use view::View;
 pub use workalike_device::LibraryOp;
 
 use crate::error::{Error, Result};
-use crate::graph::numbers::NodeNumbers;
+use crate::graph::node_numbers::NodeNumbers;
 use crate::graph::shapes::Shapes;
 use crate::graph::{Def, FunctionGraph, Node, VarId};
 use crate::value::Value;
-use index_check::Trusted;
+use index_bounds::Trusted;
 use program::{HostNode, Program, Step};
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};

@@ -9,7 +9,7 @@
 mod control;
 mod step;
 
-pub use super::index_check::IndexBound;
+pub use super::index_bounds::IndexBound;
 pub use control::{Access, Body, BranchStep, LoopStep, WhileStep, nearest};
 pub use step::{Epilogue, HostNode, LibraryStep, Step};
 

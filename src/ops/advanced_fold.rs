@@ -1,8 +1,10 @@
 //! Folds into parts named by integer arrays: products, maxima and minima of the elements at one position.
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written, written_part};
+use super::advanced_indexing::{
+    AdvancedIncSubtensor, AdvancedSubtensor, check, fits_part, written, written_part,
+};
 use super::creation::full_like;
-use super::functions::where_;
+use super::elementwise_methods::where_;
 use super::reduce::{fold_name, fold_named, others};
 use super::sum_like::sum_to;
 use crate::error::Result;

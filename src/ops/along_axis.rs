@@ -1,6 +1,6 @@
 //! Positions that differ from row to row: along one axis, beside the same position along all others.
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
+use super::advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::axes::normalize_axis;
 use super::creation::arange;
 use super::elemwise::cast;

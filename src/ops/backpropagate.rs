@@ -5,7 +5,8 @@ use super::complex::accumulated;
 use super::elemwise::elemwise;
 use super::methods::fail;
 use crate::error::Result;
-use crate::graph::{Apply, Operand, Variable, ancestors, place};
+use crate::graph::source_location;
+use crate::graph::{Apply, Operand, Variable, ancestors};
 use crate::op::Gradient;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -76,7 +77,7 @@ pub(crate) fn backpropagate(
             continue;
         }
         // A gradient is attributed to the line of the node that it differentiates.
-        let _scope = place::enter_at(apply.place);
+        let _scope = source_location::enter_at(apply.place);
         let at = Gradient { inputs: &apply.inputs, outputs: &outputs, output_grads: &output_grads };
         for (input, contribution) in apply.inputs.iter().zip(apply.op.grad(&at)?) {
             if let Some(contribution) = contribution.filter(|_| reaches.contains(&input.key())) {

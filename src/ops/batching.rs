@@ -6,7 +6,8 @@
 use super::methods::fail;
 use super::shape::{BroadcastTo, DimShuffle, Extent, ShapeOf};
 use crate::error::Result;
-use crate::graph::{Apply, Operand, Variable, ancestors, place};
+use crate::graph::source_location;
+use crate::graph::{Apply, Operand, Variable, ancestors};
 use crate::op::{Batch, Batched, BatchedOutputs, Op};
 use crate::value::Value;
 use std::collections::{HashMap, HashSet};
@@ -118,7 +119,7 @@ pub(crate) fn batched_by(
         if !depends || stands.contains_key(&variable.key()) {
             continue;
         }
-        let _scope = place::enter_at(apply.place);
+        let _scope = source_location::enter_at(apply.place);
         let inputs: Vec<Batched> = apply
             .inputs
             .iter()

@@ -42,7 +42,8 @@ use super::elemwise::cast;
 use super::methods::{fail, floats, functions, methods};
 use super::shape::BroadcastLike;
 use crate::error::Result;
-use crate::graph::{Variable, place};
+use crate::graph::Variable;
+use crate::graph::source_location;
 use crate::op::Op;
 
 functions! {
@@ -149,7 +150,7 @@ pub(crate) fn like_parts(op: impl Op + Clone, inputs: &[Variable]) -> Result<Opt
 pub(crate) fn accumulated(a: &Variable, b: &Variable) -> Result<Variable> {
     let add = |which: Part| {
         let (a, b) = (part(a, which)?, part(b, which)?);
-        match [&a, &b].map(|x| own_part(x, which).and_then(|x| super::uniform::uniform(&x)) == Some(0.0)) {
+        match [&a, &b].map(|x| own_part(x, which).and_then(|x| super::splat::uniform(&x)) == Some(0.0)) {
             [true, _] => Ok(b),
             [_, true] => Ok(a),
             _ => a.try_add(&b),

@@ -1,6 +1,7 @@
 //! The elements of a vector that a mask keeps.
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor, lower::gather};
+use super::advanced_indexing::lower::gather;
+use super::advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::complex;
 use super::creation::zeros_like;
 use crate::error::Result;

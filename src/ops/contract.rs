@@ -1,7 +1,7 @@
 //! Contractions of two tensors whose axes have names: `einsum`, `tensordot` and the gradients of products are
 //! composed of them.
 
-use super::product::{Dot, times};
+use super::dot::{Dot, times};
 use super::reduce::Reduce;
 use super::shape::DimShuffle;
 use crate::error::Result;

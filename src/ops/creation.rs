@@ -3,13 +3,14 @@
 pub(crate) mod lower;
 
 use super::elemwise::cast;
+use super::index_routines::CheckIndex;
 use super::indexing::number;
 use super::methods::fail;
-use super::positions::CheckIndex;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle};
-use super::size::IntoSize;
+use super::shape_argument::IntoSize;
 use crate::error::Result;
-use crate::graph::{IntoOperand, Node, Operand, TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
@@ -169,7 +170,7 @@ pub fn arange(stop: impl IntoOperand) -> Variable {
 #[track_caller]
 pub fn arange_between(start: impl IntoOperand, stop: impl IntoOperand, step: impl IntoOperand) -> Variable {
     let bounds = [start.into_operand(), stop.into_operand(), step.into_operand()];
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         if bounds.iter().any(|b| b.default_dtype().is_float()) {
             return float_range(&bounds);
@@ -218,7 +219,7 @@ fn float_range(bounds: &[Operand; 3]) -> Result<Variable> {
 /// Zeros of the type and shape of `x`.
 #[track_caller]
 pub fn zeros_like(x: impl Into<Variable>) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let x = x.into();
     let zero = Variable::constant(Value::scalar(Scalar::from_f64(x.dtype(), 0.0)));
     let build = || BroadcastLike::of(&zero, x.checked()?);
@@ -234,7 +235,7 @@ pub fn ones_like(x: impl Into<Variable>) -> Variable {
 /// `value` in the type and shape of `x`.
 #[track_caller]
 pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let x = x.into();
     let build = || {
         let value = Operand::resolve(vec![Operand::Variable(x.checked()?.clone()), value.into_operand()])
@@ -248,7 +249,7 @@ pub fn full_like(x: impl Into<Variable>, value: impl IntoOperand) -> Variable {
 /// of `0.0f32` a float32: see [`Variable`].
 #[track_caller]
 pub fn full(shape: impl IntoSize, value: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let (extents, further) = shape.into_size().extents("full")?;
         let value = value.into_operand();
@@ -263,7 +264,7 @@ pub fn full(shape: impl IntoSize, value: impl IntoOperand) -> Variable {
 /// `count` numbers from `start` to `stop` in equal steps, both included, as float64.
 #[track_caller]
 pub fn linspace(start: impl IntoOperand, stop: impl IntoOperand, count: usize) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let ends = vec![start.into_operand(), stop.into_operand()];
         let ends: Vec<Variable> = ends

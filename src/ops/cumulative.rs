@@ -2,12 +2,12 @@
 
 pub(crate) mod lower;
 
-use super::advanced::AdvancedIncSubtensor;
+use super::advanced_indexing::AdvancedIncSubtensor;
 use super::axes::Axes;
 use super::complex;
 use super::creation::{arange, zeros_like};
+use super::elementwise_methods::where_;
 use super::elemwise::cast;
-use super::functions::where_;
 use super::methods::{fail, methods};
 use super::reduce::{Reduce, fold_name};
 use super::shape::{DimShuffle, ShapeOf};

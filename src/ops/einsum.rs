@@ -14,7 +14,8 @@ use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
 use super::specify_shape::EqualExtents;
 use crate::error::Result;
-use crate::graph::{Variable, place};
+use crate::graph::Variable;
+use crate::graph::source_location;
 use order::{joined, order};
 use std::collections::HashMap;
 use subscripts::{name, parse};
@@ -38,7 +39,7 @@ pub fn try_einsum(
     operands: impl IntoIterator<Item = impl Into<Variable>>,
 ) -> Result<Variable> {
     let operands: Vec<Variable> = operands.into_iter().map(Into::into).collect();
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let mut ranks = Vec::new();
     for operand in &operands {
         ranks.push(operand.checked()?.ndim());

@@ -9,7 +9,8 @@ use super::methods::fail;
 use super::shape::DimShuffle;
 use super::sum_like::{may_repeat, sum_to};
 use crate::error::{Error, Result, shape_text};
-use crate::graph::{Node, Operand, TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
@@ -280,7 +281,7 @@ pub(crate) fn cast(value: &Variable, dtype: DType) -> Result<Variable> {
 /// `op` applied with NumPy's rules: ranks padded on the left, dtypes promoted, Rust numbers weak.
 #[track_caller]
 pub(crate) fn elemwise(op: ScalarOp, operands: Vec<Operand>) -> Result<Variable> {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     use workalike_kernels::ops::{EQ, GE, GT, LE, LT, NE, WHERE};
     // The condition does not take part in promotion.
     let condition = if op == WHERE && operands.len() == 3 { 1 } else { 0 };

@@ -38,7 +38,8 @@ use super::creation::{arange, zeros_like};
 use super::elemwise::cast;
 use super::methods::{floats, functions};
 use crate::error::Result;
-use crate::graph::{IntoOperand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Variable};
 use workalike_kernels::DType;
 
 functions! {
@@ -69,7 +70,7 @@ functions! {
 #[must_use]
 #[track_caller]
 pub fn fftfreq(n: impl IntoOperand, d: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let n = super::creation::int_scalar("fftfreq", n)?;
         let half = n.try_add(1i64)?.try_floor_divide(2i64)?;
@@ -85,7 +86,7 @@ pub fn fftfreq(n: impl IntoOperand, d: impl IntoOperand) -> Variable {
 #[must_use]
 #[track_caller]
 pub fn rfftfreq(n: impl IntoOperand, d: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let n = super::creation::int_scalar("rfftfreq", n)?;
         let position = arange(n.try_floor_divide(2i64)?.try_add(1i64)?);

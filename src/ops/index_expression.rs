@@ -3,7 +3,8 @@
 use super::creation::int_scalar;
 use super::subtensor::{Bound, Slot};
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, SharedVariable, Variable};
 use crate::value::Value;
 use workalike_kernels::DType;
 
@@ -66,7 +67,7 @@ impl Ix {
 /// The slice from `start` to before `stop`, each a number or an integer Variable.
 #[track_caller]
 pub fn range(start: impl IntoOperand, stop: impl IntoOperand) -> Ix {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let bound = |operand: Operand| {
         // Slices end at the end of the axis, however large their bounds are.
         let operand = match operand {
@@ -83,7 +84,7 @@ macro_rules! ix_from {
         impl From<$t> for Ix {
             #[track_caller]
             fn from(at: $t) -> Ix {
-                let _scope = place::enter();
+                let _scope = source_location::enter();
                 Ix::At(int_scalar("index", at).unwrap_or_else(Variable::poison))
             }
         }

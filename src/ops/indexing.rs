@@ -1,10 +1,10 @@
 //! Index expressions by NumPy's rules, as compositions: a basic part (a view), its axes in the order that
 //! gathers and scatters want (a view, too), and one gather or scatter.
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::advanced_fold::AdvancedFold;
+use super::advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};
+use super::elementwise_methods::where_;
 use super::elemwise::{broadcast_types, cast, elemwise};
-use super::functions::where_;
 use super::index_expression::{Ix, slots_of};
 use super::methods::fail;
 use super::nonzero::NonZero;

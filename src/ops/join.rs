@@ -10,7 +10,8 @@ use super::index_expression::{Ix, range};
 use super::methods::fail;
 use super::shape::{DimShuffle, ShapeOf};
 use crate::error::{Error, Result};
-use crate::graph::{Node, Operand, TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
 use crate::value::Value;
@@ -145,7 +146,7 @@ fn promoted(op: &str, list: &[Variable]) -> Result<Vec<Variable>> {
 #[track_caller]
 pub fn concatenate(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -> Variable {
     let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let list = promoted("concatenate", &list)?;
         let axis = normalize_axis(axis, list[0].ndim()).map_err(|m| fail("concatenate", m))?;
@@ -164,7 +165,7 @@ pub fn concatenate(list: impl IntoIterator<Item = impl Into<Variable>>, axis: is
 #[track_caller]
 pub fn stack(list: impl IntoIterator<Item = impl Into<Variable>>, axis: isize) -> Variable {
     let list: Vec<Variable> = list.into_iter().map(Into::into).collect();
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let list = promoted("stack", &list)?;
         let axis = normalize_axis(axis, list[0].ndim() + 1).map_err(|m| fail("stack", m))?;

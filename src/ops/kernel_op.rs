@@ -1,7 +1,7 @@
 //! Ops of a program's own, with kernels in C and a reference of public ops.
 //!
 //! - here: [`KernelOp`], which makes such an op; `kernel`: the op;
-//! - `body`: what it consists of; `stored`: its form in a file;
+//! - `body`: what it consists of; `serialization`: its form in a file;
 //! - `launches`: launches of kernels with sizes in terms of shapes; `grid`: their work items;
 //! - `lower`: its steps on a device.
 
@@ -10,7 +10,7 @@ mod grid;
 mod kernel;
 mod launches;
 mod lower;
-mod stored;
+mod serialization;
 
 pub use grid::{Grid, GridSize};
 pub use kernel::Kernel;
@@ -19,12 +19,13 @@ pub use launches::{LaunchInput, Local};
 use super::methods::fail;
 use super::op_from_graph::stand_ins;
 use crate::error::Result;
-use crate::graph::{FunctionGraph, Kind, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{FunctionGraph, Kind, Variable};
 use crate::list::IntoList;
 use body::{DeviceCode, GivenGradient, KernelOpBody, ShapeRule};
 use launches::{Arrays, Builder};
+pub(super) use serialization::decode;
 use std::sync::Arc;
-pub(super) use stored::decode;
 use workalike_kernels::custom::KernelSource;
 
 /// An op with kernels in C, or in C++ for CUDA, and a reference of public ops: Theano's `GpuKernelBase` with
@@ -83,7 +84,7 @@ impl KernelOp {
         inputs: impl IntoIterator<Item = impl Into<Variable>>,
         outputs: impl IntoIterator<Item = impl Into<Variable>>,
     ) -> Result<KernelOp> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let launches = Builder::of(source);
         KernelOp::of(name, launches, inputs, outputs)
     }
@@ -115,7 +116,7 @@ impl KernelOp {
         outputs: impl IntoIterator<Item = impl Into<Variable>>,
         operation: &str,
     ) -> Result<KernelOp> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let mut op = KernelOp::of(name, Builder::default(), inputs, outputs)?;
         let functions = body::functions(name, &op.body.reference, operation).map_err(|e| fail(name, e))?;
         Arc::make_mut(&mut op.body).code = DeviceCode::Elementwise { functions, operation: operation.into() };
@@ -156,7 +157,7 @@ impl KernelOp {
     /// If the source lacks a kernel, or a kernel has other parameters.
     #[track_caller]
     pub fn or_source(mut self, source: KernelSource) -> Result<KernelOp> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let name = self.body.name.clone();
         self.launches.add_source(source).map_err(|why| fail(&name, why))?;
         self.with_launches()
@@ -173,7 +174,7 @@ impl KernelOp {
         memory: &Variable,
         extents: impl IntoList<LaunchInput, Form>,
     ) -> Result<KernelOp> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let name = self.body.name.clone();
         let known = |v: &&Variable| v.key() == memory.key();
         if self.inputs.iter().chain(&self.outputs).find(known).is_some() {
@@ -201,7 +202,7 @@ impl KernelOp {
         grid: Grid<Variable>,
         args: impl IntoList<LaunchInput, Form>,
     ) -> Result<KernelOp> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let name = self.body.name.clone();
         let arrays = Arrays { inputs: &self.inputs, outputs: &self.outputs };
         let added = self.launches.add(kernel, &grid, args.into_list(), &arrays);
@@ -230,7 +231,7 @@ impl KernelOp {
         output: &Variable,
         extents: impl IntoList<LaunchInput, Form>,
     ) -> Result<KernelOp> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let name = self.body.name.clone();
         let Some(at) = self.outputs.iter().position(|o| o.key() == output.key()) else {
             return Err(fail(&name, format!("shape of {output:?}, which is no output")));
@@ -258,12 +259,12 @@ impl KernelOp {
         mut self,
         gradient: impl FnOnce(&[Variable], &[Variable], &[Variable]) -> Vec<Option<Variable>>,
     ) -> Result<KernelOp> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let name = self.body.name.clone();
         let (outputs, output_grads) = (stand_ins(&self.outputs), stand_ins(&self.outputs));
         let grads = {
             // Expressions of the closure have the closure's own source lines.
-            let _own = place::leave();
+            let _own = source_location::leave();
             gradient(&self.inputs, &outputs, &output_grads)
         };
         if grads.len() != self.inputs.len() {
@@ -286,14 +287,14 @@ impl KernelOp {
     #[track_caller]
     pub fn try_apply(&self, inputs: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         if matches!(&self.body.code, DeviceCode::Launches(launches) if launches.calls.is_empty()) {
             return Err(fail(&self.body.name, "it has no launches: add them with launch(..)".into()));
         }
         for input in &inputs {
             input.checked()?;
         }
-        Variable::apply_at(Arc::new(Kernel { body: self.body.clone() }), &inputs, place::here())
+        Variable::apply_at(Arc::new(Kernel { body: self.body.clone() }), &inputs, source_location::here())
     }
 
     /// [`KernelOp::try_apply`], with errors in the results.

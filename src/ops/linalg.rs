@@ -36,7 +36,8 @@ use super::methods::{fail, floats, functions};
 use super::shape::DimShuffle;
 use super::specify_shape::SpecifyShape;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::{TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{TensorType, Variable};
 use crate::value::{Element, Value};
 use workalike_kernels::DType;
 
@@ -111,7 +112,7 @@ pub fn slogdet(a: impl Into<Variable>) -> [Variable; 2] {
 #[track_caller]
 pub fn try_slogdet(a: impl Into<Variable>) -> Result<[Variable; 2]> {
     let a = a.into();
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let outputs = Variable::apply(SlogDet, &[floats("slogdet", &a)?])?;
     outputs.try_into().map_err(|_| Error::Internal("slogdet has not two outputs".into()))
 }

@@ -2,7 +2,8 @@
 
 use super::elemwise::{cast, elemwise};
 use crate::error::{Error, Result};
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
 use workalike_kernels::DType;
 use workalike_kernels::ops::ScalarOp;
 
@@ -38,7 +39,7 @@ macro_rules! methods {
                 #[track_caller]
                 pub fn $try_name(&self $(, $arg: $ty)*) -> $crate::error::Result<$crate::graph::Variable> {
                     let $self_ = self.checked()?;
-                    let _scope = $crate::graph::place::enter();
+                    let _scope = $crate::graph::source_location::enter();
                     $body
                 }
             )*
@@ -63,7 +64,7 @@ pub(super) fn binary(op: ScalarOp, x: &Variable, y: impl IntoOperand) -> Result<
 
 #[track_caller]
 pub(crate) fn fail(op: &str, message: String) -> Error {
-    Error::Expression { op: op.into(), message, place: place::here() }
+    Error::Expression { op: op.into(), message, place: source_location::here() }
 }
 
 /// Declares functions of Variables, and perhaps another argument, with their `try_` forms.
@@ -86,7 +87,7 @@ macro_rules! functions {
         #[track_caller]
         pub fn $try_name($($x: impl Into<Variable>),+ $(, $arg: $ty)?) -> Result<Variable> {
             $(let $x: Variable = $x.into();)+
-            let _scope = place::enter();
+            let _scope = source_location::enter();
             $body
         }
     )* };

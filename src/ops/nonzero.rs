@@ -49,7 +49,7 @@ impl NonZero {
             Some(extent) => Ok(number(extent as i64)),
             None => ShapeOf::of(x, axis),
         });
-        super::positions::unravel(flat, &extents.collect::<Result<Vec<_>>>()?)
+        super::index_routines::unravel(flat, &extents.collect::<Result<Vec<_>>>()?)
     }
 
     /// The positions at which any array is not zero.

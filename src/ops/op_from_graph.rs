@@ -9,7 +9,8 @@ use super::methods::fail;
 use super::sum_like::{may_repeat, sum_to};
 use crate::error::{Error, Result};
 use crate::graph::shapes::{Demand, ShapeInputs, infer};
-use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, place, rebuild};
+use crate::graph::source_location;
+use crate::graph::{FunctionGraph, Kind, TensorType, Variable, ancestors, evaluate, rebuild};
 use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
 use crate::ops::backpropagate::slopes;
 use crate::value::Value;
@@ -81,7 +82,7 @@ impl OpFromGraph {
     ) -> Result<OpFromGraph> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();
         let outputs: Vec<Variable> = outputs.into_iter().map(Into::into).collect();
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         for (position, input) in inputs.iter().enumerate() {
             let repeated = inputs[..position].iter().any(|i| i.key() == input.key());
             if !matches!(input.checked()?.kind(), Kind::Input) || repeated {
@@ -125,12 +126,12 @@ impl OpFromGraph {
         mut self,
         gradient: impl FnOnce(&[Variable], &[Variable]) -> Vec<Option<Variable>>,
     ) -> Result<OpFromGraph> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let body = &self.body;
         let output_grads = stand_ins(&body.outputs);
         let grads = {
             // Expressions of the closure have the closure's own source lines.
-            let _own = place::leave();
+            let _own = source_location::leave();
             gradient(&body.inputs, &output_grads)
         };
         let refuse = |message: String| Err(fail("op_from_graph", message));
@@ -162,7 +163,7 @@ impl OpFromGraph {
     #[track_caller]
     pub fn try_apply(&self, inputs: impl IntoIterator<Item = impl Into<Variable>>) -> Result<Vec<Variable>> {
         let inputs: Vec<Variable> = inputs.into_iter().map(Into::into).collect();
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let body = &self.body;
         if inputs.len() != body.inputs.len() {
             return Err(fail(
@@ -182,7 +183,7 @@ impl OpFromGraph {
         let as_declared = inputs.iter().zip(&body.inputs).all(|(a, b)| a.ty() == b.ty());
         let body = if as_declared { body.clone() } else { Arc::new(body.specialized(&inputs)?) };
         let inputs: Vec<Variable> = inputs.into_iter().chain(body.captured.iter().cloned()).collect();
-        Variable::apply_at(Arc::new(SubGraph { body }), &inputs, place::here())
+        Variable::apply_at(Arc::new(SubGraph { body }), &inputs, source_location::here())
     }
 
     /// [`OpFromGraph::try_apply`], with errors in the results.

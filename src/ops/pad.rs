@@ -1,16 +1,16 @@
 //! Padding: more elements before and after, along each axis, in NumPy's modes. It is composed of joins, and
 //! of gathers where the extent is known at run time only.
 
+use super::array_manipulation::{along, extent};
 use super::creation::{arange, arange_between};
+use super::elementwise_methods::where_;
 use super::elemwise::cast;
-use super::functions::where_;
 use super::index_expression::Ix;
+use super::index_routines::CheckIndex;
 use super::indexing::number;
 use super::join::concatenate;
 use super::methods::{fail, methods};
-use super::positions::CheckIndex;
 use super::shape::{BroadcastTo, DimShuffle, Extent};
-use super::shapes::{along, extent};
 use crate::error::Result;
 use crate::graph::{Operand, Variable};
 use workalike_kernels::DType;

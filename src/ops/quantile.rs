@@ -3,8 +3,8 @@
 use super::axes::Axes;
 use super::creation::full;
 use super::cumulative::positions;
+use super::elementwise_methods::where_;
 use super::elemwise::cast;
-use super::functions::where_;
 use super::join::concatenate;
 use super::methods::fail;
 use super::reduce::Reduce;

@@ -22,7 +22,7 @@ use super::creation::arange_between;
 use super::elemwise::{cast, elemwise};
 use super::methods::fail;
 use super::shape::{BroadcastLike, Extent, Reshape};
-use super::size::{IntoSize, Size, like};
+use super::shape_argument::{IntoSize, Size, like};
 use super::subtensor::{Bound, IncSubtensor, Slot, Subtensor};
 use crate::error::Result;
 use crate::graph::{Operand, SharedVariable, Variable};

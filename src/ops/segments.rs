@@ -3,10 +3,10 @@
 use super::creation::{full, int_scalar};
 use super::elemwise::cast;
 use super::index_expression::Ix;
+use super::index_routines::CheckIndex;
 use super::indexing::{Combine, number, write};
 use super::join::concatenate;
 use super::methods::{fail, methods};
-use super::positions::CheckIndex;
 use super::shape::{DimShuffle, ShapeOf};
 use super::specify_shape::EqualExtents;
 use crate::error::Result;

@@ -10,7 +10,8 @@ use super::reduce::Reduce;
 use super::shape::DimShuffle;
 use super::specify_shape::EqualExtents;
 use crate::error::Result;
-use crate::graph::{Node, Operand, TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
 use crate::value::Value;
@@ -109,14 +110,14 @@ fn along(x: &Variable, axis: isize, log: bool) -> Result<Variable> {
 /// Softmax along an axis (negative: from the end).
 #[track_caller]
 pub fn softmax(x: impl Into<Variable>, axis: isize) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     along(&x.into(), axis, false).unwrap_or_else(Variable::poison)
 }
 
 /// The logarithm of [`softmax`], exact where softmax underflows.
 #[track_caller]
 pub fn log_softmax(x: impl Into<Variable>, axis: isize) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     along(&x.into(), axis, true).unwrap_or_else(Variable::poison)
 }
 
@@ -125,7 +126,7 @@ pub fn log_softmax(x: impl Into<Variable>, axis: isize) -> Variable {
 /// `p` is a softmax, `compile` and `grad` make `log(p)` a log_softmax.
 #[track_caller]
 pub fn categorical_crossentropy(p: impl Into<Variable>, y: impl Into<Variable>) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let (p, y) = (p.into(), y.into());
     let build = || -> Result<Variable> {
         let (p, y) = (p.checked()?, y.checked()?);

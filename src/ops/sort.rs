@@ -2,7 +2,7 @@
 
 pub(crate) mod lower;
 
-use super::advanced::{AdvancedIncSubtensor, AdvancedSubtensor};
+use super::advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};
 use super::axes::{Axes, normalize_axis};
 use super::creation::zeros_like;
 use super::cumulative::{about, positions};
@@ -10,7 +10,8 @@ use super::methods::{fail, methods};
 use super::quantile::quantile;
 use crate::error::{Error, Result};
 use crate::fallible;
-use crate::graph::{Node, TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
 use crate::value::Value;
@@ -295,7 +296,7 @@ impl Variable {
     #[must_use]
     #[track_caller]
     pub fn sort_both(&self, axis: impl Axes) -> [Variable; 2] {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         both(self.checked().and_then(|x| sorted("sort", x, &axis, Sorted::Both)))
     }
 
@@ -303,7 +304,7 @@ impl Variable {
     #[must_use]
     #[track_caller]
     pub fn topk_both(&self, k: usize, axis: isize) -> [Variable; 2] {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         both(self.checked().and_then(|x| largest(x, k, axis, Sorted::Both)))
     }
 }

@@ -5,7 +5,7 @@ use super::index_expression::Ix;
 use super::indexing::{self, Combine};
 use super::methods::{fail, methods};
 use super::shape::{BroadcastTo, DimShuffle, Reshape, ShapeOf};
-use super::size::IntoSize;
+use super::shape_argument::IntoSize;
 use crate::graph::{IntoOperand, Operand, Variable};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
@@ -17,7 +17,7 @@ methods! {
     /// NumPy's `dot`: over the last axis, and the one before the last of `other`, which may have one axis
     /// only; numbers multiply.
     #[doc(alias("matmul"))]
-    dot / try_dot(x, other: impl Into<Variable>) { super::product::dot(x, &other.into()) }
+    dot / try_dot(x, other: impl Into<Variable>) { super::dot::dot(x, &other.into()) }
     /// Axes permuted; `None` is a new axis, axes of static extent 1 may be left out.
     #[doc(alias("newaxis", "permute_dims"))]
     dimshuffle / try_dimshuffle(x, order: impl Into<Vec<Option<usize>>>) { DimShuffle::of(x, order.into()) }

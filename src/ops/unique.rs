@@ -5,7 +5,8 @@ use super::indexing::missing;
 use super::shape::{Extent, Reshape};
 use crate::error::Result;
 use crate::fallible;
-use crate::graph::{TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{TensorType, Variable};
 use crate::op::{Attributes, Gradient, Known, Op, expect_inputs};
 use crate::value::Value;
 use std::cmp::Ordering;
@@ -125,7 +126,7 @@ impl Variable {
     /// The first ill-typed expression it was built from.
     #[track_caller]
     pub fn try_unique(&self) -> Result<Unique> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let flat = Reshape::of(self.checked()?, vec![Extent::Infer], &[])?;
         let mut outputs = Variable::apply(UniqueOp, std::slice::from_ref(self))?.into_iter();
         let mut next = || outputs.next().ok_or_else(|| missing("unique"));

@@ -5,7 +5,8 @@
 use super::mirror::Mirror;
 use super::{Rebuilt, merge};
 use crate::error::Result;
-use crate::graph::{FunctionGraph, Node, NodeId, TensorType, VarId, place};
+use crate::graph::source_location;
+use crate::graph::{FunctionGraph, Node, NodeId, TensorType, VarId};
 use crate::ops::Transfer;
 use crate::ops::loops::{LoopParts, ScanOp};
 use std::collections::{BTreeSet, HashMap};
@@ -139,7 +140,7 @@ fn keep_types(copy: &mut Rebuilt<'_>, node: &Node, outputs: &[VarId]) {
 
 /// One loop for several: the outputs of each.
 fn one_loop(copy: &mut Rebuilt<'_>, mirror: &mut Mirror, nodes: &[&Node]) -> Result<Vec<Vec<VarId>>> {
-    let _scope = nodes.first().and_then(|node| node.place).map(place::enter_at);
+    let _scope = nodes.first().and_then(|node| node.place).map(source_location::enter_at);
     let mut all: Option<LoopParts> = None;
     // How many recurrences and results each has.
     let mut counts = Vec::with_capacity(nodes.len());

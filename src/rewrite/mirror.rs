@@ -2,7 +2,8 @@
 //! graph.
 
 use crate::error::{Error, Result};
-use crate::graph::{Apply, Def, FunctionGraph, Kind, VarId, Variable, ancestors, place};
+use crate::graph::source_location;
+use crate::graph::{Apply, Def, FunctionGraph, Kind, VarId, Variable, ancestors};
 use std::collections::HashMap;
 use std::slice;
 use std::sync::Arc;
@@ -52,7 +53,7 @@ impl Mirror {
             None => {
                 let inputs = node.inputs.iter().map(|&i| self.known(i).cloned()).collect::<Result<_>>()?;
                 let types = node.outputs.iter().map(|&o| graph.var(o).ty.clone()).collect();
-                let place = node.place.unwrap_or_else(place::here);
+                let place = node.place.unwrap_or_else(source_location::here);
                 Arc::new(Apply::new(node.op.clone(), inputs, types, place))
             }
         };

@@ -16,7 +16,7 @@ mod rewrites;
 mod rule;
 mod rules;
 mod simplify;
-mod slice;
+mod subgraph;
 mod terms;
 
 pub use constant_folding::fold_constants;
@@ -28,10 +28,10 @@ pub use pass::Pass;
 pub use rewrites::Rewrites;
 pub use rule::{Rule, argument};
 pub(crate) use simplify::variables as stabilized;
-pub(crate) use slice::slice;
+pub(crate) use subgraph::extract_subgraph;
 
 pub use crate::graph::prune::prune;
-pub use crate::ops::uniform::uniform;
+pub use crate::ops::splat::uniform;
 
 use crate::error::Result;
 use crate::graph::{Def, FunctionGraph, Node, TensorType, VarId};

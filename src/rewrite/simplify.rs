@@ -6,7 +6,8 @@ use super::rules::stability;
 use super::terms::{CountedGraph, Dag, Reads, Same, Terms};
 use super::transform;
 use crate::error::{Error, Result};
-use crate::graph::{Apply, FunctionGraph, Node, TensorType, VarId, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{Apply, FunctionGraph, Node, TensorType, VarId, Variable};
 use crate::op::Op;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -89,7 +90,7 @@ impl<'r> Rewriter<'r> {
                         |message: String| Error::Compile(format!("rewrite rule {}: {message}", rule.name()));
                     let inputs = self.mirror.variables(new, inputs)?;
                     // The replacement gets the source location of the node.
-                    let _scope = node.place.map(place::enter_at);
+                    let _scope = node.place.map(source_location::enter_at);
                     let made = replace(op.as_ref(), &inputs).map_err(|error| fail(error.to_string()))?;
                     match made {
                         Some(made) => Some(self.adopted(new, node, ty, &made).map_err(fail)?),

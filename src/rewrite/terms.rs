@@ -6,7 +6,7 @@ use crate::graph::{Def, FunctionGraph, TensorType, VarId, Variable};
 use crate::op::Op;
 use crate::ops::complex::{ImagPart, RealPart};
 use crate::ops::elemwise::{Cast, Elemwise};
-use crate::ops::uniform::uniform_by;
+use crate::ops::splat::uniform_by;
 use crate::ops::{Bound, BroadcastLike, DimShuffle, Slot, Subtensor};
 use crate::value::Value;
 use std::collections::HashSet;
@@ -293,7 +293,7 @@ impl Terms for Dag<'_> {
 
     fn apply(&mut self, op: Arc<dyn Op>, inputs: Vec<Same>) -> Result<Same> {
         let inputs: Vec<Variable> = inputs.into_iter().map(|v| v.0).collect();
-        let mut outputs = Variable::apply_at(op, &inputs, crate::graph::place::here())?;
+        let mut outputs = Variable::apply_at(op, &inputs, crate::graph::source_location::here())?;
         if outputs.is_empty() {
             Err(Error::Internal("an op without output".into()))
         } else {

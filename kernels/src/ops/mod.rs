@@ -13,20 +13,20 @@
 //! To add an op, add a row to `table.rs`; nothing else.
 
 mod divide;
-mod draw;
-mod host;
+mod host_loops;
 mod philox;
 mod position;
 mod powers;
 mod quotient;
 mod range;
 mod real;
+mod rejection_sampling;
 mod special;
 mod table;
 mod term;
 pub mod vector;
 
-pub use host::{HostLoops, TileFn, lanes, lanes_mut};
+pub use host_loops::{HostLoops, TileFn, lanes, lanes_mut};
 pub use philox::philox4x32_10;
 pub use position::position;
 pub use table::*;

@@ -1,6 +1,6 @@
 //! Host loops of index modes.
 
-use super::host::{TileFn, lanes, lanes_mut, tile};
+use super::host_loops::{TileFn, lanes, lanes_mut, tile};
 use crate::nest::IndexMode;
 
 /// The loop that gives [`IndexMode::position`] of each lane. It takes the integers and the extents, both i64.

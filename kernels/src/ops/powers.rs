@@ -2,7 +2,7 @@
 //! exponent.
 
 use super::divide::Integer;
-use super::host::{HostLoops, LoopBody, lanes, lanes_mut, tiles};
+use super::host_loops::{HostLoops, LoopBody, lanes, lanes_mut, tiles};
 use crate::dtype::DType;
 use bytemuck::{AnyBitPattern, NoUninit};
 use std::marker::PhantomData;

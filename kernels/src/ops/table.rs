@@ -1,8 +1,7 @@
 //! The table of elementwise ops. One op is one row; see the parent module for what follows from it.
 
 use super::divide::{Float as _, Integer};
-use super::draw;
-use super::host::{
+use super::host_loops::{
     HostLoops, WhereLoop as Choose, bools, compare, floats, hosted, integers, lanes, lanes_mut, numbers,
     tests, tile, tiles, usually, waves, written, written_waves,
 };
@@ -10,6 +9,7 @@ use super::philox::philox_u64;
 use super::powers::powers;
 use super::quotient::BranchlessDivide;
 use super::real::Real;
+use super::rejection_sampling;
 use super::term::{FLAT, Term, UNKNOWN, compose, slopes};
 use super::vector::Vector;
 use super::{CForm, Derivative, OpBody, OpTableRow, RangeRule, ScalarOp, TypeRule, special};
@@ -87,7 +87,7 @@ fn wide(a: impl Into<f64>, function: fn(f64) -> f64) -> f64 {
 }
 
 /// The loops of a draw.
-fn drawn<B: super::host::LoopBody>(dtype: DType) -> Option<HostLoops> {
+fn drawn<B: super::host_loops::LoopBody>(dtype: DType) -> Option<HostLoops> {
     (dtype == DType::F64).then(tiles::<B>)
 }
 
@@ -388,11 +388,11 @@ rows! {
             _ => None,
         }, Helper("philox"))).costs(60, 0);
     DRAW_LOG_GAMMA = row("draw_log_gamma", "the logarithm of a gamma variable with shape c and scale 1, drawn at (key, counter)", 3, Draw,
-        primitive(drawn::<draw::LogGamma>, Helper("draw_log_gamma"))).derivative(slopes!(|key, counter, shape; y, g| [FLAT, FLAT, UNKNOWN])).costs(400, 64).jumps();
+        primitive(drawn::<rejection_sampling::LogGamma>, Helper("draw_log_gamma"))).derivative(slopes!(|key, counter, shape; y, g| [FLAT, FLAT, UNKNOWN])).costs(400, 64).jumps();
     DRAW_POISSON = row("draw_poisson", "a Poisson variable with mean c, drawn at (key, counter)", 3, Draw,
-        primitive(drawn::<draw::Poisson>, Helper("draw_poisson"))).costs(400, 0).jumps();
+        primitive(drawn::<rejection_sampling::Poisson>, Helper("draw_poisson"))).costs(400, 0).jumps();
     DRAW_BINOMIAL = row("draw_binomial", "how many of c trials succeed, each with probability d, drawn at (key, counter)", 4, Draw,
-        primitive(drawn::<draw::Binomial>, Helper("draw_binomial"))).costs(400, 0).jumps();
+        primitive(drawn::<rejection_sampling::Binomial>, Helper("draw_binomial"))).costs(400, 0).jumps();
 
     // Special functions.
     XLOGX = row("xlogx", "a * log(a); 0 at 0", 1, Float, Composition(compose!(|a| a.is(0.0).choose(a.of(0.0), a * a.log()))))

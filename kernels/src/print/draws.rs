@@ -1,4 +1,4 @@
-//! Draws by rejection or search, as functions of both device languages: the counterpart of `ops/draw.rs`,
+//! Draws by rejection or search, as functions of both device languages: the counterpart of `ops/rejection_sampling.rs`,
 //! line by line.
 
 /// Name and text of each function, before its uses.

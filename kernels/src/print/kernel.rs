@@ -75,7 +75,8 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
     let Schedule { form, walks, kept, any_size, interiors } = schedule;
     let inside = interiors.iter().map(|interior| Ok((interior, all_dtypes(&interior.nest)?)));
     let inside = inside.collect::<Result<Vec<_>, VerifyError>>()?;
-    let narrow = walks.narrow && interiors.iter().all(|interior| Walks::new(&interior.nest).narrow);
+    let narrow =
+        walks.fits_31_bits && interiors.iter().all(|interior| Walks::new(&interior.nest).fits_31_bits);
     let dialect = target.dialect;
     let mut printer = Printer {
         nest,

@@ -16,6 +16,7 @@
 
 mod block;
 mod cpu_lanes;
+mod cpu_math;
 mod dialect;
 mod divide;
 mod draws;
@@ -27,7 +28,6 @@ mod group_reduce;
 mod kernel;
 pub mod library;
 pub(crate) mod prelude;
-mod processor;
 mod sizes;
 mod tile;
 mod transpose_tile;

@@ -3,7 +3,8 @@
 //! In the texts, `$fn`, `$bits`, `$float`, `$rtz_..`, `$high`, `$long` and `$any` stand for the names in the
 //! language.
 
-use super::{Dialect, Target, divide, draws, formula, processor};
+use super::cpu_math;
+use super::{Dialect, Target, divide, draws, formula};
 use crate::dtype::DType;
 use crate::nest::Store;
 
@@ -70,7 +71,7 @@ fn snippets(target: &Target, f64: bool, kernels: &str) -> Vec<(String, String)> 
         add("fma_f64", &fused("f64", "FP_FAST_FMA"));
     }
     if dialect == Dialect::OpenClC && target.cpu {
-        for (name, text) in processor::functions(f64) {
+        for (name, text) in cpu_math::functions(f64) {
             add(name, &text);
         }
     }

@@ -69,13 +69,13 @@ impl SizeArguments {
 impl Printer<'_> {
     /// A size of the type of linear point numbers.
     pub(super) fn count_at(&self, place: &str, n: u64) -> String {
-        let dtype = if self.walks.narrow { DType::U32 } else { DType::U64 };
+        let dtype = if self.walks.fits_31_bits { DType::U32 } else { DType::U64 };
         self.sizes.argument(place, Scalar::from_i128(dtype, n.into())).unwrap_or_else(|| self.number(n))
     }
 
     /// A size of the type of positions and addresses.
     pub(super) fn index_at(&self, place: &str, n: impl Into<i128>) -> String {
-        let (n, dtype) = (n.into(), if self.walks.narrow { DType::I32 } else { DType::I64 });
+        let (n, dtype) = (n.into(), if self.walks.fits_31_bits { DType::I32 } else { DType::I64 });
         self.sizes.argument(place, Scalar::from_i128(dtype, n)).unwrap_or_else(|| n.to_string())
     }
 

@@ -79,7 +79,7 @@ pub(crate) struct Walks {
     /// Over the inner points.
     pub(crate) inner: Vec<Walk>,
     /// Whether every address and every count fits 31 bits.
-    pub(crate) narrow: bool,
+    pub(crate) fits_31_bits: bool,
     /// Every address of the Nest.
     pub(crate) addresses: Vec<Address>,
 }
@@ -89,13 +89,13 @@ impl Walks {
     pub(crate) fn new(nest: &Nest) -> Walks {
         // Each count plus one more round of all work items has to fit.
         const MOST: u64 = 1 << 30;
-        let mut narrow = nest.grid_points() <= MOST && nest.inner_points() <= MOST;
-        narrow &= nest.axes.iter().all(|&e| e <= MOST);
+        let mut fits_31_bits = nest.grid_points() <= MOST && nest.inner_points() <= MOST;
+        fits_31_bits &= nest.axes.iter().all(|&e| e <= MOST);
         let mut addresses = Vec::new();
         let mut named = vec![false; nest.axes.len()];
         for phase in &nest.phases {
             for (operand, address) in phase_addresses(nest, phase) {
-                narrow &= address.reach(nest, operand) < 1 << 31;
+                fits_31_bits &= address.reach(nest, operand) < 1 << 31;
                 addresses.push(address);
             }
             for inst in &phase.block.insts {
@@ -122,7 +122,7 @@ impl Walks {
             walks
         };
         let (grid, inner) = (merge(0, nest.grid), merge(nest.grid, nest.axes.len()));
-        Walks { grid, inner, narrow, addresses }
+        Walks { grid, inner, fits_31_bits, addresses }
     }
 }
 

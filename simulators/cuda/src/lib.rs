@@ -41,11 +41,11 @@
 
 mod capture;
 mod context;
+mod dependencies;
 mod device;
 mod memory;
 mod module;
 mod nvrtc;
-mod order;
 mod peer;
 mod pinned;
 mod preflight;

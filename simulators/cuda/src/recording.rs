@@ -7,9 +7,9 @@
 
 use crate::capture::{CudaLaunch, CudaStep, CudaStepKind, capture, capture_timed, enqueue};
 use crate::context::{OrDriver, Queue, lock};
+use crate::dependencies::{AddressRange, MemoryAccess};
 use crate::memory::address;
 use crate::module::CudaModule;
-use crate::order::{AddressRange, MemoryAccess};
 use crate::routine;
 use crate::timing::{Events, TimedGraph};
 use crate::vendor::{ErasedLibrary, Request, Streams};

@@ -2,10 +2,10 @@
 
 use crate::capture::{CudaLaunch, CudaStepKind, MAX_GROUP, SHARED_MEMORY};
 use crate::context::{OrDriver, Queue};
+use crate::dependencies::{AddressRange, MemoryAccess};
 use crate::memory::address;
 use crate::module::finish_loading;
 use crate::nvrtc;
-use crate::order::{AddressRange, MemoryAccess};
 use cudarc::driver::{CudaFunction, CudaModule};
 use std::sync::Arc;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, Numerics, Region};

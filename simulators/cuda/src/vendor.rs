@@ -2,7 +2,7 @@
 //!
 //! A [`VendorLibrary`] says which ops it computes, how it computes one (a plan), and enqueues plans on a
 //! stream. [`Vendor`] does the rest for it: it opens the library at the first use, caches plans, turns a
-//! command into addresses ([`bind`]) and steps. [`choice`] chooses one of several algorithms by time, and
+//! command into addresses ([`bind`]) and steps. [`autotune`] chooses one of several algorithms by time, and
 //! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`].
 //!
 //! Locks are taken in this order: the device's recorder, the library, then [`PrimaryContext::capture`]. A
@@ -13,8 +13,8 @@
 
 #[macro_use]
 mod functions;
+mod autotune;
 mod bind;
-mod choice;
 mod convolution;
 mod fft;
 mod lazy;
@@ -25,7 +25,7 @@ mod streams;
 pub(crate) use streams::Streams;
 
 use crate::context::lock;
-use crate::order::{AddressRange, MemoryAccess};
+use crate::dependencies::{AddressRange, MemoryAccess};
 use crate::preflight::Absent;
 use bind::OperandAddresses;
 use cudarc::driver::sys::CUstream;

@@ -13,30 +13,30 @@
 //! workspace.
 
 pub mod atomic_file;
-mod builds;
+mod build_cache;
 pub mod cache;
 pub mod command;
 pub mod command_check;
+mod configured_backend;
 pub mod device;
 pub mod error;
-mod failing;
+mod fault_injection;
 pub mod host_memory;
 mod interpreter;
 mod native;
 mod open;
-mod tuned;
 
-pub use builds::Builds;
+pub use crate::build_cache::Builds;
+pub use crate::configured_backend::Tuned;
+pub use crate::fault_injection::Failing;
 pub use command::{Command, LibraryOutput, Region};
 pub use command_check::operand_bytes;
 pub use device::{
     Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording, definition_failed,
 };
 pub use error::{ArgumentError, DeviceError};
-pub use failing::Failing;
 pub use host_memory::{HostBlock, HostBytes, HostMemory};
 pub use interpreter::Interpreter;
 pub use native::{NativeDevice, NativeMemory, Owner};
 pub use open::{Open, Options, Sizes};
-pub use tuned::Tuned;
 pub use workalike_kernels::library::{ByteMatmul, LibraryOp, Matmul};

@@ -1,8 +1,8 @@
 //! Selection of a device, and options of re-hosting Functions on it.
 
+use crate::configured_backend::Tuned;
 use crate::device::{Device, DeviceResult};
-use crate::failing::Failing;
-use crate::tuned::Tuned;
+use crate::fault_injection::Failing;
 use std::sync::Arc;
 
 /// Options of re-hosting a Function.

@@ -173,7 +173,7 @@ impl BoundPlan {
                 })
             }
             ThreadSchedule::Inner { shared, partials } => {
-                let lanes = if plan.side == LaneAxes::Grid { plan.width } else { 1 };
+                let lanes = if plan.lane_axes == LaneAxes::Grid { plan.width } else { 1 };
                 let mut done = true;
                 for first in (0..plan.grid_points).step_by(lanes) {
                     let n = (plan.grid_points - first).min(lanes as u64) as usize;
@@ -258,7 +258,7 @@ impl BoundPlan {
         // The first chunk may already decide the result.
         if let (Some([stream]), [fold]) = (phase.streams.as_deref(), folds)
             && stream.may_decide_early()
-            && phase.side == Some(LaneAxes::Inner)
+            && phase.lane_axes == Some(LaneAxes::Inner)
         {
             work(0, 0);
             // SAFETY: no other thread is at work, and `work` no longer uses the frame; it wrote the first

@@ -2,8 +2,8 @@
 //! memory, and single instructions that read and write contiguous memory in place.
 
 use super::affine::LanePattern;
-use super::plan::rows::Through;
 use super::plan::{AccessPlan, LaneAxes, NestPlan, TileInst, TileOperand, ValueLocation};
+use crate::plan::lane_rows::Through;
 use workalike_kernels::nest::PhaseKind;
 
 /// The number of parts of a run, and the least and most lanes of a part.
@@ -37,7 +37,7 @@ fn only_copies(plan: &NestPlan, direct: &[bool], bases: &[*mut u8]) -> Option<u6
     // row.
     let rows = plan.width as u64 - 2;
     let most = phase.rows.as_ref().map_or(u64::MAX, |r| r.lanes.saturating_mul(rows));
-    (stored && plan.side == LaneAxes::Grid && phase.body.iter().all(copied)).then_some(most)
+    (stored && plan.lane_axes == LaneAxes::Grid && phase.body.iter().all(copied)).then_some(most)
 }
 
 /// Whether a plan is loads, one instruction and its store, all of contiguous memory that is used in place.
@@ -64,6 +64,6 @@ fn is_contiguous(plan: &NestPlan, bases: &[*mut u8], direct: &[bool], hinted: &[
     };
     let plain = phase.kind == PhaseKind::Point && store.when.is_none() && phase.before.is_empty();
     let loads = loads.iter().all(|work| matches!(work, TileInst::Load { .. }));
-    let whole = plain && loads && known && out.store == Some(0) && plan.side == LaneAxes::Grid;
+    let whole = plain && loads && known && out.store == Some(0) && plan.lane_axes == LaneAxes::Grid;
     whole && plan.accesses.iter().enumerate().all(in_place)
 }

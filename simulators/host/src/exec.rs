@@ -8,17 +8,17 @@
 //! the plan, each with room for a full tile. The caller of [`ThreadRun::new`] guarantees this for the
 //! lifetime of the [`ThreadRun`]; methods that need more are `unsafe` themselves.
 //!
-//! - `frame`: registers and scratch. `work`: instructions. `memory`: loads and stores. `fold`: accumulators.
+//! - `frame`: registers and scratch. `instructions`: instructions. `memory`: loads and stores. `fold`: accumulators.
 
 mod fold;
 mod frame;
+mod instructions;
 mod memory;
-mod work;
 
 pub(super) use fold::{copy_accumulator, results};
 pub(super) use frame::{Frame, words};
+pub(super) use instructions::VECTOR;
 pub(super) use std::slice::{from_raw_parts as view, from_raw_parts_mut as view_mut};
-pub(super) use work::VECTOR;
 
 use super::bind::BoundPlan;
 use super::plan::{LaneAxes, NestPlan, PhasePlan};
@@ -93,7 +93,7 @@ impl ThreadRun<'_> {
     pub(super) fn phase(&self, frame: &mut Frame, phase: &PhasePlan, point: u64, n: usize) {
         match &phase.streams {
             _ if phase.kind == PhaseKind::Point => self.point(frame, phase, point, n),
-            _ if phase.side == Some(LaneAxes::Grid) => self.chunks(frame, phase, point, n),
+            _ if phase.lane_axes == Some(LaneAxes::Grid) => self.chunks(frame, phase, point, n),
             Some(streams) if phase.steps <= phase.chunk => {
                 self.along_rows(frame, streams, (point, n), (0, phase.steps), false);
             }
@@ -134,7 +134,7 @@ impl ThreadRun<'_> {
         let plan = self.plan;
         let from = chunk * phase.chunk;
         let to = (from + phase.chunk).min(phase.steps);
-        let full = match (&phase.streams, phase.side) {
+        let full = match (&phase.streams, phase.lane_axes) {
             (Some(streams), Some(LaneAxes::Grid)) => {
                 return self.down_rows(frame, streams, (point, n), (from, to));
             }
@@ -143,12 +143,12 @@ impl ThreadRun<'_> {
             (None, Some(LaneAxes::Inner)) => plan.inner_points.min(plan.width as u64) as usize,
             (None, None) => 1,
         };
-        if phase.side != Some(LaneAxes::Grid) {
+        if phase.lane_axes != Some(LaneAxes::Grid) {
             locate(point, &plan.extents[..plan.grid], &mut frame.coordinates[..plan.grid]);
         }
         self.steps(frame, phase, (point, full), (from, to));
         for fold in &plan.folds[phase.folds.clone()] {
-            self.fold_chunk(frame, fold, phase.side, to - from, full);
+            self.fold_chunk(frame, fold, phase.lane_axes, to - from, full);
         }
     }
 
@@ -161,8 +161,8 @@ impl ThreadRun<'_> {
         (from, to): (u64, u64),
     ) {
         let plan = self.plan;
-        let (axes, inner) = (plan.inner_axes(), phase.side == Some(LaneAxes::Inner));
-        let tile = |step: u64| match phase.side {
+        let (axes, inner) = (plan.inner_axes(), phase.lane_axes == Some(LaneAxes::Inner));
+        let tile = |step: u64| match phase.lane_axes {
             Some(LaneAxes::Grid) => (point, full),
             Some(LaneAxes::Inner) => {
                 let start = step * plan.width as u64;
@@ -183,9 +183,9 @@ impl ThreadRun<'_> {
             let each = if one_by_one { 1 } else { lanes.max(1) };
             for lane in (0..lanes).step_by(each) {
                 let start = start + lane as u64;
-                folds.iter().for_each(|fold| self.start(frame, fold, phase.side, full));
+                folds.iter().for_each(|fold| self.start(frame, fold, phase.lane_axes, full));
                 self.work(frame, phase, &phase.body, start, each);
-                folds.iter().for_each(|fold| self.push(frame, fold, phase.side, (full, each)));
+                folds.iter().for_each(|fold| self.push(frame, fold, phase.lane_axes, (full, each)));
                 self.stores(frame, phase, start, each, false);
             }
             if !inner {

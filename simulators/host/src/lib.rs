@@ -8,9 +8,9 @@
 //!
 //! - `plan`: a [`Nest`](workalike_kernels::nest::Nest) becomes a plan, once: it is checked, its lanes are
 //!   chosen (grid points or inner points), its registers are assigned.
-//! - `bind`, `contiguous`, `record`: a plan is bound to memory. All addresses are checked there, and the work
+//! - `bind`, `contiguous`, `recording`: a plan is bound to memory. All addresses are checked there, and the work
 //!   is divided among threads.
-//! - `exec`, `tile_io`, `halves`, `rows`, `cast`, `affine`: a replay runs the plan, tile by tile.
+//! - `exec`, `tile_io`, `halves`, `uniform_rows`, `cast`, `affine`: a replay runs the plan, tile by tile.
 //! - `strided_copy`: every copy between memory and registers, and from memory to memory.
 //! - `chain`: elementwise instructions fused on vector registers.
 //! - `folds`: folds of tiles, and of memory in place.
@@ -35,17 +35,17 @@ mod library;
 mod matmul;
 mod plan;
 mod pool;
-mod record;
-mod rows;
+mod recording;
 mod strided_copy;
 #[cfg(test)]
 mod tests;
 mod tile_io;
+mod uniform_rows;
 mod vector;
 
+use crate::recording::HostRecording;
 use plan::{NestPlan, plan};
 use pool::ThreadPool;
-use record::HostRecording;
 use std::fmt;
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests};

@@ -21,12 +21,16 @@ pub(crate) fn driver_keeps(context: &OpenClContext) -> bool {
 }
 
 /// The key of a program in the cache.
-pub(crate) fn key((context, side): (&OpenClContext, QueueKind), text: &str, options: &CStr) -> CacheKey {
+pub(crate) fn key(
+    (context, queue_kind): (&OpenClContext, QueueKind),
+    text: &str,
+    options: &CStr,
+) -> CacheKey {
     let info = &context.info;
-    let side = format!("{side:?}");
+    let queue_kind = format!("{queue_kind:?}");
     CacheKey::of(&[
         "opencl",
-        &side,
+        &queue_kind,
         text,
         &options.to_string_lossy(),
         &info.platform_name,
@@ -40,12 +44,12 @@ pub(crate) fn key((context, side): (&OpenClContext, QueueKind), text: &str, opti
 pub(crate) fn load(
     cache: &KernelCache,
     key: &CacheKey,
-    (context, side): (&OpenClContext, QueueKind),
+    (context, queue_kind): (&OpenClContext, QueueKind),
     options: &CStr,
 ) -> Option<Handle<Program>> {
     const CALL: &str = "clCreateProgramWithBinary";
     let binary = cache.load(key)?;
-    let (start, length, device) = (binary.as_ptr(), binary.len(), context.device(side));
+    let (start, length, device) = (binary.as_ptr(), binary.len(), context.device(queue_kind));
     let (mut taken, mut status): (cl_int, cl_int) = (0, 0);
     // SAFETY: one device with one binary of the given length, which OpenCL copies; both statuses are written.
     let raw = unsafe {

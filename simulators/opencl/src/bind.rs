@@ -50,7 +50,7 @@ impl BoundArgument {
 pub(crate) struct OpenClBinder<'a> {
     pub(crate) context: &'a Arc<OpenClContext>,
     pub(crate) module: Option<&'a Arc<dyn DeviceModule>>,
-    pub(crate) side: QueueKind,
+    pub(crate) queue_kind: QueueKind,
     pub(crate) target: &'a Target,
     pub(crate) memory: Vec<Arc<dyn Memory>>,
     /// The programs of library ops, which stay in the list of builds while a recording has them.
@@ -104,7 +104,7 @@ impl OpenClBinder<'_> {
         };
         let names = routine.launches.iter().map(|l| l.name.clone());
         let entries = names.map(|name| KernelEntry { name, groups: 1, group: 1, sizes: vec![] }).collect();
-        let how = BuildOptions { side: self.side, numerics: Numerics::default() };
+        let how = BuildOptions { queue_kind: self.queue_kind, numerics: Numerics::default() };
         let module = OpenClModule::build(self.context, how, TranslationUnit { text: routine.text, entries })?;
         self.programs.extend(module.program.clone());
         let own = op.downcast::<Cumulate>().is_some()
@@ -264,7 +264,7 @@ impl OpenClBinder<'_> {
 
     fn largest_group(&self, kernel: &Handle<Kernel>) -> DeviceResult<u64> {
         self.number("clGetKernelWorkGroupInfo", |size, value, written| {
-            let (device, question) = (self.context.device(self.side), ffi::CL_KERNEL_WORK_GROUP_SIZE);
+            let (device, question) = (self.context.device(self.queue_kind), ffi::CL_KERNEL_WORK_GROUP_SIZE);
             // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null; the kernel was
             // built for this device.
             unsafe { ffi::clGetKernelWorkGroupInfo(kernel.raw(), device, question, size, value, written) }

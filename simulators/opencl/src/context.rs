@@ -63,8 +63,8 @@ impl OpenClContext {
     }
 
     /// The device of a side.
-    pub(crate) fn device(&self, side: QueueKind) -> cl_device_id {
-        match side {
+    pub(crate) fn device(&self, queue_kind: QueueKind) -> cl_device_id {
+        match queue_kind {
             QueueKind::Wide => self.device,
             QueueKind::Near => self.near.unwrap_or(self.device),
         }

@@ -2,7 +2,8 @@
 
 use crate::cl;
 use crate::context::{OpenClContext, QueueKind};
-use crate::foreign::{self, Foreign};
+use crate::interop;
+use crate::interop::Foreign;
 use crate::memory::{OpenClMemory, Span};
 use crate::platform::{DeviceKind, PlatformDevice};
 use crate::pocl;
@@ -127,7 +128,7 @@ impl OpenClDevice {
             let message = format!("{} kernels were printed for {} Nests", source.entries.len(), nests.len());
             return Err(DeviceError::driver(&self.context.id, "print", message));
         }
-        let how = BuildOptions { side: self.queues.side_for(nests), numerics };
+        let how = BuildOptions { queue_kind: self.queues.queue_kind_for(nests), numerics };
         let mut module = OpenClModule::build(&self.context, how, source)?;
         module.nests = nests.to_vec();
         Ok(module)
@@ -152,7 +153,7 @@ impl Device for OpenClDevice {
         // Blocking, so that the caller may change `source` after the return. A copy to a staging buffer would
         // take as long as the wait.
         let (from, none, no_event) = (source.as_ptr().cast(), ptr::null(), ptr::null_mut());
-        self.queues.on(self.queues.copying_side(), |queue| {
+        self.queues.on(self.queues.copying_queue_kind(), |queue| {
             // SAFETY: `source` is readable for `to.bytes` bytes until the call returns, and `to` lies within
             // its buffer.
             let status = unsafe {
@@ -169,7 +170,7 @@ impl Device for OpenClDevice {
             return self.synchronize();
         }
         let (to, none, no_event) = (target.as_mut_ptr().cast(), ptr::null(), ptr::null_mut());
-        self.queues.on(self.queues.copying_side(), |queue| {
+        self.queues.on(self.queues.copying_queue_kind(), |queue| {
             // SAFETY: `target` is writable for `from.bytes` bytes until the call, which blocks, returns, and
             // `from` lies within its buffer.
             let status = unsafe {
@@ -247,7 +248,7 @@ impl Device for OpenClDevice {
     }
 
     unsafe fn adopt(&self, memory: NativeMemory, bytes: u64, owner: Owner) -> DeviceResult<Arc<dyn Memory>> {
-        Ok(Arc::new(foreign::adopt(&self.context, &self.queues, memory, bytes, owner)?))
+        Ok(Arc::new(interop::adopt(&self.context, &self.queues, memory, bytes, owner)?))
     }
 
     /// Reports errors in kernels only if the driver returns them from `clFinish`.

@@ -25,14 +25,14 @@
 //! | `pocl` | joins the two devices that PoCL has for one processor |
 //! | `context` | one context per device and process, with its programs |
 //! | `device` | [`Device`]: transfers, and the entry points to the other modules |
-//! | `foreign` | contexts, queues and buffers of other libraries |
+//! | `interop` | contexts, queues and buffers of other libraries |
 //! | `memory` | one buffer per allocation, and parts of it |
 //! | `program` | building printed source, once per text; compiler logs |
 //! | `bind` | commands as steps with buffers, kernels with their arguments set |
 //! | `binary` | built programs, cached on disk for later processes |
 //! | `queues` | the queues of a device as one ordered stream |
 //! | `recording` | a Segment as prepared kernels and copies, enqueued in order by each replay |
-//! | `rehearsal` | launches on other memory, after which PoCL has compiled a kernel |
+//! | `warm_up` | launches on other memory, after which PoCL has compiled a kernel |
 //! | `timing` | the same on a queue with profiling enabled |
 //!
 //! This crate calls OpenCL through the bindings of the `ocl` crate ([`ocl::ffi`]). It does not use the upper
@@ -47,7 +47,9 @@ mod bind;
 mod cl;
 mod context;
 mod device;
-mod foreign;
+#[cfg(test)]
+mod gpu_schedule_tests;
+mod interop;
 mod loader;
 mod memory;
 mod platform;
@@ -55,16 +57,14 @@ mod pocl;
 mod program;
 mod queues;
 mod recording;
-mod rehearsal;
-#[cfg(test)]
-mod schedules;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod warm_up;
 
 pub use platform::{DeviceInfo, DeviceKind, list};
 
-use foreign::Foreign;
+use crate::interop::Foreign;
 use std::ffi::c_void;
 use std::sync::Arc;
 use workalike_device::{Device, DeviceResult, Open};

@@ -24,7 +24,7 @@ const CACHED: usize = 64;
 /// How a program is built: the side of the device, and the exactness of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct BuildOptions {
-    pub(crate) side: QueueKind,
+    pub(crate) queue_kind: QueueKind,
     pub(crate) numerics: Numerics,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct OpenClModule {
     source: TranslationUnit,
     /// The Nests that the source was printed from; empty for other sources.
     pub(crate) nests: Vec<Verified>,
-    side: QueueKind,
+    queue_kind: QueueKind,
     /// Declared after the program, so that it is released after it.
     context: Arc<OpenClContext>,
 }
@@ -70,10 +70,16 @@ impl OpenClModule {
     ) -> DeviceResult<OpenClModule> {
         if source.text.is_empty() {
             let (nests, context) = (Vec::new(), context.clone());
-            return Ok(OpenClModule { program: None, source, nests, side: how.side, context });
+            return Ok(OpenClModule { program: None, source, nests, queue_kind: how.queue_kind, context });
         }
         let program = Some(program(context, how, &source.text)?);
-        Ok(OpenClModule { program, source, nests: Vec::new(), side: how.side, context: context.clone() })
+        Ok(OpenClModule {
+            program,
+            source,
+            nests: Vec::new(),
+            queue_kind: how.queue_kind,
+            context: context.clone(),
+        })
     }
 
     /// Whether it was built in this context.
@@ -82,8 +88,8 @@ impl OpenClModule {
     }
 
     /// The side on which its kernels run.
-    pub(crate) fn side(&self) -> QueueKind {
-        self.side
+    pub(crate) fn queue_kind(&self) -> QueueKind {
+        self.queue_kind
     }
 
     /// The launch of the Nest at a position.
@@ -112,14 +118,14 @@ impl OpenClModule {
 fn load_or_build(context: &OpenClContext, how: BuildOptions, text: &str) -> DeviceResult<Handle<Program>> {
     let (cache, options) = (KernelCache::of_process(), options(context.info.correct_division, how.numerics));
     if binary::driver_keeps(context) {
-        return build(context, how.side, text, options);
+        return build(context, how.queue_kind, text, options);
     }
-    let place = (context, how.side);
+    let place = (context, how.queue_kind);
     let key = binary::key(place, text, options);
     if let Some(program) = binary::load(cache, &key, place, options) {
         return Ok(program);
     }
-    let program = build(context, how.side, text, options)?;
+    let program = build(context, how.queue_kind, text, options)?;
     binary::store(cache, &key, &program);
     Ok(program)
 }
@@ -127,13 +133,13 @@ fn load_or_build(context: &OpenClContext, how: BuildOptions, text: &str) -> Devi
 /// Builds source for one side of a device.
 pub(crate) fn build(
     context: &OpenClContext,
-    side: QueueKind,
+    queue_kind: QueueKind,
     text: &str,
     options: &CStr,
 ) -> DeviceResult<Handle<Program>> {
     const CREATE: &str = "clCreateProgramWithSource";
     const BUILD: &str = "clBuildProgram";
-    let (device, built_for) = (&context.id, context.device(side));
+    let (device, built_for) = (&context.id, context.device(queue_kind));
     let (start, length) = (text.as_ptr().cast(), text.len());
     let mut status: cl_int = 0;
     // SAFETY: one string of the given length, which OpenCL copies.
@@ -148,7 +154,7 @@ pub(crate) fn build(
     if status == 0 {
         return Ok(program);
     }
-    let log = log(context, side, &program);
+    let log = log(context, queue_kind, &program);
     let refused = matches!(
         status,
         ffi::CL_BUILD_PROGRAM_FAILURE | ffi::CL_COMPILE_PROGRAM_FAILURE | ffi::CL_LINK_PROGRAM_FAILURE
@@ -173,12 +179,12 @@ pub(crate) fn options(correct_division: bool, numerics: Numerics) -> &'static CS
     }
 }
 
-fn log(context: &OpenClContext, side: QueueKind, program: &Handle<Program>) -> String {
+fn log(context: &OpenClContext, queue_kind: QueueKind, program: &Handle<Program>) -> String {
     let query = |size, value, written| {
         // SAFETY: `cl::info` passes `size` writable bytes at `value`, or none and null.
         unsafe {
             let log = ffi::CL_PROGRAM_BUILD_LOG;
-            ffi::clGetProgramBuildInfo(program.raw(), context.device(side), log, size, value, written)
+            ffi::clGetProgramBuildInfo(program.raw(), context.device(queue_kind), log, size, value, written)
         }
     };
     cl::info(query)

@@ -57,7 +57,7 @@ impl Queues {
     }
 
     /// The faster side for a Program of these Nests.
-    pub(crate) fn side_for(&self, nests: &[Verified]) -> QueueKind {
+    pub(crate) fn queue_kind_for(&self, nests: &[Verified]) -> QueueKind {
         match self.near {
             Some(_) if is_small(nests, self.context.info.units) => QueueKind::Near,
             _ => QueueKind::Wide,
@@ -65,7 +65,7 @@ impl Queues {
     }
 
     /// The faster side for library ops and copies without Nests, which access this many bytes.
-    pub(crate) fn side_for_bytes(&self, bytes: f64) -> QueueKind {
+    pub(crate) fn queue_kind_for_bytes(&self, bytes: f64) -> QueueKind {
         match self.near {
             Some(_) if is_small_work(bytes * BYTE, 1, self.context.info.units) => QueueKind::Near,
             _ => QueueKind::Wide,
@@ -73,17 +73,17 @@ impl Queues {
     }
 
     /// The side for copies by the calling thread, which wait only for enqueued work.
-    pub(crate) fn copying_side(&self) -> QueueKind {
+    pub(crate) fn copying_queue_kind(&self) -> QueueKind {
         if self.near.is_some() { QueueKind::Near } else { QueueKind::Wide }
     }
 
     /// The side where commands were last enqueued.
-    pub(crate) fn last_side(&self) -> QueueKind {
+    pub(crate) fn last_queue_kind(&self) -> QueueKind {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn of(&self, side: QueueKind) -> &Handle<Queue> {
-        match (side, &self.near) {
+    fn of(&self, queue_kind: QueueKind) -> &Handle<Queue> {
+        match (queue_kind, &self.near) {
             (QueueKind::Near, Some(near)) => near,
             _ => &self.wide,
         }
@@ -92,41 +92,41 @@ impl Queues {
     /// Calls `enqueue` with the queue of a side, after all work enqueued on the other side is done.
     pub(crate) fn on<T>(
         &self,
-        side: QueueKind,
+        queue_kind: QueueKind,
         enqueue: impl FnOnce(*mut c_void) -> DeviceResult<T>,
     ) -> DeviceResult<T> {
         if self.near.is_none() {
             return enqueue(self.wide.raw());
         }
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        if *last != side {
+        if *last != queue_kind {
             self.wait(*last)?;
-            *last = side;
+            *last = queue_kind;
         }
-        let done = enqueue(self.of(side).raw())?;
-        if side == QueueKind::Near && self.shared.load(Ordering::Acquire) {
+        let done = enqueue(self.of(queue_kind).raw())?;
+        if queue_kind == QueueKind::Near && self.shared.load(Ordering::Acquire) {
             // The other library's next commands come after this.
-            self.wait(side)?;
+            self.wait(queue_kind)?;
             *last = QueueKind::Wide;
         }
         Ok(done)
     }
 
-    fn wait(&self, side: QueueKind) -> DeviceResult<()> {
+    fn wait(&self, queue_kind: QueueKind) -> DeviceResult<()> {
         // SAFETY: the queue is valid.
-        let status: cl_int = unsafe { ffi::clFinish(self.of(side).raw()) };
+        let status: cl_int = unsafe { ffi::clFinish(self.of(queue_kind).raw()) };
         cl::check(&self.context.id, "clFinish", status)
     }
 
     /// Waits for all enqueued work.
     pub(crate) fn finish(&self) -> DeviceResult<()> {
-        self.wait(self.last_side())
+        self.wait(self.last_queue_kind())
     }
 
     /// Submits all enqueued work to the device, so that it runs without a later wait.
     pub(crate) fn flush(&self) -> DeviceResult<()> {
         // SAFETY: the queue is valid.
-        let status = unsafe { ffi::clFlush(self.of(self.last_side()).raw()) };
+        let status = unsafe { ffi::clFlush(self.of(self.last_queue_kind()).raw()) };
         cl::check(&self.context.id, "clFlush", status)
     }
 }
@@ -134,12 +134,12 @@ impl Queues {
 /// A new queue on one side of a device, with these properties; commands run in order.
 pub(crate) fn queue(
     context: &OpenClContext,
-    side: QueueKind,
+    queue_kind: QueueKind,
     properties: u64,
 ) -> DeviceResult<Handle<Queue>> {
     const CALL: &str = "clCreateCommandQueue";
     let mut status: cl_int = 0;
-    let (all, device) = (context.handle.raw(), context.device(side));
+    let (all, device) = (context.handle.raw(), context.device(queue_kind));
     // SAFETY: the device is one of the context's; the properties do not request out-of-order execution.
     let raw = unsafe { ffi::clCreateCommandQueue(all, device, properties, &mut status) };
     // SAFETY: a new queue, or null.

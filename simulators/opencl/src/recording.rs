@@ -3,7 +3,7 @@
 //! OpenCL's own command buffers are not used: drivers that have them differ in their binary interface, and
 //! PoCL's enqueue the same commands again. Kernels are not launched on the recording's memory before the
 //! first replay, because a launch has effects; with drivers that finish compiling at the first launch, as
-//! PoCL does, the first replay is slower, unless [`crate::rehearsal`] came before.
+//! PoCL does, the first replay is slower, unless [`crate::warm_up`] came before.
 
 use crate::bind::OpenClBinder;
 use crate::cl::{self, Handle, Kernel, Program};
@@ -11,8 +11,8 @@ use crate::context::{OpenClContext, QueueKind};
 use crate::pocl;
 use crate::program::OpenClModule;
 use crate::queues::Queues;
-use crate::rehearsal;
 use crate::timing::ProfilingQueue;
+use crate::warm_up;
 use ocl::ffi::{self, cl_event, cl_int, cl_mem};
 use std::ffi::c_void;
 use std::fmt;
@@ -88,7 +88,7 @@ pub(crate) struct OpenClRecording {
     _memory: Vec<Arc<dyn Memory>>,
     _programs: Vec<Arc<Handle<Program>>>,
     _module: Option<Arc<dyn DeviceModule>>,
-    side: QueueKind,
+    queue_kind: QueueKind,
     queues: Arc<Queues>,
     context: Arc<OpenClContext>,
 }
@@ -105,13 +105,15 @@ impl OpenClRecording {
     ) -> DeviceResult<OpenClRecording> {
         // Kernels run on the side for which they were compiled; copies without kernels go to the last side.
         let compiled = module.and_then(|m| m.downcast::<OpenClModule>());
-        let side = match compiled {
-            Some(module) if module.program.is_some() => module.side(),
-            Some(_) => queues.side_for_bytes(commands.iter().flat_map(Command::regions).map(bytes).sum()),
-            None => queues.last_side(),
+        let queue_kind = match compiled {
+            Some(module) if module.program.is_some() => module.queue_kind(),
+            Some(_) => {
+                queues.queue_kind_for_bytes(commands.iter().flat_map(Command::regions).map(bytes).sum())
+            }
+            None => queues.last_queue_kind(),
         };
         let mut binder =
-            OpenClBinder { context, module, side, target, memory: Vec::new(), programs: Vec::new() };
+            OpenClBinder { context, module, queue_kind, target, memory: Vec::new(), programs: Vec::new() };
         let mut steps = Vec::with_capacity(commands.len());
         for (position, command) in commands.iter().enumerate() {
             if let Command::Library { op, .. } = command {
@@ -129,7 +131,7 @@ impl OpenClRecording {
             _memory: binder.memory,
             _programs: binder.programs,
             _module: module.cloned(),
-            side,
+            queue_kind,
             queues: queues.clone(),
             context: context.clone(),
         })
@@ -144,7 +146,7 @@ fn bytes(region: &Region) -> f64 {
 impl Recording for OpenClRecording {
     fn replay(&mut self) -> DeviceResult<()> {
         self.finished = true;
-        self.queues.on(self.side, |queue| {
+        self.queues.on(self.queue_kind, |queue| {
             for (_, step) in &self.steps {
                 step.enqueue(queue, &self.context.id, ptr::null_mut())?;
             }
@@ -159,7 +161,7 @@ impl Recording for OpenClRecording {
         self.queues.finish()?;
         let timer = match &mut self.timer {
             Some(timer) => timer,
-            none => none.insert(ProfilingQueue::new(&self.context, self.side)?),
+            none => none.insert(ProfilingQueue::new(&self.context, self.queue_kind)?),
         };
         let mut took = vec![Duration::ZERO; self.commands];
         let enqueue = |at: usize, queue, event| self.steps[at].1.enqueue(queue, id, event);
@@ -173,9 +175,9 @@ impl Recording for OpenClRecording {
             return Ok(());
         }
         self.finished = true;
-        self.queues.on(self.side, |queue| {
+        self.queues.on(self.queue_kind, |queue| {
             let mut launches = self.steps.iter().map(|(_, step)| step);
-            launches.try_for_each(|step| rehearsal::rehearse(&self.context, queue, step))
+            launches.try_for_each(|step| warm_up::rehearse(&self.context, queue, step))
         })
     }
 }

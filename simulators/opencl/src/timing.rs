@@ -23,8 +23,8 @@ pub(crate) struct ProfilingQueue {
 
 impl ProfilingQueue {
     /// A new queue on one side of the device.
-    pub(crate) fn new(context: &Arc<OpenClContext>, side: QueueKind) -> DeviceResult<ProfilingQueue> {
-        let queue = queue(context, side, ffi::CL_QUEUE_PROFILING_ENABLE)?;
+    pub(crate) fn new(context: &Arc<OpenClContext>, queue_kind: QueueKind) -> DeviceResult<ProfilingQueue> {
+        let queue = queue(context, queue_kind, ffi::CL_QUEUE_PROFILING_ENABLE)?;
         Ok(ProfilingQueue { queue, context: context.clone() })
     }
 

@@ -5,7 +5,7 @@ use crate::engine::memory::Layout;
 use crate::engine::storage::EngineContext;
 use crate::error::{Error, Result};
 use crate::graph::shapes::Shapes;
-use crate::lower::index_check::{Bounds, Trusted};
+use crate::lower::index_bounds::{Bounds, Trusted};
 use crate::lower::program::{BufferId, Program, Role};
 use std::sync::{Arc, OnceLock};
 use workalike_device::{DeviceModule, Region};

@@ -8,9 +8,10 @@ use crate::engine::storage::{CallInput, EngineContext, State, Status};
 use crate::error::{Error, Result};
 use crate::graph::shapes::{Demand, ShapeInputs, Shapes, infer_decided, infer_knowing};
 use crate::graph::{FunctionGraph, VarId};
-use crate::lower::index_check::{Bounds, Trusted};
+use crate::lower::index_bounds;
+use crate::lower::index_bounds::{Bounds, Trusted};
 use crate::lower::program::{Program, Role};
-use crate::lower::{Promised, index_check, lower};
+use crate::lower::{Promised, lower};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -40,8 +41,8 @@ pub(crate) struct Definition {
 
 /// Whether shapes depend on values of device arrays, for which the host waits. While memory is lent, no
 /// thread may wait for other memory: its holder may wait for this memory.
-fn waits(demand: &Demand, fed: &[CallInput]) -> bool {
-    demand.inputs.iter().any(|&i| matches!(fed.get(i), Some(CallInput::Device(_))))
+fn waits(demand: &Demand, args: &[CallInput]) -> bool {
+    demand.inputs.iter().any(|&i| matches!(args.get(i), Some(CallInput::Device(_))))
 }
 
 /// A method that computes the values with which another decides shapes.
@@ -68,7 +69,7 @@ impl Definition {
         promised: Promised,
     ) -> Definition {
         let demand = Demand::of(&graph);
-        let mut index_sources = index_check::sources(&graph, promised);
+        let mut index_sources = index_bounds::sources(&graph, promised);
         // A value that an iteration changes may be out of range in the next one.
         let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
         index_sources.retain(|role| !changes(role));
@@ -91,19 +92,23 @@ impl Definition {
     pub(crate) fn extents<'e>(
         &'e self,
         states: &'e [State],
-        fed: &'e [CallInput],
+        args: &'e [CallInput],
         decided: &'e [usize],
     ) -> impl Iterator<Item = &'e usize> {
         let shared = self.states.iter().flat_map(move |&s| &states[s].shape);
-        fed.iter().flat_map(CallInput::shape).chain(shared).chain(decided)
+        args.iter().flat_map(CallInput::shape).chain(shared).chain(decided)
     }
 
     /// The bounds of its index sources, where the host knows them.
-    pub(crate) fn known_bounds(&self, context: &mut EngineContext, fed: &[CallInput]) -> Vec<(Role, Bounds)> {
-        let waits = fed.iter().any(|fed| matches!(fed, CallInput::Device(_)));
+    pub(crate) fn known_bounds(
+        &self,
+        context: &mut EngineContext,
+        args: &[CallInput],
+    ) -> Vec<(Role, Bounds)> {
+        let waits = args.iter().any(|args| matches!(args, CallInput::Device(_)));
         let known = self.index_sources.iter().filter_map(|role| {
             let bounds = match role {
-                Role::Input(i) => fed.get(*i)?.bounds(),
+                Role::Input(i) => args.get(*i)?.bounds(),
                 Role::Shared(i) => context.state_bounds(self.states[*i], waits),
                 _ => None,
             };
@@ -113,18 +118,18 @@ impl Definition {
     }
 
     /// The extents of all variables, for these inputs and the current states.
-    pub(crate) fn infer(&self, context: &EngineContext, fed: &[CallInput]) -> Result<Shapes> {
-        self.infer_knowing(context, fed, None)
+    pub(crate) fn infer(&self, context: &EngineContext, args: &[CallInput]) -> Result<Shapes> {
+        self.infer_knowing(context, args, None)
     }
 
     /// [`Definition::infer`], where these values that loops decide shapes with are known.
     pub(crate) fn infer_knowing(
         &self,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         known: Option<&HashMap<VarId, Value>>,
     ) -> Result<Shapes> {
-        self.infer_by(context, fed, known, |graph, demand, given, known| {
+        self.infer_by(context, args, known, |graph, demand, given, known| {
             infer_knowing(graph, demand, given, known)
         })
     }
@@ -133,10 +138,10 @@ impl Definition {
     pub(crate) fn decided(
         &self,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         known: Option<&HashMap<VarId, Value>>,
     ) -> Result<Vec<usize>> {
-        self.infer_by(context, fed, known, |graph, demand, given, known| {
+        self.infer_by(context, args, known, |graph, demand, given, known| {
             infer_decided(graph, demand, given, known)
         })
     }
@@ -145,11 +150,11 @@ impl Definition {
     pub(crate) fn infer_lending(
         &self,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         lends: bool,
     ) -> Result<Shapes> {
         let none = HashMap::new();
-        self.given(&self.demand, context, fed, lends, |given| {
+        self.given(&self.demand, context, args, lends, |given| {
             infer_knowing(&self.graph, &self.demand, given, &none)
         })
     }
@@ -158,7 +163,7 @@ impl Definition {
     fn infer_by<T>(
         &self,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         known: Option<&HashMap<VarId, Value>>,
         infer: impl FnOnce(&FunctionGraph, &Demand, &ShapeInputs, &HashMap<VarId, Value>) -> Result<T>,
     ) -> Result<T> {
@@ -167,7 +172,7 @@ impl Definition {
             (Some(ShapeMethod { demand, .. }), Some(known)) => (demand, known),
             _ => (&self.demand, &none),
         };
-        self.given(demand, context, fed, !waits(demand, fed), |given| {
+        self.given(demand, context, args, !waits(demand, args), |given| {
             infer(&self.graph, demand, given, known)
         })
     }
@@ -177,17 +182,18 @@ impl Definition {
         &self,
         demand: &Demand,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         lends: bool,
         then: impl FnOnce(&ShapeInputs) -> Result<T>,
     ) -> Result<T> {
         let device = context.device.as_ref();
         let state = |i: usize| &context.states[self.states[i]];
-        let inputs: Vec<Vec<usize>> = fed.iter().map(|f| f.shape().to_vec()).collect();
+        let inputs: Vec<Vec<usize>> = args.iter().map(|f| f.shape().to_vec()).collect();
         let shared: Vec<Vec<usize>> = self.states.iter().map(|&s| context.states[s].shape.clone()).collect();
         let (inputs, shared) = (&inputs[..], &shared[..]);
-        let input_values = |i: usize| fed.get(i).and_then(CallInput::value);
-        let lent = |i: usize| if lends && demand.lent == Some(i) { state(i).lent(device) } else { None };
+        let input_values = |i: usize| args.get(i).and_then(CallInput::value);
+        let lent =
+            |i: usize| if lends && demand.lent == Some(i) { state(i).borrowed_value(device) } else { None };
         let shared_values = |i: usize| lent(i).or_else(|| state(i).read(device).ok());
         then(&ShapeInputs { inputs, shared, input_values: &input_values, shared_values: &shared_values })
     }
@@ -230,19 +236,19 @@ impl Definition {
     }
 
     /// The draft for these inputs, whether or not it has run.
-    pub(crate) fn drafted(&self, context: &EngineContext, fed: &[CallInput]) -> Result<(Program, Layout)> {
+    pub(crate) fn drafted(&self, context: &EngineContext, args: &[CallInput]) -> Result<(Program, Layout)> {
         let known = |role: &Role| match role {
-            Role::Input(i) => fed.get(*i).is_some_and(|fed| fed.bounds().is_some()),
+            Role::Input(i) => args.get(*i).is_some_and(|args| args.bounds().is_some()),
             Role::Shared(i) => context.states[self.states[*i]].bounds.is_some(),
             _ => false,
         };
         let trusted = Trusted::new(self.index_sources.iter().filter(|role| known(role)).cloned().collect());
-        let shapes = self.infer(context, fed)?;
+        let shapes = self.infer(context, args)?;
         let decided = match self.demand.is_static() {
             true => vec![],
-            false => self.decided(context, fed, None)?,
+            false => self.decided(context, args, None)?,
         };
-        let signature: Vec<usize> = self.extents(&context.states, fed, &decided).copied().collect();
+        let signature: Vec<usize> = self.extents(&context.states, args, &decided).copied().collect();
         self.draft(context, &shapes, &trusted, &signature)
     }
 }

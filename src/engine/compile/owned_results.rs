@@ -22,12 +22,12 @@ pub(crate) fn owned_outputs(program: &Program) -> Vec<(BufferId, u64)> {
 pub(crate) fn is_overwritable(
     program: &Program,
     dependences: &Dependences,
-    (fed, input): (&[CallInput], usize),
+    (args, input): (&[CallInput], usize),
     (output, bytes): (BufferId, u64),
 ) -> bool {
-    let CallInput::Device(array) = &fed[input] else { return false };
+    let CallInput::Device(array) = &args[input] else { return false };
     let whole = array.region.offset == 0 && array.region.memory.bytes() >= bytes;
-    let mut others = fed.iter().enumerate().filter(|(position, _)| *position != input);
+    let mut others = args.iter().enumerate().filter(|(position, _)| *position != input);
     let mut results = program.outputs.iter().chain(program.updates.iter().map(|u| &u.1));
     let alone = others.all(|(_, other)| match other {
         CallInput::Device(other) => !is_same(&other.unclaimed().memory, &array.unclaimed().memory),

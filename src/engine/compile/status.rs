@@ -88,7 +88,7 @@ impl Definition {
     }
 
     /// The error of a call that ended in the middle: see [`Definition::take_aborted`].
-    pub(crate) fn settle(&self, context: &EngineContext, error: Error) -> Error {
+    pub(crate) fn aborted_call_error(&self, context: &EngineContext, error: Error) -> Error {
         self.take_aborted(context, &error).map_or(error, |trouble| trouble.error)
     }
 

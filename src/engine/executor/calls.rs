@@ -8,11 +8,11 @@ use crate::value::Value;
 
 impl Executor {
     /// One call with outputs on the host.
-    pub(crate) fn call(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<Value>> {
+    pub(crate) fn call(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<Value>> {
         if let ExecutionMode::Whole { part, at } = self.methods[method].form {
-            return self.parts[part].engine.call(at, fed);
+            return self.parts[part].engine.call(at, args);
         }
-        let arrays = self.run_stages(method, fed, Wait::ForOutcome)?;
+        let arrays = self.run_stages(method, args, Wait::ForOutcome)?;
         arrays.iter().map(DeviceArray::to_value).collect()
     }
 
@@ -26,18 +26,18 @@ impl Executor {
     }
 
     /// One call with outputs left in place, for [`Executor::outputs`].
-    pub(crate) fn run(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
+    pub(crate) fn run(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
         match self.methods[method].form {
-            ExecutionMode::Whole { part, at } => self.parts[part].engine.run(at, fed),
-            ExecutionMode::Stages(_) => self.run_stages_in_place(method, fed, Wait::IfNeeded),
+            ExecutionMode::Whole { part, at } => self.parts[part].engine.run(at, args),
+            ExecutionMode::Stages(_) => self.run_stages_in_place(method, args, Wait::IfNeeded),
         }
     }
 
     /// One call whose outputs stay on their devices and belong to the caller.
-    pub(crate) fn run_owned(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<DeviceArray>> {
+    pub(crate) fn run_owned(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<DeviceArray>> {
         match self.methods[method].form {
-            ExecutionMode::Whole { part, at } => self.parts[part].engine.run_owned(at, fed),
-            ExecutionMode::Stages(_) => self.run_stages(method, fed, Wait::IfNeeded),
+            ExecutionMode::Whole { part, at } => self.parts[part].engine.run_owned(at, args),
+            ExecutionMode::Stages(_) => self.run_stages(method, args, Wait::IfNeeded),
         }
     }
 
@@ -101,7 +101,7 @@ impl Executor {
     pub(crate) fn check_status(&self, method: usize) -> Result<()> {
         match &self.methods[method].form {
             ExecutionMode::Whole { part, at } => self.parts[*part].engine.check_status(*at),
-            ExecutionMode::Stages(staged) => self.settle(staged, Ok(())),
+            ExecutionMode::Stages(staged) => self.collect_stage_errors(staged, Ok(())),
         }
     }
 
@@ -141,7 +141,12 @@ impl Executor {
 
     /// An array as an argument of a method: as it is, if it is on the method's device; otherwise a copy, by
     /// way of the host where the devices cannot make it themselves. Each stage copies what it needs.
-    pub(crate) fn lent(&self, method: usize, array: DeviceArray, unchecked: bool) -> Result<CallInput> {
+    pub(crate) fn array_input(
+        &self,
+        method: usize,
+        array: DeviceArray,
+        unchecked: bool,
+    ) -> Result<CallInput> {
         if !unchecked {
             array.check()?;
         }

@@ -22,7 +22,7 @@ pub(crate) struct IterationRequest<'t> {
     pub(crate) constant: Vec<CallInput>,
     /// Sequences, each with the position of its input.
     pub(crate) each: &'t [(usize, CallInput)],
-    pub(crate) taps: Vec<&'t mut PlacedRing>,
+    pub(crate) rings: Vec<&'t mut PlacedRing>,
     /// The output that ends the run after the first iteration in which it is false.
     pub(crate) condition: Option<usize>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct IterationRequest<'t> {
 #[derive(Debug)]
 pub(crate) struct PlacedRing {
     pub(crate) part: usize,
-    pub(crate) tap: SampleRing,
+    pub(crate) ring: SampleRing,
 }
 
 impl Executor {
@@ -53,7 +53,7 @@ impl Executor {
         let Twins { plain, probed } = run.methods;
         match (&self.methods[plain].form, &self.methods[probed].form) {
             (&ExecutionMode::Whole { part, at: plain }, &ExecutionMode::Whole { part: same, at: probed })
-                if part == same && run.taps.iter().all(|tap| tap.part == part) =>
+                if part == same && run.rings.iter().all(|ring| ring.part == part) =>
             {
                 Some((part, Twins { plain, probed }))
             }
@@ -68,10 +68,10 @@ impl Executor {
         run: IterationRequest<'_>,
         done: &mut u64,
     ) -> Result<(u64, Option<usize>)> {
-        let IterationRequest { methods, n, constant, each, taps, condition } = run;
+        let IterationRequest { methods, n, constant, each, rings, condition } = run;
         let engine = &mut self.parts[part].engine;
-        let taps = taps.into_iter().map(|placed| &mut placed.tap).collect();
-        let mut steps = IterationLoop::new(engine, local, n, constant, each, taps)?;
+        let rings = rings.into_iter().map(|placed| &mut placed.ring).collect();
+        let mut steps = IterationLoop::new(engine, local, n, constant, each, rings)?;
         let ran = match condition {
             Some(flag) => steps.run_while(engine, flag),
             None => steps.run(engine).map(|last| (n, last)),
@@ -88,15 +88,15 @@ impl Executor {
 
     /// Iterations as calls, each of which is waited for.
     fn iterate_calls(&mut self, run: IterationRequest<'_>, done: &mut u64) -> Result<(u64, Option<usize>)> {
-        let IterationRequest { methods, n, constant, each, mut taps, condition } = run;
+        let IterationRequest { methods, n, constant, each, mut rings, condition } = run;
         let mut last = None;
         for step in 0..n {
-            let inner = taps.iter().any(|placed| placed.tap.inner && placed.tap.until_due() == 1);
+            let inner = rings.iter().any(|placed| placed.ring.inner && placed.ring.until_due() == 1);
             let method = if inner { methods.probed } else { methods.plain };
-            let fed = slices(&constant, each, step)?;
-            self.run_waiting(method, &fed).map_err(|error| in_iteration(error, step, n))?;
+            let args = slices(&constant, each, step)?;
+            self.run_waiting(method, &args).map_err(|error| in_iteration(error, step, n))?;
             (*done, last) = (step + 1, Some(method));
-            for placed in &mut taps {
+            for placed in &mut rings {
                 self.sample(method, placed)?;
             }
             if let Some(flag) = condition
@@ -109,37 +109,37 @@ impl Executor {
     }
 
     /// One call with outputs left in place, and its outcome.
-    fn run_waiting(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
+    fn run_waiting(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
         match self.methods[method].form {
             ExecutionMode::Whole { part, at } => {
                 let engine = &mut self.parts[part].engine;
-                engine.run(at, fed)?;
+                engine.run(at, args)?;
                 engine.check_status(at)
             }
-            ExecutionMode::Stages(_) => self.run_stages_in_place(method, fed, Wait::ForOutcome),
+            ExecutionMode::Stages(_) => self.run_stages_in_place(method, args, Wait::ForOutcome),
         }
     }
 
     /// Counts an iteration that was run, and keeps its sample if one is due.
     fn sample(&mut self, method: usize, placed: &mut PlacedRing) -> Result<()> {
-        let PlacedRing { part, tap } = placed;
-        tap.passed(1);
-        if tap.phase() > 0 {
+        let PlacedRing { part, ring } = placed;
+        ring.passed(1);
+        if ring.phase() > 0 {
             return Ok(());
         }
         let context = self.parts[*part].engine.context();
-        match (tap.source, &self.methods[method].form) {
+        match (ring.source, &self.methods[method].form) {
             (SampledTensor::State(at), _) => {
                 let state = &self.parts[*part].engine.states()[at];
-                tap.put(context, &state.value_region(), state.binding.ty.dtype, &state.shape, 1)
+                ring.put(context, &state.value_region(), state.binding.ty.dtype, &state.shape, 1)
             }
             (source, ExecutionMode::Whole { at, .. }) => {
                 let (region, dtype, shape) = self.parts[*part].engine.sampled(*at, source)?;
-                tap.put(context, &region, dtype, &shape, 1)
+                ring.put(context, &region, dtype, &shape, 1)
             }
             (SampledTensor::Output(output), ExecutionMode::Stages(_)) => {
                 let array = self.output_view(method, output)?;
-                tap.put(context, array.region(), array.dtype(), array.shape(), 1)
+                ring.put(context, array.region(), array.dtype(), array.shape(), 1)
             }
         }
     }
@@ -159,7 +159,7 @@ impl Executor {
 
     /// The samples of a tap.
     pub(crate) fn samples(&self, placed: &PlacedRing) -> Result<Value> {
-        placed.tap.read(self.parts[placed.part].engine.context())
+        placed.ring.read(self.parts[placed.part].engine.context())
     }
 
     /// Runs `n` calls with every step timed on its device. `each_call` gets the start time of a call, and its
@@ -176,9 +176,9 @@ impl Executor {
             return self.parts[part].engine.run_n_timed(at, n, constant, each, each_call);
         }
         for step in 0..n {
-            let fed = slices(constant, each, step)?;
+            let args = slices(constant, each, step)?;
             let (mut began, mut all) = (None, vec![]);
-            let ran = self.run_stages_by(method, &fed, Wait::ForOutcome, &mut |engine, stage, args| {
+            let ran = self.run_stages_by(method, &args, Wait::ForOutcome, &mut |engine, stage, args| {
                 engine.run_n_timed(stage.at, 1, args, &[], |start, steps| {
                     began.get_or_insert(start);
                     all.extend(steps.into_iter().map(|(work, took)| {
@@ -198,14 +198,14 @@ impl Executor {
 /// The arguments of one iteration.
 fn slices(constant: &[CallInput], each: &[(usize, CallInput)], step: u64) -> Result<Vec<CallInput>> {
     let missing = || Error::Internal("a sequence without a slice for an iteration".into());
-    let mut fed = constant.to_vec();
+    let mut args = constant.to_vec();
     for (input, sequence) in each {
-        fed[*input] = match sequence {
+        args[*input] = match sequence {
             CallInput::Device(array) => CallInput::Device(array.slice_at(step).ok_or_else(missing)?),
             CallInput::Host(value) | CallInput::Slices(value, _) => {
                 CallInput::Host(slice_of(value, step)?.ok_or_else(missing)?)
             }
         };
     }
-    Ok(fed)
+    Ok(args)
 }

@@ -41,8 +41,8 @@ impl Executor {
     ///
     /// # Errors
     /// If a device cannot compile it, or a shape in one stage depends on a value that another stage computes.
-    pub(crate) fn prepare(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
-        for (part, at, args) in self.planned(method, fed)? {
+    pub(crate) fn prepare(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
+        for (part, at, args) in self.planned(method, args)? {
             self.parts[part].engine.prepare(at, &args)?;
         }
         Ok(())
@@ -53,7 +53,7 @@ impl Executor {
     /// # Errors
     /// As [`Executor::prepare`], or if a device has no memory for the calls.
     pub(crate) fn warm_up(&mut self, method: usize, calls: &[Vec<CallInput>]) -> Result<()> {
-        let planned = calls.iter().map(|fed| self.planned(method, fed)).collect::<Result<Vec<_>>>()?;
+        let planned = calls.iter().map(|args| self.planned(method, args)).collect::<Result<Vec<_>>>()?;
         for (part, ContextEngine { engine, .. }) in self.parts.iter_mut().enumerate() {
             let own = planned.iter().flatten().filter(|(on, ..)| *on == part);
             engine.warm_up(own.map(|(_, at, args)| (*at, args.as_slice())))?;
@@ -72,18 +72,18 @@ impl Executor {
     }
 
     /// The engines' methods that a call runs, each as part and position, with arguments of their sizes.
-    fn planned(&self, method: usize, fed: &[CallInput]) -> Result<Vec<(usize, usize, Vec<CallInput>)>> {
+    fn planned(&self, method: usize, args: &[CallInput]) -> Result<Vec<(usize, usize, Vec<CallInput>)>> {
         let method = &self.methods[method];
         let staged = match &method.form {
-            ExecutionMode::Whole { part, at } => return Ok(vec![(*part, *at, fed.to_vec())]),
+            ExecutionMode::Whole { part, at } => return Ok(vec![(*part, *at, args.to_vec())]),
             ExecutionMode::Stages(staged) => staged,
         };
         self.check_known(method, staged)?;
-        let shapes = self.infer(method, fed)?;
+        let shapes = self.infer(method, args)?;
         let planned = |staged: &StagedPart| {
             let stage = &staged.stage;
             let arg = |source: &StageInput| match *source {
-                StageInput::Input(at) => fed.get(at).cloned().ok_or_else(missing),
+                StageInput::Input(at) => args.get(at).cloned().ok_or_else(missing),
                 StageInput::Value(id) => stand_in(method, &shapes, id),
             };
             Ok((stage.device, staged.at, stage.inputs.iter().map(arg).collect::<Result<_>>()?))
@@ -114,11 +114,11 @@ impl Executor {
     }
 
     /// The extents of all Vars of a method.
-    fn infer(&self, method: &ExecutorMethod, fed: &[CallInput]) -> Result<Shapes> {
-        let inputs: Vec<Vec<usize>> = fed.iter().map(|fed| fed.shape().to_vec()).collect();
+    fn infer(&self, method: &ExecutorMethod, args: &[CallInput]) -> Result<Shapes> {
+        let inputs: Vec<Vec<usize>> = args.iter().map(|args| args.shape().to_vec()).collect();
         let shared: Vec<Vec<usize>> =
             method.states.iter().map(|&state| self.state(state).shape.clone()).collect();
-        let input_values = |at: usize| fed.get(at).and_then(CallInput::value);
+        let input_values = |at: usize| args.get(at).and_then(CallInput::value);
         let shared_values = |at: usize| self.read_state(method.states[at]).ok();
         let given = ShapeInputs {
             inputs: &inputs,
@@ -133,13 +133,13 @@ impl Executor {
     pub(crate) fn output_types(
         &mut self,
         method: usize,
-        fed: &[CallInput],
+        args: &[CallInput],
     ) -> Result<Vec<(DType, Vec<usize>)>> {
         if let ExecutionMode::Whole { part, at } = self.methods[method].form {
-            return self.parts[part].engine.output_types(at, fed);
+            return self.parts[part].engine.output_types(at, args);
         }
         let method = &self.methods[method];
-        let shapes = self.infer(method, fed)?;
+        let shapes = self.infer(method, args)?;
         let outputs = method.graph.outputs.iter();
         Ok(outputs.map(|&id| (method.graph.var(id).ty.dtype, shapes.shapes[id as usize].clone())).collect())
     }
@@ -154,15 +154,15 @@ impl Executor {
     }
 
     /// The memory that a call with these inputs needs, and the memory that is held.
-    pub(crate) fn memory_report(&self, method: usize, fed: &[CallInput]) -> Result<MemoryReport> {
+    pub(crate) fn memory_report(&self, method: usize, args: &[CallInput]) -> Result<MemoryReport> {
         if let ExecutionMode::Whole { part, at } = self.methods[method].form {
-            return self.parts[part].engine.memory_report(at, fed);
+            return self.parts[part].engine.memory_report(at, args);
         }
         let report = |(part, at, args): (usize, usize, Vec<CallInput>)| {
             let context = self.parts[part].name.clone().unwrap_or_default();
             Ok((context, self.parts[part].engine.memory_report(at, &args)?))
         };
-        let reports = self.planned(method, fed)?.into_iter().map(report).collect::<Result<_>>()?;
+        let reports = self.planned(method, args)?.into_iter().map(report).collect::<Result<_>>()?;
         Ok(MemoryReport::of_stages(&self.methods[method].name, reports))
     }
 
@@ -173,8 +173,8 @@ impl Executor {
 
     /// Plans and records a call with these inputs, and allocates the memory of its results, without running
     /// it.
-    pub(crate) fn reserve_for(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
-        for (part, at, args) in self.planned(method, fed)? {
+    pub(crate) fn reserve_for(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
+        for (part, at, args) in self.planned(method, args)? {
             self.parts[part].engine.reserve_for(at, &args)?;
         }
         Ok(())

@@ -60,9 +60,9 @@ impl StagedPart {
     }
 
     /// The arguments of the stage, on its device.
-    fn args(&self, engine: &Engine, fed: &[CallInput], values: &Values) -> Result<Vec<CallInput>> {
+    fn args(&self, engine: &Engine, given: &[CallInput], values: &Values) -> Result<Vec<CallInput>> {
         let arg = |source: &StageInput| match source {
-            StageInput::Input(at) => match fed.get(*at).ok_or_else(missing)? {
+            StageInput::Input(at) => match given.get(*at).ok_or_else(missing)? {
                 CallInput::Device(array) => peer_copy(engine, array.clone()),
                 other => Ok(other.clone()),
             },
@@ -72,14 +72,20 @@ impl StagedPart {
     }
 
     /// [`StagedPart::args`] in memory of the device, where the stage is then ready to run.
-    fn ready_args(&self, engine: &mut Engine, fed: &[CallInput], values: &Values) -> Result<Vec<CallInput>> {
+    fn ready_args(
+        &self,
+        engine: &mut Engine,
+        given: &[CallInput],
+        values: &Values,
+    ) -> Result<Vec<CallInput>> {
         let on_device = |arg: CallInput| match arg {
             CallInput::Host(value) | CallInput::Slices(value, _) => {
                 engine.upload(&value).map(CallInput::Device)
             }
             array => Ok(array),
         };
-        let args = self.args(engine, fed, values)?.into_iter().map(on_device).collect::<Result<Vec<_>>>()?;
+        let args =
+            self.args(engine, given, values)?.into_iter().map(on_device).collect::<Result<Vec<_>>>()?;
         engine.prepare(self.at, &args)?;
         Ok(args)
     }
@@ -106,15 +112,20 @@ impl Executor {
     pub(super) fn run_stages(
         &mut self,
         method: usize,
-        fed: &[CallInput],
+        given: &[CallInput],
         wait: Wait,
     ) -> Result<Vec<DeviceArray>> {
-        self.run_stages_by(method, fed, wait, &mut |engine, stage, args| engine.run_owned(stage.at, args))
+        self.run_stages_by(method, given, wait, &mut |engine, stage, args| engine.run_owned(stage.at, args))
     }
 
     /// One call of a method's stages, whose outputs are kept for [`Executor::outputs`].
-    pub(super) fn run_stages_in_place(&mut self, method: usize, fed: &[CallInput], wait: Wait) -> Result<()> {
-        let outputs = self.run_stages(method, fed, wait)?;
+    pub(super) fn run_stages_in_place(
+        &mut self,
+        method: usize,
+        given: &[CallInput],
+        wait: Wait,
+    ) -> Result<()> {
+        let outputs = self.run_stages(method, given, wait)?;
         if let ExecutionMode::Stages(staged) = &mut self.methods[method].form {
             staged.last = Some(outputs);
         }
@@ -126,7 +137,7 @@ impl Executor {
     pub(super) fn run_stages_by(
         &mut self,
         method: usize,
-        fed: &[CallInput],
+        given: &[CallInput],
         wait: Wait,
         run: &mut Runner<'_>,
     ) -> Result<Vec<DeviceArray>> {
@@ -138,17 +149,17 @@ impl Executor {
         let mut values = Values::new();
         let ran = staged.stages.iter().try_for_each(|stage| {
             let engine = &mut parts[stage.part()].engine;
-            let args = stage.args(engine, fed, &values)?;
+            let args = stage.args(engine, given, &values)?;
             let arrays = run(engine, stage, &args).map_err(|error| stage.origin.locate(error))?;
             let arrays = arrays.into_iter().map(|array| array.located(&stage.origin));
             values.extend(stage.stage.outputs.iter().copied().zip(arrays));
             Ok(())
         });
         if ran.is_err() || wait == Wait::ForOutcome || !staged.commits.is_empty() {
-            settle(parts, staged, ran)?;
+            collect_stage_errors(parts, staged, ran)?;
         }
         // All that may fail comes before the first store: transfers, and compiling.
-        let ready = |stage: &StagedPart| stage.ready_args(&mut parts[stage.part()].engine, fed, &values);
+        let ready = |stage: &StagedPart| stage.ready_args(&mut parts[stage.part()].engine, given, &values);
         let local = staged.commits.iter().map(ready).collect::<Result<Vec<_>>>()?;
         for (stage, args) in staged.commits.iter().zip(&local) {
             let engine = &mut parts[stage.part()].engine;
@@ -158,16 +169,16 @@ impl Executor {
         method.graph.outputs.iter().map(|id| values.get(id).cloned().ok_or_else(missing)).collect()
     }
 
-    /// See [`settle`].
-    pub(super) fn settle(&self, staged: &Staged, ran: Result<()>) -> Result<()> {
-        settle(&self.parts, staged, ran)
+    /// See [`collect_stage_errors`].
+    pub(super) fn collect_stage_errors(&self, staged: &Staged, ran: Result<()>) -> Result<()> {
+        collect_stage_errors(&self.parts, staged, ran)
     }
 }
 
 /// The outcome of a call whose stages were enqueued, as far as `ran` says. Every stage is waited for, and
 /// what its device reported is cleared, whichever of them failed. The error is that of the first stage that
 /// has one.
-fn settle(parts: &[ContextEngine], staged: &Staged, ran: Result<()>) -> Result<()> {
+fn collect_stage_errors(parts: &[ContextEngine], staged: &Staged, ran: Result<()>) -> Result<()> {
     let outcome = |stage: &StagedPart| {
         let checked = parts[stage.part()].engine.check_status(stage.at);
         checked.map_err(|error| stage.origin.locate(error))

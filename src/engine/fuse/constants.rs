@@ -2,8 +2,8 @@
 //! of integers.
 
 use super::edit::replace_loads;
+use crate::lower::dead_code::tidy;
 use crate::lower::program::{BufferId, Program, Role, Step};
-use crate::lower::tidy::tidy;
 use crate::value::Value;
 use std::collections::HashMap;
 use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Value as Ssa};

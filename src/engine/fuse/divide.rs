@@ -7,8 +7,8 @@
 
 use super::cost::{CostModel, SplitThresholds};
 use super::{evaluation_of, split};
+use crate::lower::dead_code::tidy;
 use crate::lower::program::{BufferId, Program, Role, Step};
-use crate::lower::tidy::tidy;
 use workalike_kernels::DType;
 use workalike_kernels::nest::{
     Block, BlockWriter, FoldOf, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value,

@@ -2,8 +2,8 @@
 
 use super::is_nothing;
 use crate::engine::dependences::Dependences;
+pub(super) use crate::lower::dead_code::tidy;
 use crate::lower::program::{BufferId, Program, Role, Step};
-pub(super) use crate::lower::tidy::tidy;
 use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Operand, Phase, Value};
 
 /// A phase with each load replaced by the value that `replace` computes, unless that is `None`; an outer

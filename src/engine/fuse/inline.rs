@@ -5,8 +5,8 @@ use super::limits::{FusionLimits, MAX_OPERANDS};
 use super::{CostModel, edit, evaluation, evaluations, nothing, order_matters, size, touches_mutable};
 use crate::engine::dependences::Dependences;
 use crate::lower::bounds_reports;
+use crate::lower::dead_code::tidy;
 use crate::lower::program::{BufferId, Program, Role, Step};
-use crate::lower::tidy::tidy;
 use workalike_kernels::nest::{BlockWriter, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 
 /// Tries every step as a producer, in order, so that chains collapse.

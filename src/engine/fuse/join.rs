@@ -9,8 +9,8 @@
 use super::edit::adopt;
 use super::limits::{FusionLimits, MAX_OPERANDS};
 use super::size;
+use crate::lower::dead_code::tidy;
 use crate::lower::program::BufferId;
-use crate::lower::tidy::tidy;
 use std::collections::HashSet;
 use workalike_kernels::nest::{BlockWriter, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 

@@ -9,8 +9,8 @@
 use super::edit::share_operands;
 use super::piecewise::is_update_in_place;
 use crate::engine::dependences::Dependences;
+use crate::lower::dead_code::tidy;
 use crate::lower::program::{BufferId, LibraryStep, Program, Role, Step};
-use crate::lower::tidy::tidy;
 use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_kernels::DType;

@@ -1,8 +1,8 @@
 //! Unrolls short loops: reductions over a few points become elementwise steps, which fuse with their
 //! neighbours, and a few grid points that share most of their work become one, with a fold for each.
 
+use crate::lower::dead_code::tidy;
 use crate::lower::program::{Program, Step};
-use crate::lower::tidy::tidy;
 use workalike_kernels::nest::{BlockWriter, Fold, FoldOf, Index, Inst, Nest, Phase, PhaseKind, Store, Value};
 use workalike_kernels::verify::dtypes;
 

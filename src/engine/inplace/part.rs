@@ -1,8 +1,8 @@
 //! Updates of a part that read other parts of the old value. If the new part is computed before it is stored,
 //! nothing is read after it was changed, and no copy of the whole is needed.
 
+use crate::lower::dead_code::tidy;
 use crate::lower::program::{BufferId, Program, Role, Step};
-use crate::lower::tidy::tidy;
 use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use workalike_kernels::verify::dtypes;
 

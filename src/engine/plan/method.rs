@@ -4,7 +4,7 @@ use super::plan_cache::PlanCache;
 use crate::engine::compile::Definition;
 use crate::engine::storage::{CallInput, EngineContext};
 use crate::error::{Error, Result, shape_text};
-use crate::lower::index_check::Trusted;
+use crate::lower::index_bounds::Trusted;
 use std::sync::Arc;
 use workalike_device::Sizes;
 
@@ -24,21 +24,21 @@ impl EngineMethod {
     pub(crate) fn select(
         &mut self,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         decided: &[usize],
         trusted: &Trusted,
     ) -> bool {
         let definition = self.definition.as_ref();
-        self.plans.select(trusted, || definition.extents(&context.states, fed, decided))
+        self.plans.select(trusted, || definition.extents(&context.states, args, decided))
     }
 
     /// Refuses a shape that differs from the first call's, where sizes are fixed.
-    pub(crate) fn check_fixed(&self, context: &EngineContext, fed: &[CallInput]) -> Result<()> {
+    pub(crate) fn check_fixed(&self, context: &EngineContext, args: &[CallInput]) -> Result<()> {
         let m = &self.definition;
         let (Sizes::Fixed, Some(first)) = (context.options.sizes, self.plans.iter().next()) else {
             return Ok(());
         };
-        let inputs = m.graph.inputs.iter().zip(fed.iter().map(CallInput::shape));
+        let inputs = m.graph.inputs.iter().zip(args.iter().map(CallInput::shape));
         let shared = m.graph.shared.iter().zip(m.states.iter().map(|&s| &context.states[s].shape[..]));
         let mut known = &first.compiled.signature[..];
         for (&id, shape) in inputs.chain(shared) {

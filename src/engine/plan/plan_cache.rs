@@ -2,7 +2,7 @@
 
 use super::evicted::EvictedSignatures;
 use super::planned::Planned;
-use crate::lower::index_check::Trusted;
+use crate::lower::index_bounds::Trusted;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub(crate) struct Planned {
     /// The recording with all buffers at their planned addresses; stale if the epoch differs.
     recorded: Option<Recorded>,
     /// The recordings with some buffers in memory that the caller owns.
-    pub(crate) variants: CallerRecordings,
+    pub(crate) caller_recordings: CallerRecordings,
     /// The variant of the last call whose results stay at their planned addresses; `None`: the planned
     /// recording.
     chosen: Option<VariantId>,
@@ -25,7 +25,13 @@ pub(crate) struct Planned {
 
 impl Planned {
     pub(crate) fn new(compiled: Compiled, kernels: KernelSpecialization) -> Planned {
-        Planned { compiled, kernels, recorded: None, variants: CallerRecordings::default(), chosen: None }
+        Planned {
+            compiled,
+            kernels,
+            recorded: None,
+            caller_recordings: CallerRecordings::default(),
+            chosen: None,
+        }
     }
 
     /// Whether the recording of the last call is one for the current addresses.
@@ -41,18 +47,18 @@ impl Planned {
 
     /// The recording for a call whose results stay at their planned addresses: one that reads device arrays
     /// in place, if earlier calls had the same, else the planned one, to which they are copied.
-    pub(crate) fn bind(&mut self, context: &EngineContext, fed: &[CallInput]) -> Result<BoundProgram<'_>> {
+    pub(crate) fn bind(&mut self, context: &EngineContext, args: &[CallInput]) -> Result<BoundProgram<'_>> {
         self.chosen = match self.compiled.lends_inputs() {
             true => None,
-            false => self.variants.in_place(&self.compiled, context, fed)?,
+            false => self.caller_recordings.in_place(&self.compiled, context, args)?,
         };
         self.rebind(context)
     }
 
     /// The recording that was bound last.
     pub(crate) fn rebind(&mut self, context: &EngineContext) -> Result<BoundProgram<'_>> {
-        let Planned { compiled, recorded, variants, chosen, .. } = self;
-        if let Some(recorded) = chosen.and_then(|id| variants.current_mut(id, context)) {
+        let Planned { compiled, recorded, caller_recordings, chosen, .. } = self;
+        if let Some(recorded) = chosen.and_then(|id| caller_recordings.current_mut(id, context)) {
             return Ok(BoundProgram { compiled, recorded });
         }
         *chosen = None;
@@ -70,7 +76,7 @@ impl Planned {
     pub(crate) fn last_run(&self) -> Option<(&Compiled, &Recorded)> {
         let recorded = match self.chosen {
             None => self.recorded.as_ref(),
-            Some(id) => self.variants.recorded(id),
+            Some(id) => self.caller_recordings.recorded(id),
         };
         Some((&self.compiled, recorded?))
     }
@@ -90,6 +96,6 @@ impl Planned {
     /// Drops the recordings, which keep the arena alive.
     pub(crate) fn drop_recordings(&mut self) {
         self.recorded = None;
-        self.variants.clear();
+        self.caller_recordings.clear();
     }
 }

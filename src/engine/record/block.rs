@@ -39,13 +39,13 @@ pub(crate) struct BlockKey {
     /// next.
     pub(crate) sequences: Vec<(usize, u64, u64)>,
     /// Samples: source, iterations from one sample to the next, iterations from the last sample to the block.
-    pub(crate) taps: Vec<(SampledTensor, u64, u64)>,
+    pub(crate) rings: Vec<(SampledTensor, u64, u64)>,
 }
 
 impl BlockKey {
     /// The number of iterations after which the samples are at the same phase again.
     fn period(&self) -> u64 {
-        self.taps.iter().fold(1, |all, (_, every, _)| lcm(all, *every))
+        self.rings.iter().fold(1, |all, (_, every, _)| lcm(all, *every))
     }
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Unrolled<'p> {
 
 impl Unrolled<'_> {
     /// The results of the last replay.
-    pub(crate) fn ran<'r>(&'r self, context: &'r EngineContext) -> RunResults<'r> {
+    pub(crate) fn results<'r>(&'r self, context: &'r EngineContext) -> RunResults<'r> {
         RunResults { compiled: self.compiled, regions: self.regions, outputs: &[], context }
     }
 }
@@ -175,12 +175,12 @@ fn sizes(ran: RunResults<'_>, kind: &BlockKey) -> Result<Vec<u64>> {
     let program = &ran.compiled.program;
     let period = kind.period();
     let steps = ran.compiled.commands()?;
-    let commands = steps.saturating_add((program.updates.len() + kind.taps.len()) as u64).max(1);
+    let commands = steps.saturating_add((program.updates.len() + kind.rings.len()) as u64).max(1);
     let mut most = COMMANDS / commands;
     for (_, _, stride) in &kind.sequences {
         most = most.min(STAGE / stride.max(&1));
     }
-    for &(source, every, _) in &kind.taps {
+    for &(source, every, _) in &kind.rings {
         let (_, dtype, shape) = ran.sampled(source)?;
         most = most.min((STAGE / byte_size(dtype, &shape).max(1)).saturating_mul(every));
     }
@@ -208,7 +208,7 @@ fn unroll(ran: RunResults<'_>, kind: &BlockKey, steps: u64) -> Result<Option<Rec
     let stages = kind.sequences.iter().map(|(_, _, stride)| context.allocate(stride * steps));
     let stages = stages.collect::<Result<Vec<Region>>>()?;
     let mut samples = Vec::new();
-    for &(source, every, _) in &kind.taps {
+    for &(source, every, _) in &kind.rings {
         let bytes = ran.sampled(source)?.0.bytes;
         samples.push((context.allocate(bytes * (steps / every))?, steps / every));
     }
@@ -254,7 +254,7 @@ fn iterations(
         let slots = [home].into_iter().chain(twin).collect();
         all.carried.push(Carried { buffers: of_role(program, &Role::Shared(shared)), slots, next });
     }
-    for (&(source, every, phase), (target, _)) in kind.taps.iter().zip(samples) {
+    for (&(source, every, phase), (target, _)) in kind.rings.iter().zip(samples) {
         let (region, ..) = ran.sampled(source)?;
         let bytes = region.bytes;
         let source = match source {

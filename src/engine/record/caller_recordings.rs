@@ -91,9 +91,9 @@ impl CallerRecordings {
         &mut self,
         compiled: &Compiled,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
     ) -> Result<Option<VariantId>> {
-        let inputs = addresses(fed);
+        let inputs = addresses(args);
         if inputs.is_empty() {
             return Ok(None);
         }
@@ -107,7 +107,7 @@ impl CallerRecordings {
         if !self.is_known(&inputs) || !self.has_room() {
             return Ok(None);
         }
-        let elsewhere = Elsewhere { inputs: in_their_places(&inputs, fed), outputs: vec![] };
+        let elsewhere = Elsewhere { inputs: in_their_places(&inputs, args), outputs: vec![] };
         let recorded = Recorded::bind(compiled, context, &elsewhere)?;
         Ok(Some(self.push(inputs, vec![], recorded)))
     }
@@ -129,13 +129,13 @@ impl CallerRecordings {
         &mut self,
         pool: &Arc<DevicePool>,
         inputs: &[Address],
-        fed: &[CallInput],
+        args: &[CallInput],
         has_results: bool,
     ) -> Option<RecordingChoice> {
         let calls = self.calls;
         let chosen = self.list.iter().enumerate().find_map(|(variant, v)| {
             let fits = v.inputs == inputs && v.outputs.is_empty() != has_results;
-            let leases = fits.then(|| v.borrow(pool, fed)).flatten()?;
+            let leases = fits.then(|| v.borrow(pool, args)).flatten()?;
             Some(RecordingChoice { variant, leases })
         })?;
         self.list[chosen.variant].used = calls;
@@ -173,35 +173,35 @@ impl CallerRecordings {
 impl CallerRecording {
     /// The memory of the results, if all of it is free; otherwise borrowed memory is returned when it is
     /// dropped.
-    fn borrow(&self, pool: &Arc<DevicePool>, fed: &[CallInput]) -> Option<Vec<Arc<PooledMemory>>> {
+    fn borrow(&self, pool: &Arc<DevicePool>, args: &[CallInput]) -> Option<Vec<Arc<PooledMemory>>> {
         let lease = |(_, place): &(BufferId, ResultTarget)| match place {
             ResultTarget::Pool(memory) => pool.take_this(memory),
-            ResultTarget::Input(input) => given(&fed[*input]),
+            ResultTarget::Input(input) => given(&args[*input]),
         };
         self.outputs.iter().map(lease).collect()
     }
 }
 
 /// The claim to a donated array's memory.
-fn given(fed: &CallInput) -> Option<Arc<PooledMemory>> {
-    match fed {
+fn given(args: &CallInput) -> Option<Arc<PooledMemory>> {
+    match args {
         CallInput::Device(array) if array.is_given() => array.lease.clone(),
         _ => None,
     }
 }
 
 /// The device arrays of a call.
-fn addresses(fed: &[CallInput]) -> Vec<Address> {
-    let address = |(position, fed): (usize, &CallInput)| match fed {
+fn addresses(args: &[CallInput]) -> Vec<Address> {
+    let address = |(position, args): (usize, &CallInput)| match args {
         CallInput::Device(array) if array.region.bytes > 0 => Some(address(position, array)),
         _ => None,
     };
-    fed.iter().enumerate().filter_map(address).collect()
+    args.iter().enumerate().filter_map(address).collect()
 }
 
 /// The regions of the device arrays at these addresses.
-fn in_their_places(inputs: &[Address], fed: &[CallInput]) -> Vec<(usize, Region)> {
-    let region = |&(position, ..): &Address| match &fed[position] {
+fn in_their_places(inputs: &[Address], args: &[CallInput]) -> Vec<(usize, Region)> {
+    let region = |&(position, ..): &Address| match &args[position] {
         CallInput::Device(array) => Some((position, array.unclaimed())),
         _ => None,
     };
@@ -219,31 +219,31 @@ impl CallerRecordings {
         &mut self,
         compiled: &Compiled,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
     ) -> Result<Option<RecordingChoice>> {
         let pool = &context.pool;
-        let inputs = addresses(fed);
+        let inputs = addresses(args);
         let has_results = !compiled.owned.is_empty();
         if !has_results && inputs.is_empty() {
             return Ok(None);
         }
         self.calls += 1;
         self.list.retain(|v| v.recorded.is_current(context));
-        if let Some(found) = self.find(pool, &inputs, fed, has_results) {
+        if let Some(found) = self.find(pool, &inputs, args, has_results) {
             return Ok(Some(found));
         }
         if self.is_known(&inputs) && self.has_room() {
-            return self.add(compiled, context, fed, inputs).map(Some);
+            return self.add(compiled, context, args, inputs).map(Some);
         }
         if inputs.is_empty() {
             return Ok(None);
         }
         // The arrays are copied to the inputs' planned regions, but the results need not be copied.
-        if let Some(found) = self.find(pool, &[], fed, has_results) {
+        if let Some(found) = self.find(pool, &[], args, has_results) {
             return Ok(Some(found));
         }
         if has_results && self.has_room() {
-            return self.add(compiled, context, fed, vec![]).map(Some);
+            return self.add(compiled, context, args, vec![]).map(Some);
         }
         Ok(None)
     }
@@ -253,10 +253,10 @@ impl CallerRecordings {
         &mut self,
         compiled: &Compiled,
         context: &EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         inputs: Vec<Address>,
     ) -> Result<RecordingChoice> {
-        let mut elsewhere = Elsewhere { inputs: in_their_places(&inputs, fed), outputs: vec![] };
+        let mut elsewhere = Elsewhere { inputs: in_their_places(&inputs, args), outputs: vec![] };
         let (mut outputs, mut leases) = (Vec::new(), Vec::new());
         let donated = inputs.iter().filter(|address| address.3).map(|address| address.0);
         let mut free: Vec<usize> = donated.collect();
@@ -265,12 +265,13 @@ impl CallerRecordings {
             let over = free.iter().position(|&input| {
                 let dependences = dependences.as_ref();
                 dependences.is_some_and(|known| {
-                    is_overwritable(&compiled.program, known, (fed, input), (buffer, bytes))
+                    is_overwritable(&compiled.program, known, (args, input), (buffer, bytes))
                 })
             });
             // In order: results that replace parameters usually have the order of the parameters.
             let over = over.map(|position| free.remove(position));
-            let (place, lease) = match over.and_then(|input| given(&fed[input]).map(|lease| (input, lease))) {
+            let (place, lease) = match over.and_then(|input| given(&args[input]).map(|lease| (input, lease)))
+            {
                 Some((input, lease)) => (ResultTarget::Input(input), lease),
                 None => {
                     let lease = context.pool.take(bytes)?;

@@ -255,9 +255,14 @@ impl Compiled {
 
 impl BoundProgram<'_> {
     /// Copies the inputs, or one of them, to the regions from which the Program reads them.
-    pub(crate) fn feed(&self, context: &EngineContext, fed: &[CallInput], only: Option<usize>) -> Result<()> {
+    pub(crate) fn upload_inputs(
+        &self,
+        context: &EngineContext,
+        args: &[CallInput],
+        only: Option<usize>,
+    ) -> Result<()> {
         let device = context.device.as_ref();
-        let value = |i: usize| match &fed[i] {
+        let value = |i: usize| match &args[i] {
             CallInput::Host(value) if only.is_none() => Some(value),
             _ => None,
         };
@@ -266,7 +271,7 @@ impl BoundProgram<'_> {
                 continue;
             }
             for (i, region) in transfer.parts().filter(|(i, _)| only.is_none_or(|only| only == *i)) {
-                match &fed[i] {
+                match &args[i] {
                     CallInput::Host(value) => device.upload(&contiguous_bytes(value)?, &region)?,
                     CallInput::Device(array) => {
                         device.copy(&Region { bytes: region.bytes, ..array.region.clone() }, &region)?
@@ -280,7 +285,7 @@ impl BoundProgram<'_> {
     }
 
     /// Copies inputs of the same sizes as the last call's to the regions from which the Program reads them.
-    pub(crate) fn feed_again(&self, context: &EngineContext, values: &[Value]) -> Result<()> {
+    pub(crate) fn upload_again(&self, context: &EngineContext, values: &[Value]) -> Result<()> {
         let device = context.device.as_ref();
         for (i, region) in self.recorded.inputs.iter().flat_map(PackedTransfer::parts) {
             let bytes = values[i].len() as u64 * values[i].dtype().size() as u64;
@@ -304,7 +309,7 @@ impl BoundProgram<'_> {
     /// Runs the Program once. Returns its outcome, if it can fail on the device.
     pub(crate) fn replay(&mut self, context: &mut EngineContext) -> Result<Option<CallOutcome>> {
         let replayed = self.replay_in_loop(context);
-        replayed.map_err(|error| self.compiled.definition.settle(context, error))
+        replayed.map_err(|error| self.compiled.definition.aborted_call_error(context, error))
     }
 
     /// [`BoundProgram::replay`]; after an error, what the device may have reported is left to the caller.
@@ -316,7 +321,9 @@ impl BoundProgram<'_> {
     /// Runs the Program once; returns the duration of each step, in the order of [`Compiled::work`].
     pub(crate) fn timed(&mut self, context: &mut EngineContext) -> Result<Vec<Duration>> {
         let timed = self.transact(context, BoundProgram::timed_once);
-        timed.map(|(times, _)| times).map_err(|error| self.compiled.definition.settle(context, error))
+        timed
+            .map(|(times, _)| times)
+            .map_err(|error| self.compiled.definition.aborted_call_error(context, error))
     }
 
     /// Runs the Program once by `run`, and moves the variables that it resizes.
@@ -388,7 +395,7 @@ impl BoundProgram<'_> {
     }
 
     /// The results of the last run.
-    pub(crate) fn ran<'r>(&'r self, context: &'r EngineContext) -> RunResults<'r> {
+    pub(crate) fn results<'r>(&'r self, context: &'r EngineContext) -> RunResults<'r> {
         let Recorded { regions, outputs, .. } = &*self.recorded;
         RunResults { compiled: self.compiled, regions, outputs, context }
     }

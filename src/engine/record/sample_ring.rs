@@ -73,7 +73,7 @@ impl SampleRing {
 
     /// A tap of an output at each of `n` iterations, with a ring of the default size.
     pub(crate) fn collecting(output: usize, n: u64) -> SampleRing {
-        let tap = SampleRing::new(
+        let ring = SampleRing::new(
             format!("output {output}"),
             SampledTensor::Output(output),
             1,
@@ -81,7 +81,7 @@ impl SampleRing {
             false,
             (DType::F32, vec![]),
         );
-        SampleRing { bounded: true, ..tap }
+        SampleRing { bounded: true, ..ring }
     }
 
     /// The state that it samples.

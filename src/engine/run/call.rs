@@ -5,7 +5,7 @@ use crate::engine::plan::Planned;
 use crate::engine::record::{Recorded, RunResults, SampledTensor};
 use crate::engine::storage::{CallInput, DeviceArray, EngineContext, Ticket};
 use crate::error::{Error, Result};
-use crate::lower::index_check::Bounds;
+use crate::lower::index_bounds::Bounds;
 use crate::value::Value;
 use workalike_device::Region;
 use workalike_kernels::DType;
@@ -13,20 +13,20 @@ use workalike_kernels::DType;
 impl Engine {
     /// One call with outputs on the host. Their memory is allocated before anything runs, so that a call that
     /// fails for lack of memory makes no update.
-    pub(crate) fn call(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<Value>> {
-        let (planned, context) = self.ready(method, fed)?;
+    pub(crate) fn call(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<Value>> {
+        let (planned, context) = self.ready(method, args)?;
         let blocks = context.host_pool.result_blocks(planned.compiled.result_sizes())?;
-        let mut bound = planned.bind(context, fed)?;
-        bound.feed(context, fed, None)?;
+        let mut bound = planned.bind(context, args)?;
+        bound.upload_inputs(context, args, None)?;
         bound.replay(context)?;
-        bound.ran(context).outputs(blocks)
+        bound.results(context).outputs(blocks)
     }
 
     /// One call with outputs left in place, for [`Engine::outputs`].
-    pub(crate) fn run(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
-        let (planned, context) = self.ready(method, fed)?;
-        let mut bound = planned.bind(context, fed)?;
-        bound.feed(context, fed, None)?;
+    pub(crate) fn run(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
+        let (planned, context) = self.ready(method, args)?;
+        let mut bound = planned.bind(context, args)?;
+        bound.upload_inputs(context, args, None)?;
         bound.replay(context).map(drop)
     }
 
@@ -45,18 +45,18 @@ impl Engine {
             return Ok(None);
         }
         let blocks = context.host_pool.result_blocks(bound.compiled.result_sizes())?;
-        bound.feed_again(context, values)?;
+        bound.upload_again(context, values)?;
         bound.replay(context)?;
-        bound.ran(context).outputs(blocks).map(Some)
+        bound.results(context).outputs(blocks).map(Some)
     }
 
     /// The Program for these inputs, in an arena that is large enough.
     pub(crate) fn ready(
         &mut self,
         method: usize,
-        fed: &[CallInput],
+        args: &[CallInput],
     ) -> Result<(&mut Planned, &mut EngineContext)> {
-        self.plan(method, fed)?;
+        self.plan(method, args)?;
         self.make_room(method)?;
         self.current(method)
     }
@@ -70,7 +70,7 @@ impl Engine {
     }
 
     /// The results of a method's last run.
-    pub(crate) fn ran(&self, method: usize) -> Result<RunResults<'_>> {
+    pub(crate) fn last_results(&self, method: usize) -> Result<RunResults<'_>> {
         let m = &self.methods[method];
         let last = m.plans.current().and_then(Planned::last_run);
         let (compiled, recorded) = last.ok_or_else(|| not_run(&m.definition.name))?;
@@ -80,17 +80,17 @@ impl Engine {
 
     /// The outputs of a method's last run, on the host.
     pub(crate) fn outputs(&self, method: usize) -> Result<Vec<Value>> {
-        self.ran(method)?.outputs(vec![])
+        self.last_results(method)?.outputs(vec![])
     }
 
     /// An output of a method's last run, on the host.
     pub(crate) fn output(&self, method: usize, position: usize) -> Result<Value> {
-        self.ran(method)?.output(position)
+        self.last_results(method)?.output(position)
     }
 
     /// An output of a method's last run, in place: the caller must ensure that nothing runs while it is used.
     pub(crate) fn output_view(&self, method: usize, position: usize) -> Result<DeviceArray> {
-        self.ran(method)?.output_view(position)
+        self.last_results(method)?.output_view(position)
     }
 
     /// What a tap samples after a method's last run: region, dtype and shape.
@@ -99,21 +99,21 @@ impl Engine {
         method: usize,
         source: SampledTensor,
     ) -> Result<(Region, DType, Vec<usize>)> {
-        self.ran(method)?.sampled(source)
+        self.last_results(method)?.sampled(source)
     }
 
     /// The outputs of a method's last run, copied on the device.
     pub(crate) fn device_outputs(&self, method: usize) -> Result<Vec<DeviceArray>> {
-        self.ran(method)?.device_outputs()
+        self.last_results(method)?.device_outputs()
     }
 
     /// The dtypes and extents of the outputs of a call, which is planned and not run.
     pub(crate) fn output_types(
         &mut self,
         method: usize,
-        fed: &[CallInput],
+        args: &[CallInput],
     ) -> Result<Vec<(DType, Vec<usize>)>> {
-        let compiled = self.prepare(method, fed)?;
+        let compiled = self.prepare(method, args)?;
         Ok(compiled.results().map(|(_, dtype, shape)| (dtype, shape.to_vec())).collect())
     }
 

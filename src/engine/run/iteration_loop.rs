@@ -27,7 +27,7 @@ pub(crate) struct IterationLoop<'t> {
     /// The value of each input in all iterations; for a sequence, a stand-in of its slices' shape.
     constant: Vec<CallInput>,
     sequences: Vec<Sequence>,
-    pub(crate) taps: Vec<&'t mut SampleRing>,
+    pub(crate) rings: Vec<&'t mut SampleRing>,
     /// Maximum number of iterations.
     pub(crate) n: u64,
     pub(crate) step: u64,
@@ -46,7 +46,7 @@ impl<'t> IterationLoop<'t> {
         n: u64,
         mut constant: Vec<CallInput>,
         each: &[(usize, CallInput)],
-        taps: Vec<&'t mut SampleRing>,
+        rings: Vec<&'t mut SampleRing>,
     ) -> Result<IterationLoop<'t>> {
         let sequences = each.iter().map(|(input, value)| Sequence::new(engine.context(), *input, value));
         let sequences = sequences.collect::<Result<Vec<_>>>()?;
@@ -57,13 +57,13 @@ impl<'t> IterationLoop<'t> {
         }
         if methods.plain != methods.probed && n > 1 {
             // Method and twin alternate, and each overwrites the other's inputs.
-            for (input, fed) in constant.iter_mut().enumerate() {
-                if let (CallInput::Host(value), false) = (&*fed, each.iter().any(|e| e.0 == input)) {
-                    *fed = CallInput::Device(engine.upload(value)?);
+            for (input, args) in constant.iter_mut().enumerate() {
+                if let (CallInput::Host(value), false) = (&*args, each.iter().any(|e| e.0 == input)) {
+                    *args = CallInput::Device(engine.upload(value)?);
                 }
             }
         }
-        Ok(IterationLoop { methods, constant, sequences, taps, n, step: 0, current: None, marks: vec![] })
+        Ok(IterationLoop { methods, constant, sequences, rings, n, step: 0, current: None, marks: vec![] })
     }
 
     /// Runs all iterations. Returns the method that ran last, which has the outputs.
@@ -80,7 +80,7 @@ impl<'t> IterationLoop<'t> {
         match ran {
             Err(error) if error.may_change_state() => {
                 let definition = &engine.methods[self.methods.plain].definition;
-                Err(definition.settle(engine.context(), error))
+                Err(definition.aborted_call_error(engine.context(), error))
             }
             ran => self.check(engine).and(ran),
         }
@@ -111,7 +111,7 @@ impl<'t> IterationLoop<'t> {
         }
     }
 
-    /// [`Definition::settle`] for an error of the iteration that is running.
+    /// [`Definition::aborted_call_error`] for an error of the iteration that is running.
     fn settled(&mut self, definition: &Definition, context: &EngineContext, error: Error) -> Error {
         match definition.take_aborted(context, &error) {
             Some(trouble) => self.located(trouble),
@@ -139,7 +139,7 @@ impl<'t> IterationLoop<'t> {
 
     pub(super) fn run_to(&mut self, engine: &mut Engine, end: u64) -> Result<()> {
         while self.step < end {
-            let due = self.taps.iter().map(|t| t.until_due()).min();
+            let due = self.rings.iter().map(|t| t.until_due()).min();
             let Some(due) = due else {
                 let method = self.methods.plain;
                 if !self.block(engine, method, end, false)? {
@@ -150,12 +150,12 @@ impl<'t> IterationLoop<'t> {
             // Blocks start after a sample of the first tap, so that they are of few kinds.
             if self.samples_are_close() {
                 let method = self.methods.probed;
-                if self.taps[0].phase() > 0 || !self.block(engine, method, end, true)? {
+                if self.rings[0].phase() > 0 || !self.block(engine, method, end, true)? {
                     self.single(engine, method)?;
                 }
                 continue;
             }
-            let inner = self.taps.iter().any(|t| t.inner && t.until_due() == 1);
+            let inner = self.rings.iter().any(|t| t.inner && t.until_due() == 1);
             let method = if inner { self.methods.probed } else { self.methods.plain };
             let before = end.min(self.step.saturating_add(due - 1));
             if due == 1 || !self.block(engine, method, before, false)? {
@@ -166,7 +166,7 @@ impl<'t> IterationLoop<'t> {
     }
 
     pub(super) fn samples_are_close(&self) -> bool {
-        !self.taps.is_empty() && self.taps.iter().fold(1, |all, t| lcm(all, t.every)) <= CLOSE
+        !self.rings.is_empty() && self.rings.iter().fold(1, |all, t| lcm(all, t.every)) <= CLOSE
     }
 
     /// The Program of a method for the next iteration, recorded, with its inputs copied, except slices.
@@ -188,36 +188,36 @@ impl<'t> IterationLoop<'t> {
 
     /// Plans and records a method for the next iteration, and copies its inputs, except slices.
     fn prepare(&mut self, engine: &mut Engine, method: usize, dynamic: bool) -> Result<()> {
-        let mut fed = self.constant.clone();
+        let mut args = self.constant.clone();
         if dynamic {
             // Slices may decide shapes.
             for sequence in &mut self.sequences {
-                let bounds = fed[sequence.input].bounds().map(KnownBounds::new);
+                let bounds = args[sequence.input].bounds().map(KnownBounds::new);
                 let slice = sequence.slice(engine.context(), self.step)?;
-                fed[sequence.input] = CallInput::Device(DeviceArray { bounds, ..slice });
+                args[sequence.input] = CallInput::Device(DeviceArray { bounds, ..slice });
             }
         }
         if method == self.methods.probed {
             let Engine { context, methods, .. } = &mut *engine;
-            self.fit_taps(context, &methods[method].definition, &fed)?;
+            self.fit_taps(context, &methods[method].definition, &args)?;
         }
-        let (planned, context) = engine.ready(method, &fed)?;
-        let bound = planned.bind(context, &fed)?;
-        for input in (0..fed.len()).filter(|i| !self.sequences.iter().any(|s| s.input == *i)) {
-            bound.feed(context, &fed, Some(input))?;
+        let (planned, context) = engine.ready(method, &args)?;
+        let bound = planned.bind(context, &args)?;
+        for input in (0..args.len()).filter(|i| !self.sequences.iter().any(|s| s.input == *i)) {
+            bound.upload_inputs(context, &args, Some(input))?;
         }
         self.current = Some(method);
         Ok(())
     }
 
     /// Gives the states that inner taps sample the extents of this call's values.
-    fn fit_taps(&self, context: &mut EngineContext, method: &Definition, fed: &[CallInput]) -> Result<()> {
-        let inner: Vec<usize> = self.taps.iter().filter(|t| t.inner).filter_map(|t| t.position()).collect();
+    fn fit_taps(&self, context: &mut EngineContext, method: &Definition, args: &[CallInput]) -> Result<()> {
+        let inner: Vec<usize> = self.rings.iter().filter(|t| t.inner).filter_map(|t| t.position()).collect();
         let open = |p: &usize| context.states[*p].binding.ty.shape.contains(&None);
         if !inner.iter().any(open) {
             return Ok(());
         }
-        let shapes = method.infer_lending(context, fed, false)?;
+        let shapes = method.infer_lending(context, args, false)?;
         for &(shared, id) in &method.graph.updates {
             let position = method.states[shared as usize];
             if inner.contains(&position) {
@@ -232,12 +232,12 @@ impl<'t> IterationLoop<'t> {
         let ready = self.ready(engine, method);
         let (mut bound, context) = ready.map_err(|error| in_iteration(error, self.step, self.n))?;
         if !self.sequences.is_empty() {
-            let mut fed = self.constant.clone();
+            let mut args = self.constant.clone();
             for sequence in &mut self.sequences {
-                fed[sequence.input] = CallInput::Device(sequence.slice(context, self.step)?);
+                args[sequence.input] = CallInput::Device(sequence.slice(context, self.step)?);
             }
             for sequence in &self.sequences {
-                bound.feed(context, &fed, Some(sequence.input))?;
+                bound.upload_inputs(context, &args, Some(sequence.input))?;
             }
         }
         self.mark(bound.compiled);
@@ -248,11 +248,11 @@ impl<'t> IterationLoop<'t> {
         if bound.recorded.is_current(context) {
             bound.recorded.blocks.done += 1;
         }
-        for tap in &mut self.taps {
-            tap.passed(1);
-            if tap.phase() == 0 {
-                let (region, dtype, shape) = bound.ran(context).sampled(tap.source)?;
-                tap.put(context, &region, dtype, &shape, 1)?;
+        for ring in &mut self.rings {
+            ring.passed(1);
+            if ring.phase() == 0 {
+                let (region, dtype, shape) = bound.results(context).sampled(ring.source)?;
+                ring.put(context, &region, dtype, &shape, 1)?;
             }
         }
         Ok(())
@@ -262,8 +262,8 @@ impl<'t> IterationLoop<'t> {
     pub(crate) fn kind(&self, compiled: &Compiled, sampled: bool) -> BlockKey {
         let sequences = self.sequences.iter().filter(|s| compiled.reads_input(s.input) && s.bytes > 0);
         let sequences = sequences.map(|s| (s.input, s.bytes, s.stride)).collect();
-        let taps = self.taps.iter().filter(|_| sampled).map(|t| (t.source, t.every, t.phase())).collect();
-        BlockKey { sequences, taps }
+        let rings = self.rings.iter().filter(|_| sampled).map(|t| (t.source, t.every, t.phase())).collect();
+        BlockKey { sequences, rings }
     }
 
     /// Runs a block that ends at iteration `end` or before. False if there is none.
@@ -309,9 +309,9 @@ impl<'t> IterationLoop<'t> {
 
     /// Keeps the samples of a block that ran.
     pub(crate) fn keep(&mut self, context: &EngineContext, unrolled: &Unrolled<'_>) -> Result<()> {
-        for (tap, (stage, count)) in self.taps.iter_mut().zip(&unrolled.block.samples) {
-            let (_, dtype, shape) = unrolled.ran(context).sampled(tap.source)?;
-            tap.put(context, stage, dtype, &shape, *count)?;
+        for (ring, (stage, count)) in self.rings.iter_mut().zip(&unrolled.block.samples) {
+            let (_, dtype, shape) = unrolled.results(context).sampled(ring.source)?;
+            ring.put(context, stage, dtype, &shape, *count)?;
         }
         Ok(())
     }
@@ -321,7 +321,7 @@ impl<'t> IterationLoop<'t> {
         let steps = unrolled.block.steps;
         *unrolled.done += steps;
         self.step += steps;
-        self.taps.iter_mut().for_each(|t| t.passed(steps));
+        self.rings.iter_mut().for_each(|t| t.passed(steps));
     }
 }
 

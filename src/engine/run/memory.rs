@@ -77,7 +77,7 @@ impl Engine {
     /// memory freed.
     pub(crate) fn trim(&mut self) -> u64 {
         for planned in self.methods.iter_mut().flat_map(|m| m.plans.iter_mut()) {
-            planned.variants.clear();
+            planned.caller_recordings.clear();
         }
         self.context.host_pool.trim();
         let mut freed = self.context.pool.trim();
@@ -98,8 +98,8 @@ impl Engine {
 
     /// Plans and records a call with these inputs, and allocates the memory of its results, without running
     /// it.
-    pub(crate) fn reserve_for(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
-        let (planned, context) = self.ready(method, fed)?;
+    pub(crate) fn reserve_for(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
+        let (planned, context) = self.ready(method, args)?;
         planned.record(context)?;
         // Held until all are allocated.
         let sizes = planned.compiled.result_sizes();
@@ -109,9 +109,9 @@ impl Engine {
     }
 
     /// The memory that a call with these inputs needs, and the memory that is held.
-    pub(crate) fn memory_report(&self, method: usize, fed: &[CallInput]) -> Result<MemoryReport> {
+    pub(crate) fn memory_report(&self, method: usize, args: &[CallInput]) -> Result<MemoryReport> {
         let definition = &self.methods[method].definition;
-        let (program, layout) = definition.drafted(&self.context, fed)?;
+        let (program, layout) = definition.drafted(&self.context, args)?;
         Ok(self.report(definition, &program, &layout))
     }
 

@@ -11,7 +11,7 @@
 //!   of this signature;
 //! - `Engine::make_room`: the arena is large enough;
 //! - `Planned::record`: it is recorded already;
-//! - `BoundProgram::feed`, `BoundProgram::replay`, `Segment::replay`: inputs are copied in, and Segments run;
+//! - `BoundProgram::upload_inputs`, `BoundProgram::replay`, `Segment::replay`: inputs are copied in, and Segments run;
 //! - `RunResults::outputs`, `Definition::check_status`, `HostPool::download_to`: outputs are copied out.
 //!
 //! A first call does more:

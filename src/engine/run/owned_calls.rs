@@ -10,22 +10,22 @@ use workalike_device::Region;
 
 impl Engine {
     /// One call whose outputs stay on the device and belong to the caller.
-    pub(crate) fn run_owned(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<DeviceArray>> {
-        let (planned, context) = self.ready(method, fed)?;
-        let chosen = match planned.variants.choose(&planned.compiled, context, fed) {
+    pub(crate) fn run_owned(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<DeviceArray>> {
+        let (planned, context) = self.ready(method, args)?;
+        let chosen = match planned.caller_recordings.choose(&planned.compiled, context, args) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {
                 // The arena was dropped if it was larger than needed.
                 self.make_room(method)?;
                 let (planned, context) = self.current(method)?;
-                planned.variants.choose(&planned.compiled, context, fed)
+                planned.caller_recordings.choose(&planned.compiled, context, args)
             }
             outcome => outcome,
         };
         let chosen = chosen?;
         let (planned, context) = self.current(method)?;
         match chosen {
-            Some(chosen) => planned.run_chosen(context, fed, chosen),
-            None => planned.run_and_copy(context, fed),
+            Some(chosen) => planned.run_chosen(context, args, chosen),
+            None => planned.run_and_copy(context, args),
         }
     }
 }
@@ -35,21 +35,23 @@ impl Planned {
     fn run_chosen(
         &mut self,
         context: &mut EngineContext,
-        fed: &[CallInput],
+        args: &[CallInput],
         chosen: RecordingChoice,
     ) -> Result<Vec<DeviceArray>> {
-        let Planned { compiled, variants, .. } = self;
-        let Some(variant) = variants.list.get_mut(chosen.variant) else {
-            return self.run_and_copy(context, fed);
+        let Planned { compiled, caller_recordings, .. } = self;
+        let Some(variant) = caller_recordings.list.get_mut(chosen.variant) else {
+            return self.run_and_copy(context, args);
         };
         let mut bound = BoundProgram { compiled, recorded: &mut variant.recorded };
-        bound.feed(context, fed, None)?;
-        let outcomes = outcomes(bound.replay(context)?, fed);
-        let ran = bound.ran(context);
-        let outputs = ran.compiled.results().map(|(buffer, dtype, shape)| {
+        bound.upload_inputs(context, args, None)?;
+        let outcomes = outcomes(bound.replay(context)?, args);
+        let results = bound.results(context);
+        let outputs = results.compiled.results().map(|(buffer, dtype, shape)| {
             match variant.outputs.iter().zip(&chosen.leases).find(|((output, _), _)| *output == buffer) {
-                Some((_, lease)) => Ok(DeviceArray::lent(&ran.context.device, lease.clone(), dtype, shape)),
-                None => ran.context.copy_of(ran.region(buffer)?, dtype, shape),
+                Some((_, lease)) => {
+                    Ok(DeviceArray::in_pool(&results.context.device, lease.clone(), dtype, shape))
+                }
+                None => results.context.copy_of(results.region(buffer)?, dtype, shape),
             }
         });
         Ok(watched(outputs.collect::<Result<_>>()?, outcomes.as_ref()))
@@ -57,21 +59,21 @@ impl Planned {
 
     /// One call through the arena, whose outputs are copied. Their memory is allocated before anything runs,
     /// so that a call that fails for lack of memory makes no update.
-    fn run_and_copy(&mut self, context: &mut EngineContext, fed: &[CallInput]) -> Result<Vec<DeviceArray>> {
+    fn run_and_copy(&mut self, context: &mut EngineContext, args: &[CallInput]) -> Result<Vec<DeviceArray>> {
         let arrays = self.compiled.results().map(|(buffer, dtype, shape)| {
             let bytes = crate::engine::storage::byte_size(dtype, shape);
-            Ok((buffer, DeviceArray::lent(&context.device, context.pool.take(bytes)?, dtype, shape)))
+            Ok((buffer, DeviceArray::in_pool(&context.device, context.pool.take(bytes)?, dtype, shape)))
         });
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let mut bound = self.record(context)?;
-        bound.feed(context, fed, None)?;
-        let outcomes = outcomes(bound.replay(context)?, fed);
-        let ran = bound.ran(context);
+        bound.upload_inputs(context, args, None)?;
+        let outcomes = outcomes(bound.replay(context)?, args);
+        let results = bound.results(context);
         let copied = arrays.into_iter().map(|(buffer, array)| {
-            let source = ran.region(buffer)?;
+            let source = results.region(buffer)?;
             if array.region.bytes > 0 {
                 let source = Region { bytes: array.region.bytes, ..source.clone() };
-                ran.context.device.copy(&source, &array.region)?;
+                results.context.device.copy(&source, &array.region)?;
             }
             Ok(array)
         });
@@ -88,11 +90,11 @@ fn watched(mut results: Vec<DeviceArray>, outcomes: Option<&Arc<Vec<CallOutcome>
 }
 
 /// The outcomes that results depend on: the call's own, and those of its array arguments.
-fn outcomes(own: Option<CallOutcome>, fed: &[CallInput]) -> Option<Arc<Vec<CallOutcome>>> {
-    if own.is_none() && fed.is_empty() {
+fn outcomes(own: Option<CallOutcome>, args: &[CallInput]) -> Option<Arc<Vec<CallOutcome>>> {
+    if own.is_none() && args.is_empty() {
         return None;
     }
-    let given = fed.iter().flat_map(|fed| match fed {
+    let given = args.iter().flat_map(|args| match args {
         CallInput::Device(array) => array.outcomes(),
         CallInput::Host(_) | CallInput::Slices(..) => &[],
     });

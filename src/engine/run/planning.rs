@@ -7,7 +7,7 @@ use crate::engine::storage::CallInput;
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
 use crate::graph::shapes::Shapes;
-use crate::lower::index_check::Trusted;
+use crate::lower::index_bounds::Trusted;
 use crate::lower::program::Program;
 use crate::value::Value;
 use std::collections::HashMap;
@@ -33,17 +33,17 @@ fn programs_kept(sizes: Sizes) -> usize {
 
 impl Engine {
     /// Makes the Program for these inputs the method's current one: planned, but not necessarily recorded.
-    pub(crate) fn plan(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
+    pub(crate) fn plan(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
         let m = &mut self.methods[method];
         // The fast path of most calls: extents alone identify the Program.
         if m.definition.demand.is_static()
             && m.definition.index_sources.is_empty()
-            && m.select(&self.context, fed, &[], &Trusted::default())
+            && m.select(&self.context, args, &[], &Trusted::default())
         {
             self.specialise(method);
             return Ok(());
         }
-        self.plan_with_bounds(method, fed)
+        self.plan_with_bounds(method, args)
     }
 
     /// Has the current Program's sizes returned, its kernels are compiled for these alone.
@@ -54,23 +54,23 @@ impl Engine {
     }
 
     /// [`Engine::plan`] where values decide shapes, or bounds of indices may be known.
-    fn plan_with_bounds(&mut self, method: usize, fed: &[CallInput]) -> Result<()> {
-        let values = self.decided(method, fed)?;
+    fn plan_with_bounds(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
+        let values = self.decided(method, args)?;
         let definition = &self.methods[method].definition;
         let decided = match definition.demand.is_static() {
             true => vec![],
-            false => definition.decided(&self.context, fed, values.as_ref())?,
+            false => definition.decided(&self.context, args, values.as_ref())?,
         };
-        let mut bounds = definition.known_bounds(&mut self.context, fed);
+        let mut bounds = definition.known_bounds(&mut self.context, args);
         loop {
             let trusted = Trusted::new(bounds.iter().map(|(role, _)| role.clone()).collect());
-            if self.methods[method].select(&self.context, fed, &decided, &trusted) {
+            if self.methods[method].select(&self.context, args, &decided, &trusted) {
                 self.specialise(method);
             } else {
                 let definition = &self.methods[method].definition;
-                let shapes = definition.infer_knowing(&self.context, fed, values.as_ref())?;
-                let signature = definition.extents(&self.context.states, fed, &decided).copied().collect();
-                self.plan_anew(method, signature, trusted, shapes, fed)?;
+                let shapes = definition.infer_knowing(&self.context, args, values.as_ref())?;
+                let signature = definition.extents(&self.context.states, args, &decided).copied().collect();
+                self.plan_anew(method, signature, trusted, shapes, args)?;
             }
             let current = self.methods[method].plans.current().into_iter();
             let mut assumed = current.flat_map(|planned| &planned.compiled.program.assumed);
@@ -93,9 +93,9 @@ impl Engine {
         signature: Vec<usize>,
         trusted: Trusted,
         shapes: Shapes,
-        fed: &[CallInput],
+        args: &[CallInput],
     ) -> Result<()> {
-        self.methods[method].check_fixed(&self.context, fed)?;
+        self.methods[method].check_fixed(&self.context, args)?;
         let planned = self.compile(method, signature, trusted, shapes)?;
         let kept = programs_kept(self.context.options.sizes);
         let most = self.device().properties().memory / CONSTANTS_SHARE;
@@ -166,8 +166,8 @@ impl Engine {
     }
 
     /// Plans a method for inputs without running it; returns the Program.
-    pub(crate) fn prepare(&mut self, method: usize, fed: &[CallInput]) -> Result<&Compiled> {
-        self.plan(method, fed)?;
+    pub(crate) fn prepare(&mut self, method: usize, args: &[CallInput]) -> Result<&Compiled> {
+        self.plan(method, args)?;
         let (planned, _) = self.current(method)?;
         Ok(&planned.compiled)
     }
@@ -185,12 +185,12 @@ impl Engine {
         &mut self,
         calls: impl Iterator<Item = (usize, &'f [CallInput])> + Clone,
     ) -> Result<()> {
-        for (method, fed) in calls.clone() {
-            let (planned, context) = self.ready(method, fed)?;
+        for (method, args) in calls.clone() {
+            let (planned, context) = self.ready(method, args)?;
             context.specialise_now(planned);
         }
-        for (method, fed) in calls {
-            let (planned, context) = self.ready(method, fed)?;
+        for (method, args) in calls {
+            let (planned, context) = self.ready(method, args)?;
             planned.record(context)?.finish_compiling()?;
         }
         Ok(())

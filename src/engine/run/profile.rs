@@ -33,14 +33,14 @@ impl Engine {
     ) -> Result<()> {
         let sequences = each.iter().map(|(input, value)| Sequence::new(&self.context, *input, value));
         let mut sequences = sequences.collect::<Result<Vec<_>>>()?;
-        let mut fed = constant.to_vec();
+        let mut args = constant.to_vec();
         for call in 0..n {
             for sequence in &mut sequences {
-                fed[sequence.input] = CallInput::Device(sequence.slice(&self.context, call)?);
+                args[sequence.input] = CallInput::Device(sequence.slice(&self.context, call)?);
             }
-            let (planned, context) = self.ready(method, &fed)?;
+            let (planned, context) = self.ready(method, &args)?;
             let mut bound = planned.record(context)?;
-            bound.feed(context, &fed, None)?;
+            bound.upload_inputs(context, &args, None)?;
             context.device.synchronize()?;
             let work = bound.compiled.work(context);
             let start = Instant::now();

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::graph::shapes::Demand;
 use crate::graph::{FunctionGraph, Node, VarId};
 use crate::ops::{Assert, Reduce};
-use crate::rewrite::slice;
+use crate::rewrite::extract_subgraph;
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +23,8 @@ impl Engine {
         let definition = self.methods[method].definition.clone();
         let demand = demand_of(&definition.graph);
         let any = !demand.known.is_empty();
-        let (part, nodes) = if any { slice(&definition.graph, &demand.known) } else { Default::default() };
+        let (part, nodes) =
+            if any { extract_subgraph(&definition.graph, &demand.known) } else { Default::default() };
         // The reference can compute an op without its effect, a device cannot.
         let acts = |node: &Node| node.op.has_effect() && node.op.downcast::<Assert>().is_none();
         if !any || part.nodes.iter().any(acts) {
@@ -45,13 +46,13 @@ impl Engine {
     pub(crate) fn decided(
         &mut self,
         method: usize,
-        fed: &[CallInput],
+        args: &[CallInput],
     ) -> Result<Option<HashMap<VarId, Value>>> {
         let definition = self.methods[method].definition.clone();
         let Some(deciding) = definition.deciding.get().filter(|own| own.refused.get().is_none()) else {
             return Ok(None);
         };
-        match self.call(deciding.method, fed) {
+        match self.call(deciding.method, args) {
             Ok(values) => Ok(Some(deciding.demand.known.iter().copied().zip(values).collect())),
             Err(Error::Strict(_)) => {
                 deciding.refused.get_or_init(|| ());

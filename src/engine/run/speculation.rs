@@ -80,7 +80,7 @@ impl IterationLoop<'_> {
             self.check(engine)?;
             let Some(method) = self.current else { break };
             let mut word = [0u8];
-            let (region, ..) = engine.ran(method)?.sampled(SampledTensor::Output(flag))?;
+            let (region, ..) = engine.last_results(method)?.sampled(SampledTensor::Output(flag))?;
             engine.device().download(&region, &mut word)?;
             if word == [0] {
                 break;
@@ -97,8 +97,8 @@ impl IterationLoop<'_> {
         backup: &mut Option<Backup>,
     ) -> Result<SpeculationResult> {
         let end = self.n.min(self.step.saturating_mul(2));
-        let sampled = !self.taps.is_empty();
-        if end - self.step < 2 || (sampled && (!self.samples_are_close() || self.taps[0].phase() > 0)) {
+        let sampled = !self.rings.is_empty();
+        if end - self.step < 2 || (sampled && (!self.samples_are_close() || self.rings[0].phase() > 0)) {
             return Ok(SpeculationResult::None);
         }
         let method = if sampled { self.methods.probed } else { self.methods.plain };
@@ -106,7 +106,7 @@ impl IterationLoop<'_> {
         let compiled = bound.compiled;
         let definition = &compiled.definition;
         let mut kind = self.kind(compiled, sampled);
-        kind.taps.push((SampledTensor::Output(flag), 1, 0));
+        kind.rings.push((SampledTensor::Output(flag), 1, 0));
         let left = end - self.step;
         let Some(mut unrolled) = bound.unrolled(context, &kind, self.most(end), left)? else {
             return Ok(SpeculationResult::None);

@@ -3,7 +3,7 @@
 use super::Engine;
 use crate::engine::storage::{DeviceArray, State, StateBinding};
 use crate::error::Result;
-use crate::lower::index_check::Bounds;
+use crate::lower::index_bounds::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_device::{Device, DeviceResult, Memory, Region};

@@ -75,7 +75,7 @@ impl Simulator {
             let takes = differs && !(conflict && keep == Some(Keep::Simulator));
             decided.push(AdoptedState { of, parents, value: if takes { first } else { held }, takes });
         }
-        self.settle(decided)
+        self.write_states(decided)
     }
 
     /// The parents' values to the states, whatever the states have.
@@ -87,11 +87,11 @@ impl Simulator {
             let takes = !same_bits(&self.executor.read_state(of)?, &value)?;
             decided.push(AdoptedState { of, parents, value, takes });
         }
-        self.settle(decided)
+        self.write_states(decided)
     }
 
     /// Writes the decided values to the states, and notes the versions of all parents.
-    fn settle(&mut self, decided: Vec<AdoptedState>) -> Result<Vec<String>> {
+    fn write_states(&mut self, decided: Vec<AdoptedState>) -> Result<Vec<String>> {
         let mut names = Vec::new();
         for AdoptedState { of: state, parents, value, takes } in decided {
             if takes {

@@ -38,8 +38,9 @@ impl Simulator {
                     }
                 };
             }
-            let called =
-                simulator.fed(method, args, None).and_then(|(fed, ..)| simulator.call_fed(method, &fed));
+            let called = simulator
+                .call_inputs(method, args, None)
+                .and_then(|(inputs, ..)| simulator.call_with(method, &inputs));
             let changed = called.as_ref().err().is_none_or(changes);
             (called, changed)
         })?;
@@ -113,8 +114,8 @@ impl Simulator {
     }
 
     /// One call of a method without probes.
-    pub(super) fn call_fed(&mut self, method: usize, fed: &[CallInput]) -> Result<Vec<Value>> {
-        let called = self.executor.call(method, fed);
+    pub(super) fn call_with(&mut self, method: usize, inputs: &[CallInput]) -> Result<Vec<Value>> {
+        let called = self.executor.call(method, inputs);
         self.called(method, called)
     }
 
@@ -128,8 +129,8 @@ impl Simulator {
             let (_, ran) = self.steps(method, None, args, &mut [], None)?;
             return Ok(ran.unwrap_or(method));
         }
-        let fed = self.fed(method, args, None)?.0;
-        let ran = self.executor.run(method, &fed);
+        let inputs = self.call_inputs(method, args, None)?.0;
+        let ran = self.executor.run(method, &inputs);
         self.called(method, ran)?;
         Ok(method)
     }
@@ -272,8 +273,8 @@ impl Simulator {
             let run = self.run(method, args)?;
             return Ok((run, self.executor.device_outputs(run)?));
         }
-        let fed = self.fed_as(method, args, None, !self.executor.changes_state(method))?.0;
-        let ran = self.executor.run_owned(method, &fed);
+        let inputs = self.call_inputs_as(method, args, None, !self.executor.changes_state(method))?.0;
+        let ran = self.executor.run_owned(method, &inputs);
         Ok((method, self.called(method, ran)?))
     }
 
@@ -296,18 +297,18 @@ impl Simulator {
 
     /// Arguments in input order, and the sequences among them. Results of calls that failed on the device are
     /// refused.
-    pub(super) fn fed(
+    pub(super) fn call_inputs(
         &self,
         method: usize,
         args: ArgsIn<'_>,
         steps: Option<u64>,
     ) -> Result<(Vec<CallInput>, Sequences)> {
-        self.fed_as(method, args, steps, false)
+        self.call_inputs_as(method, args, steps, false)
     }
 
-    /// [`Simulator::fed`]. If results stay on the device and no state changes, the call need not wait for the
+    /// [`Simulator::call_inputs`]. If results stay on the device and no state changes, the call need not wait for the
     /// outcome of the calls that computed its arguments: its results share that outcome.
-    fn fed_as(
+    fn call_inputs_as(
         &self,
         method: usize,
         args: ArgsIn<'_>,
@@ -321,12 +322,12 @@ impl Simulator {
             match (arg?, steps) {
                 (ArgIn::Value(value), _) => Ok(CallInput::Host(value)),
                 (ArgIn::Device(array), _) if function.inputs()[position].mutable => {
-                    self.executor.lent(method, array.donate(), unchecked)
+                    self.executor.array_input(method, array.donate(), unchecked)
                 }
-                (ArgIn::Device(array), _) => self.executor.lent(method, array, unchecked),
-                (ArgIn::View(view), _) => self.executor.lent(method, view.in_order()?, unchecked),
+                (ArgIn::Device(array), _) => self.executor.array_input(method, array, unchecked),
+                (ArgIn::View(view), _) => self.executor.array_input(method, view.in_order()?, unchecked),
                 // Held only for the duration of the call.
-                (ArgIn::Borrowed(array), _) => self.executor.lent(method, array.array, unchecked),
+                (ArgIn::Borrowed(array), _) => self.executor.array_input(method, array.array, unchecked),
                 (ArgIn::Each(_), None) => {
                     Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"))
                 }
@@ -334,7 +335,9 @@ impl Simulator {
                     let slice = sequence.stand_in(n, what)?;
                     let sequence = match sequence {
                         EachArg::Host(value) => CallInput::Host(value),
-                        EachArg::Device(view) => self.executor.lent(method, view.in_order()?, false)?,
+                        EachArg::Device(view) => {
+                            self.executor.array_input(method, view.in_order()?, false)?
+                        }
                     };
                     each.push((position, sequence));
                     Ok(CallInput::Host(slice))

@@ -53,8 +53,8 @@ impl Simulator {
     }
 
     pub(super) fn reserve_for_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<()> {
-        let fed = self.planned_for(method, args)?;
-        self.executor.reserve_for(method, &fed)
+        let inputs = self.planned_for(method, args)?;
+        self.executor.reserve_for(method, &inputs)
     }
 
     /// The inputs of a call with these arguments, for planning. The plan is made for the current state: a
@@ -76,7 +76,7 @@ impl Simulator {
                 return Err(Error::Call { function: function.name().into(), message });
             }
         }
-        Ok(self.fed(method, args, None)?.0)
+        Ok(self.call_inputs(method, args, None)?.0)
     }
 
     /// Frees memory that is not needed at present: memory that results have returned, and an arena larger

@@ -130,8 +130,8 @@ impl Simulator {
     }
 
     pub(super) fn plan_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Plan> {
-        let fed = self.planned_for(method, args)?;
-        self.executor.prepare(method, &fed)?;
+        let inputs = self.planned_for(method, args)?;
+        self.executor.prepare(method, &inputs)?;
         let plan = |piece| self.plan_of(method, piece);
         let plans = self.executor.pieces(method).into_iter().map(plan).collect::<Result<Vec<_>>>()?;
         Ok(Plan::joined(plans))

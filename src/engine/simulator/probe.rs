@@ -143,8 +143,8 @@ impl Simulator {
             }
         };
         let shape = ty.shape.iter().map(|e| e.unwrap_or(0)).collect();
-        let tap = SampleRing::new(text, source, every, capacity, inner.is_some(), (ty.dtype, shape));
-        self.probes.all.push(Some(ProbeEntry { method, placed: PlacedRing { part, tap }, inner }));
+        let ring = SampleRing::new(text, source, every, capacity, inner.is_some(), (ty.dtype, shape));
+        self.probes.all.push(Some(ProbeEntry { method, placed: PlacedRing { part, ring }, inner }));
         Ok(Probe(self.probes.all.len() - 1))
     }
 
@@ -165,7 +165,7 @@ impl Simulator {
     pub fn take_probe(&mut self, probe: Probe) -> Result<Value> {
         let samples = self.read_probe(probe)?;
         let entry = self.probes.all.get_mut(probe.0).and_then(Option::as_mut).ok_or_else(gone)?;
-        entry.placed.tap.clear();
+        entry.placed.ring.clear();
         Ok(samples)
     }
 
@@ -297,7 +297,7 @@ impl Simulator {
 
 impl Probes {
     /// The taps of a method.
-    pub(super) fn taps(&mut self, method: usize) -> impl Iterator<Item = &mut PlacedRing> {
+    pub(super) fn rings(&mut self, method: usize) -> impl Iterator<Item = &mut PlacedRing> {
         self.all.iter_mut().flatten().filter(move |e| e.method == method).map(|e| &mut e.placed)
     }
 }

@@ -152,7 +152,7 @@ impl Simulator {
     }
 
     fn profile_bound(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Profile> {
-        let (constant, each) = self.fed(method, args, Some(n))?;
+        let (constant, each) = self.call_inputs(method, args, Some(n))?;
         let mut calls = ProfileTotals::default();
         let ran =
             self.executor.run_n_timed(method, n, &constant, &each, |start, steps| calls.add(start, steps));

@@ -200,25 +200,26 @@ impl Simulator {
         let outputs = self.methods[method].function.output_names().len();
         let mut collected: Vec<PlacedRing> = vec![];
         if collect {
-            let tap = |output| PlacedRing {
+            let ring = |output| PlacedRing {
                 part: self.executor.part_of_output(method, output),
-                tap: SampleRing::collecting(output, n),
+                ring: SampleRing::collecting(output, n),
             };
-            collected.extend((0..outputs).map(tap));
+            collected.extend((0..outputs).map(ring));
         }
         let (_, last) = self.steps(method, Some(n), args, &mut collected, None)?;
         if !collect || last.is_none() {
             return self.outputs_of_last(method, last);
         }
         self.executor.finish()?;
-        let values = collected.iter().map(|tap| self.executor.samples(tap));
+        let values = collected.iter().map(|ring| self.executor.samples(ring));
         Ok(self.methods[method].function.outputs_of(values.collect::<Result<_>>()?))
     }
 
     /// The stacked outputs of no iteration: a first axis of extent 0.
     fn empty_stacks(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
-        let fed = self.fed(method, state_args(&self.methods[method].function, args)?.0, Some(0))?.0;
-        let types = self.executor.output_types(method, &fed)?;
+        let inputs =
+            self.call_inputs(method, state_args(&self.methods[method].function, args)?.0, Some(0))?.0;
+        let types = self.executor.output_types(method, &inputs)?;
         let empty = |(dtype, shape): (DType, Vec<usize>)| {
             Value::zeros(dtype, &std::iter::once(0).chain(shape).collect::<Vec<_>>())
         };
@@ -256,10 +257,10 @@ impl Simulator {
         condition: Option<usize>,
         done: &mut u64,
     ) -> Result<(u64, Option<usize>)> {
-        let (constant, each) = self.fed(method, args, n)?;
+        let (constant, each) = self.call_inputs(method, args, n)?;
         let methods = self.twins(method);
-        let taps = self.probes.taps(method).chain(further).collect();
-        let run = IterationRequest { methods, n: n.unwrap_or(1), constant, each: &each, taps, condition };
+        let rings = self.probes.rings(method).chain(further).collect();
+        let run = IterationRequest { methods, n: n.unwrap_or(1), constant, each: &each, rings, condition };
         self.executor.iterate(run, done)
     }
 }

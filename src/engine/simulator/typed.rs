@@ -200,7 +200,7 @@ impl<I: TypedTuple, O: TypedTuple> Typed<'_, I, O> {
             let run = self.simulator.run(self.method, args)?;
             return O::from_values(self.simulator.executor.outputs(run)?);
         }
-        let fed: Vec<CallInput> = values.into_iter().map(CallInput::Host).collect();
-        O::from_values(self.simulator.call_fed(self.method, &fed)?)
+        let inputs: Vec<CallInput> = values.into_iter().map(CallInput::Host).collect();
+        O::from_values(self.simulator.call_with(self.method, &inputs)?)
     }
 }

@@ -40,8 +40,8 @@ impl Simulator {
         method: usize,
         calls: impl IntoIterator<Item = A>,
     ) -> Result<()> {
-        let fed = calls.into_iter().map(|args| self.planned_for(method, args.into_args()));
-        let fed = fed.collect::<Result<Vec<_>>>()?;
-        self.executor.warm_up(method, &fed)
+        let inputs = calls.into_iter().map(|args| self.planned_for(method, args.into_args()));
+        let inputs = inputs.collect::<Result<Vec<_>>>()?;
+        self.executor.warm_up(method, &inputs)
     }
 }

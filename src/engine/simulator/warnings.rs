@@ -1,7 +1,7 @@
 //! Warnings about calls that work.
 
 use super::Simulator;
-use crate::graph::place::Place;
+use crate::graph::source_location::Place;
 use crate::graph::{Def, VarId};
 use workalike_device::Sizes;
 use workalike_device::cache::KernelCache;

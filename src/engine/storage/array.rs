@@ -3,7 +3,7 @@
 use super::device_pool::PooledMemory;
 use super::outcome::{CallOutcome, StageOrigin};
 use crate::error::{Error, Result};
-use crate::lower::index_check::Bounds;
+use crate::lower::index_bounds::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ impl KnownBounds {
 
 impl DeviceArray {
     /// An array in memory of the pool.
-    pub(crate) fn lent(
+    pub(crate) fn in_pool(
         device: &Arc<dyn Device>,
         lease: Arc<PooledMemory>,
         dtype: DType,

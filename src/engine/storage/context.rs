@@ -9,7 +9,7 @@ use super::specialist::Specialist;
 use super::state::State;
 use crate::error::{DeviceError, Result};
 use crate::graph::FunctionGraph;
-use crate::lower::index_check::Bounds;
+use crate::lower::index_bounds::Bounds;
 use crate::lower::replace::with_replacements;
 use crate::lower::{Abilities, Promised};
 use crate::value::Value;
@@ -76,7 +76,7 @@ impl EngineContext {
         let whole = value.contiguous()?;
         let bytes = whole.contiguous_bytes().unwrap_or(&[]);
         let lease = self.pool.take(bytes.len() as u64)?;
-        let mut array = DeviceArray::lent(&self.device, lease, value.dtype(), value.shape());
+        let mut array = DeviceArray::in_pool(&self.device, lease, value.dtype(), value.shape());
         array.bounds = Bounds::of(value).map(KnownBounds::new);
         if !bytes.is_empty() {
             self.device.upload(bytes, &array.region)?;
@@ -87,7 +87,7 @@ impl EngineContext {
     /// A copy on the device, in memory of the pool.
     pub(crate) fn copy_of(&self, source: &Region, dtype: DType, shape: &[usize]) -> Result<DeviceArray> {
         let bytes = super::array::byte_size(dtype, shape);
-        let array = DeviceArray::lent(&self.device, self.pool.take(bytes)?, dtype, shape);
+        let array = DeviceArray::in_pool(&self.device, self.pool.take(bytes)?, dtype, shape);
         if bytes > 0 {
             self.device.copy(&Region { bytes, ..source.clone() }, &array.region)?;
         }
@@ -98,7 +98,7 @@ impl EngineContext {
     /// make it.
     pub(crate) fn copy_of_peer(&self, from: &DeviceArray) -> Result<Option<DeviceArray>> {
         let bytes = super::array::byte_size(from.dtype(), from.shape());
-        let mut copy = DeviceArray::lent(&self.device, self.pool.take(bytes)?, from.dtype(), from.shape());
+        let mut copy = DeviceArray::in_pool(&self.device, self.pool.take(bytes)?, from.dtype(), from.shape());
         let source = Region { bytes, ..from.region().clone() };
         if bytes > 0 && !self.device.copy_from_peer(&source, &Region { bytes, ..copy.region.clone() })? {
             return Ok(None);
@@ -122,7 +122,7 @@ impl EngineContext {
     /// since then other threads may be waited for.
     pub(crate) fn state_bounds(&mut self, position: usize, waits: bool) -> Option<Bounds> {
         if self.states[position].bounds.is_none() && !waits {
-            let value = self.states[position].lent(self.device.as_ref());
+            let value = self.states[position].borrowed_value(self.device.as_ref());
             self.states[position].bounds = value.as_ref().and_then(Bounds::of);
         }
         self.states[position].bounds

@@ -5,43 +5,24 @@
 //! owner of a memory runs after the work of the last owner. So memory can be lent again at once, without
 //! waiting.
 
+use super::free_list::{FreeList, size_class};
 use crate::error::DeviceError;
 use crate::memory_report::PoolReport;
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use workalike_device::{Device, DeviceResult, Memory};
-
-/// Size of the smallest class.
-const SMALLEST: u64 = 256;
 
 /// The fraction (one part in `IDLE_SHARE`) of the device's memory that may be idle in the pool.
 const IDLE_SHARE: u64 = 4;
 
-/// The size of the class for this many bytes: a power of two, or one of the seven steps up to the next one,
-/// so that at most an eighth of an allocation is unused.
-pub(super) fn size_class(bytes: u64) -> u64 {
-    if bytes <= SMALLEST {
-        return SMALLEST;
-    }
-    // An eighth of the largest power of two below.
-    let step = 1 << ((bytes - 1).ilog2() - 3);
-    bytes.checked_next_multiple_of(step).unwrap_or(bytes)
-}
-
 /// See the [module](self).
 pub(crate) struct DevicePool {
     device: Arc<dyn Device>,
-    shelf: Mutex<FreeList>,
-}
-
-#[derive(Default)]
-struct FreeList {
-    idle: BTreeMap<u64, Vec<Arc<dyn Memory>>>,
-    idle_bytes: u64,
-    lent_bytes: u64,
+    idle: FreeList<Arc<dyn Memory>>,
+    lent_bytes: AtomicU64,
     /// Allocations made so far.
-    made: u64,
+    made: AtomicU64,
 }
 
 /// Memory from a [`DevicePool`]. Devices treat it as the memory it holds.
@@ -89,12 +70,8 @@ pub(crate) fn is_same(a: &Arc<dyn Memory>, b: &Arc<dyn Memory>) -> bool {
 
 impl DevicePool {
     pub(crate) fn new(device: Arc<dyn Device>) -> Arc<DevicePool> {
-        Arc::new(DevicePool { device, shelf: Mutex::default() })
-    }
-
-    fn shelf(&self) -> MutexGuard<'_, FreeList> {
-        // Nothing that can panic runs while the lock is held.
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+        let (lent_bytes, made) = (AtomicU64::new(0), AtomicU64::new(0));
+        Arc::new(DevicePool { device, idle: FreeList::default(), lent_bytes, made })
     }
 
     fn limit(&self) -> u64 {
@@ -105,16 +82,11 @@ impl DevicePool {
     /// none left, idle memory is freed first.
     pub(crate) fn take(self: &Arc<DevicePool>, bytes: u64) -> DeviceResult<Arc<PooledMemory>> {
         let class = size_class(bytes);
-        let found = {
-            let mut shelf = self.shelf();
-            let fit = shelf.idle.range(class..=class + class / 4).next().map(|(&size, _)| size);
-            fit.and_then(|size| shelf.remove(size, |_| true))
-        };
-        let memory = match found {
+        let memory = match self.idle.take(class) {
             Some(memory) => memory,
             None => {
                 let memory = self.allocate(class, bytes)?;
-                self.shelf().made += 1;
+                self.made.fetch_add(1, Ordering::Relaxed);
                 memory
             }
         };
@@ -123,12 +95,12 @@ impl DevicePool {
 
     /// This memory, if it is idle.
     pub(crate) fn take_this(self: &Arc<DevicePool>, memory: &Arc<dyn Memory>) -> Option<Arc<PooledMemory>> {
-        let found = self.shelf().remove(memory.bytes(), |m| is_same(m, memory));
+        let found = self.idle.take_this(memory.bytes(), |m| is_same(m, memory));
         found.map(|memory| self.lend(memory))
     }
 
     fn lend(self: &Arc<DevicePool>, memory: Arc<dyn Memory>) -> Arc<PooledMemory> {
-        self.shelf().lent_bytes += memory.bytes();
+        self.lent_bytes.fetch_add(memory.bytes(), Ordering::Relaxed);
         Arc::new(PooledMemory { memory, pool: Arc::downgrade(self) })
     }
 
@@ -145,51 +117,23 @@ impl DevicePool {
     }
 
     fn give(&self, memory: Arc<dyn Memory>) {
-        let limit = self.limit();
-        let mut shelf = self.shelf();
         let bytes = memory.bytes();
-        shelf.lent_bytes = shelf.lent_bytes.saturating_sub(bytes);
-        if shelf.idle_bytes + bytes <= limit {
-            shelf.idle_bytes += bytes;
-            shelf.idle.entry(bytes).or_default().push(memory);
-        }
-        // Otherwise it is freed after the lock is released: `memory` was passed by value and outlives
-        // `shelf`.
+        self.lent_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.idle.give(memory, bytes, self.limit());
     }
 
     /// Frees all idle memory, and returns its size in bytes.
     pub(crate) fn trim(&self) -> u64 {
-        let (freed, bytes) = {
-            let mut shelf = self.shelf();
-            (std::mem::take(&mut shelf.idle), std::mem::take(&mut shelf.idle_bytes))
-        };
-        drop(freed);
-        bytes
+        self.idle.trim()
     }
 
     pub(crate) fn report(&self) -> PoolReport {
-        let shelf = self.shelf();
         PoolReport {
-            lent: shelf.lent_bytes,
-            idle: shelf.idle_bytes,
+            lent: self.lent_bytes.load(Ordering::Relaxed),
+            idle: self.idle.bytes(),
             limit: self.limit(),
-            allocations: shelf.made,
+            allocations: self.made.load(Ordering::Relaxed),
         }
-    }
-}
-
-impl FreeList {
-    /// Removes and returns idle memory of exactly this size for which `will_do` holds, the last returned
-    /// first.
-    fn remove(&mut self, size: u64, will_do: impl Fn(&Arc<dyn Memory>) -> bool) -> Option<Arc<dyn Memory>> {
-        let class = self.idle.get_mut(&size)?;
-        let at = class.iter().rposition(will_do)?;
-        let memory = class.remove(at);
-        if class.is_empty() {
-            self.idle.remove(&size);
-        }
-        self.idle_bytes -= size;
-        Some(memory)
     }
 }
 
@@ -217,18 +161,6 @@ mod tests {
     use workalike_device::Open;
 
     #[test]
-    fn classes_waste_an_eighth_at_most() {
-        let mut last = 0;
-        for bytes in (1..5000).chain((1 << 20) - 3..(1 << 20) + 3).chain([u64::MAX / 2, u64::MAX]) {
-            let class = size_class(bytes);
-            assert!(class >= bytes && class >= last, "{bytes} {class}");
-            assert!(bytes <= SMALLEST || class - bytes <= bytes / 8 + 1, "{bytes} {class}");
-            assert_eq!(size_class(class), class);
-            last = class;
-        }
-    }
-
-    #[test]
     fn memory_comes_back_with_its_last_handle() {
         let pool = DevicePool::new(Host::threads(1).open().unwrap());
         let first = pool.take(1000).unwrap();
@@ -252,7 +184,7 @@ mod tests {
     fn memory_outlives_its_pool() {
         let device = Host::threads(1).open().unwrap();
         let lent = DevicePool::new(device.clone()).take(8).unwrap();
-        let region = crate::engine::device::Region { memory: lent, offset: 0, bytes: 8 };
+        let region = workalike_device::Region { memory: lent, offset: 0, bytes: 8 };
         device.upload(&7u64.to_le_bytes(), &region).unwrap();
         let mut word = [0; 8];
         device.download(&region, &mut word).unwrap();

@@ -2,11 +2,11 @@
 //! block returns to the pool when the Value is dropped. So a result is copied once, into pages that the
 //! system has already mapped.
 
+use super::free_list::{FreeList, size_class};
 use crate::error::{Error, Result};
 use crate::value::{HostBytes, Value, checked_len};
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use workalike_device::{Device, HostBlock, Region};
 use workalike_kernels::DType;
 
@@ -14,18 +14,12 @@ use workalike_kernels::DType;
 const SMALL: usize = 16 << 10;
 
 /// Maximum number of idle bytes.
-const LIMIT: usize = 1 << 30;
+const LIMIT: u64 = 1 << 30;
 
 /// See the [module](self).
 pub(crate) struct HostPool {
     device: Arc<dyn Device>,
-    shelf: Mutex<HostFreeList>,
-}
-
-#[derive(Default)]
-struct HostFreeList {
-    idle: BTreeMap<usize, Vec<Box<dyn HostBlock>>>,
-    bytes: usize,
+    idle: FreeList<Box<dyn HostBlock>>,
 }
 
 /// A block that holds the elements of a Value.
@@ -86,12 +80,7 @@ impl HostBlock for HeapBlock {
 
 impl HostPool {
     pub(crate) fn new(device: Arc<dyn Device>) -> Arc<HostPool> {
-        Arc::new(HostPool { device, shelf: Mutex::default() })
-    }
-
-    fn shelf(&self) -> MutexGuard<'_, HostFreeList> {
-        // Nothing that can panic runs while the lock is held.
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::new(HostPool { device, idle: FreeList::default() })
     }
 
     /// A copy of a region on the host; waits for the device.
@@ -174,17 +163,13 @@ impl HostPool {
     }
 
     fn take(&self, bytes: usize) -> Result<Box<dyn HostBlock>> {
-        let class = super::device_pool::size_class(bytes as u64) as usize;
-        let found = {
-            let mut shelf = self.shelf();
-            let fit = shelf.idle.range(class..=class + class / 4).next().map(|(&size, _)| size);
-            fit.and_then(|size| shelf.remove(size))
-        };
-        if let Some(block) = found.or_else(|| self.device.host_memory(class)) {
+        let class = size_class(bytes as u64);
+        let idle = self.idle.take(class);
+        if let Some(block) = idle.or_else(|| self.device.host_memory(class as usize)) {
             return Ok(block);
         }
         let mut words: Vec<u64> = Vec::new();
-        let count = class.div_ceil(8);
+        let count = class.div_ceil(8) as usize;
         words
             .try_reserve_exact(count)
             .map_err(|_| Error::mismatch("result", "host memory for it", format!("{bytes} bytes")))?;
@@ -193,39 +178,18 @@ impl HostPool {
     }
 
     fn give(&self, block: Box<dyn HostBlock>) {
-        let bytes = block.bytes().len();
-        let mut shelf = self.shelf();
-        if shelf.bytes + bytes <= LIMIT {
-            shelf.bytes += bytes;
-            shelf.idle.entry(bytes).or_default().push(block);
-        }
+        let bytes = block.bytes().len() as u64;
+        self.idle.give(block, bytes, LIMIT);
     }
 
     /// Frees all idle blocks, and returns their size in bytes.
     pub(crate) fn trim(&self) -> u64 {
-        let (freed, bytes) = {
-            let mut shelf = self.shelf();
-            (std::mem::take(&mut shelf.idle), std::mem::take(&mut shelf.bytes))
-        };
-        drop(freed);
-        bytes as u64
+        self.idle.trim()
     }
 
     /// The number of idle bytes.
     pub(crate) fn idle(&self) -> u64 {
-        self.shelf().bytes as u64
-    }
-}
-
-impl HostFreeList {
-    fn remove(&mut self, size: usize) -> Option<Box<dyn HostBlock>> {
-        let class = self.idle.get_mut(&size)?;
-        let block = class.pop()?;
-        if class.is_empty() {
-            self.idle.remove(&size);
-        }
-        self.bytes -= size;
-        Some(block)
+        self.idle.bytes()
     }
 }
 

@@ -5,7 +5,7 @@
 //! | `context` | [`EngineContext`]: the device, shared variables, arena and pools that all methods of an engine use |
 //! | `array` | [`DeviceArray`], and the arguments that a call takes for an input |
 //! | `state` | the memory of a shared variable |
-//! | `device_pool`, `host_pool` | memory for results, lent and taken back |
+//! | `device_pool`, `host_pool` | memory for results, lent and taken back; `free_list`: what is idle |
 //! | `transfers` | several small arrays in one copy |
 //! | `outcome` | status words, and whether the calls that wrote them failed |
 //! | `specialist` | the thread that compiles kernels for one size |
@@ -13,6 +13,7 @@
 mod array;
 mod context;
 mod device_pool;
+mod free_list;
 mod host_pool;
 mod outcome;
 mod specialist;

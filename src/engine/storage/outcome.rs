@@ -7,9 +7,10 @@
 use super::array::DeviceArray;
 use super::host_pool::HostPool;
 use crate::error::{Error, Result, shape_text};
-use crate::graph::numbers::Numbered;
+use crate::graph::FunctionGraph;
+use crate::graph::node_numbers;
+use crate::graph::node_numbers::Numbered;
 use crate::graph::shapes::Shapes;
-use crate::graph::{FunctionGraph, numbers};
 use crate::lower::part_reports::{NODE_BITS, named};
 use crate::lower::program::STATUS_WORDS;
 use crate::value::Value;
@@ -167,9 +168,9 @@ impl Watch {
         let method = (number >> NODE_BITS) as usize;
         let graphs = self.graphs();
         let known = graphs.iter().find(|(m, ..)| *m == method);
-        let nodes = known.map_or(usize::MAX, |(_, graph, _)| numbers::count(graph));
+        let nodes = known.map_or(usize::MAX, |(_, graph, _)| node_numbers::count(graph));
         let (at, part) = named(number & ((1 << NODE_BITS) - 1), nodes);
-        let found = known.and_then(|(_, graph, shapes)| numbers::find(graph, shapes, at));
+        let found = known.and_then(|(_, graph, shapes)| node_numbers::find(graph, shapes, at));
         let Some(Numbered { node, shapes, path }) = found else {
             let message = "an index is out of range; the call changed nothing".into();
             return Error::Run { op: "index".into(), node: format!("#{at}"), message };

@@ -3,7 +3,7 @@
 use super::array::download;
 use crate::error::Result;
 use crate::graph::TensorType;
-use crate::lower::index_check::Bounds;
+use crate::lower::index_bounds::Bounds;
 use crate::value::Value;
 use workalike_device::{Device, Region};
 
@@ -44,7 +44,7 @@ impl State {
 
     /// The value in place, if the host can read it there. Nothing that writes it can run while the Value
     /// exists.
-    pub(crate) fn lent(&self, device: &dyn Device) -> Option<Value> {
+    pub(crate) fn borrowed_value(&self, device: &dyn Device) -> Option<Value> {
         let bytes = device.lend(&self.value_region())?;
         // A bool is 0 or 1 there: it was normalized when it was uploaded or computed.
         Some(Value::over(self.binding.ty.dtype, &self.shape, bytes))

@@ -21,10 +21,10 @@ impl Function {
     pub fn call<'a>(&self, args: impl IntoArgs<'a>) -> Result<Outputs> {
         let (args, states) = state_args(self, args.into_args())?;
         let values = values_only(bind(self, args)?)?;
-        let fed: Vec<_> = values.into_iter().map(crate::engine::CallInput::Host).collect();
+        let inputs: Vec<_> = values.into_iter().map(crate::engine::CallInput::Host).collect();
         let values = self.on_engine(|engine| {
             with_states(engine, &states, |engine| {
-                let values = engine.call(0, &fed);
+                let values = engine.call(0, &inputs);
                 let changed = values.as_ref().err().is_none_or(Error::may_change_state);
                 (values, changed)
             })

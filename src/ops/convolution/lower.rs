@@ -3,7 +3,7 @@
 use super::{Convolution, ConvolutionRole};
 use crate::graph::Node;
 use crate::lower::{Lowered, Lowering, View};
-use crate::ops::product::factors::ProductAxes;
+use crate::ops::dot::factors::ProductAxes;
 use crate::ops::windows::lower::Spread;
 use workalike_kernels::{DType, library};
 

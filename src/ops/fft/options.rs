@@ -3,7 +3,9 @@
 use super::op::{FourierOp, Transform};
 use super::pairs;
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
+use crate::ops::array_manipulation::{along, extent};
 use crate::ops::axes::normalize_axis;
 use crate::ops::complex::try_view_as_complex;
 use crate::ops::creation::{full, int_scalar};
@@ -12,7 +14,6 @@ use crate::ops::index_expression::range;
 use crate::ops::join::concatenate;
 use crate::ops::methods::{fail, floats};
 use crate::ops::shape::{DimShuffle, Extent};
-use crate::ops::shapes::{along, extent};
 use crate::ops::specify_shape::SpecifyShape;
 use crate::value::Value;
 use workalike_kernels::DType;
@@ -72,7 +73,7 @@ macro_rules! transforms {
         #[track_caller]
         pub fn $try_name(&self, $z: impl Into<Variable>) -> Result<Variable> {
             let $z = $z.into();
-            let _scope = place::enter();
+            let _scope = source_location::enter();
             $of(self, stringify!($name), &$z)
         }
     )* };

@@ -1,7 +1,8 @@
 //! The op in a graph.
 
 use super::body::{GivenGradient, KernelOpBody};
-use super::{lower, stored};
+use super::lower;
+use super::serialization;
 use crate::error::{Error, Result};
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
 use crate::lower::{Abilities, Lowered, Lowering, View};
@@ -74,7 +75,7 @@ impl Op for Kernel {
     }
 
     fn attributes(&self) -> Attributes {
-        stored::attributes(&self.body)
+        serialization::attributes(&self.body)
     }
 
     fn label(&self) -> String {

@@ -35,7 +35,7 @@ fn op() -> KernelOp {
 }
 
 fn attributes_of(op: &KernelOp) -> Attributes {
-    stored::attributes(&op.body)
+    serialization::attributes(&op.body)
 }
 
 fn decoded(attributes: &Attributes, allowed: bool) -> Result<Arc<dyn Op>, String> {

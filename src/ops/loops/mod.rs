@@ -46,7 +46,8 @@ pub use while_op::WhileOp;
 use super::creation::arange;
 use super::methods::fail;
 use crate::error::Result;
-use crate::graph::{IntoOperand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Variable};
 
 /// The values that the body computes one after the other, each from a slice of the sequences along their
 /// first axis and from the values before: Theano's `scan`, JAX's `lax.scan`.
@@ -65,7 +66,7 @@ pub fn scan<S: Pack, C: Pack, R: Pack>(
     initial: C,
     body: impl FnOnce(S::Variables, C::Variables) -> R,
 ) -> C::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     run(Scan::new(), sequences, initial, body, Scanned::histories)
 }
 
@@ -74,7 +75,7 @@ pub fn scan<S: Pack, C: Pack, R: Pack>(
 #[track_caller]
 #[must_use]
 pub fn map<S: Pack, R: Pack>(sequences: S, body: impl FnOnce(S::Variables) -> R) -> R::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let loops = Scan::new().named("map");
     let mut returned = 0;
     let scanned = sequences.into_list().into_iter().fold(loops, Scan::sequence).try_run(|given| {
@@ -94,7 +95,7 @@ pub fn reduce<S: Pack, C: Pack, R: Pack>(
     initial: C,
     body: impl FnOnce(S::Variables, C::Variables) -> R,
 ) -> C::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     run(Scan::new().named("reduce"), sequences, initial, body, Scanned::last)
 }
 
@@ -117,7 +118,7 @@ pub fn foldr<S: Pack, C: Pack, R: Pack>(
     initial: C,
     body: impl FnOnce(S::Variables, C::Variables) -> R,
 ) -> C::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     run(Scan::new().named("foldr").reversed(), sequences, initial, body, Scanned::last)
 }
 
@@ -142,7 +143,7 @@ pub fn fori<C: Pack, R: Pack>(
     initial: C,
     body: impl FnOnce(Variable, C::Variables) -> R,
 ) -> C::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let steps = steps.into_operand();
     let numbers = arange(steps.clone());
     run(Scan::new().named("fori").steps(steps), numbers, initial, body, Scanned::last)

@@ -4,7 +4,8 @@ use super::pack::Pack;
 use super::scan::{Scan, Scanned};
 use super::{unfitting, unpacked};
 use crate::error::Result;
-use crate::graph::{TensorType, Variable, place, rebuild};
+use crate::graph::source_location;
+use crate::graph::{TensorType, Variable, rebuild};
 use crate::op::Batched;
 use crate::ops::batching::{batched_by, repeated};
 use crate::ops::methods::fail;
@@ -37,7 +38,7 @@ use std::collections::HashMap;
 #[track_caller]
 #[must_use]
 pub fn vmap<S: Pack, R: Pack>(arrays: S, body: impl FnOnce(S::Variables) -> R) -> R::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let mut returned = 0;
     let build = || {
         let arrays = in_step(arrays.into_list())?;
@@ -47,7 +48,7 @@ pub fn vmap<S: Pack, R: Pack>(arrays: S, body: impl FnOnce(S::Variables) -> R) -
         };
         let slices: Vec<Variable> = arrays.iter().map(slice).collect();
         let results = {
-            let _lines_of_the_body = place::leave();
+            let _lines_of_the_body = source_location::leave();
             S::unpack(slices.clone()).map(|slices| body(slices).into_list())
         };
         let results = results.unwrap_or_else(|| vec![unfitting("arrays")]);

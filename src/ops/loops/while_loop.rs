@@ -5,7 +5,8 @@ use super::pack::Pack;
 use super::states::States;
 use super::while_op::WhileOp;
 use crate::error::Result;
-use crate::graph::{Apply, Kind, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{Apply, Kind, Variable};
 use crate::ops::methods::fail;
 use std::sync::Arc;
 use workalike_kernels::DType;
@@ -37,7 +38,7 @@ pub fn while_loop<C: Pack, R: Pack>(
     condition: impl Fn(&C::Variables) -> Variable,
     body: impl FnOnce(C::Variables) -> R,
 ) -> C::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     While::new().run(initial, condition, body).0
 }
 
@@ -82,7 +83,7 @@ impl While {
         condition: impl Fn(&C::Variables) -> Variable,
         body: impl FnOnce(C::Variables) -> R,
     ) -> (C::Variables, Variable) {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let initial = initial.into_list();
         let count = initial.len();
         let made = self.made::<C, R>(initial, condition, body);
@@ -120,7 +121,7 @@ impl While {
         let holds = |list: &[Variable]| {
             let given = form(list)?;
             let holds = {
-                let _own = place::leave();
+                let _own = source_location::leave();
                 condition(&given)
             };
             match holds.checked()? {
@@ -133,7 +134,7 @@ impl While {
         let then = Apply::now();
         let next = {
             let given = form(&values)?;
-            let _own = place::leave();
+            let _own = source_location::leave();
             body(given).into_list()
         };
         next.iter().try_for_each(|variable| variable.checked().map(drop))?;
@@ -159,7 +160,7 @@ impl While {
         let zero = Variable::constant(0i64);
         let first = goes_on(&held, &zero)?;
         let given: Vec<Variable> = [vec![first, held, zero], initial, states.shared, constants].concat();
-        let results = Variable::apply_at(Arc::new(op), &given, place::here())?;
+        let results = Variable::apply_at(Arc::new(op), &given, source_location::here())?;
         let steps = results.get(1).ok_or_else(|| broken("number of iterations"))?.clone();
         Ok((results[2..2 + count].to_vec(), steps))
     }

@@ -4,7 +4,8 @@ use super::super::elemwise::{cast, elemwise};
 use super::super::methods::fail;
 use super::{IntoSize, RandomStreams};
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
 use crate::value::{Element, Value};
 use workalike_kernels::{DType, Scalar, ops as scalar};
 
@@ -13,7 +14,7 @@ impl RandomStreams {
     /// likely as any other.
     #[track_caller]
     pub fn uniform<T: Element>(&self, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || unit(&self.draw(size.into_size())?.lane(0)?, T::DTYPE);
         build().unwrap_or_else(Variable::poison)
     }
@@ -22,7 +23,7 @@ impl RandomStreams {
     /// `mean + deviation * streams.normal(..)`.
     #[track_caller]
     pub fn normal<T: Element>(&self, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let bits = self.draw(size.into_size())?;
             let dtype = T::DTYPE.promote(DType::F32);
@@ -39,7 +40,7 @@ impl RandomStreams {
     /// (In the result.) If a scale is negative or NaN; of a Variable, that is found in the call.
     #[track_caller]
     pub fn exponential<T: Element>(&self, scale: impl IntoOperand, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let scale = not_negative("exponential", "scale", scale.into_operand())?;
             let dtype = T::DTYPE.promote(DType::F32);

@@ -10,7 +10,8 @@ use super::continuous::{not_negative, number};
 use super::discrete::{known_integer, weights_of};
 use super::{IntoSize, RandomStreams, like};
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
 use workalike_kernels::{DType, ops as scalar};
 
 impl RandomStreams {
@@ -31,7 +32,7 @@ impl RandomStreams {
     /// (In the result.) If a mean is negative or NaN; of a Variable, that is found in the call.
     #[track_caller]
     pub fn poisson(&self, mean: impl IntoOperand, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let mean = not_negative("poisson", "mean", mean.into_operand())?;
             let bits = self.draw(size.into_size())?;
@@ -50,7 +51,7 @@ impl RandomStreams {
     /// that is found in the call.
     #[track_caller]
     pub fn binomial(&self, n: impl IntoOperand, p: impl IntoOperand, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let n = trials("binomial", n.into_operand())?;
             let p = probability("binomial", p.into_operand())?;
@@ -70,7 +71,7 @@ impl RandomStreams {
     /// (In the result.) If `weights` has no axes, or is no array of floats, or `n` is no integer or negative.
     #[track_caller]
     pub fn multinomial(&self, n: impl IntoOperand, weights: impl Into<Variable>) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let n = Operand::resolve(vec![trials("multinomial", n.into_operand())?]).swap_remove(0);
             let weights = cast(&weights_of("multinomial", &weights.into())?, DType::F64)?;
@@ -93,13 +94,13 @@ impl RandomStreams {
             let to_front = [&[order[order.len() - 1]][..], &order[..order.len() - 1]].concat();
             let to_back = [&order[1..], &[Some(0)][..]].concat();
             let front = |x: &Variable| DimShuffle::of(x, to_front.clone());
-            let (key, place) = (bits.key.clone(), place::here());
+            let (key, place) = (bits.key.clone(), source_location::here());
             let drawn = Scan::new()
                 .sequence(front(&bits.counters)?)
                 .sequence(front(&share)?)
                 .recurrent(left)
                 .try_run(|at| {
-                    let _scope = place::enter_at(place);
+                    let _scope = source_location::enter_at(place);
                     let inputs = [&key, &at[0], &at[2], &at[1]].map(|v| Operand::Variable(v.clone()));
                     let count = elemwise(scalar::DRAW_BINOMIAL, inputs.to_vec());
                     let count = count.unwrap_or_else(Variable::poison);

@@ -8,7 +8,8 @@ use super::super::shape::DimShuffle;
 use super::continuous::{number, unit};
 use super::{IntoSize, RandomStreams, Size, like};
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
 use crate::value::Value;
 use workalike_kernels::{DType, Scalar};
 
@@ -16,7 +17,7 @@ impl RandomStreams {
     /// Raw random bits, as uint64.
     #[track_caller]
     pub fn bits(&self, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || self.draw(size.into_size())?.lane(0);
         build().unwrap_or_else(Variable::poison)
     }
@@ -39,7 +40,7 @@ impl RandomStreams {
     #[doc(alias("randint", "random_integers"))]
     #[track_caller]
     pub fn integers(&self, low: impl IntoOperand, high: impl IntoOperand, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || self.try_integers(low.into_operand(), high.into_operand(), size.into_size());
         build().unwrap_or_else(Variable::poison)
     }
@@ -81,7 +82,7 @@ impl RandomStreams {
     /// (In the result.) If `p` is a number beyond 0 to 1.
     #[track_caller]
     pub fn bernoulli(&self, p: impl IntoOperand, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let p = p.into_operand();
             if let Some(beyond) = number(&p).filter(|p| !(0.0..=1.0).contains(p)) {
@@ -104,7 +105,7 @@ impl RandomStreams {
     #[doc(alias("shuffle", "randperm"))]
     #[track_caller]
     pub fn permutation(&self, n: impl IntoOperand) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || self.draw([n].into_size())?.lane(0)?.try_argsort(0);
         build().unwrap_or_else(Variable::poison)
     }
@@ -127,7 +128,7 @@ impl RandomStreams {
     /// for Variables.
     #[track_caller]
     pub fn choice_without_replacement(&self, n: impl IntoOperand, count: impl IntoOperand) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let (n, count) = (n.into_operand(), count.into_operand());
             if let (Some(n), Some(count)) = (known_integer(&n), known_integer(&count))
@@ -149,7 +150,7 @@ impl RandomStreams {
     /// (In the result.) If `weights` is no vector of floats.
     #[track_caller]
     pub fn choice_by_weight(&self, weights: impl Into<Variable>, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let (weights, size) = (weights.into(), size.into_size());
             let weights = weights_of("choice", &weights)?;
@@ -182,7 +183,7 @@ impl RandomStreams {
     /// (In the result.) If `weights` has no axes, or is no array of floats.
     #[track_caller]
     pub fn categorical(&self, weights: impl Into<Variable>) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let weights = weights_of("categorical", &weights.into())?;
             let rank = weights.ndim();

@@ -6,7 +6,8 @@ use super::super::softmax;
 use super::continuous::not_negative;
 use super::{IntoSize, RandomStreams, Size, like};
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, Variable};
 use crate::value::Element;
 use workalike_kernels::{DType, ops as scalar};
 
@@ -26,7 +27,7 @@ impl RandomStreams {
         scale: impl IntoOperand,
         size: impl IntoSize,
     ) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let scale = not_negative("gamma", "scale", scale.into_operand())?;
             let (bits, log) = self.log_gamma("gamma", "shape", shape.into_operand(), size.into_size())?;
@@ -49,7 +50,7 @@ impl RandomStreams {
         b: impl IntoOperand,
         size: impl IntoSize,
     ) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let size = size.into_size();
             let (_, of_a) = self.log_gamma("beta", "parameter", a.into_operand(), size.clone())?;
@@ -68,7 +69,7 @@ impl RandomStreams {
     /// that is found in the call.
     #[track_caller]
     pub fn dirichlet<T: Element>(&self, alpha: impl Into<Variable>) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let alpha = alpha.into();
             if alpha.checked()?.ndim() == 0 {
@@ -89,7 +90,7 @@ impl RandomStreams {
     #[doc(alias("student_t"))]
     #[track_caller]
     pub fn standard_t<T: Element>(&self, degrees: impl IntoOperand, size: impl IntoSize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let build = || {
             let size = size.into_size();
             let degrees = not_negative("standard_t", "number of degrees", degrees.into_operand())?;

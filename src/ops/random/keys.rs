@@ -5,7 +5,8 @@ use super::super::elemwise::{cast, elemwise};
 use super::super::methods::fail;
 use super::{IntoSize, RandomStreams};
 use crate::error::Result;
-use crate::graph::{IntoOperand, Operand, SharedVariable, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{IntoOperand, Operand, SharedVariable, Variable};
 use crate::value::Value;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -84,7 +85,7 @@ impl RandomStreams {
     /// ```
     #[track_caller]
     pub fn from_key(key: impl IntoOperand) -> RandomStreams {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let key = key_of(key).unwrap_or_else(Variable::poison);
         RandomStreams { source: KeySource::Key(key), made: AtomicU64::new(0) }
     }
@@ -123,7 +124,7 @@ impl RandomStreams {
 /// (In the result.) If the key is no number or 0-d uint64, or `count` no extent.
 #[track_caller]
 pub fn split(key: impl IntoOperand, count: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let (extents, further) = [count].into_size().checked_extents("draw")?;
         let numbers = cast(&arange_between(0, super::count(&extents, &further)?, 1), DType::U64)?;
@@ -139,7 +140,7 @@ pub fn split(key: impl IntoOperand, count: impl IntoOperand) -> Variable {
 /// (In the result.) If the key is no number or 0-d uint64, or the numbers are no integers.
 #[track_caller]
 pub fn fold_in(key: impl IntoOperand, numbers: impl IntoOperand) -> Variable {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let build = || {
         let numbers = Operand::resolve_for("fold_in", vec![numbers.into_operand()]).swap_remove(0);
         match numbers.checked()?.dtype() {

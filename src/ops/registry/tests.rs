@@ -1,6 +1,6 @@
 //! Every op of the library comes back from its attributes.
 
-use super::positions::CALLERS;
+use super::index_routines::CALLERS;
 use super::*;
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;

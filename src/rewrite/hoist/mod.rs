@@ -15,7 +15,8 @@ mod sums;
 use super::mirror::Mirror;
 use super::transform;
 use crate::error::{Error, Result};
-use crate::graph::{FunctionGraph, Node, VarId, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{FunctionGraph, Node, VarId, Variable};
 use crate::ops::loops::{LoopParts, Recurrence, ScanOp};
 use crate::ops::{Bound, Slot, Subtensor};
 
@@ -27,7 +28,7 @@ pub fn hoist(graph: &FunctionGraph) -> Result<FunctionGraph> {
     let mut mirror = Mirror::default();
     transform(graph, |new, node, inputs| {
         let Some(scan) = node.op.downcast::<ScanOp>() else { return Ok(None) };
-        let _scope = node.place.map(place::enter_at);
+        let _scope = node.place.map(source_location::enter_at);
         let whole = LoopParts::of(scan, &mirror.variables(new, inputs)?)?;
         let rows: Vec<RowsRead> = node.outputs.iter().map(|&output| RowsRead::read(graph, output)).collect();
         let Some(outputs) = hoisted(whole, &rows)? else { return Ok(None) };

@@ -8,9 +8,9 @@
 //! - [`choices`], [`casts`], [`reductions`]: the same for `where` and extrema, conversions, and sums.
 //! - [`slices`]: slices of slices, reads of a part that was just written or that a mask keeps, assertions
 //!   known to hold.
-//! - [`parts`]: zeros to which parts are added.
+//! - [`inc_subtensor`]: zeros to which parts are added.
 //! - [`diagonals`]: diagonals of products, of elementwise results and of transposes: what traces sum.
-//! - [`products`]: sums of multiples, sums of products that are matrix products, products with zeros.
+//! - [`contractions`]: sums of multiples, sums of products that are matrix products, products with zeros.
 //! - [`layout`]: views of views, and views that are the identity.
 //! - [`complex`]: parts of complex numbers that were made of parts.
 
@@ -18,13 +18,13 @@ mod algebra;
 mod casts;
 mod choices;
 mod complex;
+mod contractions;
 mod diagonals;
 mod factors;
+mod inc_subtensor;
 mod inverses;
 mod layout;
-mod parts;
 mod powers;
-mod products;
 mod reductions;
 mod slices;
 pub(super) mod stability;
@@ -82,9 +82,9 @@ pub(super) static FAMILIES: &[&[BuiltIn]] = &[
     casts::RULES,
     reductions::RULES,
     slices::RULES,
-    parts::RULES,
+    inc_subtensor::RULES,
     diagonals::RULES,
-    products::RULES,
+    contractions::RULES,
     layout::RULES,
     complex::RULES,
 ];

@@ -1,7 +1,7 @@
 //! A work item: runs instructions up to a barrier or the end.
 
+use super::bytecode::{MachineInst, MachineProgram, Reg};
 use super::memory::{Fault, LaunchMemory, Own, decoded, encode, moved, split};
-use super::program::{MachineInst, MachineProgram, Reg};
 use std::mem::take;
 
 /// Bytes that are copied in the time of a step.

@@ -1,9 +1,9 @@
 //! Launches: groups one after another, and the work items of a group from barrier to barrier.
 
+use super::bytecode::{CompiledKernel, Expected, ITEM_REGISTERS, MachineProgram, ObjectLocation, Reg};
 use super::compile::MOST_LOCAL;
 use super::item::{BYTES_OF_A_STEP, Stop, WorkItem};
 use super::memory::{Fault, LaunchMemory, LaunchObject, pointer};
-use super::program::{CompiledKernel, Expected, ITEM_REGISTERS, MachineProgram, ObjectLocation, Reg};
 use crate::custom::launch::text_of;
 use crate::custom::{KernelArg, KernelCall};
 use crate::dtype::DType;

@@ -1,6 +1,6 @@
 //! Memory and pointers. A pointer is the number of an object and a byte of it; every access is checked.
 
-use super::program::Reg;
+use super::bytecode::Reg;
 use crate::dtype::DType;
 use half::{bf16, f16};
 

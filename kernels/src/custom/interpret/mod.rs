@@ -1,7 +1,7 @@
 //! Kernels in the dialect, run in main memory: the host device's way to try them.
 //!
 //! A text is read once (`preprocess`, `parse`), compiled to instructions for a small machine with registers
-//! (`compile`, `program`), and run by launches (`launch`, `item`). Every access to memory is checked: a
+//! (`compile`, `bytecode`), and run by launches (`launch`, `item`). Every access to memory is checked: a
 //! kernel that reads or writes beyond an array, divides by zero or has a barrier that not all work items of a
 //! group reach fails with the line, and does no harm.
 //!
@@ -9,6 +9,7 @@
 //! - `arithmetic`, `math`: operators and functions on registers. `memory`: pointers and accesses.
 
 mod arithmetic;
+mod bytecode;
 mod compile;
 mod expr;
 mod item;
@@ -18,7 +19,6 @@ mod math;
 mod memory;
 mod parse;
 mod preprocess;
-mod program;
 mod report;
 mod token;
 mod types;
@@ -27,8 +27,8 @@ use super::signature::SourceError;
 use super::source::KernelSource;
 use super::{CustomLaunch, with_quotes};
 use crate::library::{Definition, DefinitionError};
+pub(super) use bytecode::MachineProgram;
 use launch::{BoundKernel, LaunchWorkspace};
-pub(super) use program::MachineProgram;
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a text at most.

@@ -1,8 +1,8 @@
 //! What errors of work items say.
 
+use super::bytecode::{MachineProgram, Object};
 use super::launch::{BoundKernel, ItemError, Why};
 use super::memory::{Fault, LaunchObject};
-use super::program::{MachineProgram, Object};
 
 /// The error, with the line, the kernel and the work item.
 pub(super) fn report(

@@ -7,7 +7,7 @@
 use super::Vector;
 use super::float::{MachineFloat, choose, horner};
 use crate::dtype::DType;
-use crate::ops::host::{HostLoops, LoopBody, lanes, lanes_mut, tiles};
+use crate::ops::host_loops::{HostLoops, LoopBody, lanes, lanes_mut, tiles};
 use std::f64::consts::PI;
 
 /// `1 / gamma(x)` in `2 x - 3`, for x from 1 to 2.

@@ -1,9 +1,9 @@
-//! Products of matrices in tiles: `group` prints those of GPUs, `cpu` those of CPUs.
+//! Products of matrices in tiles: `gpu` prints those of GPUs, `cpu` those of CPUs.
 //!
 //! Each sum is taken in the order of the inner points, or of slices of them: results are deterministic.
 
 mod cpu;
-mod group;
+mod gpu;
 
 use super::kernel::Printer;
 use super::{Dialect, expr};

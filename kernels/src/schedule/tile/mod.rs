@@ -5,14 +5,14 @@
 //! function of the two parts, such as the squares of their differences, and take the largest or the smallest,
 //! or its place: a product over another semiring, as that of maximum and sum. The parts may be any scalar
 //! expressions (ops fused into the inputs of the product), and so may the phases after it (the fused
-//! epilogue). [`shape`] chooses tiles for GPUs, [`blocks`] for CPUs.
+//! epilogue). [`gpu_tile`] chooses tiles for GPUs, [`cpu_tile`] for CPUs.
 
-mod blocks;
+mod cpu_tile;
+mod gpu_tile;
 mod parts;
-mod shape;
 
-pub(crate) use blocks::CpuTile;
-pub(crate) use shape::{GpuTile, RUN};
+pub(crate) use cpu_tile::CpuTile;
+pub(crate) use gpu_tile::{GpuTile, RUN};
 
 use super::access::{Address, Walk, Walks};
 use crate::dtype::DType;

@@ -2,7 +2,7 @@
 
 use super::Request;
 use crate::context::Queue;
-use crate::order::{AddressRange, MemoryAccess};
+use crate::dependencies::{AddressRange, MemoryAccess};
 use crate::recording::{accesses, range};
 use cudarc::driver::sys::CUdeviceptr;
 use std::sync::Arc;

@@ -1,31 +1,31 @@
 //! Matrix products through cuBLASLt, else cuBLAS.
 //!
-//! `plan` maps a row-major product to the libraries' column-major form; `cublaslt` (with its `descriptors`)
+//! `column_major` maps a row-major product to the libraries' column-major form; `cublaslt` (with its `descriptors`)
 //! and `cublas` call one library each; `algorithm` chooses one of cuBLASLt's algorithms.
 //!
 //! All products of a device object share one workspace, so that a captured product allocates nothing and
 //! gives the same bits each time.
 
 mod algorithm;
+mod column_major;
 mod cublas;
 mod cublaslt;
 mod descriptors;
-mod plan;
 
 use super::VendorLibrary;
 use super::bind;
 use super::lazy::Lazy;
 use super::streams::{Streams, fill};
 use crate::context::OrDriver;
+use crate::dependencies::AddressRange;
 use crate::memory::CudaMemory;
-use crate::order::AddressRange;
 use crate::preflight::{self, Absent};
 use algorithm::MatmulTrial;
+use column_major::{ColumnMajorMatmul, MatmulAddresses, MatmulCall, plan};
 use cublas::Cublas;
 use cublaslt::{Algorithm, CublasLt};
 use cudarc::driver::result;
 use cudarc::driver::sys::CUstream;
-use plan::{ColumnMajorMatmul, MatmulAddresses, MatmulCall, plan};
 use std::collections::HashMap;
 use std::sync::Arc;
 use workalike_device::{ByteMatmul, DeviceError, DeviceResult, LibraryOp, Matmul, Memory};

@@ -30,7 +30,7 @@ impl ThreadSchedule {
             true => None,
             false => shared(plan, threads as u64, share_from, shares)?,
         };
-        let tile = if plan.side == LaneAxes::Grid { plan.width } else { plan.together };
+        let tile = if plan.lane_axes == LaneAxes::Grid { plan.width } else { plan.together };
         Ok(match (shared, contiguous) {
             (None, _) => ThreadSchedule::Grid { lanes: contiguous.unwrap_or(tile as u64), group: ALL },
             (Some(ThreadSchedule::Grid { .. }), Some(lanes)) => ThreadSchedule::Grid { lanes, group: 1 },
@@ -52,7 +52,7 @@ fn shared(
     shares: &dyn Fn(Option<usize>) -> bool,
 ) -> DeviceResult<Option<ThreadSchedule>> {
     let by_grid = shares(None);
-    let lanes = match plan.side {
+    let lanes = match plan.lane_axes {
         LaneAxes::Grid => narrowed(plan, threads),
         LaneAxes::Inner => plan.grid_points.div_ceil(threads * 4).min(plan.together as u64),
     };

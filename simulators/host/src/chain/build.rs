@@ -1,8 +1,8 @@
 //! Selects the instructions of a chain and generates its code.
 
-use super::super::plan::facts::Facts;
 use super::super::plan::patterns::each_used;
 use super::{Chain, ChainInst, ChainOpcode, PLACES, SLOTS, lanes};
+use crate::plan::analysis::Facts;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use workalike_kernels::DType;

@@ -13,11 +13,11 @@ impl ThreadRun<'_> {
     }
 
     /// Prepares the top of the fold's stack for the next tile. `full`: lanes of a full tile.
-    pub(super) fn start(&self, frame: &Frame, fold: &FoldPlan, side: Option<LaneAxes>, full: usize) {
+    pub(super) fn start(&self, frame: &Frame, fold: &FoldPlan, lane_axes: Option<LaneAxes>, full: usize) {
         let (at, fresh) = self.accumulator(frame, fold);
         if fresh {
             // SAFETY: an accumulator of this frame, with room for a full tile.
-            unsafe { start(at, fold, fold.lanes(side, full)) };
+            unsafe { start(at, fold, fold.lanes(lane_axes, full)) };
         }
     }
 
@@ -27,7 +27,7 @@ impl ThreadRun<'_> {
         &self,
         frame: &Frame,
         fold: &FoldPlan,
-        side: Option<LaneAxes>,
+        lane_axes: Option<LaneAxes>,
         (full, n): (usize, usize),
     ) {
         let (at, _) = self.accumulator(frame, fold);
@@ -38,7 +38,7 @@ impl ThreadRun<'_> {
                 let other = fold.index.or(fold.factor).map_or(&[][..], |i| self.value(frame, i, n));
                 (accumulator(at, fold), self.value(frame, value, n), other)
             };
-            if side == Some(LaneAxes::Inner) && fold.kernel.goes_across() {
+            if lane_axes == Some(LaneAxes::Inner) && fold.kernel.folds_to_one_lane() {
                 fold.kernel.across(into, value, other, n);
             } else {
                 fold.kernel.vertical(into, into_index, value, other, n);
@@ -46,7 +46,14 @@ impl ThreadRun<'_> {
         }
         let mut cascade = Cascade::after(frame.folded);
         let (top, _) = cascade.top(fold.kernel.block);
-        self.merge(frame, fold, fold.stack, top, cascade.pushed(fold.kernel.block), fold.lanes(side, full));
+        self.merge(
+            frame,
+            fold,
+            fold.stack,
+            top,
+            cascade.pushed(fold.kernel.block),
+            fold.lanes(lane_axes, full),
+        );
     }
 
     /// Folds the stack of a chunk of `count` tiles into its bottom.
@@ -54,13 +61,13 @@ impl ThreadRun<'_> {
         &self,
         frame: &Frame,
         fold: &FoldPlan,
-        side: Option<LaneAxes>,
+        lane_axes: Option<LaneAxes>,
         count: u64,
         full: usize,
     ) {
         let height = Cascade::after(count).height(fold.kernel.block).saturating_sub(1);
-        self.merge(frame, fold, fold.stack, height, height, fold.lanes(side, full));
-        if side == Some(LaneAxes::Inner) && !fold.kernel.goes_across() {
+        self.merge(frame, fold, fold.stack, height, height, fold.lanes(lane_axes, full));
+        if lane_axes == Some(LaneAxes::Inner) && !fold.kernel.folds_to_one_lane() {
             // SAFETY: the bottom accumulator is a tile of this frame; value and index are disjoint parts of
             // it.
             let (value, index) = unsafe { accumulator(frame.at(fold.stack), fold) };
@@ -135,7 +142,7 @@ impl ThreadRun<'_> {
 
 /// Lanes of the results of a phase's folds.
 pub(crate) fn results(phase: &PhasePlan, n: usize) -> usize {
-    if phase.side == Some(LaneAxes::Grid) { n } else { 1 }
+    if phase.lane_axes == Some(LaneAxes::Grid) { n } else { 1 }
 }
 
 /// The lanes and indices of an accumulator.

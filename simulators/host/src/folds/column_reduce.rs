@@ -4,7 +4,7 @@
 use super::super::affine::LanePattern;
 use super::super::exec::{Frame, ThreadRun};
 use super::super::plan::FoldPlan;
-use super::stream::{BATCH, Stream, StreamLoop, StreamOperand};
+use super::memory_reduce::{BATCH, Stream, StreamLoop, StreamOperand};
 use super::strided_reduce::{FoldOperands, GROUP, RowAddresses, StridedLoops};
 use super::tiles::ANY;
 

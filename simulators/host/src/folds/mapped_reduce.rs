@@ -1,9 +1,9 @@
 //! Folds over tests of elements: any, all, and counts. They need no tiles: rows are read in place, as by any
-//! other [stream](super::stream). Any and all of bools are such folds, too.
+//! other [stream](crate::folds::memory_reduce). Any and all of bools are such folds, too.
 
-use super::super::plan::facts::Facts;
 use super::rules::Take;
 use super::strided_reduce::{StridedLoops, loops};
+use crate::plan::analysis::Facts;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{Fold, FoldOf, Inst, Phase, Value};

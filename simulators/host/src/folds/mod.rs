@@ -2,12 +2,12 @@
 //!
 //! - `rules`: what each fold does with an element.
 //! - `tiles`: folds of computed tiles, lane by lane, and finally over the lanes of one tile.
-//! - `stream`: phases that only fold memory, without tiles. `strided_reduce` has their loops along rows and
+//! - `memory_reduce`: phases that only fold memory, without tiles. `strided_reduce` has their loops along rows and
 //!   down columns, for every rule; `floats` those along rows of floats, in vector registers; `column_reduce`
 //!   folds narrow matrices.
 //! - `mapped_reduce`: folds over tests of elements: any, all and counts.
 //! - `argreduce`: argmax and argmin.
-//! - `updates`: folds of values into elements at computed addresses.
+//! - `read_modify_write`: folds of values into elements at computed addresses.
 
 /// Evaluates an expression with the Rust type of a number's dtype as `$t`; bools and halves have
 /// their own, and checked Nests hold no complex numbers.
@@ -35,8 +35,8 @@ pub(super) mod argreduce;
 pub(super) mod column_reduce;
 pub(super) mod floats;
 pub(super) mod mapped_reduce;
+pub(super) mod memory_reduce;
+pub(super) mod read_modify_write;
 pub(super) mod rules;
-pub(super) mod stream;
 pub(super) mod strided_reduce;
 pub(super) mod tiles;
-pub(super) mod updates;

@@ -101,7 +101,7 @@ impl TileFold {
     }
 
     /// Whether tiles are folded to one lane by [`TileFold::across`].
-    pub(crate) fn goes_across(&self) -> bool {
+    pub(crate) fn folds_to_one_lane(&self) -> bool {
         matches!(self.loops, Loops::Numbers { .. })
     }
 

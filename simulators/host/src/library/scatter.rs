@@ -4,9 +4,9 @@
 
 use super::super::cache_hints;
 use super::super::folds::rules::{FoldRule, Max, Min, Product, Sum};
-use super::super::folds::updates::{Half, StoredElement};
 use super::super::pool::ThreadPool;
 use super::Sharing;
+use crate::folds::read_modify_write::{Half, StoredElement};
 use bytemuck::pod_read_unaligned;
 use std::marker::PhantomData;
 use std::slice::{from_raw_parts, from_raw_parts_mut};

@@ -61,18 +61,18 @@ impl Wide {
 struct HalfMatmul<'a> {
     product: &'a BoundMatmul,
     wide: &'a Wide,
-    room: MatmulResources<'a>,
+    resources: MatmulResources<'a>,
 }
 
 impl HalfMatmul<'_> {
     /// A worker's copies. They come first in the scratch: one set per worker, or one that all share.
     fn copies(&self, worker: usize) -> *mut f32 {
-        self.room.at(worker * self.wide.bytes() as usize).cast()
+        self.resources.at(worker * self.wide.bytes() as usize).cast()
     }
 
     /// Scratch behind all copies, of which each worker has this many bytes.
     fn behind_copies(&self, bytes: usize) -> *mut u8 {
-        self.room.at(self.product.wide_copies() as usize * self.wide.bytes() as usize + bytes)
+        self.resources.at(self.product.wide_copies() as usize * self.wide.bytes() as usize + bytes)
     }
 
     /// Widens piece `i` of `count` of each factor of product `at` of the batch.
@@ -112,7 +112,7 @@ impl HalfMatmul<'_> {
     /// this part of the result's copy. `worker` must be the calling thread's number.
     unsafe fn multiply(&self, copies: *mut f32, part: usize, worker: usize) {
         let [a, b, c] = [0, 1, 2].map(|i| copies.wrapping_add(self.wide.at[i]).cast::<u8>());
-        let job = self.product.job::<f32>(f32::best(), (a.cast_const(), b.cast_const(), c), None);
+        let job = self.product.task::<f32>(f32::best(), (a.cast_const(), b.cast_const(), c), None);
         let packed = self.behind_copies(worker * self.product.packed_bytes() as usize);
         // SAFETY: the copies have room for both factors and the result, and the caller guarantees them; each
         // worker has its own packed scratch. `best` chose the kernels for this processor.
@@ -146,7 +146,7 @@ impl HalfMatmul<'_> {
             // each element is passed on once.
             unsafe {
                 narrow(dtype, from, std::slice::from_raw_parts_mut(halves.cast(), from.len()));
-                product.hand_over(&self.room, worker, first + number * HANDED, from.len(), halves);
+                product.hand_over(&self.resources, worker, first + number * HANDED, from.len(), halves);
             }
         }
     }
@@ -155,9 +155,9 @@ impl HalfMatmul<'_> {
 impl BoundMatmul {
     /// # Safety
     /// Same as [`BoundMatmul::run`]; the product must be of halves.
-    pub(super) unsafe fn halves(&self, wide: &Wide, room: MatmulResources<'_>) -> bool {
-        let run = HalfMatmul { product: self, wide, room };
-        let (pool, threads, parts, elements) = (room.pool, self.threads, self.parts(), self.elements());
+    pub(super) unsafe fn halves(&self, wide: &Wide, resources: MatmulResources<'_>) -> bool {
+        let run = HalfMatmul { product: self, wide, resources };
+        let (pool, threads, parts, elements) = (resources.pool, self.threads, self.parts(), self.elements());
         if parts == 1 {
             return self.share(pool, self.chunks, &|chunk, worker| {
                 for at in piece(self.batch, self.chunks, chunk) {

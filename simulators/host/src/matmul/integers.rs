@@ -19,25 +19,25 @@ pub(crate) fn takes(p: &Matmul) -> bool {
 impl BoundMatmul {
     /// # Safety
     /// Same as [`BoundMatmul::run`]; the product must be of integers, and have no epilogue.
-    pub(super) unsafe fn integers(&self, room: MatmulResources<'_>) -> bool {
+    pub(super) unsafe fn integers(&self, resources: MatmulResources<'_>) -> bool {
         // Signed and unsigned integers have the same product.
         // SAFETY: the caller guarantees the regions; each arm takes integers of the dtype's size.
         unsafe {
             match self.dtype {
-                DType::I8 | DType::U8 => self.rows_of::<u8>(room),
-                DType::I16 | DType::U16 => self.rows_of::<u16>(room),
-                DType::I32 | DType::U32 => self.rows_of::<u32>(room),
-                _ => self.rows_of::<u64>(room),
+                DType::I8 | DType::U8 => self.rows_of::<u8>(resources),
+                DType::I16 | DType::U16 => self.rows_of::<u16>(resources),
+                DType::I32 | DType::U32 => self.rows_of::<u32>(resources),
+                _ => self.rows_of::<u64>(resources),
             }
         }
     }
 
     /// # Safety
     /// Same as [`BoundMatmul::integers`]; `T` must be of the dtype's size.
-    unsafe fn rows_of<T: MulAdd + Default>(&self, room: MatmulResources<'_>) -> bool {
+    unsafe fn rows_of<T: MulAdd + Default>(&self, resources: MatmulResources<'_>) -> bool {
         let rows = self.batch * self.shape.m;
         let chunks = if self.threads > 1 { rows.min(CHUNKS * self.threads) } else { 1 };
-        self.share(room.pool, chunks, &|chunk, _| {
+        self.share(resources.pool, chunks, &|chunk, _| {
             // The caller guarantees regions and `T`; chunks have different rows of the results.
             run(RowsLoop::<T> { product: self, rows: piece(rows, chunks, chunk), element: PhantomData });
         })

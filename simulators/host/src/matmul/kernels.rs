@@ -1,8 +1,8 @@
 //! The kernels of each instruction set level, as tables by tile size.
 
 use super::super::vector::{PortableVector, Vector, VectorElement};
+use super::microkernel::{Dots, MatmulTile, dots, tile};
 use super::pack::{PackCopy, pack_columns, pack_rows};
-use super::tile::{Dots, MatmulTile, dots, tile};
 use workalike_kernels::level::{Level, level};
 #[cfg(target_arch = "x86_64")]
 use {

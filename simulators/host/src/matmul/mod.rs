@@ -1,10 +1,10 @@
 //! Matrix products: tiles of the result in registers; factors are read in place or packed in the order of
 //! access.
 //!
-//! - `tile`, `pack`, `kernels`: the innermost loops, written once and compiled for each instruction set
+//! - `microkernel`, `pack`, `kernels`: the innermost loops, written once and compiled for each instruction set
 //!   level.
 //! - `schedule`: chooses loops, block sizes and the division among threads by shape and layout.
-//! - `part`: the loops over one part of a result.
+//! - `task`: the loops over one part of a result.
 //! - `halves`: f16 and bf16, which are widened to f32, multiplied and rounded once.
 //! - `integers`: integer products, which have their own loops.
 //!
@@ -17,19 +17,19 @@
 mod halves;
 pub(super) mod integers;
 mod kernels;
+mod microkernel;
 mod pack;
-mod part;
 mod schedule;
+mod task;
 #[cfg(test)]
 mod tests;
-mod tile;
 
 use super::bind::{BoundPlan, Frames, SHARE_FROM};
 use super::pool::ThreadPool;
 use halves::Wide;
 use kernels::{MatmulKernels, Multiplied};
-use part::{MatmulTask, Then};
 use schedule::{KernelShape, MatmulSchedule, MatmulShape};
+use task::{MatmulTask, Then};
 use workalike_device::{DeviceError, DeviceResult, HostMemory, Matmul, Region};
 use workalike_kernels::DType;
 
@@ -241,7 +241,7 @@ impl BoundMatmul {
     ///   else uses it.
     /// - The room's frames were made for its epilogue, one per thread, and no other thread uses them.
     /// - No other thread runs it.
-    pub(super) unsafe fn run(&self, room: MatmulResources<'_>) -> bool {
+    pub(super) unsafe fn run(&self, resources: MatmulResources<'_>) -> bool {
         let MatmulShape { m, n, k, .. } = self.shape;
         let elements = self.batch * m * n;
         let bytes = elements * self.dtype.size();
@@ -249,7 +249,7 @@ impl BoundMatmul {
             return true;
         }
         if k == 0 {
-            let to = if self.epilogue.is_some() { room.scratch } else { self.c };
+            let to = if self.epilogue.is_some() { resources.scratch } else { self.c };
             let bytes = bytes.min(if self.epilogue.is_some() { HANDED * self.dtype.size() } else { bytes });
             // SAFETY: the caller guarantees a region of the result's size, or scratch, which holds
             // `handed_bytes`; zero bytes are zero in every dtype.
@@ -257,17 +257,19 @@ impl BoundMatmul {
             for first in (0..elements).step_by(HANDED) {
                 // SAFETY: the caller guarantees regions and frames. The scratch begins with as many zeros,
                 // each position is passed once, and no other thread takes part.
-                unsafe { self.hand_over(&room, 0, first, HANDED.min(elements - first), room.scratch) };
+                unsafe {
+                    self.hand_over(&resources, 0, first, HANDED.min(elements - first), resources.scratch)
+                };
             }
             return true;
         }
         // SAFETY: the caller guarantees what they need; each is called for its dtypes.
         unsafe {
             match (&self.wide, self.dtype) {
-                (Some(wide), _) => self.halves(wide, room),
-                (None, dtype) if dtype.is_integer() => self.integers(room),
-                (None, DType::F64) => self.floats::<f64>(room),
-                (None, _) => self.floats::<f32>(room),
+                (Some(wide), _) => self.halves(wide, resources),
+                (None, dtype) if dtype.is_integer() => self.integers(resources),
+                (None, DType::F64) => self.floats::<f64>(resources),
+                (None, _) => self.floats::<f32>(resources),
             }
         }
     }
@@ -280,7 +282,7 @@ impl BoundMatmul {
     /// - No element may be passed twice in a run, and `worker` must be the calling thread's number.
     unsafe fn hand_over(
         &self,
-        room: &MatmulResources<'_>,
+        resources: &MatmulResources<'_>,
         worker: usize,
         first: usize,
         count: usize,
@@ -289,7 +291,7 @@ impl BoundMatmul {
         if let Some(epilogue) = &self.epilogue {
             // SAFETY: the caller guarantees the elements, the epilogue's memory and frames, and that each
             // point is run once. `plan` lets several threads take part only if points are independent.
-            unsafe { epilogue.points(room.frames, worker, (first as u64, count as u64), at) };
+            unsafe { epilogue.points(resources.frames, worker, (first as u64, count as u64), at) };
         }
     }
 
@@ -307,7 +309,7 @@ impl BoundMatmul {
         self.shape.m * self.shape.n
     }
 
-    fn job<'a, T>(
+    fn task<'a, T>(
         &'a self,
         kernels: &'a MatmulKernels<T>,
         (a, b, c): (*const u8, *const u8, *mut u8),
@@ -332,17 +334,18 @@ impl BoundMatmul {
 
     /// # Safety
     /// Same as [`BoundMatmul::run`].
-    unsafe fn floats<T: Multiplied>(&self, room: MatmulResources<'_>) -> bool {
+    unsafe fn floats<T: Multiplied>(&self, resources: MatmulResources<'_>) -> bool {
         let (kernels, parts, each) = (T::best(), self.parts(), self.packed_bytes() as usize);
-        self.share(room.pool, self.chunks * parts, &|chunk, worker| {
+        self.share(resources.pool, self.chunks * parts, &|chunk, worker| {
             for at in schedule::piece(self.batch, self.chunks, chunk / parts) {
                 let first = at * self.elements();
-                let then = self.epilogue().map(|_| Then { product: self, room: &room, worker, first });
-                let job = self.job::<T>(kernels, self.places(at), then);
+                let then =
+                    self.epilogue().map(|_| Then { product: self, resources: &resources, worker, first });
+                let job = self.task::<T>(kernels, self.places(at), then);
                 // SAFETY: the caller guarantees that both factors and the result lie within their regions,
                 // that the result overlaps no factor, and what the epilogue needs; chunks compute different
                 // parts, and each worker has its own scratch.
-                unsafe { job.part(chunk % parts, room.at(worker * each).cast()) };
+                unsafe { job.part(chunk % parts, resources.at(worker * each).cast()) };
             }
         })
     }

@@ -157,9 +157,9 @@ impl MatmulSchedule {
             MatmulLoops::Direct => kind.rows * k_block,
             MatmulLoops::Packed => kind.rows * k_block + n_block * kind.lanes * k_block,
             MatmulLoops::Dots { copy_a, copy_b } => {
-                let room =
+                let resources =
                     |copy: bool, extent: usize| if copy { (extent * k).next_multiple_of(line) } else { 0 };
-                room(copy_a, m) + room(copy_b, n)
+                resources(copy_a, m) + resources(copy_b, n)
             }
         };
         let scratch = scratch.next_multiple_of(line);

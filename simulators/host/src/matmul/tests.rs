@@ -1,8 +1,8 @@
 //! The kernels and loops at every level of this processor, against plain sums.
 
 use super::kernels::Multiplied;
-use super::part::MatmulTask;
 use super::schedule::{KernelShape, MatmulLoops, MatmulSchedule, MatmulShape, piece};
+use super::task::MatmulTask;
 use workalike_kernels::level::{Level, level};
 
 /// A stream of reproducible numbers.

@@ -3,10 +3,10 @@
 
 use super::super::affine::{LanePattern, Map, Strides};
 use super::super::plan::{AccessPlan, Dynamic, LaneAxes};
-use super::super::rows::Runs;
+use super::analysis::{DynamicIndex, Planned, Touch};
 use super::compile::{NestCompiler, PhaseScope};
-use super::facts::{DynamicIndex, Planned, Touch};
-use super::rows::{Through, differing};
+use super::lane_rows::{Through, differing};
+use crate::uniform_rows::Runs;
 use workalike_kernels::nest::Affine;
 
 /// Elements of a row from which it is copied as a whole.
@@ -56,7 +56,7 @@ impl NestCompiler<'_> {
 
     /// The axes that are lanes.
     fn lanes<'s>(&'s self, scope: &'s PhaseScope<'_>) -> &'s [usize] {
-        match (scope.side, &scope.rows) {
+        match (scope.lane_axes, &scope.rows) {
             (_, Some(rows)) if scope.by_row => &rows.axes,
             (Some(LaneAxes::Grid), _) => self.grid,
             (Some(LaneAxes::Inner), _) => self.inner,
@@ -103,7 +103,7 @@ impl NestCompiler<'_> {
     ) -> Option<Through> {
         let access = &self.accesses[load as usize];
         let touch = &access.touch;
-        if scope.side != Some(LaneAxes::Grid)
+        if scope.lane_axes != Some(LaneAxes::Grid)
             || touch.dtype.is_half()
             || touch.dtype.size() != store.dtype.size()
         {

@@ -3,17 +3,18 @@
 
 use super::super::chain::{InstGroup, UNIFORM};
 use super::super::folds::mapped_reduce::element_test;
-use super::super::folds::stream::{self, Stream};
 use super::super::folds::tiles;
-use super::super::folds::updates::Update;
 use super::super::plan::{
     AccessPlan, FoldPlan, LaneAxes, PhasePlan, StorePlan, TileInst, TileOperand, ValueLocation,
 };
-use super::facts::{Facts, IndexReport, Planned, Touch};
-use super::kept::ReusedValues;
+use super::analysis::{Facts, IndexReport, Planned, Touch};
+use super::lane_rows::LaneRows;
 use super::order::InstOrder;
 use super::patterns::{counted, each_used, product};
-use super::rows::LaneRows;
+use super::reused_values::ReusedValues;
+use crate::folds::memory_reduce;
+use crate::folds::memory_reduce::Stream;
+use crate::folds::read_modify_write::Update;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
 use workalike_kernels::nest::{FoldOf, Nest, Phase, PhaseKind, Value};
@@ -21,7 +22,7 @@ use workalike_kernels::nest::{FoldOf, Nest, Phase, PhaseKind, Value};
 /// The state of planning across phases.
 pub(crate) struct NestCompiler<'a> {
     pub(crate) nest: &'a Nest,
-    pub(crate) side: LaneAxes,
+    pub(crate) lane_axes: LaneAxes,
     pub(crate) grid: &'a [usize],
     pub(crate) inner: &'a [usize],
     pub(crate) kept: &'a ReusedValues,
@@ -43,7 +44,7 @@ pub(crate) struct PhaseScope<'a> {
     pub(crate) facts: &'a Facts,
     kept: &'a ReusedValues,
     pub(crate) at: usize,
-    pub(crate) side: Option<LaneAxes>,
+    pub(crate) lane_axes: Option<LaneAxes>,
     /// Rows of lanes, if some values are computed once per row.
     pub(crate) rows: Option<LaneRows>,
     /// Per instruction: whether it is hoisted out of the loop, or runs once per row.
@@ -67,18 +68,18 @@ impl PhaseScope<'_> {
     }
 
     /// The number of a value that an earlier phase kept.
-    pub(crate) fn found(&self, value: usize) -> Option<u32> {
-        self.kept.found(self.at, value)
+    pub(crate) fn load_slot(&self, value: usize) -> Option<u32> {
+        self.kept.load_slot(self.at, value)
     }
 
     /// The number under which this phase keeps a value.
-    pub(crate) fn made(&self, value: usize) -> Option<u32> {
-        self.kept.made(self.at, value)
+    pub(crate) fn store_slot(&self, value: usize) -> Option<u32> {
+        self.kept.store_slot(self.at, value)
     }
 
     /// Calls `then` with the root of every value that an instruction uses here.
     pub(crate) fn each_used(&self, i: usize, then: &mut dyn FnMut(usize)) {
-        if self.found(i).is_none() {
+        if self.load_slot(i).is_none() {
             each_used(&self.phase.block.insts, self.facts, i, then);
         }
     }
@@ -110,14 +111,14 @@ pub(crate) fn dtype_size(dtype: DType) -> u8 {
 impl<'a> NestCompiler<'a> {
     pub(crate) fn new(
         nest: &'a Nest,
-        side: LaneAxes,
+        lane_axes: LaneAxes,
         (grid, inner): (&'a [usize], &'a [usize]),
         kept: &'a ReusedValues,
         tiled: &'a [Option<Vec<Option<Update>>>],
     ) -> NestCompiler<'a> {
         NestCompiler {
             nest,
-            side,
+            lane_axes,
             grid,
             inner,
             kept,
@@ -149,14 +150,14 @@ impl<'a> NestCompiler<'a> {
         }
         let stores = self.stores(&mut scope, &mut body)?;
         self.store_directly(&scope, &order, &mut body);
-        let keeps = (0..scope.slots.len()).any(|i| scope.made(i).is_some());
+        let keeps = (0..scope.slots.len()).any(|i| scope.store_slot(i).is_some());
         let only_folds = before.is_empty() && stores.is_empty() && !keeps && facts.visits;
-        let few = order.few && scope.side == Some(LaneAxes::Inner);
+        let few = order.few && scope.lane_axes == Some(LaneAxes::Inner);
         let streams = if only_folds { self.streams(&scope, first_fold) } else { None };
         self.phases.push(PhasePlan {
             streams,
             kind: scope.phase.kind,
-            side: scope.side,
+            lane_axes: scope.lane_axes,
             before,
             rows: scope.rows,
             before_lanes: if few { UNIFORM } else { usize::MAX },
@@ -176,13 +177,13 @@ impl<'a> NestCompiler<'a> {
         let phase = &self.nest.phases[at];
         let values = phase.block.insts.len();
         let point = phase.kind == PhaseKind::Point;
-        let side = match (self.side, phase.kind) {
+        let lane_axes = match (self.lane_axes, phase.kind) {
             (LaneAxes::Grid, _) => Some(LaneAxes::Grid),
             (LaneAxes::Inner, PhaseKind::Point) => Some(LaneAxes::Grid),
             (LaneAxes::Inner, PhaseKind::Ordered) if self.tiled[at].is_none() => None,
             (LaneAxes::Inner, _) => Some(LaneAxes::Inner),
         };
-        let rows = match side {
+        let rows = match lane_axes {
             Some(LaneAxes::Grid) if point => LaneRows::find(self.nest, &phase.block, facts, self.grid),
             _ => None,
         };
@@ -191,13 +192,13 @@ impl<'a> NestCompiler<'a> {
             facts,
             kept: self.kept,
             at,
-            side,
+            lane_axes,
             same: match &rows {
                 Some(rows) => rows.same.clone(),
                 None => facts.inner.iter().map(|inner| !point && !inner).collect(),
             },
             rows,
-            uniform: facts.inner.iter().map(|inner| side == Some(LaneAxes::Inner) && !inner).collect(),
+            uniform: facts.inner.iter().map(|inner| lane_axes == Some(LaneAxes::Inner) && !inner).collect(),
             slots: vec![None; values],
             by_row: false,
             repeated: vec![None; values],
@@ -336,14 +337,15 @@ impl<'a> NestCompiler<'a> {
             let (load, test) = element_test(scope.phase, scope.facts, f)?;
             Some((scope.arg(load).ok()?, test))
         };
-        let known: Vec<stream::Known> = scope.phase.folds.iter().map(|f| (f.fold, mapped(f))).collect();
+        let known: Vec<memory_reduce::Known> =
+            scope.phase.folds.iter().map(|f| (f.fold, mapped(f))).collect();
         let (axes, grid) = (&self.nest.axes[..], self.nest.grid);
         // The inner axes in the order in which they are read.
         let natural: Vec<usize> = (grid..axes.len()).collect();
-        let inner = if self.side == LaneAxes::Inner { self.inner } else { &natural };
+        let inner = if self.lane_axes == LaneAxes::Inner { self.inner } else { &natural };
         let index = counted(scope.phase, scope.facts, axes, inner);
         let folds = (first_fold, &self.folds[first_fold..]);
-        stream::streams(self.side, &known, folds, &self.accesses, (axes, grid), index)
+        memory_reduce::streams(self.lane_axes, &known, folds, &self.accesses, (axes, grid), index)
     }
 }
 

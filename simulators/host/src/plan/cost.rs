@@ -2,11 +2,11 @@
 
 use super::super::affine::LanePattern;
 use super::super::cache_hints::BYTE;
-use super::super::folds::stream;
 use super::super::plan::{LaneAxes, PhasePlan};
+use super::analysis::{Facts, Touch};
 use super::compile::NestCompiler;
-use super::facts::{Facts, Touch};
 use super::width::TOGETHER;
+use crate::folds::memory_reduce;
 use workalike_kernels::cost::position_flops;
 use workalike_kernels::nest::{Inst, Nest, PhaseKind};
 
@@ -56,26 +56,26 @@ fn lane_cost(nest: &Nest, touch: &Touch, order: &[usize]) -> f64 {
 
 /// Estimated nanoseconds of a run with the compiler's lanes, and the overhead per tile among them.
 pub(super) fn estimate(compiler: &NestCompiler<'_>, facts: &[Facts]) -> (f64, f64) {
-    let NestCompiler { nest, side, grid, inner, .. } = *compiler;
+    let NestCompiler { nest, lane_axes, grid, inner, .. } = *compiler;
     let (g, n) = (nest.grid_points() as f64, nest.inner_points() as f64);
     let (mut total, mut overhead) = (0.0, 0.0);
     for (at, (phase, plan)) in nest.phases.iter().zip(&compiler.phases).enumerate() {
         if let Some(streams) = &plan.streams {
-            total += stream::nanoseconds(side, streams, g, n, 2.0 * WIDTH);
+            total += memory_reduce::nanoseconds(lane_axes, streams, g, n, 2.0 * WIDTH);
             continue;
         }
         let point = phase.kind == PhaseKind::Point;
         let points = if point { g } else { g * n };
-        let (tiles, order): (f64, &[usize]) = match side {
+        let (tiles, order): (f64, &[usize]) = match lane_axes {
             LaneAxes::Grid => ((g / WIDTH).ceil() * if point { 1.0 } else { n }, grid),
             LaneAxes::Inner if point => ((g / TOGETHER.0 as f64).ceil(), grid),
-            LaneAxes::Inner if plan.side.is_none() => (g * n, &[]),
+            LaneAxes::Inner if plan.lane_axes.is_none() => (g * n, &[]),
             LaneAxes::Inner => (g * (n / WIDTH).ceil(), inner),
         };
         let work = phase.block.insts.len() + phase.stores.len() + phase.folds.len();
         overhead += tiles * work as f64 * OVERHEAD;
         total += points * lane(compiler, at, (plan, &facts[at]), order);
-        if side == LaneAxes::Inner {
+        if lane_axes == LaneAxes::Inner {
             total += g * phase.folds.len() as f64 * (40.0 + n.min(WIDTH) * 0.2);
         }
     }
@@ -99,7 +99,7 @@ fn lane(compiler: &NestCompiler<'_>, at: usize, (plan, facts): (&PhasePlan, &Fac
     }
     for (i, inst) in phase.block.insts.iter().enumerate() {
         let cost = match inst {
-            _ if compiler.kept.found(at, i).is_some() => 0.0,
+            _ if compiler.kept.load_slot(at, i).is_some() => 0.0,
             Inst::Op { op, .. } => 0.2 * op.row().flops.max(1) as f64,
             Inst::Position { mode, .. } => 0.2 * position_flops(*mode) as f64,
             Inst::Cast { .. } => 0.2,

@@ -2,8 +2,8 @@
 
 use super::super::chain;
 use super::super::plan::{ChainPlan, LaneAxes, MAX_ARITY, TileInst, TileOperand, TileResult, ValueLocation};
+use super::analysis::Planned;
 use super::compile::{NestCompiler, PhaseScope, dtype_size};
-use super::facts::Planned;
 use super::patterns::each_used;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -17,7 +17,7 @@ impl NestCompiler<'_> {
         i: usize,
         work: &mut Vec<TileInst>,
     ) -> Planned<()> {
-        if let Some(number) = scope.found(i) {
+        if let Some(number) = scope.load_slot(i) {
             scope.slots[i] = Some(ValueLocation::Kept(number));
             return Ok(());
         }
@@ -41,7 +41,7 @@ impl NestCompiler<'_> {
             }
             Inst::Folded { phase, fold } => {
                 let fold = (self.phases[*phase].folds.start + fold) as u32;
-                if scope.side == Some(LaneAxes::Grid) {
+                if scope.lane_axes == Some(LaneAxes::Grid) {
                     scope.slots[i] = Some(ValueLocation::Folded(fold));
                 } else {
                     let out = self.out_of(scope, i);
@@ -78,7 +78,7 @@ impl NestCompiler<'_> {
     ) -> Planned<()> {
         let within =
             |value: usize| members.iter().flat_map(|m| &m.args).filter(|used| **used == value).count();
-        let outside = |value: usize| scope.made(value).is_some() || uses[value] > within(value);
+        let outside = |value: usize| scope.store_slot(value).is_some() || uses[value] > within(value);
         let Some(built) = chain::build(members, outside, |value| scope.size(value)) else {
             let (first, rest) = members.split_at(members.len() / 2);
             self.emit_chain(scope, first, uses, work)?;
@@ -115,7 +115,7 @@ impl NestCompiler<'_> {
     /// The target of instruction `i`.
     fn out_of(&mut self, scope: &mut PhaseScope<'_>, i: usize) -> TileResult {
         let size = scope.size(i);
-        let (slot, reg, kept) = match scope.made(i) {
+        let (slot, reg, kept) = match scope.store_slot(i) {
             Some(number) => (ValueLocation::Kept(number), number, true),
             None => {
                 let reg = self.allocate(scope, size);

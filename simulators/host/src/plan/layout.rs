@@ -1,8 +1,8 @@
 //! Chunks of a plan's phases, and the layout of a frame.
 
-use super::super::folds::stream;
 use super::super::folds::tiles::Cascade;
 use super::super::plan::{LaneAxes, NestPlan};
+use crate::folds::memory_reduce;
 use workalike_kernels::nest::PhaseKind;
 
 /// Elements of one chunk of a long inner range.
@@ -26,7 +26,7 @@ impl NestPlan {
             self.positions = take(width, 8);
         }
         self.staging = take(width, 2);
-        let (tiles, rows) = match self.side {
+        let (tiles, rows) = match self.lane_axes {
             LaneAxes::Grid => (self.inner_points as usize, 1),
             LaneAxes::Inner => ((self.inner_points as usize).div_ceil(width), self.together),
         };
@@ -35,11 +35,11 @@ impl NestPlan {
             kept.at = take(rows * tiles * width, kept.size as usize);
         }
         for phase in &mut self.phases {
-            let lanes = match phase.side {
+            let lanes = match phase.lane_axes {
                 Some(LaneAxes::Grid) => self.grid_points.clamp(1, width as u64),
                 _ => width as u64,
             };
-            phase.steps = match (phase.kind, phase.side) {
+            phase.steps = match (phase.kind, phase.lane_axes) {
                 (PhaseKind::Point, _) => 1,
                 (_, Some(LaneAxes::Inner)) => self.inner_points.div_ceil(width as u64),
                 _ => self.inner_points,
@@ -48,7 +48,7 @@ impl NestPlan {
                 if phase.kind == PhaseKind::Ordered { phase.steps } else { (CHUNK / lanes).max(16) };
             phase.chunk = phase.chunk.max(1);
             if phase.streams.is_some() {
-                (phase.steps, phase.chunk) = stream::steps(self.side, self.inner_points, lanes);
+                (phase.steps, phase.chunk) = memory_reduce::steps(self.lane_axes, self.inner_points, lanes);
             }
             for fold in &mut self.folds[phase.folds.clone()] {
                 let chunks = phase.steps.div_ceil(phase.chunk);
@@ -56,7 +56,7 @@ impl NestPlan {
                 fold.tile_words = fold.value_words + if fold.index.is_some() { width } else { 0 };
                 let steps = phase.chunk.min(phase.steps);
                 let depth = match phase.streams {
-                    Some(_) => stream::depth(self.side, fold, steps),
+                    Some(_) => memory_reduce::depth(self.lane_axes, fold, steps),
                     None => Cascade::depth(steps, fold.kernel.block),
                 };
                 fold.stack = take(depth * fold.tile_words, 8);

@@ -5,37 +5,37 @@
 //! points: few or long rows). The plan with the lower estimated time is chosen; the estimate considers sizes
 //! and strides only.
 //!
-//! - `prepare`: rewrites of a Nest before it is planned. `facts`, `patterns`: its analysis.
-//! - `kept`: values that several phases need. `rows`: values that are uniform in a row.
+//! - `prepare`: rewrites of a Nest before it is planned. `analysis`, `patterns`: its analysis.
+//! - `reused_values`: values that several phases need. `lane_rows`: values that are uniform in a row.
 //! - `compile`: a phase. `order`: the order of its instructions. `emit`: instructions and registers.
 //!   `access`: loads and stores.
 //! - `cost`: estimated times. `width`: the lanes of a tile. `layout`: chunks, and the layout of a frame.
 
 pub(super) mod access;
+pub(super) mod analysis;
 pub(super) mod compile;
 pub(super) mod cost;
 pub(super) mod emit;
-pub(super) mod facts;
-pub(super) mod kept;
+pub(super) mod lane_rows;
 pub(super) mod layout;
 pub(super) mod order;
 pub(super) mod patterns;
 pub(super) mod prepare;
-pub(super) mod rows;
+pub(super) mod reused_values;
 pub(super) mod width;
 
 use super::affine::{Map, Strides};
 use super::chain::Chain;
-use super::folds::stream::Stream;
 use super::folds::tiles::TileFold;
-use super::folds::updates::Update;
-use super::rows::Runs;
 use super::tile_io::fill;
+use crate::folds::memory_reduce::Stream;
+use crate::folds::read_modify_write::Update;
+use crate::uniform_rows::Runs;
+use analysis::{Planned, Touch, facts};
 use compile::NestCompiler;
 use cost::{estimate, lane_order};
-use facts::{Planned, Touch, facts};
+use lane_rows::{LaneRows, Through};
 use prepare::{Prepared, prepare};
-use rows::{LaneRows, Through};
 use std::borrow::Cow;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;
@@ -211,8 +211,8 @@ pub(super) struct FoldPlan {
 
 impl FoldPlan {
     /// Lanes of an accumulator: only one if tiles are folded to one lane.
-    pub(super) fn lanes(&self, side: Option<LaneAxes>, full: usize) -> usize {
-        if side == Some(LaneAxes::Inner) && self.kernel.goes_across() { 1 } else { full }
+    pub(super) fn lanes(&self, lane_axes: Option<LaneAxes>, full: usize) -> usize {
+        if lane_axes == Some(LaneAxes::Inner) && self.kernel.folds_to_one_lane() { 1 } else { full }
     }
 
     /// The identity as the first lane of a word.
@@ -241,7 +241,7 @@ pub(super) enum LaneAxes {
 pub(super) struct PhasePlan {
     pub(super) kind: PhaseKind,
     /// Which points are lanes in this phase; `None`: it has one lane.
-    pub(super) side: Option<LaneAxes>,
+    pub(super) lane_axes: Option<LaneAxes>,
     /// Runs once per chunk: hoisted instructions. In a Point phase with rows, once per row.
     pub(super) before: Vec<TileInst>,
     /// Rows of lanes in which some values are uniform.
@@ -265,7 +265,7 @@ pub(super) struct NestPlan {
     pub(super) grid: usize,
     pub(super) grid_points: u64,
     pub(super) inner_points: u64,
-    pub(super) side: LaneAxes,
+    pub(super) lane_axes: LaneAxes,
     /// Lanes of a full tile.
     pub(super) width: usize,
     /// Grid points that run through the phases together.
@@ -300,7 +300,8 @@ pub(super) fn plan(nest: &Verified) -> Planned<NestPlan> {
     let nest: &Nest = nest;
     let prepared = prepare(nest)?;
     let walks = nest.phases.iter().any(|p| p.kind != PhaseKind::Point);
-    let on = |side: LaneAxes| with(&prepared, side, &lane_order(nest, &prepared.facts, 0..nest.grid));
+    let on =
+        |lane_axes: LaneAxes| with(&prepared, lane_axes, &lane_order(nest, &prepared.facts, 0..nest.grid));
     let mut plan = on(LaneAxes::Grid)?;
     if walks {
         let other = on(LaneAxes::Inner)?;
@@ -327,16 +328,16 @@ pub(super) fn row_major(nest: &Verified) -> Planned<NestPlan> {
 }
 
 /// Plans a Nest with these lanes.
-fn with(prepared: &Prepared<'_>, side: LaneAxes, order: &[usize]) -> Planned<NestPlan> {
+fn with(prepared: &Prepared<'_>, lane_axes: LaneAxes, order: &[usize]) -> Planned<NestPlan> {
     let (nest, facts) = (&*prepared.nest, &prepared.facts[..]);
     let inner = lane_order(nest, facts, nest.grid..nest.axes.len());
     // Where both sides have lanes, fold results of inner lanes become grid lanes: in the order of the points.
-    let grid = match side {
+    let grid = match lane_axes {
         LaneAxes::Grid => order.to_vec(),
         LaneAxes::Inner => (0..nest.grid).collect(),
     };
-    let kept = kept::find(nest, facts, side);
-    let mut compiler = NestCompiler::new(nest, side, (&grid, &inner), &kept, &prepared.tiled);
+    let kept = reused_values::find(nest, facts, lane_axes);
+    let mut compiler = NestCompiler::new(nest, lane_axes, (&grid, &inner), &kept, &prepared.tiled);
     for (at, facts) in facts.iter().enumerate() {
         compiler.phase(at, facts)?;
     }
@@ -354,7 +355,7 @@ fn with(prepared: &Prepared<'_>, side: LaneAxes, order: &[usize]) -> Planned<Nes
         grid: nest.grid,
         grid_points: nest.grid_points(),
         inner_points: nest.inner_points(),
-        side,
+        lane_axes,
         width,
         together,
         operands: nest.operands.iter().map(|o| (o.dtype, o.written)).collect(),

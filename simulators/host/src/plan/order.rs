@@ -2,8 +2,8 @@
 
 use super::super::chain::{InstGroup, chains};
 use super::super::plan::LaneAxes;
+use super::analysis::Facts;
 use super::compile::PhaseScope;
-use super::facts::Facts;
 use super::patterns::{ends, product};
 use workalike_kernels::nest::{FoldOf, Inst, Phase};
 
@@ -41,7 +41,7 @@ impl InstOrder {
             (0..insts.len()).filter(|i| needed[*i]).partition(|i| hoisted(*i));
         // Constants are filled in advance.
         let uniform = |i: usize| scope.uniform[i] && !matches!(insts[i], Inst::Const(_));
-        let computed = |i: usize| scope.found(i).is_none();
+        let computed = |i: usize| scope.load_slot(i).is_none();
         let used = |i: usize, then: &mut dyn FnMut(usize)| scope.each_used(i, then);
         let mut groups = chains(insts, scope.facts, &before, (&computed, &used), |_| false);
         let hoists = groups.len();
@@ -85,13 +85,13 @@ fn add_folds(scope: &PhaseScope<'_>, groups: &mut [InstGroup]) -> Vec<bool> {
     let (phase, facts) = (scope.phase, scope.facts);
     let insts = &phase.block.insts;
     let add = |(at, fold): (usize, &FoldOf)| {
-        if scope.side != Some(LaneAxes::Grid) || fold.index.is_some() {
+        if scope.lane_axes != Some(LaneAxes::Grid) || fold.index.is_some() {
             return false;
         }
         let args = folded(phase, facts, fold);
         let computes = |group: &InstGroup| {
             let mut found = false;
-            group.each(|i| found |= args.contains(&i) && scope.found(i).is_none());
+            group.each(|i| found |= args.contains(&i) && scope.load_slot(i).is_none());
             found
         };
         let last = groups.iter_mut().rev().find(|group| computes(group));

@@ -2,7 +2,7 @@
 
 use super::super::affine::LanePattern;
 use super::super::folds::tiles;
-use super::facts::Facts;
+use super::analysis::Facts;
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Affine, Fold, FoldOf, Inst, Phase, Value};
 use workalike_kernels::ops;

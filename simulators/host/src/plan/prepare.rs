@@ -2,9 +2,9 @@
 //! integers, and an Ordered phase that updates elements in sequence becomes tiles of values with updates at
 //! the end.
 
-use super::super::folds::updates::{Update, rule};
-use super::facts::{Facts, Planned, facts};
+use super::analysis::{Facts, Planned, facts};
 use super::patterns::{each_used, uses};
+use crate::folds::read_modify_write::{Update, rule};
 use std::borrow::Cow;
 use workalike_kernels::DType;
 use workalike_kernels::Scalar;

@@ -4,8 +4,8 @@ use super::super::affine::LanePattern;
 use super::super::cache_hints::PREFETCH_FROM;
 use super::super::exec::VECTOR;
 use super::super::plan::{AccessPlan, FoldPlan, LaneAxes, PhasePlan, TileInst, TileOperand, ValueLocation};
-use super::super::rows::Runs;
 use super::compile::NestCompiler;
+use crate::uniform_rows::Runs;
 use workalike_kernels::nest::PhaseKind;
 
 /// Bytes of registers that should stay in the L1 cache.
@@ -52,12 +52,12 @@ impl NestCompiler<'_> {
     pub(super) fn width(&self) -> (usize, usize) {
         let (grid_points, inner_points) = (self.nest.grid_points(), self.nest.inner_points());
         let walks = self.phases.iter().filter(|p| p.kind != PhaseKind::Point).count();
-        let together = match (self.side, walks) {
+        let together = match (self.lane_axes, walks) {
             (LaneAxes::Grid, _) => u64::MAX,
             (LaneAxes::Inner, 0 | 1) => TOGETHER.0,
             (LaneAxes::Inner, _) => (TOGETHER.1 / inner_points.max(1)).clamp(1, TOGETHER.0),
         };
-        let lanes = match self.side {
+        let lanes = match self.lane_axes {
             LaneAxes::Grid => grid_points,
             LaneAxes::Inner => inner_points.max(together.min(grid_points)),
         };
@@ -66,7 +66,7 @@ impl NestCompiler<'_> {
         let (cache, most) = self.limits(bytes);
         let width = (cache / bytes.max(1) / 64 * 64).clamp(WIDTHS.0, most).min(lanes.next_multiple_of(16));
         // Rows are divided evenly, for the overhead of a short last tile is the same.
-        let width = match self.side {
+        let width = match self.lane_axes {
             LaneAxes::Inner if inner_points > width as u64 => {
                 let tiles = inner_points.div_ceil(width as u64);
                 (inner_points.div_ceil(tiles) as usize).next_multiple_of(64).min(width)
@@ -104,7 +104,7 @@ impl NestCompiler<'_> {
         let registers = self.reg_sizes.iter().enumerate();
         let registers = registers.filter(|(at, _)| self.by_lane[*at] && !unused(*at as u32));
         // Chains read only the first lanes of a constant, and some accumulators have few lanes.
-        let folds = self.folds.iter().filter(|f| f.lanes(Some(self.side), 1 << 20) == 1 << 20);
+        let folds = self.folds.iter().filter(|f| f.lanes(Some(self.lane_axes), 1 << 20) == 1 << 20);
         let consts = (0..self.consts.len()).filter(|c| self.fills_tiles(*c as u32));
         registers.map(|(_, size)| *size as usize).sum::<usize>()
             + folds.map(fold_bytes).sum::<usize>()
@@ -130,7 +130,7 @@ impl NestCompiler<'_> {
     fn limits(&self, bytes: usize) -> (usize, usize) {
         let mut walks = self.phases.iter().filter(|p| p.kind != PhaseKind::Point);
         if let Some(accumulator) = self.folds.iter().map(fold_bytes).max()
-            && self.side == LaneAxes::Grid
+            && self.lane_axes == LaneAxes::Grid
             && walks.all(|p| p.streams.is_some())
         {
             return (STREAM_WIDTH.1 * bytes / accumulator, STREAM_WIDTH.0);
@@ -145,7 +145,7 @@ impl NestCompiler<'_> {
     /// The largest size of an element that is prefetched, if tiles should be small for that.
     fn prefetched(&self) -> Option<usize> {
         // Without folds each lane is computed once, and memory is the bottleneck.
-        if self.side != LaneAxes::Grid || !self.folds.is_empty() {
+        if self.lane_axes != LaneAxes::Grid || !self.folds.is_empty() {
             return None;
         }
         // Gathers of single elements wait for memory anyway.

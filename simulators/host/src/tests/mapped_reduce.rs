@@ -40,7 +40,7 @@ fn check(nest: &Nest, streams: bool, tolerance: f64) {
     let [x, out] = [0, 1].map(|i| &nest.operands[i]);
     let plan = plan(nest).unwrap();
     assert!(
-        !streams || plan.phases[0].streams.is_some() || plan.side == super::super::plan::LaneAxes::Grid,
+        !streams || plan.phases[0].streams.is_some() || plan.lane_axes == super::super::plan::LaneAxes::Grid,
         "{nest:?}"
     );
     let buffers = [
@@ -310,7 +310,7 @@ fn chains_fold_what_they_compute() {
                 let nest = nest(&[rows, columns, inner], 2, operands, vec![reduce, point]);
                 let plan = plan(&nest).unwrap();
                 // Values of a single inner point are computed before the loop, outside of its chains.
-                let chained = plan.side == super::super::plan::LaneAxes::Grid
+                let chained = plan.lane_axes == super::super::plan::LaneAxes::Grid
                     && plan.folds.iter().all(|fold| fold.value.is_none());
                 assert!(chained || inner == 1, "{nest:?}");
                 let out = vec![0; into.size() * (rows * columns) as usize];

@@ -42,7 +42,7 @@ pub(super) fn verified(nest: &Nest) -> Verified {
 }
 
 /// The plan of a Nest, verified first.
-pub(super) fn plan(nest: &Nest) -> plan::facts::Planned<NestPlan> {
+pub(super) fn plan(nest: &Nest) -> plan::analysis::Planned<NestPlan> {
     plan::plan(&verified(nest))
 }
 

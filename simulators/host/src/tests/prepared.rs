@@ -70,7 +70,7 @@ fn a_row_at_a_loaded_position_is_copied() {
             let nest = nest(&[points], 1, operands, vec![w]);
             let loads = plan(&nest).unwrap().accesses;
             assert!(
-                loads.iter().any(|a| a.runs != crate::rows::Runs::Not && a.touch.operand == 1),
+                loads.iter().any(|a| a.runs != crate::uniform_rows::Runs::Not && a.touch.operand == 1),
                 "{dtype}: no row is copied"
             );
             let buffers = [bytes(I64, &[f64::from(k)]), buffer(&shape, dtype, 3), zeros(&[points], dtype)];

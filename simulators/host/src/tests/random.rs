@@ -151,7 +151,7 @@ fn random_nests() {
             .collect();
         let args: Vec<usize> = (0..buffers.len()).collect();
         agrees(&nest, &buffers, &args, 1e-9);
-        sides[(plan(&nest).unwrap().side == plan::LaneAxes::Inner) as usize] += 1;
+        sides[(plan(&nest).unwrap().lane_axes == plan::LaneAxes::Inner) as usize] += 1;
         points += nest.grid_points() * nest.inner_points();
     }
     // Both sides were planned.

@@ -3,8 +3,9 @@
 
 use super::device;
 use crate::device::OpenClDevice;
+use crate::gpu_schedule_tests::corpus as nests;
+use crate::gpu_schedule_tests::corpus::Case;
 use crate::program::{BuildOptions, OpenClModule};
-use crate::schedules::corpus::{self as nests, Case};
 use std::sync::Arc;
 use workalike_device::{Command, Device, DeviceModule, Numerics, Region};
 use workalike_kernels::DType;

@@ -3,8 +3,8 @@
 use super::{Cluster, ClusterMember};
 use crate::engine::fuse::join::add_name;
 use crate::engine::fuse::limits::{FusionLimits, NestSize};
+use crate::lower::dead_code::tidy;
 use crate::lower::program::{BufferId, Role, Step};
-use crate::lower::tidy::tidy;
 use std::collections::HashMap;
 use workalike_kernels::nest::{Block, BlockWriter, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 

@@ -2,7 +2,8 @@
 
 use super::BranchOp;
 use crate::error::Result;
-use crate::graph::{Variable, place, rebuild};
+use crate::graph::source_location;
+use crate::graph::{Variable, rebuild};
 use crate::op::{Batch, Batched, BatchedOutputs};
 use crate::ops::batching::{batched_by, repeated};
 use crate::ops::loops::closed::Closed;
@@ -39,7 +40,7 @@ pub(super) fn batch(op: &BranchOp, at: &Batch) -> BatchedOutputs {
     }
     let whole = Arc::new(BranchOp::of(&op.name, bodies).map_err(wrong)?);
     given.insert(0, index.variable.clone());
-    let made = Variable::apply_at(whole, &given, place::here())?;
+    let made = Variable::apply_at(whole, &given, source_location::here())?;
     let batched = made.into_iter().zip(differ).map(|(variable, batched)| Batched { variable, batched });
     Ok(Some(batched.collect()))
 }

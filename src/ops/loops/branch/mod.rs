@@ -6,8 +6,9 @@ use super::closed::{Closed, broken};
 use super::pack::Pack;
 use crate::error::{Result, shape_text};
 use crate::graph::shapes::Shapes;
+use crate::graph::source_location;
 use crate::graph::{
-    Apply, FunctionGraph, Node, TensorType, Variable, ancestors, carried_states, evaluate, place, rebuild,
+    Apply, FunctionGraph, Node, TensorType, Variable, ancestors, carried_states, evaluate, rebuild,
 };
 use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
@@ -49,7 +50,7 @@ pub fn if_else<R: Pack, S: Pack>(
     then: impl FnOnce() -> R,
     otherwise: impl FnOnce() -> S,
 ) -> R::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let condition = condition.into();
     let index = || {
         let condition = condition.checked()?;
@@ -83,7 +84,7 @@ pub fn switch<R: Pack, F: FnOnce() -> R>(
     index: impl Into<Variable>,
     branches: impl IntoIterator<Item = F>,
 ) -> R::Variables {
-    let _scope = place::enter();
+    let _scope = source_location::enter();
     let branches: Vec<F> = branches.into_iter().collect();
     let arm = |branch: F| -> Arm<'_> { Box::new(move || branch().into_list()) };
     let arms = branches.into_iter().map(arm).collect();
@@ -115,7 +116,7 @@ fn branch(name: &str, index: &Variable, arms: Vec<Arm<'_>>) -> Result<Vec<Variab
     }
     let op = BranchOp { states, ..BranchOp::of(name, bodies).map_err(wrong)? };
     let given: Vec<Variable> = std::iter::once(index.try_cast(DType::I64)?).chain(read).collect();
-    let mut results = Variable::apply_at(Arc::new(op), &given, place::here())?;
+    let mut results = Variable::apply_at(Arc::new(op), &given, source_location::here())?;
     results.truncate(count);
     Ok(results)
 }
@@ -133,7 +134,7 @@ impl Made {
     fn by(arm: Arm<'_>) -> Result<Made> {
         let then = Apply::now();
         let outputs = {
-            let _own = place::leave();
+            let _own = source_location::leave();
             arm()
         };
         outputs.iter().try_for_each(|output| output.checked().map(drop))?;
@@ -360,7 +361,7 @@ impl Op for BranchOp {
         let name = format!("gradient of {}", self.name);
         let op = BranchOp::of(&name, bodies).map_err(|message| fail(&name, message))?;
         let all: Vec<Variable> = at.inputs[..1].iter().chain(&given).cloned().collect();
-        let made = Variable::apply_at(Arc::new(op), &all, place::here())?;
+        let made = Variable::apply_at(Arc::new(op), &all, source_location::here())?;
         for (input, gradient) in list.into_iter().zip(made) {
             grads[1 + input] = Some(gradient);
         }

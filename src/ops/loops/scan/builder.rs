@@ -7,7 +7,8 @@ use super::checkpoint::checkpointed;
 use super::scanned::Scanned;
 use super::{ScanInputs, ScanOp, until};
 use crate::error::{Error, Result};
-use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{Apply, IntoOperand, Kind, Operand, TensorType, Variable};
 use crate::ops::creation::int_scalar;
 use crate::ops::index_expression::{Ix, range};
 use crate::ops::methods::fail;
@@ -106,7 +107,7 @@ impl Scan {
     /// and returns the new one, of the same dtype and shape.
     #[track_caller]
     pub fn recurrent(self, initial: impl Into<Variable>) -> Scan {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let initial = initial.into();
         let row = initial.checked().and_then(|initial| DimShuffle::keep_dims(initial, &[0]));
         self.recurrent_taps(row.unwrap_or_else(Variable::poison), [-1])
@@ -163,7 +164,7 @@ impl Scan {
     /// is written in the body is made anew in each iteration; one that was written before is the same in all.
     #[track_caller]
     pub fn run(self, body: impl FnOnce(&[Variable]) -> Vec<Variable>) -> Scanned {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let recurrences = self.recurrences.len();
         self.try_run(body).unwrap_or_else(|error| Scanned::poisoned(&error, recurrences))
     }
@@ -175,7 +176,7 @@ impl Scan {
     /// dtype or rank, or a known extent; a shape in the body depends on a value that changes.
     #[track_caller]
     pub fn try_run(self, body: impl FnOnce(&[Variable]) -> Vec<Variable>) -> Result<Scanned> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         self.made(|given| (body(given), None))
     }
 
@@ -204,7 +205,7 @@ impl Scan {
     /// ```
     #[track_caller]
     pub fn run_until(self, body: impl FnOnce(&[Variable]) -> (Vec<Variable>, Variable)) -> Scanned {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let recurrences = self.recurrences.len();
         self.try_run_until(body).unwrap_or_else(|error| Scanned::poisoned(&error, recurrences))
     }
@@ -218,7 +219,7 @@ impl Scan {
         self,
         body: impl FnOnce(&[Variable]) -> (Vec<Variable>, Variable),
     ) -> Result<Scanned> {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         self.made(|given| {
             let (outputs, stop) = body(given);
             (outputs, Some(stop))
@@ -240,7 +241,7 @@ impl Scan {
         let then = Apply::now();
         let (mut outputs, stop) = {
             // Expressions of the closure have the closure's own source lines.
-            let _own = place::leave();
+            let _own = source_location::leave();
             body(&inputs)
         };
         if outputs.is_empty() || outputs.len() < lags.len() {

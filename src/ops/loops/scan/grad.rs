@@ -15,12 +15,12 @@ use crate::graph::{Kind, Variable, ancestors};
 use crate::op::{Gradient, Op};
 use crate::ops::backpropagate::slopes;
 use crate::ops::creation::zeros_like;
-use crate::ops::functions::where_;
+use crate::ops::elementwise_methods::where_;
 use crate::ops::index_expression::Ix;
 use crate::ops::join::concatenate;
 use crate::ops::op_from_graph::{pairs, replaced, stand_ins};
+use crate::ops::splat::uniform;
 use crate::ops::subtensor::{Bound, IncSubtensor, Slot};
-use crate::ops::uniform::uniform;
 use std::collections::HashSet;
 
 /// The gradient of each input.

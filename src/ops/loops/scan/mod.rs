@@ -2,9 +2,9 @@
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `scanned`: [`Scanned`], its results; `until`: the
 //!   number of iterations until a condition holds; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `narrow`:
+//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `prune_outputs`:
 //!   the op without what is not read; `parts`: what rewrites see of it;
-//! - `lower`: its device form; `stored`: how a file holds it.
+//! - `lower`: its device form; `serialization`: how a file holds it.
 
 mod batch;
 mod body;
@@ -12,22 +12,23 @@ mod builder;
 mod checkpoint;
 mod grad;
 mod lower;
-mod narrow;
 mod parts;
 mod perform;
+mod prune_outputs;
 mod scanned;
-mod stored;
+mod serialization;
 mod until;
 
 pub use builder::Scan;
 pub(crate) use parts::{LoopArgument, LoopParts, Recurrence};
 pub use scanned::Scanned;
-pub(in crate::ops) use stored::decode;
+pub(in crate::ops) use serialization::decode;
 
 use super::closed::broken;
 use crate::error::{Result, shape_text};
 use crate::graph::shapes::Shapes;
-use crate::graph::{FunctionGraph, Node, TensorType, Variable, place};
+use crate::graph::source_location;
+use crate::graph::{FunctionGraph, Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attributes, Batch, BatchedOutputs, Gradient, Known, Narrowed, Op, expect_inputs};
 use crate::ops::index_expression::Ix;
@@ -90,7 +91,7 @@ impl ScanOp {
     fn on(self, given: ScanInputs, carried: usize) -> Result<Scanned> {
         let recurrences = self.body.lags.len();
         let depths: Vec<usize> = (0..carried).map(|r| self.body.depth(r)).collect();
-        let mut traces = Variable::apply_at(Arc::new(self), &given.list(), place::here())?;
+        let mut traces = Variable::apply_at(Arc::new(self), &given.list(), source_location::here())?;
         let stacked = traces.split_off(recurrences);
         traces.truncate(carried);
         Ok(Scanned::new(traces, depths, stacked, given.steps))
@@ -251,11 +252,11 @@ impl Op for ScanOp {
     }
 
     fn version(&self) -> u32 {
-        stored::version(self)
+        serialization::version(self)
     }
 
     fn attributes(&self) -> Attributes {
-        stored::attributes(self)
+        serialization::attributes(self)
     }
 
     fn label(&self) -> String {
@@ -342,7 +343,7 @@ impl Op for ScanOp {
     }
 
     fn narrowed(&self, read: &[bool], inputs: &[&TensorType]) -> Option<Narrowed> {
-        narrow::narrow(self, read, inputs)
+        prune_outputs::narrow(self, read, inputs)
     }
 
     fn body_shapes(&self, inputs: &[Known]) -> Result<Vec<Shapes>, String> {

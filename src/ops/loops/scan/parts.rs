@@ -3,7 +3,8 @@
 use super::body::{BodyInput, ScanBody};
 use super::{ScanInputs, ScanOp};
 use crate::error::Result;
-use crate::graph::{Variable, place, rebuild};
+use crate::graph::source_location;
+use crate::graph::{Variable, rebuild};
 use crate::op::Op;
 use crate::ops::op_from_graph::stand_ins;
 use crate::ops::shape::ShapeOf;
@@ -164,7 +165,7 @@ impl LoopParts {
         let initial = recurrences.iter().map(|own| own.initial.clone()).collect();
         let (sequences, constants) = (outside(sequences), outside(constants));
         let given = ScanInputs { sequences, initial, constants, steps: steps.clone() };
-        Variable::apply_at(Arc::new(op), &given.list(), place::here())
+        Variable::apply_at(Arc::new(op), &given.list(), source_location::here())
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`Scanned`]: the results of a loop.
 
 use crate::error::Error;
-use crate::graph::{Variable, place};
+use crate::graph::Variable;
+use crate::graph::source_location;
 use crate::ops::index_expression::Ix;
 use crate::ops::methods::fail;
 
@@ -48,7 +49,7 @@ impl Scanned {
     #[track_caller]
     #[must_use]
     pub fn history(&self, recurrence: usize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let histories = self.clone().histories();
         histories.get(recurrence).cloned().unwrap_or_else(|| self.missing("recurrence", recurrence))
     }
@@ -57,7 +58,7 @@ impl Scanned {
     #[track_caller]
     #[must_use]
     pub fn result(&self, position: usize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let poisoned = self.traces.first().filter(|trace| trace.checked().is_err());
         let found = self.stacked.get(position).or(poisoned);
         found.cloned().unwrap_or_else(|| self.missing("result", position))
@@ -67,7 +68,7 @@ impl Scanned {
     #[track_caller]
     #[must_use]
     pub fn last_of(&self, recurrence: usize) -> Variable {
-        let _scope = place::enter();
+        let _scope = source_location::enter();
         let last = self.clone().last();
         last.get(recurrence).cloned().unwrap_or_else(|| self.missing("recurrence", recurrence))
     }

@@ -3,7 +3,8 @@
 
 use super::super::while_loop::While;
 use super::body::BodyInput;
-use super::{ScanInputs, ScanOp, narrow};
+use super::prune_outputs;
+use super::{ScanInputs, ScanOp};
 use crate::error::Result;
 use crate::graph::{TensorType, Variable, rebuild};
 use crate::ops::index_expression::{Ix, range};
@@ -24,7 +25,7 @@ fn iterations(op: &ScanOp, given: &ScanInputs) -> Result<Variable> {
     let types: Vec<&TensorType> = inputs.iter().map(Variable::ty).collect();
     let outputs = op.body.closed.graph.outputs.len();
     let last: Vec<bool> = (0..outputs).map(|output| output + 1 == outputs).collect();
-    let (op, inputs) = match narrow::less(op, &last, &types) {
+    let (op, inputs) = match prune_outputs::less(op, &last, &types) {
         Some(less) => (less.op, less.inputs.iter().map(|&at| inputs[at].clone()).collect()),
         None => (op.clone(), inputs),
     };

@@ -1,11 +1,11 @@
 //! The values of expressions.
 
 use super::super::expr::{Expr, ExprKind};
-use super::super::program::{MachineInst, Reg};
 use super::super::token::refuse;
 use super::super::types::Type;
-use super::place::LValue;
+use super::lvalue::LValue;
 use super::{Compiled, Compiler};
+use crate::custom::interpret::bytecode::{MachineInst, Reg};
 
 impl Compiler<'_> {
     /// Computes an expression for its effect.

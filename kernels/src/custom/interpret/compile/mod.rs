@@ -2,21 +2,21 @@
 
 mod calls;
 mod expression;
-mod place;
+mod lvalue;
 mod statement;
 
-use super::expr::{FunctionDef, Named};
-use super::memory::pointer;
-use super::parse::ParsedUnit;
-use super::program::{
+use super::bytecode::{
     CompiledKernel, Expected, ITEM_REGISTERS, KernelParameter, MachineInst, MachineProgram, Object,
     ObjectLocation, Reg,
 };
+use super::expr::{FunctionDef, Named};
+use super::memory::pointer;
+use super::parse::ParsedUnit;
 use super::token::refuse;
 use super::types::Type;
 use crate::custom::SourceError;
 use calls::{barriers, check_calls};
-use place::LValue;
+use lvalue::LValue;
 use std::collections::HashMap;
 
 type Compiled<T> = Result<T, SourceError>;

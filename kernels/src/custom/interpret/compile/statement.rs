@@ -2,10 +2,10 @@
 
 use super::super::arithmetic::{Operator, binary};
 use super::super::expr::{Expr, LoopStmt, Stmt, Switch};
-use super::super::program::MachineInst;
 use super::super::token::refuse;
-use super::place::LValue;
+use super::lvalue::LValue;
 use super::{Compiled, Compiler};
+use crate::custom::interpret::bytecode::MachineInst;
 use crate::dtype::DType;
 
 impl Compiler<'_> {

@@ -11,8 +11,9 @@ use super::{
 };
 use crate::context::OrDriver;
 use crate::memory::CudaMemory;
+use crate::vendor::autotune;
+use crate::vendor::autotune::{Tunable, TuningEnvironment};
 use crate::vendor::bind::OperandAddresses;
-use crate::vendor::choice::{self, Tunable, TuningEnvironment};
 use cudarc::driver::sys::{self, CUstream};
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -54,7 +55,7 @@ impl Cudnn {
         let plan = ConvolutionPlan { call: call.clone(), form, descriptors, algorithm: 0, workspace: 0 };
         let scratch = self.scratch(&plan, &candidates)?;
         let mut trial = ConvolutionTrial { cudnn: self, plan, candidates, scratch };
-        let Some(chosen) = choice::choose(&self.streams, &mut trial, key)? else { return Ok(None) };
+        let Some(chosen) = autotune::choose(&self.streams, &mut trial, key)? else { return Ok(None) };
         trial.plan.select(chosen);
         Ok(Some(trial.plan))
     }
@@ -151,8 +152,8 @@ impl Tunable for ConvolutionTrial<'_> {
     }
 
     /// All candidates, however long a run takes: algorithms differ by factors.
-    fn trial(_: Duration) -> choice::TrialOptions {
-        choice::TrialOptions { candidates: CANDIDATES, repeats: 3, rounds: 3 }
+    fn trial(_: Duration) -> autotune::TrialOptions {
+        autotune::TrialOptions { candidates: CANDIDATES, repeats: 3, rounds: 3 }
     }
 
     fn encode(candidate: AlgorithmCandidate) -> Vec<u8> {

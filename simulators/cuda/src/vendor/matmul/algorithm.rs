@@ -1,8 +1,9 @@
 //! The choice of cuBLASLt's algorithm for a product.
 
+use super::column_major::{MatmulAddresses, MatmulCall};
 use super::cublaslt::{Algorithm, CublasLt};
-use super::plan::{MatmulAddresses, MatmulCall};
-use crate::vendor::choice::{self, Tunable, TuningEnvironment};
+use crate::vendor::autotune;
+use crate::vendor::autotune::{Tunable, TuningEnvironment};
 use crate::vendor::streams::Streams;
 use cudarc::driver::sys::CUstream;
 use std::time::Duration;
@@ -39,10 +40,10 @@ impl MatmulTrial<'_> {
         let at = scratch.unwrap_or(MatmulAddresses::plain([0; 3]));
         let mut trial = MatmulTrial { cublas_lt, streams, call, at };
         if scratch.is_some() {
-            return choice::choose(streams, &mut trial, key);
+            return autotune::choose(streams, &mut trial, key);
         }
         // Not remembered: there may be scratch memory later.
-        match choice::stored(&trial, &key) {
+        match autotune::stored(&trial, &key) {
             Some(known) if cublas_lt.accepts(call, known)? => Ok(Some(known)),
             _ => Ok(cublas_lt.candidates(call)?.first().copied()),
         }
@@ -55,7 +56,7 @@ impl MatmulTrial<'_> {
         call: &MatmulCall,
     ) -> DeviceResult<()> {
         let trial = MatmulTrial { cublas_lt, streams, call, at: MatmulAddresses::plain([0; 3]) };
-        match choice::stored(&trial, &key(cublas_lt, streams, call)?) {
+        match autotune::stored(&trial, &key(cublas_lt, streams, call)?) {
             Some(known) => cublas_lt.accepts(call, known).map(drop),
             None => cublas_lt.candidates(call).map(drop),
         }
@@ -121,7 +122,7 @@ fn decode(bytes: &[u8]) -> Option<Algorithm> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vendor::matmul::plan::{Added, plan};
+    use crate::vendor::matmul::column_major::{Added, plan};
     use std::path::PathBuf;
     use workalike_device::Matmul;
     use workalike_device::cache::KernelCache;

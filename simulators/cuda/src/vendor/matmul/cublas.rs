@@ -3,7 +3,7 @@
 //! Only fast products of f32 use TF32, and halves accumulate in f32. The workspace is the caller's, so that a
 //! captured product allocates nothing and gives the same bits each time.
 
-use super::plan::{ColumnMajorFactor, MatmulAddresses, MatmulCall};
+use super::column_major::{ColumnMajorFactor, MatmulAddresses, MatmulCall};
 use crate::context::{OrDriver, Queue};
 use crate::memory::CudaMemory;
 use cudarc::cublas::{result, sys};

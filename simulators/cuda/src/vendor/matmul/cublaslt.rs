@@ -5,8 +5,8 @@
 //! allowed: parts are written to the workspace and summed in a fixed order, never added to the result in the
 //! order in which they finish.
 
+use super::column_major::{MatmulAddresses, MatmulCall};
 use super::descriptors::{MatmulDescriptors, Preference, reductions};
-use super::plan::{MatmulAddresses, MatmulCall};
 use crate::context::Queue;
 use crate::memory::CudaMemory;
 use cudarc::cublaslt::{result, sys};

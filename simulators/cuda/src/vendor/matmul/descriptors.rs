@@ -1,7 +1,7 @@
 //! A call as cuBLASLt's objects: descriptors of the operation and its matrices, and the preferences for the
 //! choice of an algorithm.
 
-use super::plan::{Added, MatmulCall, MatrixLayout, result_of};
+use super::column_major::{Added, MatmulCall, MatrixLayout, result_of};
 use cudarc::cublaslt::{result, sys};
 use std::ptr;
 use workalike_device::{DeviceError, DeviceResult};
@@ -210,7 +210,7 @@ fn failed(device: &str, call: &str, error: result::CublasError) -> DeviceError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::vendor::matmul::plan::{MatmulAddresses, plan};
+    use crate::vendor::matmul::column_major::{MatmulAddresses, plan};
     use workalike_device::Matmul;
 
     fn call(dtype: DType, at: MatmulAddresses) -> MatmulCall {
