@@ -11,9 +11,9 @@
 //! | `make` | `workalike make`, from the Functions in `builtins` and `workloads` |
 //! | `info`, `run`, `plan`, `verify`, `profile` | the commands of these names |
 //! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
-//! | `inputs` | inputs that are files or random |
-//! | `numbers` | elements as text and JSON |
-//! | `report` | output to stdout, and error messages |
+//! | `numbers` | elements, durations and sizes as text and JSON |
+//!
+//! What it shares with the benchmark is in `workalike-cli-common`.
 
 mod bench;
 mod builtins;
@@ -22,24 +22,21 @@ mod demo;
 mod devices;
 mod digits;
 mod info;
-mod inputs;
 mod make;
 mod numbers;
 mod plan;
 mod profile;
-mod report;
 mod run;
 mod verify;
 mod workloads;
 
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use workalike::{DEVICE_VARIABLE, Selector};
-
-const DEVICE: &str = "auto (CUDA, else an OpenCL GPU, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]";
+use workalike_cli_common::exit::{ended, refused};
+use workalike_cli_common::{device, inputs};
 
 /// Symbolic tensor functions: portable when saved, re-hosted on a device when run.
 #[derive(Parser)]
@@ -76,7 +73,7 @@ enum CliCommand {
 
 #[derive(Args)]
 struct Demo {
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
 }
 
@@ -138,7 +135,7 @@ struct RunArgs {
     /// The method to run; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
     /// An input, the same at every step: a .npy or .npz file, or a number
     #[arg(long, value_name = "NAME=x.npy|3.5", value_parser = inputs::named_file)]
@@ -175,7 +172,7 @@ fn words() -> Vec<OsString> {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(words()) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refused(&error),
     };
     ended(match &cli.command {
         CliCommand::Demo(demo) => demo::demo(demo.device),
@@ -205,40 +202,6 @@ pub fn bench_main() -> ExitCode {
     }
     match Benches::try_parse() {
         Ok(benches) => ended(bench::bench(&benches.bench, &[])),
-        Err(error) => refuse(&error),
-    }
-}
-
-fn ended(done: report::Result<()>) -> ExitCode {
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            report::complain(&format!("error: {failure}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Prints help and version to stdout; any other parse error is one paragraph on stderr.
-fn refuse(error: &clap::Error) -> ExitCode {
-    let text = error.render().to_string();
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match report::say(text.trim_end()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        },
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            report::complain(text.trim_end());
-            ExitCode::from(2)
-        }
-        _ => {
-            let end =
-                ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();
-            let message = text[..end.unwrap_or(text.len())].split_whitespace().collect::<Vec<_>>().join(" ");
-            report::complain(&format!(
-                "{message}; `workalike --help` and `workalike COMMAND --help` tell more"
-            ));
-            ExitCode::from(2)
-        }
+        Err(error) => refused(&error),
     }
 }

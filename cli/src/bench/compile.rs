@@ -2,12 +2,12 @@
 //! is compiled or run; `first` times that.
 
 use super::measure::BenchRow;
-use crate::report::Result;
 use crate::workloads::zeros;
 use std::sync::Arc;
 use std::time::Instant;
 use workalike::prelude::*;
 use workalike::rehost::device::Device;
+use workalike_cli_common::report::Result;
 
 /// Units of each layer of a deep network for digits, pixels first, classes last.
 const LAYERS: [usize; 5] = [784, 1000, 1000, 1000, 10];

@@ -1,7 +1,6 @@
 //! The first result: a new process opens a device, loads a file, re-hosts the Function and calls it once.
 
 use super::measure::BenchRow;
-use crate::report::{ErrorContext, Failure, Result, say_json};
 use crate::workloads::{self, WorkloadSettings};
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -10,6 +9,7 @@ use std::time::Instant;
 use workalike::prelude::*;
 use workalike::rehost::Open;
 use workalike::rehost::device::{Command, Device, Matmul, Numerics, Region};
+use workalike_cli_common::report::{ErrorContext, Failure, Result, say_json};
 
 /// The variables that name the cache folders of drivers and compilers. Empty folders make a cold start.
 const CACHES: &[&str] = &["XDG_CACHE_HOME", "POCL_CACHE_DIR", "CUDA_CACHE_PATH"];

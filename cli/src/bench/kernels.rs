@@ -1,13 +1,13 @@
 //! Times kernels of a program's own: elementwise, reduction, scan, and the launch itself.
 
 use super::measure::{BenchRow, repeated};
-use crate::report::{Failure, Result};
 use std::sync::Arc;
 use workalike::custom::{
     ElementwiseKernel, Grid, KernelOp, KernelSource, Launch, Module, ReductionKernel, ScanKernel, kernel_args,
 };
 use workalike::prelude::*;
 use workalike::rehost::device::Device;
+use workalike_cli_common::report::{Failure, Result};
 
 /// Elements on a large device, and on a CPU.
 const ELEMENTS: [usize; 2] = [1 << 26, 1 << 20];

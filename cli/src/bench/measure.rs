@@ -1,12 +1,12 @@
 //! Checking and timing one line.
 
-use crate::report::{Failure, Result, say, say_json};
 use crate::workloads::CallMode;
 use serde::Serialize;
 use std::time::Instant;
 use workalike::prelude::*;
 use workalike::rehost::Open;
 use workalike::rehost::verify::{Check, verify};
+use workalike_cli_common::report::{Failure, Result, say, say_json};
 
 /// Repeats of a measurement; the median is reported.
 const REPEATS: usize = 7;

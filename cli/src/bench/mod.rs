@@ -8,23 +8,23 @@ mod first;
 mod kernels;
 mod measure;
 
-use crate::inputs::{self, InputSource};
-use crate::report::{ErrorContext, Failure, Result, complain, say, say_json};
-use crate::run::choose;
 use crate::workloads::{self, CallMode, Line, Workload, WorkloadSettings};
-use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use measure::{BenchRow, measure};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use workalike::prelude::*;
 use workalike::rehost::Open;
+use workalike::{DEVICE_VARIABLE, Selector};
+use workalike_cli_common::inputs::{self, InputSource};
+use workalike_cli_common::report::{ErrorContext, Failure, Result, complain, say, say_json};
+use workalike_cli_common::{device, method};
 
 #[derive(clap::Args)]
 pub(crate) struct Bench {
     /// Saved files and built-in workloads; default: all workloads
     #[arg(value_name = "FILE|WORKLOAD")]
     what: Vec<String>,
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
     /// Only variants whose name holds this text
     #[arg(long, value_name = "TEXT")]
@@ -63,7 +63,7 @@ pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
 
 /// Checks and times; `prefix` is the command line that reaches this command in a new process.
 pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
-    let place = devices::choose(command.device);
+    let place = device::choose(command.device);
     if let Some(file) = &command.first_result {
         return first::child(file, place);
     }
@@ -215,8 +215,8 @@ fn file_row(
     id: &str,
 ) -> Result<BenchRow> {
     let bundle = Bundle::load(file)?;
-    let (_, function) =
-        choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input)).during(file.display())?;
+    let (_, function) = method::choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
+        .during(file.display())?;
     let args = inputs::bound(function, &command.input, command.cast)?;
     let timed = measure(function, None, &args, way, place)?;
     let work = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();

@@ -8,8 +8,8 @@ mod reduce;
 mod words;
 
 use self::elementwise::{arity, elementwise};
-use crate::report::{Failure, Result};
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
 
 pub(crate) use digits::{CLASSES, PIXELS, digits};
 

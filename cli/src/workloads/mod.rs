@@ -19,8 +19,8 @@ mod statistics;
 mod stencils;
 mod training;
 
-use crate::report::{Failure, Result};
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
 
 /// A workload: a Function of some sizes, and its lines in the table.
 pub(crate) struct Workload {
