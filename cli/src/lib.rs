@@ -1,21 +1,20 @@
 //! The command `workalike`: creates, inspects and runs saved Functions.
 //!
-//! It is a library so that the benchmarks can use it: [`main`] is the command, [`bench_main`] only its
-//! `bench`.
+//! [`main`] is the command. It is in a library so that its unit tests run with those of the other crates
+//! (`--lib`).
 //!
 //! | module | content |
 //! |---|---|
 //! | `cache` | `workalike cache`: the compiled kernels that are kept on disk |
 //! | `demo` | `workalike demo`, on the images in `digits` |
 //! | `devices` | `workalike devices` |
-//! | `make` | `workalike make`, from the Functions in `builtins` and `workloads` |
+//! | `make` | `workalike make`, from the Functions in `builtins` and the workloads |
 //! | `info`, `run`, `plan`, `verify`, `profile` | the commands of these names |
-//! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
 //! | `numbers` | elements, durations and sizes as text and JSON |
 //!
-//! What it shares with the benchmark is in `workalike-cli-common`.
+//! `workalike bench` and the workloads are in `workalike-harness`, which is in `benches/harness/`. What both
+//! crates need is in `workalike-cli-common`.
 
-mod bench;
 mod builtins;
 mod cache;
 mod demo;
@@ -28,7 +27,6 @@ mod plan;
 mod profile;
 mod run;
 mod verify;
-mod workloads;
 
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -37,6 +35,7 @@ use std::process::ExitCode;
 use workalike::{DEVICE_VARIABLE, Selector};
 use workalike_cli_common::exit::{ended, refused};
 use workalike_cli_common::{device, inputs};
+use workalike_harness::{Bench, bench, workloads};
 
 /// Symbolic tensor functions: portable when saved, re-hosted on a device when run.
 #[derive(Parser)]
@@ -64,7 +63,7 @@ enum CliCommand {
     /// Compares a method on a device with the reference, and names the first node that differs
     Verify(verify::Verify),
     /// Checks and times saved files and built-in workloads
-    Bench(bench::Bench),
+    Bench(Bench),
     /// Runs a method of a file and times every kernel on the device
     Profile(profile::ProfileArgs),
     /// Shows the compiled kernels that are kept on disk
@@ -90,7 +89,7 @@ struct Make {
     #[arg(required_unless_present = "list")]
     name: Option<String>,
     /// A size of a workload
-    #[arg(long, value_name = "KEY=N", value_parser = bench::setting)]
+    #[arg(long, value_name = "KEY=N", value_parser = workloads::setting)]
     size: Vec<(String, String)>,
     /// The file to write
     #[arg(long, value_name = "FILE", required_unless_present = "list")]
@@ -185,23 +184,8 @@ pub fn main() -> ExitCode {
         CliCommand::Run(run) => run::run(run),
         CliCommand::Plan(plan) => plan::plan(plan),
         CliCommand::Verify(verify) => verify::verify(verify),
-        CliCommand::Bench(bench) => bench::bench(bench, &["bench"]),
+        CliCommand::Bench(args) => bench(args, &["bench"]),
         CliCommand::Profile(profile) => profile::profile(profile),
         CliCommand::Cache(cache) => cache::cache(cache.clear, cache.json),
     })
-}
-
-/// `workalike bench` as a separate program.
-pub fn bench_main() -> ExitCode {
-    /// Checks and times saved files and built-in workloads.
-    #[derive(Parser)]
-    #[command(name = "workalike-benches", version)]
-    struct Benches {
-        #[command(flatten)]
-        bench: bench::Bench,
-    }
-    match Benches::try_parse() {
-        Ok(benches) => ended(bench::bench(&benches.bench, &[])),
-        Err(error) => refused(&error),
-    }
 }
