@@ -5,16 +5,30 @@
 //! cargo run --release -p workalike-benches -- --cudarc
 //! ```
 //!
-//! The workloads are those of `cli/src/workloads/`. `run.py` measures them and the peers in one run, of which
-//! cudarc is one; `table.py` makes the tables of `docs/performance.md`.
+//! The workloads, and how they are measured, are in `harness/`. `run.py` measures them and the peers in one
+//! run, of which cudarc is one; `table.py` makes the tables of `docs/performance.md`.
 
 mod cudarc;
 
+use clap::Parser;
 use std::process::ExitCode;
+use workalike_cli_common::exit::{ended, refused};
+use workalike_harness::{Bench, bench};
+
+/// Checks and times saved files and built-in workloads.
+#[derive(Parser)]
+#[command(name = "workalike-benches", version)]
+struct Benches {
+    #[command(flatten)]
+    bench: Bench,
+}
 
 fn main() -> ExitCode {
     if !std::env::args().skip(1).eq(["--cudarc"]) {
-        return workalike_cli::bench_main();
+        return match Benches::try_parse() {
+            Ok(benches) => ended(bench(&benches.bench, &[])),
+            Err(error) => refused(&error),
+        };
     }
     match cudarc::rows() {
         Ok(()) => ExitCode::SUCCESS,

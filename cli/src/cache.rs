@@ -1,8 +1,8 @@
 //! `workalike cache`: the compiled kernels kept on disk.
 
-use crate::report::{ErrorContext, Failure, Result, printable, say, say_json};
 use serde_json::json;
 use workalike::engine::device::cache::KernelCache;
+use workalike_cli_common::report::{ErrorContext, Failure, Result, printable, say, say_json};
 
 /// Shows folder, number of entries and bytes; removes the entries first if requested.
 pub(crate) fn cache(clear: bool, as_json: bool) -> Result<()> {

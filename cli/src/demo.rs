@@ -5,14 +5,16 @@
 //! every other device of the machine runs the same file.
 
 use crate::builtins;
-use crate::devices::{choose, survey};
+use crate::devices::survey;
 use crate::digits::{Images, shuffled, split};
-use crate::report::{ErrorContext, Failure, Result, printable, say, seconds};
+use crate::numbers::seconds;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::path::Path;
 use std::time::Instant;
 use workalike::Selector;
 use workalike::prelude::*;
+use workalike_cli_common::device;
+use workalike_cli_common::report::{ErrorContext, Failure, Result, printable, say};
 
 /// Images in a training step.
 const BATCH: usize = 32;
@@ -52,7 +54,7 @@ pub(crate) fn demo(wish: Selector) -> Result<()> {
         percent(accuracy(&bundle[NETWORK.predict], &held_out)?)
     ))?;
 
-    let mut simulator = bundle[NETWORK.train].optimize(choose(wish))?;
+    let mut simulator = bundle[NETWORK.train].optimize(device::choose(wish))?;
     for method in [NETWORK.predict, SOFTMAX.train, SOFTMAX.predict] {
         simulator.add_method(method, &bundle[method])?;
     }

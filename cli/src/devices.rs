@@ -1,22 +1,14 @@
 //! `workalike devices`: the devices of this machine, and the device that `auto` selects.
 
-use crate::report::{Failure, Result, bytes, complain, printable, say, say_json};
+use crate::numbers::bytes;
 use serde_json::{Value as Json, json};
 use workalike::Selector;
 use workalike::cuda::Cuda;
 use workalike::engine::Open;
 use workalike::host::Host;
 use workalike::opencl::{DeviceKind, OpenCl};
-
-/// The device for a run. `auto` is resolved; if faster devices are present but fail, their errors are printed
-/// to stderr.
-pub(crate) fn choose(wish: Selector) -> Selector {
-    let choice = wish.choose();
-    for error in choice.passed_over {
-        complain(&format!("note: passing over a device: {}", Failure::from(error)));
-    }
-    choice.selector
-}
+use workalike_cli_common::device;
+use workalike_cli_common::report::{Result, printable, say, say_json};
 
 /// A device of this machine, usable or not.
 pub(crate) struct Listed {
@@ -105,7 +97,7 @@ pub(crate) fn survey() -> Result<Survey> {
 /// `workalike devices`.
 pub(crate) fn devices(as_json: bool) -> Result<()> {
     let survey = survey()?;
-    let auto = choose(Selector::Auto).open()?.properties().id.clone();
+    let auto = device::choose(Selector::Auto).open()?.properties().id.clone();
     if as_json {
         let devices: Vec<Json> = survey.devices.iter().map(|d| to_json(d, &auto)).collect();
         let absent: Vec<Json> =

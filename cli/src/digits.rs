@@ -2,11 +2,11 @@
 //! licence.
 
 use crate::builtins::{CLASSES, PIXELS};
-use crate::report::{ErrorContext, Failure, Result};
 use flate2::read::GzDecoder;
 use std::io::Read;
 use workalike::Value;
 use workalike::kernels::ops::philox4x32_10;
+use workalike_cli_common::report::{ErrorContext, Failure, Result};
 
 /// Lines of integers: 64 pixels of 0 to 16, and the digit.
 const FILE: &[u8] = include_bytes!("../../data/digits.csv.gz");

@@ -1,7 +1,5 @@
 //! `workalike info`: the contents of a file.
 
-use crate::report::{ErrorContext, Result, printable, say, say_json};
-use crate::run::choose;
 use crate::{Info, numbers};
 use serde_json::{Value as Json, json};
 use std::fs::File;
@@ -10,6 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 use workalike::graph::{Cell, debugprint, dot};
 use workalike::prelude::*;
+use workalike_cli_common::method;
+use workalike_cli_common::report::{ErrorContext, Result, printable, say, say_json};
 
 /// Shows a file.
 pub(crate) fn info(command: &Info) -> Result<()> {
@@ -29,7 +29,9 @@ pub(crate) fn info(command: &Info) -> Result<()> {
 /// Shows the graphs of methods.
 fn graphs(bundle: &Bundle, command: &Info) -> Result<()> {
     let chosen = match &command.method {
-        Some(_) => vec![choose(bundle, command.method.as_deref(), &[]).during(command.file.display())?],
+        Some(_) => {
+            vec![method::choose(bundle, command.method.as_deref(), &[]).during(command.file.display())?]
+        }
         None => bundle.iter().collect(),
     };
     for (name, function) in chosen {

@@ -1,45 +1,41 @@
 //! The command `workalike`: creates, inspects and runs saved Functions.
 //!
-//! It is a library so that the benchmarks can use it: [`main`] is the command, [`bench_main`] only its
-//! `bench`.
+//! [`main`] is the command. It is in a library so that its unit tests run with those of the other crates
+//! (`--lib`).
 //!
 //! | module | content |
 //! |---|---|
 //! | `cache` | `workalike cache`: the compiled kernels that are kept on disk |
 //! | `demo` | `workalike demo`, on the images in `digits` |
 //! | `devices` | `workalike devices` |
-//! | `make` | `workalike make`, from the Functions in `builtins` and `workloads` |
+//! | `make` | `workalike make`, from the Functions in `builtins` and the workloads |
 //! | `info`, `run`, `plan`, `verify`, `profile` | the commands of these names |
-//! | `bench` | `workalike bench`: checks and times saved files and the `workloads` |
-//! | `inputs` | inputs that are files or random |
-//! | `numbers` | elements as text and JSON |
-//! | `report` | output to stdout, and error messages |
+//! | `numbers` | elements, durations and sizes as text and JSON |
+//!
+//! `workalike bench` and the workloads are in `workalike-harness`, which is in `benches/harness/`. What both
+//! crates need is in `workalike-cli-common`.
 
-mod bench;
 mod builtins;
 mod cache;
 mod demo;
 mod devices;
 mod digits;
 mod info;
-mod inputs;
 mod make;
 mod numbers;
 mod plan;
 mod profile;
-mod report;
 mod run;
 mod verify;
-mod workloads;
 
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use workalike::{DEVICE_VARIABLE, Selector};
-
-const DEVICE: &str = "auto (CUDA, else an OpenCL GPU, else host), host, opencl[:PLATFORM:DEVICE] or cuda[:N]";
+use workalike_cli_common::exit::{ended, refused};
+use workalike_cli_common::{device, inputs};
+use workalike_harness::{Bench, bench, workloads};
 
 /// Symbolic tensor functions: portable when saved, re-hosted on a device when run.
 #[derive(Parser)]
@@ -67,7 +63,7 @@ enum CliCommand {
     /// Compares a method on a device with the reference, and names the first node that differs
     Verify(verify::Verify),
     /// Checks and times saved files and built-in workloads
-    Bench(bench::Bench),
+    Bench(Bench),
     /// Runs a method of a file and times every kernel on the device
     Profile(profile::ProfileArgs),
     /// Shows the compiled kernels that are kept on disk
@@ -76,7 +72,7 @@ enum CliCommand {
 
 #[derive(Args)]
 struct Demo {
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
 }
 
@@ -93,7 +89,7 @@ struct Make {
     #[arg(required_unless_present = "list")]
     name: Option<String>,
     /// A size of a workload
-    #[arg(long, value_name = "KEY=N", value_parser = bench::setting)]
+    #[arg(long, value_name = "KEY=N", value_parser = workloads::setting)]
     size: Vec<(String, String)>,
     /// The file to write
     #[arg(long, value_name = "FILE", required_unless_present = "list")]
@@ -138,7 +134,7 @@ struct RunArgs {
     /// The method to run; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
     /// An input, the same at every step: a .npy or .npz file, or a number
     #[arg(long, value_name = "NAME=x.npy|3.5", value_parser = inputs::named_file)]
@@ -175,7 +171,7 @@ fn words() -> Vec<OsString> {
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse_from(words()) {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err(error) => return refused(&error),
     };
     ended(match &cli.command {
         CliCommand::Demo(demo) => demo::demo(demo.device),
@@ -188,57 +184,8 @@ pub fn main() -> ExitCode {
         CliCommand::Run(run) => run::run(run),
         CliCommand::Plan(plan) => plan::plan(plan),
         CliCommand::Verify(verify) => verify::verify(verify),
-        CliCommand::Bench(bench) => bench::bench(bench, &["bench"]),
+        CliCommand::Bench(args) => bench(args, &["bench"]),
         CliCommand::Profile(profile) => profile::profile(profile),
         CliCommand::Cache(cache) => cache::cache(cache.clear, cache.json),
     })
-}
-
-/// `workalike bench` as a separate program.
-pub fn bench_main() -> ExitCode {
-    /// Checks and times saved files and built-in workloads.
-    #[derive(Parser)]
-    #[command(name = "workalike-benches", version)]
-    struct Benches {
-        #[command(flatten)]
-        bench: bench::Bench,
-    }
-    match Benches::try_parse() {
-        Ok(benches) => ended(bench::bench(&benches.bench, &[])),
-        Err(error) => refuse(&error),
-    }
-}
-
-fn ended(done: report::Result<()>) -> ExitCode {
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            report::complain(&format!("error: {failure}"));
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Prints help and version to stdout; any other parse error is one paragraph on stderr.
-fn refuse(error: &clap::Error) -> ExitCode {
-    let text = error.render().to_string();
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => match report::say(text.trim_end()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(_) => ExitCode::FAILURE,
-        },
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            report::complain(text.trim_end());
-            ExitCode::from(2)
-        }
-        _ => {
-            let end =
-                ["\n\nUsage:", "\n\nFor more information"].iter().filter_map(|mark| text.find(mark)).min();
-            let message = text[..end.unwrap_or(text.len())].split_whitespace().collect::<Vec<_>>().join(" ");
-            report::complain(&format!(
-                "{message}; `workalike --help` and `workalike COMMAND --help` tell more"
-            ));
-            ExitCode::from(2)
-        }
-    }
 }

@@ -1,10 +1,10 @@
 //! `workalike make`: built-in Functions to files.
 
 use crate::builtins;
-use crate::report::{ErrorContext, Failure, Result, say};
-use crate::workloads::{self, WorkloadSettings};
 use std::path::Path;
 use workalike::prelude::*;
+use workalike_cli_common::report::{ErrorContext, Failure, Result, say};
+use workalike_harness::workloads::{self, WorkloadSettings};
 
 /// The largest number of methods whose names are all printed.
 const MANY: usize = 6;

@@ -1,9 +1,9 @@
-//! Elements of Values as text and as JSON.
+//! Numbers as text and as JSON: elements of Values, durations, sizes.
 
-use crate::report::Result;
 use serde_json::Value as Json;
 use workalike::kernels::Scalar;
 use workalike::{DType, Value};
+use workalike_cli_common::report::Result;
 
 /// The number of elements that are shown of an array.
 pub(crate) const FEW: usize = 8;
@@ -60,6 +60,20 @@ pub(crate) fn shape(shape: &[usize]) -> Json {
     shape.iter().map(|&e| Json::from(e as u64)).collect()
 }
 
+/// A duration with a readable unit.
+pub(crate) fn seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.999_5e-3 => format!("{:.1} us", s * 1e6),
+        s if s < 0.999_5 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
+
+/// A number of bytes with a readable unit.
+pub(crate) fn bytes(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +94,11 @@ mod tests {
     fn text_says_that_there_is_more() {
         assert_eq!(text(&Value::from(vec![1i32; 9])).unwrap(), "1 1 1 1 1 1 1 1 ...");
         assert_eq!(text(&Value::from(vec![1.5f64, 2.0])).unwrap(), "1.5 2.0");
+    }
+    #[test]
+    fn durations() {
+        assert_eq!(seconds(12.34e-6), "12.3 us");
+        assert_eq!(seconds(0.0123), "12.30 ms");
+        assert_eq!(seconds(2.5), "2.50 s");
     }
 }

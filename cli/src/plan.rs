@@ -1,11 +1,11 @@
 //! `workalike plan`: predicts the steps, memory and costs of a call.
 
-use crate::inputs::{self, InputSource};
-use crate::report::{ErrorContext, Failure, Result, printable, say, say_json};
-use crate::run::choose;
-use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use std::path::PathBuf;
 use workalike::prelude::*;
+use workalike::{DEVICE_VARIABLE, Selector};
+use workalike_cli_common::inputs::{self, InputSource};
+use workalike_cli_common::report::{ErrorContext, Failure, Result, printable, say, say_json};
+use workalike_cli_common::{device, method};
 
 #[derive(clap::Args)]
 pub(crate) struct PlanArgs {
@@ -14,7 +14,7 @@ pub(crate) struct PlanArgs {
     /// The method; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
     input: Vec<(String, InputSource)>,
@@ -34,11 +34,11 @@ pub(crate) struct PlanArgs {
 /// Shows a plan.
 pub(crate) fn plan(command: &PlanArgs) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
-    let (_, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
+    let (_, function) = method::choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
         .during(command.file.display())?;
     let args = inputs::bound(function, &command.input, command.cast)?;
     let options = Options { fuse: !command.unfused, ..Options::default() };
-    let mut simulator = function.optimize(devices::choose(command.device).with_options(options))?;
+    let mut simulator = function.optimize(device::choose(command.device).with_options(options))?;
     let mut plan = simulator.plan(args)?;
     let source = std::mem::take(&mut plan.source);
     if command.json {

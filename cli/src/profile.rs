@@ -1,12 +1,12 @@
 //! `workalike profile`: a method of a file, with every kernel timed.
 
-use crate::inputs;
-use crate::report::{ErrorContext, Result, complain, printable, say, say_json};
-use crate::run::{arguments, choose, ranks};
-use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
+use crate::run::{arguments, ranks};
 use std::fs;
 use std::path::PathBuf;
 use workalike::prelude::*;
+use workalike::{DEVICE_VARIABLE, Selector};
+use workalike_cli_common::report::{ErrorContext, Result, complain, printable, say, say_json};
+use workalike_cli_common::{device, inputs, method};
 
 /// The command's arguments.
 #[derive(clap::Args)]
@@ -16,7 +16,7 @@ pub(crate) struct ProfileArgs {
     /// The method to run; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
     /// An input, the same at every step: a .npy or .npz file, or a number
     #[arg(long, value_name = "NAME=x.npy|3.5", value_parser = inputs::named_file)]
@@ -43,12 +43,13 @@ const STEPS: u64 = 20;
 /// Runs a method once to warm up, and then the iterations. The file is not changed.
 pub(crate) fn profile(command: &ProfileArgs) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
-    let (_, function) = choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
-        .during(command.file.display())?;
+    let (_, function) =
+        method::choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
+            .during(command.file.display())?;
     let given = arguments(function, &command.input, &command.each, command.cast)?;
     let slices = given.iter().find_map(|g| g.slices);
     let steps = command.steps.or(slices).unwrap_or(STEPS);
-    let mut simulator = function.optimize(devices::choose(command.device))?;
+    let mut simulator = function.optimize(device::choose(command.device))?;
     // The first iteration compiles, loads and allocates, so it is not timed. Its updates stay on the device.
     simulator.profile(1, given.iter().fold(Args::new(), |args, g| args.with(g.sample.clone())))?;
     let profile =

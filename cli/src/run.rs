@@ -1,8 +1,7 @@
 //! `workalike run`: a method of a file, on a device, with inputs from `.npy` files.
 
-use crate::inputs::{axes, read};
-use crate::report::{ErrorContext, Failure, Result, complain, printable, say, say_json, seconds};
-use crate::{RunArgs, devices, numbers};
+use crate::RunArgs;
+use crate::numbers::{self, seconds};
 use serde_json::{Value as Json, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,6 +9,9 @@ use std::time::Instant;
 use workalike::npy;
 use workalike::prelude::*;
 use workalike::printable::is_printable;
+use workalike_cli_common::inputs::{axes, read};
+use workalike_cli_common::report::{ErrorContext, Failure, Result, complain, printable, say, say_json};
+use workalike_cli_common::{device, method};
 
 /// An argument, and the first slice of a sequence, with which the device is prepared.
 pub(crate) struct RunInput {
@@ -40,7 +42,7 @@ struct Written {
 pub(crate) fn run(command: &RunArgs) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
     let (method, function) =
-        choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
+        method::choose(&bundle, command.method.as_deref(), &ranks(&command.input, &command.each))
             .during(command.file.display())?;
     let given = arguments(function, &command.input, &command.each, command.cast)?;
     if let Some(folder) = &command.out {
@@ -57,39 +59,6 @@ pub(crate) fn run(command: &RunArgs) -> Result<()> {
     } else {
         say(&to_text(command, method, &outcome)?)
     }
-}
-
-/// The requested method; else the only one, or `main`, or, if the inputs do not fit `main`, the method whose
-/// inputs have the ranks of the given ones.
-pub(crate) fn choose<'a>(
-    bundle: &'a Bundle,
-    wanted: Option<&str>,
-    ranks: &[(&str, usize)],
-) -> Result<(&'a str, &'a Function)> {
-    let fits = |function: &Function| {
-        let has = |&(name, rank): &(&str, usize)| {
-            function.inputs().iter().any(|i| i.name.as_deref() == Some(name) && i.ty.ndim() == rank)
-        };
-        ranks.iter().all(has)
-    };
-    let main = || bundle.iter().find(|m| m.0 == "main");
-    let mut fitting = bundle.iter().filter(|m| fits(m.1));
-    let found = match wanted {
-        Some(name) => bundle.iter().find(|m| m.0 == name),
-        None if bundle.len() == 1 => bundle.iter().next(),
-        None => match (main().filter(|m| fits(m.1)), fitting.next(), fitting.next()) {
-            (Some(main), ..) | (None, Some(main), None) if !ranks.is_empty() => Some(main),
-            _ => main(),
-        },
-    };
-    found.ok_or_else(|| {
-        let known: Vec<String> = bundle.iter().map(|(name, _)| printable(name)).collect();
-        let what = match wanted {
-            Some(name) => format!("there is no method {name}"),
-            None => "it has several methods: say which with --method".into(),
-        };
-        Failure::new(format!("{what}; there are {}", known.join(", ")))
-    })
 }
 
 /// The rank of each input in an iteration, if it can be read.
@@ -174,7 +143,7 @@ fn simulate(function: &Function, given: &[RunInput], command: &RunArgs) -> Resul
         |part: fn(&RunInput) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
     let steps = command.steps.or_else(|| given.iter().find_map(|g| g.slices));
     let start = Instant::now();
-    let mut simulator = function.optimize(devices::choose(command.device))?;
+    let mut simulator = function.optimize(device::choose(command.device))?;
     simulator.prepare(args(|g| &g.sample))?;
     simulator.synchronize()?;
     let prepared = Instant::now();

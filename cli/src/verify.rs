@@ -1,14 +1,14 @@
 //! `workalike verify`: compares a method on a device with the reference, and names the first node that
 //! differs.
 
-use crate::inputs::{self, InputSource};
-use crate::report::{ErrorContext, Failure, Result, printable, say, say_json};
-use crate::run::choose;
-use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
 use serde_json::{Value as Json, json};
 use std::path::PathBuf;
 use workalike::engine::verify::{Check, Difference, Origin, Verification, verify as check};
 use workalike::prelude::*;
+use workalike::{DEVICE_VARIABLE, Selector};
+use workalike_cli_common::inputs::{self, InputSource};
+use workalike_cli_common::report::{ErrorContext, Failure, Result, printable, say, say_json};
+use workalike_cli_common::{device, method};
 
 #[derive(clap::Args)]
 pub(crate) struct Verify {
@@ -17,7 +17,7 @@ pub(crate) struct Verify {
     /// The method; default: the only one, or `main`
     #[arg(long, value_name = "M")]
     method: Option<String>,
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
     #[arg(long, value_name = "NAME=SHAPE|x.npy|3.5", value_parser = inputs::source, help = inputs::HELP)]
     input: Vec<(String, InputSource)>,
@@ -37,10 +37,11 @@ pub(crate) struct Verify {
 /// Verifies a method; a mismatch is a failure.
 pub(crate) fn verify(command: &Verify) -> Result<()> {
     let bundle = Bundle::load(&command.file)?;
-    let (method, function) = choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
-        .during(command.file.display())?;
+    let (method, function) =
+        method::choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
+            .during(command.file.display())?;
     let args = inputs::bound(function, &command.input, command.cast)?;
-    let device = devices::choose(command.device).open()?;
+    let device = device::choose(command.device).open()?;
     let how = Check { steps: command.steps, slack: command.slack, ..Check::default() };
     let found = check(function, &device, args, how)?;
     if command.json {

@@ -1,7 +1,7 @@
 //! Two methods over one shared variable.
 
-use crate::report::Result;
 use workalike::prelude::*;
+use workalike_cli_common::report::Result;
 
 /// `accumulate` adds to `state`, `decrement` subtracts from it; both return the value from before the call.
 pub(super) fn accumulator() -> Result<Bundle> {

@@ -1,8 +1,8 @@
 //! Two classifiers of 8x8 digits: a softmax classifier, and a network with a hidden layer.
 
 use super::NO_INPUTS;
-use crate::report::Result;
 use workalike::prelude::*;
+use workalike_cli_common::report::Result;
 
 /// Pixels of an image.
 pub(crate) const PIXELS: usize = 64;

@@ -1,10 +1,10 @@
 //! Any elementwise op of the library's table, by the name it has in NumPy, SciPy or PyTensor.
 
 use super::words;
-use crate::report::{Failure, Result};
 use workalike::kernels::ops::ScalarOp;
 use workalike::ops::elementwise as apply;
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
 
 /// Synonyms: all names of a group are accepted, whichever of them the table uses.
 const SYNONYMS: &[&[&str]] = &[

@@ -1,8 +1,8 @@
 //! `exp` of a long vector that stays on the device (the GPU test of Theano's tutorial).
 
 use super::NO_INPUTS;
-use crate::report::Result;
 use workalike::prelude::*;
+use workalike_cli_common::report::Result;
 
 /// Elements of the vector, as in Theano's tutorial: 10 times 30 cores times 768 threads.
 const LENGTH: usize = 10 * 30 * 768;

@@ -8,8 +8,9 @@ mod reduce;
 mod words;
 
 use self::elementwise::{arity, elementwise};
-use crate::report::{Failure, Result};
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
+use workalike_harness::workloads;
 
 pub(crate) use digits::{CLASSES, PIXELS, digits};
 
@@ -51,7 +52,7 @@ pub(crate) fn named(name: &str) -> Result<Bundle> {
         ["reduce", op, dtype, axes] => reduce::reduce(op, dtype, axes, None),
         ["reduce", op, dtype, axes, ndim] => reduce::reduce(op, dtype, axes, Some(ndim)),
         _ => {
-            let workloads = crate::workloads::ALL.iter().map(|w| w.name);
+            let workloads = workloads::ALL.iter().map(|w| w.name);
             let known: Vec<&str> = LIST.iter().map(|entry| entry.0).chain(workloads).collect();
             Err(Failure::new(format!("there is no built-in '{name}'; there are {}", known.join(", "))))
         }

@@ -1,9 +1,9 @@
 //! Reductions and other ops along axes: running folds, sorts, softmax.
 
 use super::words::{self, MAX_AXES};
-use crate::report::{Failure, Result};
 use workalike::ops::{log_softmax, over, softmax};
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
 
 /// Builds the output from the input, the axes and the parameter of the op.
 type Make = fn(&Variable, &[isize], f64) -> workalike::Result<Variable>;

@@ -1,8 +1,8 @@
 //! Parses the parts of a built-in's name: dtypes, ranks, and names of ops, with suggestions for misspelt
 //! ones.
 
-use crate::report::{Failure, Result};
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
 
 /// The largest rank that a built-in may have.
 pub(super) const MAX_AXES: usize = 8;

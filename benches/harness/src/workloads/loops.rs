@@ -2,8 +2,8 @@
 //! loop with a condition.
 
 use super::{CallMode, Line, NONE, Workload, WorkloadSettings, zeros};
-use crate::inputs::normal;
 use workalike::prelude::*;
+use workalike_cli_common::random::normal;
 
 const SETTINGS: &[(&str, &str, &str)] =
     &[("steps", "100", "100"), ("batch", "32", "32"), ("width", "256", "256")];

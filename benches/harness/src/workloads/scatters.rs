@@ -1,9 +1,9 @@
 //! Scatters and gathers at positions that are data: runs, segments, rows of embedding tables.
 
 use super::{CallMode, NONE, Workload, counter, zeros};
-use crate::inputs::{evaluated, integers, normal};
 use workalike::ops::Bins;
 use workalike::prelude::*;
+use workalike_cli_common::random::{evaluated, integers, normal};
 
 /// Symbols in runs with a mean length of 8.
 fn runs(n: usize) -> workalike::Result<Value> {

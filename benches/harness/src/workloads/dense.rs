@@ -2,8 +2,8 @@
 //! middle axes.
 
 use super::{CallMode, Line, NONE, Workload, WorkloadSettings, zeros};
-use crate::inputs::{integers, normal};
 use workalike::prelude::*;
+use workalike_cli_common::random::{integers, normal};
 
 /// Two lines, the second with odd sizes; `sizes` are those for large devices and those for others. The
 /// variant is the sizes joined by `x`.

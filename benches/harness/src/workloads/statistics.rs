@@ -1,8 +1,8 @@
 //! Statistics: a Gaussian process, a Monte Carlo price, quantiles, optimal transport, distances.
 
 use super::{CallMode, NONE, Workload, zeros};
-use crate::inputs::{evaluated, normal, uniform};
 use workalike::prelude::*;
+use workalike_cli_common::random::{evaluated, normal, uniform};
 
 pub(super) const GP_KERNEL_GRAD: Workload = Workload {
     name: "gp_kernel_grad",

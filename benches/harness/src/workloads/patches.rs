@@ -1,8 +1,8 @@
 //! Convolutions written as products with patches of the images (im2col), rather than by the op for them.
 
 use super::{CallMode, NONE, Workload, WorkloadSettings};
-use crate::inputs::{integers, normal};
 use workalike::prelude::*;
+use workalike_cli_common::random::{integers, normal};
 
 /// The extent of filters.
 const FILTER: usize = 5;

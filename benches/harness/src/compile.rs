@@ -1,13 +1,13 @@
 //! Times the work before a first call: building, differentiating, rewriting and lowering a graph. No kernel
-//! is compiled or run; `first` times that.
+//! is compiled or run; `first_result` times that.
 
-use super::measure::BenchRow;
-use crate::report::Result;
+use crate::measure::BenchRow;
 use crate::workloads::zeros;
 use std::sync::Arc;
 use std::time::Instant;
 use workalike::engine::device::Device;
 use workalike::prelude::*;
+use workalike_cli_common::report::Result;
 
 /// Units of each layer of a deep network for digits, pixels first, classes last.
 const LAYERS: [usize; 5] = [784, 1000, 1000, 1000, 10];
@@ -81,7 +81,7 @@ impl NetworkData {
 }
 
 /// The name and the row of each part, and of the total.
-pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, BenchRow)>> {
+pub(crate) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, BenchRow)>> {
     let given = NetworkData::new()?;
     let times = (0..REPEATS).map(|_| given.times(device)).collect::<Result<Vec<_>>>()?;
     let part = |name: &str, of: &dyn Fn(&[f64; 4]) -> f64| {

@@ -1,12 +1,12 @@
 //! Checking and timing one line.
 
-use crate::report::{Failure, Result, say, say_json};
 use crate::workloads::CallMode;
 use serde::Serialize;
 use std::time::Instant;
 use workalike::engine::Open;
 use workalike::engine::verify::{Check, verify};
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result, say, say_json};
 
 /// Repeats of a measurement; the median is reported.
 const REPEATS: usize = 7;
@@ -17,27 +17,27 @@ const MOST_CALLS: f64 = 2_000.0;
 /// One row of the results.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct BenchRow {
-    pub(super) work: String,
-    pub(super) variant: String,
-    pub(super) device: String,
-    pub(super) lib: &'static str,
+    pub(crate) work: String,
+    pub(crate) variant: String,
+    pub(crate) device: String,
+    pub(crate) lib: &'static str,
     /// Microseconds per call or iteration: the median of the repeats.
-    pub(super) us: f64,
+    pub(crate) us: f64,
     /// The fastest and the slowest repeat.
-    pub(super) us_min: f64,
-    pub(super) us_max: f64,
+    pub(crate) us_min: f64,
+    pub(crate) us_max: f64,
     /// The fewest bytes that the work must move.
-    pub(super) bytes: f64,
+    pub(crate) bytes: f64,
     /// The floating-point operations it must do.
-    pub(super) flops: f64,
+    pub(crate) flops: f64,
     /// Kernels, library calls and copies that a call or iteration launches.
-    pub(super) launches: u64,
+    pub(crate) launches: u64,
     /// The sum of all outputs and shared variables after three calls.
-    pub(super) checksum: f64,
+    pub(crate) checksum: f64,
 }
 
 impl BenchRow {
-    pub(super) fn print(&self, json: bool) -> Result<()> {
+    pub(crate) fn print(&self, json: bool) -> Result<()> {
         if json {
             return say_json(&serde_json::to_string(self)?);
         }
@@ -58,7 +58,7 @@ impl BenchRow {
 }
 
 /// The measurements of a line.
-pub(super) struct Timed {
+pub(crate) struct Timed {
     times: Vec<f64>,
     bytes: f64,
     flops: f64,
@@ -67,7 +67,7 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    pub(super) fn row(&self, work: &str, variant: &str, device: &str) -> BenchRow {
+    pub(crate) fn row(&self, work: &str, variant: &str, device: &str) -> BenchRow {
         BenchRow {
             work: work.into(),
             variant: variant.into(),
@@ -86,7 +86,7 @@ impl Timed {
 
 /// Checks three calls, state included, against the reference (of `small`, if given), and checks that `run_n`
 /// does what calls do. Then measures.
-pub(super) fn measure(
+pub(crate) fn measure(
     function: &Function,
     small: Option<&Function>,
     args: &Args,
@@ -173,7 +173,7 @@ fn time(simulator: &mut Simulator, args: &Args, way: CallMode) -> Result<Vec<f64
 }
 
 /// Microseconds per call of each repeat, sorted; `run` makes a number of calls and waits for them.
-pub(super) fn repeated(mut run: impl FnMut(u64) -> Result<()>) -> Result<Vec<f64>> {
+pub(crate) fn repeated(mut run: impl FnMut(u64) -> Result<()>) -> Result<Vec<f64>> {
     let mut run = |calls: u64| -> Result<f64> {
         let start = Instant::now();
         run(calls)?;

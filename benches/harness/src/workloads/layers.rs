@@ -1,8 +1,8 @@
 //! Layers of networks without their training: a mixture of experts, layer normalization, attention.
 
 use super::{CallMode, NONE, Workload};
-use crate::inputs::normal;
 use workalike::prelude::*;
+use workalike_cli_common::random::normal;
 
 pub(super) const MOE_TOP2: Workload = Workload {
     name: "moe_top2",

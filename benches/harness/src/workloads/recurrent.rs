@@ -1,8 +1,8 @@
 //! Recurrent state: neurons, and a recurrent network unrolled in time.
 
 use super::{CallMode, Line, NONE, Workload, zeros};
-use crate::inputs::{normal, uniform};
 use workalike::prelude::*;
+use workalike_cli_common::random::{normal, uniform};
 
 pub(super) const LIF: Workload = Workload {
     name: "lif",

@@ -1,8 +1,8 @@
 //! A convolution with its gradients, and a step of a network of convolutions.
 
 use super::{CallMode, Line, NONE, Workload, WorkloadSettings, zeros};
-use crate::inputs::{integers, normal};
 use workalike::prelude::*;
+use workalike_cli_common::random::{integers, normal};
 
 /// The sizes of a convolution, in the order in which lines give them.
 const SIZES: [&str; 10] = [

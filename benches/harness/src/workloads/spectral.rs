@@ -1,8 +1,8 @@
 //! Fourier transforms: in a simulation, and written as stages.
 
 use super::{CallMode, Line, NONE, Workload};
-use crate::inputs::normal;
 use workalike::prelude::*;
+use workalike_cli_common::random::normal;
 
 pub(super) const HEAT: Workload = Workload {
     name: "heat",

@@ -1,30 +1,24 @@
 //! `workalike bench`: saved files and built-in workloads, checked against the reference and then timed.
-//!
-//! `measure` checks and times a line. `compile` times the work before a first call, `first` the first result
-//! of a new process, `kernels` kernels of a program's own.
 
-mod compile;
-mod first;
-mod kernels;
-mod measure;
-
-use crate::inputs::{self, InputSource};
-use crate::report::{ErrorContext, Failure, Result, complain, say, say_json};
-use crate::run::choose;
-use crate::workloads::{self, CallMode, Line, Workload, WorkloadSettings};
-use crate::{DEVICE, DEVICE_VARIABLE, Selector, devices};
-use measure::{BenchRow, measure};
+use crate::measure::{BenchRow, measure};
+use crate::workloads::{self, CallMode, Line, Workload, WorkloadSettings, setting};
+use crate::{compile, first_result, kernels};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use workalike::engine::Open;
 use workalike::prelude::*;
+use workalike::{DEVICE_VARIABLE, Selector};
+use workalike_cli_common::inputs::{self, InputSource};
+use workalike_cli_common::report::{ErrorContext, Failure, Result, complain, say, say_json};
+use workalike_cli_common::{device, method};
 
+/// The arguments of `workalike bench`.
 #[derive(clap::Args)]
-pub(crate) struct Bench {
+pub struct Bench {
     /// Saved files and built-in workloads; default: all workloads
     #[arg(value_name = "FILE|WORKLOAD")]
     what: Vec<String>,
-    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = DEVICE)]
+    #[arg(long, env = DEVICE_VARIABLE, default_value = "auto", value_name = "DEVICE", help = device::HELP)]
     device: Selector,
     /// Only variants whose name holds this text
     #[arg(long, value_name = "TEXT")]
@@ -53,19 +47,14 @@ pub(crate) struct Bench {
     first_result: Option<PathBuf>,
 }
 
-/// `KEY=N`.
-pub(crate) fn setting(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.into(), value.into())),
-        _ => Err("KEY=N was expected: a size of the workload, and its value".into()),
-    }
-}
-
 /// Checks and times; `prefix` is the command line that reaches this command in a new process.
-pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
-    let place = devices::choose(command.device);
+///
+/// # Errors
+/// If the device does not open, a workload has no such size, or a line has no result or a wrong one.
+pub fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
+    let place = device::choose(command.device);
     if let Some(file) = &command.first_result {
-        return first::child(file, place);
+        return first_result::child(file, place);
     }
     let (id, large) = {
         let device = place.open()?;
@@ -97,7 +86,7 @@ pub(crate) fn bench(command: &Bench, prefix: &[&str]) -> Result<()> {
                 }
             }
             None if name == "first_result" => {
-                for (variant, row) in first::rows(&id, prefix)? {
+                for (variant, row) in first_result::rows(&id, prefix)? {
                     rows.print(&name, &variant, || Ok(row))?;
                 }
             }
@@ -215,8 +204,8 @@ fn file_row(
     id: &str,
 ) -> Result<BenchRow> {
     let bundle = Bundle::load(file)?;
-    let (_, function) =
-        choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input)).during(file.display())?;
+    let (_, function) = method::choose(&bundle, command.method.as_deref(), &inputs::ranks(&command.input))
+        .during(file.display())?;
     let args = inputs::bound(function, &command.input, command.cast)?;
     let timed = measure(function, None, &args, way, place)?;
     let work = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();

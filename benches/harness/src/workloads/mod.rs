@@ -19,19 +19,19 @@ mod statistics;
 mod stencils;
 mod training;
 
-use crate::report::{Failure, Result};
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
 
 /// A workload: a Function of some sizes, and its lines in the table.
-pub(crate) struct Workload {
+pub struct Workload {
     /// Its name, also in the peers' scripts.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// A description.
-    pub(crate) about: &'static str,
+    pub about: &'static str,
     /// The settings, with their defaults on a large device and on a CPU.
-    pub(crate) settings: &'static [(&'static str, &'static str, &'static str)],
+    pub settings: &'static [(&'static str, &'static str, &'static str)],
     /// The Function.
-    pub(crate) build: fn(&WorkloadSettings) -> workalike::Result<Function>,
+    pub build: fn(&WorkloadSettings) -> workalike::Result<Function>,
     /// The fewest bytes that it must move, and its flops.
     pub(crate) least: fn(&WorkloadSettings) -> (f64, f64),
     /// The lines of the table, for large devices or for others.
@@ -66,7 +66,7 @@ pub(crate) enum CallMode {
 }
 
 /// Every workload.
-pub(crate) const ALL: &[Workload] = &[
+pub const ALL: &[Workload] = &[
     elementwise::TRIVIAL,
     elementwise::EXP_LADDER,
     elementwise::FUSED_ELEMWISE,
@@ -132,8 +132,19 @@ pub(crate) const ALL: &[Workload] = &[
 ];
 
 /// The workload of this name.
-pub(crate) fn named(name: &str) -> Option<&'static Workload> {
+pub fn named(name: &str) -> Option<&'static Workload> {
     ALL.iter().find(|w| w.name == name)
+}
+
+/// Parses `KEY=N`, a setting of a workload.
+///
+/// # Errors
+/// If the key or the value is missing.
+pub fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => Ok((key.into(), value.into())),
+        _ => Err("KEY=N was expected: a size of the workload, and its value".into()),
+    }
 }
 
 impl Workload {
@@ -174,11 +185,14 @@ impl Workload {
 
 /// The settings of a workload, as checked text.
 #[derive(Clone, Debug)]
-pub(crate) struct WorkloadSettings(Vec<(&'static str, String)>);
+pub struct WorkloadSettings(Vec<(&'static str, String)>);
 
 impl WorkloadSettings {
     /// A workload's defaults, with some settings changed.
-    pub(crate) fn of<'a>(
+    ///
+    /// # Errors
+    /// If the workload has no such setting, or the value is not one of its values.
+    pub fn of<'a>(
         workload: &Workload,
         large: bool,
         changes: impl IntoIterator<Item = (&'a str, &'a str)>,

@@ -1,22 +1,22 @@
-//! Output of the command: results on stdout, errors in one paragraph on stderr.
+//! Output of a command: results on stdout, errors in one paragraph on stderr.
 //!
 //! A closed pipe ends neither the command nor its work.
 
 use std::fmt;
 use std::io::{self, Write};
-pub(crate) use workalike::printable::printable;
+pub use workalike::printable::printable;
 use workalike::printable::{escaped_json, printable_lines};
 
-/// The command's result.
-pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+/// The result of a command.
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 /// An error message, with its causes.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Failure(String);
+pub struct Failure(String);
 
 impl Failure {
     /// A failure with this message.
-    pub(crate) fn new(message: impl Into<String>) -> Failure {
+    pub fn new(message: impl Into<String>) -> Failure {
         Failure(message.into())
     }
 }
@@ -46,8 +46,11 @@ impl<E: std::error::Error> From<E> for Failure {
 }
 
 /// Adds context to an error.
-pub(crate) trait ErrorContext<T> {
+pub trait ErrorContext<T> {
     /// Puts `what` and a colon before the message.
+    ///
+    /// # Errors
+    /// If the result is one.
     fn during(self, what: impl fmt::Display) -> Result<T>;
 }
 
@@ -58,7 +61,10 @@ impl<T, E: Into<Failure>> ErrorContext<T> for Result<T, E> {
 }
 
 /// Prints lines to stdout, without terminal control characters.
-pub(crate) fn say(text: &str) -> Result<()> {
+///
+/// # Errors
+/// If stdout cannot be written, unless its reader has closed it.
+pub fn say(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match writeln!(out, "{}", printable_lines(text)).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error).during("stdout"),
@@ -67,28 +73,17 @@ pub(crate) fn say(text: &str) -> Result<()> {
 }
 
 /// Prints JSON to stdout.
-pub(crate) fn say_json(json: &str) -> Result<()> {
+///
+/// # Errors
+/// Those of [`say`].
+pub fn say_json(json: &str) -> Result<()> {
     say(&escaped_json(json))
 }
 
 /// Prints lines to stderr, without terminal control characters. Errors are ignored, as they could not be
 /// reported.
-pub(crate) fn complain(text: &str) {
+pub fn complain(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(text));
-}
-
-/// A duration with a readable unit.
-pub(crate) fn seconds(seconds: f64) -> String {
-    match seconds {
-        s if s < 0.999_5e-3 => format!("{:.1} us", s * 1e6),
-        s if s < 0.999_5 => format!("{:.2} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
-}
-
-/// A number of bytes with a readable unit.
-pub(crate) fn bytes(bytes: u64) -> String {
-    format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
 }
 
 #[cfg(test)]
@@ -101,12 +96,5 @@ mod tests {
         let failure = Err::<(), _>(io).during("x.npy").unwrap_err();
         assert_eq!(failure.to_string(), "x.npy: disk on fire");
         assert_eq!(Failure::new("a\n\n\nb\u{1b}[31m").to_string(), "a\nb\u{fffd}[31m");
-    }
-
-    #[test]
-    fn durations() {
-        assert_eq!(seconds(12.34e-6), "12.3 us");
-        assert_eq!(seconds(0.0123), "12.30 ms");
-        assert_eq!(seconds(2.5), "2.50 s");
     }
 }

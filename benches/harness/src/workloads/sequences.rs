@@ -1,8 +1,8 @@
 //! Steps of recursions over sequences: Viterbi, a cell of a long short-term memory, Kalman filters.
 
 use super::{CallMode, NONE, Workload, WorkloadSettings, counter, zeros};
-use crate::inputs::{evaluated, normal, positions};
 use workalike::prelude::*;
+use workalike_cli_common::random::{evaluated, normal, positions};
 
 pub(super) const VITERBI: Workload = Workload {
     name: "viterbi",

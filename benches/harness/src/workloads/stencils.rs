@@ -5,8 +5,8 @@
 #![allow(clippy::reversed_empty_ranges)]
 
 use super::{CallMode, NONE, Workload, WorkloadSettings};
-use crate::inputs::{evaluated, integers, uniform};
 use workalike::prelude::*;
+use workalike_cli_common::random::{evaluated, integers, uniform};
 
 pub(super) const BILATERAL7: Workload = Workload {
     name: "bilateral7",

@@ -2,9 +2,9 @@
 //! other.
 
 use super::{CallMode, NONE, Workload, zeros};
-use crate::inputs::{evaluated, normal, uniform};
 use workalike::ops::Bins;
 use workalike::prelude::*;
+use workalike_cli_common::random::{evaluated, normal, uniform};
 
 pub(super) const LORENZ_RK4: Workload = Workload {
     name: "lorenz_rk4",

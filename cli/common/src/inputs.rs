@@ -1,6 +1,7 @@
 //! Inputs from the command line: `NAME=x.npy`, `NAME=x.npz`, `NAME=3.5`, or `NAME=20x784` for random
 //! elements.
 
+use crate::random::{integers, normal};
 use crate::report::{ErrorContext, Failure, Result, printable};
 use std::path::{Path, PathBuf};
 use workalike::error::array_text;
@@ -10,7 +11,7 @@ use workalike::{npy, npz};
 
 /// The source of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum InputSource {
+pub enum InputSource {
     /// Random elements: normal floats; integers are 0 or 1, so that they are valid indices.
     Shape(Vec<usize>),
     /// A `.npy` or `.npz` file, or a number if there is no file of this name.
@@ -18,20 +19,26 @@ pub(crate) enum InputSource {
 }
 
 /// Help of `--input` for commands that accept a shape instead of an array.
-pub(crate) const HELP: &str = "An input: a .npy or .npz file, a number such as 3.5, or a shape such as 20x784 or () for random elements";
+pub const HELP: &str = "An input: a .npy or .npz file, a number such as 3.5, or a shape such as 20x784 or () for random elements";
 /// Help of `--cast`.
-pub(crate) const CAST: &str = "Converts arrays to the inputs' dtypes, as NumPy's casting='same_kind' does: float64 to float32, int64 to int32";
+pub const CAST: &str = "Converts arrays to the inputs' dtypes, as NumPy's casting='same_kind' does: float64 to float32, int64 to int32";
 
-/// `NAME=x.npy`, `NAME=x.npz` or `NAME=3.5`.
-pub(crate) fn named_file(text: &str) -> Result<(String, PathBuf), String> {
+/// Parses `NAME=x.npy`, `NAME=x.npz` or `NAME=3.5`.
+///
+/// # Errors
+/// If the name or the file is missing.
+pub fn named_file(text: &str) -> Result<(String, PathBuf), String> {
     match text.split_once('=') {
         Some((name, file)) if !name.is_empty() && !file.is_empty() => Ok((name.into(), file.into())),
         _ => Err("NAME=FILE was expected: the name of an input, and a .npy or .npz file or a number".into()),
     }
 }
 
-/// `NAME=20x784`, `NAME=()` or `NAME=x.npy`.
-pub(crate) fn source(text: &str) -> Result<(String, InputSource), String> {
+/// Parses `NAME=20x784`, `NAME=()` or `NAME=x.npy`.
+///
+/// # Errors
+/// If the name, or what follows it, is missing.
+pub fn source(text: &str) -> Result<(String, InputSource), String> {
     let (name, what) = match text.split_once('=') {
         Some((name, what)) if !name.is_empty() && !what.is_empty() => (name, what),
         _ => {
@@ -48,7 +55,7 @@ pub(crate) fn source(text: &str) -> Result<(String, InputSource), String> {
 }
 
 /// The ranks of the given inputs, if they can be read; a method is selected by them.
-pub(crate) fn ranks(given: &[(String, InputSource)]) -> Vec<(&str, usize)> {
+pub fn ranks(given: &[(String, InputSource)]) -> Vec<(&str, usize)> {
     let rank = |(name, source): &(String, InputSource)| match source {
         InputSource::Shape(shape) => Some(shape.len()),
         InputSource::File(file) => axes(name, file),
@@ -57,7 +64,7 @@ pub(crate) fn ranks(given: &[(String, InputSource)]) -> Vec<(&str, usize)> {
 }
 
 /// The rank of an input's file, 0 for a number; `None` if it cannot be read.
-pub(crate) fn axes(name: &str, file: &Path) -> Option<usize> {
+pub fn axes(name: &str, file: &Path) -> Option<usize> {
     if number(file).is_some() {
         return Some(0);
     }
@@ -76,7 +83,10 @@ fn number(file: &Path) -> Option<&str> {
 }
 
 /// The array for an input. A conversion that may lose values needs `cast`.
-pub(crate) fn read(name: &str, file: &Path, ty: &TensorType, cast: bool) -> Result<Value> {
+///
+/// # Errors
+/// If the file cannot be read, or its dtype does not fit.
+pub fn read(name: &str, file: &Path, ty: &TensorType, cast: bool) -> Result<Value> {
     let value = match number(file) {
         Some(text) => return scalar_of(text, ty.dtype).during(format_args!("input {name}")),
         None if is_archive(file) => from_archive(name, file)?,
@@ -131,7 +141,11 @@ fn scalar_of(text: &str, dtype: DType) -> Result<Value> {
 
 /// The arguments of a call: the given ones, else defaults, else random elements if the type has static
 /// extents.
-pub(crate) fn bound(function: &Function, given: &[(String, InputSource)], cast: bool) -> Result<Args> {
+///
+/// # Errors
+/// If a given input does not exist, is given twice or does not fit, or if the extents of one that is not given
+/// are unknown.
+pub fn bound(function: &Function, given: &[(String, InputSource)], cast: bool) -> Result<Args> {
     let specs = function.inputs();
     let name = |at: usize| specs[at].name.clone().unwrap_or_else(|| at.to_string());
     if let Some((unknown, _)) = given.iter().find(|(n, _)| (0..specs.len()).all(|at| name(at) != *n)) {
@@ -178,34 +192,6 @@ fn random(seed: u64, dtype: DType, shape: &[usize]) -> Result<Value> {
     }
     let count = workalike::value::checked_len(shape, DType::I64)?;
     Ok(integers(1 + seed, count, 2)?.cast(dtype)?.reshaped(shape)?)
-}
-
-/// The value of an expression without inputs, such as one of random draws.
-pub(crate) fn evaluated(expression: &Variable) -> workalike::Result<Value> {
-    let f = function([] as [&Variable; 0]).output(expression).compile()?;
-    Ok(f.call(args![])?[0].clone())
-}
-
-/// Random-normal float32 elements, the same in every run.
-pub(crate) fn normal(seed: u64, shape: &[usize], scale: f64) -> workalike::Result<Value> {
-    evaluated(&(RandomStreams::new(seed).normal::<f32>(shape) * scale))
-}
-
-/// Random float32 elements, uniform from `low` to `high`, the same in every run.
-pub(crate) fn uniform(seed: u64, shape: &[usize], low: f64, high: f64) -> workalike::Result<Value> {
-    evaluated(&(RandomStreams::new(seed).uniform::<f32>(shape) * (high - low) + low))
-}
-
-/// Random int64 elements below `below`, the same in every run.
-pub(crate) fn integers(seed: u64, count: usize, below: u64) -> workalike::Result<Value> {
-    let bits = evaluated(&RandomStreams::new(seed).bits([count]))?;
-    Ok(Value::from(bits.to_vec::<u64>()?.iter().map(|b| (b % below) as i64).collect::<Vec<_>>()))
-}
-
-/// Random int32 elements below `below`, the same in every run.
-pub(crate) fn positions(seed: u64, shape: &[usize], below: usize) -> workalike::Result<Value> {
-    let count = workalike::value::checked_len(shape, DType::I64)?;
-    integers(seed, count, below as u64)?.cast(DType::I32)?.reshaped(shape)
 }
 
 #[cfg(test)]

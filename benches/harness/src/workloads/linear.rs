@@ -1,8 +1,8 @@
 //! Matrix products, and models that are trained with them.
 
 use super::{CallMode, Line, NONE, Workload, zeros};
-use crate::inputs::{integers, normal};
 use workalike::prelude::*;
+use workalike_cli_common::random::{integers, normal};
 
 pub(super) const GEMM: Workload = Workload {
     name: "gemm",

@@ -1,13 +1,13 @@
 //! Times kernels of a program's own: elementwise, reduction, scan, and the launch itself.
 
-use super::measure::{BenchRow, repeated};
-use crate::report::{Failure, Result};
+use crate::measure::{BenchRow, repeated};
 use std::sync::Arc;
 use workalike::custom::{
     ElementwiseKernel, Grid, KernelOp, KernelSource, Launch, Module, ReductionKernel, ScanKernel, kernel_args,
 };
 use workalike::engine::device::Device;
 use workalike::prelude::*;
+use workalike_cli_common::report::{Failure, Result};
 
 /// Elements on a large device, and on a CPU.
 const ELEMENTS: [usize; 2] = [1 << 26, 1 << 20];
@@ -16,7 +16,7 @@ const ELEMENTS: [usize; 2] = [1 << 26, 1 << 20];
 struct WorkCounts(f64, f64, u64);
 
 /// The rows; none on a device that compiles no C.
-pub(super) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, BenchRow)>> {
+pub(crate) fn rows(id: &str, device: &Arc<dyn Device>) -> Result<Vec<(String, BenchRow)>> {
     let properties = device.properties();
     if properties.every_op {
         return Ok(vec![]);

@@ -1,7 +1,6 @@
 //! The first result: a new process opens a device, loads a file, re-hosts the Function and calls it once.
 
-use super::measure::BenchRow;
-use crate::report::{ErrorContext, Failure, Result, say_json};
+use crate::measure::BenchRow;
 use crate::workloads::{self, WorkloadSettings};
 use serde_json::{Value as Json, json};
 use std::path::Path;
@@ -10,12 +9,13 @@ use std::time::Instant;
 use workalike::engine::Open;
 use workalike::engine::device::{Command, Device, Matmul, Numerics, Region};
 use workalike::prelude::*;
+use workalike_cli_common::report::{ErrorContext, Failure, Result, say_json};
 
 /// The variables that name the cache folders of drivers and compilers. Empty folders make a cold start.
 const CACHES: &[&str] = &["XDG_CACHE_HOME", "POCL_CACHE_DIR", "CUDA_CACHE_PATH"];
 
 /// In the new process: prints how long each part took, in microseconds.
-pub(super) fn child(file: &Path, place: impl Open + Copy) -> Result<()> {
+pub(crate) fn child(file: &Path, place: impl Open + Copy) -> Result<()> {
     let mut last = Instant::now();
     let mut lap = || {
         let us = last.elapsed().as_secs_f64() * 1e6;
@@ -63,7 +63,7 @@ fn first_product(device: &dyn Device, zeros: &Region) -> Result<()> {
 
 /// The name and the row of each part, with cold and with warm caches. Opening the device and the library
 /// handles are rows apart from the sum of loading the file to the first result.
-pub(super) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, BenchRow)>> {
+pub(crate) fn rows(id: &str, prefix: &[&str]) -> Result<Vec<(String, BenchRow)>> {
     let mlp = workloads::named("mlp").ok_or_else(|| Failure::new("there is no workload mlp"))?;
     let function = (mlp.build)(&WorkloadSettings::of(mlp, false, [])?)?;
     let want = function.fork()?.call_reference(args![])?[0].to_f64s().iter().sum::<f64>();

@@ -1,8 +1,8 @@
 //! Calls that do nothing, elementwise work, long chains of it, and reductions along rows and columns.
 
 use super::{CallMode, Line, NONE, Workload, zeros};
-use crate::inputs::{integers, normal, uniform};
 use workalike::prelude::*;
+use workalike_cli_common::random::{integers, normal, uniform};
 
 pub(super) const TRIVIAL: Workload = Workload {
     name: "trivial",

@@ -1,9 +1,9 @@
 //! Losses and steps of training: cross-entropy, contrastive divergence, Adam, k-means.
 
 use super::{CallMode, NONE, Workload, WorkloadSettings, counter, zeros};
-use crate::inputs::{evaluated, integers, normal, positions, uniform};
 use workalike::ops::Bins;
 use workalike::prelude::*;
+use workalike_cli_common::random::{evaluated, integers, normal, positions, uniform};
 
 pub(super) const XENT_SMOOTH: Workload = Workload {
     name: "xent_smooth",
