@@ -12,9 +12,14 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
 typedef i32 A;
 #define NONE ((A)(0))
-static __device__ __forceinline__ A join(A a, A b) { return (A)((u64)(a) + (u64)(b)); }
+DEVICE_FN A join(A a, A b) { return (A)((u64)(a) + (u64)(b)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) all = join(all, x)
+#define WHOLE(all, lost) (all)
 static __device__ __forceinline__ void fold_into_memory(A* at, A x) {
 atomicAdd((unsigned int*)at, (unsigned int)x);
 }

@@ -12,9 +12,14 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
 typedef f32 A;
 #define NONE ((A)(__uint_as_float(0xff800000u)))
-static __device__ __forceinline__ A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+DEVICE_FN A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) all = join(all, x)
+#define WHOLE(all, lost) (all)
 static __device__ __forceinline__ void fold_into_memory(A* at, A x) {
 const A old = *(volatile A*)at;
 if (old != old || x < old || (x == old && x != 0)) return;

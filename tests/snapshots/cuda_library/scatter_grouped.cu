@@ -12,6 +12,7 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
 static __device__ __forceinline__ u32 add_some(u32* at, u32 n) { return atomicAdd(at, n); }
 static __device__ __forceinline__ u32 add_one(u32* at) { return atomicAdd(at, 1u); }
 static __device__ __forceinline__ u32 add_own(u32* at, u32 n) { return atomicAdd(at, n); }
@@ -20,7 +21,15 @@ static __device__ __forceinline__ void mark(u32* marks, u32 place) { atomicOr(&m
 static __device__ __forceinline__ u32 lowest(u32 x) { return 31u - (u32)__clz((int)(x & (0u - x))); }
 typedef f32 A;
 #define NONE ((A)(-0.0f))
-static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
+DEVICE_FN A join(A a, A b) { return ((a) + (b)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) { \
+    const A x_ = x, next = (all) + x_, back = next - (all); \
+    lost += ((all) - (next - back)) + (x_ - back); \
+    all = next; \
+}
+#define WHOLE(all, lost) ((lost) < 0 || (lost) > 0 ? (all) + (lost) : (all))
 struct __align__(16) Some { f32 e[4]; };
 
 extern "C" __global__ __launch_bounds__(256)

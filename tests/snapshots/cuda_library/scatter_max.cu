@@ -22,6 +22,7 @@ static __device__ __forceinline__ u16 f32_to_f16(f32 x) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
     return h;
 }
+#define DEVICE_FN static __device__ __forceinline__
 static __device__ __forceinline__ u32 add_some(u32* at, u32 n) { return atomicAdd(at, n); }
 static __device__ __forceinline__ u32 add_one(u32* at) { return atomicAdd(at, 1u); }
 static __device__ __forceinline__ u32 add_own(u32* at, u32 n) { return atomicAdd(at, n); }
@@ -30,7 +31,11 @@ static __device__ __forceinline__ void mark(u32* marks, u32 place) { atomicOr(&m
 static __device__ __forceinline__ u32 lowest(u32 x) { return 31u - (u32)__clz((int)(x & (0u - x))); }
 typedef f32 A;
 #define NONE ((A)(__uint_as_float(0xff800000u)))
-static __device__ __forceinline__ A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+DEVICE_FN A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) all = join(all, x)
+#define WHOLE(all, lost) (all)
 
 extern "C" __global__ __launch_bounds__(256)
 void clear0(u32* b0, const u32 points, const u32 last, const u32 width, const u32 lanes, const u32 slots, const u32 bits, const u32 large)

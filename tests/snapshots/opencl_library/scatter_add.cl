@@ -8,6 +8,8 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#define DEVICE_FN static inline
+#define LOCAL_MEM __local
 typedef u32 K;
 static inline K key_of(u32 x) {
 K k = x;
@@ -15,7 +17,15 @@ return k;
 }
 typedef f32 A;
 #define NONE ((A)(-0.0f))
-static inline A join(A a, A b) { return ((a) + (b)); }
+DEVICE_FN A join(A a, A b) { return ((a) + (b)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) { \
+    const A x_ = x, next = (all) + x_, back = next - (all); \
+    lost += ((all) - (next - back)) + (x_ - back); \
+    all = next; \
+}
+#define WHOLE(all, lost) ((lost) < 0 || (lost) > 0 ? (all) + (lost) : (all))
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void tiles0(__global const u32* b0, const u64 byte0, __global u32* b1, const u64 byte1, __global u32* b2, const u64 byte2, const u32 n, const u32 kept, const u32 length, const u32 tiles)

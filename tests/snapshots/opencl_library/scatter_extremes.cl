@@ -8,9 +8,15 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#define DEVICE_FN static inline
+#define LOCAL_MEM __local
 typedef f32 A;
 #define NONE ((A)(as_float(0xff800000u)))
-static inline A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+DEVICE_FN A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) all = join(all, x)
+#define WHOLE(all, lost) (all)
 static inline void fold_into_memory(__global A* at, A x) {
 const A old = *(volatile __global A*)at;
 if (old != old || x < old || (x == old && x != 0)) return;

@@ -8,6 +8,8 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#define DEVICE_FN static inline
+#define LOCAL_MEM __local
 static inline u32 add_some(__global u32* at, u32 n) { return atomic_add(at, n); }
 static inline u32 add_one(__global u32* at) { return atomic_add(at, 1u); }
 static inline u32 add_own(__local u32* at, u32 n) { return atomic_add(at, n); }
@@ -16,7 +18,15 @@ static inline void mark(__local u32* marks, u32 place) { atomic_or(&marks[place 
 static inline u32 lowest(u32 x) { return 31u - (u32)clz(x & (0u - x)); }
 typedef f32 A;
 #define NONE ((A)(-0.0f))
-static inline A join(A a, A b) { return ((a) + (b)); }
+DEVICE_FN A join(A a, A b) { return ((a) + (b)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) { \
+    const A x_ = x, next = (all) + x_, back = next - (all); \
+    lost += ((all) - (next - back)) + (x_ - back); \
+    all = next; \
+}
+#define WHOLE(all, lost) ((lost) < 0 || (lost) > 0 ? (all) + (lost) : (all))
 
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
 void clear0(__global u32* b0, const u64 byte0, const u32 points, const u32 last, const u32 width, const u32 lanes, const u32 slots, const u32 bits, const u32 large)

@@ -8,6 +8,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#define LOCAL_MEM __local
 static inline u32 magnitude(f32 x) { return as_uint(x) & 0x7fffffffu; }
 static inline u32 felt(f32 x) { return as_uint(x) == 0u ? 1u : magnitude(x); }
 static inline u32 first(u32 a, u32 b) { return a < b ? a : b; }

@@ -8,6 +8,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
+#define LOCAL_MEM __local
 typedef u32 K;
 static inline K key_of(u16 x) {
 K k = x;

@@ -19,11 +19,14 @@ mod radix;
 pub(crate) mod scatter;
 mod select;
 pub(crate) mod sort;
+mod template;
 
-use super::{Dialect, Target, prelude};
+use super::{Dialect, Target};
 use crate::dtype::{DType, Width};
 use crate::nest::Fold;
 use crate::scalar::Scalar;
+use std::fmt::Display;
+use template::{KernelTemplate, NamedPart, TypedPart, fill};
 
 /// Alignment in bytes of every [`OperandPart`]. A device that needs more runs no routines; NVIDIA's OpenCL
 /// needs 512.
@@ -163,10 +166,14 @@ impl RoutineWriter<'_> {
     fn define(&mut self, kernel: &RoutineKernel<'_>) -> String {
         let dialect = self.target.dialect;
         let numbered = || kernel.operands.iter().enumerate();
-        let operands = numbered().map(|(at, (dtype, part))| dialect.parameter(*dtype, part.written, at));
+        let operands = numbered().map(|(at, (dtype, part))| {
+            dialect.parameter(*dtype, part.written, &[format!("b{at}"), format!("byte{at}")])
+        });
         let sizes = kernel.sizes.iter().map(|(name, n)| format!("const {} {name}", n.dtype().short()));
         let parameters: Vec<String> = operands.chain(sizes).collect();
-        let starts = numbered().filter_map(|(at, (dtype, part))| dialect.start(*dtype, part.written, at));
+        let starts = numbered().filter_map(|(at, (dtype, part))| {
+            dialect.start(*dtype, part.written, &[format!("b{at}"), format!("byte{at}")])
+        });
         let begin = dialect.begin().map(str::to_string);
         let lines: Vec<String> = begin.into_iter().chain(starts).collect();
         let rest = format!("({})\n{{\n{}\n{}}}\n", parameters.join(", "), lines.join("\n"), kernel.body);
@@ -185,12 +192,7 @@ impl RoutineWriter<'_> {
         if self.launches.is_empty() {
             return Routine { text: String::new(), units: vec![], scratch, launches: vec![] };
         }
-        let unit = |kernels: &str| {
-            let kernels = format!("{helpers}{kernels}");
-            self.target.dialect.head(self.f64, self.target.fast)
-                + &prelude::prelude(self.target, self.f64, &kernels)
-                + &kernels
-        };
+        let unit = |kernels: &str| template::unit(self.target, self.f64, &format!("{helpers}{kernels}"));
         let all: String = self.kernels.iter().map(|(_, text)| text.as_str()).collect();
         let text = unit(&all);
         let units = self.kernels.iter().map(|(name, text)| (name.clone(), unit(text))).collect();
@@ -223,10 +225,8 @@ fn function(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The definitions of a fold: the dtype `A`, the identity `NONE`, and the operator `join`. `fold` is Sum,
-/// Product, Max or Min; others are printed as Max.
+/// The definitions of a fold: `fold.c`. `fold` is Sum, Product, Max or Min; others are printed as Max.
 fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
-    let short = acc.short();
     let float = acc.is_float();
     let whole = |op: &str| format!("(A)((u64)(a) {op} (u64)(b))");
     let better = |op: &str| {
@@ -249,8 +249,8 @@ fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
             (better(if fold == Fold::Min { "<" } else { ">" }), text)
         }
     };
-    let function = function(dialect);
-    format!(
-        "typedef {short} A;\n#define NONE ((A)({none}))\n{function} A join(A a, A b) {{ return {join}; }}\n"
-    )
+    let compensated = u8::from(fold == Fold::Sum && float);
+    let words: [(&str, &dyn Display); 4] =
+        [("acc", &acc.short()), ("none", &none), ("join", &join), ("compensated", &compensated)];
+    fill(include_str!("fold.c"), &words)
 }
