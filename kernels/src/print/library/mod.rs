@@ -200,6 +200,11 @@ impl RoutineWriter<'_> {
     }
 }
 
+/// A kernel that sets words of memory: statements for word `id`.
+fn clear_text(index: &str, sets: &str) -> String {
+    fill(include_str!("clear.c"), &[("index", &index), ("sets", &sets)])
+}
+
 /// The dtype as which elements are moved: the unsigned integers of their size.
 fn moved_as(dtype: DType) -> DType {
     match dtype.width() {
