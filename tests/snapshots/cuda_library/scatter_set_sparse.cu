@@ -164,6 +164,15 @@ DEVICE_FN u32 look_back(volatile u32* said, u32 tile, u32 total)
         next -= BACK;
     }
 }
+/* The row of the table for a position: a position beyond the table stands for the last row, so that nothing
+   outside of the table is written. The element of the table, and of what is scattered, in this `column`. */
+#define ROW(key) ((key) < last ? (key) : last)
+#define IN_TABLE(key) ((u32)ROW(key) * width + column)
+#define BROUGHT(place) ((place) * width + column)
+/* The sorted positions, and where each was among those given. Positions that are in order already were not
+   moved. */
+#define SORTED
+#define PLACE(at) ((u32)order[at])
 
 /* A group sorts a row. */
 extern "C" __global__ __launch_bounds__(256)
@@ -202,14 +211,16 @@ void rows0(const u32* source, u32* values, i64* indices, const u32 n, const u32 
     }
 }
 
+/* Without a fold the last point of each run goes to the table. */
 extern "C" __global__ __launch_bounds__(256)
-void last1(const u32* b0, const i64* b1, const u32* b2, u32* b3, const u32 points, const u32 last, const u32 width, const u32 rows)
+void last1(const u32* sorted, const i64* order, const u32* x, u32* table, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
-BEGIN
-const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-const u32 at = id / width, column = id % width;
-if (at >= rows) return;
-const u32 key = b0[at];
-if (at + 1 < points && b0[at + 1] == key) return;
-b3[(u32)(key < last ? key : last) * width + column] = b2[(u32)b1[at] * width + column];
+    BEGIN
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    const u32 at = id / width, column = id % width;
+    if (at >= rows) return;
+    SORTED
+    const u32 key = sorted[at];
+    if (at + 1 < points && sorted[at + 1] == key) return;
+    table[IN_TABLE(key)] = x[BROUGHT(PLACE(at))];
 }

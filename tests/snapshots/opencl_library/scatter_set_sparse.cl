@@ -50,6 +50,15 @@ DEVICE_FN void sort_group(
         }
     }
 }
+/* The row of the table for a position: a position beyond the table stands for the last row, so that nothing
+   outside of the table is written. The element of the table, and of what is scattered, in this `column`. */
+#define ROW(key) ((key) < last ? (key) : last)
+#define IN_TABLE(key) ((u32)ROW(key) * width + column)
+#define BROUGHT(place) ((place) * width + column)
+/* The sorted positions, and where each was among those given. Positions that are in order already were not
+   moved. */
+#define SORTED
+#define PLACE(at) ((u32)order[at])
 
 /* A group sorts a tile of `length` elements. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
@@ -82,17 +91,19 @@ void tiles0(__global const u32* source, const u64 source_byte, __global u32* val
     }
 }
 
+/* Without a fold the last point of each run goes to the table. */
 __kernel __attribute__((reqd_work_group_size(256, 1, 1)))
-void last1(__global const u32* b0, const u64 byte0, __global const i64* b1, const u64 byte1, __global const u32* b2, const u64 byte2, __global u32* b3, const u64 byte3, const u32 points, const u32 last, const u32 width, const u32 rows)
+void last1(__global const u32* sorted, const u64 sorted_byte, __global const i64* order, const u64 order_byte, __global const u32* x, const u64 x_byte, __global u32* table, const u64 table_byte, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
-b0 = (__global const u32*)((__global const u8*)b0 + byte0);
-b1 = (__global const i64*)((__global const u8*)b1 + byte1);
-b2 = (__global const u32*)((__global const u8*)b2 + byte2);
-b3 = (__global u32*)((__global u8*)b3 + byte3);
-const u32 id = (u32)get_group_id(0) * 256u + (u32)get_local_id(0);
-const u32 at = id / width, column = id % width;
-if (at >= rows) return;
-const u32 key = b0[at];
-if (at + 1 < points && b0[at + 1] == key) return;
-b3[(u32)(key < last ? key : last) * width + column] = b2[(u32)b1[at] * width + column];
+    sorted = (__global const u32*)((__global const u8*)sorted + sorted_byte);
+    order = (__global const i64*)((__global const u8*)order + order_byte);
+    x = (__global const u32*)((__global const u8*)x + x_byte);
+    table = (__global u32*)((__global u8*)table + table_byte);
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    const u32 at = id / width, column = id % width;
+    if (at >= rows) return;
+    SORTED
+    const u32 key = sorted[at];
+    if (at + 1 < points && sorted[at + 1] == key) return;
+    table[IN_TABLE(key)] = x[BROUGHT(PLACE(at))];
 }

@@ -4,8 +4,10 @@
 //! A class is chosen by thresholds: whether a row fits a group, the elements of a work item, the width of
 //! addresses.
 //!
-//! Work items cooperate only within groups, with plain barriers, so that one text serves both languages.
-//! Results do not depend on timing.
+//! The texts are files in the dialect of users' kernels, one text for both languages; only the radix sort is
+//! written for CUDA. The modules choose the kernels and their launches, and fill in types, sizes and
+//! operators (`template`). Work items cooperate only within groups, with plain barriers. Results do not
+//! depend on timing.
 
 mod atomic_points;
 pub(crate) mod cumulate;
@@ -125,17 +127,6 @@ fn index_type(most: u64) -> DType {
     if most < 1 << 31 { DType::U32 } else { DType::U64 }
 }
 
-/// A kernel's text, and the launches that share it.
-struct RoutineKernel<'a> {
-    name: &'a str,
-    group: u64,
-    /// In `body` these are `b0`, `b1`, ..
-    operands: &'a [(DType, OperandPart)],
-    /// In `body` these have their names.
-    sizes: &'a [Size],
-    body: &'a str,
-}
-
 /// Kernels being printed.
 struct RoutineWriter<'t> {
     target: &'t Target,
@@ -150,42 +141,6 @@ struct RoutineWriter<'t> {
 impl RoutineWriter<'_> {
     fn new(target: &Target, f64: bool) -> RoutineWriter<'_> {
         RoutineWriter { target, f64, kernels: vec![], defined: vec![], launches: vec![] }
-    }
-
-    /// Adds a kernel, unless it is there, and its launch.
-    fn launch(&mut self, groups: u64, kernel: &RoutineKernel<'_>) {
-        let name = self.define(kernel);
-        let operands = kernel.operands.iter().map(|o| LaunchArg::Memory(o.1));
-        let args = operands.chain(kernel.sizes.iter().map(|size| LaunchArg::Scalar(size.1))).collect();
-        let (grid, group) = ([groups, 1, 1], [kernel.group as u32, 1, 1]);
-        self.launches.push(RoutineLaunch { name, grid, group, args, waits: true });
-    }
-
-    /// Adds a kernel, unless it is there; returns its name. A kernel that only other sizes launch belongs to
-    /// the text of all sizes too.
-    fn define(&mut self, kernel: &RoutineKernel<'_>) -> String {
-        let dialect = self.target.dialect;
-        let numbered = || kernel.operands.iter().enumerate();
-        let operands = numbered().map(|(at, (dtype, part))| {
-            dialect.parameter(*dtype, part.written, &[format!("b{at}"), format!("byte{at}")])
-        });
-        let sizes = kernel.sizes.iter().map(|(name, n)| format!("const {} {name}", n.dtype().short()));
-        let parameters: Vec<String> = operands.chain(sizes).collect();
-        let starts = numbered().filter_map(|(at, (dtype, part))| {
-            dialect.start(*dtype, part.written, &[format!("b{at}"), format!("byte{at}")])
-        });
-        let begin = dialect.begin().map(str::to_string);
-        let lines: Vec<String> = begin.into_iter().chain(starts).collect();
-        let rest = format!("({})\n{{\n{}\n{}}}\n", parameters.join(", "), lines.join("\n"), kernel.body);
-        let text = format!("{} {}{rest}", kernel.name, kernel.group);
-        if let Some((_, name)) = self.defined.iter().find(|(known, _)| *known == text) {
-            return name.clone();
-        }
-        let name = format!("{}{}", kernel.name, self.defined.len());
-        let printed = format!("\n{}{rest}", dialect.kernel(&name, kernel.group as u32));
-        self.kernels.push((name.clone(), printed));
-        self.defined.push((text, name.clone()));
-        name
     }
 
     fn finish(self, helpers: &str, scratch: u64) -> Routine {
@@ -220,14 +175,6 @@ fn moved_as(dtype: DType) -> DType {
 /// Rounds a size up, so that the next part of scratch memory is aligned.
 fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGNMENT)
-}
-
-/// The qualifiers of a function.
-fn function(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::CudaCpp => "static __device__ __forceinline__",
-        Dialect::OpenClC => "static inline",
-    }
 }
 
 /// The definitions of a fold: `fold.c`. `fold` is Sum, Product, Max or Min; others are printed as Max.

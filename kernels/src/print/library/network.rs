@@ -37,16 +37,6 @@ pub(super) fn exchanges(length: u64) -> String {
     pairs(length).into_iter().map(|(a, b)| format!("EXCHANGE({a}, {b})\n")).collect()
 }
 
-/// Sorts numbers `k0`, `k1`, ..
-pub(super) fn numbers(length: u64) -> String {
-    let exchange = |(a, b): (u64, u64)| {
-        format!(
-            "{{ const u32 k = k{a} < k{b} ? k{a} : k{b};\nk{b} = k{a} < k{b} ? k{b} : k{a};\nk{a} = k; }}\n"
-        )
-    };
-    pairs(length).into_iter().map(exchange).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
