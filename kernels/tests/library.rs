@@ -98,6 +98,7 @@ fn kernels_are_what_the_files_say() {
             };
             assert!(parts.all(aligned), "{name}");
             let text = routine.text;
+            assert!(!text.contains('$'), "{name} has a word that is not filled in");
             let path = folder.join(kind).join(format!("{name}.{ending}"));
             if bless {
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();

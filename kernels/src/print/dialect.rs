@@ -61,17 +61,17 @@ impl Dialect {
         format!("{space}{constant}{}*", self.stored(dtype))
     }
 
-    /// The parameters of operand `at`: a pointer, and in OpenCL C, which has no pointers into the middle of a
+    /// The parameters of an operand: a pointer, and in OpenCL C, which has no pointers into the middle of a
     /// buffer, the byte at which the operand starts.
-    pub(super) fn parameter(self, dtype: DType, written: bool, at: usize) -> String {
-        let pointer = format!("{} b{at}", self.pointer(dtype, written));
-        if self == Dialect::OpenClC { format!("{pointer}, const u64 byte{at}") } else { pointer }
+    pub(super) fn parameter(self, dtype: DType, written: bool, [name, byte]: &[String; 2]) -> String {
+        let pointer = format!("{} {name}", self.pointer(dtype, written));
+        if self == Dialect::OpenClC { format!("{pointer}, const u64 {byte}") } else { pointer }
     }
 
-    /// The statement that makes the pointer of operand `at` point to its first element, if one is needed.
-    pub(super) fn start(self, dtype: DType, written: bool, at: usize) -> Option<String> {
-        let (pointer, byte) = (self.pointer(dtype, written), self.pointer(DType::U8, written));
-        (self == Dialect::OpenClC).then(|| format!("b{at} = ({pointer})(({byte})b{at} + byte{at});"))
+    /// The statement that makes the pointer of an operand point to its first element, if one is needed.
+    pub(super) fn start(self, dtype: DType, written: bool, [name, byte]: &[String; 2]) -> Option<String> {
+        let (pointer, bytes) = (self.pointer(dtype, written), self.pointer(DType::U8, written));
+        (self == Dialect::OpenClC).then(|| format!("{name} = ({pointer})(({bytes}){name} + {byte});"))
     }
 
     /// The statement before a kernel's first memory access. In a programmatic dependent launch (CUDA, from

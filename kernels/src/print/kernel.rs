@@ -100,18 +100,24 @@ fn print(nest: &Nest, name: &str, target: &Target, text: &mut String) -> Result<
     if groups > 0 {
         printer.body(form);
     }
-    let operands = nest.operands.iter().enumerate().map(|(at, o)| dialect.parameter(o.dtype, o.written, at));
+    let operands =
+        nest.operands.iter().enumerate().map(|(at, o)| dialect.parameter(o.dtype, o.written, &names(at)));
     let parameters: Vec<String> = operands.chain(printer.sizes.parameters()).collect();
     *text +=
         &format!("\n{}({}) {{\n{}}}\n", dialect.kernel(name, group), parameters.join(", "), printer.text);
     Ok(KernelEntry { name: name.into(), groups, group, sizes: printer.sizes.values() })
 }
 
+/// The names of an operand and of the byte at which it starts.
+fn names(at: usize) -> [String; 2] {
+    [format!("b{at}"), format!("byte{at}")]
+}
+
 impl Printer<'_> {
     fn body(&mut self, form: ScheduleKind) {
         self.dialect.begin().into_iter().for_each(|begin| self.line(begin));
         for (at, operand) in self.nest.operands.iter().enumerate() {
-            if let Some(start) = self.dialect.start(operand.dtype, operand.written, at) {
+            if let Some(start) = self.dialect.start(operand.dtype, operand.written, &names(at)) {
                 self.line(&start);
             }
         }

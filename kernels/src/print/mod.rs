@@ -7,8 +7,9 @@
 //!   `cpu_lanes` loops that become vector code on CPUs, `tile` products of matrices, `transpose_tile` maps
 //!   with transposed operands, `vectorize` vector loads and stores of GPUs.
 //! - `block`: the scalar code inside the loops; `folds`: the reductions.
-//! - `expr`: C arithmetic; `dialect`: the differences of the languages; `prelude`: functions that neither
-//!   language has.
+//! - `expr`: C arithmetic; `dialect`: the differences of the languages; `keywords`: words for texts that are
+//!   the same in both; `prelude`: functions that neither language has.
+//! - `library`: the kernels of library ops.
 //!
 //! Halves are loaded into f32 registers and stay there: they are rounded when they are stored or cast to a
 //! half, not after each op. If the difference would be visible (comparisons, `floor`), fusion inserts a cast.
@@ -26,6 +27,7 @@ mod formula;
 mod group;
 mod group_reduce;
 mod kernel;
+pub(crate) mod keywords;
 pub mod library;
 pub(crate) mod prelude;
 mod sizes;

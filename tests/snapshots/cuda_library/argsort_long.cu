@@ -12,31 +12,43 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
+#define LOCAL_MEM __shared__
+#define LID_0 threadIdx.x
+#define GID_0 blockIdx.x
+#define local_barrier() __syncthreads()
+/* K is the type that is sorted; key_of gives unsigned integers in the order of the elements. */
 typedef u64 K;
-enum { GROUP = 384, ITEMS = 9 };
-static __device__ __forceinline__ u64 key_of(K x) {
-K k = x;
-if (k == 9223372036854775808ULL) k = 0;
-k = (k & 9223372036854775807ULL) > 9218868437227405312ULL ? 18446744073709551615ULL : k ^ ((k & 9223372036854775808ULL) ? 18446744073709551615ULL : 9223372036854775808ULL);
-return k;
+DEVICE_FN u64 key_of(u64 x)
+{
+    u64 k = x;
+    if (k == 9223372036854775808ULL) k = 0;
+    k = (k & 9223372036854775807ULL) > 9218868437227405312ULL ? 18446744073709551615ULL : k ^ ((k & 9223372036854775808ULL) ? 18446744073709551615ULL : 9223372036854775808ULL);
+    return k;
 }
-// Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K), an unsigned
-// integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item.
-//
-// A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
-// lines and order is that of i, then of lanes.
+
+/* Where the row with number `row` and its results lie; STORE stores a result, and its position p. */
+#define LINE const u64 line = row * n, results = row * kept;
+#define ELEMENT(at) (line + (at))
+#define RESULT(at) (results + (at))
+#define STORE(at, element, p) if (at < kept) { indices[RESULT(at)] = (i64)(p);  }
+enum { GROUP = 384, ITEMS = 9 };
+/* Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K),
+   an unsigned integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item. A warp
+   has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads
+   are whole lines and order is that of i, then of lanes. */
 
 enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
 
-// Counts of digits by warp.
+/* Counts of digits by warp. */
 typedef u32 Counts[WARPS][DIGITS];
 
-static __device__ __forceinline__ u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
+DEVICE_FN u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
 
-static __device__ __forceinline__ u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
+DEVICE_FN u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
 
-// The sum of x of the items before this one, among the first DIGITS; the others bring 0.
-static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
+/* The sum of x of the items before this one, among the first DIGITS; the others bring 0. */
+DEVICE_FN u32 sum_before(u32 x, u32 item, u32* sums)
 {
     u32 all = x;
     for (u32 step = 1; step < 32u; step *= 2) {
@@ -44,18 +56,18 @@ static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
         if (item % 32u >= step) all += other;
     }
     if (item < DIGITS && item % 32u == 31u) sums[item / 32u] = all;
-    __syncthreads();
+    local_barrier();
     u32 before = 0;
     for (u32 warp = 0; warp < DIGITS / 32; warp++) before += warp < item / 32u ? sums[warp] : 0u;
-    __syncthreads();
+    local_barrier();
     return before + all - x;
 }
 
-// How many of the warp's elements before each have its digit.
-static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
+/* How many of the warp's elements before each have its digit. */
+DEVICE_FN void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
 {
     for (u32 at = item; at < WARPS * DIGITS; at += GROUP) (&counts[0][0])[at] = 0u;
-    __syncthreads();
+    local_barrier();
     u32 below;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
 #pragma unroll
@@ -74,11 +86,12 @@ static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&pla
         __syncwarp();
         place[i] = before + __popc(same & below);
     }
-    __syncthreads();
+    local_barrier();
 }
 
-// Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have digit d, and where they start.
-static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
+/* Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have
+   digit d, and where they start. */
+DEVICE_FN u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
 {
     total = 0u;
     if (item < DIGITS) {
@@ -92,37 +105,40 @@ static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums
     if (item < DIGITS) {
         for (u32 warp = 0; warp < WARPS; warp++) counts[warp][item] += start;
     }
-    __syncthreads();
+    local_barrier();
     return start;
 }
 
-// The digits of a tile: elements beyond the last are its last, and have the last digit.
-static __device__ __forceinline__ void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
+/* The digits of a tile: elements beyond the last are its last, and have the last digit. */
+DEVICE_FN void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) digit[i] = first_of(item) + i * 32u < here ? digit_of(x[i], shift) : 255u;
 }
 
-// Moves what goes with each element to its place.
+/* Moves what goes with each element to its place. */
 template <typename T>
-static __device__ __forceinline__ void move(const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts, T* moved)
+DEVICE_FN void move(
+    const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts,
+    T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) moved[counts[item / 32u][digit[i]] + place[i]] = x[i];
-    __syncthreads();
+    local_barrier();
 }
 
 template <typename T>
-static __device__ __forceinline__ void fetch(T (&x)[ITEMS], u32 item, const T* moved)
+DEVICE_FN void fetch(T (&x)[ITEMS], u32 item, const T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) x[i] = moved[first_of(item) + i * 32u];
-    __syncthreads();
+    local_barrier();
 }
 
-// How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then, with those before,
-// how many there are up to its end. Tiles are numbered as they start, so those before this one are under way.
-static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u32 total)
+/* How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then,
+   with those before, how many there are up to its end. Tiles are numbered as they start, so those before this
+   one are under way. */
+DEVICE_FN u32 look_back(volatile u32* said, u32 tile, u32 total)
 {
     const u32 own = 1u << 30, all = 2u << 30, number = own - 1u;
     if (tile == 0u) {
@@ -130,12 +146,14 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         return 0u;
     }
     *said = own | total;
-    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
+    /* Several words are read at once: one after the other, each would wait for memory. The first tile's says
+       all. */
     u32 before = 0u;
     for (u32 next = tile;;) {
         u32 words[BACK];
 #pragma unroll
-        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
+        for (u32 i = 0; i < BACK; i++)
+            words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
 #pragma unroll
         for (u32 i = 0; i < BACK; i++) {
             while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
@@ -149,188 +167,201 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
     }
 }
 
+/* Sets words of memory before others count in them. */
 extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, u32* b1, const u64 counts, const u64 lookback)
+void clear0(u32* totals, u32* said, const u64 counts, const u64 words)
 {
-BEGIN
-const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < counts) b0[at] = 0u;
-if (at < lookback) b1[at] = 0u;
+    BEGIN
+    const u64 id = (u64)GID_0 * 256 + (u64)LID_0;
+    if (id < counts) totals[id] = 0;
+    if (id < words) said[id] = 0;
 }
 
+/* Counts the elements of each row that have each digit, in `blocks` groups for each row. Neighbours often
+   have the same digit: 2 counters for each reduce contention. */
 extern "C" __global__ __launch_bounds__(384)
-void count1(const u64* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks)
+void count1(const u64* source, u32* totals, const u32 n, const u32 kept, const u32 blocks)
 {
-BEGIN
-__shared__ u32 bins[8][DIGITS][2];
-const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / blocks;
-const u64 line = row * n, results = row * kept;
-for (u32 i = item; i < 8u * DIGITS * 2u; i += GROUP) (&bins[0][0][0])[i] = 0u;
-__syncthreads();
+    BEGIN
+    LOCAL_MEM u32 bins[8][DIGITS][2];
+    const u32 item = LID_0;
+    const u64 row = GID_0 / blocks;
+    LINE
+    for (u32 i = item; i < 8 * DIGITS * 2; i += GROUP) (&bins[0][0][0])[i] = 0;
+    local_barrier();
 #pragma unroll 8
-for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
-const K x = b0[line + (at)];
+    for (u32 at = GID_0 % blocks * GROUP + item; at < n; at += blocks * GROUP) {
+        const K x = source[ELEMENT(at)];
 #pragma unroll
-for (u32 pass = 0; pass < 8u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 2u], 1u);
-}
-__syncthreads();
-for (u32 i = item; i < 8u * DIGITS; i += GROUP) {
-u32 sum = 0u;
-for (u32 part = 0; part < 2u; part++) sum += bins[i / DIGITS][i % DIGITS][part];
-if (sum > 0u) atomicAdd(&b1[row * 2048 + i], sum);
-}
+        for (u32 pass = 0; pass < 8; pass++)
+            atomicAdd(&bins[pass][digit_of(x, pass * 8)][item % 2], 1u);
+    }
+    local_barrier();
+    for (u32 i = item; i < 8 * DIGITS; i += GROUP) {
+        u32 sum = 0;
+        for (u32 part = 0; part < 2; part++) sum += bins[i / DIGITS][i % DIGITS][part];
+        if (sum > 0) atomicAdd(&totals[row * (8 * DIGITS) + i], sum);
+    }
 }
 
+/* A group sorts a tile by digit `pass`. `totals` has how many elements have each digit, then the numbers of
+   tiles. A pass uses one array of look-back words, and clears the other. */
 extern "C" __global__ __launch_bounds__(384)
-void pass2(const u64* b0, u32* b1, u32* b2, u32* b3, u64* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
+void pass2(const u64* source, u32* totals, u32* said, u32* next_said, u64* to_elements, u32* to_positions, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
-__syncthreads();
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
+    BEGIN
+    LOCAL_MEM Counts counts;
+    LOCAL_MEM u32 sums[8], bases[DIGITS], numbered;
+    LOCAL_MEM K memory[TILE];
+    const u32 item = LID_0, shift = pass * 8;
+    if (item == 0) numbered = atomicAdd(&totals[counter], 1u);
+    local_barrier();
+    const u32 number = numbered, tile = number % tiles;
+    const u64 row = number / tiles;
+    LINE
+    const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
+    if (item < DIGITS) next_said[(u64)number * DIGITS + item] = 0;
+    K own[ITEMS];
+    u32 position[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[line + (at)] : (K)0;
-position[i] = at < n ? at : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 8u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-K xs[ITEMS];
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = start + first_of(item) + i * 32;
+        own[i] = at < n ? source[ELEMENT(at)] : (K)0;
+        position[i] = at < n ? at : 0;
+    }
+    u32 digit[ITEMS], place[ITEMS], total;
+    digits_of(own, digit, item, here, shift);
+    rank(digit, place, item, counts);
+    const u32 begins = settle(item, counts, sums, total);
+    move(own, digit, place, item, counts, (K*)memory);
+    const u32 before = item < DIGITS ? look_back(&said[(u64)number * DIGITS + item], tile, total) : 0;
+    const u32 count = item < DIGITS ? totals[(row * 8 + pass) * DIGITS + item] : 0;
+    const u32 base = sum_before(count, item, sums);
+    if (item < DIGITS) bases[item] = base + before - begins;
+    local_barrier();
+    K xs[ITEMS];
+    u32 to[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
-}
-__syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item;
+        xs[i] = ((K*)memory)[j];
+        to[i] = bases[j < here ? digit_of(xs[i], shift) : 0] + j;
+    }
+    local_barrier();
+    move(position, digit, place, item, counts, (u32*)memory);
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { b4[row * n + at] = x; b5[row * n + at] = p; }
-}
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item, at = to[i];
+        const K x = xs[i];
+        const u32 p = ((u32*)memory)[j];
+        if (j < here) { to_elements[row * n + at] = x; to_positions[row * n + at] = p; }
+    }
 }
 
+/* A group sorts a tile by digit `pass`. `totals` has how many elements have each digit, then the numbers of
+   tiles. A pass uses one array of look-back words, and clears the other. */
 extern "C" __global__ __launch_bounds__(384)
-void pass3(const u64* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u64* b5, u32* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
+void pass3(const u64* from_elements, const u32* from_positions, u32* totals, u32* said, u32* next_said, u64* to_elements, u32* to_positions, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
-__syncthreads();
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
+    BEGIN
+    LOCAL_MEM Counts counts;
+    LOCAL_MEM u32 sums[8], bases[DIGITS], numbered;
+    LOCAL_MEM K memory[TILE];
+    const u32 item = LID_0, shift = pass * 8;
+    if (item == 0) numbered = atomicAdd(&totals[counter], 1u);
+    local_barrier();
+    const u32 number = numbered, tile = number % tiles;
+    const u64 row = number / tiles;
+    LINE
+    const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
+    if (item < DIGITS) next_said[(u64)number * DIGITS + item] = 0;
+    K own[ITEMS];
+    u32 position[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[row * n + at] : (K)0;
-position[i] = at < n ? b1[row * n + at] : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b3[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b2[(row * 8u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-K xs[ITEMS];
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = start + first_of(item) + i * 32;
+        own[i] = at < n ? from_elements[row * n + at] : (K)0;
+        position[i] = at < n ? from_positions[row * n + at] : 0;
+    }
+    u32 digit[ITEMS], place[ITEMS], total;
+    digits_of(own, digit, item, here, shift);
+    rank(digit, place, item, counts);
+    const u32 begins = settle(item, counts, sums, total);
+    move(own, digit, place, item, counts, (K*)memory);
+    const u32 before = item < DIGITS ? look_back(&said[(u64)number * DIGITS + item], tile, total) : 0;
+    const u32 count = item < DIGITS ? totals[(row * 8 + pass) * DIGITS + item] : 0;
+    const u32 base = sum_before(count, item, sums);
+    if (item < DIGITS) bases[item] = base + before - begins;
+    local_barrier();
+    K xs[ITEMS];
+    u32 to[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
-}
-__syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item;
+        xs[i] = ((K*)memory)[j];
+        to[i] = bases[j < here ? digit_of(xs[i], shift) : 0] + j;
+    }
+    local_barrier();
+    move(position, digit, place, item, counts, (u32*)memory);
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { b5[row * n + at] = x; b6[row * n + at] = p; }
-}
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item, at = to[i];
+        const K x = xs[i];
+        const u32 p = ((u32*)memory)[j];
+        if (j < here) { to_elements[row * n + at] = x; to_positions[row * n + at] = p; }
+    }
 }
 
+/* A group sorts a tile by digit `pass`. `totals` has how many elements have each digit, then the numbers of
+   tiles. A pass uses one array of look-back words, and clears the other. */
 extern "C" __global__ __launch_bounds__(384)
-void pass4(const u64* b0, const u32* b1, u32* b2, u32* b3, u32* b4, i64* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
+void pass4(const u64* from_elements, const u32* from_positions, u32* totals, u32* said, u32* next_said, i64* indices, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
-__syncthreads();
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
+    BEGIN
+    LOCAL_MEM Counts counts;
+    LOCAL_MEM u32 sums[8], bases[DIGITS], numbered;
+    LOCAL_MEM K memory[TILE];
+    const u32 item = LID_0, shift = pass * 8;
+    if (item == 0) numbered = atomicAdd(&totals[counter], 1u);
+    local_barrier();
+    const u32 number = numbered, tile = number % tiles;
+    const u64 row = number / tiles;
+    LINE
+    const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
+    if (item < DIGITS) next_said[(u64)number * DIGITS + item] = 0;
+    K own[ITEMS];
+    u32 position[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[row * n + at] : (K)0;
-position[i] = at < n ? b1[row * n + at] : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b3[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b2[(row * 8u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-K xs[ITEMS];
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = start + first_of(item) + i * 32;
+        own[i] = at < n ? from_elements[row * n + at] : (K)0;
+        position[i] = at < n ? from_positions[row * n + at] : 0;
+    }
+    u32 digit[ITEMS], place[ITEMS], total;
+    digits_of(own, digit, item, here, shift);
+    rank(digit, place, item, counts);
+    const u32 begins = settle(item, counts, sums, total);
+    move(own, digit, place, item, counts, (K*)memory);
+    const u32 before = item < DIGITS ? look_back(&said[(u64)number * DIGITS + item], tile, total) : 0;
+    const u32 count = item < DIGITS ? totals[(row * 8 + pass) * DIGITS + item] : 0;
+    const u32 base = sum_before(count, item, sums);
+    if (item < DIGITS) bases[item] = base + before - begins;
+    local_barrier();
+    K xs[ITEMS];
+    u32 to[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
-}
-__syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item;
+        xs[i] = ((K*)memory)[j];
+        to[i] = bases[j < here ? digit_of(xs[i], shift) : 0] + j;
+    }
+    local_barrier();
+    move(position, digit, place, item, counts, (u32*)memory);
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { if (at < kept) { b5[results + at] = (i64)p; } }
-}
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item, at = to[i];
+        const K x = xs[i];
+        const u32 p = ((u32*)memory)[j];
+        if (j < here) { STORE(at, x, p) }
+    }
 }

@@ -12,57 +12,66 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
+#define LID_0 threadIdx.x
+#define GID_0 blockIdx.x
+#define load_f32(pointer, index) ((pointer)[(index)])
+#define store_f32(pointer, index, value) (pointer)[(index)] = (value)
 typedef f32 A;
 #define NONE ((A)(__uint_as_float(0xff800000u)))
-static __device__ __forceinline__ A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+DEVICE_FN A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) all = join(all, x)
+#define WHOLE(all, lost) (all)
 
+/* Running folds of columns, or of parts of them of `length` elements; or only the fold of each part. */
 extern "C" __global__ __launch_bounds__(128)
-void totals0(const f32* b0, f32* b1, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
+void totals0(const f32* x, f32* totals, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
 {
-BEGIN
-const u32 number = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
-if (number >= columns * parts) return;
-const u32 column = number % columns, part = number / columns;
-const u32 first = column / inner * n * inner + column % inner;
-const u32 to = (part + 1) * length < n ? (part + 1) * length : n;
-A all = NONE, lost = 0;
-(void)lost;
-for (u32 step = part * length; step < to; step++) {
-const A x = (A)(b0[first + step * inner]);
-all = join(all, x);
-
-}
-b1[part * columns + column] = all;
+    BEGIN
+    const u32 number = (u32)GID_0 * 128 + (u32)LID_0;
+    if (number >= columns * parts) return;
+    const u32 column = number % columns, part = number / columns;
+    const u32 first = column / inner * n * inner + column % inner;
+    const u32 to = (part + 1) * length < n ? (part + 1) * length : n;
+    A all = NONE, lost = 0;
+    (void)lost;
+    for (u32 at = part * length; at < to; at++) {
+        ADD(all, lost, (A)load_f32(x, first + (at) * inner));
+    }
+    totals[part * columns + column] = WHOLE(all, lost);
 }
 
+/* Replaces the fold of each part of a column by that of the parts before it. */
 extern "C" __global__ __launch_bounds__(128)
-void carry1(f32* b0, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
+void carry1(f32* totals, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
 {
-BEGIN
-const u32 number = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
-if (number >= columns) return;
-A all = NONE;
-for (u32 part = 0; part < parts; part++) {
-const A x = b0[part * columns + number];
-b0[part * columns + number] = all;
-all = join(all, x);
-}
+    BEGIN
+    const u32 number = (u32)GID_0 * 128 + (u32)LID_0;
+    if (number >= columns) return;
+    A all = NONE;
+    for (u32 part = 0; part < parts; part++) {
+        const A x = totals[part * columns + number];
+        totals[part * columns + number] = all;
+        all = join(all, x);
+    }
 }
 
+/* Running folds of columns, or of parts of them of `length` elements; or only the fold of each part. */
 extern "C" __global__ __launch_bounds__(128)
-void columns2(const f32* b0, f32* b1, const f32* b2, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
+void columns2(const f32* x, f32* y, const f32* totals, const u32 columns, const u32 inner, const u32 n, const u32 parts, const u32 length)
 {
-BEGIN
-const u32 number = (u32)blockIdx.x * 128u + (u32)threadIdx.x;
-if (number >= columns * parts) return;
-const u32 column = number % columns, part = number / columns;
-const u32 first = column / inner * n * inner + column % inner;
-const u32 to = (part + 1) * length < n ? (part + 1) * length : n;
-A all = b2[part * columns + column], lost = 0;
-(void)lost;
-for (u32 step = part * length; step < to; step++) {
-const A x = (A)(b0[first + step * inner]);
-all = join(all, x);
-b1[first + step * inner] = all;
-}
+    BEGIN
+    const u32 number = (u32)GID_0 * 128 + (u32)LID_0;
+    if (number >= columns * parts) return;
+    const u32 column = number % columns, part = number / columns;
+    const u32 first = column / inner * n * inner + column % inner;
+    const u32 to = (part + 1) * length < n ? (part + 1) * length : n;
+    A all = totals[part * columns + column], lost = 0;
+    (void)lost;
+    for (u32 at = part * length; at < to; at++) {
+        ADD(all, lost, (A)load_f32(x, first + (at) * inner));
+        store_f32(y, first + (at) * inner, WHOLE(all, lost));
+    }
 }

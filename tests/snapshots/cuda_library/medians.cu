@@ -12,282 +12,309 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
+#define LOCAL_MEM __shared__
+#define LOCAL_MEM_ARG 
+#define LID_0 threadIdx.x
+#define GID_0 blockIdx.x
+#define local_barrier() __syncthreads()
+#define ATOMIC_ADD(at, x) atomicAdd((at), (x))
+/* K is the type that is sorted; key_of gives unsigned integers in the order of the elements. */
 typedef u64 K;
-static __device__ __forceinline__ K key_of(u64 x) {
-K k = x;
-if (k == 9223372036854775808ULL) k = 0;
-k = (k & 9223372036854775807ULL) > 9218868437227405312ULL ? 18446744073709551615ULL : k ^ ((k & 9223372036854775808ULL) ? 18446744073709551615ULL : 9223372036854775808ULL);
-return k;
+DEVICE_FN u64 key_of(u64 x)
+{
+    u64 k = x;
+    if (k == 9223372036854775808ULL) k = 0;
+    k = (k & 9223372036854775807ULL) > 9218868437227405312ULL ? 18446744073709551615ULL : k ^ ((k & 9223372036854775808ULL) ? 18446744073709551615ULL : 9223372036854775808ULL);
+    return k;
 }
 
-extern "C" __global__ __launch_bounds__(256)
-void select0(const u64* b0, u64* b1, const u32 n, const u32 kept, const u32 parts, const u32 length, const u32 position_bits, const u32 r0, const u32 r1)
+/* Where the row with number `row` and its results lie; STORE stores a result, and its position p. */
+#define LINE const u64 line = row * n, results = row * kept;
+#define ELEMENT(at) (line + (at))
+#define RESULT(at) (results + (at))
+#define STORE(at, element, p) if (at < kept) { values[RESULT(at)] = element;  }
+/* Sorts `length` elements, a power of two, in the memory of a group of `group` items: by keys, and by
+   positions if keys are equal. */
+DEVICE_FN void sort_group(
+    LOCAL_MEM_ARG K *keys, LOCAL_MEM_ARG u32 *positions, u32 length, u32 item, u32 group)
 {
-BEGIN
-__shared__ K keys[2048];
-__shared__ u32 positions[2048];
-__shared__ u32 bins[2048];
-__shared__ u32 sums[256];
-__shared__ u32 found[4];
-const u32 item = (u32)threadIdx.x;
-const u64 v = (u64)blockIdx.x;
-const u64 row = v / parts;
-const u64 line = row * n, results = row * kept;
-const u32 begin = (u32)(v % parts) * length;
-const u32 m = n - begin < length ? n - begin : length;
-u32 covered = 0u;
-if (r0 >= covered) {
-const u32 wanted = r0;
-u32 taken = m;
-K prefix = 0;
-u32 place = 0u, left = 64u, before = 0u;
-int by_place = 0;
-taken = m;
-while (taken > 2048u || (left == 64u && !by_place && taken > 512u)) {
-if (left == 0u) { by_place = 1; left = position_bits; }
-const u32 width = left < 11u ? left : 11u, shift = left - width;
-const int whole = by_place ? left == position_bits : left == 64u;
-for (u32 i = item; i < 2048u; i += 256u) bins[i] = 0u;
-__syncthreads();
-u32 digit = 0u, run = 0u;
-for (u32 start = item; start < m; start += 1024u) {
-K own[4];
+    for (u32 size = 2; size <= length; size *= 2) {
+        for (u32 step = size / 2; step > 0; step /= 2) {
+            for (u32 i = item; i < length / 2; i += group) {
+                const u32 a = 2 * i - (i & (step - 1)), b = a + step;
+                const K ka = keys[a], kb = keys[b];
+                const u32 pa = positions[a], pb = positions[b];
+                const int after = ka > kb || (ka == kb && pa > pb);
+                if (after == ((a & size) == 0)) {
+                    keys[a] = kb;
+                    keys[b] = ka;
+                    positions[a] = pb;
+                    positions[b] = pa;
+                }
+            }
+            local_barrier();
+        }
+    }
+}
+/* Sorts the `taken` elements in the memory of a group. */
+DEVICE_FN void sort_taken(LOCAL_MEM_ARG K *keys, LOCAL_MEM_ARG u32 *positions, u32 taken, u32 item)
+{
+    u32 filled = 2;
+    while (filled < taken) filled *= 2;
+    for (u32 i = taken + item; i < filled; i += 256) {
+        keys[i] = ~(K)0;
+        positions[i] = 0xffffffffu;
+    }
+    local_barrier();
+    sort_group(keys, positions, filled, item, 256);
+}
+
+/* Finds the bin in which the wanted place lies, if `before` elements come before all bins: `found` is the
+   bin, how many elements lie in the bins before it, and in it. */
+DEVICE_FN void find_bin(
+    LOCAL_MEM_ARG const u32 *bins, LOCAL_MEM_ARG u32 *sums, LOCAL_MEM_ARG u32 *found,
+    u32 wanted, u32 before, u32 item)
+{
+    enum { EACH = 2048 / 256 };
+    u32 own_sum = 0;
 #pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 next = start + j * 256u, at = next < m ? next : item;
-own[j] = key_of(b0[line + begin + at]);
+    for (u32 j = 0; j < EACH; j++) own_sum += bins[item * EACH + j];
+    u32 until = own_sum;
+    for (u32 step = 1; step < 256; step *= 2) {
+        sums[item] = until;
+        local_barrier();
+        const u32 other = item >= step ? sums[item - step] : 0;
+        local_barrier();
+        until += other;
+    }
+    u32 here = before + until - own_sum;
+    if (wanted >= here && wanted - here < own_sum) {
+        for (u32 j = 0; j < EACH; j++) {
+            const u32 count = bins[item * EACH + j];
+            if (wanted - here < count) {
+                found[0] = item * EACH + j;
+                found[1] = here - before;
+                found[2] = count;
+                break;
+            }
+            here += count;
+        }
+    }
+    local_barrier();
 }
+
+/* The elements at a few places of a row. Those that are among the elements around an earlier place are there
+   already. */
+extern "C" __global__ __launch_bounds__(256)
+void select0(const u64* source, u64* values, const u32 n, const u32 kept, const u32 parts, const u32 length, const u32 position_bits, const u32 r0, const u32 r1)
+{
+    BEGIN
+    LOCAL_MEM K keys[2048];
+    LOCAL_MEM u32 positions[2048], bins[2048], sums[256], found[4];
+    const u32 item = LID_0;
+    const u64 v = GID_0;
+    const u64 row = v / parts;
+    LINE
+    const u32 begin = (u32)(v % parts) * length;
+    const u32 m = n - begin < length ? n - begin : length;
+    u32 covered = 0;
+    if (r0 >= covered) {
+        const u32 wanted = r0;
+        u32 taken = m;
+    /* Narrows what may be at the wanted place down to the keys (and positions, if these are equal) that begin
+       with a prefix, of which `left` bits are not known yet. */
+    K prefix = 0;
+    u32 place = 0, left = 64, before = 0;
+    int by_place = 0;
+    taken = m;
+    while (taken > 2048 || (left == 64 && !by_place && taken > 512)) {
+        if (left == 0) {
+            by_place = 1;
+            left = position_bits;
+        }
+        const u32 width = left < 11 ? left : 11, shift = left - width;
+        const int whole = by_place ? left == position_bits : left == 64;
+        for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
+        local_barrier();
+        u32 digit = 0, run = 0;
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 at = start + j * 256u;
-if (at >= m) continue;
-const K k = own[j];
-u32 d;
-if (by_place) {
-const u32 p = (begin + at);
-if (k != prefix || (!whole && (p >> left) != place)) continue;
-d = p >> shift;
-} else {
-if (!whole && (k >> left) != prefix) continue;
-d = (u32)(k >> shift);
-}
-d &= (1u << width) - 1u;
-if (d != digit) {
-if (run > 0u) atomicAdd(&bins[digit], run);
-digit = d;
-run = 0u;
-}
-run++;
-}
-}
-if (run > 0u) atomicAdd(&bins[digit], run);
-__syncthreads();
-u32 own_sum = 0u;
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-for (u32 j = 0u; j < 8u; j++) own_sum += bins[item * 8u + j];
-u32 until = own_sum;
-for (u32 step = 1u; step < 256u; step *= 2u) {
-sums[item] = until;
-__syncthreads();
-const u32 other = item >= step ? sums[item - step] : 0u;
-__syncthreads();
-until += other;
-}
-u32 here = before + until - own_sum;
-if (wanted >= here && wanted - here < own_sum) {
-for (u32 j = 0u; j < 8u; j++) {
-const u32 count = bins[item * 8u + j];
-if (wanted - here < count) {
-found[0] = item * 8u + j;
-found[1] = here - before;
-found[2] = count;
-break;
-}
-here += count;
-}
-}
-__syncthreads();
-before += found[1];
-taken = found[2];
-if (by_place) place = whole ? found[0] : (place << width) | found[0];
-else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
-left = shift;
-__syncthreads();
-}
-const int all = !by_place && left == 64u;
-if (item == 0u) found[3] = 0u;
-__syncthreads();
-for (u32 start = item; start < m; start += 1024u) {
-K own[4];
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                u32 d;
+                if (by_place) {
+                    const u32 p = (begin + at);
+                    if (k != prefix || (!whole && (p >> left) != place)) continue;
+                    d = p >> shift;
+                } else {
+                    if (!whole && (k >> left) != prefix) continue;
+                    d = (u32)(k >> shift);
+                }
+                d &= (1u << width) - 1;
+                if (d != digit) {
+                    if (run > 0) ATOMIC_ADD(&bins[digit], run);
+                    digit = d;
+                    run = 0;
+                }
+                run++;
+            }
+        }
+        if (run > 0) ATOMIC_ADD(&bins[digit], run);
+        local_barrier();
+        find_bin(bins, sums, found, wanted, before, item);
+        before += found[1];
+        taken = 0 ? before + found[2] : found[2];
+        if (by_place) place = whole ? found[0] : (place << width) | found[0];
+        else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
+        left = shift;
+        local_barrier();
+    }
+    const int all = !by_place && left == 64;
+
+    /* Collects elements in the group's memory, in any order. */
+    if (item == 0) found[3] = 0;
+    local_barrier();
+    for (u32 start = item; start < m; start += 4 * 256) {
+        K own[4];
 #pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 next = start + j * 256u, at = next < m ? next : item;
-own[j] = key_of(b0[line + begin + at]);
-}
+        for (u32 j = 0; j < 4; j++) {
+            const u32 next = start + j * 256, at = next < m ? next : item;
+            own[j] = key_of(source[ELEMENT(begin) + at]);
+        }
 #pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 at = start + j * 256u;
-if (at >= m) continue;
-const K k = own[j];
-if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
-const u32 slot = atomicAdd(&found[3], 1u);
-if (slot < 2048u) { keys[slot] = k; positions[slot] = (begin + at); }
-}
-}
-}
-__syncthreads();
-u32 filled = 2u;
-while (filled < taken) filled *= 2u;
-for (u32 i = taken + item; i < filled; i += 256u) { keys[i] = ~(K)0; positions[i] = 0xffffffffu; }
-__syncthreads();
-for (u32 size = 2u; size <= filled; size *= 2u) {
-for (u32 step = size / 2u; step > 0u; step /= 2u) {
-for (u32 i = item; i < filled / 2u; i += 256u) {
-const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
-const K ka = keys[a], kb = keys[b];
-const u32 pa = positions[a], pb = positions[b];
-const int after = ka > kb || (ka == kb && pa > pb);
-if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
-}
-__syncthreads();
-}
-}
-if (item == 0u && r0 >= before && r0 - before < taken) {
-const u32 at = r0, p = positions[at - before];
-if (at < kept) { b1[results + at] = b0[line + (p)]; }
-}
-if (item == 1u && r1 >= before && r1 - before < taken) {
-const u32 at = r1, p = positions[at - before];
-if (at < kept) { b1[results + at] = b0[line + (p)]; }
-}
-covered = before + taken;
-__syncthreads();
-}
-if (r1 >= covered) {
-const u32 wanted = r1;
-u32 taken = m;
-K prefix = 0;
-u32 place = 0u, left = 64u, before = 0u;
-int by_place = 0;
-taken = m;
-while (taken > 2048u || (left == 64u && !by_place && taken > 512u)) {
-if (left == 0u) { by_place = 1; left = position_bits; }
-const u32 width = left < 11u ? left : 11u, shift = left - width;
-const int whole = by_place ? left == position_bits : left == 64u;
-for (u32 i = item; i < 2048u; i += 256u) bins[i] = 0u;
-__syncthreads();
-u32 digit = 0u, run = 0u;
-for (u32 start = item; start < m; start += 1024u) {
-K own[4];
+        for (u32 j = 0; j < 4; j++) {
+            const u32 at = start + j * 256;
+            if (at >= m) continue;
+            const K k = own[j];
+            if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
+                const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                if (slot < 2048) {
+                    keys[slot] = k;
+                    positions[slot] = (begin + at);
+                }
+            }
+        }
+    }
+    local_barrier();
+
+        sort_taken(keys, positions, taken, item);
+        if (item == 0 && r0 >= before && r0 - before < taken) {
+            const u32 at = r0, p = positions[at - before];
+            STORE(at, source[ELEMENT(p)], p)
+        }
+        if (item == 1 && r1 >= before && r1 - before < taken) {
+            const u32 at = r1, p = positions[at - before];
+            STORE(at, source[ELEMENT(p)], p)
+        }
+        covered = before + taken;
+        local_barrier();
+    }
+    if (r1 >= covered) {
+        const u32 wanted = r1;
+        u32 taken = m;
+    /* Narrows what may be at the wanted place down to the keys (and positions, if these are equal) that begin
+       with a prefix, of which `left` bits are not known yet. */
+    K prefix = 0;
+    u32 place = 0, left = 64, before = 0;
+    int by_place = 0;
+    taken = m;
+    while (taken > 2048 || (left == 64 && !by_place && taken > 512)) {
+        if (left == 0) {
+            by_place = 1;
+            left = position_bits;
+        }
+        const u32 width = left < 11 ? left : 11, shift = left - width;
+        const int whole = by_place ? left == position_bits : left == 64;
+        for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
+        local_barrier();
+        u32 digit = 0, run = 0;
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 next = start + j * 256u, at = next < m ? next : item;
-own[j] = key_of(b0[line + begin + at]);
-}
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 at = start + j * 256u;
-if (at >= m) continue;
-const K k = own[j];
-u32 d;
-if (by_place) {
-const u32 p = (begin + at);
-if (k != prefix || (!whole && (p >> left) != place)) continue;
-d = p >> shift;
-} else {
-if (!whole && (k >> left) != prefix) continue;
-d = (u32)(k >> shift);
-}
-d &= (1u << width) - 1u;
-if (d != digit) {
-if (run > 0u) atomicAdd(&bins[digit], run);
-digit = d;
-run = 0u;
-}
-run++;
-}
-}
-if (run > 0u) atomicAdd(&bins[digit], run);
-__syncthreads();
-u32 own_sum = 0u;
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                u32 d;
+                if (by_place) {
+                    const u32 p = (begin + at);
+                    if (k != prefix || (!whole && (p >> left) != place)) continue;
+                    d = p >> shift;
+                } else {
+                    if (!whole && (k >> left) != prefix) continue;
+                    d = (u32)(k >> shift);
+                }
+                d &= (1u << width) - 1;
+                if (d != digit) {
+                    if (run > 0) ATOMIC_ADD(&bins[digit], run);
+                    digit = d;
+                    run = 0;
+                }
+                run++;
+            }
+        }
+        if (run > 0) ATOMIC_ADD(&bins[digit], run);
+        local_barrier();
+        find_bin(bins, sums, found, wanted, before, item);
+        before += found[1];
+        taken = 0 ? before + found[2] : found[2];
+        if (by_place) place = whole ? found[0] : (place << width) | found[0];
+        else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
+        left = shift;
+        local_barrier();
+    }
+    const int all = !by_place && left == 64;
+
+    /* Collects elements in the group's memory, in any order. */
+    if (item == 0) found[3] = 0;
+    local_barrier();
+    for (u32 start = item; start < m; start += 4 * 256) {
+        K own[4];
 #pragma unroll
-for (u32 j = 0u; j < 8u; j++) own_sum += bins[item * 8u + j];
-u32 until = own_sum;
-for (u32 step = 1u; step < 256u; step *= 2u) {
-sums[item] = until;
-__syncthreads();
-const u32 other = item >= step ? sums[item - step] : 0u;
-__syncthreads();
-until += other;
-}
-u32 here = before + until - own_sum;
-if (wanted >= here && wanted - here < own_sum) {
-for (u32 j = 0u; j < 8u; j++) {
-const u32 count = bins[item * 8u + j];
-if (wanted - here < count) {
-found[0] = item * 8u + j;
-found[1] = here - before;
-found[2] = count;
-break;
-}
-here += count;
-}
-}
-__syncthreads();
-before += found[1];
-taken = found[2];
-if (by_place) place = whole ? found[0] : (place << width) | found[0];
-else prefix = whole ? (K)found[0] : (prefix << width) | (K)found[0];
-left = shift;
-__syncthreads();
-}
-const int all = !by_place && left == 64u;
-if (item == 0u) found[3] = 0u;
-__syncthreads();
-for (u32 start = item; start < m; start += 1024u) {
-K own[4];
+        for (u32 j = 0; j < 4; j++) {
+            const u32 next = start + j * 256, at = next < m ? next : item;
+            own[j] = key_of(source[ELEMENT(begin) + at]);
+        }
 #pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 next = start + j * 256u, at = next < m ? next : item;
-own[j] = key_of(b0[line + begin + at]);
-}
-#pragma unroll
-for (u32 j = 0u; j < 4u; j++) {
-const u32 at = start + j * 256u;
-if (at >= m) continue;
-const K k = own[j];
-if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
-const u32 slot = atomicAdd(&found[3], 1u);
-if (slot < 2048u) { keys[slot] = k; positions[slot] = (begin + at); }
-}
-}
-}
-__syncthreads();
-u32 filled = 2u;
-while (filled < taken) filled *= 2u;
-for (u32 i = taken + item; i < filled; i += 256u) { keys[i] = ~(K)0; positions[i] = 0xffffffffu; }
-__syncthreads();
-for (u32 size = 2u; size <= filled; size *= 2u) {
-for (u32 step = size / 2u; step > 0u; step /= 2u) {
-for (u32 i = item; i < filled / 2u; i += 256u) {
-const u32 a = 2u * i - (i & (step - 1u)), b = a + step;
-const K ka = keys[a], kb = keys[b];
-const u32 pa = positions[a], pb = positions[b];
-const int after = ka > kb || (ka == kb && pa > pb);
-if (after == ((a & size) == 0u)) { keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }
-}
-__syncthreads();
-}
-}
-if (item == 0u && r0 >= before && r0 - before < taken) {
-const u32 at = r0, p = positions[at - before];
-if (at < kept) { b1[results + at] = b0[line + (p)]; }
-}
-if (item == 1u && r1 >= before && r1 - before < taken) {
-const u32 at = r1, p = positions[at - before];
-if (at < kept) { b1[results + at] = b0[line + (p)]; }
-}
-covered = before + taken;
-__syncthreads();
-}
+        for (u32 j = 0; j < 4; j++) {
+            const u32 at = start + j * 256;
+            if (at >= m) continue;
+            const K k = own[j];
+            if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
+                const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                if (slot < 2048) {
+                    keys[slot] = k;
+                    positions[slot] = (begin + at);
+                }
+            }
+        }
+    }
+    local_barrier();
+
+        sort_taken(keys, positions, taken, item);
+        if (item == 0 && r0 >= before && r0 - before < taken) {
+            const u32 at = r0, p = positions[at - before];
+            STORE(at, source[ELEMENT(p)], p)
+        }
+        if (item == 1 && r1 >= before && r1 - before < taken) {
+            const u32 at = r1, p = positions[at - before];
+            STORE(at, source[ELEMENT(p)], p)
+        }
+        covered = before + taken;
+        local_barrier();
+    }
 }

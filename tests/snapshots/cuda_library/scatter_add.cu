@@ -12,29 +12,43 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
+#define LOCAL_MEM __shared__
+#define LID_0 threadIdx.x
+#define GID_0 blockIdx.x
+#define local_barrier() __syncthreads()
+#define load_f32(pointer, index) ((pointer)[(index)])
+#define store_f32(pointer, index, value) (pointer)[(index)] = (value)
+/* K is the type that is sorted; key_of gives unsigned integers in the order of the elements. */
 typedef u32 K;
-enum { GROUP = 384, ITEMS = 4 };
-static __device__ __forceinline__ u32 key_of(K x) {
-K k = x;
-return k;
+DEVICE_FN u32 key_of(u32 x)
+{
+    u32 k = x;
+    return k;
 }
-// Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K), an unsigned
-// integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item.
-//
-// A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
-// lines and order is that of i, then of lanes.
+
+/* Where the row with number `row` and its results lie; STORE stores a result, and its position p. */
+#define LINE const u64 line = row * n, results = row * kept;
+#define ELEMENT(at) (line + (at))
+#define RESULT(at) (results + (at))
+#define STORE(at, element, p) if (at < kept) { values[RESULT(at)] = element; indices[RESULT(at)] = (i64)(p);  }
+enum { GROUP = 384, ITEMS = 4 };
+/* Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K),
+   an unsigned integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item. A warp
+   has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads
+   are whole lines and order is that of i, then of lanes. */
 
 enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
 
-// Counts of digits by warp.
+/* Counts of digits by warp. */
 typedef u32 Counts[WARPS][DIGITS];
 
-static __device__ __forceinline__ u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
+DEVICE_FN u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
 
-static __device__ __forceinline__ u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
+DEVICE_FN u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
 
-// The sum of x of the items before this one, among the first DIGITS; the others bring 0.
-static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
+/* The sum of x of the items before this one, among the first DIGITS; the others bring 0. */
+DEVICE_FN u32 sum_before(u32 x, u32 item, u32* sums)
 {
     u32 all = x;
     for (u32 step = 1; step < 32u; step *= 2) {
@@ -42,18 +56,18 @@ static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
         if (item % 32u >= step) all += other;
     }
     if (item < DIGITS && item % 32u == 31u) sums[item / 32u] = all;
-    __syncthreads();
+    local_barrier();
     u32 before = 0;
     for (u32 warp = 0; warp < DIGITS / 32; warp++) before += warp < item / 32u ? sums[warp] : 0u;
-    __syncthreads();
+    local_barrier();
     return before + all - x;
 }
 
-// How many of the warp's elements before each have its digit.
-static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
+/* How many of the warp's elements before each have its digit. */
+DEVICE_FN void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
 {
     for (u32 at = item; at < WARPS * DIGITS; at += GROUP) (&counts[0][0])[at] = 0u;
-    __syncthreads();
+    local_barrier();
     u32 below;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
 #pragma unroll
@@ -72,11 +86,12 @@ static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&pla
         __syncwarp();
         place[i] = before + __popc(same & below);
     }
-    __syncthreads();
+    local_barrier();
 }
 
-// Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have digit d, and where they start.
-static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
+/* Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have
+   digit d, and where they start. */
+DEVICE_FN u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
 {
     total = 0u;
     if (item < DIGITS) {
@@ -90,37 +105,40 @@ static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums
     if (item < DIGITS) {
         for (u32 warp = 0; warp < WARPS; warp++) counts[warp][item] += start;
     }
-    __syncthreads();
+    local_barrier();
     return start;
 }
 
-// The digits of a tile: elements beyond the last are its last, and have the last digit.
-static __device__ __forceinline__ void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
+/* The digits of a tile: elements beyond the last are its last, and have the last digit. */
+DEVICE_FN void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) digit[i] = first_of(item) + i * 32u < here ? digit_of(x[i], shift) : 255u;
 }
 
-// Moves what goes with each element to its place.
+/* Moves what goes with each element to its place. */
 template <typename T>
-static __device__ __forceinline__ void move(const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts, T* moved)
+DEVICE_FN void move(
+    const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts,
+    T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) moved[counts[item / 32u][digit[i]] + place[i]] = x[i];
-    __syncthreads();
+    local_barrier();
 }
 
 template <typename T>
-static __device__ __forceinline__ void fetch(T (&x)[ITEMS], u32 item, const T* moved)
+DEVICE_FN void fetch(T (&x)[ITEMS], u32 item, const T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) x[i] = moved[first_of(item) + i * 32u];
-    __syncthreads();
+    local_barrier();
 }
 
-// How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then, with those before,
-// how many there are up to its end. Tiles are numbered as they start, so those before this one are under way.
-static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u32 total)
+/* How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then,
+   with those before, how many there are up to its end. Tiles are numbered as they start, so those before this
+   one are under way. */
+DEVICE_FN u32 look_back(volatile u32* said, u32 tile, u32 total)
 {
     const u32 own = 1u << 30, all = 2u << 30, number = own - 1u;
     if (tile == 0u) {
@@ -128,12 +146,14 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         return 0u;
     }
     *said = own | total;
-    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
+    /* Several words are read at once: one after the other, each would wait for memory. The first tile's says
+       all. */
     u32 before = 0u;
     for (u32 next = tile;;) {
         u32 words[BACK];
 #pragma unroll
-        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
+        for (u32 i = 0; i < BACK; i++)
+            words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
 #pragma unroll
         for (u32 i = 0; i < BACK; i++) {
             while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
@@ -146,256 +166,265 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         next -= BACK;
     }
 }
+/* The row of the table for a position: a position beyond the table stands for the last row, so that nothing
+   outside of the table is written. The element of the table, and of what is scattered, in this `column`. */
+#define ROW(key) ((key) < last ? (key) : last)
+#define IN_TABLE(key) ((u32)ROW(key) * width + column)
+#define BROUGHT(place) ((place) * width + column)
+/* The sorted positions, and where each was among those given. Positions that are in order already were not
+   moved. */
+#define SORTED
+#define PLACE(at) ((u32)order[at])
 typedef f32 A;
 #define NONE ((A)(-0.0f))
-static __device__ __forceinline__ A join(A a, A b) { return ((a) + (b)); }
-struct __align__(16) Some { f32 e[4]; };
-
-extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, u32* b1, const u64 counts, const u64 lookback)
-{
-BEGIN
-const u64 at = (u64)blockIdx.x * 256u + threadIdx.x;
-if (at < counts) b0[at] = 0u;
-if (at < lookback) b1[at] = 0u;
+DEVICE_FN A join(A a, A b) { return ((a) + (b)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) { \
+    const A x_ = x, next = (all) + x_, back = next - (all); \
+    lost += ((all) - (next - back)) + (x_ - back); \
+    all = next; \
+}
+#define WHOLE(all, lost) ((lost) < 0 || (lost) > 0 ? (all) + (lost) : (all))
+/* An item folds EACH neighbouring elements of a row, which it reads and stores at once. */
+enum { EACH = 4 };
+#define FOR_EACH _Pragma("unroll") for (u32 v = 0; v < EACH; v++)
+struct __align__(16) Some { f32 e[EACH]; };
+#define READ(to, from, at) { \
+    const Some some_ = *(const Some*)((from) + (at)); \
+    FOR_EACH (to)[v] = (A)load_f32(some_.e, v); \
+}
+#define PUT_BACK(to, at) { \
+    Some some_; \
+    FOR_EACH store_f32(some_.e, v, join(old[v], all[v])); \
+    *(Some*)((to) + (at)) = some_; \
 }
 
-extern "C" __global__ __launch_bounds__(384)
-void count1(const u32* b0, u32* b1, const u32 n, const u32 kept, const u32 blocks)
+/* Sets words of memory before others count in them. */
+extern "C" __global__ __launch_bounds__(256)
+void clear0(u32* totals, u32* said, const u64 counts, const u64 words)
 {
-BEGIN
-__shared__ u32 bins[2][DIGITS][4];
-const u32 item = threadIdx.x;
-const u64 row = blockIdx.x / blocks;
-const u64 line = row * n, results = row * kept;
-for (u32 i = item; i < 2u * DIGITS * 4u; i += GROUP) (&bins[0][0][0])[i] = 0u;
-__syncthreads();
+    BEGIN
+    const u64 id = (u64)GID_0 * 256 + (u64)LID_0;
+    if (id < counts) totals[id] = 0;
+    if (id < words) said[id] = 0;
+}
+
+/* Counts the elements of each row that have each digit, in `blocks` groups for each row. Neighbours often
+   have the same digit: 4 counters for each reduce contention. */
+extern "C" __global__ __launch_bounds__(384)
+void count1(const u32* source, u32* totals, const u32 n, const u32 kept, const u32 blocks)
+{
+    BEGIN
+    LOCAL_MEM u32 bins[2][DIGITS][4];
+    const u32 item = LID_0;
+    const u64 row = GID_0 / blocks;
+    LINE
+    for (u32 i = item; i < 2 * DIGITS * 4; i += GROUP) (&bins[0][0][0])[i] = 0;
+    local_barrier();
 #pragma unroll 8
-for (u32 at = blockIdx.x % blocks * GROUP + item; at < n; at += blocks * GROUP) {
-const K x = b0[line + (at)];
+    for (u32 at = GID_0 % blocks * GROUP + item; at < n; at += blocks * GROUP) {
+        const K x = source[ELEMENT(at)];
 #pragma unroll
-for (u32 pass = 0; pass < 2u; pass++) atomicAdd(&bins[pass][digit_of(x, pass * 8u)][item % 4u], 1u);
-}
-__syncthreads();
-for (u32 i = item; i < 2u * DIGITS; i += GROUP) {
-u32 sum = 0u;
-for (u32 part = 0; part < 4u; part++) sum += bins[i / DIGITS][i % DIGITS][part];
-if (sum > 0u) atomicAdd(&b1[row * 512 + i], sum);
-}
+        for (u32 pass = 0; pass < 2; pass++)
+            atomicAdd(&bins[pass][digit_of(x, pass * 8)][item % 4], 1u);
+    }
+    local_barrier();
+    for (u32 i = item; i < 2 * DIGITS; i += GROUP) {
+        u32 sum = 0;
+        for (u32 part = 0; part < 4; part++) sum += bins[i / DIGITS][i % DIGITS][part];
+        if (sum > 0) atomicAdd(&totals[row * (2 * DIGITS) + i], sum);
+    }
 }
 
+/* A group sorts a tile by digit `pass`. `totals` has how many elements have each digit, then the numbers of
+   tiles. A pass uses one array of look-back words, and clears the other. */
 extern "C" __global__ __launch_bounds__(384)
-void pass2(const u32* b0, u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
+void pass2(const u32* source, u32* totals, u32* said, u32* next_said, u32* to_elements, u32* to_positions, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-if (item == 0u) numbered = atomicAdd(&b1[counter], 1u);
-__syncthreads();
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b3[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
+    BEGIN
+    LOCAL_MEM Counts counts;
+    LOCAL_MEM u32 sums[8], bases[DIGITS], numbered;
+    LOCAL_MEM K memory[TILE];
+    const u32 item = LID_0, shift = pass * 8;
+    if (item == 0) numbered = atomicAdd(&totals[counter], 1u);
+    local_barrier();
+    const u32 number = numbered, tile = number % tiles;
+    const u64 row = number / tiles;
+    LINE
+    const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
+    if (item < DIGITS) next_said[(u64)number * DIGITS + item] = 0;
+    K own[ITEMS];
+    u32 position[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[line + (at)] : (K)0;
-position[i] = at < n ? at : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b2[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b1[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-K xs[ITEMS];
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = start + first_of(item) + i * 32;
+        own[i] = at < n ? source[ELEMENT(at)] : (K)0;
+        position[i] = at < n ? at : 0;
+    }
+    u32 digit[ITEMS], place[ITEMS], total;
+    digits_of(own, digit, item, here, shift);
+    rank(digit, place, item, counts);
+    const u32 begins = settle(item, counts, sums, total);
+    move(own, digit, place, item, counts, (K*)memory);
+    const u32 before = item < DIGITS ? look_back(&said[(u64)number * DIGITS + item], tile, total) : 0;
+    const u32 count = item < DIGITS ? totals[(row * 2 + pass) * DIGITS + item] : 0;
+    const u32 base = sum_before(count, item, sums);
+    if (item < DIGITS) bases[item] = base + before - begins;
+    local_barrier();
+    K xs[ITEMS];
+    u32 to[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
-}
-__syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item;
+        xs[i] = ((K*)memory)[j];
+        to[i] = bases[j < here ? digit_of(xs[i], shift) : 0] + j;
+    }
+    local_barrier();
+    move(position, digit, place, item, counts, (u32*)memory);
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { b4[row * n + at] = x; b5[row * n + at] = p; }
-}
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item, at = to[i];
+        const K x = xs[i];
+        const u32 p = ((u32*)memory)[j];
+        if (j < here) { to_elements[row * n + at] = x; to_positions[row * n + at] = p; }
+    }
 }
 
+/* A group sorts a tile by digit `pass`. `totals` has how many elements have each digit, then the numbers of
+   tiles. A pass uses one array of look-back words, and clears the other. */
 extern "C" __global__ __launch_bounds__(384)
-void pass3(const u32* b0, const u32* b1, u32* b2, u32* b3, u32* b4, u32* b5, i64* b6, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
+void pass3(const u32* from_elements, const u32* from_positions, u32* totals, u32* said, u32* next_said, u32* values, i64* indices, const u32 n, const u32 kept, const u32 tiles, const u32 pass, const u64 counter)
 {
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8], bases[DIGITS], numbered;
-__shared__ K memory[TILE];
-const u32 item = threadIdx.x, shift = pass * 8u;
-if (item == 0u) numbered = atomicAdd(&b2[counter], 1u);
-__syncthreads();
-const u32 number = numbered, tile = number % tiles;
-const u64 row = number / tiles;
-const u64 line = row * n, results = row * kept;
-const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
-if (item < DIGITS) b4[(u64)number * DIGITS + item] = 0u;
-K own[ITEMS];
-u32 position[ITEMS];
+    BEGIN
+    LOCAL_MEM Counts counts;
+    LOCAL_MEM u32 sums[8], bases[DIGITS], numbered;
+    LOCAL_MEM K memory[TILE];
+    const u32 item = LID_0, shift = pass * 8;
+    if (item == 0) numbered = atomicAdd(&totals[counter], 1u);
+    local_barrier();
+    const u32 number = numbered, tile = number % tiles;
+    const u64 row = number / tiles;
+    LINE
+    const u32 start = tile * TILE, here = n - start < TILE ? n - start : TILE;
+    if (item < DIGITS) next_said[(u64)number * DIGITS + item] = 0;
+    K own[ITEMS];
+    u32 position[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = start + first_of(item) + i * 32u;
-own[i] = at < n ? b0[row * n + at] : (K)0;
-position[i] = at < n ? b1[row * n + at] : 0u;
-}
-u32 digit[ITEMS], place[ITEMS], total;
-u32 to[ITEMS];
-digits_of(own, digit, item, here, shift);
-rank(digit, place, item, counts);
-const u32 begins = settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-const u32 before = item < DIGITS ? look_back(&b3[(u64)number * DIGITS + item], tile, total) : 0u;
-const u32 base = sum_before(item < DIGITS ? b2[(row * 2u + pass) * DIGITS + item] : 0u, item, sums);
-if (item < DIGITS) bases[item] = base + before - begins;
-__syncthreads();
-K xs[ITEMS];
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = start + first_of(item) + i * 32;
+        own[i] = at < n ? from_elements[row * n + at] : (K)0;
+        position[i] = at < n ? from_positions[row * n + at] : 0;
+    }
+    u32 digit[ITEMS], place[ITEMS], total;
+    digits_of(own, digit, item, here, shift);
+    rank(digit, place, item, counts);
+    const u32 begins = settle(item, counts, sums, total);
+    move(own, digit, place, item, counts, (K*)memory);
+    const u32 before = item < DIGITS ? look_back(&said[(u64)number * DIGITS + item], tile, total) : 0;
+    const u32 count = item < DIGITS ? totals[(row * 2 + pass) * DIGITS + item] : 0;
+    const u32 base = sum_before(count, item, sums);
+    if (item < DIGITS) bases[item] = base + before - begins;
+    local_barrier();
+    K xs[ITEMS];
+    u32 to[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item;
-xs[i] = ((K*)memory)[j];
-to[i] = bases[j < here ? digit_of(xs[i], shift) : 0u] + j;
-}
-__syncthreads();
-move(position, digit, place, item, counts, (u32*)memory);
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item;
+        xs[i] = ((K*)memory)[j];
+        to[i] = bases[j < here ? digit_of(xs[i], shift) : 0] + j;
+    }
+    local_barrier();
+    move(position, digit, place, item, counts, (u32*)memory);
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 j = i * GROUP + item, at = to[i];
-const K x = xs[i];
-const u32 p = ((u32*)memory)[j];
-if (j < here) { if (at < kept) { b5[results + at] = x;b6[results + at] = (i64)p; } }
-}
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 j = i * GROUP + item, at = to[i];
+        const K x = xs[i];
+        const u32 p = ((u32*)memory)[j];
+        if (j < here) { STORE(at, x, p) }
+    }
 }
 
+/* Folds the points of each run in a chunk. A run that is longer than the chunk has a part in it, at its start
+   or at its end, which goes to memory for the next launch. Rows are read ahead. */
 extern "C" __global__ __launch_bounds__(256)
-void chunks4(const u32* b0, const i64* b1, const f32* b2, f32* b3, f32* b4, f32* b5, const u32 points, const u32 last, const u32 width, const u32 rows)
+void chunks4(const u32* sorted, const i64* order, const f32* x, f32* table, f32* firsts, f32* lasts, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
-BEGIN
-const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-const u32 chunk = id / (width / 4u), column = id % (width / 4u) * 4u;
-if (chunk >= rows) return;
-const u32 from = chunk * 32u;
-const u32 to = from + 32u < points ? from + 32u : points;
-u32 key = b0[from];
-int begun = from > 0 && b0[from - 1] == key;
-A all[4], old[4];
+    BEGIN
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    const u32 chunk = id / (width / EACH), column = id % (width / EACH) * EACH;
+    if (chunk >= rows) return;
+    SORTED
+    const u32 from = chunk * 32;
+    const u32 to = from + 32 < points ? from + 32 : points;
+    u32 key = sorted[from];
+    int begun = from > 0 && sorted[from - 1] == key;
+    A all[EACH], old[EACH];
+    FOR_EACH all[v] = NONE;
+    for (u32 some = from; some < to; some += 8) {
+        u32 keys[8];
+        u32 places[8];
+        A xs[8][EACH], olds[8][EACH];
 #pragma unroll
-for (u32 v = 0; v < 4u; v++) all[v] = NONE;
-for (u32 some = from; some < to; some += 8u) {
-u32 keys[8];
-u32 places[8];
-A xs[8][4], olds[8][4];
+        for (u32 j = 0; j < 8; j++) {
+            const u32 at = some + j < to ? some + j : to - 1;
+            keys[j] = sorted[at];
+            places[j] = PLACE(at);
+        }
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-const u32 at = some + j < to ? some + j : to - 1;
-keys[j] = b0[at];
-places[j] = (u32)b1[at];
-}
+        for (u32 j = 0; j < 8; j++) { READ(xs[j], x, BROUGHT(places[j])) }
 #pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-{
-const Some some_ = *(const Some*)(b2 + (places[j] * width + column));
+        for (u32 j = 0; j < 8; j++) {
+            if (j == 0 || keys[j] != keys[j - 1]) { READ(olds[j], table, IN_TABLE(keys[j])) }
+        }
 #pragma unroll
-for (u32 v = 0; v < 4u; v++) xs[j][v] = (A)(some_.e[v]);
-}
-}
-#pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-if (j == 0 || keys[j] != keys[j - 1]) {
-{
-const Some some_ = *(const Some*)(b3 + ((u32)(keys[j] < last ? keys[j] : last) * width + column));
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) olds[j][v] = (A)(some_.e[v]);
-}
-}
-}
-#pragma unroll
-for (u32 j = 0; j < 8u; j++) {
-if (some + j >= to) break;
-if (keys[j] != key) {
-if (begun) {
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) b4[chunk * width + column + v] = all[v];
-} else {
-Some some_;
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
-*(Some*)(b3 + ((u32)(key < last ? key : last) * width + column)) = some_;
-}
-key = keys[j];
-begun = 0;
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) all[v] = NONE;
-}
-if (j == 0 || keys[j] != keys[j - 1]) {
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) old[v] = olds[j][v];
-}
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) all[v] = join(all[v], xs[j][v]);
-}
-}
-if (begun) {
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) b4[chunk * width + column + v] = all[v];
-} else if (to < points && b0[to] == key) {
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) b5[chunk * width + column + v] = all[v];
-} else {
-Some some_;
-#pragma unroll
-for (u32 v = 0; v < 4u; v++) some_.e[v] = join(old[v], all[v]);
-*(Some*)(b3 + ((u32)(key < last ? key : last) * width + column)) = some_;
-}
+        for (u32 j = 0; j < 8; j++) {
+            if (some + j >= to) break;
+            if (keys[j] != key) {
+                if (begun) { FOR_EACH firsts[chunk * width + column + v] = all[v]; }
+                else { PUT_BACK(table, IN_TABLE(key)) }
+                key = keys[j];
+                begun = 0;
+                FOR_EACH all[v] = NONE;
+            }
+            if (j == 0 || keys[j] != keys[j - 1]) { FOR_EACH old[v] = olds[j][v]; }
+            FOR_EACH all[v] = join(all[v], xs[j][v]);
+        }
+    }
+    if (begun) { FOR_EACH firsts[chunk * width + column + v] = all[v]; }
+    else if (to < points && sorted[to] == key) { FOR_EACH lasts[chunk * width + column + v] = all[v]; }
+    else { PUT_BACK(table, IN_TABLE(key)) }
 }
 
+/* The item with the first part of a divided run folds all its parts. Most runs end in the next chunk, so the
+   end of a run is searched in steps that double. */
 extern "C" __global__ __launch_bounds__(256)
-void runs5(const u32* b0, f32* b1, const f32* b2, const f32* b3, const u32 points, const u32 last, const u32 width, const u32 rows)
+void runs5(const u32* sorted, f32* table, const f32* firsts, const f32* lasts, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
-BEGIN
-const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-const u32 chunk = id / width, column = id % width;
-if (chunk >= rows) return;
-const u32 from = chunk * 32u, to = from + 32u;
-if (to >= points) return;
-const u32 key = b0[to - 1];
-if (b0[to] != key) return;
-if (b0[from] == key && from > 0 && b0[from - 1] == key) return;
-u32 low = chunk + 1, high = low;
-for (u32 step = 1; high * 32u < points && b0[high * 32u] == key; step *= 2) {
-low = high;
-high += step;
-}
-while (high - low > 1) {
-const u32 middle = low + (high - low) / 2;
-if (middle * 32u < points && b0[middle * 32u] == key) low = middle; else high = middle;
-}
-A all = b3[id], lost = 0;
+    BEGIN
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    const u32 chunk = id / width, column = id % width;
+    if (chunk >= rows) return;
+    SORTED
+    const u32 from = chunk * 32, to = from + 32;
+    if (to >= points) return;
+    const u32 key = sorted[to - 1];
+    if (sorted[to] != key) return;
+    if (sorted[from] == key && from > 0 && sorted[from - 1] == key) return;
+    u32 low = chunk + 1, high = low;
+    for (u32 step = 1; high * 32 < points && sorted[high * 32] == key; step *= 2) {
+        low = high;
+        high += step;
+    }
+    while (high - low > 1) {
+        const u32 middle = low + (high - low) / 2;
+        if (middle * 32 < points && sorted[middle * 32] == key) low = middle;
+        else high = middle;
+    }
+    A all = lasts[id], lost = 0;
 #pragma unroll 8
-for (u32 next = chunk + 1; next < high; next++) {
-const A x = b2[next * width + column];
-{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }
-}
-(void)lost;
-all = lost < 0 || lost > 0 ? all + lost : all;
-b1[(u32)(key < last ? key : last) * width + column] = join((A)(b1[(u32)(key < last ? key : last) * width + column]), all);
+    for (u32 at = chunk + 1; at < high; at++) ADD(all, lost, firsts[at * width + column]);
+    (void)lost;
+    all = WHOLE(all, lost);
+    store_f32(table, IN_TABLE(key), join((A)load_f32(table, IN_TABLE(key)), all));
 }

@@ -12,58 +12,94 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
+#define GLOBAL_MEM 
+#define LOCAL_MEM __shared__
+#define LOCAL_MEM_ARG 
+#define LID_0 threadIdx.x
+#define GID_0 blockIdx.x
+#define GDIM_0 gridDim.x
+#define local_barrier() __syncthreads()
+#define ATOMIC_MAX(at, x) atomicMax((at), (x))
+#define ATOMIC_MIN(at, x) atomicMin((at), (x))
 typedef f32 A;
 #define NONE ((A)(__uint_as_float(0xff800000u)))
-static __device__ __forceinline__ A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
-static __device__ __forceinline__ void fold_into_memory(A* at, A x) {
-const A old = *(volatile A*)at;
-if (old != old || x < old || (x == old && x != 0)) return;
-const int bits = x != x ? (int)(~(unsigned int)0 >> 1) : __float_as_int(x);
-if (bits >= 0) atomicMax((int*)at, (int)bits);
-else atomicMin((unsigned int*)at, (unsigned int)bits);
+DEVICE_FN A join(A a, A b) { return (((b) > (a) || ((b) != (b) && (a) == (a))) ? (b) : (a)); }
+/* ADD folds x into `all`. Sums of floats are compensated: what rounding has lost is added up in `lost`. Where
+   nothing was lost, nothing is added at the end, so that infinities and the sign of zeros are kept. */
+#define ADD(all, lost, x) all = join(all, x)
+#define WHOLE(all, lost) (all)
+/* The row of the table for a position: a position beyond the table stands for the last row, so that nothing
+   outside of the table is written. The element of the table, and of what is scattered, in this `column`. */
+#define ROW(key) ((key) < last ? (key) : last)
+#define IN_TABLE(key) ((u32)ROW(key) * width + column)
+#define BROUGHT(place) ((place) * width + column)
+/* Folds x into an element of the table, or of a group's. Most values change nothing. */
+DEVICE_FN void join_into_memory(GLOBAL_MEM A *at, A x)
+{
+    /* Floats of one sign are ordered as integers, those below zero the other way around; the NaN that is
+       stored is beyond all. What is there may be a NaN with either sign, which stays. Of zeros the integers
+       decide, so that their order does not. */
+    const A old = *(volatile GLOBAL_MEM A*)at;
+    if (old != old || x < old || (x == old && x != 0)) return;
+    const i32 bits = x != x ? (i32)(~(u32)0 >> 1) : __float_as_int(x);
+    if (bits >= 0) ATOMIC_MAX((GLOBAL_MEM i32*)at, bits);
+    else ATOMIC_MIN((GLOBAL_MEM u32*)at, (u32)bits);
 }
-static __device__ __forceinline__ void fold_into_table(A* at, A x) {
-const A old = *(volatile A*)at;
-if (old != old || x < old || (x == old && x != 0)) return;
-const int bits = x != x ? (int)(~(unsigned int)0 >> 1) : __float_as_int(x);
-if (bits >= 0) atomicMax((int*)at, (int)bits);
-else atomicMin((unsigned int*)at, (unsigned int)bits);
+/* Folds x into an element of the table, or of a group's. Most values change nothing. */
+DEVICE_FN void join_into_table(LOCAL_MEM_ARG A *at, A x)
+{
+    /* Floats of one sign are ordered as integers, those below zero the other way around; the NaN that is
+       stored is beyond all. What is there may be a NaN with either sign, which stays. Of zeros the integers
+       decide, so that their order does not. */
+    const A old = *(volatile LOCAL_MEM_ARG A*)at;
+    if (old != old || x < old || (x == old && x != 0)) return;
+    const i32 bits = x != x ? (i32)(~(u32)0 >> 1) : __float_as_int(x);
+    if (bits >= 0) ATOMIC_MAX((LOCAL_MEM_ARG i32*)at, bits);
+    else ATOMIC_MIN((LOCAL_MEM_ARG u32*)at, (u32)bits);
 }
 
+/* Each group folds its points into a table of its own, and that into the whole one. */
 extern "C" __global__ __launch_bounds__(1024)
-void tables0(const u32* b0, const f32* b1, f32* b2, const u32 points, const u32 last, const u32 width, const u32 items)
+void tables0(const u32* positions, const f32* x, f32* table, const u32 points, const u32 last, const u32 width, const u32 items)
 {
-BEGIN
-__shared__ A own[8192];
-const u32 item = (u32)threadIdx.x, entries = (last + 1) * width;
-for (u32 i = item; i < entries; i += 1024u) own[i] = NONE;
-__syncthreads();
-for (u32 id = (u32)blockIdx.x * 1024u + item; id < items; id += (u32)gridDim.x * 1024u) {
-const u32 from = id / width * 4u, column = id % width;
-const u32 to = from + 4u < points ? from + 4u : points;
-u32 keys[4];
-A xs[4];
+    BEGIN
+    LOCAL_MEM A own[8192];
+    const u32 item = (u32)LID_0, entries = (last + 1) * width;
+    for (u32 i = item; i < entries; i += 1024) own[i] = NONE;
+    local_barrier();
+    for (u32 id = (u32)GID_0 * 1024 + item; id < items; id += (u32)GDIM_0 * 1024) {
+    /* Folds the points of item `id`. All are loaded first; where the position changes, what was folded goes
+       to memory. */
+    const u32 from = id / width * 4, column = id % width;
+    const u32 to = from + 4 < points ? from + 4 : points;
+    u32 keys[4];
+    A xs[4];
 #pragma unroll
-for (u32 j = 0; j < 4u; j++) {
-const u32 place = from + j < to ? from + j : to - 1;
-keys[j] = b0[place];
-xs[j] = b1[place * width + column];
-}
-u32 key = keys[0];
-A all = xs[0];
+    for (u32 j = 0; j < 4; j++) {
+        const u32 place = from + j < to ? from + j : to - 1;
+        keys[j] = positions[place];
+        xs[j] = x[BROUGHT(place)];
+    }
+    u32 key = keys[0];
+    A all = xs[0];
 #pragma unroll
-for (u32 j = 1; j < 4u; j++) {
-if (from + j >= to) break;
-if (keys[j] == key) { all = join(all, xs[j]); continue; }
-fold_into_table(&own[(u32)(key < last ? key : last) * width + column], all);
-key = keys[j];
-all = xs[j];
-}
-fold_into_table(&own[(u32)(key < last ? key : last) * width + column], all);
-}
-__syncthreads();
-for (u32 i = item; i < entries; i += 1024u) {
-const A x = own[i];
-if (x != NONE) fold_into_memory(&b2[i], x);
-}
+    for (u32 j = 1; j < 4; j++) {
+        if (from + j >= to) break;
+        if (keys[j] == key) {
+            all = join(all, xs[j]);
+            continue;
+        }
+        join_into_table(&own[(u32)(ROW(key)) * width + column], all);
+        key = keys[j];
+        all = xs[j];
+    }
+    join_into_table(&own[(u32)(ROW(key)) * width + column], all);
+
+    }
+    local_barrier();
+    for (u32 i = item; i < entries; i += 1024) {
+        const A x = own[i];
+        if (x != NONE) join_into_memory(&table[i], x);
+    }
 }

@@ -12,56 +12,78 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
-static __device__ __forceinline__ u32 later(u32 a, u32 b) { return a > b ? a : b; }
-static __device__ __forceinline__ void later_into_memory(u32* at, u32 x) {
-if (x > *(volatile u32*)at) atomicMax(at, x);
+#define DEVICE_FN static __device__ __forceinline__
+#define GLOBAL_MEM 
+#define LID_0 threadIdx.x
+#define GID_0 blockIdx.x
+#define ATOMIC_MAX(at, x) atomicMax((at), (x))
+/* The row of the table for a position: a position beyond the table stands for the last row, so that nothing
+   outside of the table is written. The element of the table, and of what is scattered, in this `column`. */
+#define ROW(key) ((key) < last ? (key) : last)
+#define IN_TABLE(key) ((u32)ROW(key) * width + column)
+#define BROUGHT(place) ((place) * width + column)
+/* The later of two points, here and in memory. Most points of a row come before one that is there already. */
+DEVICE_FN u32 later(u32 a, u32 b) { return a > b ? a : b; }
+
+DEVICE_FN void later_into_memory(GLOBAL_MEM u32 *at, u32 x)
+{
+    if (x > *(volatile GLOBAL_MEM u32*)at) ATOMIC_MAX(at, x);
 }
 
+/* Sets words of memory before others count in them. */
 extern "C" __global__ __launch_bounds__(256)
-void clear0(u32* b0, const u32 rows)
+void clear0(u32* winners, const u32 rows)
 {
-BEGIN
-const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-if (id < rows) b0[id] = 0u;
+    BEGIN
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    if (id < rows) winners[id] = 0;
 }
 
+/* Each item folds its points into the table. */
 extern "C" __global__ __launch_bounds__(256)
-void winners1(const u32* b0, u32* b1, const u32 points, const u32 last, const u32 width, const u32 items)
+void winners1(const u32* positions, u32* winners, const u32 points, const u32 last, const u32 width, const u32 items)
 {
-BEGIN
-const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-if (id >= items) return;
-const u32 from = id / width * 4u, column = id % width;
-const u32 to = from + 4u < points ? from + 4u : points;
-u32 keys[4];
-u32 xs[4];
+    BEGIN
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    if (id >= items) return;
+    /* Folds the points of item `id`. All are loaded first; where the position changes, what was folded goes
+       to memory. */
+    const u32 from = id / width * 4, column = id % width;
+    const u32 to = from + 4 < points ? from + 4 : points;
+    u32 keys[4];
+    u32 xs[4];
 #pragma unroll
-for (u32 j = 0; j < 4u; j++) {
-const u32 place = from + j < to ? from + j : to - 1;
-keys[j] = b0[place];
-xs[j] = (u32)place + 1u;
-}
-u32 key = keys[0];
-u32 all = xs[0];
+    for (u32 j = 0; j < 4; j++) {
+        const u32 place = from + j < to ? from + j : to - 1;
+        keys[j] = positions[place];
+        xs[j] = (u32)place + 1;
+    }
+    u32 key = keys[0];
+    u32 all = xs[0];
 #pragma unroll
-for (u32 j = 1; j < 4u; j++) {
-if (from + j >= to) break;
-if (keys[j] == key) { all = later(all, xs[j]); continue; }
-later_into_memory(&b1[(u32)(key < last ? key : last) * width + column], all);
-key = keys[j];
-all = xs[j];
-}
-later_into_memory(&b1[(u32)(key < last ? key : last) * width + column], all);
+    for (u32 j = 1; j < 4; j++) {
+        if (from + j >= to) break;
+        if (keys[j] == key) {
+            all = later(all, xs[j]);
+            continue;
+        }
+        later_into_memory(&winners[(u32)(ROW(key)) * width + column], all);
+        key = keys[j];
+        all = xs[j];
+    }
+    later_into_memory(&winners[(u32)(ROW(key)) * width + column], all);
+
 }
 
+/* The last point of each row stores its elements. */
 extern "C" __global__ __launch_bounds__(256)
-void put2(const u32* b0, const u64* b1, u64* b2, const u32* b3, const u32 items, const u32 last, const u32 width)
+void put2(const u32* positions, const u64* x, u64* table, const u32* winners, const u32 items, const u32 last, const u32 width)
 {
-BEGIN
-const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-if (id >= items) return;
-const u32 place = id / width, column = id % width;
-const u32 row = b0[place] < last ? b0[place] : last;
-if (b3[row] != (u32)place + 1u) return;
-b2[(u32)row * width + column] = b1[place * width + column];
+    BEGIN
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    if (id >= items) return;
+    const u32 place = id / width, column = id % width;
+    const u32 key = positions[place];
+    if (winners[ROW(key)] != (u32)place + 1) return;
+    table[IN_TABLE(key)] = x[BROUGHT(place)];
 }

@@ -12,29 +12,41 @@ typedef float f32;
 #else
 #define BEGIN
 #endif
+#define DEVICE_FN static __device__ __forceinline__
+#define LOCAL_MEM __shared__
+#define LID_0 threadIdx.x
+#define GID_0 blockIdx.x
+#define local_barrier() __syncthreads()
+/* K is the type that is sorted; key_of gives unsigned integers in the order of the elements. */
 typedef u32 K;
-enum { GROUP = 256, ITEMS = 4 };
-static __device__ __forceinline__ u32 key_of(K x) {
-K k = x;
-return k;
+DEVICE_FN u32 key_of(u32 x)
+{
+    u32 k = x;
+    return k;
 }
-// Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K), an unsigned
-// integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item.
-//
-// A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
-// lines and order is that of i, then of lanes.
+
+/* Where the row with number `row` and its results lie; STORE stores a result, and its position p. */
+#define LINE const u64 line = row * n, results = row * kept;
+#define ELEMENT(at) (line + (at))
+#define RESULT(at) (results + (at))
+#define STORE(at, element, p) if (at < kept) { values[RESULT(at)] = element; indices[RESULT(at)] = (i64)(p);  }
+enum { GROUP = 256, ITEMS = 4 };
+/* Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K),
+   an unsigned integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item. A warp
+   has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads
+   are whole lines and order is that of i, then of lanes. */
 
 enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
 
-// Counts of digits by warp.
+/* Counts of digits by warp. */
 typedef u32 Counts[WARPS][DIGITS];
 
-static __device__ __forceinline__ u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
+DEVICE_FN u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
 
-static __device__ __forceinline__ u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
+DEVICE_FN u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
 
-// The sum of x of the items before this one, among the first DIGITS; the others bring 0.
-static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
+/* The sum of x of the items before this one, among the first DIGITS; the others bring 0. */
+DEVICE_FN u32 sum_before(u32 x, u32 item, u32* sums)
 {
     u32 all = x;
     for (u32 step = 1; step < 32u; step *= 2) {
@@ -42,18 +54,18 @@ static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
         if (item % 32u >= step) all += other;
     }
     if (item < DIGITS && item % 32u == 31u) sums[item / 32u] = all;
-    __syncthreads();
+    local_barrier();
     u32 before = 0;
     for (u32 warp = 0; warp < DIGITS / 32; warp++) before += warp < item / 32u ? sums[warp] : 0u;
-    __syncthreads();
+    local_barrier();
     return before + all - x;
 }
 
-// How many of the warp's elements before each have its digit.
-static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
+/* How many of the warp's elements before each have its digit. */
+DEVICE_FN void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
 {
     for (u32 at = item; at < WARPS * DIGITS; at += GROUP) (&counts[0][0])[at] = 0u;
-    __syncthreads();
+    local_barrier();
     u32 below;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
 #pragma unroll
@@ -72,11 +84,12 @@ static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&pla
         __syncwarp();
         place[i] = before + __popc(same & below);
     }
-    __syncthreads();
+    local_barrier();
 }
 
-// Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have digit d, and where they start.
-static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
+/* Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have
+   digit d, and where they start. */
+DEVICE_FN u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
 {
     total = 0u;
     if (item < DIGITS) {
@@ -90,37 +103,40 @@ static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums
     if (item < DIGITS) {
         for (u32 warp = 0; warp < WARPS; warp++) counts[warp][item] += start;
     }
-    __syncthreads();
+    local_barrier();
     return start;
 }
 
-// The digits of a tile: elements beyond the last are its last, and have the last digit.
-static __device__ __forceinline__ void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
+/* The digits of a tile: elements beyond the last are its last, and have the last digit. */
+DEVICE_FN void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) digit[i] = first_of(item) + i * 32u < here ? digit_of(x[i], shift) : 255u;
 }
 
-// Moves what goes with each element to its place.
+/* Moves what goes with each element to its place. */
 template <typename T>
-static __device__ __forceinline__ void move(const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts, T* moved)
+DEVICE_FN void move(
+    const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts,
+    T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) moved[counts[item / 32u][digit[i]] + place[i]] = x[i];
-    __syncthreads();
+    local_barrier();
 }
 
 template <typename T>
-static __device__ __forceinline__ void fetch(T (&x)[ITEMS], u32 item, const T* moved)
+DEVICE_FN void fetch(T (&x)[ITEMS], u32 item, const T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) x[i] = moved[first_of(item) + i * 32u];
-    __syncthreads();
+    local_barrier();
 }
 
-// How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then, with those before,
-// how many there are up to its end. Tiles are numbered as they start, so those before this one are under way.
-static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u32 total)
+/* How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then,
+   with those before, how many there are up to its end. Tiles are numbered as they start, so those before this
+   one are under way. */
+DEVICE_FN u32 look_back(volatile u32* said, u32 tile, u32 total)
 {
     const u32 own = 1u << 30, all = 2u << 30, number = own - 1u;
     if (tile == 0u) {
@@ -128,12 +144,14 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         return 0u;
     }
     *said = own | total;
-    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
+    /* Several words are read at once: one after the other, each would wait for memory. The first tile's says
+       all. */
     u32 before = 0u;
     for (u32 next = tile;;) {
         u32 words[BACK];
 #pragma unroll
-        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
+        for (u32 i = 0; i < BACK; i++)
+            words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
 #pragma unroll
         for (u32 i = 0; i < BACK; i++) {
             while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
@@ -146,53 +164,63 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         next -= BACK;
     }
 }
+/* The row of the table for a position: a position beyond the table stands for the last row, so that nothing
+   outside of the table is written. The element of the table, and of what is scattered, in this `column`. */
+#define ROW(key) ((key) < last ? (key) : last)
+#define IN_TABLE(key) ((u32)ROW(key) * width + column)
+#define BROUGHT(place) ((place) * width + column)
+/* The sorted positions, and where each was among those given. Positions that are in order already were not
+   moved. */
+#define SORTED
+#define PLACE(at) ((u32)order[at])
 
+/* A group sorts a row. */
 extern "C" __global__ __launch_bounds__(256)
-void rows0(const u32* b0, u32* b1, i64* b2, const u32 n, const u32 kept)
+void rows0(const u32* source, u32* values, i64* indices, const u32 n, const u32 kept)
 {
-BEGIN
-__shared__ Counts counts;
-__shared__ u32 sums[8];
-__shared__ K memory[TILE];
-const u64 row = blockIdx.x;
-const u32 item = threadIdx.x;
-const u64 line = row * n, results = row * kept;
-K own[ITEMS];
-u32 position[ITEMS];
+    BEGIN
+    LOCAL_MEM Counts counts;
+    LOCAL_MEM u32 sums[8];
+    LOCAL_MEM K memory[TILE];
+    const u64 row = GID_0;
+    const u32 item = LID_0;
+    LINE
+    K own[ITEMS];
+    u32 position[ITEMS];
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = first_of(item) + i * 32u;
-own[i] = at < n ? b0[line + (at)] : (K)0;
-position[i] = at;
-}
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = first_of(item) + i * 32;
+        own[i] = at < n ? source[ELEMENT(at)] : (K)0;
+        position[i] = at;
+    }
 #pragma unroll 1
-for (u32 shift = 0; shift < 24u; shift += 8u) {
-u32 digit[ITEMS], place[ITEMS], total;
-digits_of(own, digit, item, n, shift);
-rank(digit, place, item, counts);
-settle(item, counts, sums, total);
-move(own, digit, place, item, counts, (K*)memory);
-fetch(own, item, (K*)memory);
-move(position, digit, place, item, counts, (u32*)memory);
-fetch(position, item, (u32*)memory);
-}
+    for (u32 shift = 0; shift < 24; shift += 8) {
+        u32 digit[ITEMS], place[ITEMS], total;
+        digits_of(own, digit, item, n, shift);
+        rank(digit, place, item, counts);
+        settle(item, counts, sums, total);
+        move(own, digit, place, item, counts, (K*)memory);
+        fetch(own, item, (K*)memory);
+        move(position, digit, place, item, counts, (u32*)memory);
+        fetch(position, item, (u32*)memory);
+    }
 #pragma unroll
-for (u32 i = 0; i < ITEMS; i++) {
-const u32 at = first_of(item) + i * 32u;
-const K x = own[i];
-const u32 p = position[i];
-if (at < n) { if (at < kept) { b1[results + at] = x;b2[results + at] = (i64)p; } }
-}
+    for (u32 i = 0; i < ITEMS; i++) {
+        const u32 at = first_of(item) + i * 32;
+        if (at < n) { STORE(at, own[i], position[i]) }
+    }
 }
 
+/* Without a fold the last point of each run goes to the table. */
 extern "C" __global__ __launch_bounds__(256)
-void last1(const u32* b0, const i64* b1, const u32* b2, u32* b3, const u32 points, const u32 last, const u32 width, const u32 rows)
+void last1(const u32* sorted, const i64* order, const u32* x, u32* table, const u32 points, const u32 last, const u32 width, const u32 rows)
 {
-BEGIN
-const u32 id = (u32)blockIdx.x * 256u + (u32)threadIdx.x;
-const u32 at = id / width, column = id % width;
-if (at >= rows) return;
-const u32 key = b0[at];
-if (at + 1 < points && b0[at + 1] == key) return;
-b3[(u32)(key < last ? key : last) * width + column] = b2[(u32)b1[at] * width + column];
+    BEGIN
+    const u32 id = (u32)GID_0 * 256 + (u32)LID_0;
+    const u32 at = id / width, column = id % width;
+    if (at >= rows) return;
+    SORTED
+    const u32 key = sorted[at];
+    if (at + 1 < points && sorted[at + 1] == key) return;
+    table[IN_TABLE(key)] = x[BROUGHT(PLACE(at))];
 }

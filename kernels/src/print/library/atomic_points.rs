@@ -4,11 +4,12 @@
 //! take few atomic operations. Where many points share a small table, each group folds into a table of its
 //! own in group memory, and adds it to the whole one at the end.
 
-use super::{Size, index_type};
+use super::{Size, fill, index_type};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::print::{Dialect, Target};
 use crate::scalar::Scalar;
+use std::fmt::Display;
 
 /// Items of a group.
 pub(super) const GROUP: u64 = 256;
@@ -49,45 +50,33 @@ pub(super) fn index(call: &Scatter) -> DType {
     index_type(items.saturating_add(1 << 20))
 }
 
-/// Declares the item's number.
-pub(super) fn item(dialect: Dialect, index: DType) -> String {
-    let at = index.short();
-    let (item, number) = (dialect.item_index(at), dialect.group_index(at));
-    format!("const {at} id = {number} * {GROUP}u + {item};\n")
-}
+/// The address spaces of the table and of a group's, and the names of functions that fold into an element of
+/// them.
+pub(super) const SPACES: [(&str, &str); 2] = [("GLOBAL_MEM", "into_memory"), ("LOCAL_MEM_ARG", "into_table")];
 
-/// Adds `x` to the 64-bit integer at `at`. Such additions are native to CUDA's memory; elsewhere they are two
-/// of 32 bits, the lower one with a carry.
-pub(super) fn add_wide(dialect: Dialect, space: &str, to_memory: bool) -> String {
-    let (volatile, add) = match dialect {
-        Dialect::CudaCpp if to_memory => {
-            return "atomicAdd((unsigned long long*)at, (unsigned long long)x);\n".into();
-        }
-        Dialect::CudaCpp => ("", "atomicAdd"),
-        Dialect::OpenClC => ("volatile ", "atomic_add"),
+/// The functions that add to 64-bit integers: `add_wide.c`.
+pub(super) fn add_wide(dialect: Dialect) -> String {
+    let one = |(space, into): (&str, &str)| {
+        let native = dialect == Dialect::CudaCpp && into == "into_memory";
+        let words: [(&str, &dyn Display); 3] =
+            [("space", &space), ("add_wide", &format!("total_{into}")), ("native", &u8::from(native))];
+        fill(include_str!("atomic_points/add_wide.c"), &words)
     };
-    format!(
-        "{volatile}{space}u32* word = ({volatile}{space}u32*)at;\n\
-         const u32 low = (u32)x;\nu32 high = (u32)((u64)x >> 32);\n\
-         if (low != 0u) high += {add}(word, low) > 0xffffffffu - low ? 1u : 0u;\n\
-         if (high != 0u) {add}(word + 1, high);\n"
-    )
+    SPACES.map(one).concat()
 }
 
-/// What an item adds up of its points, and where it goes. Positions are `b0`.
+/// What an item adds up of its points, and where it goes. Positions are the operand `positions`.
 pub(super) struct AtomicPoints<'a> {
-    pub(super) dialect: Dialect,
     pub(super) index: DType,
-    /// The C type of values, the value that changes nothing, and the function that joins two.
+    /// The C type of values, the value that changes nothing, and the function that joins two. With
+    /// `_into_memory` and `_into_table` behind its name, it folds a value into an element.
     pub(super) acc: [&'a str; 3],
     /// The value of the point `place` in this `column`; its position is `keys[j]`.
     pub(super) value: &'a str,
     /// The row of the table for the position `key`.
     pub(super) row: &'a str,
-    /// The table, and the functions that fold a value into an element of it, or of a group's.
+    /// The table.
     pub(super) table: &'a str,
-    pub(super) into_memory: &'a str,
-    pub(super) into_table: &'a str,
 }
 
 impl AtomicPoints<'_> {
@@ -104,53 +93,30 @@ impl AtomicPoints<'_> {
 
     /// The number of groups, the items of each, and the text.
     pub(super) fn launch(&self, points: u64, width: u64, tables: Option<Tables>) -> ([u64; 2], String) {
-        match tables {
-            Some(tables) => ([tables.groups, tables.items], self.in_tables(tables)),
-            None => ([(points.div_ceil(EACH) * width).div_ceil(GROUP), GROUP], self.directly()),
-        }
-    }
-
-    /// Each item folds its points into the table.
-    fn directly(&self) -> String {
-        format!(
-            "{}if (id >= items) return;\n{}",
-            item(self.dialect, self.index),
-            self.points(self.into_memory, self.table)
-        )
-    }
-
-    /// Each group folds its points into a table of its own, and that into the whole one.
-    fn in_tables(&self, Tables { elements, items, .. }: Tables) -> String {
-        let (dialect, at, [acc, none, _]) = (self.dialect, self.index.short(), self.acc);
-        let (item, number) = (dialect.item_index(at), dialect.group_index(at));
-        let groups = match dialect {
-            Dialect::CudaCpp => format!("({at})gridDim.x"),
-            Dialect::OpenClC => format!("({at})get_num_groups(0)"),
+        let (file, into, to) = match tables {
+            Some(_) => (include_str!("atomic_points/in_tables.c"), "into_table", "own"),
+            None => (include_str!("atomic_points/directly.c"), "into_memory", self.table),
         };
-        let (local, barrier) = (dialect.local(), dialect.barrier(false));
-        let (into_memory, table) = (self.into_memory, self.table);
-        format!(
-            "{local} {acc} own[{elements}];\nconst {at} item = {item}, entries = (last + 1) * width;\n\
-             for ({at} i = item; i < entries; i += {items}u) own[i] = {none};\n{barrier}\n\
-             for ({at} id = {number} * {items}u + item; id < items; id += {groups} * {items}u) {{\n{}}}\n{barrier}\n\
-             for ({at} i = item; i < entries; i += {items}u) {{\n\
-             const {acc} x = own[i];\nif (x != {none}) {into_memory}(&{table}[i], x);\n}}\n",
-            self.points(self.into_table, "own")
-        )
-    }
-
-    /// Folds the points of item `id`: all are loaded first.
-    fn points(&self, fold_into: &str, table: &str) -> String {
-        let (at, [acc, _, join], value) = (self.index.short(), self.acc, self.value);
-        let put = format!("{fold_into}(&{table}[({at})({}) * width + column], all);", self.row);
-        format!(
-            "const {at} from = id / width * {EACH}u, column = id % width;\n\
-             const {at} to = from + {EACH}u < points ? from + {EACH}u : points;\nu32 keys[{EACH}];\n{acc} xs[{EACH}];\n\
-             #pragma unroll\nfor (u32 j = 0; j < {EACH}u; j++) {{\n\
-             const {at} place = from + j < to ? from + j : to - 1;\nkeys[j] = b0[place];\nxs[j] = {value};\n}}\n\
-             u32 key = keys[0];\n{acc} all = xs[0];\n\
-             #pragma unroll\nfor (u32 j = 1; j < {EACH}u; j++) {{\nif (from + j >= to) break;\n\
-             if (keys[j] == key) {{ all = {join}(all, xs[j]); continue; }}\n{put}\nkey = keys[j];\nall = xs[j];\n}}\n{put}\n"
-        )
+        let [acc, none, join] = self.acc;
+        let words: [(&str, &dyn Display); 13] = [
+            ("points", &include_str!("atomic_points/points.c")),
+            ("index", &self.index.short()),
+            ("acc", &acc),
+            ("none", &none),
+            ("join", &join),
+            ("fold_into", &format!("{join}_{into}")),
+            ("fold_into_memory", &format!("{join}_into_memory")),
+            ("value", &self.value),
+            ("row", &self.row),
+            ("table", &self.table),
+            ("to", &to),
+            ("each", &EACH),
+            ("elements", &tables.map_or(0, |tables| tables.elements)),
+        ];
+        let launch = match tables {
+            Some(tables) => [tables.groups, tables.items],
+            None => [(points.div_ceil(EACH) * width).div_ceil(GROUP), GROUP],
+        };
+        (launch, fill(file, &words))
     }
 }

@@ -6,14 +6,15 @@
 //! an item takes a column, or a part of one.
 
 use super::{
-    OperandPart, Routine, RoutineKernel, RoutineWriter, Size, aligned, fold_helpers, index_type, size32,
-    size64,
+    KernelTemplate, NamedPart, OperandPart, Routine, RoutineWriter, Size, TypedPart, aligned, fill,
+    fold_helpers, index_type, size32, size64,
 };
 use crate::dtype::DType;
 use crate::library::Cumulate;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
 use crate::scalar::Scalar;
+use std::fmt::Display;
 
 /// Classes of rows: the longest row, items of a group, elements of an item.
 const CLASSES: [[u64; 3]; 5] =
@@ -102,7 +103,7 @@ impl CumulatePlan {
 
     /// The operands: the input, the result, the totals of the parts as they are written, and as they are
     /// read.
-    fn operands(&self) -> [(DType, OperandPart); 4] {
+    fn operands(&self) -> [TypedPart; 4] {
         let bytes = |dtype: DType| self.call.shape.iter().product::<u64>() * dtype.size() as u64;
         let totals = OperandPart::whole(2, self.totals() * self.acc.size() as u64, true);
         [
@@ -114,40 +115,46 @@ impl CumulatePlan {
     }
 
     fn launch_rows(&self, writer: &mut RoutineWriter) {
-        let ([outer, n, _], parts, dialect) = (self.call.shape, self.parts, writer.target.dialect);
+        let ([outer, n, _], parts) = (self.call.shape, self.parts);
         let [source, result, totals, before] = self.operands();
         // Parts of rows are whole tiles.
         let tile = self.group * self.items;
         let sizes = |n: u64, parts: u64| {
             [size64("n", n), size32("parts", parts), size64("along", n.div_ceil(tile).div_ceil(parts) * tile)]
         };
-        let own =
-            TiledScan { memory: [self.from, self.stored], reverse: self.call.reverse, what: ScanPass::Alone };
-        let mut launch =
-            |name: &str, groups: u64, operands: &[(DType, OperandPart)], sizes: &[Size], tiles: TiledScan| {
-                let body = self.tiles(dialect, &tiles);
-                writer
-                    .launch(groups, &RoutineKernel { name, group: self.group, operands, sizes, body: &body });
-            };
         let along = sizes(n, parts);
+        let at = if self.call.reverse { "n - 1 - at" } else { "at" };
+        let mut launch = |name, groups, operands: &[NamedPart], sizes: &[Size], at: &str, before, result| {
+            let memory = |at: usize| operands[at].1.0.short();
+            let words: [(&str, &dyn Display); 6] = [
+                ("x", &memory(0)),
+                ("y", &memory(1)),
+                ("items", &self.items),
+                ("at", &at),
+                ("before", &before),
+                ("result", &result),
+            ];
+            let file = if name == "totals" {
+                include_str!("cumulate/totals.c")
+            } else {
+                include_str!("cumulate/rows.c")
+            };
+            let text = &fill(file, &words);
+            writer.add(groups, &KernelTemplate { name, group: self.group, operands, sizes, text });
+        };
+        let (from, to, inclusive) = (("x", source), ("y", result), "join(before, own[k])");
         if parts == 1 {
-            return launch("rows", outer, &[source, result], &along, own);
+            return launch("rows", outer, &[from, to], &along, at, "NONE", inclusive);
         }
-        let scan = TiledScan { memory: [self.acc; 2], reverse: false, what: ScanPass::Exclusive };
-        launch(
-            "totals",
-            outer * parts,
-            &[source, totals],
-            &along,
-            TiledScan { what: ScanPass::Total, ..own },
-        );
-        launch("carry", outer, &[before, totals], &sizes(parts, 1), scan);
-        let after = TiledScan { what: ScanPass::After, ..own };
-        launch("rows", outer * parts, &[source, result, before], &along, after);
+        launch("totals", outer * parts, &[from, ("totals", totals)], &along, at, "", "");
+        let exclusive = "k == 0 ? before : join(before, own[k - 1])";
+        launch("carry", outer, &[("x", before), ("y", totals)], &sizes(parts, 1), "at", "NONE", exclusive);
+        let operands = [from, to, ("totals", before)];
+        launch("rows", outer * parts, &operands, &along, at, "totals[group]", inclusive);
     }
 
     fn launch_columns(&self, writer: &mut RoutineWriter) {
-        let ([outer, n, inner], parts, dialect) = (self.call.shape, self.parts, writer.target.dialect);
+        let ([outer, n, inner], parts) = (self.call.shape, self.parts);
         let [source, result, totals, before] = self.operands();
         let (columns, index) = (outer * inner, index_type(outer * n * inner));
         let size = |name: &'static str, n: u64| (name, Scalar::from_i128(index, n.into()));
@@ -158,150 +165,28 @@ impl CumulatePlan {
             size("parts", parts),
             size("length", n.div_ceil(parts)),
         ];
-        let mut launch = |name: &str, items: u64, operands: &[(DType, OperandPart)], body: String| {
-            let kernel = RoutineKernel { name, group: self.group, operands, sizes: &sizes, body: &body };
-            writer.launch(items.div_ceil(self.group), &kernel);
+        let at = if self.call.reverse { "n - 1 - at" } else { "at" };
+        let mut launch = |name, file, items: u64, operands: &[NamedPart], before: &str| {
+            let words: [(&str, &dyn Display); 6] = [
+                ("index", &index.short()),
+                ("x", &self.from.short()),
+                ("y", &self.stored.short()),
+                ("at", &at),
+                ("before", &before),
+                ("total", &u8::from(name == "totals")),
+            ];
+            let text = &fill(file, &words);
+            let kernel = KernelTemplate { name, group: self.group, operands, sizes: &sizes, text };
+            writer.add(items.div_ceil(self.group), &kernel);
         };
-        let body = |what| self.columns(dialect, index, what);
+        let [of_columns, carry] = [include_str!("cumulate/columns.c"), include_str!("cumulate/carry.c")];
+        let (from, to) = (("x", source), ("y", result));
         if parts == 1 {
-            return launch("columns", columns, &[source, result], body(ScanPass::Alone));
+            return launch("columns", of_columns, columns, &[from, to], "NONE");
         }
-        launch("totals", columns * parts, &[source, totals], body(ScanPass::Total));
-        launch("carry", columns, &[totals], self.carry(dialect, index));
-        launch("columns", columns * parts, &[source, result, before], body(ScanPass::After));
+        launch("totals", of_columns, columns * parts, &[from, ("totals", totals)], "NONE");
+        launch("carry", carry, columns, &[("totals", totals)], "");
+        let operands = [from, to, ("totals", before)];
+        launch("columns", of_columns, columns * parts, &operands, "totals[part * columns + column]");
     }
-
-    /// The body of a kernel over rows of `n` elements, in `parts` parts of `along` elements, in tiles.
-    fn tiles(&self, dialect: Dialect, t: &TiledScan) -> String {
-        let (g, items) = (self.group, self.items);
-        let (local, barrier) = (dialect.local(), dialect.barrier(false));
-        let (item, group) = (dialect.item_index("u32"), dialect.group_index("u32"));
-        let place = if t.reverse { "row * n + (n - 1 - at)" } else { "row * n + at" };
-        let load = dialect.load(t.memory[0], "b0", place);
-        let mut body = format!(
-            "enum {{ G = {g}, ITEMS = {items} }};\n{local} A sums[G];\n\
-             const u32 group = {group};\nconst u32 item = {item};\n\
-             const u64 row = group / parts, from = group % parts * along;\n\
-             const u64 to = from + along < n ? from + along : n;\n"
-        );
-        if t.what == ScanPass::Total {
-            body += &format!(
-                "A sum = NONE;\nfor (u64 at = from + item; at < to; at += G) sum = join(sum, (A)({load}));\n\
-                 sums[item] = sum;\n{barrier}\n\
-                 for (u32 half_ = G / 2; half_ > 0; half_ /= 2) {{\n\
-                 if (item < half_) sums[item] = join(sums[item], sums[item + half_]);\n{barrier}\n}}\n\
-                 if (item == 0) b1[group] = sums[0];\n"
-            );
-            return body;
-        }
-        let store = dialect.store(t.memory[1], "b1", place, "tile[k * G + item + (k * G + item) / ITEMS]");
-        let before = if t.what == ScanPass::After { "b2[group]" } else { "NONE" };
-        // Compensated summation of floats. Without a rounding error the compensation is not added, so that
-        // infinities and the sign of zeros are kept.
-        let (add, so_far) = match self.is_compensated() {
-            true => (
-                "{ const A x = sums[G - 1], next = carry + x, back = next - carry; \
-                 lost += (carry - (next - back)) + (x - back); carry = next; }",
-                "(lost < 0 || lost > 0 ? carry + lost : carry)",
-            ),
-            false => ("carry = join(carry, sums[G - 1]);", "carry"),
-        };
-        let result = match t.what {
-            ScanPass::Exclusive => "k == 0 ? before : join(before, own[k - 1])",
-            _ => "join(before, own[k])",
-        };
-        body += &format!(
-            "{local} A tile[G * ITEMS + G];\nA carry = {before}, lost = 0;\n(void)lost;\n\
-             for (u64 first = from; first < to; first += G * ITEMS) {{\n\
-             for (u32 k = 0; k < ITEMS; k++) {{\n\
-             const u64 at = first + k * G + item;\n\
-             tile[k * G + item + (k * G + item) / ITEMS] = at < to ? (A)({load}) : NONE;\n}}\n{barrier}\n\
-             A own[ITEMS];\nA sum = tile[item * (ITEMS + 1)];\nown[0] = sum;\n\
-             for (u32 k = 1; k < ITEMS; k++) {{ sum = join(sum, tile[item * (ITEMS + 1) + k]); own[k] = sum; }}\n\
-             sums[item] = sum;\n{barrier}\n\
-             for (u32 step = 1; step < G; step *= 2) {{\n\
-             const A other = item >= step ? sums[item - step] : NONE;\n{barrier}\n\
-             if (item >= step) sums[item] = join(other, sums[item]);\n{barrier}\n}}\n\
-             const A all = {so_far};\nconst A before = item > 0 ? join(all, sums[item - 1]) : all;\n{add}\n\
-             for (u32 k = 0; k < ITEMS; k++) tile[item * (ITEMS + 1) + k] = {result};\n{barrier}\n\
-             for (u32 k = 0; k < ITEMS; k++) {{\nconst u64 at = first + k * G + item;\nif (at < to) {{ {store} }}\n}}\n{barrier}\n}}\n"
-        );
-        body
-    }
-
-    /// Whether the rounding errors of sums are added too.
-    fn is_compensated(&self) -> bool {
-        self.call.fold == Fold::Sum && self.acc.is_float()
-    }
-
-    /// The running fold of columns, or of parts of them of `length` elements.
-    fn columns(&self, dialect: Dialect, index: DType, what: ScanPass) -> String {
-        let at = if self.call.reverse { "(n - 1 - step)" } else { "step" };
-        let place = format!("first + {at} * inner");
-        let load = dialect.load(self.from, "b0", &place);
-        // Compensated summation of floats. Without a rounding error the compensation is not added, so that
-        // infinities and the sign of zeros are kept.
-        let (step, value) = match self.is_compensated() {
-            true => (
-                "{ const A next = all + x; const A back = next - all; lost += (all - (next - back)) + (x - back); all = next; }",
-                "(lost < 0 || lost > 0 ? all + lost : all)",
-            ),
-            false => ("all = join(all, x);", "all"),
-        };
-        let before = if what == ScanPass::After { "b2[part * columns + column]" } else { "NONE" };
-        let (store, last) = match what {
-            ScanPass::Total => (String::new(), format!("b1[part * columns + column] = {value};\n")),
-            _ => (dialect.store(self.stored, "b1", &place, value), String::new()),
-        };
-        let number = self.number(dialect, index);
-        let index = index.short();
-        format!(
-            "{number}if (number >= columns * parts) return;\n\
-             const {index} column = number % columns, part = number / columns;\n\
-             const {index} first = column / inner * n * inner + column % inner;\n\
-             const {index} to = (part + 1) * length < n ? (part + 1) * length : n;\n\
-             A all = {before}, lost = 0;\n(void)lost;\n\
-             for ({index} step = part * length; step < to; step++) {{\nconst A x = (A)({load});\n{step}\n{store}\n}}\n{last}"
-        )
-    }
-
-    /// Replaces the total of each part of a column by the fold of the parts before it.
-    fn carry(&self, dialect: Dialect, index: DType) -> String {
-        let number = self.number(dialect, index);
-        let index = index.short();
-        format!(
-            "{number}if (number >= columns) return;\nA all = NONE;\n\
-             for ({index} part = 0; part < parts; part++) {{\n\
-             const A x = b0[part * columns + number];\nb0[part * columns + number] = all;\nall = join(all, x);\n}}\n"
-        )
-    }
-
-    /// The number of the item.
-    fn number(&self, dialect: Dialect, index: DType) -> String {
-        let index = index.short();
-        let (item, group) = (dialect.item_index(index), dialect.group_index(index));
-        format!("const {index} number = {group} * {}u + {item};\n", self.group)
-    }
-}
-
-/// The pass of an item over its part of a row or column.
-#[derive(Clone, Copy, PartialEq)]
-enum ScanPass {
-    /// Computes the total of the part.
-    Total,
-    /// Starts from the fold of the parts before.
-    After,
-    /// The part is the whole.
-    Alone,
-    /// The part is the whole, and each result excludes its own element.
-    Exclusive,
-}
-
-/// A pass over rows in tiles.
-#[derive(Clone, Copy)]
-struct TiledScan {
-    /// The dtypes of the input and of the output.
-    memory: [DType; 2],
-    reverse: bool,
-    what: ScanPass,
 }

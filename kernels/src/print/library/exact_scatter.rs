@@ -2,12 +2,12 @@
 //! extremes of numbers.
 
 use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
-use super::folded_rows::brought;
-use super::{OperandPart, Routine, RoutineKernel, RoutineWriter, fold_helpers};
+use super::{KernelTemplate, OperandPart, Routine, RoutineWriter, fill, fold_helpers, folded_rows};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
+use std::fmt::Display;
 
 /// The division of such a scatter.
 pub(crate) struct ExactScatterPlan {
@@ -42,103 +42,57 @@ impl ExactScatterPlan {
         let Scatter { dtype, points, rows, width, .. } = self.call;
         let (size, dialect) = (dtype.size() as u64, target.dialect);
         let mut writer = RoutineWriter::new(target, dtype == DType::F64);
-        let operands = [
-            (DType::U32, OperandPart::whole(0, points * 4, false)),
-            (dtype, OperandPart::whole(1, self.call.brought() * size, false)),
-            (dtype, OperandPart::whole(2, rows * width * size, true)),
+        let operands = &[
+            ("positions", (DType::U32, OperandPart::whole(0, points * 4, false))),
+            ("x", (dtype, OperandPart::whole(1, self.call.brought() * size, false))),
+            ("table", (dtype, OperandPart::whole(2, rows * width * size, true))),
         ];
-        let pass = AtomicPoints {
-            dialect,
-            index: atomic_points::index(&self.call),
-            acc: ["A", "NONE", "join"],
-            value: &format!("b1[{}]", brought(&self.call, "place")),
-            // A position beyond the table stands for the last row, so that nothing outside of it is written.
-            row: "key < last ? key : last",
-            table: "b2",
-            into_memory: "fold_into_memory",
-            into_table: "fold_into_table",
-        };
-        let ([groups, group], body) = pass.launch(points, width, self.tables);
+        let index = atomic_points::index(&self.call);
+        let acc = ["A", "NONE", "join"];
+        let pass = AtomicPoints { index, acc, value: "x[BROUGHT(place)]", row: "ROW(key)", table: "table" };
+        let ([groups, group], text) = pass.launch(points, width, self.tables);
         let name = if self.tables.is_some() { "tables" } else { "direct" };
-        let sizes = pass.sizes(&self.call, width);
-        let kernel = RoutineKernel { name, group, operands: &operands, sizes: &sizes, body: &body };
-        writer.launch(groups, &kernel);
-        writer.finish(&(fold_helpers(dialect, self.fold, dtype) + &self.atomics(dialect)), 0)
+        let sizes = &pass.sizes(&self.call, width);
+        writer.add(groups, &KernelTemplate { name, group, operands, sizes, text: &text });
+        let points = folded_rows::points(&self.call, index);
+        writer.finish(&(fold_helpers(dialect, self.fold, dtype) + &points + &self.atomics(dialect)), 0)
     }
 
-    /// The functions that fold a value into an element of the table, or of a group's.
+    /// The functions that fold a value into an element of the table, or of a group's: `join_into.c`.
     fn atomics(&self, dialect: Dialect) -> String {
-        let wide = self.call.dtype.size() == 8;
-        let (signed, unsigned) = match (dialect, wide) {
-            (Dialect::CudaCpp, true) => ("long long", "unsigned long long"),
-            _ => ("int", "unsigned int"),
+        let dtype = self.call.dtype;
+        let (wide, sum, min) = (dtype.size() == 8, self.fold == Fold::Sum, self.fold == Fold::Min);
+        let (signed, unsigned) = if wide { ("i64", "u64") } else { ("i32", "u32") };
+        let bits = match (dialect, wide) {
+            (Dialect::OpenClC, _) => "as_int",
+            (_, true) => "__double_as_longlong",
+            _ => "__float_as_int",
         };
-        let name = |op: &str| match dialect {
-            Dialect::CudaCpp => format!("atomic{}{}", op[..1].to_uppercase(), &op[1..]),
-            Dialect::OpenClC => format!("atomic_{op}"),
+        let nan = if min { "-1".to_string() } else { format!("(~({unsigned})0 >> 1)") };
+        let [(better, above), (worse, below)] = match min {
+            true => [("<", "ATOMIC_MIN"), (">", "ATOMIC_MAX")],
+            false => [(">", "ATOMIC_MAX"), ("<", "ATOMIC_MIN")],
         };
-        let spaces: &[(&str, &str)] = match dialect {
-            Dialect::CudaCpp => &[("fold_into_memory", ""), ("fold_into_table", "")],
-            Dialect::OpenClC => &[("fold_into_memory", "__global "), ("fold_into_table", "__local ")],
+        let one = |(space, into): (&str, &str)| {
+            let add = if wide { format!("total_{into}") } else { "ATOMIC_ADD".into() };
+            let words: [(&str, &dyn Display); 13] = [
+                ("join_into", &format!("join_{into}")),
+                ("space", &space),
+                ("sum", &u8::from(sum)),
+                ("float", &u8::from(dtype.is_float())),
+                ("add", &add),
+                ("signed", &signed),
+                ("unsigned", &unsigned),
+                ("bits", &bits),
+                ("nan", &nan),
+                ("better", &better),
+                ("worse", &worse),
+                ("above", &above),
+                ("below", &below),
+            ];
+            fill(include_str!("exact_scatter/join_into.c"), &words)
         };
-        let volatile = if dialect == Dialect::CudaCpp { "" } else { "volatile " };
-        let function = super::function(dialect);
-        let one = |&(own, space): &(&str, &str)| {
-            let call = |op: &str, of: &str, value: &str| {
-                format!("{}(({volatile}{space}{of}*)at, ({of}){value});", name(op),)
-            };
-            let is_float = self.call.dtype.is_float();
-            let body = match self.fold {
-                Fold::Sum if wide => atomic_points::add_wide(dialect, space, own == "fold_into_memory"),
-                Fold::Sum => call("add", unsigned, "x"),
-                fold if is_float => self.float_extreme(dialect, fold, [signed, unsigned], &call),
-                fold => {
-                    let of = if self.call.dtype.is_signed() { signed } else { unsigned };
-                    call(if fold == Fold::Min { "min" } else { "max" }, of, "x")
-                }
-            };
-            // What is there may be a NaN with either sign, which stays. Most values change nothing. Of zeros
-            // the integers decide, so that their order does not.
-            let (better, worse) = if self.fold == Fold::Min { ("<", ">") } else { (">", "<") };
-            let stays = match (self.fold, is_float) {
-                (Fold::Sum, _) => String::new(),
-                (_, true) => {
-                    format!("if (old != old || x {worse} old || (x == old && x != 0)) return;\n")
-                }
-                (_, false) => format!("if (!(x {better} old)) return;\n"),
-            };
-            let old = if stays.is_empty() {
-                String::new()
-            } else {
-                format!("const A old = *(volatile {space}A*)at;\n")
-            };
-            format!("{function} void {own}({space}A* at, A x) {{\n{old}{stays}{body}\n}}\n")
-        };
-        spaces.iter().map(one).collect()
-    }
-
-    /// Floats of one sign are ordered as integers, those below zero the other way around; the NaN that is
-    /// stored is beyond all.
-    fn float_extreme(
-        &self,
-        dialect: Dialect,
-        fold: Fold,
-        [signed, unsigned]: [&str; 2],
-        call: &dyn Fn(&str, &str, &str) -> String,
-    ) -> String {
-        let bits = match (dialect, self.call.dtype) {
-            (Dialect::OpenClC, _) => "as_int(x)",
-            (_, DType::F64) => "__double_as_longlong(x)",
-            _ => "__float_as_int(x)",
-        };
-        let (nan, above, below) = match fold {
-            Fold::Min => (format!("({signed})-1"), "min", "max"),
-            _ => (format!("({signed})(~({unsigned})0 >> 1)"), "max", "min"),
-        };
-        format!(
-            "const {signed} bits = x != x ? {nan} : {bits};\nif (bits >= 0) {}\nelse {}",
-            call(above, signed, "bits"),
-            call(below, unsigned, "bits")
-        )
+        let add_wide = if wide && sum { atomic_points::add_wide(dialect) } else { String::new() };
+        add_wide + &atomic_points::SPACES.map(one).concat()
     }
 }

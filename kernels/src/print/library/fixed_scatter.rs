@@ -12,14 +12,16 @@
 //! position share the first one's.
 
 use super::atomic_points::{self, AtomicPoints, GROUP, Tables};
-use super::folded_rows::brought;
-use super::grouped_scatter;
-use super::{OperandPart, Routine, RoutineKernel, RoutineWriter, Size, aligned, function, size32};
+use super::{
+    KernelTemplate, NamedPart, OperandPart, Routine, RoutineWriter, Size, aligned, clear_text, fill,
+    folded_rows, grouped_scatter, size32,
+};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
 use crate::scalar::Scalar;
+use std::fmt::Display;
 
 /// Bits of a sum: those of an `i64` but for the sign, and one more, since values are rounded.
 const SUM_BITS: u32 = 62;
@@ -102,74 +104,50 @@ impl FixedScatterPlan {
         let (zeros, sums) = (part(DType::U32, 0, sums + most), part(DType::U64, 0, sums));
         let most = part(DType::U32, self.sizes()[0], most);
         let firsts = part(DType::U32, self.sizes()[0] + self.sizes()[1], firsts);
-        let positions = (DType::U32, OperandPart::whole(0, points * 4, false));
-        let values = (dtype, OperandPart::whole(1, self.call.brought() * size, false));
-        let table = (dtype, OperandPart::whole(2, rows * width * size, true));
-        let by_points = |operand| self.by_points.then_some(operand);
+        let positions = ("positions", (DType::U32, OperandPart::whole(0, points * 4, false)));
+        let values = ("x", (dtype, OperandPart::whole(1, self.call.brought() * size, false)));
+        let table = ("table", (dtype, OperandPart::whole(2, rows * width * size, true)));
+        let firsts = |written| self.by_points.then_some(("firsts", firsts(written)));
         let mut writer = RoutineWriter::new(target, false);
 
-        let index = atomic_points::index(&self.call).short();
-        let value = dialect.load(dtype, "b1", &brought(&self.call, "place"));
-        let magnitude = format!("felt({value})");
-        let most_of_key = format!("b3[({index})({}) * width + column]", self.slot("keys[j]", 4));
-        let fixed = format!("fixed({value}, {most_of_key}, spare)");
-        let [magnitudes, totals] = self.tables;
-
-        self.clear(&mut writer, [zeros(true)].into_iter().chain(by_points(firsts(true))).collect());
-        if self.by_points {
-            let (acc, row) = (["u32", "0xffffffffu", "first"], clamped("key"));
-            let pass = self.pass(dialect, acc, "(u32)place", &row, "b1");
-            self.points(&mut writer, "firsts", vec![positions, firsts(true)], &pass, (1, None));
+        self.clear(&mut writer, [("zeros", zeros(true))].into_iter().chain(firsts(true)).collect());
+        if let Some(firsts) = firsts(true) {
+            let pass = self.pass(["u32", "0xffffffffu", "first"], "(u32)place", "ROW(key)", "firsts");
+            self.points(&mut writer, "firsts", vec![positions, firsts], &pass, (1, None));
         }
-        let row = self.slot("key", 3);
-        let pass = self.pass(dialect, ["u32", "0u", "most"], &magnitude, &row, "b2");
-        let operands = [positions, values, most(true)].into_iter().chain(by_points(firsts(false)));
+        let value = format!("load_{}(x, BROUGHT(place))", dtype.short());
+        let [magnitudes, totals] = self.tables;
+        let magnitude = format!("felt({value})");
+        let pass = self.pass(["u32", "0u", "most"], &magnitude, "SLOT(key)", "magnitudes");
+        let operands = [positions, values, ("magnitudes", most(true))].into_iter().chain(firsts(false));
         self.points(&mut writer, "magnitudes", operands.collect(), &pass, (width, magnitudes));
-        let row = self.slot("key", 4);
-        let pass = self.pass(dialect, ["u64", "0", "total"], &fixed, &row, "b2");
-        let operands = [positions, values, sums(true), most(false)];
-        let operands = operands.into_iter().chain(by_points(firsts(false)));
+        let fixed = format!("fixed({value}, magnitudes[($index)SLOT(keys[j]) * width + column], spare)");
+        let pass = self.pass(["u64", "0", "total"], &fixed, "SLOT(key)", "sums");
+        let operands = [positions, values, ("sums", sums(true)), ("magnitudes", most(false))];
+        let operands = operands.into_iter().chain(firsts(false));
         self.points(&mut writer, "sums", operands.collect(), &pass, (width, totals));
-        let operands = [sums(false), most(false), table].into_iter();
-        let operands = operands.chain(by_points(positions)).chain(by_points(firsts(false)));
-        self.put(&mut writer, operands.collect());
-        writer.finish(&helpers(dialect), self.scratch())
+        let operands = [("sums", sums(false)), ("magnitudes", most(false)), table].into_iter();
+        let positions = self.by_points.then_some(positions);
+        self.put(&mut writer, operands.chain(positions).chain(firsts(false)).collect());
+        writer.finish(&self.helpers(dialect), self.scratch())
     }
 
     /// Sets sums and magnitudes to zero, and the first points of rows to none.
-    fn clear(&self, writer: &mut RoutineWriter<'_>, operands: Vec<(DType, OperandPart)>) {
+    fn clear(&self, writer: &mut RoutineWriter<'_>, operands: Vec<NamedPart>) {
         let [sums, most, firsts] = self.sizes();
         let (words, rows) = ((sums + most) / 4, firsts / 4);
-        let firsts = if self.by_points { "if (id < rows) b1[id] = 0xffffffffu;\n" } else { "" };
-        let body = format!(
-            "{}if (id < words) b0[id] = 0u;\n{firsts}",
-            atomic_points::item(writer.target.dialect, atomic_points::index(&self.call))
-        );
-        let sizes = [self.size("words", words), self.size("rows", rows)];
-        let (groups, operands) = (words.max(rows).div_ceil(GROUP), &operands);
-        writer.launch(
-            groups,
-            &RoutineKernel { name: "clear", group: GROUP, operands, sizes: &sizes, body: &body },
-        );
+        let firsts = if self.by_points { "\n    if (id < rows) firsts[id] = 0xffffffffu;" } else { "" };
+        let index = atomic_points::index(&self.call).short();
+        let text = &clear_text(index, &format!("if (id < words) zeros[id] = 0;{firsts}"));
+        let sizes = &[self.size("words", words), self.size("rows", rows)];
+        let kernel = KernelTemplate { name: "clear", group: GROUP, operands: &operands, sizes, text };
+        writer.add(words.max(rows).div_ceil(GROUP), &kernel);
     }
 
     /// A pass over the points that folds values into `table`. `acc` is the C type, the value that changes
     /// nothing, and the function that joins two.
-    fn pass<'a>(
-        &self,
-        dialect: Dialect,
-        acc: [&'a str; 3],
-        value: &'a str,
-        row: &'a str,
-        table: &'a str,
-    ) -> AtomicPoints<'a> {
-        let [into_memory, into_table] = match acc[2] {
-            "first" => ["first_into_memory", "first_into_table"],
-            "most" => ["most_into_memory", "most_into_table"],
-            _ => ["total_into_memory", "total_into_table"],
-        };
-        let index = atomic_points::index(&self.call);
-        AtomicPoints { dialect, index, acc, value, row, table, into_memory, into_table }
+    fn pass<'a>(&self, acc: [&'a str; 3], value: &'a str, row: &'a str, table: &'a str) -> AtomicPoints<'a> {
+        AtomicPoints { index: atomic_points::index(&self.call), acc, value, row, table }
     }
 
     /// The launch of a pass over rows of `width` columns.
@@ -177,52 +155,35 @@ impl FixedScatterPlan {
         &self,
         writer: &mut RoutineWriter<'_>,
         name: &'static str,
-        operands: Vec<(DType, OperandPart)>,
+        operands: Vec<NamedPart>,
         pass: &AtomicPoints<'_>,
         (width, tables): (u64, Option<Tables>),
     ) {
-        let ([groups, group], body) = pass.launch(self.call.points, width, tables);
+        let ([groups, group], text) = pass.launch(self.call.points, width, tables);
         let mut sizes = pass.sizes(&self.call, width);
         sizes.push(size32("spare", self.spare().into()));
-        let (operands, sizes, body) = (&operands, &sizes, &body);
-        writer.launch(groups, &RoutineKernel { name, group, operands, sizes, body });
+        let (operands, sizes, text) = (&operands, &sizes, &text);
+        writer.add(groups, &KernelTemplate { name, group, operands, sizes, text });
     }
 
     /// Adds the sums to the table.
-    fn put(&self, writer: &mut RoutineWriter<'_>, operands: Vec<(DType, OperandPart)>) {
-        let (dialect, dtype) = (writer.target.dialect, self.call.dtype);
-        let at = atomic_points::index(&self.call).short();
-        // An accumulator of a point that is not the first one of its row holds nothing.
-        let (to, which) = match self.by_points {
-            true => (
-                format!("({at})row * width + id % width"),
-                format!(
-                    "const {at} slot = id / width;\nconst u32 row = {};\nif (b4[row] != slot) return;\n",
-                    clamped("b3[slot]")
-                ),
-            ),
-            false => ("id".to_string(), String::new()),
-        };
-        let old = dialect.load(dtype, "b2", "to");
-        let put = dialect.store(dtype, "b2", "to", &format!("{old} + sum_of(b0[id], most, spare)"));
-        let body = format!(
-            "{}if (id >= items) return;\n{which}const u32 most = b1[id];\nif (most == 0u) return;\n\
-             const {at} to = {to};\n{put}\n",
-            atomic_points::item(dialect, atomic_points::index(&self.call))
-        );
+    fn put(&self, writer: &mut RoutineWriter<'_>, operands: Vec<NamedPart>) {
+        let words: [(&str, &dyn Display); 3] = [
+            ("index", &atomic_points::index(&self.call).short()),
+            ("by_points", &u8::from(self.by_points)),
+            ("stored", &self.call.dtype.short()),
+        ];
+        let text = &fill(include_str!("fixed_scatter/put.c"), &words);
         let Scatter { rows, width, .. } = self.call;
         let items = self.slots * width;
-        let sizes = [
+        let sizes = &[
             self.size("items", items),
             self.size("last", rows - 1),
             self.size("width", width),
             size32("spare", self.spare().into()),
         ];
-        let (groups, operands) = (items.div_ceil(GROUP), &operands);
-        writer.launch(
-            groups,
-            &RoutineKernel { name: "put", group: GROUP, operands, sizes: &sizes, body: &body },
-        );
+        let kernel = KernelTemplate { name: "put", group: GROUP, operands: &operands, sizes, text };
+        writer.add(items.div_ceil(GROUP), &kernel);
     }
 
     /// Bits of an accumulator below those of the largest significand.
@@ -234,69 +195,18 @@ impl FixedScatterPlan {
         (name, Scalar::from_i128(atomic_points::index(&self.call), n.into()))
     }
 
-    /// The row of accumulators for a position; `firsts` is the number of the operand with the first points.
-    fn slot(&self, key: &str, firsts: usize) -> String {
-        if self.by_points { format!("b{firsts}[{}]", clamped(key)) } else { clamped(key) }
+    /// The functions of the passes, and the row of accumulators for a position.
+    fn helpers(&self, dialect: Dialect) -> String {
+        let slot = if self.by_points { "firsts[ROW(key)]" } else { "ROW(key)" };
+        let atomics = |(space, into): (&str, &str)| {
+            let (first, most) = (format!("first_{into}"), format!("most_{into}"));
+            let words: [(&str, &dyn Display); 3] = [("space", &space), ("first", &first), ("most", &most)];
+            fill(include_str!("fixed_scatter/atomics.c"), &words)
+        };
+        folded_rows::points(&self.call, atomic_points::index(&self.call))
+            + &format!("#define SLOT(key) ({slot})\n")
+            + include_str!("fixed_scatter/functions.c")
+            + &atomic_points::add_wide(dialect)
+            + &atomic_points::SPACES.map(atomics).concat()
     }
-}
-
-/// A position beyond the table stands for the last row, so that nothing outside of it is written.
-fn clamped(key: &str) -> String {
-    format!("({key} < last ? {key} : last)")
-}
-
-/// The functions of the passes. Magnitudes are the bits of floats without the sign, which are in the order of
-/// the floats, NaN above all. A positive zero is felt as the smallest number, since it makes a negative zero
-/// of the table positive; a negative one changes nothing.
-fn helpers(dialect: Dialect) -> String {
-    let (bits, float, ldexp) = match dialect {
-        Dialect::CudaCpp => ("__float_as_uint", "__uint_as_float", "ldexpf"),
-        Dialect::OpenClC => ("as_uint", "as_float", "ldexp"),
-    };
-    let f = function(dialect);
-    let values = format!(
-        "{f} u32 magnitude(f32 x) {{ return {bits}(x) & 0x7fffffffu; }}\n\
-         {f} u32 felt(f32 x) {{ return {bits}(x) == 0u ? 1u : magnitude(x); }}\n\
-         {f} u32 first(u32 a, u32 b) {{ return a < b ? a : b; }}\n\
-         {f} u32 most(u32 a, u32 b) {{ return a > b ? a : b; }}\n\
-         {f} u64 total(u64 a, u64 b) {{ return a + b; }}\n\
-         /* x in the fixed point of a sum whose largest magnitude is `most`. If that is infinite, infinities are\n\
-            counted, those below zero in the upper half. */\n\
-         {f} u64 fixed(f32 x, u32 most, u32 spare) {{\n\
-         const u32 size = magnitude(x), below = {bits}(x) >> 31;\n\
-         if (most >= 0x7f800000u) return size < 0x7f800000u ? (u64)0 : (u64)1 << (below ? 32 : 0);\n\
-         const u32 top = most >> 23 ? most >> 23 : 1u, own = size >> 23 ? size >> 23 : 1u;\n\
-         u64 whole = (size & 0x7fffffu) | (size >> 23 ? 0x800000u : 0u);\n\
-         const int shift = (int)spare - (int)(top - own);\n\
-         whole = shift >= 0 ? whole << shift : shift < -24 ? (u64)0 : (whole + ((u64)1 << (-shift - 1))) >> -shift;\n\
-         return below ? (u64)0 - whole : whole;\n}}\n\
-         {f} f32 sum_of(u64 all, u32 most, u32 spare) {{\n\
-         if (most >= 0x7f800000u) {{\n\
-         const int above = (u32)all != 0u, below = (u32)(all >> 32) != 0u;\n\
-         return {float}(most > 0x7f800000u || (above && below) ? 0x7fc00000u : below ? 0xff800000u : 0x7f800000u);\n}}\n\
-         const int top = most >> 23 ? most >> 23 : 1;\n\
-         return {ldexp}((f32)(i64)all, top - 150 - (int)spare);\n}}\n"
-    );
-    let spaces: [(&str, &str); 2] = match dialect {
-        Dialect::CudaCpp => [("memory", ""), ("table", "")],
-        Dialect::OpenClC => [("memory", "__global "), ("table", "__local ")],
-    };
-    values + &spaces.map(|(name, space)| atomics(dialect, name, space)).concat()
-}
-
-/// The functions that fold a value into an element of memory, or of a group's table.
-fn atomics(dialect: Dialect, name: &str, space: &str) -> String {
-    let f = function(dialect);
-    let [max, min] = match dialect {
-        Dialect::CudaCpp => ["atomicMax", "atomicMin"],
-        Dialect::OpenClC => ["atomic_max", "atomic_min"],
-    };
-    let volatile = if dialect == Dialect::CudaCpp { "" } else { "volatile " };
-    let sum = atomic_points::add_wide(dialect, space, name == "memory");
-    format!(
-        "{f} void first_into_{name}({space}u32* at, u32 x) {{ {min}(({volatile}{space}u32*)at, x); }}\n\
-         {f} void most_into_{name}({space}u32* at, u32 x) {{\n\
-         if (x > *(volatile {space}u32*)at) {max}(({volatile}{space}u32*)at, x);\n}}\n\
-         {f} void total_into_{name}({space}u64* at, u64 x) {{\n{sum}}}\n"
-    )
 }

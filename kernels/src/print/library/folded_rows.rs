@@ -1,12 +1,13 @@
-//! Rows that are folded into rows of a table: what an item reads, keeps and puts back, as text.
+//! Rows that are folded into rows of a table: what an item reads, keeps and puts back.
 //!
 //! An item has some neighbouring elements of a row, [`FoldedRows::each`], which it reads and stores at once.
 
-use super::index_type;
+use super::{fill, index_type};
 use crate::dtype::DType;
 use crate::library::Scatter;
 use crate::nest::Fold;
 use crate::print::{Dialect, Target};
+use std::fmt::Display;
 
 /// Bytes that an item reads at once.
 const VECTOR: u64 = 16;
@@ -48,65 +49,25 @@ impl FoldedRows {
         index_type(self.call.points.max(self.call.rows).saturating_mul(self.call.width))
     }
 
-    /// The type in which an item reads its elements.
+    /// The definitions for kernels that fold the rows: `folded_rows.c`.
     pub(super) fn helpers(&self, dialect: Dialect) -> String {
-        if self.each == 1 {
-            return String::new();
-        }
-        let (align, stored) = (self.each * self.stored.size() as u64, dialect.stored(self.stored));
-        format!("struct __align__({align}) Some {{ {stored} e[{}]; }};\n", self.each)
-    }
-
-    /// The index of the element in this column of row `key` of the table. A position beyond the table stands
-    /// for the last row, so that nothing outside of the table is written.
-    pub(super) fn in_table(&self, key: &str) -> String {
-        format!("({})({key} < last ? {key} : last) * width + column", self.index().short())
-    }
-
-    /// The index of the element in this column of the point `place`.
-    pub(super) fn brought(&self, place: &str) -> String {
-        brought(&self.call, place)
-    }
-
-    /// The text for each of the item's elements; `v` is the element's number.
-    pub(super) fn each_of(&self, text: &str) -> String {
-        format!("#pragma unroll\nfor (u32 v = 0; v < {}u; v++) {text}\n", self.each)
-    }
-
-    /// Reads the item's elements at `at` of a buffer.
-    pub(super) fn read(&self, dialect: Dialect, buffer: &str, at: &str, to: &str) -> String {
-        let load =
-            |buffer: &str, at: &str| format!("{to}[v] = (A)({});", dialect.load(self.stored, buffer, at));
-        if self.each == 1 {
-            return self.each_of(&load(buffer, at));
-        }
-        format!(
-            "{{\nconst Some some_ = *(const Some*)({buffer} + ({at}));\n{}}}\n",
-            self.each_of(&load("some_.e", "v"))
-        )
-    }
-
-    /// Stores the item's elements `old` of the table, folded with `all`, to row `key`.
-    pub(super) fn put_back(&self, dialect: Dialect, table: &str) -> String {
-        let at = self.in_table("key");
-        let store = |buffer: &str, at: &str| dialect.store(self.stored, buffer, at, "join(old[v], all[v])");
-        if self.each == 1 {
-            return self.each_of(&store(table, &at));
-        }
-        format!("Some some_;\n{}*(Some*)({table} + ({at})) = some_;\n", self.each_of(&store("some_.e", "v")))
-    }
-
-    /// Whether sums are compensated where many elements are added.
-    pub(super) fn compensates(&self) -> bool {
-        self.call.fold == Some(Fold::Sum) && self.acc.is_float()
+        let words: [(&str, &dyn Display); 5] = [
+            ("single", &u8::from(self.each == 1)),
+            ("each", &self.each),
+            ("align", &(self.each * self.stored.size() as u64)),
+            ("type", &dialect.stored(self.stored)),
+            ("stored", &self.stored.short()),
+        ];
+        fill(include_str!("scatter/folded_rows.c"), &words)
     }
 }
 
-/// The index of the element to scatter in this column of the point `place`.
-pub(super) fn brought(call: &Scatter, place: &str) -> String {
-    let width = if call.each_column { "width" } else { "1u" };
-    let row = call.each_row.then(|| format!("{place} * {width}"));
+/// The definitions for kernels that find the elements of points: `points.c`.
+pub(super) fn points(call: &Scatter, index: DType) -> String {
+    let width = if call.each_column { "width" } else { "1" };
+    let row = call.each_row.then(|| format!("(place) * {width}"));
     let column = call.each_column.then(|| "column".to_string());
     let terms: Vec<String> = row.into_iter().chain(column).collect();
-    if terms.is_empty() { "0".into() } else { terms.join(" + ") }
+    let brought = if terms.is_empty() { "0".into() } else { terms.join(" + ") };
+    fill(include_str!("scatter/points.c"), &[("index", &index.short()), ("brought", &brought)])
 }

@@ -4,11 +4,12 @@
 //! each of these stores its row.
 
 use super::atomic_points::{self, AtomicPoints, GROUP};
-use super::folded_rows::brought;
-use super::{OperandPart, Routine, RoutineKernel, RoutineWriter, aligned, function, moved_as};
+use super::{
+    KernelTemplate, OperandPart, Routine, RoutineWriter, aligned, clear_text, fill, folded_rows, moved_as,
+};
 use crate::dtype::DType;
 use crate::library::Scatter;
-use crate::print::{Dialect, Target};
+use crate::print::Target;
 use crate::scalar::Scalar;
 
 /// Rows of a table for each point, beyond which sorting the points takes less than clearing what each row
@@ -42,64 +43,36 @@ impl LastScatterPlan {
 
     pub(crate) fn print(&self, target: &Target) -> Routine {
         let Scatter { points, rows, width, .. } = self.call;
-        let (dialect, size) = (target.dialect, self.stored.size() as u64);
+        let size = self.stored.size() as u64;
         let index = atomic_points::index(&self.call);
         let number = |name: &'static str, n: u64| (name, Scalar::from_i128(index, n.into()));
         let last = |written| {
             (DType::U32, OperandPart { arg: SCRATCH, offset: 0, bytes: aligned(rows * 4), written })
         };
-        let positions = (DType::U32, OperandPart::whole(0, points * 4, false));
-        let values = (self.stored, OperandPart::whole(1, self.call.brought() * size, false));
-        let table = (self.stored, OperandPart::whole(2, rows * width * size, true));
+        let positions = ("positions", (DType::U32, OperandPart::whole(0, points * 4, false)));
+        let values = ("x", (self.stored, OperandPart::whole(1, self.call.brought() * size, false)));
+        let table = ("table", (self.stored, OperandPart::whole(2, rows * width * size, true)));
         let mut writer = RoutineWriter::new(target, false);
 
-        let item = atomic_points::item(dialect, index);
-        let (operands, sizes) = (&[last(true)], &[number("rows", rows)]);
-        let body = &format!("{item}if (id < rows) b0[id] = 0u;\n");
-        writer.launch(
+        let text = &clear_text(index.short(), "if (id < rows) winners[id] = 0;");
+        let (operands, sizes) = (&[("winners", last(true))], &[number("rows", rows)]);
+        writer.add(
             rows.div_ceil(GROUP),
-            &RoutineKernel { name: "clear", group: GROUP, operands, sizes, body },
+            &KernelTemplate { name: "clear", group: GROUP, operands, sizes, text },
         );
 
-        let pass = AtomicPoints {
-            dialect,
-            index,
-            acc: ["u32", "0u", "later"],
-            value: "(u32)place + 1u",
-            // A position beyond the table stands for the last row, so that nothing outside of it is written.
-            row: "key < last ? key : last",
-            table: "b1",
-            into_memory: "later_into_memory",
-            into_table: "later_into_table",
-        };
-        let ([groups, group], body) = pass.launch(points, 1, None);
-        let (operands, sizes) = (&[positions, last(true)], &pass.sizes(&self.call, 1));
-        writer.launch(groups, &RoutineKernel { name: "winners", group, operands, sizes, body: &body });
+        let acc = ["u32", "0u", "later"];
+        let pass = AtomicPoints { index, acc, value: "(u32)place + 1", row: "ROW(key)", table: "winners" };
+        let ([groups, group], text) = pass.launch(points, 1, None);
+        let (operands, sizes) = (&[positions, ("winners", last(true))], &pass.sizes(&self.call, 1));
+        writer.add(groups, &KernelTemplate { name: "winners", group, operands, sizes, text: &text });
 
-        let (operands, at) = (&[positions, values, table, last(false)], index.short());
+        let operands = &[positions, values, table, ("winners", last(false))];
         let sizes = &[number("items", points * width), number("last", rows - 1), number("width", width)];
-        let body = &format!(
-            "{item}if (id >= items) return;\nconst {at} place = id / width, column = id % width;\n\
-             const u32 row = b0[place] < last ? b0[place] : last;\nif (b3[row] != (u32)place + 1u) return;\n\
-             b2[({at})row * width + column] = b1[{}];\n",
-            brought(&self.call, "place")
-        );
+        let text = &fill(include_str!("last_scatter/put.c"), &[("index", &index.short())]);
         let groups = (points * width).div_ceil(GROUP);
-        writer.launch(groups, &RoutineKernel { name: "put", group: GROUP, operands, sizes, body });
-        writer.finish(&helpers(dialect), self.scratch())
+        writer.add(groups, &KernelTemplate { name: "put", group: GROUP, operands, sizes, text });
+        let helpers = folded_rows::points(&self.call, index) + include_str!("last_scatter/later.c");
+        writer.finish(&helpers, self.scratch())
     }
-}
-
-/// The later of two points, here and in memory. Most points of a row come before one that is there already.
-fn helpers(dialect: Dialect) -> String {
-    let f = function(dialect);
-    let (space, max) = match dialect {
-        Dialect::CudaCpp => ("", "atomicMax"),
-        Dialect::OpenClC => ("__global ", "atomic_max"),
-    };
-    format!(
-        "{f} u32 later(u32 a, u32 b) {{ return a > b ? a : b; }}\n\
-         {f} void later_into_memory({space}u32* at, u32 x) {{\n\
-         if (x > *(volatile {space}u32*)at) {max}(at, x);\n}}\n"
-    )
 }

@@ -4,8 +4,10 @@
 //! A class is chosen by thresholds: whether a row fits a group, the elements of a work item, the width of
 //! addresses.
 //!
-//! Work items cooperate only within groups, with plain barriers, so that one text serves both languages.
-//! Results do not depend on timing.
+//! The texts are files in the dialect of users' kernels, one text for both languages; only the radix sort is
+//! written for CUDA. The modules choose the kernels and their launches, and fill in types, sizes and
+//! operators (`template`). Work items cooperate only within groups, with plain barriers. Results do not
+//! depend on timing.
 
 mod atomic_points;
 pub(crate) mod cumulate;
@@ -19,11 +21,14 @@ mod radix;
 pub(crate) mod scatter;
 mod select;
 pub(crate) mod sort;
+mod template;
 
-use super::{Dialect, Target, prelude};
+use super::{Dialect, Target};
 use crate::dtype::{DType, Width};
 use crate::nest::Fold;
 use crate::scalar::Scalar;
+use std::fmt::Display;
+use template::{KernelTemplate, NamedPart, TypedPart, fill};
 
 /// Alignment in bytes of every [`OperandPart`]. A device that needs more runs no routines; NVIDIA's OpenCL
 /// needs 512.
@@ -122,17 +127,6 @@ fn index_type(most: u64) -> DType {
     if most < 1 << 31 { DType::U32 } else { DType::U64 }
 }
 
-/// A kernel's text, and the launches that share it.
-struct RoutineKernel<'a> {
-    name: &'a str,
-    group: u64,
-    /// In `body` these are `b0`, `b1`, ..
-    operands: &'a [(DType, OperandPart)],
-    /// In `body` these have their names.
-    sizes: &'a [Size],
-    body: &'a str,
-}
-
 /// Kernels being printed.
 struct RoutineWriter<'t> {
     target: &'t Target,
@@ -149,53 +143,21 @@ impl RoutineWriter<'_> {
         RoutineWriter { target, f64, kernels: vec![], defined: vec![], launches: vec![] }
     }
 
-    /// Adds a kernel, unless it is there, and its launch.
-    fn launch(&mut self, groups: u64, kernel: &RoutineKernel<'_>) {
-        let name = self.define(kernel);
-        let operands = kernel.operands.iter().map(|o| LaunchArg::Memory(o.1));
-        let args = operands.chain(kernel.sizes.iter().map(|size| LaunchArg::Scalar(size.1))).collect();
-        let (grid, group) = ([groups, 1, 1], [kernel.group as u32, 1, 1]);
-        self.launches.push(RoutineLaunch { name, grid, group, args, waits: true });
-    }
-
-    /// Adds a kernel, unless it is there; returns its name. A kernel that only other sizes launch belongs to
-    /// the text of all sizes too.
-    fn define(&mut self, kernel: &RoutineKernel<'_>) -> String {
-        let dialect = self.target.dialect;
-        let numbered = || kernel.operands.iter().enumerate();
-        let operands = numbered().map(|(at, (dtype, part))| dialect.parameter(*dtype, part.written, at));
-        let sizes = kernel.sizes.iter().map(|(name, n)| format!("const {} {name}", n.dtype().short()));
-        let parameters: Vec<String> = operands.chain(sizes).collect();
-        let starts = numbered().filter_map(|(at, (dtype, part))| dialect.start(*dtype, part.written, at));
-        let begin = dialect.begin().map(str::to_string);
-        let lines: Vec<String> = begin.into_iter().chain(starts).collect();
-        let rest = format!("({})\n{{\n{}\n{}}}\n", parameters.join(", "), lines.join("\n"), kernel.body);
-        let text = format!("{} {}{rest}", kernel.name, kernel.group);
-        if let Some((_, name)) = self.defined.iter().find(|(known, _)| *known == text) {
-            return name.clone();
-        }
-        let name = format!("{}{}", kernel.name, self.defined.len());
-        let printed = format!("\n{}{rest}", dialect.kernel(&name, kernel.group as u32));
-        self.kernels.push((name.clone(), printed));
-        self.defined.push((text, name.clone()));
-        name
-    }
-
     fn finish(self, helpers: &str, scratch: u64) -> Routine {
         if self.launches.is_empty() {
             return Routine { text: String::new(), units: vec![], scratch, launches: vec![] };
         }
-        let unit = |kernels: &str| {
-            let kernels = format!("{helpers}{kernels}");
-            self.target.dialect.head(self.f64, self.target.fast)
-                + &prelude::prelude(self.target, self.f64, &kernels)
-                + &kernels
-        };
+        let unit = |kernels: &str| template::unit(self.target, self.f64, &format!("{helpers}{kernels}"));
         let all: String = self.kernels.iter().map(|(_, text)| text.as_str()).collect();
         let text = unit(&all);
         let units = self.kernels.iter().map(|(name, text)| (name.clone(), unit(text))).collect();
         Routine { text, units, scratch, launches: self.launches }
     }
+}
+
+/// A kernel that sets words of memory: statements for word `id`.
+fn clear_text(index: &str, sets: &str) -> String {
+    fill(include_str!("clear.c"), &[("index", &index), ("sets", &sets)])
 }
 
 /// The dtype as which elements are moved: the unsigned integers of their size.
@@ -215,18 +177,8 @@ fn aligned(bytes: u64) -> u64 {
     bytes.next_multiple_of(ALIGNMENT)
 }
 
-/// The qualifiers of a function.
-fn function(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::CudaCpp => "static __device__ __forceinline__",
-        Dialect::OpenClC => "static inline",
-    }
-}
-
-/// The definitions of a fold: the dtype `A`, the identity `NONE`, and the operator `join`. `fold` is Sum,
-/// Product, Max or Min; others are printed as Max.
+/// The definitions of a fold: `fold.c`. `fold` is Sum, Product, Max or Min; others are printed as Max.
 fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
-    let short = acc.short();
     let float = acc.is_float();
     let whole = |op: &str| format!("(A)((u64)(a) {op} (u64)(b))");
     let better = |op: &str| {
@@ -249,8 +201,8 @@ fn fold_helpers(dialect: Dialect, fold: Fold, acc: DType) -> String {
             (better(if fold == Fold::Min { "<" } else { ">" }), text)
         }
     };
-    let function = function(dialect);
-    format!(
-        "typedef {short} A;\n#define NONE ((A)({none}))\n{function} A join(A a, A b) {{ return {join}; }}\n"
-    )
+    let compensated = u8::from(fold == Fold::Sum && float);
+    let words: [(&str, &dyn Display); 4] =
+        [("acc", &acc.short()), ("none", &none), ("join", &join), ("compensated", &compensated)];
+    fill(include_str!("fold.c"), &words)
 }

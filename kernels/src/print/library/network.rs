@@ -32,25 +32,9 @@ fn pairs(length: u64) -> Vec<(u64, u64)> {
     pairs
 }
 
-/// Sorts keys `k0`, `k1`, .. with positions `p0`, `p1`, .., which decide between equal keys.
-pub(super) fn text(length: u64) -> String {
-    let exchange = |(a, b): (u64, u64)| {
-        format!(
-            "{{ const int after = k{a} > k{b} || (k{a} == k{b} && p{a} > p{b});\nconst K k = after ? k{b} : k{a};\n\
-             const u32 p = after ? p{b} : p{a};\nk{b} = after ? k{a} : k{b};\np{b} = after ? p{a} : p{b};\nk{a} = k;\np{a} = p; }}\n"
-        )
-    };
-    pairs(length).into_iter().map(exchange).collect()
-}
-
-/// Sorts numbers `k0`, `k1`, ..
-pub(super) fn numbers(length: u64) -> String {
-    let exchange = |(a, b): (u64, u64)| {
-        format!(
-            "{{ const u32 k = k{a} < k{b} ? k{a} : k{b};\nk{b} = k{a} < k{b} ? k{b} : k{a};\nk{a} = k; }}\n"
-        )
-    };
-    pairs(length).into_iter().map(exchange).collect()
+/// The exchanges of a network, as calls of a macro: `EXCHANGE(0, 1)`.
+pub(super) fn exchanges(length: u64) -> String {
+    pairs(length).into_iter().map(|(a, b)| format!("EXCHANGE({a}, {b})\n")).collect()
 }
 
 #[cfg(test)]

@@ -3,18 +3,20 @@
 //! sort tiles in their memory, and items merge runs, twice as long each time. Networks and merges compare
 //! unsigned keys, and positions if keys are equal, so they are stable.
 
-mod keys;
-
-use super::network;
-use super::radix::{ElementAccess, Radix};
+use super::radix::Radix;
 use super::select::SelectPlan;
 use super::{
-    OperandPart, Routine, RoutineKernel, RoutineWriter, Size, aligned, index_type, moved_as, size32,
+    KernelTemplate, NamedPart, OperandPart, Routine, RoutineWriter, Size, TypedPart, aligned, fill,
+    index_type, moved_as, network, size32,
 };
 use crate::dtype::DType;
 use crate::library::Sorting;
 use crate::print::{Dialect, Target};
 use crate::scalar::Scalar;
+use std::fmt::Display;
+
+/// A sort in the memory of a group.
+const BITONIC: &str = include_str!("sort/bitonic.c");
 
 /// Capacities of the groups that sort tiles, in elements. Each has kernels of its own, so they are few; a
 /// group of the smallest that holds a row has few idle items.
@@ -111,7 +113,7 @@ impl SortPlan {
     }
 
     /// See [`Radix::disorder`].
-    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<((DType, OperandPart), u64)> {
+    pub(super) fn disorder(&self, arg: usize, from: u64) -> Option<(TypedPart, u64)> {
         self.radix.as_ref().and_then(|radix| radix.disorder(arg, from))
     }
 
@@ -142,81 +144,69 @@ impl SortPlan {
     pub(super) fn launches(
         &self,
         writer: &mut RoutineWriter,
-        source: (DType, OperandPart),
-        outputs: Vec<(DType, OperandPart)>,
+        source: TypedPart,
+        outputs: Vec<TypedPart>,
         (arg, start): (usize, u64),
     ) -> String {
-        let dialect = writer.target.dialect;
+        let names = [(self.call.values, "values"), (self.call.indices, "indices")];
+        let names = names.into_iter().filter_map(|(has, name)| has.then_some(name));
+        let (source, outputs): (_, Vec<_>) = (("source", source), names.zip(outputs).collect());
+        let head = self.head(writer.target.dialect);
+        let sizes = self.sizes_of_rows();
         if let Some(select) = &self.select {
-            let put = |first: usize| self.result(dialect, first, &format!("b0[{}]", self.element("p")));
-            let (line, sizes) = (self.line(), self.sizes_of_rows());
-            select.launches(writer, source, &outputs, (&line, &sizes), &put, (arg, start));
-            return self.key_function(dialect);
+            select.launches(writer, source, &outputs, &sizes, (arg, start));
+            return head + BITONIC + &select.helpers();
         }
         if let Some(radix) = &self.radix {
-            let load = |first: usize| format!("b{first}[{}]", self.element("at"));
-            let store = |first: usize| self.result(dialect, first, "x");
-            let (line, sizes) = (self.line(), self.sizes_of_rows());
-            let source = ElementAccess { operands: vec![source], text: &load };
-            let sink = ElementAccess { operands: outputs, text: &store };
-            radix.launches(writer, &source, &sink, (&line, &sizes), (arg, start));
-            return radix.helpers(&self.key_text(dialect));
+            radix.launches(writer, source, &outputs, &sizes, (arg, start));
+            return head + &radix.helpers();
         }
         let [keys, positions] = self.sizes();
         let buffer = |which: u64, written: bool| {
             let offset = start + which * (keys + positions);
+            let names = if written { ["to_keys", "to_positions"] } else { ["from_keys", "from_positions"] };
             [
-                (self.key, OperandPart { arg, offset, bytes: keys, written }),
-                (DType::U32, OperandPart { arg, offset: offset + keys, bytes: positions, written }),
+                (names[0], (self.key, OperandPart { arg, offset, bytes: keys, written })),
+                (
+                    names[1],
+                    (DType::U32, OperandPart { arg, offset: offset + keys, bytes: positions, written }),
+                ),
             ]
         };
         let done = self.tiles == 1;
         if let Some(length) = self.network {
             self.launch_rows(writer, &[vec![source], outputs].concat(), length);
-            return self.key_function(dialect);
+            return head;
         }
         let sorted = if done { outputs.clone() } else { buffer(0, true).to_vec() };
         self.launch_tiles(writer, &[vec![source], sorted].concat(), done);
         if !done {
             self.launch_merges(writer, source, &outputs, buffer);
         }
-        self.key_function(dialect)
+        head + BITONIC
     }
 
     /// The launch in which each item sorts a row.
-    fn launch_rows(&self, writer: &mut RoutineWriter, operands: &[(DType, OperandPart)], length: u64) {
-        let dialect = writer.target.dialect;
+    fn launch_rows(&self, writer: &mut RoutineWriter, operands: &[NamedPart], length: u64) {
         let group = GROUP.min(writer.target.max_group.into());
-        let (item, number) = (dialect.item_index("u64"), dialect.group_index("u64"));
-        let mut body = format!(
-            "const u64 row = {number} * {group}u + {item};\nif (row >= rows) return;\n{}",
-            self.line()
-        );
-        // What fills up the row comes after equal keys.
-        for at in 0..length {
-            let element = self.element(&format!("{at}u < n ? {at}u : 0u"));
-            body += &format!("K k{at} = {at}u < n ? key_of(b0[{element}]) : ~(K)0;\nu32 p{at} = {at}u;\n");
-        }
-        body += &network::text(length);
-        for at in 0..length {
-            let put = self.put(dialect, true, 1);
-            body += &format!("{{ const u32 at = {at}u, p = p{at};\nif (at < n) {{ {put} }} }}\n");
-        }
+        let each = |call: &str| (0..length).map(|at| format!("{call}({at}) ")).collect::<String>();
+        let words: [(&str, &dyn Display); 3] =
+            [("loads", &each("LOAD")), ("exchanges", &network::exchanges(length)), ("puts", &each("PUT"))];
         let mut sizes = self.sizes_of_rows();
         sizes.push(super::size64("rows", self.rows()));
-        let kernel = RoutineKernel { name: "rows", group, operands, sizes: &sizes, body: &body };
-        writer.launch(self.rows().div_ceil(group), &kernel);
+        let text = &fill(include_str!("sort/rows.c"), &words);
+        let kernel = KernelTemplate { name: "rows", group, operands, sizes: &sizes, text };
+        writer.add(self.rows().div_ceil(group), &kernel);
     }
 
     /// The launch in which each group sorts a tile.
-    fn launch_tiles(&self, writer: &mut RoutineWriter, operands: &[(DType, OperandPart)], done: bool) {
-        let dialect = writer.target.dialect;
+    fn launch_tiles(&self, writer: &mut RoutineWriter, operands: &[NamedPart], done: bool) {
         let group = (self.capacity / 2).min(256).min(writer.target.max_group.into());
         let mut sizes = self.sizes_of_rows();
         sizes.extend([size32("length", self.tile), size32("tiles", self.tiles)]);
-        let body = self.tile_body(dialect, group, &self.put(dialect, done, 1));
-        let kernel = RoutineKernel { name: "tiles", group, operands, sizes: &sizes, body: &body };
-        writer.launch(self.rows() * self.tiles, &kernel);
+        let text = &fill(include_str!("sort/tiles.c"), &[("capacity", &self.capacity), ("put", &put(done))]);
+        let kernel = KernelTemplate { name: "tiles", group, operands, sizes: &sizes, text };
+        writer.add(self.rows() * self.tiles, &kernel);
     }
 
     /// The launches that merge runs, from one buffer to the other, and at last to the outputs. Rows of two
@@ -224,16 +214,19 @@ impl SortPlan {
     fn launch_merges(
         &self,
         writer: &mut RoutineWriter,
-        source: (DType, OperandPart),
-        outputs: &[(DType, OperandPart)],
-        buffer: impl Fn(u64, bool) -> [(DType, OperandPart); 2],
+        source: NamedPart<'static>,
+        outputs: &[NamedPart<'static>],
+        buffer: impl Fn(u64, bool) -> [NamedPart<'static>; 2],
     ) {
-        let (n, dialect) = (self.call.shape[1], writer.target.dialect);
+        let n = self.call.shape[1];
         let group = GROUP.min(writer.target.max_group.into());
         let each = n.div_ceil(MERGED);
         let index = index_type(self.rows() * each);
-        let bodies =
-            [false, true].map(|done| self.merge_body(dialect, group, index, &self.put(dialect, done, 3)));
+        let texts = [false, true].map(|done| {
+            let words: [(&str, &dyn Display); 3] =
+                [("index", &index.short()), ("merged", &MERGED), ("put", &put(done))];
+            fill(include_str!("sort/merge.c"), &words)
+        });
         let (mut run, mut from) = (self.tile, 0);
         loop {
             let done = 2 * run >= n;
@@ -244,22 +237,17 @@ impl SortPlan {
             let passed = [&read[..], &buffer(1 - from, true)].concat();
             let finished = [&read[..], outputs].concat();
             let pass =
-                RoutineKernel { name: "merge", group, operands: &passed, sizes: &sizes, body: &bodies[0] };
-            let last = RoutineKernel { operands: &finished, body: &bodies[1], ..pass };
-            writer.define(&pass);
+                KernelTemplate { name: "merge", group, operands: &passed, sizes: &sizes, text: &texts[0] };
+            let last = KernelTemplate { operands: &finished, text: &texts[1], ..pass };
+            writer.declare(&pass);
             let groups = (self.rows() * each).div_ceil(group);
-            writer.launch(groups, if done { &last } else { &pass });
+            writer.add(groups, if done { &last } else { &pass });
             if done {
                 return;
             }
             run *= 2;
             from = 1 - from;
         }
-    }
-
-    /// Whether elements of a row are not neighbours.
-    fn is_strided(&self) -> bool {
-        self.call.shape[2] > 1
     }
 
     /// The arguments that say where rows lie: their length, that of rows of results, the distance of
@@ -271,95 +259,49 @@ impl SortPlan {
         sizes
     }
 
-    /// Declares where row `row` and its results begin.
-    fn line(&self) -> String {
-        if !self.is_strided() {
-            return "const u64 line = row * n, results = row * kept;\n".into();
-        }
-        "const u64 before = (u32)row / inner * (u64)inner, column = (u32)row % inner;\n\
-         const u64 line = before * n + column, results = before * kept + column;\n"
-            .into()
+    /// Whether elements of a row are not neighbours.
+    fn is_strided(&self) -> bool {
+        self.call.shape[2] > 1
     }
 
-    /// The index of an element of the row.
-    fn element(&self, at: &str) -> String {
-        if self.is_strided() { format!("line + (u64)({at}) * inner") } else { format!("line + ({at})") }
+    /// What all sorts begin with: `head.c`.
+    fn head(&self, dialect: Dialect) -> String {
+        let dtype = self.call.dtype;
+        let bits = 8 * dtype.size();
+        let long = if bits == 64 { format!("U{}", dialect.long()) } else { "u".into() };
+        let (all, top) = (u64::MAX >> (64 - bits), 1u64 << (bits - 1));
+        let infinity: u64 = match dtype {
+            DType::F16 => 0x7c00,
+            DType::BF16 => 0x7f80,
+            DType::F32 => 0x7f80_0000,
+            _ => 0x7ff0_0000_0000_0000,
+        };
+        let [top, rest, infinity, all] = [top, all ^ top, infinity, all].map(|n| format!("{n}{long}"));
+        let values = if self.call.values { "values[RESULT(at)] = element; " } else { "" };
+        let indices = if self.call.indices { "indices[RESULT(at)] = (i64)(p); " } else { "" };
+        let sorted = if self.select.is_none() && self.radix.is_some() { self.bits } else { self.key };
+        let words: [(&str, &dyn Display); 12] = [
+            ("sorted", &sorted.short()),
+            ("key", &self.key.short()),
+            ("element", &self.bits.short()),
+            ("float", &u8::from(dtype.is_float())),
+            ("signed", &u8::from(dtype.is_signed())),
+            ("descending", &u8::from(self.call.descending)),
+            ("strided", &u8::from(self.is_strided())),
+            ("top", &top),
+            ("rest", &rest),
+            ("infinity", &infinity),
+            ("all", &all),
+            ("stores", &format!("{values}{indices}")),
+        ];
+        fill(include_str!("sort/head.c"), &words)
     }
+}
 
-    /// Stores key `k` with position `p` at `at` of the row: to the results, or to the operands from `first`
-    /// on.
-    fn put(&self, dialect: Dialect, done: bool, first: usize) -> String {
-        if !done {
-            return format!("b{first}[row * n + at] = k; b{}[row * n + at] = p;", first + 1);
-        }
-        self.result(dialect, first, &format!("b0[{}]", self.element("p")))
-    }
-
-    /// Stores an element, and its position `p`, to place `at` of the results, which are the operands from
-    /// `first` on.
-    fn result(&self, dialect: Dialect, first: usize, element: &str) -> String {
-        let s = &self.call;
-        let to = if self.is_strided() { "results + (u64)at * inner" } else { "results + at" };
-        let mut text = "if (at < kept) { ".to_string();
-        if s.values {
-            text += &dialect.store(self.bits, &format!("b{first}"), to, element);
-        }
-        if s.indices {
-            text += &dialect.store(DType::I64, &format!("b{}", first + usize::from(s.values)), to, "(i64)p");
-        }
-        text + " }"
-    }
-
-    /// A bitonic sort of `length` elements in group memory.
-    fn tile_body(&self, dialect: Dialect, group: u64, put: &str) -> String {
-        let (capacity, line) = (self.capacity, self.line());
-        let (local, barrier) = (dialect.local(), dialect.barrier(false));
-        let (item, number) = (dialect.item_index("u32"), dialect.group_index("u32"));
-        let element = self.element("first + i");
-        format!(
-            "{local} K keys[{capacity}];\n{local} u32 positions[{capacity}];\n\
-             const u32 number = {number}, item = {item};\n\
-             const u64 row = number / tiles;\nconst u32 first = number % tiles * length;\n{line}\
-             for (u32 i = item; i < length; i += {group}u) {{\n\
-             const int inside = first + i < n;\n\
-             keys[i] = inside ? key_of(b0[inside ? {element} : 0]) : ~(K)0;\n\
-             positions[i] = inside ? first + i : 0xffffffffu;\n}}\n{barrier}\n\
-             for (u32 size = 2; size <= length; size *= 2) {{\n\
-             for (u32 step = size / 2; step > 0; step /= 2) {{\n\
-             for (u32 i = item; i < length / 2; i += {group}u) {{\n\
-             const u32 a = 2 * i - (i & (step - 1)), b = a + step;\n\
-             const K ka = keys[a], kb = keys[b];\nconst u32 pa = positions[a], pb = positions[b];\n\
-             const int after = ka > kb || (ka == kb && pa > pb);\n\
-             if (after == ((a & size) == 0)) {{ keys[a] = kb; keys[b] = ka; positions[a] = pb; positions[b] = pa; }}\n}}\n{barrier}\n}}\n}}\n\
-             for (u32 i = item; i < length; i += {group}u) {{\n\
-             const u32 at = first + i;\nif (at < n) {{ const K k = keys[i]; const u32 p = positions[i]; (void)k; {put} }}\n}}\n"
-        )
-    }
-
-    /// A merge of runs of `run` elements: each item finds the start of its results in both runs, and merges
-    /// from there. Runs are a power of two long.
-    fn merge_body(&self, dialect: Dialect, group: u64, index: DType, put: &str) -> String {
-        let (index, line) = (index.short(), self.line());
-        let (item, number) = (dialect.item_index(index), dialect.group_index(index));
-        format!(
-            "const {index} number = {number} * {group}u + {item};\nif (number >= items) return;\n\
-             const u64 row = number / each;\nconst u32 start = (u32)(number % each) * {MERGED}u;\n{line}\
-             const u32 base = start & ~(2 * run - 1);\n\
-             const u32 middle = base + run < n ? base + run : n;\n\
-             const u32 end = n - base < 2 * run ? n : base + 2 * run;\n\
-             const u64 here = row * n;\n\
-             const u32 left = middle - base, right = end - middle, skip = start - base;\n\
-             u32 low = skip > right ? skip - right : 0, high = skip < left ? skip : left;\n\
-             while (low < high) {{\n\
-             const u32 mid = (low + high) / 2;\n\
-             if (b1[here + base + mid] <= b1[here + middle + (skip - 1 - mid)]) low = mid + 1; else high = mid;\n}}\n\
-             u32 a = base + low, b = middle + (skip - low);\n\
-             const u32 stop = n - start < {MERGED}u ? n : start + {MERGED}u;\n\
-             K ka = a < middle ? b1[here + a] : 0, kb = b < end ? b1[here + b] : 0;\n\
-             for (u32 at = start; at < stop; at++) {{\n\
-             const int first = a < middle && (b >= end || ka <= kb);\n\
-             const K k = first ? ka : kb;\nconst u32 p = b2[here + (first ? a : b)];\n(void)k;\n{put}\n\
-             if (first) {{ a++; ka = a < middle ? b1[here + a] : 0; }} else {{ b++; kb = b < end ? b1[here + b] : 0; }}\n}}\n"
-        )
+/// Stores key `k` with position `p` as element `at` of the row: to the results, or to a buffer.
+fn put(done: bool) -> &'static str {
+    match done {
+        true => "STORE(at, source[ELEMENT(p)], p)",
+        false => "to_keys[row * n + at] = k; to_positions[row * n + at] = p;",
     }
 }

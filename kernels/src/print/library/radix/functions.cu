@@ -1,20 +1,19 @@
-// Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K), an unsigned
-// integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item.
-//
-// A warp has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads are whole
-// lines and order is that of i, then of lanes.
+/* Stable sorts by digits of eight bits, the lowest first. What stands before this: K, an element; key_of(K),
+   an unsigned integer that orders as elements do; GROUP, items of a group; ITEMS, elements of an item. A warp
+   has 32 * ITEMS neighbouring elements; element i of a lane is the warp's (32 * i + lane)-th, so that loads
+   are whole lines and order is that of i, then of lanes. */
 
 enum { WARPS = GROUP / 32, DIGITS = 256, TILE = GROUP * ITEMS, BACK = 8 };
 
-// Counts of digits by warp.
+/* Counts of digits by warp. */
 typedef u32 Counts[WARPS][DIGITS];
 
-static __device__ __forceinline__ u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
+DEVICE_FN u32 digit_of(K x, u32 shift) { return (u32)(key_of(x) >> shift) & 255u; }
 
-static __device__ __forceinline__ u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
+DEVICE_FN u32 first_of(u32 item) { return item / 32u * (32u * ITEMS) + item % 32u; }
 
-// The sum of x of the items before this one, among the first DIGITS; the others bring 0.
-static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
+/* The sum of x of the items before this one, among the first DIGITS; the others bring 0. */
+DEVICE_FN u32 sum_before(u32 x, u32 item, u32* sums)
 {
     u32 all = x;
     for (u32 step = 1; step < 32u; step *= 2) {
@@ -22,18 +21,18 @@ static __device__ __forceinline__ u32 sum_before(u32 x, u32 item, u32* sums)
         if (item % 32u >= step) all += other;
     }
     if (item < DIGITS && item % 32u == 31u) sums[item / 32u] = all;
-    __syncthreads();
+    local_barrier();
     u32 before = 0;
     for (u32 warp = 0; warp < DIGITS / 32; warp++) before += warp < item / 32u ? sums[warp] : 0u;
-    __syncthreads();
+    local_barrier();
     return before + all - x;
 }
 
-// How many of the warp's elements before each have its digit.
-static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
+/* How many of the warp's elements before each have its digit. */
+DEVICE_FN void rank(const u32 (&digit)[ITEMS], u32 (&place)[ITEMS], u32 item, Counts& counts)
 {
     for (u32 at = item; at < WARPS * DIGITS; at += GROUP) (&counts[0][0])[at] = 0u;
-    __syncthreads();
+    local_barrier();
     u32 below;
     asm("mov.u32 %0, %%lanemask_lt;" : "=r"(below));
 #pragma unroll
@@ -52,11 +51,12 @@ static __device__ __forceinline__ void rank(const u32 (&digit)[ITEMS], u32 (&pla
         __syncwarp();
         place[i] = before + __popc(same & below);
     }
-    __syncthreads();
+    local_barrier();
 }
 
-// Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have digit d, and where they start.
-static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
+/* Turns counts into where the first of each digit and warp goes in the tile. Item d learns how many have
+   digit d, and where they start. */
+DEVICE_FN u32 settle(u32 item, Counts& counts, u32* sums, u32& total)
 {
     total = 0u;
     if (item < DIGITS) {
@@ -70,37 +70,40 @@ static __device__ __forceinline__ u32 settle(u32 item, Counts& counts, u32* sums
     if (item < DIGITS) {
         for (u32 warp = 0; warp < WARPS; warp++) counts[warp][item] += start;
     }
-    __syncthreads();
+    local_barrier();
     return start;
 }
 
-// The digits of a tile: elements beyond the last are its last, and have the last digit.
-static __device__ __forceinline__ void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
+/* The digits of a tile: elements beyond the last are its last, and have the last digit. */
+DEVICE_FN void digits_of(const K (&x)[ITEMS], u32 (&digit)[ITEMS], u32 item, u32 here, u32 shift)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) digit[i] = first_of(item) + i * 32u < here ? digit_of(x[i], shift) : 255u;
 }
 
-// Moves what goes with each element to its place.
+/* Moves what goes with each element to its place. */
 template <typename T>
-static __device__ __forceinline__ void move(const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts, T* moved)
+DEVICE_FN void move(
+    const T (&x)[ITEMS], const u32 (&digit)[ITEMS], const u32 (&place)[ITEMS], u32 item, const Counts& counts,
+    T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) moved[counts[item / 32u][digit[i]] + place[i]] = x[i];
-    __syncthreads();
+    local_barrier();
 }
 
 template <typename T>
-static __device__ __forceinline__ void fetch(T (&x)[ITEMS], u32 item, const T* moved)
+DEVICE_FN void fetch(T (&x)[ITEMS], u32 item, const T* moved)
 {
 #pragma unroll
     for (u32 i = 0; i < ITEMS; i++) x[i] = moved[first_of(item) + i * 32u];
-    __syncthreads();
+    local_barrier();
 }
 
-// How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then, with those before,
-// how many there are up to its end. Tiles are numbered as they start, so those before this one are under way.
-static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u32 total)
+/* How many elements of the tiles before this one have digit `item`: each tile says how many it has, and then,
+   with those before, how many there are up to its end. Tiles are numbered as they start, so those before this
+   one are under way. */
+DEVICE_FN u32 look_back(volatile u32* said, u32 tile, u32 total)
 {
     const u32 own = 1u << 30, all = 2u << 30, number = own - 1u;
     if (tile == 0u) {
@@ -108,12 +111,14 @@ static __device__ __forceinline__ u32 look_back(volatile u32* said, u32 tile, u3
         return 0u;
     }
     *said = own | total;
-    // Several words are read at once: one after the other, each would wait for memory. The first tile's says all.
+    /* Several words are read at once: one after the other, each would wait for memory. The first tile's says
+       all. */
     u32 before = 0u;
     for (u32 next = tile;;) {
         u32 words[BACK];
 #pragma unroll
-        for (u32 i = 0; i < BACK; i++) words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
+        for (u32 i = 0; i < BACK; i++)
+            words[i] = i < next ? said[-(i32)((tile - next + i + 1u) * DIGITS)] : all;
 #pragma unroll
         for (u32 i = 0; i < BACK; i++) {
             while (words[i] == 0u) words[i] = said[-(i32)((tile - next + i + 1u) * DIGITS)];
