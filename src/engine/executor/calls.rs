@@ -7,15 +7,6 @@ use crate::error::{Error, Result};
 use crate::value::Value;
 
 impl Executor {
-    /// One call with outputs on the host.
-    pub(crate) fn call(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<Value>> {
-        if let ExecutionMode::Whole { part, at } = self.methods[method].form {
-            return self.parts[part].engine.call(at, args);
-        }
-        let arrays = self.run_stages(method, args, Wait::ForOutcome)?;
-        arrays.iter().map(DeviceArray::to_value).collect()
-    }
-
     /// A call whose inputs have the sizes of the last call's; their dtypes and shapes are not checked. `None`
     /// if something else changed, or the method runs in stages.
     pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {

@@ -22,11 +22,12 @@ pub(crate) use planning::MethodPart;
 pub(crate) use stages::StageInput;
 
 use super::run::Engine;
-use super::storage::StageOrigin;
+use super::storage::{CallInput, DeviceArray, StageOrigin};
 use crate::error::{Error, Result};
 use crate::graph::{Cell, FunctionGraph};
+use crate::value::Value;
 use placement::{Placement, homes, place};
-use staged::{Staged, StagedPart};
+use staged::{Staged, StagedPart, Wait};
 use stages::{Stage, StagePartition, cut};
 use std::sync::Arc;
 use workalike_device::{Device, Options};
@@ -109,6 +110,15 @@ impl Executor {
             unused: vec![],
         };
         Executor { parts: contexts.into_iter().map(part).collect(), methods: vec![], states: vec![] }
+    }
+
+    /// One call with outputs on the host.
+    pub(crate) fn call(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<Value>> {
+        if let ExecutionMode::Whole { part, at } = self.methods[method].form {
+            return self.parts[part].engine.call(at, args);
+        }
+        let arrays = self.run_stages(method, args, Wait::ForOutcome)?;
+        arrays.iter().map(DeviceArray::to_value).collect()
     }
 
     /// The devices, for another executor.

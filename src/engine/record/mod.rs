@@ -9,6 +9,7 @@
 //! | `control`, `long_loop`, `unrolled_while` | loops and branches that are no single recording |
 //! | `iteration_layout` | where a body's buffers are in each iteration |
 //! | `recorded` | a whole Program: inputs copied in, Segments replayed |
+//! | `updates` | new values of shared variables, at the end of a call |
 //! | `caller_recordings` | the same over memory of the caller |
 //! | `block`, `sequence`, `sample_ring` | many calls as one Segment, with their inputs and samples |
 //! | `stepwise` | step by step, for debugging |
@@ -27,6 +28,7 @@ mod segment;
 mod sequence;
 mod stepwise;
 mod unrolled_while;
+mod updates;
 
 pub(crate) use block::{BlockKey, RecordedBlock, Unrolled, lcm};
 pub(crate) use caller_recordings::{CallerRecordings, RecordingChoice, VariantId};

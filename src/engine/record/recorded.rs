@@ -16,7 +16,7 @@ use crate::lower::program::{BufferId, HostNode, Role};
 use crate::value::Value;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
-use workalike_device::{Command, Device, DeviceError, Region};
+use workalike_device::{Device, DeviceError, Region};
 use workalike_kernels::DType;
 
 /// Recordings of a Program, valid while the epoch lasts.
@@ -177,24 +177,6 @@ fn lone_runs(compiled: &Compiled, context: &EngineContext, regions: &Regions) ->
 }
 
 impl Compiled {
-    /// The copies at the end of a call: new values from scratch to their shared variables. Values for which
-    /// `copied` does not hold stay in scratch.
-    pub(crate) fn copies(
-        &self,
-        context: &EngineContext,
-        regions: &Regions,
-        copied: impl Fn(usize) -> bool,
-    ) -> Result<Vec<Command>> {
-        let copied = self.copied(context).filter(|(shared, _)| copied(*shared));
-        let copy = |(shared, buffer): (usize, BufferId)| {
-            let state = &context.states[self.definition.states[shared]];
-            let source = regions.get(buffer)?.clone();
-            let target = Region { bytes: source.bytes, ..state.region.clone() };
-            Ok(Command::Copy { source, target })
-        };
-        copied.map(copy).collect()
-    }
-
     /// Performs a host node on copies of its inputs.
     fn perform(&self, device: &dyn Device, regions: &Regions, node: &HostNode) -> Result<()> {
         let graph = &self.definition.graph;
@@ -215,39 +197,6 @@ impl Compiled {
             if let (Some(region), true) = (regions.find(buffer), buffers[buffer].bytes() > 0) {
                 device.upload(whole.contiguous_bytes().unwrap_or(&[]), region)?;
             }
-        }
-        Ok(())
-    }
-
-    /// New memory for each shared variable whose size a call changes, in the order of [`Compiled::resized`].
-    fn room_for_resized(&self, context: &EngineContext) -> Result<Vec<Option<Region>>> {
-        let resized = self.resized.iter().map(|(state, shape, _)| {
-            let state = &context.states[*state];
-            let bytes = crate::engine::storage::byte_size(state.binding.ty.dtype, shape);
-            (bytes != state.bytes()).then(|| context.allocate(bytes)).transpose()
-        });
-        resized.collect()
-    }
-
-    /// Moves updated shared variables of a new shape to their new memory.
-    fn resize_states(
-        &self,
-        context: &mut EngineContext,
-        regions: &Regions,
-        room: Vec<Option<Region>>,
-    ) -> Result<()> {
-        for ((position, shape, buffer), region) in self.resized.iter().zip(room) {
-            let state = &mut context.states[*position];
-            if let Some(region) = region {
-                let bytes = crate::engine::storage::byte_size(state.binding.ty.dtype, shape);
-                if let (Some(source), true) = (regions.find(*buffer), bytes > 0) {
-                    context.device.copy(source, &Region { bytes, ..region.clone() })?;
-                }
-                state.region = region;
-            }
-            state.shape.clone_from(shape);
-            // Even at the same address: another shape selects another Program.
-            context.epoch += 1;
         }
         Ok(())
     }

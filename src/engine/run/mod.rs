@@ -22,18 +22,18 @@
 //! - in `Planned::record`: `Recorded::bind`, `Regions::of`, `Compiled::parts`, `DeviceStep::command`,
 //!   `Segment::record`.
 //!
-//! - here: the [`Engine`]; `memory`: its arena, what is held and released; `states`: its shared variables;
+//! - here: the [`Engine`] and its calls; `results`: what they leave; `memory`: its arena, what is held and released; `states`: its shared variables;
 //! - `planning`: from a call's shapes to a planned Program; `shape_methods`: values that decide shapes;
-//! - `call`, `owned_calls`: inputs copied in, Segments replayed, outputs copied out or left to the caller;
+//! - `owned_calls`: calls whose results belong to the caller;
 //! - `iteration_loop`: many calls without returning to the host; `speculation`: until a condition fails;
 //!   `profile`: with each step timed.
 
-mod call;
 mod iteration_loop;
 mod memory;
 mod owned_calls;
 mod planning;
 mod profile;
+mod results;
 mod shape_methods;
 mod speculation;
 mod states;
@@ -42,10 +42,11 @@ pub(crate) use iteration_loop::{IterationLoop, Twins, in_iteration};
 pub(crate) use profile::StepWork;
 
 use super::compile::Definition;
-use super::plan::EngineMethod;
-use super::storage::{DeviceArray, EngineContext};
-use crate::error::Result;
+use super::plan::{EngineMethod, Planned};
+use super::storage::{CallInput, DeviceArray, EngineContext};
+use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
+use crate::lower::index_bounds::Bounds;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_device::{Device, Options};
@@ -143,4 +144,67 @@ impl Engine {
     pub(crate) fn updated(&self, method: usize) -> impl Iterator<Item = usize> + '_ {
         self.methods[method].definition.updated()
     }
+
+    /// One call with outputs on the host. Their memory is allocated before anything runs, so that a call that
+    /// fails for lack of memory makes no update.
+    pub(crate) fn call(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<Value>> {
+        let (planned, context) = self.ready(method, args)?;
+        let blocks = context.host_pool.result_blocks(planned.compiled.result_sizes())?;
+        let mut bound = planned.bind(context, args)?;
+        bound.upload_inputs(context, args, None)?;
+        bound.replay(context)?;
+        bound.results(context).outputs(blocks)
+    }
+
+    /// One call with outputs left in place, for [`Engine::outputs`].
+    pub(crate) fn run(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
+        let (planned, context) = self.ready(method, args)?;
+        let mut bound = planned.bind(context, args)?;
+        bound.upload_inputs(context, args, None)?;
+        bound.replay(context).map(drop)
+    }
+
+    /// A call whose inputs have the sizes of the last call's; their dtypes and shapes are not checked. `None`
+    /// if something else changed. As in [`Engine::call`], memory for the outputs is allocated first.
+    pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {
+        let Engine { context, methods, .. } = self;
+        let m = &mut methods[method];
+        if !m.definition.demand.is_static() || values.len() != m.definition.graph.inputs.len() {
+            return Ok(None);
+        }
+        let Some(mut bound) = m.plans.current_mut().and_then(|planned| planned.bound(context)) else {
+            return Ok(None);
+        };
+        if !bound.compiled.assumptions_hold(context, |i| Bounds::of(&values[i])) {
+            return Ok(None);
+        }
+        let blocks = context.host_pool.result_blocks(bound.compiled.result_sizes())?;
+        bound.upload_again(context, values)?;
+        bound.replay(context)?;
+        bound.results(context).outputs(blocks).map(Some)
+    }
+
+    /// The Program for these inputs, in an arena that is large enough.
+    pub(crate) fn ready(
+        &mut self,
+        method: usize,
+        args: &[CallInput],
+    ) -> Result<(&mut Planned, &mut EngineContext)> {
+        self.plan(method, args)?;
+        self.make_room(method)?;
+        self.current(method)
+    }
+
+    /// The Program for which a method was last planned.
+    pub(crate) fn current(&mut self, method: usize) -> Result<(&mut Planned, &mut EngineContext)> {
+        let Engine { context, methods, .. } = self;
+        let m = &mut methods[method];
+        let planned = m.plans.current_mut().ok_or_else(|| not_run(&m.definition.name))?;
+        Ok((planned, context))
+    }
+}
+
+fn not_run(method: &str) -> Error {
+    let message = "it has not run yet: call it before its results are read".into();
+    Error::Call { function: method.into(), message }
 }

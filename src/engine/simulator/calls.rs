@@ -4,7 +4,7 @@ use super::{Hidden, Simulator, SimulatorMethod};
 use crate::engine::executor::PlacedMethod;
 use crate::engine::storage::{CallInput, DeviceArray};
 use crate::error::{Error, Result};
-use crate::function::{ArgIn, Args, ArgsIn, EachArg, IntoArgs, OutputKey, Outputs, bind, state_args};
+use crate::function::{ArgIn, Args, ArgsIn, EachArg, IntoArgs, OutputKey, Outputs, bind};
 use crate::graph::FunctionGraph;
 use crate::list::IntoList;
 use crate::value::Value;
@@ -16,115 +16,12 @@ type Sequences = Vec<(usize, CallInput)>;
 const SUBSETS_KEPT: usize = 32;
 
 impl Simulator {
-    /// Calls the first method: inputs from the host, outputs to the host. A call that fails changes no shared
-    /// variable, unless a device fails while new values are stored.
-    ///
-    /// # Errors
-    /// If the arguments do not fit, or the device fails.
-    pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Outputs> {
-        self.call_at(0, args.into_args())
-    }
-
-    pub(super) fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
-        let values = self.with_states_in(method, args, |simulator, args| {
-            let changes = |error: &Error| error.may_change_state();
-            if simulator.is_probed(method) {
-                return match simulator.run_bound(method, args) {
-                    // The updates are made, even if the outputs cannot be read.
-                    Ok(run) => (simulator.executor.outputs(run), true),
-                    Err(error) => {
-                        let changed = changes(&error);
-                        (Err(error), changed)
-                    }
-                };
-            }
-            let called = simulator
-                .call_inputs(method, args, None)
-                .and_then(|(inputs, ..)| simulator.call_with(method, &inputs));
-            let changed = called.as_ref().err().is_none_or(changes);
-            (called, changed)
-        })?;
-        Ok(self.methods[method].function.outputs_of(values))
-    }
-
-    /// [`Simulator::with_states_in`] for one call.
-    pub(super) fn with_states<T>(
-        &mut self,
-        method: usize,
-        args: ArgsIn<'_>,
-        work: impl FnOnce(&mut Simulator, ArgsIn<'_>) -> Result<T>,
-    ) -> Result<T> {
-        if self.methods[method].function.state_inputs().is_empty() {
-            return work(self, args);
-        }
-        self.with_states_in(method, args, |simulator, args| {
-            let outcome = work(simulator, args);
-            let changed = outcome.as_ref().err().is_none_or(Error::may_change_state);
-            (outcome, changed)
-        })
-    }
-
-    /// Takes the values for inputs with an update out of `args`, stores them as state, and runs `work` with
-    /// the remaining arguments. `work` also returns whether the state may have changed; if it failed and
-    /// nothing changed, the old values are restored. A call with such values waits for the device, because
-    /// they could not be restored later.
-    pub(super) fn with_states_in<T>(
-        &mut self,
-        method: usize,
-        args: ArgsIn<'_>,
-        work: impl FnOnce(&mut Simulator, ArgsIn<'_>) -> (Result<T>, bool),
-    ) -> Result<T> {
-        let (args, given) = state_args(&self.methods[method].function, args)?;
-        if given.is_empty() {
-            return work(self, args).0;
-        }
-        // Errors of earlier calls are not this call's.
-        self.executor.check_status(method)?;
-        let states: Vec<usize> = given.iter().map(|(at, _)| self.executor.states_of(method)[*at]).collect();
-        let mut before = Vec::new();
-        let mut put = Ok(());
-        for (state, (_, value)) in states.into_iter().zip(given) {
-            put = self.executor.read_state(state).and_then(|old| {
-                before.push((state, old, self.states[state].is_ahead()));
-                self.put_state(state, &value)
-            });
-            if put.is_err() {
-                break;
-            }
-        }
-        let (outcome, changed) = match put {
-            Err(error) => (Err(error), false),
-            Ok(()) => match work(self, args) {
-                (Ok(done), _) => {
-                    let checked = self.executor.check_status(method);
-                    let changed = checked.as_ref().err().is_none_or(Error::may_change_state);
-                    (checked.map(|()| done), changed)
-                }
-                failed => failed,
-            },
-        };
-        if outcome.is_err() && !changed {
-            for (state, old, was_ahead) in before {
-                self.put_state(state, &old)?;
-                // A failed call marks nothing as changed.
-                self.states[state].set_ahead(was_ahead);
-            }
-        }
-        outcome
-    }
-
-    /// One call of a method without probes.
-    pub(super) fn call_with(&mut self, method: usize, inputs: &[CallInput]) -> Result<Vec<Value>> {
-        let called = self.executor.call(method, inputs);
-        self.called(method, called)
-    }
-
     /// Returns the method that ran: the method's twin, if it has probes.
     pub(super) fn run(&mut self, method: usize, args: ArgsIn<'_>) -> Result<usize> {
         self.with_states(method, args, |simulator, args| simulator.run_bound(method, args))
     }
 
-    fn run_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<usize> {
+    pub(super) fn run_bound(&mut self, method: usize, args: ArgsIn<'_>) -> Result<usize> {
         if self.is_probed(method) {
             let (_, ran) = self.steps(method, None, args, &mut [], None)?;
             return Ok(ran.unwrap_or(method));

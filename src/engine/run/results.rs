@@ -1,74 +1,15 @@
-//! Running a method: inputs copied in, Segments replayed, outputs copied out.
+//! The results of a method's last run, and its errors.
 
-use super::Engine;
+use super::{Engine, not_run};
 use crate::engine::plan::Planned;
 use crate::engine::record::{Recorded, RunResults, SampledTensor};
-use crate::engine::storage::{CallInput, DeviceArray, EngineContext, Ticket};
-use crate::error::{Error, Result};
-use crate::lower::index_bounds::Bounds;
+use crate::engine::storage::{CallInput, DeviceArray, Ticket};
+use crate::error::Result;
 use crate::value::Value;
 use workalike_device::Region;
 use workalike_kernels::DType;
 
 impl Engine {
-    /// One call with outputs on the host. Their memory is allocated before anything runs, so that a call that
-    /// fails for lack of memory makes no update.
-    pub(crate) fn call(&mut self, method: usize, args: &[CallInput]) -> Result<Vec<Value>> {
-        let (planned, context) = self.ready(method, args)?;
-        let blocks = context.host_pool.result_blocks(planned.compiled.result_sizes())?;
-        let mut bound = planned.bind(context, args)?;
-        bound.upload_inputs(context, args, None)?;
-        bound.replay(context)?;
-        bound.results(context).outputs(blocks)
-    }
-
-    /// One call with outputs left in place, for [`Engine::outputs`].
-    pub(crate) fn run(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
-        let (planned, context) = self.ready(method, args)?;
-        let mut bound = planned.bind(context, args)?;
-        bound.upload_inputs(context, args, None)?;
-        bound.replay(context).map(drop)
-    }
-
-    /// A call whose inputs have the sizes of the last call's; their dtypes and shapes are not checked. `None`
-    /// if something else changed. As in [`Engine::call`], memory for the outputs is allocated first.
-    pub(crate) fn call_again(&mut self, method: usize, values: &[Value]) -> Result<Option<Vec<Value>>> {
-        let Engine { context, methods, .. } = self;
-        let m = &mut methods[method];
-        if !m.definition.demand.is_static() || values.len() != m.definition.graph.inputs.len() {
-            return Ok(None);
-        }
-        let Some(mut bound) = m.plans.current_mut().and_then(|planned| planned.bound(context)) else {
-            return Ok(None);
-        };
-        if !bound.compiled.assumptions_hold(context, |i| Bounds::of(&values[i])) {
-            return Ok(None);
-        }
-        let blocks = context.host_pool.result_blocks(bound.compiled.result_sizes())?;
-        bound.upload_again(context, values)?;
-        bound.replay(context)?;
-        bound.results(context).outputs(blocks).map(Some)
-    }
-
-    /// The Program for these inputs, in an arena that is large enough.
-    pub(crate) fn ready(
-        &mut self,
-        method: usize,
-        args: &[CallInput],
-    ) -> Result<(&mut Planned, &mut EngineContext)> {
-        self.plan(method, args)?;
-        self.make_room(method)?;
-        self.current(method)
-    }
-
-    /// The Program for which a method was last planned.
-    pub(crate) fn current(&mut self, method: usize) -> Result<(&mut Planned, &mut EngineContext)> {
-        let Engine { context, methods, .. } = self;
-        let m = &mut methods[method];
-        let planned = m.plans.current_mut().ok_or_else(|| not_run(&m.definition.name))?;
-        Ok((planned, context))
-    }
-
     /// The results of a method's last run.
     pub(crate) fn last_results(&self, method: usize) -> Result<RunResults<'_>> {
         let m = &self.methods[method];
@@ -143,9 +84,4 @@ impl Engine {
         let outcomes = (0..self.methods.len()).map(|method| self.check_status(method));
         outcomes.fold(Ok(()), Result::and)
     }
-}
-
-fn not_run(method: &str) -> Error {
-    let message = "it has not run yet: call it before its results are read".into();
-    Error::Call { function: method.into(), message }
 }
