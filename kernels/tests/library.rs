@@ -57,6 +57,7 @@ fn ops() -> Vec<(&'static str, Box<dyn LibraryOp>)> {
         ("sort_shortest_rows", sort(DType::F32, [1000, 9, 1], true, true)),
         ("sort_rows", sort(DType::F32, [1000, 4096, 1], true, false)),
         ("sort_columns", sort(DType::I16, [1, 3001, 50], true, true)),
+        ("sort_long_columns", sort(DType::F32, [1, 200_000, 7], true, true)),
         ("sort_long", sort(DType::F32, [1, 1 << 24, 1], true, false)),
         ("argsort_long", sort(DType::F64, [3, 1 << 20, 1], false, true)),
         ("topk", Box::new(topk)),
