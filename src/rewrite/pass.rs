@@ -71,6 +71,7 @@ impl Pass {
             pass("fold_constants", super::fold_constants),
             // Rules compare expressions by identity.
             pass("merge", super::merge),
+            pass("pairs", super::pairs),
             Pass { name: "simplify", body: PassKind::Rules },
             pass("merge", super::merge),
             pass("prune", super::prune),

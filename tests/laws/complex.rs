@@ -21,3 +21,8 @@ law!(complex_of_parts, (z = numbers()), complex(z.real(), z.imag()) => []);
 law!(complex_of_reals, (z = numbers()), view_as_complex(view_as_real(&z)) => []);
 law!(conjugates_of_conjugates, (z = numbers()), z.conj().conj() => []);
 law!(parts_of_products, (z = numbers()), (&z * 2.0).real() => ["real_part", "multiply"]);
+law!(scaled_numbers_stay_pairs, (z = numbers()), (&z * 2.0) / (1.0 + z.abs()) => ["real_part", "imag_part", "hypot", "add",
+    "view_as_real", "multiply", "dimshuffle[0,x]", "true_divide", "view_as_complex"]);
+law!(sums_stay_pairs, (z = numbers(), w = numbers()), &z + &w => ["view_as_real", "view_as_real", "add", "view_as_complex"]);
+law!(products_come_apart, (z = numbers(), w = numbers()), &z * &w => ["real_part", "real_part", "multiply", "imag_part", "imag_part",
+    "multiply", "subtract", "multiply", "multiply", "add", "complex"]);

@@ -51,6 +51,7 @@ fn every_rule_has_a_unique_name_and_a_description() {
             "join_loops",
             "fold_constants",
             "merge",
+            "pairs",
             "simplify",
             "merge",
             "prune"
