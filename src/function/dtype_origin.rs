@@ -59,7 +59,7 @@ mod tests {
             text.starts_with("; float64 came in at true_divide of float32() and n int64() (written at "),
             "{text}"
         );
-        assert!(text.contains(&format!("wide.rs:{line}:")), "{text}");
+        assert!(text.contains(&format!("dtype_origin.rs:{line}:")), "{text}");
         let text = dtype_origin(&(&x * constant(vec![1.0, 2.0])).exp());
         assert!(text.contains("multiply of x float32(?,) and float64(2,)"), "{text}");
         assert_eq!(dtype_origin(&x), "");

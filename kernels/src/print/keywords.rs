@@ -8,7 +8,7 @@ use crate::dtype::DType;
 pub(crate) const KEYWORDS: &[(&str, &str, &str)] = &[
     ("KERNEL", "__kernel", "extern \"C\" __global__"),
     ("LAUNCH_BOUNDS(items, groups)", "", "__launch_bounds__((items), (groups))"),
-    ("DEVICE_FN", "static inline", "static __device__ __forceinline__"),
+    ("DEVICE_FN", "static inline __attribute__((always_inline))", "static __device__ __forceinline__"),
     ("GLOBAL_MEM", "__global", ""),
     ("LOCAL_MEM", "__local", "__shared__"),
     ("LOCAL_MEM_ARG", "__local", ""),

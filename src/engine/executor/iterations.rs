@@ -27,7 +27,7 @@ pub(crate) struct IterationRequest<'t> {
     pub(crate) condition: Option<usize>,
 }
 
-/// A tap whose ring is in memory of a part's device. The state that it samples is one of that part's engine.
+/// A ring in memory of a part's device. The state that it samples is one of that part's engine.
 #[derive(Debug)]
 pub(crate) struct PlacedRing {
     pub(crate) part: usize,
@@ -157,7 +157,7 @@ impl Executor {
         }
     }
 
-    /// The samples of a tap.
+    /// The samples of a ring.
     pub(crate) fn samples(&self, placed: &PlacedRing) -> Result<Value> {
         placed.ring.read(self.parts[placed.part].engine.context())
     }

@@ -66,7 +66,7 @@ pub(crate) struct RecordedBlock {
     pub(crate) segment: Segment,
     /// For each sequence of the kind, the staging region of its slices, filled before a replay.
     pub(crate) stages: Vec<Region>,
-    /// For each tap of the kind, the region of its samples after a replay, and their number.
+    /// For each ring of the kind, the region of its samples after a replay, and their number.
     pub(crate) samples: Vec<(Region, u64)>,
     seconds: f64,
 }

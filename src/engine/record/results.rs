@@ -76,7 +76,7 @@ impl<'r> RunResults<'r> {
         copied.collect()
     }
 
-    /// The region, dtype and shape of a tap's sample.
+    /// The region, dtype and shape of a sample.
     pub(crate) fn sampled(&self, source: SampledTensor) -> Result<(Region, DType, Vec<usize>)> {
         match source {
             SampledTensor::State(position) => {

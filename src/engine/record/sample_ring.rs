@@ -1,4 +1,4 @@
-//! Taps: samples of many iterations. They are written to a ring on the device, which is copied to the host
+//! Samples of many iterations. They are written to a ring on the device, which is copied to the host
 //! whenever it is full: no sample is lost, and the host acts once per ring.
 
 use crate::engine::storage::{EngineContext, byte_size};
@@ -10,7 +10,7 @@ use workalike_kernels::DType;
 /// Default size of a ring, in bytes; larger only if a single sample is larger.
 const RING: u64 = 64 << 20;
 
-/// What a tap samples after an iteration.
+/// What a ring samples after an iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SampledTensor {
     /// The method's output at this position.
@@ -71,7 +71,7 @@ impl SampleRing {
         }
     }
 
-    /// A tap of an output at each of `n` iterations, with a ring of the default size.
+    /// A ring of the default size for an output at each of `n` iterations.
     pub(crate) fn collecting(output: usize, n: u64) -> SampleRing {
         let ring = SampleRing::new(
             format!("output {output}"),

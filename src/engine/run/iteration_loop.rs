@@ -14,7 +14,7 @@ use workalike_device::Region;
 /// sample.
 const CLOSE: u64 = 16;
 
-/// A method, and its twin, which also computes what inner taps sample; the method itself if there are none.
+/// A method, and its twin, which also computes what inner rings sample; the method itself if there are none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Twins {
     pub(crate) plain: usize,
@@ -147,7 +147,7 @@ impl<'t> IterationLoop<'t> {
                 }
                 continue;
             };
-            // Blocks start after a sample of the first tap, so that they are of few kinds.
+            // Blocks start after a sample of the first ring, so that they are of few kinds.
             if self.samples_are_close() {
                 let method = self.methods.probed;
                 if self.rings[0].phase() > 0 || !self.block(engine, method, end, true)? {
@@ -210,7 +210,7 @@ impl<'t> IterationLoop<'t> {
         Ok(())
     }
 
-    /// Gives the states that inner taps sample the extents of this call's values.
+    /// Gives the states that inner rings sample the extents of this call's values.
     fn fit_taps(&self, context: &mut EngineContext, method: &Definition, args: &[CallInput]) -> Result<()> {
         let inner: Vec<usize> = self.rings.iter().filter(|t| t.inner).filter_map(|t| t.position()).collect();
         let open = |p: &usize| context.states[*p].binding.ty.shape.contains(&None);

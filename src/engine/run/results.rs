@@ -34,7 +34,7 @@ impl Engine {
         self.last_results(method)?.output_view(position)
     }
 
-    /// What a tap samples after a method's last run: region, dtype and shape.
+    /// What a ring samples after a method's last run: region, dtype and shape.
     pub(crate) fn sampled(
         &self,
         method: usize,

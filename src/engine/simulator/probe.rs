@@ -296,7 +296,7 @@ impl Simulator {
 }
 
 impl Probes {
-    /// The taps of a method.
+    /// The rings of a method.
     pub(super) fn rings(&mut self, method: usize) -> impl Iterator<Item = &mut PlacedRing> {
         self.all.iter_mut().flatten().filter(move |e| e.method == method).map(|e| &mut e.placed)
     }

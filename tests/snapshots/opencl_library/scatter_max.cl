@@ -8,7 +8,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-#define DEVICE_FN static inline
+#define DEVICE_FN static inline __attribute__((always_inline))
 #define LOCAL_MEM __local
 #define LOCAL_MEM_ARG __local
 #define LID_0 get_local_id(0)

@@ -8,7 +8,7 @@ typedef uint u32;
 typedef long i64;
 typedef ulong u64;
 typedef float f32;
-#define DEVICE_FN static inline
+#define DEVICE_FN static inline __attribute__((always_inline))
 #define LID_0 get_local_id(0)
 #define GID_0 get_group_id(0)
 /* K is the type that is sorted; key_of gives unsigned integers in the order of the elements. */
