@@ -12,7 +12,7 @@
 use super::folded_rows::{self, FoldedRows};
 use super::{
     KernelTemplate, NamedPart, OperandPart, Routine, RoutineWriter, aligned, clear_text, fill, fold_helpers,
-    network, size32,
+    size32, sorting_network,
 };
 use crate::dtype::DType;
 use crate::library::Scatter;
@@ -190,7 +190,7 @@ impl GroupedScatterPlan {
             ("hashes", &u8::from(self.hashes)),
             ("key", &if self.hashes { "keys[slot]" } else { "slot" }),
             ("places", &members("PLACE")),
-            ("exchanges", &network::exchanges(MEMBERS)),
+            ("exchanges", &sorting_network::exchanges(MEMBERS)),
             ("reads", &members("READ_MEMBER")),
         ];
         fill(file, &words)

@@ -16,11 +16,11 @@ pub(crate) mod fixed_scatter;
 mod folded_rows;
 pub(crate) mod grouped_scatter;
 pub(crate) mod last_scatter;
-mod network;
 mod radix;
+mod radix_select;
 pub(crate) mod scatter;
-mod select;
 pub(crate) mod sort;
+mod sorting_network;
 mod template;
 
 use super::{Dialect, Target};

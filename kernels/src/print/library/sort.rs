@@ -4,10 +4,10 @@
 //! unsigned keys, and positions if keys are equal, so they are stable.
 
 use super::radix::Radix;
-use super::select::SelectPlan;
+use super::radix_select::SelectPlan;
 use super::{
     KernelTemplate, NamedPart, OperandPart, Routine, RoutineWriter, Size, TypedPart, aligned, fill,
-    index_type, moved_as, network, size32,
+    index_type, moved_as, size32, sorting_network,
 };
 use crate::dtype::DType;
 use crate::library::Sorting;
@@ -73,7 +73,7 @@ impl SortPlan {
         let radix = (target.dialect == Dialect::CudaCpp && n > SHORT)
             .then(|| Radix::of(bits, 8 * bits.size() as u32, [outer * inner, n], call.indices, target.lanes))
             .flatten();
-        let network = network::length(n, key.size() as u64).filter(|_| !target.cpu);
+        let network = sorting_network::length(n, key.size() as u64).filter(|_| !target.cpu);
         let select = SelectPlan::of(call, key, target);
         let (call, tiles) = (call.clone(), n.div_ceil(tile));
         Some(SortPlan { call, key, bits, capacity, tile, tiles, radix, network, select })
@@ -190,8 +190,11 @@ impl SortPlan {
     fn launch_rows(&self, writer: &mut RoutineWriter, operands: &[NamedPart], length: u64) {
         let group = GROUP.min(writer.target.max_group.into());
         let each = |call: &str| (0..length).map(|at| format!("{call}({at}) ")).collect::<String>();
-        let words: [(&str, &dyn Display); 3] =
-            [("loads", &each("LOAD")), ("exchanges", &network::exchanges(length)), ("puts", &each("PUT"))];
+        let words: [(&str, &dyn Display); 3] = [
+            ("loads", &each("LOAD")),
+            ("exchanges", &sorting_network::exchanges(length)),
+            ("puts", &each("PUT")),
+        ];
         let mut sizes = self.sizes_of_rows();
         sizes.push(super::size64("rows", self.rows()));
         let text = &fill(include_str!("sort/rows.c"), &words);

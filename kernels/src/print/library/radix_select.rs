@@ -108,7 +108,7 @@ impl SelectPlan {
 
     /// Functions of the kernels.
     pub(super) fn helpers(&self) -> String {
-        fill(include_str!("select/functions.c"), &[("group", &self.group), ("bins", &(1 << DIGIT))])
+        fill(include_str!("radix_select/functions.c"), &[("group", &self.group), ("bins", &(1 << DIGIT))])
     }
 
     /// Adds the launches, for sizes `of_rows`. Scratch memory is an argument, from some byte on.
@@ -175,20 +175,20 @@ impl SelectPlan {
     /// A kernel: the first elements, or for each wanted place the elements around it.
     fn text(&self, rows: &RowAccess<'_>) -> String {
         let firsts = self.places.is_empty();
-        let gather = |inside: &str| fill(include_str!("select/gather.c"), &[("inside", &inside)]);
+        let gather = |inside: &str| fill(include_str!("radix_select/gather.c"), &[("inside", &inside)]);
         // Whether an element has the prefix, or comes before it if the first are wanted.
         let (less, as_far) = if firsts { ("k < prefix || ", "<=") } else { ("", "==") };
         let by_place = format!("{less}(k == prefix && ($position >> left) {as_far} place)");
         let around = gather(&format!("by_place ? {by_place} : all || (k >> left) {as_far} prefix"));
         let places = &PLACES[..self.places.len()];
         let put = |(number, name): (u64, &&str)| {
-            fill(include_str!("select/put_place.c"), &[("number", &number), ("place", name)])
+            fill(include_str!("radix_select/put_place.c"), &[("number", &number), ("place", name)])
         };
-        let around_place = |wanted: &&str| fill(include_str!("select/place.c"), &[("wanted", wanted)]);
+        let around_place = |wanted: &&str| fill(include_str!("radix_select/place.c"), &[("wanted", wanted)]);
         let words: [(&str, &dyn Display); 16] = [
             ("gather_near", &gather("k <= bound")),
             ("gather_around", &around),
-            ("narrow", &include_str!("select/narrow.c")),
+            ("narrow", &include_str!("radix_select/narrow.c")),
             ("places", &places.iter().map(around_place).collect::<String>()),
             ("puts", &(0..).zip(places).map(put).collect::<String>()),
             ("joins", &u8::from(rows.joins)),
@@ -203,6 +203,9 @@ impl SelectPlan {
             ("digit", &DIGIT),
             ("bins", &(1 << DIGIT)),
         ];
-        fill(if firsts { include_str!("select/first.c") } else { include_str!("select/places.c") }, &words)
+        fill(
+            if firsts { include_str!("radix_select/first.c") } else { include_str!("radix_select/places.c") },
+            &words,
+        )
     }
 }
