@@ -14,7 +14,7 @@ static inline i64 add_to_i64(__global i64* at, i64 x) {
 }
 #define KERNEL __kernel
 #define LAUNCH_BOUNDS(items, groups) 
-#define DEVICE_FN static inline
+#define DEVICE_FN static inline __attribute__((always_inline))
 #define GLOBAL_MEM __global
 #define LOCAL_MEM __local
 #define LOCAL_MEM_ARG __local

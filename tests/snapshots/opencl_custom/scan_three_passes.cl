@@ -10,7 +10,7 @@ typedef ulong u64;
 typedef float f32;
 #define KERNEL __kernel
 #define LAUNCH_BOUNDS(items, groups) 
-#define DEVICE_FN static inline
+#define DEVICE_FN static inline __attribute__((always_inline))
 #define GLOBAL_MEM __global
 #define LOCAL_MEM __local
 #define LOCAL_MEM_ARG __local
