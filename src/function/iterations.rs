@@ -78,8 +78,8 @@ impl Function {
     }
 
     /// Calls the Function `n` times. The inputs are the same in each iteration, except that an input given as
-    /// [`each`](crate::function::each) is one slice per iteration. The outputs are those of the last iteration (none if
-    /// `n` is 0).
+    /// [`each`](crate::function::each) is one slice per iteration. The outputs are those of the last
+    /// iteration (none if `n` is 0).
     ///
     /// If an iteration fails, shared variables have the values after the iteration before it.
     ///

@@ -71,8 +71,8 @@
 // - `readers`: what the readers of a Var need of it;
 // - `loops`: bodies, and the rows that their iterations read and write;
 // - `replace`: ops that have no form on a device;
-// - `bounds_check`, `index_bounds`: indices out of range, on the device and before a call; `bounds_reports`: the
-//   points that must be visited for that; `part_reports`: which part of an input is wrong;
+// - `bounds_check`, `index_bounds`: indices out of range, on the device and before a call; `bounds_reports`:
+//   the points that must be visited for that; `part_reports`: which part of an input is wrong;
 // - `dead_code`: removal of unused operands and values.
 
 mod abilities;

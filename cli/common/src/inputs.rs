@@ -143,8 +143,8 @@ fn scalar_of(text: &str, dtype: DType) -> Result<Value> {
 /// extents.
 ///
 /// # Errors
-/// If a given input does not exist, is given twice or does not fit, or if the extents of one that is not given
-/// are unknown.
+/// If a given input does not exist, is given twice or does not fit, or if the extents of one that is not
+/// given are unknown.
 pub fn bound(function: &Function, given: &[(String, InputSource)], cast: bool) -> Result<Args> {
     let specs = function.inputs();
     let name = |at: usize| specs[at].name.clone().unwrap_or_else(|| at.to_string());

@@ -135,9 +135,9 @@ macro_rules! waves {
 /// Lanes that `usually!` recomputes together.
 pub(super) const BLOCK: usize = 128;
 
-/// `usually!(|a| plain; all; quick)`: as `floats`, with a function of [`Vector`](crate::ops::vector::Vector) for
-/// all arguments, and a quicker one that also returns whether its result is valid. If it is invalid for any
-/// lane of a block, the block is recomputed by the function for all arguments. Valid results of both are
+/// `usually!(|a| plain; all; quick)`: as `floats`, with a function of [`Vector`](crate::ops::vector::Vector)
+/// for all arguments, and a quicker one that also returns whether its result is valid. If it is invalid for
+/// any lane of a block, the block is recomputed by the function for all arguments. Valid results of both are
 /// bitwise equal, so that no lane depends on its neighbours.
 macro_rules! usually {
     (|$($a:ident),+| $e:expr; $all:expr; $quick:expr) => {

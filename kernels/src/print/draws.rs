@@ -1,5 +1,5 @@
-//! Draws by rejection or search, as functions of both device languages: the counterpart of `ops/rejection_sampling.rs`,
-//! line by line.
+//! Draws by rejection or search, as functions of both device languages: the counterpart of
+//! `ops/rejection_sampling.rs`, line by line.
 
 /// Name and text of each function, before its uses.
 pub(super) const FUNCTIONS: [(&str, &str); 7] = [

@@ -1,10 +1,10 @@
 //! Steps with addresses, captured as a CUDA graph.
 //!
-//! The dependencies of each step on earlier steps (see [`crate::dependencies`]) are set before it is captured, so
-//! that the graph only has the edges that the data require. Where many device objects share the GPU, graphs
-//! are chains ([`Branching`](crate::context::Branching)). Our own kernels are launched as programmatic
-//! dependents where the device supports it: the next kernel is set up while the last one still runs, and
-//! waits at its start until the kernels before it are done.
+//! The dependencies of each step on earlier steps (see [`crate::dependencies`]) are set before it is
+//! captured, so that the graph only has the edges that the data require. Where many device objects share the
+//! GPU, graphs are chains ([`Branching`](crate::context::Branching)). Our own kernels are launched as
+//! programmatic dependents where the device supports it: the next kernel is set up while the last one still
+//! runs, and waits at its start until the kernels before it are done.
 
 use crate::context::{OrDriver, Queue};
 use crate::dependencies::{MemoryAccess, dependencies};

@@ -8,7 +8,8 @@
 //! the plan, each with room for a full tile. The caller of [`ThreadRun::new`] guarantees this for the
 //! lifetime of the [`ThreadRun`]; methods that need more are `unsafe` themselves.
 //!
-//! - `frame`: registers and scratch. `instructions`: instructions. `memory`: loads and stores. `fold`: accumulators.
+//! - `frame`: registers and scratch. `instructions`: instructions. `memory`: loads and stores. `fold`:
+//!   accumulators.
 
 mod fold;
 mod frame;

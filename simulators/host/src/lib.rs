@@ -8,8 +8,8 @@
 //!
 //! - `plan`: a [`Nest`](workalike_kernels::nest::Nest) becomes a plan, once: it is checked, its lanes are
 //!   chosen (grid points or inner points), its registers are assigned.
-//! - `bind`, `contiguous`, `recording`: a plan is bound to memory. All addresses are checked there, and the work
-//!   is divided among threads.
+//! - `bind`, `contiguous`, `recording`: a plan is bound to memory. All addresses are checked there, and the
+//!   work is divided among threads.
 //! - `exec`, `tile_io`, `halves`, `uniform_rows`, `cast`, `affine`: a replay runs the plan, tile by tile.
 //! - `strided_copy`: every copy between memory and registers, and from memory to memory.
 //! - `chain`: elementwise instructions fused on vector registers.

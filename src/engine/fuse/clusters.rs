@@ -2,12 +2,12 @@
 //!
 //! Large ones are joined before any other pass looks at pairs of Nests. A pass over pairs copies a Nest each
 //! time something joins it, so with Nests of thousands of instructions it would copy each instruction
-//! thousands of times. Small ones are joined once producers are inlined: [`merge`](crate::engine::fuse::merge) would need
-//! few operands in every intermediate pair, and a value that a later map needs is one of them until that map
-//! has joined.
+//! thousands of times. Small ones are joined once producers are inlined:
+//! [`merge`](crate::engine::fuse::merge) would need few operands in every intermediate pair, and a value that
+//! a later map needs is one of them until that map has joined.
 //!
-//! The maps of a cluster are put in an [order](crate::engine::fuse::schedule) in which few values are needed later, and cut
-//! into Nests that are within the [`limits`]: each is appended once.
+//! The maps of a cluster are put in an [order](crate::engine::fuse::schedule) in which few values are needed
+//! later, and cut into Nests that are within the [`limits`]: each is appended once.
 
 mod segment;
 #[cfg(test)]

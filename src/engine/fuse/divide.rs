@@ -2,8 +2,8 @@
 //!
 //! A group of items takes a row of a softmax, for example, through all phases without storing it. If there
 //! are few rows, and each is long, most of the device would be idle. A step for each phase reads the row
-//! again, but everywhere at once: its reductions are [split](crate::engine::fuse::split) next, its maps have a grid of all
-//! points.
+//! again, but everywhere at once: its reductions are [split](crate::engine::fuse::split) next, its maps have
+//! a grid of all points.
 
 use super::cost::{CostModel, SplitThresholds};
 use super::{evaluation_of, split};

@@ -1,5 +1,6 @@
 //! Nests over the same points in different shapes: what one stores along an axis of 4,096 another reads as
-//! rows of 64. Axes are split, so that both have the same ones and can be [joined](crate::engine::fuse::join).
+//! rows of 64. Axes are split, so that both have the same ones and can be
+//! [joined](crate::engine::fuse::join).
 
 use super::join::Bound;
 use crate::lower::program::BufferId;

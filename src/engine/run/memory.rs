@@ -10,8 +10,8 @@ use crate::memory_report::MemoryReport;
 use workalike_device::{Region, Sizes};
 
 impl Engine {
-    /// [`EngineContext::allocate`](super::EngineContext::allocate). If the device has no memory left, everything
-    /// that is not in use is freed first.
+    /// [`EngineContext::allocate`](super::EngineContext::allocate). If the device has no memory left,
+    /// everything that is not in use is freed first.
     pub(super) fn allocate_anew(&mut self, bytes: u64) -> Result<Region> {
         match self.context.allocate(bytes) {
             Err(Error::Device(DeviceError::OutOfMemory { .. })) if self.trim() > 0 => {

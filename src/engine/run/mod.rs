@@ -7,11 +7,12 @@
 //! `EngineContext` as an argument.
 //!
 //! A warm call, in order (`Simulator::call` comes here):
-//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `EngineMethod::select`, `PlanCache::select`: the Program
-//!   of this signature;
+//! - `Engine::call`, `Engine::ready`, `Engine::plan`, `EngineMethod::select`, `PlanCache::select`: the
+//!   Program of this signature;
 //! - `Engine::make_room`: the arena is large enough;
 //! - `Planned::record`: it is recorded already;
-//! - `BoundProgram::upload_inputs`, `BoundProgram::replay`, `Segment::replay`: inputs are copied in, and Segments run;
+//! - `BoundProgram::upload_inputs`, `BoundProgram::replay`, `Segment::replay`: inputs are copied in, and
+//!   Segments run;
 //! - `RunResults::outputs`, `Definition::check_status`, `HostPool::download_to`: outputs are copied out.
 //!
 //! A first call does more:
@@ -22,7 +23,8 @@
 //! - in `Planned::record`: `Recorded::bind`, `Regions::of`, `Compiled::parts`, `DeviceStep::command`,
 //!   `Segment::record`.
 //!
-//! - here: the [`Engine`] and its calls; `results`: what they leave; `memory`: its arena, what is held and released; `states`: its shared variables;
+//! - here: the [`Engine`] and its calls; `results`: what they leave; `memory`: its arena, what is held and
+//!   released; `states`: its shared variables;
 //! - `planning`: from a call's shapes to a planned Program; `shape_methods`: values that decide shapes;
 //! - `owned_calls`: calls whose results belong to the caller;
 //! - `iteration_loop`: many calls without returning to the host; `speculation`: until a condition fails;

@@ -203,8 +203,8 @@ impl Simulator {
         self.call_inputs_as(method, args, steps, false)
     }
 
-    /// [`Simulator::call_inputs`]. If results stay on the device and no state changes, the call need not wait for the
-    /// outcome of the calls that computed its arguments: its results share that outcome.
+    /// [`Simulator::call_inputs`]. If results stay on the device and no state changes, the call need not wait
+    /// for the outcome of the calls that computed its arguments: its results share that outcome.
     fn call_inputs_as(
         &self,
         method: usize,

@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `context` | [`EngineContext`]: the device, shared variables, arena and pools that all methods of an engine use |
+//! | `context` | [`EngineContext`]: device, shared variables, arena and pools of all methods |
 //! | `array` | [`DeviceArray`], and the arguments that a call takes for an input |
 //! | `state` | the memory of a shared variable |
 //! | `device_pool`, `host_pool` | memory for results, lent and taken back; `free_list`: what is idle |

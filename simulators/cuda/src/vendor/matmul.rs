@@ -1,7 +1,7 @@
 //! Matrix products through cuBLASLt, else cuBLAS.
 //!
-//! `column_major` maps a row-major product to the libraries' column-major form; `cublaslt` (with its `descriptors`)
-//! and `cublas` call one library each; `algorithm` chooses one of cuBLASLt's algorithms.
+//! `column_major` maps a row-major product to the libraries' column-major form; `cublaslt` (with its
+//! `descriptors`) and `cublas` call one library each; `algorithm` chooses one of cuBLASLt's algorithms.
 //!
 //! All products of a device object share one workspace, so that a captured product allocates nothing and
 //! gives the same bits each time.

@@ -2,9 +2,9 @@
 //!
 //! - `rules`: what each fold does with an element.
 //! - `tiles`: folds of computed tiles, lane by lane, and finally over the lanes of one tile.
-//! - `memory_reduce`: phases that only fold memory, without tiles. `strided_reduce` has their loops along rows and
-//!   down columns, for every rule; `floats` those along rows of floats, in vector registers; `column_reduce`
-//!   folds narrow matrices.
+//! - `memory_reduce`: phases that only fold memory, without tiles. `strided_reduce` has their loops along
+//!   rows and down columns, for every rule; `floats` those along rows of floats, in vector registers;
+//!   `column_reduce` folds narrow matrices.
 //! - `mapped_reduce`: folds over tests of elements: any, all and counts.
 //! - `argreduce`: argmax and argmin.
 //! - `read_modify_write`: folds of values into elements at computed addresses.

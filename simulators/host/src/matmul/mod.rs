@@ -1,8 +1,8 @@
 //! Matrix products: tiles of the result in registers; factors are read in place or packed in the order of
 //! access.
 //!
-//! - `microkernel`, `pack`, `kernels`: the innermost loops, written once and compiled for each instruction set
-//!   level.
+//! - `microkernel`, `pack`, `kernels`: the innermost loops, written once and compiled for each instruction
+//!   set level.
 //! - `schedule`: chooses loops, block sizes and the division among threads by shape and layout.
 //! - `task`: the loops over one part of a result.
 //! - `halves`: f16 and bf16, which are widened to f32, multiplied and rounded once.

@@ -2,8 +2,8 @@
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `scanned`: [`Scanned`], its results; `until`: the
 //!   number of iterations until a condition holds; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `prune_outputs`:
-//!   the op without what is not read; `parts`: what rewrites see of it;
+//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs;
+//!   `prune_outputs`: the op without what is not read; `parts`: what rewrites see of it;
 //! - `lower`: its device form; `serialization`: how a file holds it.
 
 mod batch;
