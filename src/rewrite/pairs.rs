@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// # Errors
 /// If the new graph is ill-formed, which is a bug.
 pub fn pairs(graph: &FunctionGraph) -> Result<FunctionGraph> {
-    let mut pass = Pairs { graph, uses: graph.uses(), became: HashMap::new() };
+    let mut pass = PairSearch { graph, uses: graph.uses(), became: HashMap::new() };
     transform(graph, |new, node, inputs| {
         pass.became.extend(node.inputs.iter().copied().zip(inputs.iter().copied()));
         let ([re, im], true) = (&node.inputs[..], node.op.downcast::<ComplexOf>().is_some()) else {
@@ -35,14 +35,14 @@ pub fn pairs(graph: &FunctionGraph) -> Result<FunctionGraph> {
     })
 }
 
-struct Pairs<'g> {
+struct PairSearch<'g> {
     graph: &'g FunctionGraph,
     uses: Vec<u32>,
     /// From variables of the graph to those of the new one.
     became: HashMap<VarId, VarId>,
 }
 
-impl Pairs<'_> {
+impl PairSearch<'_> {
     /// The pairs of these real and imaginary parts; of a real number that is in both places the number, for
     /// each part. `None` if they are no elementwise results of pairs.
     fn of(&self, new: &mut FunctionGraph, re: VarId, im: VarId) -> Result<Option<VarId>> {

@@ -2,7 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `definition` | [`Definition`]: what is the same for all signatures; [`Definition::draft`] makes a Program |
+//! | `definition` | [`Definition`]: what all signatures share; [`Definition::draft`] makes a Program |
 //! | `compiled` | [`Compiled`]: a Program for one signature, with kernels and constants |
 //! | `owned_results` | which results can be written to memory of the caller |
 //! | `status` | how a method's errors are noted and taken from its status words |
