@@ -37,7 +37,6 @@ MODULES = {
     "plan_cache": "src/engine/plan/plan_cache.rs",
     "recorded": "src/engine/record/recorded.rs",
     "segment": "src/engine/record/segment.rs",
-    "call": "src/engine/run/call.rs",
     "outputs": "src/engine/record/results.rs",
     "status": "src/engine/compile/status.rs",
     "print": "kernels/src/print",
@@ -267,7 +266,7 @@ def call():
     d.text(388, 400, "kept", 12, color=FAINT, anchor="start")
     d.arrow((210, 164), (210, 330))
     d.text(222, 250, "yes: planned and recorded", 12, color=FAINT, anchor="start")
-    step(332, "copy inputs in", path("call"))
+    step(332, "copy inputs in", path("recorded"))
     d.arrow((210, 378), (210, 400))
     step(402, "replay Segments, run host nodes", path("segment"))
     d.arrow((210, 448), (210, 470))
