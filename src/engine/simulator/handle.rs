@@ -48,7 +48,57 @@ impl Simulator {
     }
 }
 
+/// Functions of a Simulator, for this method: name, generics, arguments, result, and the function that does
+/// it for a method by its position.
+macro_rules! of_this_method {
+    ($($name:ident[$($generic:tt)*]($($arg:ident: $ty:ty),*) -> $out:ty
+        = $at:ident($($given:expr),*);)*) => { $(
+        #[doc = concat!("See [`Simulator::", stringify!($name), "`].")]
+        #[doc = concat!("\n# Errors\nAs [`Simulator::", stringify!($name), "`].")]
+        pub fn $name<$($generic)*>(&mut self, $($arg: $ty),*) -> Result<$out> {
+            self.simulator.$at(self.at, $($given),*)
+        }
+    )* };
+}
+
 impl<'s> MethodHandle<'s> {
+    of_this_method! {
+        call['a](args: impl IntoArgs<'a>) -> Outputs = call_at(args.into_args());
+        call_outputs['a, 'k, Form](
+            outputs: impl IntoList<OutputKey<'k>, Form>,
+            args: impl IntoArgs<'a>
+        ) -> Outputs = call_outputs_at(outputs, args.into_args());
+        call_trusted[](values: &[Value]) -> Outputs = call_trusted_at(values);
+        call_device['a](args: impl IntoArgs<'a>) -> Vec<DeviceArray> = call_device_at(args.into_args());
+        call_borrowed['a](args: impl IntoArgs<'a>) -> Borrowed<'_> = call_borrowed_at(args.into_args());
+        submit['a](args: impl IntoArgs<'a>) -> Pending = submit_at(args.into_args());
+        run_n['a](n: impl Count, args: impl IntoArgs<'a>) -> Outputs
+            = run_n_at(n.count()?, args.into_args(), false);
+        run_n_collect['a](n: impl Count, args: impl IntoArgs<'a>) -> Outputs
+            = run_n_at(n.count()?, args.into_args(), true);
+        run_n_watched['a](
+            n: impl Count,
+            every: impl Count,
+            args: impl IntoArgs<'a>,
+            watch: impl FnMut(&mut Simulator, u64) -> ControlFlow<()>
+        ) -> (u64, Outputs) = run_n_watched_at([n.count()?, every.count()?], args.into_args(), watch);
+        run_n_while['a](
+            n: impl Count,
+            args: impl IntoArgs<'a>,
+            go_on: impl FnMut(u64) -> bool
+        ) -> (u64, Outputs) = run_n_while_at(n.count()?, args.into_args(), go_on);
+        run_while['a](condition: &str, max: impl Count, args: impl IntoArgs<'a>) -> (u64, Outputs)
+            = run_while_at(condition, max.count()?, args.into_args());
+        probe[](what: impl Into<Probed>, every: impl Count, capacity: impl Count) -> Probe
+            = probe_at(what.into(), every.count()?, capacity.count()?);
+        prepare['a](args: impl IntoArgs<'a>) -> () = warm_up_at([args]);
+        warm_up['a, A: IntoArgs<'a>](calls: impl IntoIterator<Item = A>) -> () = warm_up_at(calls);
+        reserve_for['a](args: impl IntoArgs<'a>) -> () = reserve_for_at(args.into_args());
+        plan['a](args: impl IntoArgs<'a>) -> Plan = plan_at(args.into_args());
+        profile['a](n: impl Count, args: impl IntoArgs<'a>) -> Profile
+            = profile_at(n.count()?, args.into_args());
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         &self.simulator.methods[self.at].name
@@ -57,114 +107,6 @@ impl<'s> MethodHandle<'s> {
     /// Its parent Function.
     pub fn function(&self) -> &Function {
         &self.simulator.methods[self.at].function
-    }
-
-    /// See [`Simulator::call`].
-    ///
-    /// # Errors
-    /// As [`Simulator::call`].
-    pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Outputs> {
-        self.simulator.call_at(self.at, args.into_args())
-    }
-
-    /// See [`Simulator::call_outputs`].
-    ///
-    /// # Errors
-    /// As [`Simulator::call_outputs`].
-    pub fn call_outputs<'a, 'k, Form>(
-        &mut self,
-        outputs: impl IntoList<OutputKey<'k>, Form>,
-        args: impl IntoArgs<'a>,
-    ) -> Result<Outputs> {
-        self.simulator.call_outputs_at(self.at, outputs, args.into_args())
-    }
-
-    /// See [`Simulator::call_trusted`].
-    ///
-    /// # Errors
-    /// As [`Simulator::call_trusted`].
-    pub fn call_trusted(&mut self, values: &[Value]) -> Result<Outputs> {
-        self.simulator.call_trusted_at(self.at, values)
-    }
-
-    /// See [`Simulator::call_device`].
-    ///
-    /// # Errors
-    /// As [`Simulator::call_device`].
-    pub fn call_device<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Vec<DeviceArray>> {
-        self.simulator.call_device_at(self.at, args.into_args())
-    }
-
-    /// See [`Simulator::call_borrowed`].
-    ///
-    /// # Errors
-    /// As [`Simulator::call_borrowed`].
-    pub fn call_borrowed<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Borrowed<'_>> {
-        self.simulator.call_borrowed_at(self.at, args.into_args())
-    }
-
-    /// See [`Simulator::submit`].
-    ///
-    /// # Errors
-    /// As [`Simulator::submit`].
-    pub fn submit<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Pending> {
-        self.simulator.submit_at(self.at, args.into_args())
-    }
-
-    /// See [`Simulator::run_n`].
-    ///
-    /// # Errors
-    /// As [`Simulator::run_n`].
-    pub fn run_n<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
-        self.simulator.run_n_at(self.at, n.count()?, args.into_args(), false)
-    }
-
-    /// See [`Simulator::run_n_collect`].
-    ///
-    /// # Errors
-    /// As [`Simulator::run_n_collect`].
-    pub fn run_n_collect<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
-        self.simulator.run_n_at(self.at, n.count()?, args.into_args(), true)
-    }
-
-    /// See [`Simulator::run_n_watched`].
-    ///
-    /// # Errors
-    /// As [`Simulator::run_n_watched`].
-    pub fn run_n_watched<'a>(
-        &mut self,
-        n: impl Count,
-        every: impl Count,
-        args: impl IntoArgs<'a>,
-        watch: impl FnMut(&mut Simulator, u64) -> ControlFlow<()>,
-    ) -> Result<(u64, Outputs)> {
-        self.simulator.run_n_watched_at(self.at, [n.count()?, every.count()?], args.into_args(), watch)
-    }
-
-    /// See [`Simulator::run_n_while`].
-    ///
-    /// # Errors
-    /// As [`Simulator::run_n_while`].
-    pub fn run_n_while<'a>(
-        &mut self,
-        n: impl Count,
-        args: impl IntoArgs<'a>,
-        go_on: impl FnMut(u64) -> bool,
-    ) -> Result<(u64, Outputs)> {
-        self.simulator.run_n_while_at(self.at, n.count()?, args.into_args(), go_on)
-    }
-
-    /// See [`Simulator::run_while`].
-    ///
-    /// # Errors
-    /// As [`Simulator::run_while`].
-    pub fn run_while<'a>(
-        &mut self,
-        condition: &str,
-        max: impl Count,
-        args: impl IntoArgs<'a>,
-    ) -> Result<(u64, Outputs)> {
-        self.simulator.run_while_at(self.at, condition, max.count()?, args.into_args())
     }
 
     /// See [`Simulator::typed`].
@@ -176,65 +118,12 @@ impl<'s> MethodHandle<'s> {
         simulator.typed_at(at)
     }
 
-    /// See [`Simulator::probe`].
-    ///
-    /// # Errors
-    /// As [`Simulator::probe`].
-    pub fn probe(
-        &mut self,
-        what: impl Into<Probed>,
-        every: impl Count,
-        capacity: impl Count,
-    ) -> Result<Probe> {
-        self.simulator.probe_at(self.at, what.into(), every.count()?, capacity.count()?)
-    }
-
-    /// See [`Simulator::prepare`].
-    ///
-    /// # Errors
-    /// As [`Simulator::prepare`].
-    pub fn prepare<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<()> {
-        self.simulator.warm_up_at(self.at, [args])
-    }
-
-    /// See [`Simulator::warm_up`].
-    ///
-    /// # Errors
-    /// As [`Simulator::warm_up`].
-    pub fn warm_up<'a, A: IntoArgs<'a>>(&mut self, calls: impl IntoIterator<Item = A>) -> Result<()> {
-        self.simulator.warm_up_at(self.at, calls)
-    }
-
-    /// See [`Simulator::reserve_for`].
-    ///
-    /// # Errors
-    /// As [`Simulator::reserve_for`].
-    pub fn reserve_for<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<()> {
-        self.simulator.reserve_for_at(self.at, args.into_args())
-    }
-
     /// See [`Simulator::memory_report`].
     ///
     /// # Errors
     /// As [`Simulator::memory_report`].
     pub fn memory_report<'a>(&self, args: impl IntoArgs<'a>) -> Result<MemoryReport> {
         self.simulator.memory_report_at(self.at, args.into_args())
-    }
-
-    /// See [`Simulator::plan`].
-    ///
-    /// # Errors
-    /// As [`Simulator::plan`].
-    pub fn plan<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Plan> {
-        self.simulator.plan_at(self.at, args.into_args())
-    }
-
-    /// See [`Simulator::profile`].
-    ///
-    /// # Errors
-    /// As [`Simulator::profile`].
-    pub fn profile<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Profile> {
-        self.simulator.profile_at(self.at, n.count()?, args.into_args())
     }
 
     /// See [`Simulator::verify`].
