@@ -10,6 +10,9 @@ use crate::ops::{Bound, DimShuffle, Slot, Subtensor};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// Maximum number of ops on top of each other that are looked through: a graph may be as deep as it is large.
+const DEEPEST: usize = 64;
+
 /// The pass: `complex(f(real(z), r), f(imag(z), r))` becomes `view_as_complex(f(view_as_real(z), r))`, where
 /// the real `r` gets an axis behind its others. An array is then written in one piece instead of two, which
 /// the kernel of a reader can compute itself, such as the one that orders elements for a transform.
@@ -26,7 +29,7 @@ pub fn pairs(graph: &FunctionGraph) -> Result<FunctionGraph> {
         let ([re, im], true) = (&node.inputs[..], node.op.downcast::<ComplexOf>().is_some()) else {
             return Ok(None);
         };
-        let Some(pairs) = pass.of(new, *re, *im)? else { return Ok(None) };
+        let Some(pairs) = pass.of(new, *re, *im, DEEPEST)? else { return Ok(None) };
         // Of reals alone there are no pairs.
         if new.var(pairs).ty.shape.last() != Some(&Some(2)) {
             return Ok(None);
@@ -44,8 +47,8 @@ struct PairSearch<'g> {
 
 impl PairSearch<'_> {
     /// The pairs of these real and imaginary parts; of a real number that is in both places the number, for
-    /// each part. `None` if they are no elementwise results of pairs.
-    fn of(&self, new: &mut FunctionGraph, re: VarId, im: VarId) -> Result<Option<VarId>> {
+    /// each part. `None` if they are no elementwise results of pairs, or too deep.
+    fn of(&self, new: &mut FunctionGraph, re: VarId, im: VarId, depth: usize) -> Result<Option<VarId>> {
         if re == im {
             let Some(&number) = self.became.get(&re) else { return Ok(None) };
             return for_each_part(new, number).map(Some);
@@ -54,14 +57,24 @@ impl PairSearch<'_> {
         if let Some(pairs) = self.taken_apart(new, re_node, im_node)? {
             return Ok(Some(pairs));
         }
-        let scalar = |node: &Node| node.op.downcast::<Elemwise>().map(|op| op.op);
         let alone = self.uses[re as usize] == 1 && self.uses[im as usize] == 1;
-        if !alone || scalar(re_node).is_none() || scalar(re_node) != scalar(im_node) {
+        if depth == 0 || !alone {
+            return Ok(None);
+        }
+        let order = |node: &Node| node.op.downcast::<DimShuffle>().map(|op| op.order.clone());
+        if let (Some(mut order), true) = (order(re_node), order(re_node) == order(im_node)) {
+            let (re, im) = (re_node.inputs[0], im_node.inputs[0]);
+            let Some(pairs) = self.of(new, re, im, depth - 1)? else { return Ok(None) };
+            order.push(Some(self.graph.var(re).ty.ndim()));
+            return new.apply(Arc::new(DimShuffle { order }), vec![pairs]).map(Some);
+        }
+        let scalar = |node: &Node| node.op.downcast::<Elemwise>().map(|op| op.op);
+        if scalar(re_node).is_none() || scalar(re_node) != scalar(im_node) {
             return Ok(None);
         }
         let mut args = Vec::with_capacity(re_node.inputs.len());
         for (&re, &im) in re_node.inputs.iter().zip(&im_node.inputs) {
-            let Some(arg) = self.of(new, re, im)? else { return Ok(None) };
+            let Some(arg) = self.of(new, re, im, depth - 1)? else { return Ok(None) };
             args.push(arg);
         }
         new.apply(re_node.op.clone(), args).map(Some)

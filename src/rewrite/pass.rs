@@ -72,6 +72,7 @@ impl Pass {
             // Rules compare expressions by identity.
             pass("merge", super::merge),
             pass("pairs", super::pairs),
+            pass("prune", super::prune),
             Pass { name: "simplify", body: PassKind::Rules },
             pass("merge", super::merge),
             pass("prune", super::prune),

@@ -26,3 +26,26 @@ law!(scaled_numbers_stay_pairs, (z = numbers()), (&z * 2.0) / (1.0 + z.abs()) =>
 law!(sums_stay_pairs, (z = numbers(), w = numbers()), &z + &w => ["view_as_real", "view_as_real", "add", "view_as_complex"]);
 law!(products_come_apart, (z = numbers(), w = numbers()), &z * &w => ["real_part", "real_part", "multiply", "imag_part", "imag_part",
     "multiply", "subtract", "multiply", "multiply", "add", "complex"]);
+law!(pairs_of_an_array_stay_pairs, (x = array![[1f64, -0.], [3., 4.]]), {
+    view_as_complex(x.specify_shape([None, Some(2)])) * 2.0
+} => ["specify_shape[?, 2]", "multiply", "view_as_complex"]);
+law!(broadcast_numbers_stay_pairs, (z = numbers(), x = array![[1f64], [-0.]]), &z * &x =>
+    ["view_as_real", "dimshuffle[x,0,1]", "dimshuffle[0,1,x]", "multiply", "view_as_complex"]);
+law!(numbers_read_twice_come_apart, (z = numbers()), {
+    let doubled = z.real() * 2.0;
+    complex(&doubled, z.imag() * 2.0).imag() + doubled.exp() + complex(&doubled, z.imag() * 2.0).abs()
+} => ["real_part", "multiply", "imag_part", "multiply", "exp", "add", "hypot", "add"]);
+law!(a_single_number_stays_a_pair, (z = ndarray::arr0(Complex::new(1.0, -2.0))), &z * 2.0 => ["view_as_real", "multiply", "view_as_complex"]);
+
+/// A chain of ops that is deeper than a stack.
+#[test]
+fn deep_chains_of_numbers_are_rewritten() {
+    let z = vector::<Complex<f64>>("z");
+    let mut chain = z.clone();
+    for step in 0..20_000 {
+        chain = if step % 2 == 0 { &chain + &z } else { &chain * 0.5 };
+    }
+    let f = function([&z]).output(&chain).compile().unwrap();
+    let got = f.call(args![array![Complex::new(1.0, -2.0)]]).unwrap()[0].to_vec::<Complex<f64>>().unwrap();
+    assert!((got[0] - Complex::new(1.0, -2.0)).norm() < 1e-9, "{got:?}");
+}

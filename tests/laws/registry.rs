@@ -52,6 +52,7 @@ fn every_rule_has_a_unique_name_and_a_description() {
             "fold_constants",
             "merge",
             "pairs",
+            "prune",
             "simplify",
             "merge",
             "prune"

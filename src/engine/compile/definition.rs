@@ -238,7 +238,7 @@ impl Definition {
     /// The draft for these inputs, whether or not it has run.
     pub(crate) fn drafted(&self, context: &EngineContext, args: &[CallInput]) -> Result<(Program, Layout)> {
         let known = |role: &Role| match role {
-            Role::Input(i) => args.get(*i).is_some_and(|args| args.bounds().is_some()),
+            Role::Input(i) => args.get(*i).is_some_and(|arg| arg.bounds().is_some()),
             Role::Shared(i) => context.states[self.states[*i]].bounds.is_some(),
             _ => false,
         };

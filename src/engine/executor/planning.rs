@@ -115,7 +115,7 @@ impl Executor {
 
     /// The extents of all Vars of a method.
     fn infer(&self, method: &ExecutorMethod, args: &[CallInput]) -> Result<Shapes> {
-        let inputs: Vec<Vec<usize>> = args.iter().map(|args| args.shape().to_vec()).collect();
+        let inputs: Vec<Vec<usize>> = args.iter().map(|arg| arg.shape().to_vec()).collect();
         let shared: Vec<Vec<usize>> =
             method.states.iter().map(|&state| self.state(state).shape.clone()).collect();
         let input_values = |at: usize| args.get(at).and_then(CallInput::value);

@@ -171,17 +171,17 @@ impl BlockCache {
 }
 
 /// Block sizes of a kind, in iterations, ascending; each is even, and a multiple of the kind's period.
-fn sizes(ran: RunResults<'_>, kind: &BlockKey) -> Result<Vec<u64>> {
-    let program = &ran.compiled.program;
+fn sizes(results: RunResults<'_>, kind: &BlockKey) -> Result<Vec<u64>> {
+    let program = &results.compiled.program;
     let period = kind.period();
-    let steps = ran.compiled.commands()?;
+    let steps = results.compiled.commands()?;
     let commands = steps.saturating_add((program.updates.len() + kind.rings.len()) as u64).max(1);
     let mut most = COMMANDS / commands;
     for (_, _, stride) in &kind.sequences {
         most = most.min(STAGE / stride.max(&1));
     }
     for &(source, every, _) in &kind.rings {
-        let (_, dtype, shape) = ran.sampled(source)?;
+        let (_, dtype, shape) = results.sampled(source)?;
         most = most.min((STAGE / byte_size(dtype, &shape).max(1)).saturating_mul(every));
     }
     let periods = most / period;
@@ -198,9 +198,9 @@ fn sizes(ran: RunResults<'_>, kind: &BlockKey) -> Result<Vec<u64>> {
 }
 
 /// Records a block of a Program; `None` unless it is one Segment.
-fn unroll(ran: RunResults<'_>, kind: &BlockKey, steps: u64) -> Result<Option<RecordedBlock>> {
+fn unroll(results: RunResults<'_>, kind: &BlockKey, steps: u64) -> Result<Option<RecordedBlock>> {
     let start = Instant::now();
-    let RunResults { compiled, context, .. } = ran;
+    let RunResults { compiled, context, .. } = results;
     if context.options.stepwise() {
         return Ok(None);
     }
@@ -209,10 +209,10 @@ fn unroll(ran: RunResults<'_>, kind: &BlockKey, steps: u64) -> Result<Option<Rec
     let stages = stages.collect::<Result<Vec<Region>>>()?;
     let mut samples = Vec::new();
     for &(source, every, _) in &kind.rings {
-        let bytes = ran.sampled(source)?.0.bytes;
+        let bytes = results.sampled(source)?.0.bytes;
         samples.push((context.allocate(bytes * (steps / every))?, steps / every));
     }
-    let iterations = iterations(ran, kind, &stages, &samples)?;
+    let iterations = iterations(results, kind, &stages, &samples)?;
     let mut commands = Vec::new();
     for step in 0..steps {
         let Iteration { before, regions, after } = iterations.at(step)?;
@@ -228,12 +228,12 @@ fn unroll(ran: RunResults<'_>, kind: &BlockKey, steps: u64) -> Result<Option<Rec
 /// The iterations of a block: the Program is their body, its shared variables are carried, and the slices of
 /// sequences are rows of the staging regions.
 fn iterations(
-    ran: RunResults<'_>,
+    results: RunResults<'_>,
     kind: &BlockKey,
     stages: &[Region],
     samples: &[(Region, u64)],
 ) -> Result<IterationLayout> {
-    let RunResults { compiled, context, regions, .. } = ran;
+    let RunResults { compiled, context, regions, .. } = results;
     let program = &compiled.program;
     let mut all = IterationLayout::fixed(regions.clone());
     for (&(input, _, stride), stage) in kind.sequences.iter().zip(stages) {
@@ -255,7 +255,7 @@ fn iterations(
         all.carried.push(Carried { buffers: of_role(program, &Role::Shared(shared)), slots, next });
     }
     for (&(source, every, phase), (target, _)) in kind.rings.iter().zip(samples) {
-        let (region, ..) = ran.sampled(source)?;
+        let (region, ..) = results.sampled(source)?;
         let bytes = region.bytes;
         let source = match source {
             SampledTensor::Output(output) => SampleSource::Buffer(compiled.result(output)?.0),

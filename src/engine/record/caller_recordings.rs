@@ -183,8 +183,8 @@ impl CallerRecording {
 }
 
 /// The claim to a donated array's memory.
-fn given(args: &CallInput) -> Option<Arc<PooledMemory>> {
-    match args {
+fn given(arg: &CallInput) -> Option<Arc<PooledMemory>> {
+    match arg {
         CallInput::Device(array) if array.is_given() => array.lease.clone(),
         _ => None,
     }
@@ -192,7 +192,7 @@ fn given(args: &CallInput) -> Option<Arc<PooledMemory>> {
 
 /// The device arrays of a call.
 fn addresses(args: &[CallInput]) -> Vec<Address> {
-    let address = |(position, args): (usize, &CallInput)| match args {
+    let address = |(position, arg): (usize, &CallInput)| match arg {
         CallInput::Device(array) if array.region.bytes > 0 => Some(address(position, array)),
         _ => None,
     };

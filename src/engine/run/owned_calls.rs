@@ -94,7 +94,7 @@ fn outcomes(own: Option<CallOutcome>, args: &[CallInput]) -> Option<Arc<Vec<Call
     if own.is_none() && args.is_empty() {
         return None;
     }
-    let given = args.iter().flat_map(|args| match args {
+    let given = args.iter().flat_map(|arg| match arg {
         CallInput::Device(array) => array.outcomes(),
         CallInput::Host(_) | CallInput::Slices(..) => &[],
     });

@@ -217,7 +217,7 @@ impl Status {
     }
 }
 
-/// Waits for a call: see [`Definition::ticket`].
+/// Waits for a call that was enqueued.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     /// For results on the host; `None` if the call ran on several devices.

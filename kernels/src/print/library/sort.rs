@@ -1,4 +1,4 @@
-//! Sorts as kernels: a network for short rows on GPUs ([`super::network`]), a selection for a few of long
+//! Sorts as kernels: a network for short rows on GPUs ([`super::sorting_network`]), a selection for a few of long
 //! rows ([`super::select`]), a radix sort for long rows on CUDA ([`super::radix`]), else a merge sort: groups
 //! sort tiles in their memory, and items merge runs, twice as long each time. Networks and merges compare
 //! unsigned keys, and positions if keys are equal, so they are stable.

@@ -55,14 +55,22 @@ pub(super) fn fill(text: &str, words: &[(&str, &dyn Display)]) -> String {
     filled
 }
 
-/// A text without the lines that its conditions exclude: `#if 0`, `#if !1` and so on. A kernel is compiled
-/// when it is first needed, so its text has only what it uses.
+/// A text without the lines that its conditions exclude. A kernel is compiled when it is first needed, so its
+/// text has only what it uses. Conditions are `#if` and `#elif` of `0`, `1`, `!0` or `!1`, without
+/// indentation.
 fn without_excluded(text: &str) -> String {
     // Of each open condition: whether its lines are in, and whether some of an earlier branch were.
     let mut open: Vec<(bool, bool)> = vec![];
     let mut kept = String::new();
     for line in text.lines() {
         let holds = line.ends_with(" 1") || line.ends_with(" !0");
+        debug_assert!(
+            !line.trim_start().starts_with("#if") && !line.trim_start().starts_with("#elif")
+                || holds
+                || line.ends_with(" 0")
+                || line.ends_with(" !1"),
+            "a condition that is not known: {line}"
+        );
         match line.split(' ').next().unwrap_or_default() {
             "#if" => open.push((holds, false)),
             word @ ("#elif" | "#else") => {
@@ -82,6 +90,7 @@ fn without_excluded(text: &str) -> String {
 /// A translation unit of kernels, and functions that they call: before them stands what they use of the
 /// dialect.
 pub(super) fn unit(target: &Target, f64: bool, kernels: &str) -> String {
+    debug_assert!(!kernels.contains('$'), "a word that nothing fills in: {kernels}");
     let kernels = &without_excluded(kernels);
     let (dialect, uses) = (target.dialect, |word: &str| kernels.contains(word));
     let mut macros = String::new();
@@ -129,6 +138,7 @@ impl RoutineWriter<'_> {
             dialect.kernel("$name", kernel.group as u32),
             parameters.join(", ")
         );
+        debug_assert!(kernel.text.contains(HEAD), "{} has another head", kernel.name);
         let text = fill(&kernel.text.replacen(HEAD, &head, 1), &[("group", &kernel.group)]);
         let key = format!("{} {text}", kernel.name);
         if let Some((_, name)) = self.defined.iter().find(|(known, _)| *known == key) {
