@@ -17,7 +17,7 @@ pub(super) fn size_class(bytes: u64) -> u64 {
     bytes.checked_next_multiple_of(step).unwrap_or(bytes)
 }
 
-/// Memory `T` that nobody uses. What leaves the list is dropped after its lock is released.
+/// Memory `T` that nobody uses. It is dropped after the lock of the list is released.
 pub(super) struct FreeList<T>(Mutex<Idle<T>>);
 
 struct Idle<T> {

@@ -138,6 +138,7 @@ void select0(const u64* source, u64* values, const u32 n, const u32 kept, const 
         for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
         local_barrier();
         u32 digit = 0, run = 0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -183,27 +184,28 @@ void select0(const u64* source, u64* values, const u32 n, const u32 kept, const 
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = key_of(source[ELEMENT(begin) + at]);
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = (begin + at);
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = (begin + at);
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
         sort_taken(keys, positions, taken, item);
@@ -237,6 +239,7 @@ void select0(const u64* source, u64* values, const u32 n, const u32 kept, const 
         for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
         local_barrier();
         u32 digit = 0, run = 0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -282,27 +285,28 @@ void select0(const u64* source, u64* values, const u32 n, const u32 kept, const 
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = key_of(source[ELEMENT(begin) + at]);
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = (begin + at);
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = (begin + at);
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
         sort_taken(keys, positions, taken, item);

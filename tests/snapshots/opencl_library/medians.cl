@@ -135,6 +135,7 @@ void select0(__global const u64* source, const u64 source_byte, __global u64* va
         for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
         local_barrier();
         u32 digit = 0, run = 0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -180,27 +181,28 @@ void select0(__global const u64* source, const u64 source_byte, __global u64* va
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = key_of(source[ELEMENT(begin) + at]);
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = (begin + at);
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = (begin + at);
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
         sort_taken(keys, positions, taken, item);
@@ -234,6 +236,7 @@ void select0(__global const u64* source, const u64 source_byte, __global u64* va
         for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
         local_barrier();
         u32 digit = 0, run = 0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -279,27 +282,28 @@ void select0(__global const u64* source, const u64 source_byte, __global u64* va
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = key_of(source[ELEMENT(begin) + at]);
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = (begin + at);
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (by_place ? (k == prefix && ((begin + at) >> left) == place) : all || (k >> left) == prefix) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = (begin + at);
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
         sort_taken(keys, positions, taken, item);

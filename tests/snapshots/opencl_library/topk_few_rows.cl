@@ -122,6 +122,7 @@ void select0(__global const u32* source, const u64 source_byte, __global u32* pa
     if (2 * kept <= 256 && m >= 4 * 256) {
         /* As many elements as are wanted come no later than that many of the first elements of the items. */
         K least = ~(K)0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -131,8 +132,10 @@ void select0(__global const u32* source, const u64 source_byte, __global u32* pa
             }
 #pragma unroll
             for (u32 j = 0; j < 4; j++) {
-                if (start + j * 256 >= m) continue;
-                least = own[j] < least ? own[j] : least;
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                least = k < least ? k : least;
             }
         }
         keys[item] = least;
@@ -144,27 +147,28 @@ void select0(__global const u32* source, const u64 source_byte, __global u32* pa
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = key_of(source[ELEMENT(begin) + at]);
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (k <= bound) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = (begin + at);
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (k <= bound) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = (begin + at);
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
         taken = found[3];
@@ -188,6 +192,7 @@ void select0(__global const u32* source, const u64 source_byte, __global u32* pa
         for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
         local_barrier();
         u32 digit = 0, run = 0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -233,27 +238,28 @@ void select0(__global const u32* source, const u64 source_byte, __global u32* pa
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = key_of(source[ELEMENT(begin) + at]);
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = key_of(source[ELEMENT(begin) + at]);
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (by_place ? k < prefix || (k == prefix && ((begin + at) >> left) <= place) : all || (k >> left) <= prefix) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = (begin + at);
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (by_place ? k < prefix || (k == prefix && ((begin + at) >> left) <= place) : all || (k >> left) <= prefix) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = (begin + at);
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
     }
@@ -291,6 +297,7 @@ void select1(__global const u32* source, const u64 source_byte, __global const u
     if (2 * kept <= 256 && m >= 4 * 256) {
         /* As many elements as are wanted come no later than that many of the first elements of the items. */
         K least = ~(K)0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -300,8 +307,10 @@ void select1(__global const u32* source, const u64 source_byte, __global const u
             }
 #pragma unroll
             for (u32 j = 0; j < 4; j++) {
-                if (start + j * 256 >= m) continue;
-                least = own[j] < least ? own[j] : least;
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                least = k < least ? k : least;
             }
         }
         keys[item] = least;
@@ -313,27 +322,28 @@ void select1(__global const u32* source, const u64 source_byte, __global const u
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = part_keys[row * m + at];
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = part_keys[row * m + at];
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (k <= bound) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = part_positions[row * m + at];
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (k <= bound) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = part_positions[row * m + at];
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
         taken = found[3];
@@ -357,6 +367,7 @@ void select1(__global const u32* source, const u64 source_byte, __global const u
         for (u32 i = item; i < 2048; i += 256) bins[i] = 0;
         local_barrier();
         u32 digit = 0, run = 0;
+        /* An item goes along its elements: `k` is the key of element `at`. */
         for (u32 start = item; start < m; start += 4 * 256) {
             K own[4];
 #pragma unroll
@@ -402,27 +413,28 @@ void select1(__global const u32* source, const u64 source_byte, __global const u
     /* Collects elements in the group's memory, in any order. */
     if (item == 0) found[3] = 0;
     local_barrier();
-    for (u32 start = item; start < m; start += 4 * 256) {
-        K own[4];
+        /* An item goes along its elements: `k` is the key of element `at`. */
+        for (u32 start = item; start < m; start += 4 * 256) {
+            K own[4];
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 next = start + j * 256, at = next < m ? next : item;
-            own[j] = part_keys[row * m + at];
-        }
+            for (u32 j = 0; j < 4; j++) {
+                const u32 next = start + j * 256, at = next < m ? next : item;
+                own[j] = part_keys[row * m + at];
+            }
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
-            const u32 at = start + j * 256;
-            if (at >= m) continue;
-            const K k = own[j];
-            if (by_place ? k < prefix || (k == prefix && (part_positions[row * m + at] >> left) <= place) : all || (k >> left) <= prefix) {
-                const u32 slot = ATOMIC_ADD(&found[3], 1u);
-                if (slot < 2048) {
-                    keys[slot] = k;
-                    positions[slot] = part_positions[row * m + at];
+            for (u32 j = 0; j < 4; j++) {
+                const u32 at = start + j * 256;
+                if (at >= m) continue;
+                const K k = own[j];
+                if (by_place ? k < prefix || (k == prefix && (part_positions[row * m + at] >> left) <= place) : all || (k >> left) <= prefix) {
+                    const u32 slot = ATOMIC_ADD(&found[3], 1u);
+                    if (slot < 2048) {
+                        keys[slot] = k;
+                        positions[slot] = part_positions[row * m + at];
+                    }
                 }
             }
         }
-    }
     local_barrier();
 
     }

@@ -175,7 +175,11 @@ impl SelectPlan {
     /// A kernel: the first elements, or for each wanted place the elements around it.
     fn text(&self, rows: &RowAccess<'_>) -> String {
         let firsts = self.places.is_empty();
-        let gather = |inside: &str| fill(include_str!("radix_select/gather.c"), &[("inside", &inside)]);
+        let elements = |each: &str| fill(include_str!("radix_select/elements.c"), &[("each", &each)]);
+        let taken = elements(include_str!("radix_select/take.c"));
+        let gather = |inside: &str| {
+            fill(include_str!("radix_select/gather.c"), &[("elements", &taken), ("inside", &inside)])
+        };
         // Whether an element has the prefix, or comes before it if the first are wanted.
         let (less, as_far) = if firsts { ("k < prefix || ", "<=") } else { ("", "==") };
         let by_place = format!("{less}(k == prefix && ($position >> left) {as_far} place)");
@@ -185,10 +189,12 @@ impl SelectPlan {
             fill(include_str!("radix_select/put_place.c"), &[("number", &number), ("place", name)])
         };
         let around_place = |wanted: &&str| fill(include_str!("radix_select/place.c"), &[("wanted", wanted)]);
-        let words: [(&str, &dyn Display); 16] = [
+        let words: [(&str, &dyn Display); 18] = [
             ("gather_near", &gather("k <= bound")),
             ("gather_around", &around),
             ("narrow", &include_str!("radix_select/narrow.c")),
+            ("count_elements", &elements(include_str!("radix_select/count.c"))),
+            ("least_elements", &elements("                least = k < least ? k : least;\n")),
             ("places", &places.iter().map(around_place).collect::<String>()),
             ("puts", &(0..).zip(places).map(put).collect::<String>()),
             ("joins", &u8::from(rows.joins)),

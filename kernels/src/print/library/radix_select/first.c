@@ -22,20 +22,7 @@ KERNEL void $name($parameters)
     if (2 * kept <= $group && m >= $ahead * $group) {
         /* As many elements as are wanted come no later than that many of the first elements of the items. */
         K least = ~(K)0;
-        for (u32 start = item; start < m; start += $ahead * $group) {
-            K own[$ahead];
-#pragma unroll
-            for (u32 j = 0; j < $ahead; j++) {
-                const u32 next = start + j * $group, at = next < m ? next : item;
-                own[j] = $key;
-            }
-#pragma unroll
-            for (u32 j = 0; j < $ahead; j++) {
-                if (start + j * $group >= m) continue;
-                least = own[j] < least ? own[j] : least;
-            }
-        }
-        keys[item] = least;
+$least_elements        keys[item] = least;
         positions[item] = item;
         local_barrier();
         sort_group(keys, positions, $group, item, $group);

@@ -14,37 +14,7 @@
         for (u32 i = item; i < $bins; i += $group) bins[i] = 0;
         local_barrier();
         u32 digit = 0, run = 0;
-        for (u32 start = item; start < m; start += $ahead * $group) {
-            K own[$ahead];
-#pragma unroll
-            for (u32 j = 0; j < $ahead; j++) {
-                const u32 next = start + j * $group, at = next < m ? next : item;
-                own[j] = $key;
-            }
-#pragma unroll
-            for (u32 j = 0; j < $ahead; j++) {
-                const u32 at = start + j * $group;
-                if (at >= m) continue;
-                const K k = own[j];
-                u32 d;
-                if (by_place) {
-                    const u32 p = $position;
-                    if (k != prefix || (!whole && (p >> left) != place)) continue;
-                    d = p >> shift;
-                } else {
-                    if (!whole && (k >> left) != prefix) continue;
-                    d = (u32)(k >> shift);
-                }
-                d &= (1u << width) - 1;
-                if (d != digit) {
-                    if (run > 0) ATOMIC_ADD(&bins[digit], run);
-                    digit = d;
-                    run = 0;
-                }
-                run++;
-            }
-        }
-        if (run > 0) ATOMIC_ADD(&bins[digit], run);
+$count_elements        if (run > 0) ATOMIC_ADD(&bins[digit], run);
         local_barrier();
         find_bin(bins, sums, found, wanted, before, item);
         before += found[1];
