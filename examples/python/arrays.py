@@ -90,7 +90,7 @@ def with_numpy(path):
         state = np.tanh(state / 2 + x * step)
         result = np.from_dlpack(model.step(x * np.float32(step)))
         assert np.allclose(result, state, atol=1e-6), f"step {step}"
-    for wrong, word in [(x.astype("c8"), "dtype"), (np.ones((EXTENT, 2), "f4")[:, 0], "row-major"), (x[:5], "broadcast")]:
+    for wrong, word in [(x.astype("c8"), "got complex64"), (np.ones((EXTENT, 2), "f4")[:, 0], "row-major"), (x[:5], "broadcast")]:
         try:
             model.step(wrong)
         except RuntimeError as error:
