@@ -4,7 +4,7 @@
 pub use crate::cuda::Cuda;
 pub use crate::engine::{
     Backend, DeviceArray, DeviceView, Keep, MethodHandle, Open, Options, Probe, Profile, Simulator, Sizes,
-    Tuned, contexts,
+    Tuned, contexts, member,
 };
 pub use crate::format::common_state;
 pub use crate::function::{
@@ -27,11 +27,12 @@ pub use crate::losses::{
 pub use crate::opencl::OpenCl;
 pub use crate::ops::loops::{fori, if_else, scan, vmap, while_loop};
 pub use crate::ops::{
-    Conv, ELLIPSIS, NEWAXIS, OpFromGraph, Pad, Padding, Pool, RandomStreams, Registry, arange,
+    Conv, ELLIPSIS, NEWAXIS, OpFromGraph, Pad, Padding, Pool, RandomStreams, Reduction, Registry, arange,
     arange_between, betainc, categorical_crossentropy, complex, concatenate, consider_constant, einsum, eye,
-    fft, fold_in, from_polar, full, full_like, gammainc, gammaincc, grad_clip, hyp2f1, iv, ive, jv, kve,
-    like, linalg, linspace, log_softmax, multi_dot, ones_like, over, owens_t, polygamma, range, softmax,
-    split, stack, transfer, view_as_complex, view_as_real, where_, zero_grad, zeros_like,
+    fft, fold_in, from_polar, full, full_like, gammainc, gammaincc, grad_clip, group_rank, group_size,
+    hyp2f1, iv, ive, jv, kve, like, linalg, linspace, log_softmax, multi_dot, ones_like, over, owens_t,
+    polygamma, range, softmax, split, stack, transfer, view_as_complex, view_as_real, where_, zero_grad,
+    zeros_like,
 };
 pub use crate::optimizers::{Adam, RmsProp, adam, clip_norm, momentum, nesterov, rmsprop, sgd};
 pub use crate::{DType, Selector, Value, args, device, idx};

@@ -12,7 +12,8 @@ pub(super) struct Dependences {
     pub(super) readers: Vec<BTreeSet<usize>>,
     /// Outputs, and new values of shared variables: read after all steps have run.
     pub(super) roots: Vec<bool>,
-    host_steps: BTreeSet<usize>,
+    /// Steps that may fail while others run: those that need the host, and exchanges of members.
+    fallible: BTreeSet<usize>,
 }
 
 impl Dependences {
@@ -20,7 +21,7 @@ impl Dependences {
         let count = program.buffers.len();
         let none = || vec![BTreeSet::new(); count];
         let (writers, readers, roots) = (none(), none(), vec![false; count]);
-        let mut dependences = Dependences { writers, readers, roots, host_steps: BTreeSet::new() };
+        let mut dependences = Dependences { writers, readers, roots, fallible: BTreeSet::new() };
         for (position, step) in program.steps.iter().enumerate() {
             dependences.add(step, position);
         }
@@ -33,15 +34,15 @@ impl Dependences {
     fn add(&mut self, step: &Step, position: usize) {
         step.writes().into_iter().for_each(|b| _ = self.writers[b].insert(position));
         step.reads().into_iter().for_each(|b| _ = self.readers[b].insert(position));
-        if step.needs_host() {
-            self.host_steps.insert(position);
+        if step.needs_host() || step.exchanges() {
+            self.fallible.insert(position);
         }
     }
 
     fn remove(&mut self, step: &Step, position: usize) {
         step.writes().into_iter().for_each(|b| _ = self.writers[b].remove(&position));
         step.reads().into_iter().for_each(|b| _ = self.readers[b].remove(&position));
-        self.host_steps.remove(&position);
+        self.fallible.remove(&position);
     }
 
     /// Replaces a step and updates the sets; returns the old step.
@@ -71,9 +72,9 @@ impl Dependences {
         self.roots[to] |= std::mem::take(&mut self.roots[from]);
     }
 
-    /// The last step that needs the host.
-    pub(super) fn last_host(&self) -> Option<usize> {
-        self.host_steps.last().copied()
+    /// The last step that needs the host, or in which members exchange arrays.
+    pub(super) fn last_fallible(&self) -> Option<usize> {
+        self.fallible.last().copied()
     }
 
     /// The first and the last step that touch a buffer; roots are touched at `end`, which is one past the
@@ -88,15 +89,17 @@ impl Dependences {
 }
 
 /// Which steps write to `report`, or are dependencies of such a step. The order among reports does not
-/// matter.
+/// matter. Members make their exchanges in one order, so that each depends on those before it.
 pub(super) fn needed_for(program: &Program, report: BufferId) -> Vec<bool> {
     let (mut read, mut written) = (vec![false; program.buffers.len()], vec![false; program.buffers.len()]);
     let mut needed = vec![false; program.steps.len()];
+    let mut exchanges = false;
     for (position, step) in program.steps.iter().enumerate().rev() {
         let (reads, writes) = (step.reads(), step.writes());
         let feeds = writes.iter().any(|&b| read[b] || written[b]) || reads.iter().any(|&b| written[b]);
-        if feeds || writes.contains(&report) {
+        if feeds || writes.contains(&report) || (exchanges && step.exchanges()) {
             needed[position] = true;
+            exchanges |= step.exchanges();
             reads.into_iter().for_each(|b| read[b] = true);
             writes.into_iter().filter(|&b| b != report).for_each(|b| written[b] = true);
         }
@@ -113,7 +116,8 @@ pub(super) struct DependenceGraph {
 impl DependenceGraph {
     /// Which steps must keep their order: a step reads a buffer after it was written, and a buffer that is
     /// being written has no other reader or writer. If the old value of a shared variable is read before the
-    /// new one is written, this order is kept, so the update can stay in place.
+    /// new one is written, this order is kept, so the update can stay in place. So is the order of exchanges
+    /// of members.
     pub(super) fn of(program: &Program, steps: &[Step]) -> DependenceGraph {
         let mut order =
             DependenceGraph { before: vec![vec![]; steps.len()], after: vec![vec![]; steps.len()] };
@@ -126,9 +130,13 @@ impl DependenceGraph {
                 old.entry(*new).or_default().push(home);
             }
         }
+        let mut exchange = None;
         let is_status = |b: &usize| program.buffers[*b].role == Role::Status;
         for (at, step) in steps.iter().enumerate() {
             let mut before = Vec::new();
+            if step.exchanges() {
+                before.extend(exchange.replace(at));
+            }
             for buffer in step.reads().into_iter().filter(|b| !is_status(b)) {
                 before.extend(writer.get(&buffer));
                 readers.entry(buffer).or_default().push(at);

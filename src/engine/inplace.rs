@@ -127,7 +127,7 @@ pub(crate) fn is_legal(
     if dependences.writers[new].iter().any(|at| begins(&at) && *at > first) {
         return false;
     }
-    if dependences.last_host().is_some_and(|host| host >= first) {
+    if dependences.last_fallible().is_some_and(|step| step >= first) {
         return false;
     }
     let Some(old) = old else { return true };

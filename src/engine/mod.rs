@@ -17,7 +17,8 @@
 //! - Programs on one device, from above to below: `run` executes calls, `plan` keeps a method's Programs,
 //!   `record` binds them to memory, `compile` makes them, `storage` is the memory that they share.
 //! - `executor`: methods on one device or on several.
-//! - [`contexts`]: one Function on several devices.
+//! - [`contexts`]: one Function on several devices. [`member`]: copies of one Function on several devices,
+//!   which exchange arrays.
 
 mod commit;
 mod compile;
@@ -28,6 +29,7 @@ mod device_view;
 mod executor;
 mod fuse;
 mod inplace;
+mod members;
 pub mod memory;
 mod plan;
 mod record;
@@ -42,6 +44,7 @@ pub use crate::lower::program;
 pub use crate::memory_report::PoolReport;
 pub use contexts::{Contexts, contexts};
 pub use device_view::DeviceView;
+pub use members::{Member, member};
 pub(crate) use run::{Engine, IterationLoop, Twins};
 pub use simulator::{
     BodyPlan, Borrowed, BorrowedArray, BufferPlan, Keep, KernelTime, MethodHandle, OperandPlan, Pending,

@@ -139,7 +139,7 @@ impl Function {
         Ok(self.over(given))
     }
 
-    fn rebuilt(
+    pub(super) fn rebuilt(
         &self,
         graph: FunctionGraph,
         cells: Vec<Arc<Cell>>,

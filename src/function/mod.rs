@@ -21,6 +21,7 @@ mod interruptible;
 mod iterations;
 mod load_options;
 mod outputs;
+mod seats;
 mod source;
 
 pub use crate::list::{IntoList, Iterable};
@@ -39,3 +40,4 @@ pub use inputs::{In, Out};
 pub(crate) use interruptible::in_blocks;
 pub use load_options::LoadOptions;
 pub use outputs::{OutputKey, Outputs};
+pub(crate) use seats::Seats;

@@ -10,6 +10,7 @@
 mod cell;
 mod cell_set;
 mod default_updates;
+pub(crate) mod digest;
 mod evaluate;
 mod expressions;
 mod function_graph;

@@ -4,6 +4,7 @@ use super::Op;
 use crate::graph::{TensorType, Variable};
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_device::group::Group;
 use workalike_kernels::DType;
 
 /// What shape inference knows of an input.
@@ -84,4 +85,13 @@ pub struct Gradient<'a> {
     pub outputs: &'a [Variable],
     /// The gradient of the cost with respect to each output; `None` where the cost does not depend on it.
     pub output_grads: &'a [Option<Variable>],
+}
+
+/// A member's seat in a group: what [`Op::seated`] is given.
+#[derive(Clone, Debug)]
+pub struct Seat {
+    /// The member's side of the group.
+    pub group: Arc<dyn Group>,
+    /// The position of the node in its graph, by which members at different collectives find out.
+    pub number: u64,
 }

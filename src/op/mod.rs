@@ -6,7 +6,7 @@ mod attributes;
 mod batch;
 mod unknown;
 
-pub use arguments::{AxisRead, Gradient, Holds, Known, Narrowed};
+pub use arguments::{AxisRead, Gradient, Holds, Known, Narrowed, Seat};
 pub(crate) use attributes::ints;
 pub use attributes::{Attr, AttrGraph, Attributes};
 pub use batch::{Batch, Batched, BatchedOutputs};
@@ -254,6 +254,18 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     fn on_complex(&self, inputs: &[Variable]) -> Result<Option<Vec<Variable>>> {
         let _ = inputs;
         Ok(None)
+    }
+
+    /// The name of the group whose members it exchanges arrays with, or in which it asks for a place. Its
+    /// value is not known before the Function is re-hosted.
+    fn group(&self) -> Option<&str> {
+        None
+    }
+
+    /// The same op as that of a member of its [group](Op::group).
+    fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
+        let _ = seat;
+        None
     }
 
     /// The gradient of each input; `None` where the output does not depend on it smoothly.

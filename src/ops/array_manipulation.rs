@@ -25,7 +25,7 @@ pub(super) fn along(axis: usize, entry: Ix) -> Vec<Ix> {
     entries
 }
 
-fn axis_of(op: &str, axis: isize, x: &Variable) -> Result<usize> {
+pub(super) fn axis_of(op: &str, axis: isize, x: &Variable) -> Result<usize> {
     normalize_axis(axis, x.ndim()).map_err(|m| fail(op, m))
 }
 

@@ -13,6 +13,7 @@ mod assert;
 mod axes;
 pub(crate) mod backpropagate;
 pub(crate) mod batching;
+mod collectives;
 pub mod complex;
 mod compress;
 pub(crate) mod contract;
@@ -67,13 +68,16 @@ mod windows;
 
 pub use crate::op::{
     Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Holds, Known, Narrowed,
-    Op,
+    Op, Seat,
 };
 pub use advanced_fold::AdvancedFold;
 pub use advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use array_manipulation::{eye, meshgrid, tri};
 pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
+pub use collectives::{
+    Collective, CollectiveKind, GroupPlace, PlaceKind, Reduction, Route, group_rank, group_size,
+};
 pub use complex::{
     ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal, complex, from_polar, view_as_complex,
     view_as_real,
@@ -125,7 +129,7 @@ use crate::error::Result;
 use std::fmt;
 
 /// The methods of Variables, by family.
-pub fn methods() -> [(&'static str, &'static [Method]); 19] {
+pub fn methods() -> [(&'static str, &'static [Method]); 20] {
     [
         ("elementwise functions", elementwise_methods::METHODS),
         ("complex numbers", complex::METHODS),
@@ -146,5 +150,6 @@ pub fn methods() -> [(&'static str, &'static [Method]); 19] {
         ("while it runs", in_bounds::METHODS),
         ("while it runs", print::METHODS),
         ("contexts", transfer::METHODS),
+        ("groups", collectives::METHODS),
     ]
 }

@@ -103,6 +103,9 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         let (lower, transposed) = (a.int("lower")? != 0, a.int("transposed")? != 0);
         Ok(Arc::new(SolveTriangular { lower, transposed, unit_diagonal: a.int("unit_diagonal")? != 0 }))
     }),
+    ("collective", 1, |a| Ok(Arc::new(Collective::decode(a)?))),
+    ("group_rank", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Rank, a)?))),
+    ("group_size", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Size, a)?))),
     ("transfer", 1, |a| Ok(Arc::new(Transfer { to: a.text("to")?.into() }))),
     ("kernel", 1, |a| kernel_op::decode(a, a.kernels)),
     ("scan", 2, |a| loops::decode(a)),
@@ -258,7 +261,7 @@ impl StoredOp<'_> {
         Ok(Windows { window, stride, dilation: self.axes("dilation")? })
     }
 
-    fn fold(&self) -> Result<workalike_kernels::nest::Fold, String> {
+    pub(super) fn fold(&self) -> Result<workalike_kernels::nest::Fold, String> {
         let name = self.text("fold")?;
         fold_named(name).ok_or_else(|| format!("unknown fold {name}"))
     }

@@ -16,8 +16,8 @@ const SMALL_BYTES: usize = 4096;
 /// Never: a node that cannot be performed is kept, and fails when it runs.
 pub fn fold_constants(graph: &FunctionGraph) -> Result<FunctionGraph> {
     transform(graph, |new, node, inputs| {
-        // A loop may take long, and is run where the Function is.
-        if node.op.has_effect() || !node.op.bodies().is_empty() {
+        // A loop may take long, and is run where the Function is; members are known there too.
+        if node.op.has_effect() || !node.op.bodies().is_empty() || node.op.group().is_some() {
             return Ok(None);
         }
         let constant = inputs.iter().all(|&i| new.constant(i).is_some());

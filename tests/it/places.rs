@@ -237,6 +237,15 @@ fn table() -> Vec<Entry> {
     ill!(in_bounds, x.in_bounds());
     well!(print, x.print("x"));
     well!(transfer, x.transfer("dev1"));
+    ill!(all_reduce, z.all_reduce(Reduction::Max, "g"));
+    ill!(all_reduce, x.all_reduce(Reduction::Sum, ""));
+    ill!(all_gather, x.all_gather(9, "g"));
+    ill!(reduce_scatter, x.reduce_scatter(Reduction::Sum, 9, "g"));
+    ill!(broadcast_from, x.broadcast_from(0, ""));
+    ill!(collective_permute, x.collective_permute(1, ""));
+    ill!(group_rank, group_rank(""));
+    ill!(group_size, group_size(""));
+    well!(all_reduce, x.all_reduce(Reduction::Mean, "g"));
     // Products.
     ill!(matmul, x.matmul(&y));
     ill!(tensordot, x.tensordot(&y, 1));

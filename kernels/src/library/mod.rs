@@ -97,6 +97,11 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether others take part in it, which wait for each other: all of them run such ops in one order.
+    fn is_joint(&self) -> bool {
+        false
+    }
+
     /// Whether operands may start at any element. Otherwise they start at the device's alignment.
     fn starts_anywhere(&self) -> bool {
         false

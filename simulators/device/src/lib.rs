@@ -6,6 +6,7 @@
 //! - [`command_check`]: the checks of arguments that every device makes.
 //! - [`host_memory`]: main memory, which values, shared variables and the host device share.
 //! - [`Builds`]: compiled kernels in memory; [`cache`]: on disk; [`atomic_file`]: atomic writing of files.
+//! - [`group`]: members that run copies of one Function, and exchange arrays.
 //! - [`NativeDevice`], [`NativeMemory`]: the driver's own objects, for other libraries.
 //! - [`error`]: errors of devices.
 //!
@@ -21,6 +22,7 @@ mod configured_backend;
 pub mod device;
 pub mod error;
 mod fault_injection;
+pub mod group;
 pub mod host_memory;
 mod interpreter;
 mod native;

@@ -2,6 +2,7 @@
 
 use super::sync::{Keep, Parent};
 use super::{Simulator, SimulatorMethod};
+use crate::engine::members::agree;
 use crate::engine::storage::StateBinding;
 use crate::error::{Error, Result};
 use crate::function::Function;
@@ -43,6 +44,8 @@ impl Simulator {
     }
 
     pub(super) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+        agree(function, &self.seats)?;
+        let function = &function.seated(&self.seats)?;
         // All checks come before any change.
         let incoming = self.incoming_of(name, function, keep)?;
         let known = incoming.iter().map(|cell| cell.known.map(|state| self.executor.part_of(state)));

@@ -42,7 +42,7 @@ pub use typed::{Typed, TypedArray, TypedTuple};
 use super::executor::{Executor, OpenContext};
 use super::storage::CallInput;
 use crate::error::{Error, Result};
-use crate::function::{ArgsIn, Function, IntoArgs, Outputs, state_args};
+use crate::function::{ArgsIn, Function, IntoArgs, Outputs, Seats, state_args};
 use crate::value::Value;
 use probe::Probes;
 use std::collections::HashMap;
@@ -81,6 +81,8 @@ pub struct Simulator {
     by_id: HashMap<u128, usize>,
     methods: Vec<SimulatorMethod>,
     probes: Probes,
+    /// The groups of which it is a member.
+    seats: Seats,
 }
 
 #[derive(Debug)]
@@ -120,7 +122,13 @@ impl Simulator {
             by_id: HashMap::new(),
             methods: vec![],
             probes: Probes::default(),
+            seats: Seats::default(),
         }
+    }
+
+    /// Makes it a member of these groups: Functions that become methods later get seats there.
+    pub(super) fn take_seats(&mut self, seats: Seats) {
+        self.seats = seats;
     }
 
     /// The names of the methods; the first is the one that [`Simulator::call`] calls.

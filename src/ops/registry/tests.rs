@@ -75,6 +75,9 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(SlogDet),
         Arc::new(Cofactors),
         Arc::new(Transfer { to: "dev1".into() }),
+        Arc::new(Collective::new(CollectiveKind::Permute(Route::Pairs(vec![(0, 3), (2, 1)])), "workers")),
+        Arc::new(GroupPlace::new(PlaceKind::Rank, "workers")),
+        Arc::new(GroupPlace::new(PlaceKind::Size, "workers")),
     ];
     // Kernels are in `kernel_op/tests.rs`, loops and branches in `loops`.
     assert_eq!(ops.len() + 4, ids().count(), "every family is here");
@@ -82,6 +85,26 @@ fn every_family_comes_back_from_its_attributes() {
         let back = decode(op.id(), op.version(), &op.attributes()).unwrap();
         assert_eq!(format!("{op:?}"), format!("{back:?}"));
     }
+    let kinds = [
+        CollectiveKind::AllReduce(Fold::Max),
+        CollectiveKind::ReduceScatter(Fold::Sum),
+        CollectiveKind::AllGather,
+        CollectiveKind::Broadcast { root: 2 },
+        CollectiveKind::Permute(Route::Shift(-1)),
+    ];
+    for kind in kinds {
+        let op = Collective::new(kind, "workers");
+        let back = decode("collective", 1, &op.attributes()).unwrap();
+        assert_eq!(format!("{op:?}"), format!("{back:?}"));
+    }
+    let odd = |name: &str, value| {
+        let text = |key: &str, value: &str| (key.to_string(), Attr::Text(value.into()));
+        let attributes = vec![text("kind", name), text("group", "g"), value];
+        decode("collective", 1, &attributes).unwrap_err().to_string()
+    };
+    assert!(odd("permute", ("pairs".into(), Attr::Ints(vec![0, 1, 2]))).contains("two members each"));
+    assert!(odd("broadcast", ("root".into(), Attr::Int(-1))).contains("no member's rank"));
+    assert!(odd("gossip", ("root".into(), Attr::Int(0))).contains("unknown collective"));
     // An attribute that files from before it do not have.
     let old = vec![("upper".into(), Attr::Int(1))];
     assert_eq!(

@@ -63,7 +63,7 @@ fn fill_beside<T: Terms>(t: &mut T, op: &dyn Op, inputs: &[T::V]) -> Found<T> {
         // An extent that is given at run time may not fit.
         let to = op.downcast::<BroadcastTo>().filter(|to| is_fixed(to));
         let like = op.downcast::<BroadcastLike>().and(of.get(1));
-        let (filled, ty) = (&of[0], t.ty(&args[at]));
+        let (Some(filled), ty) = (of.first(), t.ty(&args[at])) else { continue };
         if (to.is_none() && like.is_none()) || t.ty(filled).ndim() != ty.ndim() {
             continue;
         }

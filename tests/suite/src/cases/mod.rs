@@ -5,6 +5,7 @@ mod assembly;
 mod branches;
 mod cast;
 mod checkpoints;
+mod collectives;
 mod complex;
 mod conditions;
 mod contexts;
@@ -106,6 +107,7 @@ pub fn scenarios() -> Vec<Scenario> {
         device_arrays::scenarios,
         branches::scenarios,
         conditions::scenarios,
+        collectives::scenarios,
         contexts::scenarios,
         debugging::scenarios,
         effects::scenarios,

@@ -1,0 +1,116 @@
+//! Groups: members that each run a copy of one Function, and exchange arrays by collectives.
+//!
+//! A [`Group`] is one member's side of it: its rank, the number of members, and how their arrays meet. A
+//! device knows no group. A [`Collective`] is a library op that holds its member's side; where a device has
+//! no code of its own for the pair, the exchange goes through main memory.
+//!
+//! - `collective`: what is exchanged, as a library op;
+//! - `combine`: sums and extremes of the members' arrays in main memory;
+//! - `threads`: a group of threads of one process.
+
+mod collective;
+mod combine;
+mod threads;
+
+pub use collective::{Collective, CollectiveKind, Route};
+pub use threads::threads;
+
+use std::any::Any;
+use std::fmt::Debug;
+use std::time::Duration;
+
+/// One member's side of a group.
+///
+/// All members call [`Group::exchange`] with equal collectives in the same order. After an error the group is
+/// of no more use: each later call, by any member, is an error.
+pub trait Group: Any + Debug + Send + Sync {
+    /// What carries the arrays, e.g. `threads` or `MPI`.
+    fn transport(&self) -> &str;
+    /// This member's number, from 0.
+    fn rank(&self) -> usize;
+    /// The number of members.
+    fn size(&self) -> usize;
+    /// Computes a collective on arrays in main memory, contiguous and row-major. Waits for the members that
+    /// it needs.
+    ///
+    /// # Errors
+    /// If a member has left, is at another collective, or did not come in time. `output` is unspecified then.
+    fn exchange(&self, collective: &Collective, input: &[u8], output: &mut [u8]) -> Result<(), GroupError>;
+}
+
+impl dyn Group {
+    /// The member's side as a `T`, if it is of that type.
+    pub fn downcast<T: Group>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
+}
+
+/// Why members could not exchange arrays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GroupError {
+    /// A member is gone: its Simulator or its thread ended, or its process died.
+    #[error(
+        "member {rank} has left the group; the others cannot go on without it: restart from a checkpoint"
+    )]
+    Left {
+        /// The member.
+        rank: usize,
+    },
+    /// A member did not come in time.
+    #[error("{} did not come to {what} within {} s; the group is closed", members(.missing), waited.as_secs_f64())]
+    Late {
+        /// The members that did not come.
+        missing: Vec<usize>,
+        /// The collective.
+        what: String,
+        /// The time that the others waited.
+        waited: Duration,
+    },
+    /// Members are at different collectives.
+    #[error(
+        "member {rank} is at {theirs}, member {own} at {ours}: all members must run the same Function on arrays of equal shapes"
+    )]
+    Differs {
+        /// The other member.
+        rank: usize,
+        /// Its collective.
+        theirs: String,
+        /// This member.
+        own: usize,
+        /// This member's collective.
+        ours: String,
+    },
+    /// Arrays or members that the collective does not have.
+    #[error("{what}: expected {expected}, found {found}")]
+    Mismatch {
+        /// The collective, and its argument.
+        what: String,
+        /// What it needs.
+        expected: String,
+        /// What was given.
+        found: String,
+    },
+    /// The system refused memory for the arrays.
+    #[error("{bytes} bytes of memory for a collective were refused")]
+    OutOfMemory {
+        /// Bytes requested.
+        bytes: u64,
+    },
+    /// The library that carries the arrays failed.
+    #[error("{transport}: {call} failed: {message}")]
+    Transport {
+        /// The library.
+        transport: String,
+        /// The call.
+        call: String,
+        /// The error of the call.
+        message: String,
+    },
+}
+
+/// `member 1`, `members 1, 2`.
+fn members(ranks: &[usize]) -> String {
+    let list: Vec<String> = ranks.iter().map(usize::to_string).collect();
+    format!("{} {}", if ranks.len() == 1 { "member" } else { "members" }, list.join(", "))
+}

@@ -1,0 +1,80 @@
+//! Functions of members of groups.
+
+use super::callable::Function;
+use crate::error::{Error, Result};
+use crate::graph::FunctionGraph;
+use crate::op::{Op, Seat};
+use std::sync::Arc;
+use workalike_device::group::Group;
+
+/// The groups in which a member has a seat, by name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Seats {
+    list: Vec<(String, Arc<dyn Group>)>,
+}
+
+impl Seats {
+    /// A further seat.
+    ///
+    /// # Errors
+    /// If there is one in a group of this name.
+    pub(crate) fn add(&mut self, name: &str, group: Arc<dyn Group>) -> Result<()> {
+        if self.list.iter().any(|(known, _)| known == name) {
+            return Err(Error::mismatch("groups of a member", "names that differ", format!("{name} twice")));
+        }
+        self.list.push((name.into(), group));
+        Ok(())
+    }
+
+    /// The groups.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, &Arc<dyn Group>)> {
+        self.list.iter().map(|(name, group)| (name.as_str(), group))
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    fn seat(&self, op: &Arc<dyn Op>, number: u64) -> Result<Arc<dyn Op>, String> {
+        let Some(name) = op.group() else { return Ok(op.clone()) };
+        let Some((_, group)) = self.list.iter().find(|(known, _)| known == name) else {
+            let known: Vec<&str> = self.list.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(format!("expected one of the member's groups, {}; found {name}", known.join(", ")));
+        };
+        let seat = Seat { group: group.clone(), number };
+        op.seated(&seat).ok_or_else(|| format!("{} cannot join the group {name}", op.label()))
+    }
+}
+
+impl Function {
+    /// The same Function, whose ops have seats in these groups. Without groups it is the Function as it is.
+    ///
+    /// # Errors
+    /// If it names another group: says which node.
+    pub(crate) fn seated(&self, seats: &Seats) -> Result<Function> {
+        if seats.is_empty() {
+            return Ok(self.clone());
+        }
+        let graph = seated(self.graph(), seats, &mut 0)?;
+        Ok(self.rebuilt(graph, self.cells().to_vec(), self.source().cloned()))
+    }
+}
+
+/// A graph with its bodies; `number` counts the nodes of all.
+fn seated(graph: &FunctionGraph, seats: &Seats, number: &mut u64) -> Result<FunctionGraph> {
+    let mut graph = graph.clone();
+    for position in 0..graph.nodes.len() {
+        let node = &graph.nodes[position];
+        let mut op = seats.seat(&node.op, *number).map_err(|message| node.failed(position, &message))?;
+        *number += 1;
+        if !op.bodies().is_empty() {
+            let bodies = op.bodies().into_iter().map(|body| Ok(Arc::new(seated(body, seats, number)?)));
+            let bodies = bodies.collect::<Result<Vec<_>>>()?;
+            let without = || node.failed(position, "the op takes no members' bodies");
+            op = op.with_bodies(bodies).ok_or_else(without)?;
+        }
+        graph.nodes[position].op = op;
+    }
+    Ok(graph)
+}
