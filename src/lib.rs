@@ -59,6 +59,8 @@ pub use workalike_cuda as cuda;
 pub use workalike_host as host;
 pub use workalike_kernels as kernels;
 pub use workalike_kernels::{DType, dtype};
+#[cfg(feature = "mpi")]
+pub use workalike_mpi as mpi;
 #[cfg(feature = "opencl")]
 pub use workalike_opencl as opencl;
 

@@ -4,7 +4,7 @@
 pub use crate::cuda::Cuda;
 pub use crate::engine::{
     Backend, DeviceArray, DeviceView, Keep, MethodHandle, Open, Options, Probe, Profile, Simulator, Sizes,
-    Tuned, contexts, member,
+    Tuned, contexts, group, member,
 };
 pub use crate::format::common_state;
 pub use crate::function::{

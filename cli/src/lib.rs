@@ -20,6 +20,7 @@ mod cache;
 mod demo;
 mod devices;
 mod digits;
+mod group;
 mod info;
 mod make;
 mod numbers;
@@ -147,6 +148,16 @@ struct RunArgs {
     /// Runs N steps on the device; outputs are those of the last. With --each, as many as there are slices
     #[arg(long, value_name = "N")]
     steps: Option<u64>,
+    /// Runs as a member of the group that the file calls NAME: of the processes that mpirun, srun or torchrun
+    /// started, or of this one alone. Member 0 reports, and writes files
+    #[arg(long, value_name = "NAME")]
+    group: Option<String>,
+    /// Inputs of which each member of the group takes its rows, so that the members compute the method together
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', requires = "group")]
+    divide: Vec<String>,
+    /// Seconds that members of the group wait for each other
+    #[arg(long, value_name = "S", default_value_t = group::PATIENCE, requires = "group")]
+    patience: u64,
     /// Writes each output into this folder as NAME.npy, those without a name as output0.npy and so on
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `workalike run`: a method of a file, on a device, with inputs from `.npy` files.
 
 use crate::RunArgs;
+use crate::group::{Joined, rehost};
 use crate::numbers::{self, seconds};
 use serde_json::{Value as Json, json};
 use std::fs;
@@ -10,8 +11,8 @@ use workalike::npy;
 use workalike::prelude::*;
 use workalike::printable::is_printable;
 use workalike_cli_common::inputs::{axes, read};
+use workalike_cli_common::method;
 use workalike_cli_common::report::{ErrorContext, Failure, Result, complain, printable, say, say_json};
-use workalike_cli_common::{device, method};
 
 /// An argument, and the first slice of a sequence, with which the device is prepared.
 pub(crate) struct RunInput {
@@ -50,7 +51,7 @@ pub(crate) fn run(command: &RunArgs) -> Result<()> {
         files(&names)?;
         fs::create_dir_all(folder).during(folder.display())?;
     }
-    let outcome = simulate(function, &given, command)?;
+    let Some(outcome) = simulate(function, &given, command)? else { return Ok(()) };
     if let Some(file) = &command.save {
         bundle.save(file)?;
     }
@@ -138,12 +139,13 @@ fn sequence(value: Value) -> Result<RunInput> {
     Ok(RunInput { arg: Arg::Each(value.into()), sample: Arg::Value(sample), slices: Some(slices as u64) })
 }
 
-fn simulate(function: &Function, given: &[RunInput], command: &RunArgs) -> Result<RunResult> {
+/// Runs the method; `None` on a member of a group that does not report.
+fn simulate(function: &Function, given: &[RunInput], command: &RunArgs) -> Result<Option<RunResult>> {
     let args =
         |part: fn(&RunInput) -> &Arg| given.iter().fold(Args::new(), |args, g| args.with(part(g).clone()));
     let steps = command.steps.or_else(|| given.iter().find_map(|g| g.slices));
     let start = Instant::now();
-    let mut simulator = function.optimize(device::choose(command.device))?;
+    let Joined { mut simulator, reports } = rehost(function, command)?;
     simulator.prepare(args(|g| &g.sample))?;
     simulator.synchronize()?;
     let prepared = Instant::now();
@@ -153,11 +155,14 @@ fn simulate(function: &Function, given: &[RunInput], command: &RunArgs) -> Resul
     };
     simulator.synchronize()?;
     let ended = Instant::now();
+    if !reports {
+        return Ok(None);
+    }
     let synced = simulator.sync_to_parent()?;
     simulator.warnings().iter().for_each(|warning| complain(&format!("warning: {}", printable(warning))));
     let properties = simulator.device().properties();
     let named = outputs.iter().map(|(name, value)| (name.map(str::to_string), value.clone()));
-    Ok(RunResult {
+    Ok(Some(RunResult {
         device: properties.id.clone(),
         device_name: properties.name.clone(),
         steps: steps.unwrap_or(1),
@@ -165,7 +170,7 @@ fn simulate(function: &Function, given: &[RunInput], command: &RunArgs) -> Resul
         seconds: (ended - prepared).as_secs_f64(),
         outputs: write(named.collect(), command.out.as_deref())?,
         synced,
-    })
+    }))
 }
 
 /// Writes the outputs to the folder, if one is given, and records the paths.

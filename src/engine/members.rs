@@ -15,6 +15,7 @@ use workalike_kernels::DType;
 pub struct Member<B> {
     seats: Result<Seats>,
     inner: B,
+    of_parts: bool,
 }
 
 /// A member of the group that a Function calls `name`, on a device. All members re-host the same Function at the
@@ -41,7 +42,7 @@ pub struct Member<B> {
 /// # Ok::<(), workalike::Error>(())
 /// ```
 pub fn member<B: Backend<Simulator = Simulator>>(name: &str, seat: Arc<dyn Group>, device: B) -> Member<B> {
-    Member { seats: Ok(Seats::default()), inner: device }.and(name, seat)
+    Member { seats: Ok(Seats::default()), inner: device, of_parts: false }.and(name, seat)
 }
 
 impl<B> Member<B> {
@@ -52,7 +53,18 @@ impl<B> Member<B> {
             seats.add(name, seat)?;
             Ok(seats)
         });
-        Member { seats, inner: self.inner }
+        Member { seats, ..self }
+    }
+
+    /// The same member, which is given its own parts of the inputs that a
+    /// [data parallel](Function::data_parallel) Function divides, and gives its own rows of outputs that have
+    /// such. So no member needs all of a batch. Without it a member is called with whole inputs, takes its parts
+    /// of them, and gathers all rows of outputs.
+    ///
+    /// All members of a group do the same.
+    #[must_use]
+    pub fn with_own_parts(self) -> Member<B> {
+        Member { of_parts: true, ..self }
     }
 }
 
@@ -64,6 +76,8 @@ impl<B: Backend<Simulator = Simulator>> Backend for Member<B> {
     /// have different Functions, or one of them does not come.
     fn optimize(&self, function: &Function) -> Result<Simulator> {
         let seats = self.seats.as_ref().map_err(Clone::clone)?;
+        let seats = &seats.with_own_parts(self.of_parts);
+        let function = &seats.own_parts(function)?;
         agree(function, seats)?;
         let mut simulator = self.inner.optimize(&function.seated(seats)?)?;
         simulator.take_seats(seats.clone());
@@ -82,10 +96,10 @@ pub(super) fn agree(function: &Function, seats: &Seats) -> Result<()> {
     };
     for (name, group) in seats.groups() {
         let number = u64::MAX;
-        let (kind, elements) = (CollectiveKind::AllGather, own.len() as u64);
+        let (kind, elements) = (CollectiveKind::AllGather, vec![own.len() as u64]);
         let gather = Collective { kind, dtype: DType::U8, elements, group: group.clone(), number };
         let mut all = vec![0; own.len() * group.size()];
-        let joined = group.exchange(&gather, &own, &mut all);
+        let joined = group.exchange(&gather, &[&own], &mut [&mut all]);
         joined.map_err(|error| refused(function, name, &error))?;
         if let Some(rank) = all.chunks_exact(own.len()).position(|theirs| theirs != own) {
             let what = format!("the graph of {} at member {rank} of the group {name}", function.name());

@@ -18,7 +18,7 @@
 //!   `record` binds them to memory, `compile` makes them, `storage` is the memory that they share.
 //! - `executor`: methods on one device or on several.
 //! - [`contexts`]: one Function on several devices. [`member`]: copies of one Function on several devices,
-//!   which exchange arrays.
+//!   which exchange arrays; [`group`]: all of them as one callable.
 
 mod commit;
 mod compile;
@@ -28,6 +28,7 @@ mod dependences;
 mod device_view;
 mod executor;
 mod fuse;
+mod group;
 mod inplace;
 mod members;
 pub mod memory;
@@ -44,6 +45,7 @@ pub use crate::lower::program;
 pub use crate::memory_report::PoolReport;
 pub use contexts::{Contexts, contexts};
 pub use device_view::DeviceView;
+pub use group::{GroupSimulator, LocalGroup, group};
 pub use members::{Member, member};
 pub(crate) use run::{Engine, IterationLoop, Twins};
 pub use simulator::{

@@ -123,6 +123,11 @@ impl<'a> ArgsIn<'a> {
         })
     }
 
+    /// The arguments by position, and those by name.
+    pub(super) fn into_lists(self) -> (Vec<ArgIn<'a>>, Vec<(String, ArgIn<'a>)>) {
+        (self.positional, self.named)
+    }
+
     /// One more argument by name.
     #[must_use]
     pub fn named(mut self, name: &str, arg: impl Into<ArgIn<'a>>) -> ArgsIn<'a> {

@@ -130,6 +130,15 @@ impl Function {
         made
     }
 
+    /// The same Function with other inputs.
+    #[must_use]
+    pub(crate) fn with_inputs(&self, inputs: Vec<InputSpec>) -> Function {
+        let inner = &self.inner;
+        let (name, graph, outputs) = (inner.name.clone(), inner.graph.clone(), inner.outputs.to_vec());
+        Function::assemble(name, graph, inputs, outputs, inner.cells.clone(), inner.source.clone())
+            .with_options(inner.options.clone())
+    }
+
     /// The inputs and options of a new Function, to be set; `None` if the Function is shared.
     pub(crate) fn inputs_and_options_mut(&mut self) -> Option<(&mut [InputSpec], &mut CallOptions)> {
         Arc::get_mut(&mut self.inner).map(|inner| (inner.inputs.as_mut_slice(), &mut inner.options))

@@ -11,6 +11,8 @@ use workalike_device::group::Group;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seats {
     list: Vec<(String, Arc<dyn Group>)>,
+    /// Whether the member is given its own parts of inputs.
+    of_parts: bool,
 }
 
 impl Seats {
@@ -26,6 +28,11 @@ impl Seats {
         Ok(())
     }
 
+    /// The same seats, of a member that is given its own parts of inputs or is not.
+    pub(crate) fn with_own_parts(&self, of_parts: bool) -> Seats {
+        Seats { of_parts, ..self.clone() }
+    }
+
     /// The groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, &Arc<dyn Group>)> {
         self.list.iter().map(|(name, group)| (name.as_str(), group))
@@ -34,6 +41,12 @@ impl Seats {
     /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
+    }
+
+    /// The Function that the member runs, before its ops have seats.
+    pub(crate) fn own_parts(&self, function: &Function) -> Result<Function> {
+        let groups = self.list.iter().filter(|_| self.of_parts);
+        groups.map(|(name, _)| name).try_fold(function.clone(), |f, name| Ok(f.of_parts(name)?.function))
     }
 
     fn seat(&self, op: &Arc<dyn Op>, number: u64) -> Result<Arc<dyn Op>, String> {

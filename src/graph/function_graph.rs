@@ -275,6 +275,11 @@ impl FunctionGraph {
         outputs
     }
 
+    /// The name of a Var; empty if it has none.
+    pub(crate) fn name(&self, id: VarId) -> &str {
+        self.var(id).name.as_deref().unwrap_or("")
+    }
+
     /// A Var.
     pub fn var(&self, id: VarId) -> &Var {
         &self.vars[id as usize]

@@ -4,12 +4,15 @@
 mod arguments;
 mod attributes;
 mod batch;
+mod sharding;
 mod unknown;
 
 pub use arguments::{AxisRead, Gradient, Holds, Known, Narrowed, Seat};
 pub(crate) use attributes::ints;
 pub use attributes::{Attr, AttrGraph, Attributes};
 pub use batch::{Batch, Batched, BatchedOutputs};
+pub(crate) use sharding::TermOp;
+pub use sharding::{Held, ShardedOutputs, Sharding, Shards};
 pub(crate) use unknown::UnknownOp;
 
 use crate::error::Result;
@@ -280,6 +283,16 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
     /// # Errors
     /// If the expression is ill-typed.
     fn batch(&self, at: &Batch) -> BatchedOutputs {
+        let _ = at;
+        Ok(None)
+    }
+
+    /// Its outputs where the members of a group hold its inputs together (a sharding rule, as in GSPMD). By
+    /// default there is no rule, and each member computes all of it from whole inputs.
+    ///
+    /// # Errors
+    /// If the expression is ill-typed.
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
         let _ = at;
         Ok(None)
     }

@@ -3,6 +3,7 @@
 pub(crate) mod lower;
 mod scatter;
 mod scatter_in_order;
+mod sharding;
 
 use super::batching::{first_behind, only};
 use super::complex;
@@ -15,7 +16,7 @@ use super::sum_like::sum_to;
 use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, ShardedOutputs, Shards};
 use crate::value::{Value, checked_len};
 use workalike_kernels::interval::Interval;
 use workalike_kernels::{DType, Scalar};
@@ -115,18 +116,23 @@ fn counts(index: &Variable, axis: usize) -> Option<Option<usize>> {
     if !index.ty().shape.iter().enumerate().all(|(a, extent)| a == axis || *extent == Some(1)) {
         return None;
     }
+    let [start, stop, step] = range_behind(index)?;
+    let number = |v: &Variable| v.constant_value()?.to_scalar().map(Scalar::to_i128);
+    let (start, step) = (number(&start)?, number(&step)?);
+    let extent = |stop: i128| usize::try_from((stop - start + step - 1).max(0) / step).ok();
+    (start >= 0 && step > 0).then(|| number(&stop).and_then(extent))
+}
+
+/// Start, stop and step of the range that an index is, with its axis at some place.
+fn range_behind(index: &Variable) -> Option<[Variable; 3]> {
     let mut from = index.clone();
     while let Some((apply, _)) = from.clone().owner() {
-        if apply.op.downcast::<DimShuffle>().is_some() {
-            from = apply.inputs[0].clone();
-            continue;
+        if apply.op.downcast::<DimShuffle>().is_none() {
+            // Narrower elements may wrap.
+            apply.op.downcast::<ARange>().filter(|range| range.dtype == DType::I64)?;
+            return apply.inputs.clone().try_into().ok();
         }
-        // Narrower elements may wrap.
-        apply.op.downcast::<ARange>().filter(|range| range.dtype == DType::I64)?;
-        let number = |i: usize| apply.inputs[i].constant_value()?.to_scalar().map(Scalar::to_i128);
-        let (start, step) = (number(0)?, number(2)?);
-        let extent = |stop: i128| usize::try_from((stop - start + step - 1).max(0) / step).ok();
-        return (start >= 0 && step > 0).then(|| number(1).and_then(extent));
+        from = apply.inputs[0].clone();
     }
     None
 }
@@ -201,6 +207,10 @@ impl Op for AdvancedSubtensor {
         let x = first_behind(&at.with_axis(0)?, count)?;
         let inputs: Vec<Variable> = std::iter::once(x).chain(indices).collect();
         only(Variable::apply1(AdvancedSubtensor, &inputs)?.try_moveaxis(rank as isize, 0))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        sharding::gather(*self, at)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -300,6 +310,10 @@ impl Op for AdvancedIncSubtensor {
         let first = [first_behind(&at.repeated(0)?, count)?, first_behind(&at.with_axis(1)?, rank)?];
         let inputs: Vec<Variable> = first.into_iter().chain(indices).collect();
         only(Variable::apply1(*self, &inputs)?.try_moveaxis(count as isize, 0))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        sharding::scatter(*self, at)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -7,7 +7,7 @@ use super::methods::{fail, methods};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Gradient, Op, ShardedOutputs, Shards, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 
@@ -73,6 +73,10 @@ impl Op for Assert {
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone(), None])
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(self.clone(), false, Some)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -6,12 +6,15 @@
 //! 0 of 1, and each collective is the identity.
 //!
 //! - here: the op [`Collective`] and the methods that apply it; [`GroupPlace`]: ranks and sizes as values;
-//! - `gradient`: gradients; `lower`: library ops.
+//! - [`OwnPart`]: a member's part of an array that each has; `gradient`: gradients; `lower`: library ops.
 
 mod gradient;
 mod lower;
+mod part;
 mod place;
 
+pub use part::OwnPart;
+pub(crate) use part::{divided_input, own_part};
 pub use place::{GroupPlace, PlaceKind, group_rank, group_size};
 pub use workalike_device::group::{CollectiveKind, Route};
 
@@ -61,7 +64,7 @@ impl Collective {
     }
 
     #[track_caller]
-    fn apply(kind: CollectiveKind, group: &str, x: &Variable) -> Result<Variable> {
+    pub(super) fn apply(kind: CollectiveKind, group: &str, x: &Variable) -> Result<Variable> {
         if group.is_empty() {
             return Err(fail(kind.name(), "expected the name of a group, got none".into()));
         }
@@ -76,8 +79,13 @@ impl Collective {
     /// The exchange of so many elements, which has something to exchange.
     fn exchange(&self, dtype: DType, elements: u64) -> Option<Exchange> {
         let Seat { group, number } = self.seat.as_ref()?;
-        let collective =
-            Exchange { kind: self.kind.clone(), dtype, elements, group: group.clone(), number: *number };
+        let collective = Exchange {
+            kind: self.kind.clone(),
+            dtype,
+            elements: vec![elements],
+            group: group.clone(),
+            number: *number,
+        };
         // A permutation may leave its only member without an array.
         (group.size() > 1).then_some(collective)
     }
@@ -135,6 +143,13 @@ methods! {
         let axis = axis_of("all_gather", axis, x)? as isize;
         let front = x.try_moveaxis(axis, 0)?;
         Collective::apply(CollectiveKind::AllGather, group, &front)?.try_moveaxis(0, axis)
+    }
+
+    /// The member's part of an array that each member has: the axis is divided into as many equal parts as there
+    /// are members, and rank `r` gets part `r`. Nothing is exchanged. Its extent must be a multiple of the
+    /// number of members. [`Variable::all_gather`] is the way back.
+    own_part / try_own_part(x, axis: isize, group: &str) {
+        own_part(x, axis_of("own_part", axis, x)?, group)
     }
 
     /// The member's part of the combined arrays (MPI's `Reduce_scatter_block`, JAX's `psum_scatter` with
@@ -289,7 +304,7 @@ impl Op for Collective {
         };
         let given = whole.contiguous_bytes().unwrap_or(&[]);
         let value = Value::try_filled(x.dtype(), result, |bytes| {
-            exchange.group.exchange(&exchange, given, bytes).map_err(|error| self.failed(&error))
+            exchange.group.exchange(&exchange, &[given], &mut [bytes]).map_err(|error| self.failed(&error))
         })?;
         Ok(vec![value])
     }

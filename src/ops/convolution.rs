@@ -9,7 +9,10 @@ use super::windows::{effective_extent, may_be_equal, static_shape_text, window_c
 use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs, ints};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Op, ShardedOutputs, Sharding, Shards,
+    expect_inputs, ints,
+};
 use crate::value::Value;
 
 /// Which of the three operands of a convolution is computed from the others.
@@ -276,6 +279,25 @@ impl Op for Convolution {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         self.batched(at)
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        // Images are divided, filters are not; of the third input only the shape is read.
+        let images = match self.role {
+            ConvolutionRole::Forward => vec![0],
+            ConvolutionRole::InputGradient => vec![0, 2],
+            ConvolutionRole::FilterGradient => vec![0, 1],
+        };
+        if !images.iter().any(|&i| at.sharding(i) == Sharding::Sharded(0)) {
+            return Ok(None);
+        }
+        let input = |i| if images.contains(&i) { at.part(i, 0) } else { at.whole(i) };
+        let inputs = (0..at.inputs.len()).map(input).collect::<Result<Vec<_>>>()?;
+        let own = Variable::apply1(self.clone(), &inputs)?;
+        Ok(Some(vec![match self.role {
+            ConvolutionRole::FilterGradient => Held::term(own),
+            _ => Held::sharded(own, 0),
+        }]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

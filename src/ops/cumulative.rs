@@ -14,7 +14,10 @@ use super::shape::{DimShuffle, ShapeOf};
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Shards,
+    expect_inputs,
+};
 use crate::value::Value;
 use workalike_kernels::interval::Interval;
 use workalike_kernels::nest::Fold;
@@ -197,6 +200,10 @@ impl Op for CumOp {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         at.broadcast(CumOp { axis: self.axis + 1, ..*self })
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(*self, self.fold == Fold::Sum, |axis| (axis != self.axis).then_some(axis))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

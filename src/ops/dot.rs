@@ -15,7 +15,10 @@ use crate::error::{Error, Result, shape_text};
 use crate::fallible;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Op, ShardedOutputs, Sharding, Shards,
+    expect_inputs,
+};
 use crate::value::Value;
 use workalike_kernels::{DType, Scalar, ops as scalar};
 
@@ -159,6 +162,34 @@ impl Op for Dot {
             }
             _ => Dot { batch: self.batch + 1, ..*self }.of(&at.with_axis(0)?, &at.with_axis(1)?),
         })
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let [a, b] = at.inputs else { return Ok(None) };
+        let terms = match (a.sharding, b.sharding) {
+            (_, Sharding::Replicated) => at.terms(*self, |i| i == 1)?,
+            (Sharding::Replicated, _) => at.terms(*self, |i| i == 0)?,
+            _ => None,
+        };
+        if terms.is_some() || a.variable.dtype() == DType::Bool {
+            return Ok(terms);
+        }
+        let [left, right, result] = self.labels(a.variable.ndim(), b.variable.ndim());
+        let sharded =
+            [(a, &left), (b, &right)].into_iter().find_map(|(factor, labels)| match factor.sharding {
+                Sharding::Sharded(axis) => labels.get(axis).copied(),
+                _ => None,
+            });
+        let Some(label) = sharded else { return Ok(None) };
+        let factor = |i, labels: &[Label]| match labels.iter().position(|l| *l == label) {
+            Some(axis) => at.part(i, axis),
+            None => at.whole(i),
+        };
+        let own = self.of(&factor(0, &left)?, &factor(1, &right)?)?;
+        Ok(Some(vec![match result.iter().position(|l| *l == label) {
+            Some(axis) => Held::sharded(own, axis),
+            None => Held::term(own),
+        }]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -12,12 +12,15 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::source_location;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Sharding, Shards,
+    expect_inputs,
+};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
 use workalike_kernels::ops::{
-    ADD, Build, Ex, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MUL, RIGHT_SHIFT, SUB, ScalarOp, Slope,
+    ADD, Build, DIV, Ex, FLOOR_DIVIDE, MAXIMUM, MINIMUM, MUL, NEG, RIGHT_SHIFT, SUB, ScalarOp, Slope,
 };
 
 /// A row of the scalar op table, applied to each element of inputs of equal rank. Inputs have the dtypes of
@@ -149,6 +152,25 @@ impl Op for Elemwise {
         at.broadcast(*self)
     }
 
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let term = |i: usize| at.term(i).is_some();
+        let terms = match self.op {
+            ADD | SUB => at.terms(*self, |_| false)?,
+            NEG => at.of_sum(*self, at.terms(*self, |_| false)?),
+            // One factor is the term of a sum, the other is the same for all.
+            MUL if at.sharding(1) == Sharding::Replicated => at.of_sum(*self, at.terms(*self, |i| i == 1)?),
+            MUL if at.sharding(0) == Sharding::Replicated => at.of_sum(*self, at.terms(*self, |i| i == 0)?),
+            DIV if term(0) && at.sharding(1) == Sharding::Replicated => {
+                at.of_sum(*self, at.terms(*self, |i| i == 1)?)
+            }
+            _ => None,
+        };
+        match terms {
+            Some(terms) => Ok(Some(terms)),
+            None => at.elementwise(*self),
+        }
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let given: Vec<DType> = inputs.iter().map(Value::dtype).collect();
         let refuse = |message: String| Error::mismatch(self.label(), "inputs it accepts", message);
@@ -235,6 +257,11 @@ impl Op for Cast {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         at.broadcast(*self)
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let floats = self.dtype.is_float() && at.inputs.iter().all(|x| x.variable.dtype().is_float());
+        at.along(*self, floats, Some)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -4,7 +4,7 @@ use super::methods::{fail, methods};
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
+use crate::op::{Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Shards, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::interval::Interval;
 
@@ -31,6 +31,10 @@ impl Op for InBounds {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         at.broadcast(*self)
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(*self, false, Some)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{IntoOperand, Node, Operand, TensorType, Variable, source_location};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Gradient, Known, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Gradient, Known, Op, ShardedOutputs, Shards, expect_inputs};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
@@ -102,6 +102,10 @@ impl Op for CheckIndex {
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![None; at.inputs.len()])
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(*self, false, Some)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

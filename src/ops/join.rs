@@ -13,7 +13,9 @@ use crate::error::{Error, Result};
 use crate::graph::source_location;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding, Shards,
+};
 use crate::value::Value;
 use workalike_kernels::DType;
 use workalike_kernels::interval::Interval;
@@ -92,6 +94,14 @@ impl Op for Join {
         let inputs: Vec<Variable> =
             (0..at.inputs.len()).map(|input| at.repeated(input)).collect::<Result<_>>()?;
         only(Variable::apply1(Join { axis: self.axis + 1 }, &inputs))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let along = |held: &Held| held.sharding == Sharding::Sharded(self.axis);
+        match at.terms(*self, |_| false)? {
+            None if !at.inputs.iter().any(along) => at.elementwise(*self),
+            terms => Ok(terms),
+        }
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

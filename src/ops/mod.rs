@@ -51,6 +51,7 @@ mod search;
 mod segments;
 mod shape;
 mod shape_argument;
+mod sharding;
 mod softmax;
 mod sort;
 mod special;
@@ -67,16 +68,17 @@ mod unique;
 mod windows;
 
 pub use crate::op::{
-    Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Holds, Known, Narrowed,
-    Op, Seat,
+    Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Held, Holds, Known,
+    Narrowed, Op, Seat, ShardedOutputs, Sharding, Shards,
 };
 pub use advanced_fold::AdvancedFold;
 pub use advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};
 pub use array_manipulation::{eye, meshgrid, tri};
 pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
+pub(crate) use collectives::divided_input;
 pub use collectives::{
-    Collective, CollectiveKind, GroupPlace, PlaceKind, Reduction, Route, group_rank, group_size,
+    Collective, CollectiveKind, GroupPlace, OwnPart, PlaceKind, Reduction, Route, group_rank, group_size,
 };
 pub use complex::{
     ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal, complex, from_polar, view_as_complex,

@@ -6,7 +6,7 @@ use super::methods::methods;
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Gradient, Op, expect_inputs};
+use crate::op::{Attr, Attributes, Gradient, Op, ShardedOutputs, Shards, expect_inputs};
 use crate::printable::printable;
 use crate::value::Value;
 use std::io::Write;
@@ -85,6 +85,10 @@ impl Op for Print {
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         Ok(vec![at.output_grads[0].clone()])
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(self.clone(), false, Some)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

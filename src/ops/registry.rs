@@ -104,6 +104,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         Ok(Arc::new(SolveTriangular { lower, transposed, unit_diagonal: a.int("unit_diagonal")? != 0 }))
     }),
     ("collective", 1, |a| Ok(Arc::new(Collective::decode(a)?))),
+    ("own_part", 1, |a| Ok(Arc::new(OwnPart::decode(a)?))),
     ("group_rank", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Rank, a)?))),
     ("group_size", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Size, a)?))),
     ("transfer", 1, |a| Ok(Arc::new(Transfer { to: a.text("to")?.into() }))),

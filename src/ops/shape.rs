@@ -8,12 +8,16 @@ pub use broadcast::{BroadcastLike, BroadcastTo};
 pub use dimshuffle::DimShuffle;
 
 use super::batching::only;
+use super::collectives::group_size;
 use super::complex;
 use super::methods::fail;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding,
+    Shards, expect_inputs,
+};
 use crate::value::Value;
 use workalike_kernels::DType;
 
@@ -237,6 +241,24 @@ impl Op for Reshape {
         only(Reshape::of(&x, extents, &further))
     }
 
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        if at.term(0).is_some() {
+            return Ok(at.of_sum(self.clone(), at.terms(self.clone(), |i| i > 0)?));
+        }
+        let Sharding::Sharded(axis) = at.sharding(0) else { return Ok(None) };
+        let x = at.part(0, axis)?;
+        // Parts of rows are parts of the elements: those before the axis must be the same.
+        let same = |i: usize| {
+            let fixed = |extent: &Extent| if let Extent::Fixed(n) = extent { Some(*n) } else { None };
+            self.extents.get(i).and_then(fixed).is_some_and(|n| x.ty().shape[i] == Some(n))
+        };
+        if axis >= self.extents.len() || !(0..axis).all(same) {
+            return Ok(None);
+        }
+        let (extents, further) = at.extents(&self.extents, axis, |extent| at.share(&extent))?;
+        Ok(Some(vec![Held::sharded(Reshape::of(&x, extents, &further)?, axis)]))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = concrete(self, inputs)?;
         Ok(vec![inputs[0].reshaped(&shape)?])
@@ -332,6 +354,13 @@ impl Op for ShapeOf {
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         let extent = ShapeOf::of(&at.with_axis(0)?, self.axis + 1)?;
         Ok(Some(vec![Batched::shared(extent)]))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let own = ShapeOf::of(&at.inputs[0].variable, self.axis)?;
+        let divided = at.sharding(0) == Sharding::Sharded(self.axis);
+        let extent = if divided { own.try_mul(group_size(at.group))? } else { own };
+        Ok(Some(vec![Held::replicated(extent)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

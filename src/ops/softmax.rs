@@ -13,7 +13,9 @@ use crate::error::Result;
 use crate::graph::source_location;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, ShardedOutputs, Shards, expect_inputs,
+};
 use crate::value::Value;
 use workalike_kernels::{DType, Scalar, ops as scalar};
 
@@ -68,6 +70,10 @@ impl Op for Softmax {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         at.broadcast(Softmax { axis: self.axis + 1, ..*self })
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(*self, false, |axis| (axis != self.axis).then_some(axis))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -13,7 +13,10 @@ use crate::fallible;
 use crate::graph::source_location;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Shards,
+    expect_inputs,
+};
 use crate::value::Value;
 use std::cmp::Ordering;
 use workalike_kernels::interval::Interval;
@@ -160,6 +163,10 @@ impl Op for Sort {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         at.broadcast(Sort { axis: self.axis + 1, ..*self })
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(*self, false, |axis| (axis != self.axis).then_some(axis))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

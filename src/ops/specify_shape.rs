@@ -4,7 +4,10 @@ use super::complex;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Held, Op, ShardedOutputs, Sharding, Shards,
+    expect_inputs,
+};
 use crate::value::Value;
 
 /// Its input, whose extents are the given ones; another extent is an error.
@@ -74,6 +77,14 @@ impl Op for SpecifyShape {
         at.broadcast(SpecifyShape { extents: std::iter::once(None).chain(self.extents.clone()).collect() })
     }
 
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let mut own = self.clone();
+        if let Sharding::Sharded(axis) = at.sharding(0) {
+            own.extents[axis] = None;
+        }
+        at.along(own, true, Some)
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         self.check(inputs[0].shape()).map_err(|m| Error::mismatch(self.label(), "that shape", m))?;
         Ok(vec![inputs[0].clone()])
@@ -93,8 +104,8 @@ impl Op for SpecifyShape {
 }
 
 /// The callers that require equal extents.
-pub(super) const CALLERS: [&str; 6] =
-    ["einsum", "categorical_crossentropy", "bincount", "segments", "repeat", "scan"];
+pub(super) const CALLERS: [&str; 7] =
+    ["einsum", "categorical_crossentropy", "bincount", "segments", "repeat", "scan", "data_parallel"];
 
 /// Its first input, an axis of which must have the extent of an axis of the second: it does not broadcast.
 /// The second input's values are not read.
@@ -177,6 +188,22 @@ impl Op for EqualExtents {
         let op = EqualExtents { axis, other, ..*self };
         let variable = Variable::apply1(op, &[x.variable.clone(), like.variable.clone()])?;
         Ok(Some(vec![Batched { variable, batched: x.batched }]))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        // Extents are equal if the members' are, which both are divided or neither.
+        match (at.sharding(0), at.sharding(1)) {
+            (Sharding::Sharded(axis), other)
+                if (axis == self.axis) != (other == Sharding::Sharded(self.other)) =>
+            {
+                Ok(None)
+            }
+            (sharding, _) => {
+                let inputs = [at.inputs[0].variable.clone(), at.inputs[1].variable.clone()];
+                let own = Variable::apply1(*self, &inputs)?;
+                Ok(Some(vec![Held::new(own, sharding)]))
+            }
+        }
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

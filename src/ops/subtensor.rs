@@ -12,7 +12,10 @@ use super::creation::zeros_like;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Known, Op};
+use crate::op::{
+    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding,
+    Shards,
+};
 use crate::value::Value;
 use slots::{SlotRange, known_bound, single_indices, taken_shape};
 use workalike_kernels::interval::Interval;
@@ -104,6 +107,10 @@ impl Op for Subtensor {
         let Some(bounds) = at.same(1) else { return Ok(None) };
         let inputs: Vec<Variable> = std::iter::once(at.with_axis(0)?).chain(bounds).collect();
         only(Variable::apply1(Subtensor { slots: behind_batch(&self.slots) }, &inputs))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(self.clone(), true, |axis| Slot::kept_axis(&self.slots, axis))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -222,6 +229,26 @@ impl Op for IncSubtensor {
         let inputs: Vec<Variable> = [at.repeated(0)?, at.with_axis(1)?].into_iter().chain(bounds).collect();
         let op = IncSubtensor { slots: behind_batch(&self.slots), set: self.set };
         only(Variable::apply1(op, &inputs))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let own = |axis: usize| {
+            let Some(kept) = Slot::kept_axis(&self.slots, axis) else { return Ok(None) };
+            let first = [at.part(0, axis)?, at.part(1, kept)?];
+            let bounds = (2..at.inputs.len()).map(|i| at.whole(i));
+            let inputs = first.into_iter().map(Ok).chain(bounds).collect::<Result<Vec<_>>>()?;
+            Ok(Some(vec![Held::sharded(Variable::apply1(self.clone(), &inputs)?, axis)]))
+        };
+        match (at.sharding(0), at.sharding(1)) {
+            (Sharding::Sharded(axis), _) => own(axis),
+            (_, Sharding::Sharded(kept)) => {
+                let axes = 0..at.inputs[0].variable.ndim();
+                let axis = axes.into_iter().find(|&axis| Slot::kept_axis(&self.slots, axis) == Some(kept));
+                axis.map_or(Ok(None), own)
+            }
+            _ if at.is_zero(0) => at.terms(self.clone(), |i| i != 1),
+            _ => at.terms(self.clone(), |i| i >= 2),
+        }
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -4,7 +4,9 @@ use super::methods::methods;
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Op, ShardedOutputs, Shards, expect_inputs,
+};
 use crate::value::Value;
 
 /// Its input, in the memory of a context: see [`transfer`].
@@ -75,6 +77,10 @@ impl Op for Transfer {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         at.broadcast(self.clone())
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        at.along(self.clone(), true, Some)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

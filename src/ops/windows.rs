@@ -9,7 +9,9 @@ use crate::error::{Error, Result};
 use crate::fallible;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs, ints};
+use crate::op::{
+    Attributes, Batch, BatchedOutputs, Gradient, Known, Op, ShardedOutputs, Shards, expect_inputs, ints,
+};
 use crate::value::{Value, checked_len};
 use workalike_kernels::{DType, Scalar};
 
@@ -179,6 +181,11 @@ impl Op for Windows {
         at.broadcast(self.clone())
     }
 
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let outer = at.inputs[0].variable.ndim().saturating_sub(self.window.len());
+        at.along(self.clone(), true, |axis| (axis < outer).then_some(axis))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         Ok(vec![self.view(&inputs[0])?])
     }
@@ -237,6 +244,14 @@ impl Op for WindowSum {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         only(Variable::apply1(self.clone(), &[at.repeated(0)?, at.repeated(1)?]))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let outer = at.inputs[1].variable.ndim().saturating_sub(self.windows.window.len());
+        match at.first_axis(0..2) {
+            Some(axis) if axis < outer => at.elementwise(self.clone()),
+            _ => Ok(None),
+        }
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

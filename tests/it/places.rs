@@ -241,6 +241,7 @@ fn table() -> Vec<Entry> {
     ill!(all_reduce, x.all_reduce(Reduction::Sum, ""));
     ill!(all_gather, x.all_gather(9, "g"));
     ill!(reduce_scatter, x.reduce_scatter(Reduction::Sum, 9, "g"));
+    ill!(own_part, x.own_part(9, "g"));
     ill!(broadcast_from, x.broadcast_from(0, ""));
     ill!(collective_permute, x.collective_permute(1, ""));
     ill!(group_rank, group_rank(""));

@@ -31,6 +31,7 @@
 //!   device;
 //! - [`split`]: a reduction to few results becomes two, so that it fills a wide device.
 
+mod buckets;
 mod clusters;
 mod common;
 mod constants;
@@ -105,6 +106,7 @@ pub(crate) fn fuse(
         |op: &dyn LibraryOp, nest: &Verified, operand| abilities.device.library(op, Some((nest, operand)));
     epilogue_fusion::run(&mut program, &takes);
     let assembled = parts::split(&mut program);
+    buckets::run(&mut program);
     horizontal_fusion::run(&mut program, &cost, limits);
     assembled.unite(&mut program);
     if cost.interprets() {

@@ -44,6 +44,7 @@ impl Simulator {
     }
 
     pub(super) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+        let function = &self.seats.own_parts(function)?;
         agree(function, &self.seats)?;
         let function = &function.seated(&self.seats)?;
         // All checks come before any change.

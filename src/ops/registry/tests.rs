@@ -76,6 +76,7 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(Cofactors),
         Arc::new(Transfer { to: "dev1".into() }),
         Arc::new(Collective::new(CollectiveKind::Permute(Route::Pairs(vec![(0, 3), (2, 1)])), "workers")),
+        Arc::new(OwnPart::new(1, "workers")),
         Arc::new(GroupPlace::new(PlaceKind::Rank, "workers")),
         Arc::new(GroupPlace::new(PlaceKind::Size, "workers")),
     ];

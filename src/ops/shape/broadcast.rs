@@ -1,11 +1,14 @@
 //! Broadcasts to extents, and to the extents of another tensor.
 
 use super::dimshuffle::DimShuffle;
-use super::{Extent, concrete};
+use super::{Extent, ShapeOf, concrete};
 use crate::error::{Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding, Shards,
+    expect_inputs,
+};
 use crate::ops::batching::only;
 use crate::ops::complex;
 use crate::ops::sum_like::{may_repeat, sum_to};
@@ -89,6 +92,14 @@ impl Op for BroadcastTo {
         only(BroadcastTo::of(&at.with_axis(0)?, extents, &further))
     }
 
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let Sharding::Sharded(axis) = at.sharding(0) else { return Ok(None) };
+        let x = at.part(0, axis)?;
+        // A part of an axis that is not repeated keeps its extent.
+        let (extents, further) = at.extents(&self.extents, axis, |_| ShapeOf::of(&x, axis))?;
+        Ok(Some(vec![Held::sharded(BroadcastTo::of(&x, extents, &further)?, axis)]))
+    }
+
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
         let shape = concrete(self, inputs)?;
         Ok(vec![inputs[0].broadcast_to(&shape)?])
@@ -150,6 +161,14 @@ impl Op for BroadcastLike {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         only(BroadcastLike::of(&at.with_axis(0)?, &at.repeated(1)?))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        if let (Some(term), false) = (at.term(0), matches!(at.sharding(1), Sharding::Sharded(_))) {
+            let own = Variable::apply1(*self, &[term.clone(), at.inputs[1].variable.clone()])?;
+            return Ok(Some(vec![Held::term(own)]));
+        }
+        at.elementwise(*self)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

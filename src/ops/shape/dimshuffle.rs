@@ -4,7 +4,8 @@ use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Holds, Known, Op, expect_inputs,
+    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Shards,
+    expect_inputs,
 };
 use crate::ops::batching::only;
 use crate::ops::complex;
@@ -99,6 +100,11 @@ impl Op for DimShuffle {
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         let order = std::iter::once(Some(0)).chain(self.order.iter().map(|o| o.map(|axis| axis + 1)));
         only(DimShuffle::of(&at.with_axis(0)?, order.collect()))
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        let moved = |axis| self.order.iter().position(|from| *from == Some(axis));
+        Ok(at.of_sum(self.clone(), at.along(self.clone(), true, moved)?))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -58,6 +58,13 @@ fn slice_indices(start: Option<i64>, stop: Option<i64>, step: i64, extent: usize
 }
 
 impl Slot {
+    /// Which axis of what is taken an axis is, if all of it is.
+    pub(crate) fn kept_axis(slots: &[Slot], axis: usize) -> Option<usize> {
+        let all = Slot::Slice { start: Bound::Open, stop: Bound::Open, step: 1 };
+        let before = slots.iter().take(axis).filter(|slot| matches!(slot, Slot::Index(_))).count();
+        slots.get(axis).is_none_or(|slot| *slot == all).then_some(axis - before)
+    }
+
     /// The positions selected on each axis; `bound` gives the values of the bounds.
     pub(crate) fn take(
         slots: &[Slot],

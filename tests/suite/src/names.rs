@@ -225,6 +225,7 @@ const OTHERS: &[(&str, &str)] = &[
     ("complex", "numpy: re + 1j * im, jax.lax.complex"),
     ("group_rank", "MPI Comm_rank, jax.lax.axis_index"),
     ("group_size", "MPI Comm_size, jax.lax.axis_size"),
+    ("own_part", "x[rank * n // size:(rank + 1) * n // size], jax.lax.dynamic_slice by axis_index"),
     ("reduce_scatter", "MPI Reduce_scatter_block, jax.lax.psum_scatter with tiled=True"),
     ("view_as_real", "torch.view_as_real, z.view(float)"),
     ("view_as_complex", "torch.view_as_complex, x.view(complex)"),

@@ -158,8 +158,9 @@ pub struct Collective {
     pub kind: CollectiveKind,
     /// The dtype of the elements; that of the parts for complex ones.
     pub dtype: DType,
-    /// The number of elements of each member's input.
-    pub elements: u64,
+    /// The number of elements of each member's input. Several arrays, each reduced by itself, may share an
+    /// [all_reduce](CollectiveKind::AllReduce).
+    pub elements: Vec<u64>,
     /// The group.
     pub group: Arc<dyn Group>,
     /// A number that collectives of one Function differ by, so that members at different ones find out.
@@ -176,34 +177,37 @@ impl Collective {
             CollectiveKind::Permute(route) => format!(" along {route:?}"),
             CollectiveKind::AllGather => String::new(),
         };
-        format!("{}{how} of {elements} {dtype} (node #{number})", kind.name())
+        let elements: Vec<String> = elements.iter().map(u64::to_string).collect();
+        format!("{}{how} of {} {dtype} (node #{number})", kind.name(), elements.join(" + "))
     }
 
-    /// Bytes of an input and of a result.
+    /// The number of elements of each result.
     ///
     /// # Errors
     /// If the elements cannot be divided among the members.
-    pub fn sizes(&self) -> Result<[u64; 2], GroupError> {
-        let elements = self.kind.result_elements(self.elements, self.group.size())?;
-        let size = self.dtype.size() as u64;
-        Ok([self.elements.saturating_mul(size), elements.saturating_mul(size)])
+    pub fn results(&self) -> Result<Vec<u64>, GroupError> {
+        self.elements.iter().map(|&n| self.kind.result_elements(n, self.group.size())).collect()
     }
 
     /// Checks arrays in main memory against it.
     ///
     /// # Errors
     /// The argument that does not fit.
-    pub fn check(&self, input: &[u8], output: &[u8]) -> Result<(), GroupError> {
+    pub fn check(&self, inputs: &[&[u8]], outputs: &[&mut [u8]]) -> Result<(), GroupError> {
         self.kind.check(self.group.size())?;
-        let [reads, writes] = self.sizes()?;
-        if (input.len() as u64, output.len() as u64) == (reads, writes) {
+        let size = self.dtype.size() as u64;
+        let bytes = |elements: &[u64]| elements.iter().map(|n| n.saturating_mul(size)).collect::<Vec<_>>();
+        let expected = [bytes(&self.elements), bytes(&self.results()?)];
+        let found = [
+            inputs.iter().map(|input| input.len() as u64).collect(),
+            outputs.iter().map(|output| output.len() as u64).collect::<Vec<_>>(),
+        ];
+        if found == expected {
             return Ok(());
         }
-        Err(GroupError::Mismatch {
-            what: self.describe(),
-            expected: format!("arrays of {reads} and {writes} bytes"),
-            found: format!("{} and {} bytes", input.len(), output.len()),
-        })
+        let text =
+            |[reads, writes]: &[Vec<u64>; 2]| format!("inputs of {reads:?} and outputs of {writes:?} bytes");
+        Err(GroupError::Mismatch { what: self.describe(), expected: text(&expected), found: text(&found) })
     }
 }
 
@@ -217,14 +221,13 @@ impl LibraryOp for Collective {
     }
 
     fn extents(&self) -> Vec<u64> {
-        vec![self.group.size() as u64, self.elements]
+        std::iter::once(self.group.size() as u64).chain(self.elements.iter().copied()).collect()
     }
 
     fn operands(&self) -> Vec<Operand> {
-        let results = self.kind.result_elements(self.elements, self.group.size()).unwrap_or(0);
-        [(self.elements, false), (results, true)]
-            .map(|(elements, written)| Operand::contiguous(self.dtype, &[elements], written))
-            .into()
+        let operand = |written| move |&n: &u64| Operand::contiguous(self.dtype, &[n], written);
+        let results = self.results().unwrap_or_default();
+        self.elements.iter().map(operand(false)).chain(results.iter().map(operand(true))).collect()
     }
 
     fn is_joint(&self) -> bool {
@@ -238,12 +241,17 @@ impl LibraryOp for Collective {
         if let Err(error) = self.kind.check(self.group.size()) {
             return fail("members", "members of the group".into(), error.to_string());
         }
-        let all = self.elements.saturating_mul(self.group.size() as u64);
+        let all = self.elements.iter().fold(0u64, |all, n| all.saturating_add(*n));
+        let all = all.saturating_mul(self.group.size() as u64);
         if all.saturating_mul(self.dtype.size() as u64) > LARGEST_OPERAND {
             return fail("elements", format!("at most {LARGEST_OPERAND} bytes"), all.to_string());
         }
-        if let Err(error) = self.sizes() {
+        if let Err(error) = self.results() {
             return fail("elements", "as many for each member".into(), error.to_string());
+        }
+        let shared = matches!(self.kind, CollectiveKind::AllReduce(_)) && !self.elements.is_empty();
+        if self.elements.len() != 1 && !shared {
+            return fail("elements", "one array".into(), format!("{} arrays", self.elements.len()));
         }
         match (self.dtype.is_complex(), self.kind.fold()) {
             (true, _) => fail("dtype", "a real dtype".into(), self.dtype.to_string()),
@@ -254,18 +262,15 @@ impl LibraryOp for Collective {
 
     fn flops(&self) -> f64 {
         let combined = self.kind.fold().is_some();
-        if combined { self.elements as f64 * self.group.size() as f64 } else { 0.0 }
+        let elements: f64 = self.elements.iter().map(|&n| n as f64).sum();
+        if combined { elements * self.group.size() as f64 } else { 0.0 }
     }
 
     fn definition(&self) -> Option<Result<Definition, DefinitionError>> {
         let collective = self.clone();
         Some(Ok(Box::new(move |inputs: &[&[u8]], outputs: &mut [&mut [u8]]| {
-            let found = format!("{} and {} slices", inputs.len(), outputs.len());
-            let ([input], [output]) = (inputs, outputs) else {
-                return Err(DefinitionError::Operands { expected: "one input, one output".into(), found });
-            };
             let failed = |error: GroupError| DefinitionError::Failed { message: error.to_string() };
-            collective.group.exchange(&collective, input, output).map_err(failed)
+            collective.group.exchange(&collective, inputs, outputs).map_err(failed)
         })))
     }
 

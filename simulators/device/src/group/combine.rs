@@ -72,8 +72,8 @@ floats! {
 }
 
 /// Folds arrays of equal lengths into `output`, which is as long. Halves are folded in float32 and rounded
-/// once; integers wrap; a sum of bools is an or.
-pub(super) fn combine(fold: Fold, dtype: DType, arrays: &[&[u8]], output: &mut [u8]) {
+/// once; integers wrap; a sum of bools is an or. Any other fold than the largest and the smallest is the sum.
+pub fn combine(fold: Fold, dtype: DType, arrays: &[&[u8]], output: &mut [u8]) {
     match dtype {
         // One byte, 0 or 1.
         DType::Bool => by_element::<u8>(if fold == Fold::Sum { Fold::Max } else { fold }, arrays, output),

@@ -6,13 +6,17 @@
 //!
 //! - `collective`: what is exchanged, as a library op;
 //! - `combine`: sums and extremes of the members' arrays in main memory;
+//! - [`Launch`]: the place of a process among those of a launcher;
 //! - `threads`: a group of threads of one process.
 
 mod collective;
 mod combine;
+mod launch;
 mod threads;
 
 pub use collective::{Collective, CollectiveKind, Route};
+pub use combine::combine;
+pub use launch::Launch;
 pub use threads::threads;
 
 use std::any::Any;
@@ -30,12 +34,34 @@ pub trait Group: Any + Debug + Send + Sync {
     fn rank(&self) -> usize;
     /// The number of members.
     fn size(&self) -> usize;
-    /// Computes a collective on arrays in main memory, contiguous and row-major. Waits for the members that
-    /// it needs.
+    /// Computes a collective on arrays in main memory, contiguous and row-major: one input and one output for
+    /// each of [`Collective::elements`]. Waits for the members that it needs.
     ///
     /// # Errors
-    /// If a member has left, is at another collective, or did not come in time. `output` is unspecified then.
-    fn exchange(&self, collective: &Collective, input: &[u8], output: &mut [u8]) -> Result<(), GroupError>;
+    /// If a member has left, is at another collective, or did not come in time. The outputs are unspecified
+    /// then.
+    fn exchange(
+        &self,
+        collective: &Collective,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), GroupError>;
+    /// Tells the others that this member cannot go on, so that nobody waits for it. By default they learn it
+    /// when they have waited long enough.
+    fn close(&self, why: &str) {
+        let _ = why;
+    }
+    /// Opens a group again that was closed, while no member is in an exchange: one of them does it for all.
+    ///
+    /// # Errors
+    /// If a member has left, or the transport cannot do it.
+    fn reopen(&self) -> Result<(), GroupError> {
+        Err(GroupError::Transport {
+            transport: self.transport().into(),
+            call: "reopen".into(),
+            message: "a group that was closed stays closed; make another".into(),
+        })
+    }
 }
 
 impl dyn Group {
@@ -56,6 +82,14 @@ pub enum GroupError {
     Left {
         /// The member.
         rank: usize,
+    },
+    /// A member's call failed before it came.
+    #[error("member {rank} could not come, since its own call failed: {why}")]
+    Failed {
+        /// The member.
+        rank: usize,
+        /// Its error.
+        why: String,
     },
     /// A member did not come in time.
     #[error("{} did not come to {what} within {} s; the group is closed", members(.missing), waited.as_secs_f64())]

@@ -74,13 +74,33 @@ impl Table {
     }
 }
 
-/// A copy that outlives the call.
-fn copied(bytes: &[u8]) -> Result<Arc<Vec<u8>>, GroupError> {
-    let mut copy = Vec::new();
-    let refused = |_| GroupError::OutOfMemory { bytes: bytes.len() as u64 };
-    copy.try_reserve_exact(bytes.len()).map_err(refused)?;
-    copy.extend_from_slice(bytes);
-    Ok(Arc::new(copy))
+fn with_room(bytes: usize) -> Result<Vec<u8>, GroupError> {
+    let mut room = Vec::new();
+    room.try_reserve_exact(bytes).map_err(|_| GroupError::OutOfMemory { bytes: bytes as u64 })?;
+    Ok(room)
+}
+
+fn zeros(bytes: usize) -> Result<Vec<u8>, GroupError> {
+    let mut zeros = with_room(bytes)?;
+    zeros.resize(bytes, 0);
+    Ok(zeros)
+}
+
+/// Arrays one after another, in memory that outlives the call.
+fn joined(arrays: &[&[u8]]) -> Result<Arc<Vec<u8>>, GroupError> {
+    let mut all = with_room(arrays.iter().map(|array| array.len()).sum())?;
+    arrays.iter().for_each(|array| all.extend_from_slice(array));
+    Ok(Arc::new(all))
+}
+
+/// Calls `work` with each array, and its place if all are one after another.
+fn each_place(arrays: &mut [&mut [u8]], mut work: impl FnMut(Range<usize>, &mut [u8])) {
+    let mut start = 0;
+    for array in arrays {
+        let end = start + array.len();
+        work(start..end, array);
+        start = end;
+    }
 }
 
 impl ThreadMember {
@@ -95,7 +115,7 @@ impl ThreadMember {
         if let Some(rank) = other {
             let theirs = state.laid[rank].as_ref().map_or_else(String::new, |laid| laid.what.clone());
             let error = GroupError::Differs { rank, theirs, own: self.rank, ours: what };
-            return Err(self.close(&mut state, error));
+            return Err(self.end(&mut state, error));
         }
         let round = state.round;
         state.laid[self.rank] = Some(Laid { what, bytes });
@@ -117,20 +137,20 @@ impl ThreadMember {
             if left.is_zero() {
                 let missing = (0..self.table.size).filter(|&rank| state.laid[rank].is_none()).collect();
                 let what = state.laid[self.rank].as_ref().map_or_else(String::new, |laid| laid.what.clone());
-                return Err(self.close(&mut state, GroupError::Late { missing, what, waited: self.patience }));
+                return Err(self.end(&mut state, GroupError::Late { missing, what, waited: self.patience }));
             }
             state = self.table.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
     /// Ends all rounds.
-    fn close(&self, state: &mut State, error: GroupError) -> GroupError {
+    fn end(&self, state: &mut State, error: GroupError) -> GroupError {
         let error = state.closed.get_or_insert(error).clone();
         self.table.changed.notify_all();
         error
     }
 
-    /// Folds the same part of all arrays; `part` are its bytes, `whole` is its place in `output`.
+    /// Folds the bytes `part` of all arrays.
     fn reduce(
         &self,
         collective: &Collective,
@@ -155,21 +175,27 @@ impl ThreadMember {
         collective: &Collective,
         fold: Fold,
         arrays: &[Arc<Vec<u8>>],
-        output: &mut [u8],
+        outputs: &mut [&mut [u8]],
     ) -> Result<(), GroupError> {
-        let bytes = output.len();
+        let bytes: usize = outputs.iter().map(|output| output.len()).sum();
         if bytes < SHARED_WORK {
-            self.reduce(collective, fold, arrays, 0..bytes, output);
+            each_place(outputs, |place, output| self.reduce(collective, fold, arrays, place, output));
             return Ok(());
         }
         let element = collective.dtype.size();
-        let own = self.share(bytes, element, self.rank);
-        self.reduce(collective, fold, arrays, own.clone(), &mut output[own.clone()]);
-        let what = format!("{}, second part", collective.describe());
-        let parts = self.meet(what, copied(&output[own])?)?;
-        for (rank, part) in parts.iter().enumerate().filter(|(rank, _)| *rank != self.rank) {
-            output[self.share(bytes, element, rank)].copy_from_slice(part);
-        }
+        let mut own = zeros(self.share(bytes, element, self.rank).len())?;
+        self.reduce(collective, fold, arrays, self.share(bytes, element, self.rank), &mut own);
+        let parts = self.meet(format!("{}, second part", collective.describe()), Arc::new(own))?;
+        each_place(outputs, |place, output| {
+            for (rank, part) in parts.iter().enumerate() {
+                let share = self.share(bytes, element, rank);
+                let common = share.start.max(place.start)..share.end.min(place.end);
+                if !common.is_empty() {
+                    let from = common.start - share.start..common.end - share.start;
+                    output[common.start - place.start..common.end - place.start].copy_from_slice(&part[from]);
+                }
+            }
+        });
         Ok(())
     }
 }
@@ -187,29 +213,56 @@ impl Group for ThreadMember {
         self.table.size
     }
 
-    fn exchange(&self, collective: &Collective, input: &[u8], output: &mut [u8]) -> Result<(), GroupError> {
+    fn exchange(
+        &self,
+        collective: &Collective,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), GroupError> {
         // The others do not wait for a member that cannot come.
-        collective.check(input, output).map_err(|error| self.close(&mut self.table.lock(), error))?;
-        // Members that need no array of this one still learn that it is there.
-        let arrays = self.meet(collective.describe(), copied(input)?)?;
-        match &collective.kind {
-            CollectiveKind::AllReduce(fold) => self.all_reduce(collective, *fold, &arrays, output)?,
-            CollectiveKind::ReduceScatter(fold) => {
-                let part = self.rank * output.len()..(self.rank + 1) * output.len();
-                self.reduce(collective, *fold, &arrays, part, output);
-            }
-            CollectiveKind::AllGather => {
-                let bytes = input.len();
-                arrays.iter().enumerate().for_each(|(rank, array)| {
-                    output[rank * bytes..(rank + 1) * bytes].copy_from_slice(array);
-                });
-            }
-            CollectiveKind::Broadcast { root } => output.copy_from_slice(&arrays[*root]),
-            CollectiveKind::Permute(route) => match route.source(self.rank, self.table.size) {
-                Some(source) => output.copy_from_slice(&arrays[source]),
-                None => output.fill(0),
-            },
+        let checked = collective.check(inputs, outputs);
+        checked.map_err(|error| self.end(&mut self.table.lock(), error))?;
+        let arrays = self.meet(collective.describe(), joined(inputs)?)?;
+        if let CollectiveKind::AllReduce(fold) = collective.kind {
+            return self.all_reduce(collective, fold, &arrays, outputs);
         }
+        for output in outputs {
+            let bytes = output.len();
+            match &collective.kind {
+                CollectiveKind::ReduceScatter(fold) => {
+                    self.reduce(
+                        collective,
+                        *fold,
+                        &arrays,
+                        self.rank * bytes..(self.rank + 1) * bytes,
+                        output,
+                    );
+                }
+                CollectiveKind::Broadcast { root } => output.copy_from_slice(&arrays[*root]),
+                CollectiveKind::Permute(route) => match route.source(self.rank, self.table.size) {
+                    Some(source) => output.copy_from_slice(&arrays[source]),
+                    None => output.fill(0),
+                },
+                CollectiveKind::AllGather | CollectiveKind::AllReduce(_) => {
+                    let parts = output.chunks_exact_mut((bytes / self.table.size).max(1));
+                    parts.zip(arrays.iter()).for_each(|(part, array)| part.copy_from_slice(array));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&self, why: &str) {
+        self.end(&mut self.table.lock(), GroupError::Failed { rank: self.rank, why: why.into() });
+    }
+
+    fn reopen(&self) -> Result<(), GroupError> {
+        let mut state = self.table.lock();
+        if let Some(left @ GroupError::Left { .. }) = &state.closed {
+            return Err(left.clone());
+        }
+        state.closed = None;
+        state.laid.iter_mut().for_each(|laid| *laid = None);
         Ok(())
     }
 }
@@ -217,7 +270,7 @@ impl Group for ThreadMember {
 impl Drop for ThreadMember {
     fn drop(&mut self) {
         let mut state = self.table.lock();
-        self.close(&mut state, GroupError::Left { rank: self.rank });
+        self.end(&mut state, GroupError::Left { rank: self.rank });
     }
 }
 

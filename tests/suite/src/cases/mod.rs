@@ -13,6 +13,7 @@ mod convolution;
 mod corners;
 mod cumulative;
 mod custom_kernels;
+mod data_parallel;
 mod debugging;
 mod device_arguments;
 mod device_arrays;
@@ -109,6 +110,7 @@ pub fn scenarios() -> Vec<Scenario> {
         conditions::scenarios,
         collectives::scenarios,
         contexts::scenarios,
+        data_parallel::scenarios,
         debugging::scenarios,
         effects::scenarios,
         errors::scenarios,

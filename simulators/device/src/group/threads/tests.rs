@@ -17,7 +17,7 @@ fn exchanged(
             scope.spawn(move || {
                 let collective = collective(kind.clone(), input.len(), member.clone());
                 let mut output = vec![f32::NAN; results];
-                member.exchange(&collective, cast_slice(input), cast_slice_mut(&mut output))?;
+                member.exchange(&collective, &[cast_slice(input)], &mut [cast_slice_mut(&mut output)])?;
                 Ok(output)
             })
         });
@@ -29,7 +29,7 @@ fn exchanged(
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn collective(kind: CollectiveKind, elements: usize, group: Arc<dyn Group>) -> Collective {
-    Collective { kind, dtype: DType::F32, elements: elements as u64, group, number: 7 }
+    Collective { kind, dtype: DType::F32, elements: vec![elements as u64], group, number: 7 }
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn members_at_different_collectives_find_out() {
             .map(|(member, kind)| {
                 scope.spawn(move || {
                     let collective = collective(kind.clone(), 1, member.clone());
-                    member.exchange(&collective, &[0; 4], &mut [0; 4]).unwrap_err().to_string()
+                    member.exchange(&collective, &[&[0; 4]], &mut [&mut [0; 4]]).unwrap_err().to_string()
                 })
             })
             .map(|thread| thread.join().unwrap())
@@ -92,7 +92,8 @@ fn who_waits_for_a_member_that_left_or_is_late_gets_an_error() {
     let [a, b, c] = <[Arc<dyn Group>; 3]>::try_from(threads(3, Duration::from_millis(20))).unwrap();
     let wait = |member: Arc<dyn Group>| {
         let collective = collective(CollectiveKind::AllReduce(Fold::Sum), 1, member.clone());
-        let errors = [(); 2].map(|()| member.exchange(&collective, &[0; 4], &mut [0; 4]).unwrap_err());
+        let errors =
+            [(); 2].map(|()| member.exchange(&collective, &[&[0; 4]], &mut [&mut [0; 4]]).unwrap_err());
         assert_eq!(errors[0], errors[1], "the group stays closed");
         errors[0].to_string()
     };
@@ -123,4 +124,57 @@ fn wrong_members_and_sizes_are_named() {
         assert!(error.contains(word), "{error}");
     }
     verify(CollectiveKind::ReduceScatter(Fold::Max), 4).unwrap();
+}
+
+#[test]
+fn several_arrays_share_a_reduction() {
+    for sizes in [[3usize, 0, 5], [5000, 1, 3000]] {
+        let sums = thread::scope(|scope| {
+            let work: Vec<_> = threads(3, PATIENCE)
+                .into_iter()
+                .map(|member| {
+                    scope.spawn(move || {
+                        let arrays =
+                            sizes.map(|n| (0..n).map(|i| (i + n * member.rank()) as f32).collect::<Vec<_>>());
+                        let mut sums = sizes.map(|n| vec![0f32; n]);
+                        let collective = Collective {
+                            elements: sizes.iter().map(|&n| n as u64).collect(),
+                            ..collective(CollectiveKind::AllReduce(Fold::Sum), 0, member.clone())
+                        };
+                        collective.verify().unwrap();
+                        let inputs = arrays.each_ref().map(|array| cast_slice(array));
+                        let mut outputs = sums.each_mut().map(|sum| cast_slice_mut(sum));
+                        member.exchange(&collective, &inputs, &mut outputs).unwrap();
+                        sums
+                    })
+                })
+                .collect();
+            work.into_iter().map(|member| member.join().unwrap()).collect::<Vec<_>>()
+        });
+        let want = sizes.map(|n| (0..n).map(|i| (3 * i + 3 * n) as f32).collect::<Vec<_>>());
+        sums.iter().for_each(|sum| assert_eq!(*sum, want));
+    }
+}
+
+#[test]
+fn a_group_opens_again_after_a_members_call_failed() {
+    let [a, b] = <[Arc<dyn Group>; 2]>::try_from(threads(2, PATIENCE)).unwrap();
+    let exchange = |member: &Arc<dyn Group>| {
+        let collective = collective(CollectiveKind::AllReduce(Fold::Sum), 1, member.clone());
+        let mut out = [0f32];
+        member.exchange(&collective, &[cast_slice(&[2f32])], &mut [cast_slice_mut(&mut out)]).map(|()| out[0])
+    };
+    thread::scope(|scope| {
+        let waits = scope.spawn(|| exchange(&a));
+        b.close("out of range");
+        let error = waits.join().unwrap().unwrap_err().to_string();
+        assert!(error.contains("member 1 could not come") && error.contains("out of range"), "{error}");
+    });
+    a.reopen().unwrap();
+    let sums = thread::scope(|scope| {
+        [&a, &b].map(|member| scope.spawn(|| exchange(member))).map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(sums, [Ok(4.0), Ok(4.0)]);
+    drop(b);
+    assert!(a.reopen().is_err());
 }

@@ -1,0 +1,78 @@
+use super::*;
+use crate::lower::program::{BufferId, Role};
+use std::time::Duration;
+use workalike_device::group::{Group, threads};
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Fold, Nest};
+
+fn copy(from: BufferId, to: BufferId, n: u64) -> Step {
+    Step::Nest { nest: Nest::copy(DType::F32, &[n]), buffers: vec![from, to] }
+}
+
+fn exchange(group: &Arc<dyn Group>, kind: CollectiveKind, from: BufferId, to: BufferId, n: u64) -> Step {
+    let op = Collective { kind, dtype: DType::F32, elements: vec![n], group: group.clone(), number: 0 };
+    let (inputs, outputs) = (vec![(from, 0)], vec![to]);
+    Step::Library(LibraryStep { op: Arc::new(op), inputs, outputs, scratch: None, epilogue: None })
+}
+
+/// What each step is: `c` for a copy, the numbers of elements for an exchange; with the buffers it writes.
+fn listed(program: &Program) -> Vec<(String, Vec<BufferId>)> {
+    let name = |step: &Step| reduction(step).map_or("c".to_string(), |op| format!("{:?}", op.elements));
+    program.steps.iter().map(|step| (name(step), step.writes())).collect()
+}
+
+/// Three gradients, each computed, added up over members, and used.
+fn gradients(sizes: [u64; 3], kind: impl Fn(usize) -> CollectiveKind) -> Program {
+    let group = threads(2, Duration::from_secs(1)).remove(0);
+    let mut program = Program::default();
+    for (at, n) in sizes.into_iter().enumerate() {
+        let input = program.buffer(DType::F32, &[n], Role::Input(at));
+        let [own, sum, used] = [0; 3].map(|_| program.buffer(DType::F32, &[n], Role::Temp));
+        let steps = [copy(input, own, n), exchange(&group, kind(at), own, sum, n), copy(sum, used, n)];
+        program.steps.extend(steps);
+        program.outputs.push(used);
+    }
+    program
+}
+
+const SUM: CollectiveKind = CollectiveKind::AllReduce(Fold::Sum);
+
+#[test]
+fn small_reductions_share_an_exchange() {
+    let mut program = gradients([3, 5, 7], |_| SUM);
+    run(&mut program);
+    let list = listed(&program);
+    let expected = [("c", vec![1]), ("c", vec![5]), ("c", vec![9]), ("[3, 5, 7]", vec![2, 6, 10])];
+    let expected = expected.into_iter().chain([("c", vec![3]), ("c", vec![7]), ("c", vec![11])]);
+    assert_eq!(list, expected.map(|(name, writes)| (name.to_string(), writes)).collect::<Vec<_>>());
+}
+
+#[test]
+fn large_ones_and_other_kinds_stay_apart() {
+    let before = gradients([3, MOST_BYTES, 7], |_| SUM);
+    let mut program = before.clone();
+    run(&mut program);
+    assert_eq!(listed(&program), listed(&before));
+    let mut program = gradients([3, 5, 7], |at| if at == 1 { CollectiveKind::AllGather } else { SUM });
+    let before = listed(&program);
+    run(&mut program);
+    assert_eq!(listed(&program), before);
+}
+
+#[test]
+fn what_depends_on_a_sum_is_not_added_with_it() {
+    let group = threads(2, Duration::from_secs(1)).remove(0);
+    let mut program = Program::default();
+    let input = program.buffer(DType::F32, &[4], Role::Input(0));
+    let [sum, scaled, second, third] = [0; 4].map(|_| program.buffer(DType::F32, &[4], Role::Temp));
+    program.steps = vec![
+        exchange(&group, SUM, input, sum, 4),
+        copy(sum, scaled, 4),
+        exchange(&group, SUM, scaled, second, 4),
+        exchange(&group, SUM, input, third, 4),
+    ];
+    program.outputs = vec![second, third];
+    run(&mut program);
+    let list: Vec<String> = listed(&program).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(list, ["[4]", "c", "[4, 4]"]);
+}

@@ -1,0 +1,344 @@
+//! A group whose members are all in this process: one callable for all of them.
+
+use super::Backend;
+use super::members::member;
+use super::simulator::{Keep, Simulator};
+use crate::error::{Error, Result};
+use crate::function::{Args, ArgsIn, Count, Function, HostArg, HostArgs, IntoArgs, Outputs, PartFunction};
+use crate::value::Value;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+use workalike_device::group::{Group, threads};
+use workalike_device::{Open, Tuned};
+
+/// The time that members wait for each other before a call is an error for all: first calls compile kernels.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Devices of this process as the members of a group, for [`Function::optimize`]: made by [`group`].
+#[derive(Debug)]
+pub struct LocalGroup<O> {
+    name: String,
+    devices: Vec<O>,
+}
+
+/// The group that a Function calls `name`, with one member for each of these devices. The result,
+/// a [`GroupSimulator`], is called like the Function.
+///
+/// The members are threads of this process. For a process for each device, see
+/// [`member`](crate::engine::member).
+///
+/// ```
+/// use workalike::prelude::*;
+/// let (x, total) = (vector::<f32>("x"), shared("total", 0f32));
+/// let f = function([&x]).output(&x * 2.0).update(&total, &total + x.sum(..)).compile()?;
+/// let parallel = f.data_parallel("workers", ["x"])?;
+/// let mut sim = parallel.optimize(group("workers", [Host::threads(1), Host::threads(1)]))?;
+/// assert_eq!(sim.call(args![vec![1f32, 2.0, 3.0, 4.0]])?[0].to_vec::<f32>()?, [2.0, 4.0, 6.0, 8.0]);
+/// sim.sync_to_parent()?;
+/// assert_eq!(total.get_value()?.item::<f32>()?, 10.0);
+/// # Ok::<(), workalike::Error>(())
+/// ```
+pub fn group<O: Open>(name: &str, devices: impl IntoIterator<Item = O>) -> LocalGroup<O> {
+    LocalGroup { name: name.into(), devices: devices.into_iter().collect() }
+}
+
+impl<O: Open> Backend for LocalGroup<O> {
+    type Simulator = GroupSimulator;
+
+    /// # Errors
+    /// If there are no devices, one is missing, or the Function names another group.
+    fn optimize(&self, function: &Function) -> Result<GroupSimulator> {
+        if self.devices.is_empty() {
+            return Err(Error::mismatch("group", "at least one device", "none"));
+        }
+        let open = |device: &O| Ok(Tuned::new(device.open()?, device.options()));
+        let devices = self.devices.iter().map(open).collect::<Result<Vec<_>>>()?;
+        let seats = threads(devices.len(), PATIENCE);
+        let method = Method::of(function, &self.name)?;
+        let (name, own) = (self.name.as_str(), &method.parts.function);
+        let members = together(&seats, devices, |rank, device| {
+            own.optimize(member(name, seats[rank].clone(), device))
+        })?;
+        let members = members.into_iter().map(Mutex::new).collect();
+        Ok(GroupSimulator { name: self.name.clone(), members, seats, methods: vec![method] })
+    }
+}
+
+/// The members of a group in one process, called like a Function: made by [`group`].
+///
+/// Inputs that the Function divides ([`Function::data_parallel`]) are given whole: each member gets its part.
+/// Rows of outputs are joined. All other inputs go to all members, and other outputs are those of member 0.
+///
+/// If a call fails on one member it is an error for all.
+#[derive(Debug)]
+pub struct GroupSimulator {
+    name: String,
+    members: Vec<Mutex<Simulator>>,
+    seats: Vec<Arc<dyn Group>>,
+    methods: Vec<Method>,
+}
+
+/// A method, and the parts of it that members run.
+#[derive(Debug)]
+struct Method {
+    name: String,
+    parts: PartFunction,
+}
+
+impl Method {
+    fn of(function: &Function, group: &str) -> Result<Method> {
+        Ok(Method { name: function.name().into(), parts: function.of_parts(group)? })
+    }
+
+    /// The arguments of a member.
+    fn args(&self, args: &HostArgs, rank: usize, size: usize) -> Result<HostArgs> {
+        let PartFunction { function, divided, .. } = &self.parts;
+        args.changed(function, |input, arg| {
+            let Some(axis) = divided[input] else { return Ok(arg.clone()) };
+            let what = || format!("{}: input {}", function.name(), function.input_name(input));
+            Ok(match arg {
+                HostArg::Value(value) => HostArg::Value(part_of(value, axis, [rank, size], what)?),
+                // The first axis is that of iterations.
+                HostArg::Each(value) => HostArg::Each(part_of(value, axis + 1, [rank, size], what)?),
+            })
+        })
+    }
+
+    /// The outputs of all members as those of the Function.
+    fn outputs(&self, members: Vec<Outputs>) -> Result<Outputs> {
+        let first = members.first().ok_or_else(|| Error::Internal("a group without members".into()))?;
+        let values = first.iter().enumerate().map(|(at, (_, value))| match self.parts.joined[at] {
+            true => joined(members.iter().map(|outputs| &outputs[at])),
+            false => Ok(value.clone()),
+        });
+        Ok(self.parts.function.outputs_of(values.collect::<Result<_>>()?))
+    }
+}
+
+/// A member's part of an array.
+fn part_of(value: &Value, axis: usize, [rank, size]: [usize; 2], what: impl Fn() -> String) -> Result<Value> {
+    let mut shape = value.shape().to_vec();
+    let Some(extent) = shape.get_mut(axis).filter(|extent| extent.is_multiple_of(size)) else {
+        let expected = format!("a multiple of {size} along axis {axis}, the number of members");
+        return Err(Error::mismatch(what(), expected, crate::error::shape_text(value.shape())));
+    };
+    *extent /= size;
+    let steps = if shape.contains(&0) { 0 } else { (rank * shape[axis]) as isize * value.strides()[axis] };
+    value.view_as(&shape, value.strides(), (value.offset() as isize + steps).max(0) as usize)
+}
+
+/// Rows one after another.
+fn joined<'v>(parts: impl Iterator<Item = &'v Value>) -> Result<Value> {
+    let parts = parts.map(Value::contiguous).collect::<Result<Vec<_>>>()?;
+    let first = parts.first().ok_or_else(|| Error::Internal("no rows to join".into()))?;
+    let mut shape = first.shape().to_vec();
+    if let Some(rows) = shape.first_mut() {
+        *rows = parts.iter().map(|part| part.shape().first().copied().unwrap_or(1)).sum();
+    }
+    Value::filled(first.dtype(), &shape, |bytes| {
+        let mut start = 0;
+        for rows in parts.iter().filter_map(Value::contiguous_bytes) {
+            bytes[start..start + rows.len()].copy_from_slice(rows);
+            start += rows.len();
+        }
+    })
+}
+
+impl GroupSimulator {
+    /// The name of the group.
+    pub fn group_name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of members.
+    pub fn group_size(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Calls the first method: inputs from the host, outputs to the host. A call that fails changes no shared
+    /// variable of any member that learns of it before it stores new values.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or a member fails.
+    pub fn call<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.call_at(0, args.into_args())
+    }
+
+    /// [`GroupSimulator::call`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`GroupSimulator::call`]; or if there is no such method.
+    pub fn call_method<'a>(&mut self, name: &str, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.call_at(self.find(name)?, args.into_args())
+    }
+
+    /// Calls the first method `n` times, as [`Simulator::run_n`] does.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or a member fails.
+    pub fn run_n<'a>(&mut self, n: impl Count, args: impl IntoArgs<'a>) -> Result<Outputs> {
+        self.run_n_at(0, n.count()?, args.into_args())
+    }
+
+    /// [`GroupSimulator::run_n`] for a method by name.
+    ///
+    /// # Errors
+    /// As [`GroupSimulator::run_n`]; or if there is no such method.
+    pub fn run_method_n<'a>(
+        &mut self,
+        name: &str,
+        n: impl Count,
+        args: impl IntoArgs<'a>,
+    ) -> Result<Outputs> {
+        self.run_n_at(self.find(name)?, n.count()?, args.into_args())
+    }
+
+    fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
+        self.with_parts(method, args, |simulator, name, args| simulator.method(name)?.call(args))
+    }
+
+    fn run_n_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
+        self.with_parts(method, args, |simulator, name, args| simulator.method(name)?.run_n(n, args))
+    }
+
+    /// Runs a method on all members, each with its part of the arguments.
+    fn with_parts(
+        &mut self,
+        method: usize,
+        args: ArgsIn<'_>,
+        run: impl Fn(&mut Simulator, &str, Args) -> Result<Outputs> + Sync,
+    ) -> Result<Outputs> {
+        let (method, size) = (&self.methods[method], self.members.len());
+        let args = HostArgs::of(&method.parts.function, args)?;
+        let parts = (0..size).map(|rank| method.args(&args, rank, size)).collect::<Result<Vec<_>>>()?;
+        let (members, name) = (&self.members, method.name.as_str());
+        let outputs =
+            together(&self.seats, parts, |rank, args| run(&mut locked(&members[rank]), name, args.into()))?;
+        method.outputs(outputs)
+    }
+
+    /// Runs `work` on each member, all at once; returns the results by rank. All members must make the same
+    /// calls of methods in which they exchange arrays.
+    ///
+    /// # Errors
+    /// The error of the first member that fails.
+    pub fn each_member<T: Send>(
+        &mut self,
+        work: impl Fn(usize, &mut Simulator) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let ranks = (0..self.members.len()).collect();
+        together(&self.seats, ranks, |rank, _: usize| work(rank, &mut locked(&self.members[rank])))
+    }
+
+    /// Adds a Function as a method of each member: see [`Simulator::add_method`].
+    ///
+    /// # Errors
+    /// As [`Simulator::add_method`].
+    pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
+        let method = Method { name: name.into(), ..Method::of(function, &self.name)? };
+        self.each_member(|_, simulator| simulator.add_method(name, &method.parts.function))?;
+        self.methods.push(method);
+        Ok(())
+    }
+
+    /// The value of a shared variable by name: that of member 0.
+    ///
+    /// # Errors
+    /// As [`Simulator::get_value`].
+    pub fn get_value(&self, name: &str) -> Result<Value> {
+        self.first()?.get_value(name)
+    }
+
+    /// Sets the value of a shared variable by name, for all members.
+    ///
+    /// # Errors
+    /// As [`Simulator::set_value`].
+    pub fn set_value(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
+        let value = value.into();
+        self.each_member(|_, simulator| simulator.set_value(name, &value)).map(drop)
+    }
+
+    /// Writes member 0's changed shared variables to the Function: see [`Simulator::sync_to_parent`].
+    ///
+    /// # Errors
+    /// As [`Simulator::sync_to_parent`].
+    pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
+        let written = locked(self.members.first().ok_or_else(no_members)?).sync_to_parent()?;
+        // The others have the same values, and know now that the parent has them.
+        self.each_member(|rank, simulator| match rank {
+            0 => Ok(()),
+            _ => simulator.sync_from_parent_keeping(Keep::Parent).map(drop),
+        })?;
+        Ok(written)
+    }
+
+    /// Takes over what changed in the Function, on all members: see [`Simulator::sync_from_parent`].
+    ///
+    /// # Errors
+    /// As [`Simulator::sync_from_parent`].
+    pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
+        let taken = self.each_member(|_, simulator| simulator.sync_from_parent())?;
+        taken.into_iter().next().ok_or_else(no_members)
+    }
+
+    fn first(&self) -> Result<MutexGuard<'_, Simulator>> {
+        self.members.first().map(locked).ok_or_else(no_members)
+    }
+
+    fn find(&self, name: &str) -> Result<usize> {
+        self.methods.iter().position(|method| method.name == name).ok_or_else(|| {
+            let known: Vec<&str> = self.methods.iter().map(|method| method.name.as_str()).collect();
+            Error::Sync(format!("the group has no method {name}; it has {}", known.join(", ")))
+        })
+    }
+}
+
+fn no_members() -> Error {
+    Error::Internal("a group without members".into())
+}
+
+/// A member's Simulator. After a panic it is as after any failed call.
+fn locked(member: &Mutex<Simulator>) -> MutexGuard<'_, Simulator> {
+    member.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `work` for each member, all at once, and returns the results by rank. If it fails for one, nobody waits
+/// for that member, and the error is its own.
+fn together<I: Send, T: Send>(
+    seats: &[Arc<dyn Group>],
+    items: Vec<I>,
+    work: impl Fn(usize, I) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let (work, nobody) = (&work, usize::MAX);
+    let failed = AtomicUsize::new(nobody);
+    let run = |rank: usize, item: I| {
+        let result = work(rank, item);
+        if let Err(error) = &result {
+            // The first to fail is not one that waited for another.
+            _ = failed.compare_exchange(nobody, rank, Ordering::AcqRel, Ordering::Acquire);
+            seats[rank].close(&error.to_string());
+        }
+        result
+    };
+    let results: Vec<Result<T>> = thread::scope(|scope| {
+        let run = &run;
+        let mut items = items.into_iter().enumerate();
+        let own = items.next();
+        let others: Vec<_> = items.map(|(rank, item)| scope.spawn(move || run(rank, item))).collect();
+        let own = own.map(|(rank, item)| run(rank, item));
+        let panicked = |_| Err(Error::Internal("a member panicked".into()));
+        let others = others.into_iter().map(|member| member.join().unwrap_or_else(panicked));
+        own.into_iter().chain(others).collect()
+    });
+    let first = failed.into_inner();
+    if first == nobody {
+        return results.into_iter().collect();
+    }
+    // No member is in an exchange any more.
+    if let Some(seat) = seats.first() {
+        _ = seat.reopen();
+    }
+    results.into_iter().nth(first).map_or_else(|| Err(no_members()), |result| result.map(|_| vec![]))
+}

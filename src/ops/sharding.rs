@@ -1,0 +1,228 @@
+//! Sharding rules: how the members of a group compute an op together, each with what it holds of the inputs.
+//!
+//! [`Function::data_parallel`](crate::function::Function::data_parallel) goes through a graph with them.
+//! [`Op::shard`] says how an op computes with its inputs' parts; an op without a rule gets whole inputs.
+
+use super::collectives::{Collective, group_size, own_part};
+use super::methods::fail;
+use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
+use crate::error::Result;
+use crate::graph::{Variable, source_location};
+use crate::op::{Held, Op, ShardedOutputs, Sharding, Shards, TermOp};
+use std::sync::Arc;
+use workalike_device::group::CollectiveKind;
+use workalike_kernels::nest::Fold;
+
+impl Held {
+    /// All of the array, on each member.
+    pub(crate) fn gathered(&self, group: &str) -> Result<Variable> {
+        if let Some(whole) = &self.whole {
+            return Ok(whole.clone());
+        }
+        // The sum of scaled terms is the scaled sum: what scales it is then part of what reads it.
+        if let Some(TermOp { op, inputs }) = self.made_by.as_deref() {
+            let whole = inputs.iter().map(|input| input.gathered(group)).collect::<Result<Vec<_>>>()?;
+            let applied = Variable::apply_at(op.clone(), &whole, source_location::here())?;
+            return applied.into_iter().next().ok_or_else(|| fail("shard", "an op without an output".into()));
+        }
+        match self.sharding {
+            Sharding::Replicated => Ok(self.variable.clone()),
+            Sharding::Sharded(axis) => self.variable.try_all_gather(axis as isize, group),
+            Sharding::Partial(fold) => {
+                Collective::apply(CollectiveKind::AllReduce(fold), group, &self.variable)
+            }
+        }
+    }
+
+    /// The member's part along an axis.
+    pub(crate) fn divided(&self, axis: usize, group: &str) -> Result<Variable> {
+        match self.sharding {
+            Sharding::Sharded(own) if own == axis => Ok(self.variable.clone()),
+            Sharding::Partial(fold) => {
+                let front = self.variable.try_moveaxis(axis as isize, 0)?;
+                Collective::apply(CollectiveKind::ReduceScatter(fold), group, &front)?
+                    .try_moveaxis(0, axis as isize)
+            }
+            Sharding::Replicated | Sharding::Sharded(_) => own_part(&self.gathered(group)?, axis, group),
+        }
+    }
+
+    /// Whether the array is known to have extent 1 along an axis, where it broadcasts.
+    fn broadcasts(&self, axis: usize) -> bool {
+        self.sharding != Sharding::Sharded(axis) && self.variable.ty().shape.get(axis) == Some(&Some(1))
+    }
+}
+
+/// Whether an op only repeats the elements of its first input, or gives them other axes.
+fn repeats(op: &dyn Op) -> bool {
+    op.downcast::<BroadcastLike>().is_some()
+        || op.downcast::<BroadcastTo>().is_some()
+        || op.downcast::<DimShuffle>().is_some()
+}
+
+impl Shards<'_> {
+    fn input(&self, at: usize) -> Result<&Held> {
+        let count = self.inputs.len();
+        self.inputs
+            .get(at)
+            .ok_or_else(|| fail("shard", format!("expected an input {at}, got {count} inputs")))
+    }
+
+    /// Whether each member has all of all inputs.
+    pub(crate) fn is_replicated(&self) -> bool {
+        self.inputs.iter().all(|held| held.sharding == Sharding::Replicated)
+    }
+
+    /// How the members hold an input.
+    pub fn sharding(&self, at: usize) -> Sharding {
+        self.inputs.get(at).map_or(Sharding::Replicated, |held| held.sharding)
+    }
+
+    /// All of an input.
+    ///
+    /// # Errors
+    /// If there is no such input.
+    pub fn whole(&self, at: usize) -> Result<Variable> {
+        self.input(at)?.gathered(self.group)
+    }
+
+    /// The member's part of an input along an axis; of an input that is repeated along it, all.
+    ///
+    /// # Errors
+    /// If there is no such input.
+    pub fn part(&self, at: usize, axis: usize) -> Result<Variable> {
+        let held = self.input(at)?;
+        if held.broadcasts(axis) { held.gathered(self.group) } else { held.divided(axis, self.group) }
+    }
+
+    /// The axis along which the first of these inputs is sharded that is.
+    pub(super) fn first_axis(&self, inputs: std::ops::Range<usize>) -> Option<usize> {
+        self.inputs.get(inputs)?.iter().find_map(|held| match held.sharding {
+            Sharding::Sharded(axis) => Some(axis),
+            _ => None,
+        })
+    }
+
+    /// Whether an input is known to be zeros.
+    pub(super) fn is_zero(&self, at: usize) -> bool {
+        let mut variable = self.inputs.get(at).map(|held| held.variable.clone());
+        while let Some(v) = variable {
+            if let Some(value) = v.constant_value() {
+                return value.scalars().all(|scalar| scalar.to_f64() == 0.0);
+            }
+            variable = v
+                .owner()
+                .filter(|(apply, _)| repeats(apply.op.as_ref()))
+                .map(|(apply, _)| apply.inputs[0].clone());
+        }
+        false
+    }
+
+    /// What the member has of an input, if it is a term of a sum.
+    pub fn term(&self, at: usize) -> Option<&Variable> {
+        let held = self.inputs.get(at)?;
+        (held.sharding == Sharding::Partial(Fold::Sum)).then_some(&held.variable)
+    }
+
+    /// All of the inputs from this one on.
+    fn rest(&self, from: usize) -> Result<Vec<Variable>> {
+        (from..self.inputs.len()).map(|at| self.whole(at)).collect()
+    }
+
+    /// The rule of an op without one: each member computes all of it.
+    ///
+    /// # Errors
+    /// If the expression is ill-typed.
+    pub fn replicated(&self, op: Arc<dyn Op>) -> Result<Vec<Held>> {
+        let outputs = Variable::apply_at(op, &self.rest(0)?, source_location::here())?;
+        Ok(outputs.into_iter().map(Held::replicated).collect())
+    }
+
+    /// `op` on parts of all inputs along one axis, that of the first input that is sharded: the rule of an op
+    /// that broadcasts inputs of equal rank, element by element.
+    ///
+    /// # Errors
+    /// If the expression is ill-typed.
+    pub fn elementwise(&self, op: impl Op) -> ShardedOutputs {
+        let Some(axis) = self.first_axis(0..self.inputs.len()) else { return Ok(None) };
+        let inputs = (0..self.inputs.len()).map(|at| self.part(at, axis)).collect::<Result<Vec<_>>>()?;
+        let outputs = Variable::apply(op, &inputs)?;
+        Ok(Some(outputs.into_iter().map(|output| Held::sharded(output, axis)).collect()))
+    }
+
+    /// `op` on the member's part of the first input, and all of the others: the rule of an op whose results
+    /// at a position of the input's axis depend on the elements there alone. `to` says which axis of the
+    /// result an axis of the input is, if that holds for it. A `linear` op computes terms of sums, too.
+    ///
+    /// # Errors
+    /// If the expression is ill-typed.
+    pub fn along(&self, op: impl Op, linear: bool, to: impl Fn(usize) -> Option<usize>) -> ShardedOutputs {
+        let sharding = match self.sharding(0) {
+            Sharding::Sharded(axis) => to(axis).map(Sharding::Sharded),
+            Sharding::Partial(Fold::Sum) if linear => Some(Sharding::Partial(Fold::Sum)),
+            _ => None,
+        };
+        let Some(sharding) = sharding else { return Ok(None) };
+        let first = self.input(0)?.variable.clone();
+        let inputs: Vec<Variable> =
+            std::iter::once(Ok(first)).chain(self.rest(1)?.into_iter().map(Ok)).collect::<Result<_>>()?;
+        let outputs = Variable::apply(op, &inputs)?;
+        let held = |variable| Held::new(variable, sharding);
+        Ok(Some(outputs.into_iter().map(held).collect()))
+    }
+
+    /// `op` on terms of sums: of a linear function of all inputs but those that `constant` names, which are
+    /// whole. `None` unless all of these are terms.
+    ///
+    /// # Errors
+    /// If the expression is ill-typed.
+    pub fn terms(&self, op: impl Op, constant: impl Fn(usize) -> bool) -> ShardedOutputs {
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for at in 0..self.inputs.len() {
+            inputs.push(match (constant(at), self.term(at)) {
+                (true, _) => self.whole(at)?,
+                (false, Some(term)) => term.clone(),
+                (false, None) => return Ok(None),
+            });
+        }
+        let outputs = Variable::apply(op, &inputs)?;
+        Ok(Some(outputs.into_iter().map(Held::term).collect()))
+    }
+
+    /// The same output of `op`, as one that may as well be made of the sum.
+    pub(super) fn of_sum(&self, op: impl Op, outputs: Option<Vec<Held>>) -> Option<Vec<Held>> {
+        let mut outputs = outputs?;
+        if let [Held { sharding: Sharding::Partial(Fold::Sum), made_by, .. }] = &mut outputs[..] {
+            *made_by = Some(Arc::new(TermOp { op: Arc::new(op), inputs: self.inputs.to_vec() }));
+        }
+        Some(outputs)
+    }
+
+    /// The extents of a result, of which this member has a part along `axis`: that extent is `own`.
+    pub(super) fn extents(
+        &self,
+        extents: &[Extent],
+        axis: usize,
+        own: impl FnOnce(Variable) -> Result<Variable>,
+    ) -> Result<(Vec<Extent>, Vec<Variable>)> {
+        let (mut extents, mut further) = (extents.to_vec(), self.rest(1)?);
+        match extents.get(axis) {
+            Some(Extent::Fixed(n)) => {
+                further.push(own(Variable::constant(*n as i64))?);
+                extents[axis] = Extent::Input(further.len() - 1);
+            }
+            Some(Extent::Input(at)) => {
+                let missing = || fail("shard", format!("an extent names an input {at} that is not there"));
+                let extent = further.get_mut(*at).ok_or_else(missing)?;
+                *extent = own(extent.clone())?;
+            }
+            Some(Extent::Infer) | None => {}
+        }
+        Ok((extents, further))
+    }
+
+    /// The member's share of an extent.
+    pub(super) fn share(&self, extent: &Variable) -> Result<Variable> {
+        extent.try_floor_divide(group_size(self.group))
+    }
+}
