@@ -16,6 +16,7 @@ mod adaptive_ode;
 mod autoassociator;
 mod beam_search;
 mod black_scholes;
+mod data_parallel;
 mod digits;
 mod distances;
 mod exp_ladder;
@@ -85,6 +86,11 @@ pub const ALL: &[Example] = &[
         name: "black_scholes",
         about: "prices of options, and their sensitivities by gradients",
         run: black_scholes::run,
+    },
+    Example {
+        name: "data_parallel",
+        about: "members of a group that train one network together, each on a part of the batch",
+        run: data_parallel::run,
     },
     Example {
         name: "distances",
