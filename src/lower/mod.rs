@@ -363,7 +363,8 @@ impl Lowering<'_> {
             })
             .collect();
         self.mark_written(&outputs);
-        let host = HostNode { op: node.op.clone(), node: self.node, why, inputs, outputs: outputs.clone() };
+        let (op, node_at, exchange) = (node.op.clone(), self.node, None);
+        let host = HostNode { op, node: node_at, why, inputs, outputs: outputs.clone(), exchange };
         self.program.steps.push(Step::Host(host));
         Ok(outputs.iter().zip(&node.outputs).map(|(&b, &o)| View::whole(b, &self.shape(o))).collect())
     }

@@ -17,7 +17,7 @@ impl Lowering<'_> {
 
     /// Records which buffers a step of the current node writes. Fusion leaves a buffer alone that several
     /// steps write.
-    pub(super) fn mark_written(&mut self, buffers: &[BufferId]) {
+    pub(crate) fn mark_written(&mut self, buffers: &[BufferId]) {
         for &id in buffers {
             if !self.written.insert(id)
                 && let Some(buffer) = self.program.buffers.get_mut(id)

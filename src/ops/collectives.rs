@@ -309,8 +309,8 @@ impl Op for Collective {
         Ok(vec![value])
     }
 
-    fn lower(&self, to: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
-        lower::lower(self, to, inputs)
+    fn lower(&self, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+        lower::lower(self, to, node, inputs)
     }
 }
 

@@ -210,8 +210,10 @@ impl Definition {
         let abilities = context.abilities();
         let mut program = lower(&self.graph, shapes, &abilities, trusted, self.report_base())?;
         if context.options.strict
-            // A host node without outputs is allowed: it only observes, and replaces no work of the device.
-            && let Some(node) = program.host_nodes().find(|node| !node.outputs.is_empty())
+            // A host node without outputs is allowed: it only observes, and replaces no work of the device. Nor
+            // does an exchange.
+            && let Some(node) =
+                program.host_nodes().find(|node| !node.outputs.is_empty() && node.exchange.is_none())
         {
             let what = format!("{} (node #{}) has no device form: {}", node.op.label(), node.node, node.why);
             return Err(Error::Strict(what));
@@ -223,6 +225,7 @@ impl Definition {
         }
         let state_bytes: Vec<u64> = self.states.iter().map(|&s| context.states[s].bytes()).collect();
         commit::order(&mut program);
+        commit::agree(&mut program);
         // A call that a guard ends changes no shared variable.
         if !context.options.nan_guard {
             program = update_in_place(program, &state_bytes);

@@ -44,8 +44,7 @@ pub(super) fn run(program: &mut Program) {
 
 /// The op of a step that reduces arrays over a group.
 fn reduction(step: &Step) -> Option<&Collective> {
-    let Step::Library(LibraryStep { op, epilogue: None, scratch: None, .. }) = step else { return None };
-    op.downcast::<Collective>().filter(|op| matches!(op.kind, CollectiveKind::AllReduce(_)))
+    step.exchange().filter(|op| matches!(op.kind, CollectiveKind::AllReduce(_)))
 }
 
 fn bytes(op: &Collective) -> u64 {
@@ -99,19 +98,30 @@ fn reads_of(writer: &Step, reader: &Step) -> bool {
 
 /// One exchange in the place of several.
 fn joined<'s>(steps: impl Iterator<Item = &'s Step>) -> Option<Step> {
-    let mut all: Option<(Collective, LibraryStep)> = None;
+    let mut steps = steps.cloned();
+    let mut all = steps.next()?;
+    let mut elements = reduction(&all)?.elements.clone();
     for step in steps {
-        let (Some(op), Step::Library(own)) = (reduction(step), step) else { continue };
-        match &mut all {
-            None => all = Some((op.clone(), own.clone())),
-            Some((whole, step)) => {
-                whole.elements.extend(&op.elements);
-                step.inputs.extend(&own.inputs);
-                step.outputs.extend(&own.outputs);
+        elements.extend(&reduction(&step)?.elements);
+        match (&mut all, step) {
+            (Step::Library(all), Step::Library(own)) => {
+                all.inputs.extend(own.inputs);
+                all.outputs.extend(own.outputs);
             }
+            (Step::Host(all), Step::Host(own)) => {
+                all.inputs.extend(own.inputs);
+                all.outputs.extend(own.outputs);
+            }
+            _ => return None,
         }
     }
-    all.map(|(op, step)| Step::Library(LibraryStep { op: Arc::new(op), ..step }))
+    let op = Collective { elements, ..reduction(&all)?.clone() };
+    match &mut all {
+        Step::Library(LibraryStep { op: own, .. }) => *own = Arc::new(op),
+        Step::Host(node) => node.exchange = Some(op),
+        _ => return None,
+    }
+    Some(all)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! | `control`, `long_loop`, `unrolled_while` | loops and branches that are no single recording |
 //! | `iteration_layout` | where a body's buffers are in each iteration |
 //! | `recorded` | a whole Program: inputs copied in, Segments replayed |
+//! | `exchanges` | exchanges of members of a group through main memory |
 //! | `updates` | new values of shared variables, at the end of a call |
 //! | `caller_recordings` | the same over memory of the caller |
 //! | `block`, `sequence`, `sample_ring` | many calls as one Segment, with their inputs and samples |
@@ -18,6 +19,7 @@
 mod block;
 mod caller_recordings;
 mod control;
+mod exchanges;
 mod iteration_layout;
 mod long_loop;
 mod recorded;

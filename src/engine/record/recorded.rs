@@ -179,6 +179,9 @@ fn lone_runs(compiled: &Compiled, context: &EngineContext, regions: &Regions) ->
 impl Compiled {
     /// Performs a host node on copies of its inputs.
     fn perform(&self, device: &dyn Device, regions: &Regions, node: &HostNode) -> Result<()> {
+        if let Some(collective) = &node.exchange {
+            return self.exchange(device, regions, node, collective).map_err(Error::in_unchanged_call);
+        }
         let graph = &self.definition.graph;
         let written = &graph.nodes[node.node];
         // A buffer may have been reshaped: the graph knows the shape for which the op was written.

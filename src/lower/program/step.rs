@@ -5,6 +5,7 @@ use super::{BufferId, Program};
 use crate::op::Op;
 use std::sync::Arc;
 use workalike_device::LibraryOp;
+use workalike_device::group::Collective;
 use workalike_kernels::cost::{self, AccessDirection};
 use workalike_kernels::nest::{Inst, Nest};
 use workalike_kernels::verify::Verified;
@@ -70,6 +71,8 @@ pub struct HostNode {
     pub inputs: Vec<BufferId>,
     /// Its outputs.
     pub outputs: Vec<BufferId>,
+    /// If it is no `perform` of the op: arrays that members of a group exchange through main memory.
+    pub exchange: Option<Collective>,
 }
 
 /// Names, for listings.
@@ -227,10 +230,19 @@ impl Step {
         self.bound_bodies_mut().iter_mut().map(|body| &mut body.program)
     }
 
+    /// The exchange that it is.
+    pub(crate) fn exchange(&self) -> Option<&Collective> {
+        match self {
+            Step::Host(node) => node.exchange.as_ref(),
+            Step::Library(LibraryStep { op, .. }) => (op.as_ref() as &dyn LibraryOp).downcast(),
+            _ => None,
+        }
+    }
+
     /// Whether members of a group exchange arrays in it: all of them in the same order.
     pub fn exchanges(&self) -> bool {
         match self {
-            Step::Host(node) => node.op.group().is_some(),
+            Step::Host(node) => node.exchange.is_some(),
             Step::Library(LibraryStep { op, .. }) => op.is_joint(),
             _ => self.bodies().flat_map(|body| &body.steps).any(Step::exchanges),
         }

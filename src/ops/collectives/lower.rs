@@ -1,10 +1,12 @@
-//! Collectives as library ops; with one member nothing is to be done.
+//! Collectives as library ops, or through main memory; with one member nothing is to be done.
 
 use super::Collective;
+use crate::graph::Node;
+use crate::lower::program::{HostNode, Step};
 use crate::lower::{Lowered, Lowering, View};
 use workalike_device::group::CollectiveKind;
 
-pub(super) fn lower(op: &Collective, to: &mut Lowering<'_>, inputs: &[View]) -> Lowered {
+pub(super) fn lower(op: &Collective, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let x = &inputs[0];
     let dtype = to.program.buffers[x.buffer].dtype;
     let Some(exchange) = op.exchange(dtype, x.shape.iter().product()) else {
@@ -17,8 +19,16 @@ pub(super) fn lower(op: &Collective, to: &mut Lowering<'_>, inputs: &[View]) -> 
     if matches!(op.kind, CollectiveKind::AllGather | CollectiveKind::ReduceScatter(_)) {
         shape[0] = op.kind.result_elements(shape[0], exchange.group.size()).map_err(|e| e.to_string())?;
     }
-    let transport = exchange.group.transport().to_string();
     let input = to.whole(x);
-    let views = to.library(exchange, vec![(input, 0)], &[&shape]);
-    views.ok_or_else(|| format!("arrays go from member to member through main memory, by {transport}"))
+    if to.abilities.has(&exchange) {
+        let views = to.library(exchange, vec![(input, 0)], &[&shape]);
+        return views.ok_or_else(|| "an exchange that the device has was refused".into());
+    }
+    let why = format!("arrays go from member to member through main memory, by {}", exchange.group.transport());
+    let output = to.temp(dtype, &shape);
+    to.mark_written(&[output]);
+    let (op, inputs, outputs) = (node.op.clone(), vec![input], vec![output]);
+    let exchange = Some(exchange);
+    to.program.steps.push(Step::Host(HostNode { op, node: to.node, why, inputs, outputs, exchange }));
+    Ok(vec![View::whole(output, &shape)])
 }

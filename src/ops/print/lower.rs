@@ -9,7 +9,8 @@ use crate::lower::{Lowered, Lowering, View};
 pub(crate) fn lower(_: &Print, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let given = to.whole(&inputs[0]);
     let why = "a value is told where the host can see it".into();
-    let told = HostNode { op: node.op.clone(), node: to.node, why, inputs: vec![given], outputs: vec![] };
+    let (op, outputs, exchange) = (node.op.clone(), vec![], None);
+    let told = HostNode { op, node: to.node, why, inputs: vec![given], outputs, exchange };
     to.program.steps.push(Step::Host(told));
     Ok(vec![inputs[0].clone()])
 }

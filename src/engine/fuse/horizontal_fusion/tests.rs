@@ -227,6 +227,7 @@ fn nothing_moves_past_a_host_node() {
         why: "a test".into(),
         inputs: vec![],
         outputs: vec![],
+        exchange: None,
     };
     draft.program.steps.insert(2, Step::Host(node));
     assert_eq!(draft.joined(&wide()), 3);

@@ -12,7 +12,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 9] = [
+    let stories: [Story; 10] = [
         ("every_kind_and_dtype", kinds),
         ("axes_and_places", axes),
         ("gradients", gradients),
@@ -22,6 +22,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("several_groups", several),
         ("members_that_differ", different),
         ("members_that_leave", leaving),
+        ("an_error_of_one_member", one_fails),
     ];
     family("collectives", &stories)
 }
@@ -415,6 +416,33 @@ fn leaving(stage: &Stage) -> Result<()> {
         }
         meeting.wait();
         Ok(())
+    })?;
+    Ok(())
+}
+
+/// An index that only one member finds to be out of range is an error for all, and nobody stores anything.
+fn one_fails(stage: &Stage) -> Result<()> {
+    let (x, total) = (vector::<f32>("x"), shared("total", vec![0f32; 2]));
+    let table = shared("table", vec![1f32, 2.0, 3.0, 4.0]);
+    // What is computed on the device is not known to be in range before.
+    let taken = table.index(idx![(&x * 2.0).cast(DType::I64)]);
+    let sum = (&taken * &taken).all_reduce(Reduction::Sum, "g");
+    let mean = taken.all_reduce(Reduction::Mean, "g");
+    let f = function([&x]).output(mean).update(&total, &*total + &sum).update(&table, &*table * 1.0).compile()?;
+    let f = stage.function(&f)?;
+    members(stage, 2, &f, |rank, sim| {
+        sim.call(args![vec![0f32, 0.5]])?;
+        let state = [sim.get_value("total")?, sim.get_value("table")?];
+        equal("a good call", &state[0], vec![2f32, 8.0])?;
+        // Out of range for one member alone, once in the middle of a run.
+        let bad = if rank == 1 { 7f32 } else { 1.0 };
+        fails("one index", sim.call(args![vec![bad, 0.0]]), &["out of range"])?;
+        equal("total", &sim.get_value("total")?, state[0].clone())?;
+        let steps = ndarray::arr2(&[[0f32, 0.5], [1.0, 1.5], [0.0, bad], [0.0, 0.0]]);
+        fails("in a run", sim.run_n(4, args![each(steps)]), &["out of range"])?;
+        equal("after two of four", &sim.get_value("total")?, vec![2f32 + 2.0 + 18.0, 8.0 + 8.0 + 32.0])?;
+        sim.call(args![vec![0f32, 0.5]])?;
+        equal("then a good call", &sim.get_value("total")?, vec![24f32, 56.0])
     })?;
     Ok(())
 }
