@@ -69,6 +69,7 @@ impl Function {
         if seats.is_empty() {
             return Ok(self.clone());
         }
+        self.graph().check_exchanges()?;
         let graph = seated(self.graph(), seats, &mut 0)?;
         Ok(self.rebuilt(graph, self.cells().to_vec(), self.source().cloned()))
     }

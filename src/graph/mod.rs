@@ -7,6 +7,7 @@
 //! - [`FunctionGraph`]: the arena that `compile` imports a DAG into; passes, files and the engine see only
 //!   this.
 
+mod agreement;
 mod cell;
 mod cell_set;
 mod default_updates;

@@ -265,6 +265,20 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether the members of its [group](Op::group) wait for each other in it.
+    fn is_joint(&self) -> bool {
+        false
+    }
+
+    /// Which of its `outputs` are the same for all members of a group, given which inputs are. By default all, if
+    /// all inputs are.
+    ///
+    /// # Errors
+    /// If it runs a body in which members exchange arrays only where an input says so that they may not share.
+    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        Ok(vec![inputs.iter().all(|agree| *agree); outputs])
+    }
+
     /// The same op as that of a member of its [group](Op::group).
     fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
         let _ = seat;

@@ -273,6 +273,15 @@ impl Op for Collective {
         Some(&self.group)
     }
 
+    fn is_joint(&self) -> bool {
+        true
+    }
+
+    fn agreement(&self, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        use CollectiveKind::{AllGather, AllReduce, Broadcast};
+        Ok(vec![matches!(self.kind, AllReduce(_) | AllGather | Broadcast { .. }); outputs])
+    }
+
     fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
         Some(Arc::new(Collective { seat: Some(seat.clone()), ..self.clone() }))
     }

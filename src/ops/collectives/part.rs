@@ -87,6 +87,10 @@ impl Op for OwnPart {
         Some(&self.group)
     }
 
+    fn agreement(&self, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        Ok(vec![false; outputs])
+    }
+
     fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
         Some(Arc::new(OwnPart { seat: Some(seat.clone()), ..self.clone() }))
     }

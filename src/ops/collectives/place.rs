@@ -119,6 +119,10 @@ impl Op for GroupPlace {
         Some(&self.group)
     }
 
+    fn agreement(&self, _: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        Ok(vec![self.kind == PlaceKind::Size; outputs])
+    }
+
     fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
         Some(Arc::new(GroupPlace { seat: Some(seat.clone()), ..self.clone() }))
     }

@@ -99,6 +99,28 @@ impl Op for WhileOp {
         self.name.clone()
     }
 
+    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        let (runs, given) = inputs.split_first().ok_or("a loop without inputs")?;
+        let mut given = given.to_vec();
+        let again = loop {
+            let agree = self.body.graph.agreement(&given, &[]).map_err(|error| error.to_string())?;
+            let results: Vec<bool> = self.body.graph.outputs.iter().map(|&id| agree[id as usize]).collect();
+            let before = given.clone();
+            given.iter_mut().zip(&results[1..]).for_each(|(carried, new)| *carried &= new);
+            if given == before {
+                break results[0];
+            }
+        };
+        // Members that make different numbers of iterations end with different values.
+        let together = *runs && given[0] && again;
+        if !together && self.body.graph.exchanges() {
+            return Err("members of a group exchange arrays in its body, and may make different numbers of \
+                        iterations: decide by a value that all members share, such as an all_reduce"
+                .into());
+        }
+        Ok((0..outputs).map(|at| together && given[at]).collect())
+    }
+
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         expect_inputs(inputs.len(), 1 + self.body.graph.inputs.len())?;
         if !is_flag(inputs[0]) {

@@ -262,6 +262,15 @@ impl Op for BranchOp {
         self.name.clone()
     }
 
+    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        if self.bodies().into_iter().any(|body| body.exchanges()) && !inputs[0] {
+            return Err("members of a group exchange arrays in one of its branches, and may take different ones: \
+                        decide by a value that all members share, such as an all_reduce"
+                .into());
+        }
+        Ok(vec![inputs.iter().all(|agree| *agree); outputs])
+    }
+
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
         let first = &self.bodies[0];
         expect_inputs(inputs.len(), 1 + first.graph.inputs.len())?;

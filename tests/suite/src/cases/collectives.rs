@@ -12,7 +12,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 10] = [
+    let stories: [Story; 11] = [
         ("every_kind_and_dtype", kinds),
         ("axes_and_places", axes),
         ("gradients", gradients),
@@ -23,6 +23,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("members_that_differ", different),
         ("members_that_leave", leaving),
         ("an_error_of_one_member", one_fails),
+        ("conditions", conditions),
     ];
     family("collectives", &stories)
 }
@@ -445,4 +446,40 @@ fn one_fails(stage: &Stage) -> Result<()> {
         equal("then a good call", &sim.get_value("total")?, vec![24f32, 56.0])
     })?;
     Ok(())
+}
+
+/// What decides whether members exchange arrays must be the same for all of them.
+fn conditions(stage: &Stage) -> Result<()> {
+    let (x, c, count) = (vector::<f64>("x"), scalar::<bool>("c"), shared("count", 0i64));
+    let branch = |c: &Variable| if_else(c, || x.all_reduce(Reduction::Sum, "g"), || x.all_gather(0, "g") * 0.0);
+    let join = |f: Function| f.optimize(member("g", threads(1, PATIENCE).remove(0), stage.open()?));
+    let of = |y: Variable| function((&x, In::new(&c))).allow_unused_inputs().output(y);
+    let own = join(stage.function(&of(branch(&c)).compile()?)?);
+    fails("a branch by a member's own value", own, &["branches", "may take different ones", "all_reduce"])?;
+    join(of(branch(&c.all_reduce(Reduction::Max, "g"))).compile()?)?;
+    let every = (&*count % 2i64).equal(0i64);
+    let counted = of(branch(&every)).update(&count, &*count + 1i64);
+    join(counted.clone().compile()?)?;
+    let moved = of(branch(&every)).update(&count, &*count + c.cast(DType::I64)).compile()?;
+    fails("by a variable that members change apart", join(moved), &["may take different ones"])?;
+    // Newton's method for the square roots of all members' numbers, until the worst of them is good.
+    let root = |shared: bool| {
+        let [root, _] = while_loop(
+            [ones_like(&x), constant(1f64)],
+            |[_, off]| off.greater(1e-12),
+            |[r, _]| {
+                let next = (&r + &x / &r) * 0.5;
+                let off = ((&next * &next - &x).abs() / &x).max(..);
+                let worst = off.all_reduce(Reduction::Max, "g");
+                [next, if shared { worst } else { &worst * 0.0 + off }]
+            },
+        );
+        function([&x]).output(root).compile()
+    };
+    fails("a loop by a member's own value", join(root(false)?), &["different numbers of", "all_reduce"])?;
+    let f = stage.function(&root(true)?)?;
+    let got = members(stage, 2, &f, |rank, sim| {
+        Ok(sim.call(args![vec![2f64 + 100.0 * rank as f64]])?[0].item::<f64>()?)
+    })?;
+    ensure((got[0] - 2f64.sqrt()).abs() < 1e-12 && (got[1] - 102f64.sqrt()).abs() < 1e-11, || format!("{got:?}"))
 }

@@ -1,0 +1,60 @@
+//! Which values of a graph are the same for all members of a group, whatever their inputs are. Members that
+//! exchange arrays where only some of them come wait forever, so what decides whether an exchange runs has to be
+//! such a value.
+
+use super::function_graph::{Def, FunctionGraph};
+use crate::error::Result;
+
+impl FunctionGraph {
+    /// For each Var whether all members have the same value, given for which inputs and shared variables that
+    /// holds.
+    ///
+    /// # Errors
+    /// If members may take different ways, one of which exchanges arrays: names the node.
+    pub(crate) fn agreement(&self, inputs: &[bool], shared: &[bool]) -> Result<Vec<bool>> {
+        let mut agree: Vec<bool> = self
+            .vars
+            .iter()
+            .map(|var| match var.def {
+                Def::Input(at) => inputs.get(at as usize).copied().unwrap_or(false),
+                Def::Shared(at) => shared.get(at as usize).copied().unwrap_or(false),
+                Def::Constant(_) => true,
+                Def::Output { .. } => false,
+            })
+            .collect();
+        for (position, node) in self.nodes.iter().enumerate() {
+            let given: Vec<bool> = node.inputs.iter().map(|&id| agree[id as usize]).collect();
+            let results = node.op.agreement(&given, node.outputs.len());
+            let results = results.map_err(|message| node.failed(position, &message))?;
+            for (&id, result) in node.outputs.iter().zip(results) {
+                agree[id as usize] = result;
+            }
+        }
+        Ok(agree)
+    }
+
+    /// Checks that all members make the same exchanges, in any call: inputs are each member's own; shared
+    /// variables begin with the same values.
+    ///
+    /// # Errors
+    /// As [`FunctionGraph::agreement`].
+    pub(crate) fn check_exchanges(&self) -> Result<()> {
+        let mut shared = vec![true; self.shared.len()];
+        loop {
+            let agree = self.agreement(&vec![false; self.inputs.len()], &shared)?;
+            let parts = |&(at, id): &(u32, u32)| shared[at as usize] && !agree[id as usize];
+            let apart: Vec<u32> = self.updates.iter().filter(|update| parts(update)).map(|u| u.0).collect();
+            if apart.is_empty() {
+                return Ok(());
+            }
+            apart.into_iter().for_each(|at| shared[at as usize] = false);
+        }
+    }
+
+    /// Whether members exchange arrays in it.
+    pub(crate) fn exchanges(&self) -> bool {
+        self.nodes.iter().any(|node| {
+            node.op.is_joint() || node.op.bodies().into_iter().any(|body| body.exchanges())
+        })
+    }
+}
