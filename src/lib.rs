@@ -69,6 +69,11 @@ pub use workalike_opencl as opencl;
 #[doc = include_str!("../docs/serving.md")]
 struct Serving;
 
+/// Likewise, for several devices.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/parallel.md")]
+struct Parallel;
+
 /// Likewise, of the pages on training and on simulations.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/training.md")]

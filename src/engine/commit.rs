@@ -72,7 +72,8 @@ pub(super) fn agree(program: &mut Program) {
     let mut joint: Vec<Step> = Vec::new();
     for step in &program.steps {
         let Some(own) = step.exchange() else { continue };
-        let known = |other: &Step| other.exchange().is_some_and(|other| Arc::ptr_eq(&other.group, &own.group));
+        let known =
+            |other: &Step| other.exchange().is_some_and(|other| Arc::ptr_eq(&other.group, &own.group));
         if !joint.iter().any(known) {
             joint.push(step.clone());
         }
@@ -81,7 +82,9 @@ pub(super) fn agree(program: &mut Program) {
     let Some(mut place) = last.map(|last| last + 1) else { return };
     for step in joint {
         let agreed = program.buffer(DType::I64, &[1], Role::Temp);
-        for step in [exchange_of_reports(step, status, agreed), keep_report(status, agreed)].into_iter().flatten() {
+        for step in
+            [exchange_of_reports(step, status, agreed), keep_report(status, agreed)].into_iter().flatten()
+        {
             program.steps.insert(place, step);
             place += 1;
         }

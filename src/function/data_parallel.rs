@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::graph::source_location;
 use crate::graph::{Cell, Def, FunctionGraph, Node, SharedVariable, Variable, verify};
 use crate::op::{Held, Shards};
-use crate::ops::divided_input;
+use crate::ops::{divided_input, sharded};
 use crate::rewrite::Rewrites;
 use std::sync::Arc;
 
@@ -142,12 +142,5 @@ fn divide(graph: &FunctionGraph, cells: &[Arc<Cell>], parts: &[usize], group: &s
 fn shard(node: &Node, inputs: &[Held], group: &str) -> Result<Vec<Held>> {
     let _scope = node.place.map(source_location::enter_at);
     let at = Shards { inputs, group };
-    let ruled = match at.is_replicated() {
-        true => None,
-        false => node.op.shard(&at)?,
-    };
-    match ruled {
-        Some(outputs) => Ok(outputs),
-        None => at.replicated(node.op.clone()),
-    }
+    sharded(&node.op, &at)
 }

@@ -53,8 +53,8 @@ impl FunctionGraph {
 
     /// Whether members exchange arrays in it.
     pub(crate) fn exchanges(&self) -> bool {
-        self.nodes.iter().any(|node| {
-            node.op.is_joint() || node.op.bodies().into_iter().any(|body| body.exchanges())
-        })
+        self.nodes
+            .iter()
+            .any(|node| node.op.is_joint() || node.op.bodies().into_iter().any(|body| body.exchanges()))
     }
 }

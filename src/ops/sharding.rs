@@ -7,11 +7,52 @@ use super::collectives::{Collective, group_size, own_part};
 use super::methods::fail;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
 use crate::error::Result;
-use crate::graph::{Variable, source_location};
+use crate::graph::{Variable, ancestors, source_location};
 use crate::op::{Held, Op, ShardedOutputs, Sharding, Shards, TermOp};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use workalike_device::group::CollectiveKind;
 use workalike_kernels::nest::Fold;
+
+/// What members have of `roots`, given what they have of the Variables that these depend on, by their keys;
+/// of all others they have all.
+///
+/// # Errors
+/// If an expression is ill-typed.
+pub(crate) fn sharded_by(
+    roots: &[Variable],
+    mut stands: HashMap<(usize, usize), Held>,
+    group: &str,
+) -> Result<Vec<Held>> {
+    let given: HashSet<(usize, usize)> = stands.keys().copied().collect();
+    for variable in ancestors(roots, |v| given.contains(&v.key())) {
+        let Some((apply, _)) = variable.owner() else { continue };
+        let depends = apply.inputs.iter().any(|input| stands.contains_key(&input.key()));
+        if !depends || stands.contains_key(&variable.key()) {
+            continue;
+        }
+        let _scope = source_location::enter_at(apply.place);
+        let inputs: Vec<Held> = apply.inputs.iter().map(|input| held(&stands, input)).collect();
+        let outputs = sharded(&apply.op, &Shards { inputs: &inputs, group })?;
+        for (index, output) in outputs.into_iter().enumerate() {
+            stands.insert(Variable::output(apply, index).key(), output);
+        }
+    }
+    Ok(roots.iter().map(|root| held(&stands, root)).collect())
+}
+
+fn held(stands: &HashMap<(usize, usize), Held>, variable: &Variable) -> Held {
+    stands.get(&variable.key()).cloned().unwrap_or_else(|| Held::replicated(variable.clone()))
+}
+
+/// What a member has of an op's outputs: by its rule, or else all of them.
+///
+/// # Errors
+/// If an expression is ill-typed.
+pub(crate) fn sharded(op: &Arc<dyn Op>, at: &Shards) -> Result<Vec<Held>> {
+    let ruled = if at.is_replicated() { None } else { op.shard(at)? };
+    ruled.map_or_else(|| at.replicated(op.clone()), Ok)
+}
 
 impl Held {
     /// All of the array, on each member.
@@ -104,7 +145,7 @@ impl Shards<'_> {
     }
 
     /// Whether an input is known to be zeros.
-    pub(super) fn is_zero(&self, at: usize) -> bool {
+    pub(crate) fn is_zero(&self, at: usize) -> bool {
         let mut variable = self.inputs.get(at).map(|held| held.variable.clone());
         while let Some(v) = variable {
             if let Some(value) = v.constant_value() {

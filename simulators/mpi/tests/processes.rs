@@ -1,6 +1,8 @@
 //! Members in processes of their own. Each test starts itself under `mpirun`; what the members find is printed,
 //! and read here.
 
+#![allow(clippy::unwrap_used)] // a test fails by panicking
+
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;

@@ -35,7 +35,8 @@ impl Compiled {
             }
             given.push(copy);
         }
-        let mut taken = results.iter().map(|&bytes| fallible::filled(0u8, bytes)).collect::<Result<Vec<_>>>()?;
+        let mut taken =
+            results.iter().map(|&bytes| fallible::filled(0u8, bytes)).collect::<Result<Vec<_>>>()?;
         let inputs: Vec<&[u8]> = given.iter().map(Vec::as_slice).collect();
         let mut outputs: Vec<&mut [u8]> = taken.iter_mut().map(Vec::as_mut_slice).collect();
         collective.group.exchange(collective, &inputs, &mut outputs).map_err(failed)?;

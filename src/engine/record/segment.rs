@@ -267,14 +267,8 @@ mod tests {
         let mut program = Program::default();
         (0..4).for_each(|_| add_nest(&mut program));
         let op = Arc::new(crate::ops::Elemwise { op: ops::ADD });
-        let node = HostNode {
-            op,
-            node: 0,
-            why: "a test".into(),
-            inputs: vec![0],
-            outputs: vec![2],
-            exchange: None,
-        };
+        let node =
+            HostNode { op, node: 0, why: "a test".into(), inputs: vec![0], outputs: vec![2], exchange: None };
         program.steps.insert(3, Step::Host(node));
         let kernel = |step: &DeviceStep<'_>| match step {
             DeviceStep::Nest(kernel, _) => *kernel,

@@ -234,7 +234,7 @@ impl Step {
     pub(crate) fn exchange(&self) -> Option<&Collective> {
         match self {
             Step::Host(node) => node.exchange.as_ref(),
-            Step::Library(LibraryStep { op, .. }) => (op.as_ref() as &dyn LibraryOp).downcast(),
+            Step::Library(LibraryStep { op, .. }) => Collective::of(op.as_ref()),
             _ => None,
         }
     }

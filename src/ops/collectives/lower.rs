@@ -24,7 +24,8 @@ pub(super) fn lower(op: &Collective, to: &mut Lowering<'_>, node: &Node, inputs:
         let views = to.library(exchange, vec![(input, 0)], &[&shape]);
         return views.ok_or_else(|| "an exchange that the device has was refused".into());
     }
-    let why = format!("arrays go from member to member through main memory, by {}", exchange.group.transport());
+    let why =
+        format!("arrays go from member to member through main memory, by {}", exchange.group.transport());
     let output = to.temp(dtype, &shape);
     to.mark_written(&[output]);
     let (op, inputs, outputs) = (node.op.clone(), vec![input], vec![output]);

@@ -168,6 +168,11 @@ pub struct Collective {
 }
 
 impl Collective {
+    /// The collective that a library op is.
+    pub fn of(op: &dyn LibraryOp) -> Option<&Collective> {
+        op.downcast()
+    }
+
     /// What members must agree on, as text: kind, elements and number.
     pub fn describe(&self) -> String {
         let Collective { kind, dtype, elements, number, .. } = self;

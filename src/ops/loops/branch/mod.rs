@@ -264,9 +264,11 @@ impl Op for BranchOp {
 
     fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
         if self.bodies().into_iter().any(|body| body.exchanges()) && !inputs[0] {
-            return Err("members of a group exchange arrays in one of its branches, and may take different ones: \
+            return Err(
+                "members of a group exchange arrays in one of its branches, and may take different ones: \
                         decide by a value that all members share, such as an all_reduce"
-                .into());
+                    .into(),
+            );
         }
         Ok(vec![inputs.iter().all(|agree| *agree); outputs])
     }

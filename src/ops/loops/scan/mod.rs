@@ -2,7 +2,7 @@
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `scanned`: [`Scanned`], its results; `until`: the
 //!   number of iterations until a condition holds; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs;
+//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `shard`: by members of a group;
 //!   `prune_outputs`: the op without what is not read; `parts`: what rewrites see of it;
 //! - `lower`: its device form; `serialization`: how a file holds it.
 
@@ -17,6 +17,7 @@ mod perform;
 mod prune_outputs;
 mod scanned;
 mod serialization;
+mod shard;
 mod until;
 
 pub use builder::Scan;
@@ -30,7 +31,9 @@ use crate::graph::shapes::Shapes;
 use crate::graph::source_location;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attributes, Batch, BatchedOutputs, Gradient, Known, Narrowed, Op, expect_inputs};
+use crate::op::{
+    Attributes, Batch, BatchedOutputs, Gradient, Known, Narrowed, Op, ShardedOutputs, Shards, expect_inputs,
+};
 use crate::ops::index_expression::Ix;
 use crate::value::Value;
 use body::{BodyInput, ScanBody};
@@ -363,6 +366,10 @@ impl Op for ScanOp {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         batch::batch(self, at)
+    }
+
+    fn shard(&self, at: &Shards) -> ShardedOutputs {
+        shard::shard(self, at)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

@@ -429,7 +429,8 @@ fn one_fails(stage: &Stage) -> Result<()> {
     let taken = table.index(idx![(&x * 2.0).cast(DType::I64)]);
     let sum = (&taken * &taken).all_reduce(Reduction::Sum, "g");
     let mean = taken.all_reduce(Reduction::Mean, "g");
-    let f = function([&x]).output(mean).update(&total, &*total + &sum).update(&table, &*table * 1.0).compile()?;
+    let f =
+        function([&x]).output(mean).update(&total, &*total + &sum).update(&table, &*table * 1.0).compile()?;
     let f = stage.function(&f)?;
     members(stage, 2, &f, |rank, sim| {
         sim.call(args![vec![0f32, 0.5]])?;
@@ -451,7 +452,8 @@ fn one_fails(stage: &Stage) -> Result<()> {
 /// What decides whether members exchange arrays must be the same for all of them.
 fn conditions(stage: &Stage) -> Result<()> {
     let (x, c, count) = (vector::<f64>("x"), scalar::<bool>("c"), shared("count", 0i64));
-    let branch = |c: &Variable| if_else(c, || x.all_reduce(Reduction::Sum, "g"), || x.all_gather(0, "g") * 0.0);
+    let branch =
+        |c: &Variable| if_else(c, || x.all_reduce(Reduction::Sum, "g"), || x.all_gather(0, "g") * 0.0);
     let join = |f: Function| f.optimize(member("g", threads(1, PATIENCE).remove(0), stage.open()?));
     let of = |y: Variable| function((&x, In::new(&c))).allow_unused_inputs().output(y);
     let own = join(stage.function(&of(branch(&c)).compile()?)?);
@@ -481,5 +483,7 @@ fn conditions(stage: &Stage) -> Result<()> {
     let got = members(stage, 2, &f, |rank, sim| {
         Ok(sim.call(args![vec![2f64 + 100.0 * rank as f64]])?[0].item::<f64>()?)
     })?;
-    ensure((got[0] - 2f64.sqrt()).abs() < 1e-12 && (got[1] - 102f64.sqrt()).abs() < 1e-11, || format!("{got:?}"))
+    ensure((got[0] - 2f64.sqrt()).abs() < 1e-12 && (got[1] - 102f64.sqrt()).abs() < 1e-11, || {
+        format!("{got:?}")
+    })
 }

@@ -7,7 +7,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 9] = [
+    let stories: [Story; 12] = [
         ("classifier", classifier),
         ("images", images),
         ("embeddings", embeddings),
@@ -16,6 +16,9 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("draws", draws),
         ("shapes", shapes),
         ("rows_that_need_others", mixing),
+        ("recurrent_network", recurrent),
+        ("members_of_a_checkpoint", checkpoint),
+        ("weights_in_parts", weights_in_parts),
         ("misuse", misuse),
     ];
     family("data_parallel", &stories)
@@ -231,6 +234,96 @@ fn mixing(stage: &Stage) -> Result<()> {
         .output(fori(3i64, &x, |_, x| &x * 0.5 + x.sum(0)))
         .compile()?;
     compare(stage, &f, &["x"], &[ramp(&[6, 3], 7)], 1e-4)
+}
+
+/// A recurrent network over the rows of a batch: the loop and that of its gradient compute with parts, and the
+/// gradients of weights are terms until the end.
+fn recurrent(stage: &Stage) -> Result<()> {
+    let (xs, t) = (tensor::<f32>("xs", [None, None, Some(3)]), vector::<f32>("t"));
+    let (wx, wh, wy) =
+        (shared("wx", ramp(&[3, 5], 5)), shared("wh", ramp(&[5, 5], 7)), shared("wy", ramp(&[5], 3)));
+    // Sequences are in front, the batch is behind.
+    let steps = xs.dimshuffle([Some(1), Some(0), Some(2)]);
+    let start = full([xs.extent(0), constant(5i64)], 0f32);
+    let states = scan([&steps], [&start], |[x], [h]| [(x.dot(&wx) + h.dot(&wh)).tanh()]);
+    let last = states[0].index(idx![-1]);
+    let cost = (last.dot(&wy) - &t).sqr().mean(..);
+    let grads = grad(&cost, [&wx, &wh, &wy])?;
+    let f = function([&xs, &t])
+        .output(&cost)
+        .output(&last)
+        .update(&wx, &*wx - 0.1 * &grads[0])
+        .update(&wh, &*wh - 0.1 * &grads[1])
+        .update(&wy, &*wy - 0.1 * &grads[2])
+        .compile()?;
+    compare(stage, &f, &["xs", "t"], &[ramp(&[6, 4, 3], 5), ramp(&[6], 3)], 5e-4)?;
+    let parallel = f.data_parallel("g", ["xs", "t"])?;
+    let kinds = ["all_reduce", "all_gather"].map(|kind| count(&parallel, kind));
+    // The cost and three gradients; the rows of an output.
+    ensure(kinds == [4, 1], || format!("collectives {kinds:?} in\n{}", printed(&parallel)))
+}
+
+/// Training goes on with another number of members, from a file.
+fn checkpoint(stage: &Stage) -> Result<()> {
+    let (x, w) = (matrix::<f32>("x"), shared("w", ramp(&[4], 5)));
+    let cost = x.dot(&w).sqr().mean(..);
+    let f = function([&x]).output(&cost).update(&w, &*w - 0.1 * &grad(&cost, [&w])?[0]).compile()?;
+    let (reference, mut saved) = (f.fork()?, f.data_parallel("g", ["x"])?);
+    let x = ramp(&[12, 4], 7);
+    for members in [2, 3, 1] {
+        let parallel = Function::from_bytes(&saved.to_bytes()?)?;
+        let devices = (0..members).map(|_| stage.open()).collect::<Result<Vec<_>>>()?;
+        let mut sim = parallel.optimize(group("g", devices))?;
+        for _ in 0..2 {
+            let want = reference.call_reference(args![&x])?;
+            near("cost", &sim.call(args![&x])?[0], &want[0], &relative(&want[0], 1e-4))?;
+        }
+        sim.sync_to_parent()?;
+        saved = parallel;
+    }
+    let want = reference.shared("w")?.get_value()?;
+    near("w", &saved.shared("w")?.get_value()?, &want, &relative(&want, 1e-4))
+}
+
+/// Each member keeps a part of the weights: they are gathered for a step, and each member's part is moved by its
+/// part of the gradient.
+fn weights_in_parts(stage: &Stage) -> Result<()> {
+    let (x, t) = (matrix::<f32>("x"), vector::<f32>("t"));
+    let whole = shared("w", ramp(&[6], 5));
+    let cost = |w: &Variable| (x.dot(w) - &t).sqr().sum(..);
+    let one = cost(&whole);
+    let reference = function([&x, &t])
+        .output(&one)
+        .update(&whole, &*whole - 0.01 * &grad(&one, [&whole])?[0])
+        .compile()?;
+    let part = shared_dynamic("part", vec![0f32; 2], &[0]);
+    let own = cost(&part.all_gather(0, "g"));
+    // The gradient of gathering is the member's part of the sum of all gradients.
+    let step = &*part - 0.01 * &grad(&own, [&part])?[0];
+    let f = function([&x, &t]).output(own.all_reduce(Reduction::Sum, "g")).update(&part, step).compile()?;
+    let f = stage.function(&f)?;
+    let (xs, ts, w) = (ramp(&[9, 6], 7), ramp(&[9], 3), ramp(&[6], 5));
+    let rows = |value: &Value, rank: usize| {
+        let mut shape = value.shape().to_vec();
+        shape[0] /= 3;
+        value.view_as(&shape, value.strides(), (rank * shape[0]) * value.strides()[0] as usize)
+    };
+    let mut sim = f.optimize(group("g", [stage.open()?, stage.open()?, stage.open()?]))?;
+    sim.each_member(|rank, simulator| simulator.set_value("part", rows(&w, rank)?))?;
+    for _ in 0..3 {
+        let want = reference.call_reference(args![&xs, &ts])?;
+        let costs = sim.each_member(|rank, simulator| {
+            Ok(simulator.call(args![rows(&xs, rank)?, rows(&ts, rank)?])?[0].clone())
+        })?;
+        costs.iter().try_for_each(|cost| near("cost", cost, &want[0], &relative(&want[0], 1e-4)))?;
+    }
+    let want = reference.shared("w")?.get_value()?;
+    let parts = sim.each_member(|_, simulator| simulator.get_value("part"))?;
+    for (rank, part) in parts.iter().enumerate() {
+        let want = rows(&want, rank)?.contiguous()?;
+        near(&format!("part {rank}"), part, &want, &relative(&want, 1e-4))?;
+    }
+    Ok(())
 }
 
 fn misuse(stage: &Stage) -> Result<()> {
