@@ -4,6 +4,7 @@ use super::callback;
 use super::calls::{GivenArgs, detached, go_on, results};
 use super::device::{PyDevice, target_of};
 use super::errors::{exception, raised};
+use super::group::PyGroupSimulator;
 use super::shared::PySharedVariable;
 use super::simulator::PySimulator;
 use pyo3::prelude::*;
@@ -86,6 +87,27 @@ impl PyFunction {
         let device = target_of(py, device, strict, fast_math, deterministic)?;
         let simulator = detached(py, || self.function.optimize(device))?;
         Ok(PySimulator::made(simulator))
+    }
+
+    /// The same function, computed by the members of a group together: each takes its rows of these inputs, and
+    /// gives what one device gives. Outside of a group it is the function as it is.
+    fn data_parallel(&self, group: &str, inputs: Vec<String>) -> PyResult<PyFunction> {
+        let made = self.function.data_parallel(group, inputs.iter().map(String::as_str));
+        Ok(PyFunction { function: made.map_err(raised)? })
+    }
+
+    /// The function on several devices of this process, as the members of the group that it calls `group`.
+    #[pyo3(signature = (group, devices, *, strict=false, fast_math=false, deterministic=false))]
+    fn optimize_group(
+        &self,
+        py: Python<'_>,
+        group: &str,
+        devices: Vec<Bound<'_, PyAny>>,
+        strict: bool,
+        fast_math: bool,
+        deterministic: bool,
+    ) -> PyResult<PyGroupSimulator> {
+        PyGroupSimulator::of(py, &self.function, group, devices, [strict, fast_math, deterministic])
     }
 
     /// The same function, over the same shared variables, with its calls on a device.

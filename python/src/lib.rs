@@ -15,6 +15,7 @@ mod dlpack;
 mod dtypes;
 mod errors;
 mod function;
+mod group;
 mod indexing;
 mod loops;
 mod operand;
@@ -46,6 +47,8 @@ mod _workalike {
     use super::device::{PyDevice, PyDeviceArray, device, devices};
     #[pymodule_export]
     use super::function::{PyFunction, rebuilt_function};
+    #[pymodule_export]
+    use super::group::PyGroupSimulator;
     #[pymodule_export]
     use super::indexing::{At, Elements};
     #[pymodule_export]

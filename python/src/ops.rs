@@ -1,6 +1,7 @@
 //! The functions of the package by their names, which are NumPy's where NumPy has them.
 
 mod convolutions;
+mod groups;
 mod linalg;
 mod reductions;
 mod shapes;
@@ -46,8 +47,8 @@ pub(crate) fn elementwise(name: &str, operands: Vec<Operand>) -> PyResult<Variab
 /// Functions that this package tries, in order, until one knows the name.
 type Family = for<'p> fn(&str, &mut Arguments<'p>) -> PyResult<Option<Made>>;
 
-const FAMILIES: [Family; 6] =
-    [rows, reductions::call, shapes::call, linalg::call, convolutions::call, training::call];
+const FAMILIES: [Family; 7] =
+    [rows, reductions::call, shapes::call, linalg::call, convolutions::call, training::call, groups::call];
 
 /// Elementwise functions: rows of the table, and those that are composed.
 fn rows(name: &str, given: &mut Arguments<'_>) -> PyResult<Option<Made>> {

@@ -9,18 +9,19 @@ _DOCS = {name: doc for name, _, doc in _ROWS} | {name: doc for name, _, doc in _
 
 # Functions that the table of elementwise ops does not have.
 _FURTHER = """
-add_along_axis all angle any arange argmax argmin argsort argtopk argwhere assert_ astype average_pool bincount
-bitwise_count broadcast_to cast choose clip_norm complex compress concat concatenate conj consider_constant conv1d
-conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d count_nonzero cross cummax cummin cumprod cumsum diag
-diagonal diff digitize dimshuffle dot einsum expand_dims extent extract eye fill_diagonal flatnonzero flatten flip
-from_polar full full_like gelu grad_clip hessian hvp imag in_bounds inner isclose jacobian jvp kron layer_norm
-linspace log_softmax logsumexp matmul max max_pool mean median meshgrid min moveaxis multi_dot nanargmax nanargmin
-nanmax nanmean nanmedian nanmin nanprod nanquantile nanstd nansum nanvar nonzero one_hot ones ones_like outer pad
-permute_dims print prod prod_without_zeros ptp put_along_axis quantile ravel ravel_multi_index real repeat reshape
-roll round rsqrt searchsorted segment_max segment_mean segment_min segment_prod segment_sum shape silu
-sliding_window_view softmax sort specify_shape split squeeze stack std sum sum_pool swapaxes take take_along_axis
-tensordot tile topk trace transfer transpose tri tril triu unique unravel_index var vdot vecdot view_as_complex
-view_as_real vjp zero_grad zeros zeros_like
+add_along_axis all all_gather all_reduce angle any arange argmax argmin argsort argtopk argwhere assert_ astype
+average_pool bincount bitwise_count broadcast_from broadcast_to cast choose clip_norm collective_permute complex
+compress concat concatenate conj consider_constant conv1d conv2d conv3d conv_transpose1d conv_transpose2d
+conv_transpose3d count_nonzero cross cummax cummin cumprod cumsum diag diagonal diff digitize dimshuffle dot einsum
+expand_dims extent extract eye fill_diagonal flatnonzero flatten flip from_polar full full_like gelu grad_clip
+group_rank group_size hessian hvp imag in_bounds inner isclose jacobian jvp kron layer_norm linspace log_softmax
+logsumexp matmul max max_pool mean median meshgrid min moveaxis multi_dot nanargmax nanargmin nanmax nanmean nanmedian
+nanmin nanprod nanquantile nanstd nansum nanvar nonzero one_hot ones ones_like outer own_part pad permute_dims print
+prod prod_without_zeros ptp put_along_axis quantile ravel ravel_multi_index real reduce_scatter repeat reshape roll
+round rsqrt searchsorted segment_max segment_mean segment_min segment_prod segment_sum shape silu sliding_window_view
+softmax sort specify_shape split squeeze stack std sum sum_pool swapaxes take take_along_axis tensordot tile topk trace
+transfer transpose tri tril triu unique unravel_index var vdot vecdot view_as_complex view_as_real vjp zero_grad zeros
+zeros_like
 """.split()
 
 # Other names of the same functions: NumPy's, the array API's, JAX's and Theano's.

@@ -21,6 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub struct LocalGroup<O> {
     name: String,
     devices: Vec<O>,
+    compared_every: Option<u64>,
 }
 
 /// The group that a Function calls `name`, with one member for each of these devices. The result,
@@ -41,7 +42,15 @@ pub struct LocalGroup<O> {
 /// # Ok::<(), workalike::Error>(())
 /// ```
 pub fn group<O: Open>(name: &str, devices: impl IntoIterator<Item = O>) -> LocalGroup<O> {
-    LocalGroup { name: name.into(), devices: devices.into_iter().collect() }
+    LocalGroup { name: name.into(), devices: devices.into_iter().collect(), compared_every: None }
+}
+
+impl<O> LocalGroup<O> {
+    /// For debugging: see [`Member::compared_every`](super::Member::compared_every).
+    #[must_use]
+    pub fn compared_every(self, steps: u64) -> LocalGroup<O> {
+        LocalGroup { compared_every: Some(steps), ..self }
+    }
 }
 
 impl<O: Open> Backend for LocalGroup<O> {
@@ -57,9 +66,13 @@ impl<O: Open> Backend for LocalGroup<O> {
         let devices = self.devices.iter().map(open).collect::<Result<Vec<_>>>()?;
         let seats = threads(devices.len(), PATIENCE);
         let method = Method::of(function, &self.name)?;
-        let (name, own) = (self.name.as_str(), &method.parts.function);
+        let (name, own, every) = (self.name.as_str(), &method.parts.function, self.compared_every);
         let members = together(&seats, devices, |rank, device| {
-            own.optimize(member(name, seats[rank].clone(), device))
+            let member = member(name, seats[rank].clone(), device);
+            own.optimize(match every {
+                Some(steps) => member.compared_every(steps),
+                None => member,
+            })
         })?;
         let members = members.into_iter().map(Mutex::new).collect();
         Ok(GroupSimulator { name: self.name.clone(), members, seats, methods: vec![method] })

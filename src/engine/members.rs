@@ -16,6 +16,7 @@ pub struct Member<B> {
     seats: Result<Seats>,
     inner: B,
     of_parts: bool,
+    compared_every: Option<u64>,
 }
 
 /// A member of the group that a Function calls `name`, on a device. All members re-host the same Function at the
@@ -42,7 +43,8 @@ pub struct Member<B> {
 /// # Ok::<(), workalike::Error>(())
 /// ```
 pub fn member<B: Backend<Simulator = Simulator>>(name: &str, seat: Arc<dyn Group>, device: B) -> Member<B> {
-    Member { seats: Ok(Seats::default()), inner: device, of_parts: false }.and(name, seat)
+    Member { seats: Ok(Seats::default()), inner: device, of_parts: false, compared_every: None }
+        .and(name, seat)
 }
 
 impl<B> Member<B> {
@@ -54,6 +56,14 @@ impl<B> Member<B> {
             Ok(seats)
         });
         Member { seats, ..self }
+    }
+
+    /// For debugging: after so many steps, by `call` or `run_n`, the bits of all shared variables are compared with
+    /// the other members', and a difference is an error that names the variable and the member: see
+    /// [`Simulator::compare_members`]. Not for variables of which members keep parts. All members do the same.
+    #[must_use]
+    pub fn compared_every(self, steps: u64) -> Member<B> {
+        Member { compared_every: Some(steps), ..self }
     }
 
     /// The same member, which is given its own parts of the inputs that a
@@ -80,7 +90,7 @@ impl<B: Backend<Simulator = Simulator>> Backend for Member<B> {
         let function = &seats.own_parts(function)?;
         agree(function, seats)?;
         let mut simulator = self.inner.optimize(&function.seated(seats)?)?;
-        simulator.take_seats(seats.clone());
+        simulator.join_groups(seats.clone(), self.compared_every);
         Ok(simulator)
     }
 }
@@ -95,12 +105,7 @@ pub(super) fn agree(function: &Function, seats: &Seats) -> Result<()> {
         false => digest(function.graph())?,
     };
     for (name, group) in seats.groups() {
-        let number = u64::MAX;
-        let (kind, elements) = (CollectiveKind::AllGather, vec![own.len() as u64]);
-        let gather = Collective { kind, dtype: DType::U8, elements, group: group.clone(), number };
-        let mut all = vec![0; own.len() * group.size()];
-        let joined = group.exchange(&gather, &[&own], &mut [&mut all]);
-        joined.map_err(|error| refused(function, name, &error))?;
+        let all = gather_digests(group, &own).map_err(|error| refused(function, name, &error))?;
         if let Some(rank) = all.chunks_exact(own.len()).position(|theirs| theirs != own) {
             let what = format!("the graph of {} at member {rank} of the group {name}", function.name());
             let expected = format!("that of member {}: all members load the same file", group.rank());
@@ -112,4 +117,14 @@ pub(super) fn agree(function: &Function, seats: &Seats) -> Result<()> {
 
 fn refused(function: &Function, group: &str, error: &GroupError) -> Error {
     Error::Sync(format!("{} could not join the group {group}: {error}", function.name()))
+}
+
+/// What all members have to compare, by rank.
+pub(super) fn gather_digests(group: &Arc<dyn Group>, own: &[u8]) -> Result<Vec<u8>, GroupError> {
+    // No node has this number.
+    let (number, kind, elements) = (u64::MAX, CollectiveKind::AllGather, vec![own.len() as u64]);
+    let gather = Collective { kind, dtype: DType::U8, elements, group: group.clone(), number };
+    let mut all = vec![0; own.len() * group.size()];
+    group.exchange(&gather, &[own], &mut [&mut all])?;
+    Ok(all)
 }

@@ -44,9 +44,9 @@ impl Simulator {
     }
 
     pub(super) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
-        let function = &self.seats.own_parts(function)?;
-        agree(function, &self.seats)?;
-        let function = &function.seated(&self.seats)?;
+        let function = &self.membership.seats.own_parts(function)?;
+        agree(function, &self.membership.seats)?;
+        let function = &function.seated(&self.membership.seats)?;
         // All checks come before any change.
         let incoming = self.incoming_of(name, function, keep)?;
         let known = incoming.iter().map(|cell| cell.known.map(|state| self.executor.part_of(state)));

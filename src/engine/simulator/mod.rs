@@ -13,6 +13,7 @@ mod calls;
 mod contexts;
 mod explain;
 mod handle;
+mod members;
 mod memory;
 mod methods;
 mod pending;
@@ -42,8 +43,9 @@ pub use typed::{Typed, TypedArray, TypedTuple};
 use super::executor::{Executor, OpenContext};
 use super::storage::CallInput;
 use crate::error::{Error, Result};
-use crate::function::{ArgsIn, Function, IntoArgs, Outputs, Seats, state_args};
+use crate::function::{ArgsIn, Function, IntoArgs, Outputs, state_args};
 use crate::value::Value;
+use members::Membership;
 use probe::Probes;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -81,8 +83,7 @@ pub struct Simulator {
     by_id: HashMap<u128, usize>,
     methods: Vec<SimulatorMethod>,
     probes: Probes,
-    /// The groups of which it is a member.
-    seats: Seats,
+    membership: Membership,
 }
 
 #[derive(Debug)]
@@ -122,13 +123,8 @@ impl Simulator {
             by_id: HashMap::new(),
             methods: vec![],
             probes: Probes::default(),
-            seats: Seats::default(),
+            membership: Membership::default(),
         }
-    }
-
-    /// Makes it a member of these groups: Functions that become methods later get seats there.
-    pub(super) fn take_seats(&mut self, seats: Seats) {
-        self.seats = seats;
     }
 
     /// The names of the methods; the first is the one that [`Simulator::call`] calls.
@@ -169,6 +165,7 @@ impl Simulator {
             let changed = called.as_ref().err().is_none_or(changes);
             (called, changed)
         })?;
+        self.compare_after(1)?;
         Ok(self.methods[method].function.outputs_of(values))
     }
 

@@ -206,6 +206,7 @@ impl Simulator {
     /// If the device has no memory for the copies, or fails.
     pub fn fork(&self) -> Result<Simulator> {
         let mut fork = Simulator::empty(self.executor.contexts());
+        fork.membership = self.membership.clone();
         let mut positions: HashMap<usize, usize> = HashMap::new();
         for (at, method) in self.methods.iter().enumerate().filter(|(_, m)| m.hidden.is_none()) {
             let mut states = Vec::new();

@@ -207,6 +207,7 @@ impl Simulator {
             collected.extend((0..outputs).map(ring));
         }
         let (_, last) = self.steps(method, Some(n), args, &mut collected, None)?;
+        self.compare_after(n)?;
         if !collect || last.is_none() {
             return self.outputs_of_last(method, last);
         }

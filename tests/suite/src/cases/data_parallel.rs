@@ -7,7 +7,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 12] = [
+    let stories: [Story; 13] = [
         ("classifier", classifier),
         ("images", images),
         ("embeddings", embeddings),
@@ -19,6 +19,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("recurrent_network", recurrent),
         ("members_of_a_checkpoint", checkpoint),
         ("weights_in_parts", weights_in_parts),
+        ("compared_members", compared),
         ("misuse", misuse),
     ];
     family("data_parallel", &stories)
@@ -324,6 +325,29 @@ fn weights_in_parts(stage: &Stage) -> Result<()> {
         near(&format!("part {rank}"), part, &want, &relative(&want, 1e-4))?;
     }
     Ok(())
+}
+
+/// Members whose shared variables differ find out, after as many steps as they were told.
+fn compared(stage: &Stage) -> Result<()> {
+    let (x, w) = (vector::<f32>("x"), shared("w", vec![1f32, 2.0]));
+    let other = shared("other", 0i64);
+    let f = function([&x]).update(&w, &*w + x.sum(..)).update(&other, &*other + 1i64).compile()?;
+    let parallel = stage.function(&f.data_parallel("g", ["x"])?)?;
+    let devices = [stage.open()?, stage.open()?];
+    let mut sim = parallel.optimize(group("g", devices).compared_every(3))?;
+    sim.run_n(6, args![vec![1f32, 2.0]])?;
+    sim.each_member(|rank, simulator| match rank {
+        1 => simulator.set_value("other", 100i64),
+        _ => Ok(()),
+    })?;
+    sim.call(args![vec![1f32, 2.0]])?;
+    sim.call(args![vec![1f32, 2.0]])?;
+    let third = sim.call(args![vec![1f32, 2.0]]);
+    fails("after three steps", third, &["shared variable other", "at member 1 of the group g", "member 0"])?;
+    fails("at once", sim.each_member(|_, simulator| simulator.compare_members()), &["other bits"])?;
+    sim.set_value("other", 0i64)?;
+    sim.run_n(3, args![vec![1f32, 2.0]])?;
+    equal("then good steps", &sim.get_value("other")?, 3i64)
 }
 
 fn misuse(stage: &Stage) -> Result<()> {

@@ -1,0 +1,134 @@
+//! Groups: the members of one process, which compute a function together.
+
+use super::calls::{GivenArgs, detached, results};
+use super::device::options_of;
+use super::errors::exception;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use std::mem::ManuallyDrop;
+use std::sync::{Mutex, PoisonError};
+use workalike::engine::{GroupSimulator, group};
+use workalike::function::{Args, Function, Outputs};
+
+/// The members of a group, each a function on a device, called like the function: each takes its rows of the inputs
+/// that the function divides. Made by `Function.optimize_group`. One thread uses it at a time; others wait.
+#[pyclass(name = "GroupSimulator", module = "workalike", frozen, weakref)]
+pub(crate) struct PyGroupSimulator {
+    /// Not dropped in the child of a fork, where its threads do not exist.
+    members: ManuallyDrop<Mutex<GroupSimulator>>,
+    function: Function,
+    size: usize,
+    /// The process that made it.
+    process: u32,
+}
+
+impl PyGroupSimulator {
+    /// Re-hosts a function on several devices.
+    pub(crate) fn of(
+        py: Python<'_>,
+        function: &Function,
+        name: &str,
+        devices: Vec<Bound<'_, PyAny>>,
+        [strict, fast_math, deterministic]: [bool; 3],
+    ) -> PyResult<PyGroupSimulator> {
+        super::callback::refuse([&**function.graph()])?;
+        let open = |device: &Bound<'_, PyAny>| options_of(py, Some(device), strict, fast_math, deterministic);
+        let devices = devices.iter().map(open).collect::<PyResult<Vec<_>>>()?;
+        let members = detached(py, || function.optimize(group(name, devices)))?;
+        let (size, process) = (members.group_size(), std::process::id());
+        let members = ManuallyDrop::new(Mutex::new(members));
+        Ok(PyGroupSimulator { members, function: function.clone(), size, process })
+    }
+
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut GroupSimulator) -> workalike::Result<T> + Send,
+    ) -> PyResult<T> {
+        if self.process != std::process::id() {
+            let message =
+                "this group was made before the process was forked, and devices are not usable in the child";
+            return Err(exception("DeviceError", message.into()));
+        }
+        detached(py, || work(&mut self.members.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    fn called<'py>(
+        &self,
+        py: Python<'py>,
+        (args, kwargs): (&Bound<'py, PyTuple>, Option<&Bound<'py, PyDict>>),
+        call: impl FnOnce(&mut GroupSimulator, Args) -> workalike::Result<Outputs> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let given = GivenArgs::of(&self.function, args, kwargs)?;
+        let outputs = self.with(py, |members| call(members, given.into_args()))?;
+        results(py, self.function.output_names(), outputs)
+    }
+}
+
+impl Drop for PyGroupSimulator {
+    fn drop(&mut self) {
+        if self.process == std::process::id() {
+            // SAFETY: it is dropped here alone, once, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.members) };
+        }
+    }
+}
+
+#[pymethods]
+impl PyGroupSimulator {
+    /// Calls the function by all members.
+    #[pyo3(signature = (*args, **kwargs))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.called(py, (args, kwargs), |members, args| members.call(args))
+    }
+
+    /// Calls it `n` times; results are those of the last. `each(..)` gives a slice to each iteration.
+    #[pyo3(signature = (n, /, *args, **kwargs))]
+    fn run_n<'py>(
+        &self,
+        py: Python<'py>,
+        n: u64,
+        args: &Bound<'py, PyTuple>,
+        kwargs: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.called(py, (args, kwargs), |members, args| members.run_n(n, args))
+    }
+
+    /// The number of members.
+    #[getter]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The value of a shared variable by name: that of member 0.
+    fn get_value<'py>(&self, py: Python<'py>, name: String) -> PyResult<Bound<'py, PyAny>> {
+        let value = self.with(py, |members| members.get_value(&name))?;
+        super::arrays::array_of(py, value)
+    }
+
+    /// Replaces the value of a shared variable, on all members.
+    fn set_value(&self, py: Python<'_>, name: String, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let dtype = self.function.shared(&name).ok().map(|shared| shared.dtype());
+        let value = super::arrays::value_from(value, dtype)?;
+        self.with(py, |members| members.set_value(&name, value))
+    }
+
+    /// Copies member 0's changed shared variables to the function; returns their names.
+    fn sync_to_parent(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, GroupSimulator::sync_to_parent)
+    }
+
+    /// Copies the shared variables that changed in the function to all members; returns their names.
+    fn sync_from_parent(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.with(py, GroupSimulator::sync_from_parent)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("GroupSimulator({}, {} members)", self.function.name(), self.size)
+    }
+}

@@ -1,0 +1,68 @@
+//! A Simulator as a member of groups: its seats, and the comparison of the members' shared variables.
+
+use super::Simulator;
+use crate::engine::members::gather_digests;
+use crate::error::{Error, Result};
+use crate::function::Seats;
+use sha2::{Digest, Sha256};
+
+/// The groups of which a Simulator is a member.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Membership {
+    pub(super) seats: Seats,
+    /// The steps from one comparison of shared variables to the next.
+    every: Option<u64>,
+    /// The steps since the last one.
+    since: u64,
+}
+
+impl Simulator {
+    /// Makes it a member of these groups: Functions that become methods later get seats there. Shared variables are
+    /// compared after so many steps.
+    pub(in crate::engine) fn join_groups(&mut self, seats: Seats, every: Option<u64>) {
+        self.membership = Membership { seats, every, since: 0 };
+    }
+
+    /// Compares the bits of all shared variables with those of the other members of its groups, which call it too.
+    /// They are downloaded for it.
+    ///
+    /// # Errors
+    /// The first variable that differs, and the member whose bits differ.
+    pub fn compare_members(&self) -> Result<()> {
+        let mut digests = Vec::with_capacity(self.states.len());
+        for state in 0..self.states.len() {
+            let value = self.executor.read_state(state)?.contiguous()?;
+            digests.push(<[u8; 32]>::from(Sha256::digest(value.contiguous_bytes().unwrap_or(&[]))));
+        }
+        for (name, group) in self.membership.seats.groups() {
+            let own = digests.concat();
+            let all = gather_digests(group, &own).map_err(|error| {
+                Error::Sync(format!("shared variables cannot be compared in the group {name}: {error}"))
+            })?;
+            // All members find the same one.
+            let first = &all[..own.len()];
+            for (rank, theirs) in all.chunks_exact(own.len().max(1)).enumerate() {
+                let differs = theirs.chunks_exact(32).zip(first.chunks_exact(32)).position(|(a, b)| a != b);
+                if let Some(state) = differs {
+                    return Err(Error::Sync(format!(
+                        "shared variable {} has other bits at member {rank} of the group {name} than at member 0: \
+                         one of them began with another value, or made other calls",
+                        self.executor.state(state).binding.name
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares if it is time, after so many further steps.
+    pub(super) fn compare_after(&mut self, steps: u64) -> Result<()> {
+        let Some(every) = self.membership.every else { return Ok(()) };
+        self.membership.since = self.membership.since.saturating_add(steps);
+        if self.membership.since < every.max(1) {
+            return Ok(());
+        }
+        self.membership.since = 0;
+        self.compare_members()
+    }
+}
