@@ -4,7 +4,7 @@ use crate::RunArgs;
 use std::sync::Arc;
 use std::time::Duration;
 use workalike::Selector;
-use workalike::engine::device::group::{Group, Launch, threads};
+use workalike::engine::device::group::{Group, Launched, threads};
 use workalike::prelude::*;
 use workalike_cli_common::device;
 use workalike_cli_common::report::{ErrorContext, Failure, Result};
@@ -25,7 +25,7 @@ pub(crate) fn rehost(function: &Function, command: &RunArgs) -> Result<Joined> {
         let simulator = function.optimize(device::choose(command.device))?;
         return Ok(Joined { simulator, reports: true });
     };
-    let launch = Launch::from_environment().during("--group")?;
+    let launch = Launched::from_environment().during("--group")?;
     let patience = Duration::from_secs(command.patience);
     let seat = seat(&launch, patience)?;
     let divided = command.divide.iter().map(String::as_str);
@@ -41,7 +41,7 @@ pub(crate) fn rehost(function: &Function, command: &RunArgs) -> Result<Joined> {
 }
 
 /// The member's side of the group of all processes.
-fn seat(launch: &Launch, patience: Duration) -> Result<Arc<dyn Group>> {
+fn seat(launch: &Launched, patience: Duration) -> Result<Arc<dyn Group>> {
     if launch.size == 1 {
         return threads(1, patience).pop().ok_or_else(|| Failure::new("a group without members"));
     }
@@ -61,12 +61,12 @@ fn seat(launch: &Launch, patience: Duration) -> Result<Arc<dyn Group>> {
 }
 
 #[cfg(feature = "mpi")]
-fn of_processes(_: &Launch, patience: Duration) -> Result<Arc<dyn Group>> {
+fn of_processes(_: &Launched, patience: Duration) -> Result<Arc<dyn Group>> {
     Ok(workalike::mpi::world(patience)?)
 }
 
 #[cfg(not(feature = "mpi"))]
-fn of_processes(launch: &Launch, _: Duration) -> Result<Arc<dyn Group>> {
+fn of_processes(launch: &Launched, _: Duration) -> Result<Arc<dyn Group>> {
     Err(Failure::new(format!(
         "{} started {} processes, and this command is built without a transport between processes: build it with --features mpi",
         launch.launcher, launch.size
@@ -74,7 +74,7 @@ fn of_processes(launch: &Launch, _: Duration) -> Result<Arc<dyn Group>> {
 }
 
 /// The device of this process among those of its host: with `auto` the GPU of its number, where there is one.
-fn own_device(wish: Selector, launch: &Launch) -> Selector {
+fn own_device(wish: Selector, launch: &Launched) -> Selector {
     let own = format!("cuda:{}", launch.local_rank).parse::<Selector>();
     match own {
         Ok(own) if wish == Selector::Auto && own.open().is_ok() => own,

@@ -65,7 +65,7 @@ impl<O: Open> Backend for LocalGroup<O> {
         let open = |device: &O| Ok(Tuned::new(device.open()?, device.options()));
         let devices = self.devices.iter().map(open).collect::<Result<Vec<_>>>()?;
         let seats = threads(devices.len(), PATIENCE);
-        let method = Method::of(function, &self.name)?;
+        let method = GroupMethod::of(function, &self.name)?;
         let (name, own, every) = (self.name.as_str(), &method.parts.function, self.compared_every);
         let members = together(&seats, devices, |rank, device| {
             let member = member(name, seats[rank].clone(), device);
@@ -90,19 +90,19 @@ pub struct GroupSimulator {
     name: String,
     members: Vec<Mutex<Simulator>>,
     seats: Vec<Arc<dyn Group>>,
-    methods: Vec<Method>,
+    methods: Vec<GroupMethod>,
 }
 
 /// A method, and the parts of it that members run.
 #[derive(Debug)]
-struct Method {
+struct GroupMethod {
     name: String,
     parts: PartFunction,
 }
 
-impl Method {
-    fn of(function: &Function, group: &str) -> Result<Method> {
-        Ok(Method { name: function.name().into(), parts: function.of_parts(group)? })
+impl GroupMethod {
+    fn of(function: &Function, group: &str) -> Result<GroupMethod> {
+        Ok(GroupMethod { name: function.name().into(), parts: function.of_parts(group)? })
     }
 
     /// The arguments of a member.
@@ -250,7 +250,7 @@ impl GroupSimulator {
     /// # Errors
     /// As [`Simulator::add_method`].
     pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
-        let method = Method { name: name.into(), ..Method::of(function, &self.name)? };
+        let method = GroupMethod { name: name.into(), ..GroupMethod::of(function, &self.name)? };
         self.each_member(|_, simulator| simulator.add_method(name, &method.parts.function))?;
         self.methods.push(method);
         Ok(())

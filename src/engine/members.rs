@@ -1,5 +1,5 @@
 //! Members of groups: Simulators that run copies of one Function, and exchange arrays by its
-//! [collectives](crate::ops::Collective).
+//! [collectives](crate::ops::CollectiveOp).
 
 use super::Backend;
 use super::simulator::Simulator;

@@ -5,7 +5,7 @@ use super::callable::{CallOptions, Function, StateInput};
 use crate::error::{Error, Result};
 use crate::graph::source_location;
 use crate::graph::{Cell, Def, FunctionGraph, Node, SharedVariable, Variable, verify};
-use crate::op::{Held, Shards};
+use crate::op::{MemberArray, Shards};
 use crate::ops::{divided_input, sharded};
 use crate::rewrite::Rewrites;
 use std::sync::Arc;
@@ -109,23 +109,24 @@ fn divide(graph: &FunctionGraph, cells: &[Arc<Cell>], parts: &[usize], group: &s
     let missing = || Error::Internal("a graph reads what is not there".into());
     let inputs: Vec<Variable> =
         graph.inputs.iter().map(|&id| Variable::input(graph.name(id), graph.var(id).ty.clone())).collect();
-    let mut held: Vec<Option<Held>> = Vec::with_capacity(graph.vars.len());
+    let mut held: Vec<Option<MemberArray>> = Vec::with_capacity(graph.vars.len());
     for var in &graph.vars {
         held.push(match &var.def {
             Def::Input(at) if parts.contains(&(*at as usize)) => {
                 Some(divided_input(&inputs[*at as usize], 0, group)?)
             }
-            Def::Input(at) => Some(Held::replicated(inputs[*at as usize].clone())),
+            Def::Input(at) => Some(MemberArray::replicated(inputs[*at as usize].clone())),
             Def::Shared(at) => {
                 let cell = cells.get(*at as usize).ok_or_else(missing)?;
-                Some(Held::replicated((*SharedVariable::from(cell)).clone()))
+                Some(MemberArray::replicated((*SharedVariable::from(cell)).clone()))
             }
-            Def::Constant(value) => Some(Held::replicated(Variable::constant(value))),
+            Def::Constant(value) => Some(MemberArray::replicated(Variable::constant(value))),
             Def::Output { .. } => None,
         });
     }
     for node in &graph.nodes {
-        let given: Option<Vec<Held>> = node.inputs.iter().map(|&id| held[id as usize].clone()).collect();
+        let given: Option<Vec<MemberArray>> =
+            node.inputs.iter().map(|&id| held[id as usize].clone()).collect();
         let outputs = shard(node, &given.ok_or_else(missing)?, group)?;
         for (&id, mut output) in node.outputs.iter().zip(outputs) {
             if let Some(name) = &graph.var(id).name {
@@ -139,7 +140,7 @@ fn divide(graph: &FunctionGraph, cells: &[Arc<Cell>], parts: &[usize], group: &s
 }
 
 /// What a member has of a node's outputs.
-fn shard(node: &Node, inputs: &[Held], group: &str) -> Result<Vec<Held>> {
+fn shard(node: &Node, inputs: &[MemberArray], group: &str) -> Result<Vec<MemberArray>> {
     let _scope = node.place.map(source_location::enter_at);
     let at = Shards { inputs, group };
     sharded(&node.op, &at)

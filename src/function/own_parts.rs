@@ -5,7 +5,7 @@ use super::callable::{Function, InputSpec};
 use crate::error::{Error, Result};
 use crate::graph::source_location;
 use crate::graph::{Cell, Def, FunctionGraph, Node, SharedVariable, Variable};
-use crate::ops::{Collective, CollectiveKind, OwnPart};
+use crate::ops::{CollectiveKind, CollectiveOp, OwnPart};
 use std::sync::Arc;
 
 /// A Function of parts.
@@ -104,7 +104,7 @@ fn of_own_parts(
 /// Takes the member's rows in the place of gathered ones; whether it did.
 fn joined_rows(output: &mut Variable, group: &str) -> bool {
     let rows = output.owner().and_then(|(apply, _)| {
-        let gather = apply.op.downcast::<Collective>()?;
+        let gather = apply.op.downcast::<CollectiveOp>()?;
         (gather.kind == CollectiveKind::AllGather && gather.group == group).then(|| apply.inputs[0].clone())
     });
     rows.map(|rows| *output = rows).is_some()

@@ -21,7 +21,7 @@ pub(crate) struct Lock<T> {
     value: Mutex<T>,
     /// Threads that hold no lock and wait for this one.
     waiting: AtomicUsize,
-    /// Held by the one of them that is next.
+    /// MemberArray by the one of them that is next.
     turn: Mutex<()>,
     /// The thread that holds the lock, or 0. A thread compares it with its own number, which it wrote itself.
     /// Other threads only look for cycles, whose members are all waiting.

@@ -61,7 +61,7 @@ pub enum Kind {
     Input,
     /// Known when the graph is built.
     Constant(Constant),
-    /// Held between calls.
+    /// MemberArray between calls.
     Shared(Arc<Cell>),
     /// Computed.
     Output {

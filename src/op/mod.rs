@@ -12,7 +12,7 @@ pub(crate) use attributes::ints;
 pub use attributes::{Attr, AttrGraph, Attributes};
 pub use batch::{Batch, Batched, BatchedOutputs};
 pub(crate) use sharding::TermOp;
-pub use sharding::{Held, ShardedOutputs, Sharding, Shards};
+pub use sharding::{MemberArray, ShardedOutputs, Sharding, Shards};
 pub(crate) use unknown::UnknownOp;
 
 use crate::error::Result;

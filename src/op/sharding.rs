@@ -20,7 +20,7 @@ pub enum Sharding {
 
 /// An array as a member holds it.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct MemberArray {
     /// What this member has.
     pub variable: Variable,
     /// How it belongs to the array.
@@ -35,43 +35,43 @@ pub struct Held {
 #[derive(Debug)]
 pub(crate) struct TermOp {
     pub(crate) op: Arc<dyn Op>,
-    pub(crate) inputs: Vec<Held>,
+    pub(crate) inputs: Vec<MemberArray>,
 }
 
-impl Held {
-    pub(crate) fn new(variable: Variable, sharding: Sharding) -> Held {
-        Held { variable, sharding, whole: None, made_by: None }
+impl MemberArray {
+    pub(crate) fn new(variable: Variable, sharding: Sharding) -> MemberArray {
+        MemberArray { variable, sharding, whole: None, made_by: None }
     }
 
     /// An array that each member has.
-    pub fn replicated(variable: Variable) -> Held {
-        Held::new(variable, Sharding::Replicated)
+    pub fn replicated(variable: Variable) -> MemberArray {
+        MemberArray::new(variable, Sharding::Replicated)
     }
 
     /// The member's part along an axis.
-    pub fn sharded(variable: Variable, axis: usize) -> Held {
-        Held::new(variable, Sharding::Sharded(axis))
+    pub fn sharded(variable: Variable, axis: usize) -> MemberArray {
+        MemberArray::new(variable, Sharding::Sharded(axis))
     }
 
     /// The member's term of a sum.
-    pub fn term(variable: Variable) -> Held {
-        Held::partial(variable, Fold::Sum)
+    pub fn term(variable: Variable) -> MemberArray {
+        MemberArray::partial(variable, Fold::Sum)
     }
 
     /// The member's array of a fold.
-    pub fn partial(variable: Variable, fold: Fold) -> Held {
-        Held::new(variable, Sharding::Partial(fold))
+    pub fn partial(variable: Variable, fold: Fold) -> MemberArray {
+        MemberArray::new(variable, Sharding::Partial(fold))
     }
 }
 
 /// What [`Op::shard`](super::Op::shard) gives: the outputs, or `None` if there is no rule for such inputs.
-pub type ShardedOutputs = Result<Option<Vec<Held>>>;
+pub type ShardedOutputs = Result<Option<Vec<MemberArray>>>;
 
 /// What [`Op::shard`](super::Op::shard) may use: a node's inputs, at least one of which is not replicated.
 #[derive(Clone, Copy, Debug)]
 pub struct Shards<'a> {
     /// The node's inputs.
-    pub inputs: &'a [Held],
+    pub inputs: &'a [MemberArray],
     /// The name of the group.
     pub group: &'a str,
 }

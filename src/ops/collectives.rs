@@ -5,7 +5,7 @@
 //! [`member`](crate::engine::member). Everywhere else a Function is the only member of all its groups, rank
 //! 0 of 1, and each collective is the identity.
 //!
-//! - here: the op [`Collective`] and the methods that apply it; [`GroupPlace`]: ranks and sizes as values;
+//! - here: the op [`CollectiveOp`] and the methods that apply it; [`GroupPlace`]: ranks and sizes as values;
 //! - [`OwnPart`]: a member's part of an array that each has; `gradient`: gradients; `lower`: library ops.
 
 mod gradient;
@@ -22,6 +22,7 @@ use super::array_manipulation::axis_of;
 use super::batching::only;
 use super::methods::{fail, methods};
 use super::reduce::fold_name;
+use super::stored_op::StoredOp;
 use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
@@ -48,7 +49,7 @@ pub enum Reduction {
 /// What the member gets when the members of a group exchange its input: see [`Variable::all_reduce`] and the
 /// methods beside it. Parts of arrays are those of axis 0.
 #[derive(Clone, Debug)]
-pub struct Collective {
+pub struct CollectiveOp {
     /// What each member gets.
     pub kind: CollectiveKind,
     /// The group's name.
@@ -57,10 +58,10 @@ pub struct Collective {
     seat: Option<Seat>,
 }
 
-impl Collective {
+impl CollectiveOp {
     /// A collective of a group of this name.
-    pub fn new(kind: CollectiveKind, group: &str) -> Collective {
-        Collective { kind, group: group.into(), seat: None }
+    pub fn new(kind: CollectiveKind, group: &str) -> CollectiveOp {
+        CollectiveOp { kind, group: group.into(), seat: None }
     }
 
     #[track_caller]
@@ -68,7 +69,7 @@ impl Collective {
         if group.is_empty() {
             return Err(fail(kind.name(), "expected the name of a group, got none".into()));
         }
-        Variable::apply1(Collective::new(kind, group), std::slice::from_ref(x))
+        Variable::apply1(CollectiveOp::new(kind, group), std::slice::from_ref(x))
     }
 
     /// The number of members.
@@ -130,7 +131,7 @@ methods! {
     /// The gradient is that of the sum of all members' costs.
     all_reduce / try_all_reduce(x, reduction: Reduction, group: &str) {
         let (fold, x) = folding(x, reduction)?;
-        finished(Collective::apply(CollectiveKind::AllReduce(fold), group, &x)?, reduction, group)
+        finished(CollectiveOp::apply(CollectiveKind::AllReduce(fold), group, &x)?, reduction, group)
     }
 
     /// The members' arrays joined along an axis, in the order of ranks: all members get all (MPI's `Allgather`,
@@ -142,7 +143,7 @@ methods! {
         }
         let axis = axis_of("all_gather", axis, x)? as isize;
         let front = x.try_moveaxis(axis, 0)?;
-        Collective::apply(CollectiveKind::AllGather, group, &front)?.try_moveaxis(0, axis)
+        CollectiveOp::apply(CollectiveKind::AllGather, group, &front)?.try_moveaxis(0, axis)
     }
 
     /// The member's part of an array that each member has: the axis is divided into as many equal parts as there
@@ -160,13 +161,13 @@ methods! {
         let axis = axis_of("reduce_scatter", axis, x)? as isize;
         let (fold, x) = folding(x, reduction)?;
         let front = x.try_moveaxis(axis, 0)?;
-        let part = Collective::apply(CollectiveKind::ReduceScatter(fold), group, &front)?;
+        let part = CollectiveOp::apply(CollectiveKind::ReduceScatter(fold), group, &front)?;
         finished(part.try_moveaxis(0, axis)?, reduction, group)
     }
 
     /// The array of one member, for all (MPI's `Bcast`). The others' arrays have its shape, and are not read.
     broadcast_from / try_broadcast_from(x, root: usize, group: &str) {
-        Collective::apply(CollectiveKind::Broadcast { root }, group, x)
+        CollectiveOp::apply(CollectiveKind::Broadcast { root }, group, x)
     }
 
     /// The array of another member, along a route (XLA's `CollectivePermute`, JAX's `ppermute`): with a number
@@ -174,7 +175,7 @@ methods! {
     /// `[(from, to), ..]` member `to` gets that of `from`, and a member that is no pair's `to` gets zeros.
     /// Arrays have equal shapes.
     collective_permute / try_collective_permute(x, route: impl Into<Route>, group: &str) {
-        Collective::apply(CollectiveKind::Permute(route.into()), group, x)
+        CollectiveOp::apply(CollectiveKind::Permute(route.into()), group, x)
     }
 }
 
@@ -195,9 +196,9 @@ fn argument(kind: &CollectiveKind) -> Option<(String, Attr)> {
     Some((name.into(), value))
 }
 
-impl Collective {
+impl CollectiveOp {
     /// The op that a file holds.
-    pub(super) fn decode(stored: &super::StoredOp) -> Result<Collective, String> {
+    pub(super) fn decode(stored: &StoredOp) -> Result<CollectiveOp, String> {
         let rank = |rank: i64| usize::try_from(rank).map_err(|_| format!("{rank} is no member's rank"));
         let kind = match stored.text("kind")? {
             "all_reduce" => CollectiveKind::AllReduce(stored.fold()?),
@@ -216,11 +217,11 @@ impl Collective {
             }),
             other => return Err(format!("unknown collective {other}")),
         };
-        Ok(Collective::new(kind, stored.text("group")?))
+        Ok(CollectiveOp::new(kind, stored.text("group")?))
     }
 }
 
-impl Op for Collective {
+impl Op for CollectiveOp {
     fn id(&self) -> &'static str {
         "collective"
     }
@@ -283,7 +284,7 @@ impl Op for Collective {
     }
 
     fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
-        Some(Arc::new(Collective { seat: Some(seat.clone()), ..self.clone() }))
+        Some(Arc::new(CollectiveOp { seat: Some(seat.clone()), ..self.clone() }))
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
@@ -323,7 +324,7 @@ impl Op for Collective {
     }
 }
 
-impl Collective {
+impl CollectiveOp {
     /// Whether the only member of a group gets no array.
     fn leaves_nothing(&self) -> bool {
         matches!(&self.kind, CollectiveKind::Permute(route) if route.source(0, 1).is_none())

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Op, ShardedOutputs, Sharding, Shards,
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, MemberArray, Op, ShardedOutputs, Sharding, Shards,
     expect_inputs, ints,
 };
 use crate::value::Value;
@@ -295,8 +295,8 @@ impl Op for Convolution {
         let inputs = (0..at.inputs.len()).map(input).collect::<Result<Vec<_>>>()?;
         let own = Variable::apply1(self.clone(), &inputs)?;
         Ok(Some(vec![match self.role {
-            ConvolutionRole::FilterGradient => Held::term(own),
-            _ => Held::sharded(own, 0),
+            ConvolutionRole::FilterGradient => MemberArray::term(own),
+            _ => MemberArray::sharded(own, 0),
         }]))
     }
 

@@ -16,7 +16,7 @@ use crate::fallible;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Op, ShardedOutputs, Sharding, Shards,
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, MemberArray, Op, ShardedOutputs, Sharding, Shards,
     expect_inputs,
 };
 use crate::value::Value;
@@ -187,8 +187,8 @@ impl Op for Dot {
         };
         let own = self.of(&factor(0, &left)?, &factor(1, &right)?)?;
         Ok(Some(vec![match result.iter().position(|l| *l == label) {
-            Some(axis) => Held::sharded(own, axis),
-            None => Held::term(own),
+            Some(axis) => MemberArray::sharded(own, axis),
+            None => MemberArray::term(own),
         }]))
     }
 

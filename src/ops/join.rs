@@ -14,7 +14,8 @@ use crate::graph::source_location;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding, Shards,
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, MemberArray, Op, ShardedOutputs, Sharding,
+    Shards,
 };
 use crate::value::Value;
 use workalike_kernels::DType;
@@ -97,7 +98,7 @@ impl Op for Join {
     }
 
     fn shard(&self, at: &Shards) -> ShardedOutputs {
-        let along = |held: &Held| held.sharding == Sharding::Sharded(self.axis);
+        let along = |held: &MemberArray| held.sharding == Sharding::Sharded(self.axis);
         match at.terms(*self, |_| false)? {
             None if !at.inputs.iter().any(along) => at.elementwise(*self),
             terms => Ok(terms),

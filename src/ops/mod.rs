@@ -68,8 +68,8 @@ mod unique;
 mod windows;
 
 pub use crate::op::{
-    Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Held, Holds, Known,
-    Narrowed, Op, Seat, ShardedOutputs, Sharding, Shards,
+    Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Holds, Known,
+    MemberArray, Narrowed, Op, Seat, ShardedOutputs, Sharding, Shards,
 };
 pub use advanced_fold::AdvancedFold;
 pub use advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};
@@ -78,7 +78,7 @@ pub use assert::Assert;
 pub use axes::{Axes, Choices, Over, over};
 pub(crate) use collectives::divided_input;
 pub use collectives::{
-    Collective, CollectiveKind, GroupPlace, OwnPart, PlaceKind, Reduction, Route, group_rank, group_size,
+    CollectiveKind, CollectiveOp, GroupPlace, OwnPart, PlaceKind, Reduction, Route, group_rank, group_size,
 };
 pub use complex::{
     ComplexOf, ImagPart, RealPart, ViewAsComplex, ViewAsReal, complex, from_polar, view_as_complex,

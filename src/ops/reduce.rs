@@ -12,8 +12,8 @@ use crate::fallible;
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding, Shards,
-    expect_inputs, ints,
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, MemberArray, Op, ShardedOutputs, Sharding,
+    Shards, expect_inputs, ints,
 };
 use crate::value::{Value, checked_len};
 use workalike_kernels::interval::Interval;
@@ -300,7 +300,7 @@ impl Op for Reduce {
                     return Ok(None);
                 }
                 let own = Variable::apply1(self.clone(), &[at.part(0, axis)?])?;
-                Ok(Some(vec![Held::partial(own, self.fold)]))
+                Ok(Some(vec![MemberArray::partial(own, self.fold)]))
             }
             _ => at.along(self.clone(), self.fold == Fold::Sum, |axis| axis_left(&self.axes, axis)),
         }

@@ -103,7 +103,7 @@ const FAMILIES: &[(&str, u32, Decode)] = &[
         let (lower, transposed) = (a.int("lower")? != 0, a.int("transposed")? != 0);
         Ok(Arc::new(SolveTriangular { lower, transposed, unit_diagonal: a.int("unit_diagonal")? != 0 }))
     }),
-    ("collective", 1, |a| Ok(Arc::new(Collective::decode(a)?))),
+    ("collective", 1, |a| Ok(Arc::new(CollectiveOp::decode(a)?))),
     ("own_part", 1, |a| Ok(Arc::new(OwnPart::decode(a)?))),
     ("group_rank", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Rank, a)?))),
     ("group_size", 1, |a| Ok(Arc::new(GroupPlace::decode(PlaceKind::Size, a)?))),

@@ -15,8 +15,8 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, Operand, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding,
-    Shards, expect_inputs,
+    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Known, MemberArray, Op, ShardedOutputs,
+    Sharding, Shards, expect_inputs,
 };
 use crate::value::Value;
 use workalike_kernels::DType;
@@ -256,7 +256,7 @@ impl Op for Reshape {
             return Ok(None);
         }
         let (extents, further) = at.extents(&self.extents, axis, |extent| at.share(&extent))?;
-        Ok(Some(vec![Held::sharded(Reshape::of(&x, extents, &further)?, axis)]))
+        Ok(Some(vec![MemberArray::sharded(Reshape::of(&x, extents, &further)?, axis)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -360,7 +360,7 @@ impl Op for ShapeOf {
         let own = ShapeOf::of(&at.inputs[0].variable, self.axis)?;
         let divided = at.sharding(0) == Sharding::Sharded(self.axis);
         let extent = if divided { own.try_mul(group_size(at.group))? } else { own };
-        Ok(Some(vec![Held::replicated(extent)]))
+        Ok(Some(vec![MemberArray::replicated(extent)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

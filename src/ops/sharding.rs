@@ -3,12 +3,12 @@
 //! [`Function::data_parallel`](crate::function::Function::data_parallel) goes through a graph with them.
 //! [`Op::shard`] says how an op computes with its inputs' parts; an op without a rule gets whole inputs.
 
-use super::collectives::{Collective, group_size, own_part};
+use super::collectives::{CollectiveOp, group_size, own_part};
 use super::methods::fail;
 use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
 use crate::error::Result;
 use crate::graph::{Variable, ancestors, source_location};
-use crate::op::{Held, Op, ShardedOutputs, Sharding, Shards, TermOp};
+use crate::op::{MemberArray, Op, ShardedOutputs, Sharding, Shards, TermOp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use workalike_device::group::CollectiveKind;
@@ -21,9 +21,9 @@ use workalike_kernels::nest::Fold;
 /// If an expression is ill-typed.
 pub(crate) fn sharded_by(
     roots: &[Variable],
-    mut stands: HashMap<(usize, usize), Held>,
+    mut stands: HashMap<(usize, usize), MemberArray>,
     group: &str,
-) -> Result<Vec<Held>> {
+) -> Result<Vec<MemberArray>> {
     let given: HashSet<(usize, usize)> = stands.keys().copied().collect();
     for variable in ancestors(roots, |v| given.contains(&v.key())) {
         let Some((apply, _)) = variable.owner() else { continue };
@@ -32,7 +32,7 @@ pub(crate) fn sharded_by(
             continue;
         }
         let _scope = source_location::enter_at(apply.place);
-        let inputs: Vec<Held> = apply.inputs.iter().map(|input| held(&stands, input)).collect();
+        let inputs: Vec<MemberArray> = apply.inputs.iter().map(|input| held(&stands, input)).collect();
         let outputs = sharded(&apply.op, &Shards { inputs: &inputs, group })?;
         for (index, output) in outputs.into_iter().enumerate() {
             stands.insert(Variable::output(apply, index).key(), output);
@@ -41,20 +41,20 @@ pub(crate) fn sharded_by(
     Ok(roots.iter().map(|root| held(&stands, root)).collect())
 }
 
-fn held(stands: &HashMap<(usize, usize), Held>, variable: &Variable) -> Held {
-    stands.get(&variable.key()).cloned().unwrap_or_else(|| Held::replicated(variable.clone()))
+fn held(stands: &HashMap<(usize, usize), MemberArray>, variable: &Variable) -> MemberArray {
+    stands.get(&variable.key()).cloned().unwrap_or_else(|| MemberArray::replicated(variable.clone()))
 }
 
 /// What a member has of an op's outputs: by its rule, or else all of them.
 ///
 /// # Errors
 /// If an expression is ill-typed.
-pub(crate) fn sharded(op: &Arc<dyn Op>, at: &Shards) -> Result<Vec<Held>> {
+pub(crate) fn sharded(op: &Arc<dyn Op>, at: &Shards) -> Result<Vec<MemberArray>> {
     let ruled = if at.is_replicated() { None } else { op.shard(at)? };
     ruled.map_or_else(|| at.replicated(op.clone()), Ok)
 }
 
-impl Held {
+impl MemberArray {
     /// All of the array, on each member.
     pub(crate) fn gathered(&self, group: &str) -> Result<Variable> {
         if let Some(whole) = &self.whole {
@@ -70,7 +70,7 @@ impl Held {
             Sharding::Replicated => Ok(self.variable.clone()),
             Sharding::Sharded(axis) => self.variable.try_all_gather(axis as isize, group),
             Sharding::Partial(fold) => {
-                Collective::apply(CollectiveKind::AllReduce(fold), group, &self.variable)
+                CollectiveOp::apply(CollectiveKind::AllReduce(fold), group, &self.variable)
             }
         }
     }
@@ -81,7 +81,7 @@ impl Held {
             Sharding::Sharded(own) if own == axis => Ok(self.variable.clone()),
             Sharding::Partial(fold) => {
                 let front = self.variable.try_moveaxis(axis as isize, 0)?;
-                Collective::apply(CollectiveKind::ReduceScatter(fold), group, &front)?
+                CollectiveOp::apply(CollectiveKind::ReduceScatter(fold), group, &front)?
                     .try_moveaxis(0, axis as isize)
             }
             Sharding::Replicated | Sharding::Sharded(_) => own_part(&self.gathered(group)?, axis, group),
@@ -102,7 +102,7 @@ fn repeats(op: &dyn Op) -> bool {
 }
 
 impl Shards<'_> {
-    fn input(&self, at: usize) -> Result<&Held> {
+    fn input(&self, at: usize) -> Result<&MemberArray> {
         let count = self.inputs.len();
         self.inputs
             .get(at)
@@ -174,9 +174,9 @@ impl Shards<'_> {
     ///
     /// # Errors
     /// If the expression is ill-typed.
-    pub fn replicated(&self, op: Arc<dyn Op>) -> Result<Vec<Held>> {
+    pub fn replicated(&self, op: Arc<dyn Op>) -> Result<Vec<MemberArray>> {
         let outputs = Variable::apply_at(op, &self.rest(0)?, source_location::here())?;
-        Ok(outputs.into_iter().map(Held::replicated).collect())
+        Ok(outputs.into_iter().map(MemberArray::replicated).collect())
     }
 
     /// `op` on parts of all inputs along one axis, that of the first input that is sharded: the rule of an op
@@ -188,7 +188,7 @@ impl Shards<'_> {
         let Some(axis) = self.first_axis(0..self.inputs.len()) else { return Ok(None) };
         let inputs = (0..self.inputs.len()).map(|at| self.part(at, axis)).collect::<Result<Vec<_>>>()?;
         let outputs = Variable::apply(op, &inputs)?;
-        Ok(Some(outputs.into_iter().map(|output| Held::sharded(output, axis)).collect()))
+        Ok(Some(outputs.into_iter().map(|output| MemberArray::sharded(output, axis)).collect()))
     }
 
     /// `op` on the member's part of the first input, and all of the others: the rule of an op whose results
@@ -208,7 +208,7 @@ impl Shards<'_> {
         let inputs: Vec<Variable> =
             std::iter::once(Ok(first)).chain(self.rest(1)?.into_iter().map(Ok)).collect::<Result<_>>()?;
         let outputs = Variable::apply(op, &inputs)?;
-        let held = |variable| Held::new(variable, sharding);
+        let held = |variable| MemberArray::new(variable, sharding);
         Ok(Some(outputs.into_iter().map(held).collect()))
     }
 
@@ -227,13 +227,13 @@ impl Shards<'_> {
             });
         }
         let outputs = Variable::apply(op, &inputs)?;
-        Ok(Some(outputs.into_iter().map(Held::term).collect()))
+        Ok(Some(outputs.into_iter().map(MemberArray::term).collect()))
     }
 
     /// The same output of `op`, as one that may as well be made of the sum.
-    pub(super) fn of_sum(&self, op: impl Op, outputs: Option<Vec<Held>>) -> Option<Vec<Held>> {
+    pub(super) fn of_sum(&self, op: impl Op, outputs: Option<Vec<MemberArray>>) -> Option<Vec<MemberArray>> {
         let mut outputs = outputs?;
-        if let [Held { sharding: Sharding::Partial(Fold::Sum), made_by, .. }] = &mut outputs[..] {
+        if let [MemberArray { sharding: Sharding::Partial(Fold::Sum), made_by, .. }] = &mut outputs[..] {
             *made_by = Some(Arc::new(TermOp { op: Arc::new(op), inputs: self.inputs.to_vec() }));
         }
         Some(outputs)

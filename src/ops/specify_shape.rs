@@ -5,8 +5,8 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Held, Op, ShardedOutputs, Sharding, Shards,
-    expect_inputs,
+    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, MemberArray, Op, ShardedOutputs, Sharding,
+    Shards, expect_inputs,
 };
 use crate::value::Value;
 
@@ -201,7 +201,7 @@ impl Op for EqualExtents {
             (sharding, _) => {
                 let inputs = [at.inputs[0].variable.clone(), at.inputs[1].variable.clone()];
                 let own = Variable::apply1(*self, &inputs)?;
-                Ok(Some(vec![Held::new(own, sharding)]))
+                Ok(Some(vec![MemberArray::new(own, sharding)]))
             }
         }
     }

@@ -13,8 +13,8 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding,
-    Shards,
+    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Known, MemberArray, Op, ShardedOutputs,
+    Sharding, Shards,
 };
 use crate::value::Value;
 use slots::{SlotRange, known_bound, single_indices, taken_shape};
@@ -237,7 +237,7 @@ impl Op for IncSubtensor {
             let first = [at.part(0, axis)?, at.part(1, kept)?];
             let bounds = (2..at.inputs.len()).map(|i| at.whole(i));
             let inputs = first.into_iter().map(Ok).chain(bounds).collect::<Result<Vec<_>>>()?;
-            Ok(Some(vec![Held::sharded(Variable::apply1(self.clone(), &inputs)?, axis)]))
+            Ok(Some(vec![MemberArray::sharded(Variable::apply1(self.clone(), &inputs)?, axis)]))
         };
         match (at.sharding(0), at.sharding(1)) {
             (Sharding::Sharded(axis), _) => own(axis),

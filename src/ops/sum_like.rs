@@ -8,7 +8,9 @@ use super::shape::{BroadcastLike, DimShuffle};
 use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Batch, BatchedOutputs, Gradient, Held, Op, ShardedOutputs, Sharding, Shards, expect_inputs};
+use crate::op::{
+    Batch, BatchedOutputs, Gradient, MemberArray, Op, ShardedOutputs, Sharding, Shards, expect_inputs,
+};
 use crate::value::Value;
 use workalike_kernels::nest::Fold;
 
@@ -60,7 +62,7 @@ impl Op for SumLike {
     fn shard(&self, at: &Shards) -> ShardedOutputs {
         if let (Some(term), false) = (at.term(0), matches!(at.sharding(1), Sharding::Sharded(_))) {
             let own = Variable::apply1(*self, &[term.clone(), at.inputs[1].variable.clone()])?;
-            return Ok(Some(vec![Held::term(own)]));
+            return Ok(Some(vec![MemberArray::term(own)]));
         }
         let Sharding::Sharded(axis) = at.sharding(0) else { return Ok(None) };
         let (value, like) = (at.part(0, axis)?, &at.inputs[1]);
@@ -70,7 +72,7 @@ impl Op for SumLike {
         // Rows are added to one; if it is not known whether they are, they are gathered.
         let one = like.variable.ty().shape[axis] == Some(1);
         let own = one.then(|| Variable::apply1(*self, &[value, at.whole(1)?])).transpose()?;
-        Ok(own.map(|own| vec![Held::term(own)]))
+        Ok(own.map(|own| vec![MemberArray::term(own)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {

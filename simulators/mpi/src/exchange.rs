@@ -20,7 +20,7 @@ const WHOLE: usize = 1 << 14;
 const PIECE: usize = 1 << 28;
 
 /// A collective, with the memory that it needs.
-pub(crate) struct Work {
+pub(crate) struct MpiWork {
     pub(crate) what: String,
     kind: CollectiveKind,
     dtype: DType,
@@ -37,12 +37,12 @@ fn zeros(bytes: usize) -> Result<Vec<u8>, GroupError> {
     Ok(zeros)
 }
 
-impl Work {
+impl MpiWork {
     pub(crate) fn new(
         collective: &Collective,
         inputs: &[&[u8]],
         outputs: &[&mut [u8]],
-    ) -> Result<Work, GroupError> {
+    ) -> Result<MpiWork, GroupError> {
         let mut given = zeros(inputs.iter().map(|input| input.len()).sum())?;
         let mut start = 0;
         for input in inputs {
@@ -51,14 +51,14 @@ impl Work {
         }
         let results = zeros(outputs.iter().map(|output| output.len()).sum())?;
         let (kind, dtype) = (collective.kind.clone(), collective.dtype);
-        Ok(Work { what: collective.describe(), kind, dtype, given, results })
+        Ok(MpiWork { what: collective.describe(), kind, dtype, given, results })
     }
 }
 
 /// Does the work with all members; returns the results.
-pub(crate) fn run(world: &SimpleCommunicator, mut work: Work) -> Result<Vec<u8>, GroupError> {
+pub(crate) fn run(world: &SimpleCommunicator, mut work: MpiWork) -> Result<Vec<u8>, GroupError> {
     compare(world, &work.what)?;
-    let Work { kind, dtype, given, results, .. } = &mut work;
+    let MpiWork { kind, dtype, given, results, .. } = &mut work;
     match kind {
         CollectiveKind::AllReduce(fold) => all_reduce(world, (*fold, *dtype), given, results)?,
         CollectiveKind::ReduceScatter(fold) => reduce_scatter(world, (*fold, *dtype), given, results)?,

@@ -1,6 +1,6 @@
 //! A member of the group of all processes, and the thread that makes its calls of MPI.
 
-use crate::exchange::{Work, run};
+use crate::exchange::{MpiWork, run};
 use mpi::Threading;
 use mpi::environment::Universe;
 use mpi::traits::Communicator;
@@ -11,8 +11,8 @@ use std::time::Duration;
 use workalike_device::group::{Collective, Group, GroupError};
 
 /// What the calling thread asks of the thread of MPI, and where the results go.
-struct Request {
-    work: Work,
+struct WorkRequest {
+    work: MpiWork,
     reply: SyncSender<Result<Vec<u8>, GroupError>>,
 }
 
@@ -22,13 +22,13 @@ struct MpiMember {
     rank: usize,
     size: usize,
     patience: Duration,
-    state: Mutex<State>,
+    state: Mutex<MemberState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct MemberState {
     /// `None` once the group is closed.
-    requests: Option<Sender<Request>>,
+    requests: Option<Sender<WorkRequest>>,
     thread: Option<JoinHandle<()>>,
     closed: Option<GroupError>,
 }
@@ -63,7 +63,7 @@ pub fn world(patience: Duration) -> Result<Arc<dyn Group>, GroupError> {
     let place = place.recv().map_err(|_| failed("its thread ended".into()))?;
     let (rank, size) = place.map_err(failed)?;
     let place = |n| usize::try_from(n).map_err(|_| failure("MPI_Comm_rank", format!("it returned {n}")));
-    let state = State { requests: Some(requests), thread: Some(thread), closed: None };
+    let state = MemberState { requests: Some(requests), thread: Some(thread), closed: None };
     Ok(Arc::new(MpiMember { rank: place(rank)?, size: place(size)?, patience, state: Mutex::new(state) }))
 }
 
@@ -72,9 +72,9 @@ pub(crate) fn failure(call: &str, message: String) -> GroupError {
 }
 
 /// Answers requests until the member is dropped.
-fn serve(universe: &Universe, requests: &Receiver<Request>) {
+fn serve(universe: &Universe, requests: &Receiver<WorkRequest>) {
     let world = universe.world();
-    for Request { work, reply } in requests {
+    for WorkRequest { work, reply } in requests {
         // A member that waited too long is not there any more.
         _ = reply.send(run(&world, work));
     }
@@ -82,19 +82,19 @@ fn serve(universe: &Universe, requests: &Receiver<Request>) {
 
 impl MpiMember {
     /// The state. It is consistent whenever the lock is free.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemberState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has the thread of MPI do the work.
-    fn request(&self, work: Work) -> Result<Vec<u8>, GroupError> {
+    fn request(&self, work: MpiWork) -> Result<Vec<u8>, GroupError> {
         let what = work.what.clone();
         let mut state = self.lock();
         if let Some(error) = &state.closed {
             return Err(error.clone());
         }
         let (reply, answer) = sync_channel(1);
-        let sent = state.requests.as_ref().map(|requests| requests.send(Request { work, reply }));
+        let sent = state.requests.as_ref().map(|requests| requests.send(WorkRequest { work, reply }));
         let answered = match sent {
             Some(Ok(())) => answer.recv_timeout(self.patience),
             _ => Err(RecvTimeoutError::Disconnected),
@@ -138,7 +138,7 @@ impl Group for MpiMember {
         outputs: &mut [&mut [u8]],
     ) -> Result<(), GroupError> {
         collective.check(inputs, outputs)?;
-        let results = self.request(Work::new(collective, inputs, outputs)?)?;
+        let results = self.request(MpiWork::new(collective, inputs, outputs)?)?;
         let mut left = &results[..];
         for output in outputs {
             let (own, rest) = left.split_at_checked(output.len()).ok_or_else(|| {

@@ -101,7 +101,7 @@ impl Engine {
     pub(crate) fn reserve_for(&mut self, method: usize, args: &[CallInput]) -> Result<()> {
         let (planned, context) = self.ready(method, args)?;
         planned.record(context)?;
-        // Held until all are allocated.
+        // MemberArray until all are allocated.
         let sizes = planned.compiled.result_sizes();
         let held = sizes.map(|bytes| context.pool.take(bytes)).collect::<Result<Vec<_>, _>>()?;
         drop(held);

@@ -46,7 +46,7 @@ enum SpeculationResult {
     /// There is no such block.
     None,
     /// All its conditions held.
-    Held,
+    MemberArray,
     /// State is restored, and the loop ends with this iteration.
     EndsWith(u64),
 }
@@ -69,7 +69,7 @@ impl IterationLoop<'_> {
         let mut backup = None;
         while self.step < self.n {
             match self.try_block(engine, flag, &mut backup)? {
-                SpeculationResult::Held => continue,
+                SpeculationResult::MemberArray => continue,
                 SpeculationResult::EndsWith(last) => {
                     self.run_to(engine, last)?;
                     break;
@@ -139,6 +139,6 @@ impl IterationLoop<'_> {
         }
         self.keep(context, &unrolled)?;
         self.pass(&mut unrolled);
-        Ok(SpeculationResult::Held)
+        Ok(SpeculationResult::MemberArray)
     }
 }

@@ -223,7 +223,7 @@ impl Simulator {
                 }
                 (ArgIn::Device(array), _) => self.executor.array_input(method, array, unchecked),
                 (ArgIn::View(view), _) => self.executor.array_input(method, view.in_order()?, unchecked),
-                // Held only for the duration of the call.
+                // MemberArray only for the duration of the call.
                 (ArgIn::Borrowed(array), _) => self.executor.array_input(method, array.array, unchecked),
                 (ArgIn::Each(_), None) => {
                     Err(Error::mismatch(what(), "a value", "a sequence, which only run_n takes"))

@@ -3,11 +3,11 @@
 use super::{AdvancedIncSubtensor, AdvancedSubtensor, range_behind};
 use crate::error::Result;
 use crate::graph::Variable;
-use crate::op::{Held, ShardedOutputs, Sharding, Shards};
+use crate::op::{MemberArray, ShardedOutputs, Sharding, Shards};
 use crate::ops::creation::arange;
+use crate::ops::creation::zeros_like;
 use crate::ops::shape::{DimShuffle, ShapeOf};
 use crate::ops::specify_shape::EqualExtents;
-use crate::ops::zeros_like;
 
 pub(super) fn gather(op: AdvancedSubtensor, at: &Shards) -> ShardedOutputs {
     let indices = 1..at.inputs.len();
@@ -20,13 +20,13 @@ pub(super) fn gather(op: AdvancedSubtensor, at: &Shards) -> ShardedOutputs {
         Sharding::Sharded(0) => {
             let Some(rows) = own_rows(at, 1)? else { return Ok(None) };
             let inputs = std::iter::once(at.part(0, 0)?).chain(rows.indices).collect::<Vec<_>>();
-            Ok(Some(vec![Held::sharded(Variable::apply1(op, &inputs)?, rows.axis)]))
+            Ok(Some(vec![MemberArray::sharded(Variable::apply1(op, &inputs)?, rows.axis)]))
         }
         Sharding::Replicated => {
             let Some(axis) = at.first_axis(indices.clone()) else { return Ok(None) };
             let parts = indices.map(|i| at.part(i, axis));
             let inputs = std::iter::once(at.whole(0)).chain(parts).collect::<Result<Vec<_>>>()?;
-            Ok(Some(vec![Held::sharded(Variable::apply1(op, &inputs)?, axis)]))
+            Ok(Some(vec![MemberArray::sharded(Variable::apply1(op, &inputs)?, axis)]))
         }
         _ => at.terms(op, |i| i > 0),
     }
@@ -81,7 +81,7 @@ pub(super) fn scatter(op: AdvancedIncSubtensor, at: &Shards) -> ShardedOutputs {
         let first = [at.part(0, axis)?, at.part(1, axis - indices.len() + rank)?];
         let inputs =
             first.into_iter().map(Ok).chain(indices.map(|i| at.whole(i))).collect::<Result<Vec<_>>>()?;
-        return Ok(Some(vec![Held::sharded(Variable::apply1(op, &inputs)?, axis)]));
+        return Ok(Some(vec![MemberArray::sharded(Variable::apply1(op, &inputs)?, axis)]));
     }
     if at.first_axis(0..at.inputs.len()).is_some()
         && !matches!(at.sharding(0), Sharding::Partial(_))
@@ -89,7 +89,7 @@ pub(super) fn scatter(op: AdvancedIncSubtensor, at: &Shards) -> ShardedOutputs {
     {
         let first = [at.part(0, 0)?, at.part(1, rows.axis)?];
         let inputs: Vec<Variable> = first.into_iter().chain(rows.indices).collect();
-        return Ok(Some(vec![Held::sharded(Variable::apply1(op, &inputs)?, 0)]));
+        return Ok(Some(vec![MemberArray::sharded(Variable::apply1(op, &inputs)?, 0)]));
     }
     let Some(axis) = points.filter(|_| !op.set) else {
         let zero = at.is_zero(0) && !op.set;
@@ -99,9 +99,9 @@ pub(super) fn scatter(op: AdvancedIncSubtensor, at: &Shards) -> ShardedOutputs {
     let target = if zero { at.whole(0)? } else { zeros_like(&at.whole(0)?).checked()?.clone() };
     let parts = (1..at.inputs.len()).map(|i| at.part(i, axis));
     let inputs = std::iter::once(Ok(target)).chain(parts).collect::<Result<Vec<_>>>()?;
-    let added = Held::term(Variable::apply1(op, &inputs)?);
+    let added = MemberArray::term(Variable::apply1(op, &inputs)?);
     if zero {
         return Ok(Some(vec![added]));
     }
-    Ok(Some(vec![Held::replicated(at.whole(0)?.try_add(added.gathered(at.group)?)?)]))
+    Ok(Some(vec![MemberArray::replicated(at.whole(0)?.try_add(added.gathered(at.group)?)?)]))
 }

@@ -1,19 +1,20 @@
 //! Gradients of collectives: those of the sum of all members' costs, which each member computes for its own
 //! input. So the gradient of a collective is a collective, as in JAX (`psum` is its own transpose).
 
-use super::{Collective, CollectiveKind};
+use super::place::group_rank;
+use super::{CollectiveKind, CollectiveOp};
 use crate::error::Result;
 use crate::graph::Variable;
 use crate::op::Gradient;
-use crate::ops::{group_rank, where_};
+use crate::ops::elementwise_methods::where_;
 use workalike_kernels::nest::Fold;
 
-pub(super) fn gradient(op: &Collective, at: &Gradient) -> Result<Vec<Option<Variable>>> {
+pub(super) fn gradient(op: &CollectiveOp, at: &Gradient) -> Result<Vec<Option<Variable>>> {
     let (x, Some(g)) = (&at.inputs[0], &at.output_grads[0]) else { return Ok(vec![None]) };
     if !x.dtype().is_float() && !x.dtype().is_complex() {
         return Ok(vec![None]);
     }
-    let collective = |kind, x: &Variable| Collective::apply(kind, &op.group, x);
+    let collective = |kind, x: &Variable| CollectiveOp::apply(kind, &op.group, x);
     let sum = |x: &Variable| collective(CollectiveKind::AllReduce(Fold::Sum), x);
     let gradient = match &op.kind {
         CollectiveKind::AllReduce(Fold::Sum) => sum(g)?,

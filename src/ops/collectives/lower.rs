@@ -1,12 +1,12 @@
 //! Collectives as library ops, or through main memory; with one member nothing is to be done.
 
-use super::Collective;
+use super::CollectiveOp;
 use crate::graph::Node;
 use crate::lower::program::{HostNode, Step};
 use crate::lower::{Lowered, Lowering, View};
 use workalike_device::group::CollectiveKind;
 
-pub(super) fn lower(op: &Collective, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
+pub(super) fn lower(op: &CollectiveOp, to: &mut Lowering<'_>, node: &Node, inputs: &[View]) -> Lowered {
     let x = &inputs[0];
     let dtype = to.program.buffers[x.buffer].dtype;
     let Some(exchange) = op.exchange(dtype, x.shape.iter().product()) else {

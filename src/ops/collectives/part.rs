@@ -1,12 +1,17 @@
 //! A member's own part of an array that each member has.
 
+use super::place::group_rank;
 use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Known, Op, Seat, expect_inputs};
+use crate::op::{
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, MemberArray, Op, Seat, expect_inputs,
+};
+use crate::ops::creation::zeros_like;
+use crate::ops::index_expression::{Ix, range};
 use crate::ops::methods::fail;
 use crate::ops::shape::BroadcastLike;
-use crate::ops::{group_rank, range, zeros_like};
+use crate::ops::stored_op::StoredOp;
 use crate::value::Value;
 use std::sync::Arc;
 
@@ -29,7 +34,7 @@ impl OwnPart {
     }
 
     /// The op that a file holds.
-    pub(crate) fn decode(stored: &crate::ops::StoredOp) -> Result<OwnPart, String> {
+    pub(crate) fn decode(stored: &StoredOp) -> Result<OwnPart, String> {
         Ok(OwnPart::new(stored.index("axis")?, stored.text("group")?))
     }
 
@@ -108,7 +113,7 @@ impl Op for OwnPart {
         let (x, Some(g)) = (&at.inputs[0], &at.output_grads[0]) else { return Ok(vec![None]) };
         let rows = at.outputs[0].try_extent(self.axis as isize)?;
         let first = group_rank(&self.group).try_mul(&rows)?;
-        let mut slots = vec![crate::ops::Ix::from(..); self.axis];
+        let mut slots = vec![Ix::from(..); self.axis];
         slots.push(range(&first, first.try_add(&rows)?));
         let zeros = BroadcastLike::of(&zeros_like(x), x)?;
         Ok(vec![Some(zeros.try_set_index(slots, g)?)])
@@ -139,7 +144,7 @@ impl Op for OwnPart {
 }
 
 /// An input of which each member is given all, and computes with its part.
-pub(crate) fn divided_input(x: &Variable, axis: usize, group: &str) -> Result<Held> {
+pub(crate) fn divided_input(x: &Variable, axis: usize, group: &str) -> Result<MemberArray> {
     let part = own_part(x, axis, group)?;
-    Ok(Held { whole: Some(x.clone()), ..Held::sharded(part, axis) })
+    Ok(MemberArray { whole: Some(x.clone()), ..MemberArray::sharded(part, axis) })
 }

@@ -5,6 +5,7 @@ use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, Seat, expect_inputs};
 use crate::ops::methods::fail;
+use crate::ops::stored_op::StoredOp;
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_kernels::DType;
@@ -77,7 +78,7 @@ impl GroupPlace {
     }
 
     /// The op that a file holds.
-    pub(crate) fn decode(kind: PlaceKind, stored: &crate::ops::StoredOp) -> Result<GroupPlace, String> {
+    pub(crate) fn decode(kind: PlaceKind, stored: &StoredOp) -> Result<GroupPlace, String> {
         Ok(GroupPlace::new(kind, stored.text("group")?))
     }
 }

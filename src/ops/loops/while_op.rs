@@ -1,6 +1,6 @@
 //! The op of a loop with a condition.
 
-use super::closed::{Closed, broken};
+use super::closed::{Closed, broken, parted};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
@@ -114,9 +114,7 @@ impl Op for WhileOp {
         // Members that make different numbers of iterations end with different values.
         let together = *runs && given[0] && again;
         if !together && self.body.graph.exchanges() {
-            return Err("members of a group exchange arrays in its body, and may make different numbers of \
-                        iterations: decide by a value that all members share, such as an all_reduce"
-                .into());
+            return Err(parted("its body, and may make different numbers of iterations"));
         }
         Ok((0..outputs).map(|at| together && given[at]).collect())
     }

@@ -75,7 +75,7 @@ fn every_family_comes_back_from_its_attributes() {
         Arc::new(SlogDet),
         Arc::new(Cofactors),
         Arc::new(Transfer { to: "dev1".into() }),
-        Arc::new(Collective::new(CollectiveKind::Permute(Route::Pairs(vec![(0, 3), (2, 1)])), "workers")),
+        Arc::new(CollectiveOp::new(CollectiveKind::Permute(Route::Pairs(vec![(0, 3), (2, 1)])), "workers")),
         Arc::new(OwnPart::new(1, "workers")),
         Arc::new(GroupPlace::new(PlaceKind::Rank, "workers")),
         Arc::new(GroupPlace::new(PlaceKind::Size, "workers")),
@@ -94,7 +94,7 @@ fn every_family_comes_back_from_its_attributes() {
         CollectiveKind::Permute(Route::Shift(-1)),
     ];
     for kind in kinds {
-        let op = Collective::new(kind, "workers");
+        let op = CollectiveOp::new(kind, "workers");
         let back = decode("collective", 1, &op.attributes()).unwrap();
         assert_eq!(format!("{op:?}"), format!("{back:?}"));
     }

@@ -6,8 +6,8 @@ use crate::error::{Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, BatchedOutputs, Gradient, Held, Known, Op, ShardedOutputs, Sharding, Shards,
-    expect_inputs,
+    Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, MemberArray, Op, ShardedOutputs, Sharding,
+    Shards, expect_inputs,
 };
 use crate::ops::batching::only;
 use crate::ops::complex;
@@ -97,7 +97,7 @@ impl Op for BroadcastTo {
         let x = at.part(0, axis)?;
         // A part of an axis that is not repeated keeps its extent.
         let (extents, further) = at.extents(&self.extents, axis, |_| ShapeOf::of(&x, axis))?;
-        Ok(Some(vec![Held::sharded(BroadcastTo::of(&x, extents, &further)?, axis)]))
+        Ok(Some(vec![MemberArray::sharded(BroadcastTo::of(&x, extents, &further)?, axis)]))
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -166,7 +166,7 @@ impl Op for BroadcastLike {
     fn shard(&self, at: &Shards) -> ShardedOutputs {
         if let (Some(term), false) = (at.term(0), matches!(at.sharding(1), Sharding::Sharded(_))) {
             let own = Variable::apply1(*self, &[term.clone(), at.inputs[1].variable.clone()])?;
-            return Ok(Some(vec![Held::term(own)]));
+            return Ok(Some(vec![MemberArray::term(own)]));
         }
         at.elementwise(*self)
     }

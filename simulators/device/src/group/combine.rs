@@ -7,7 +7,7 @@ use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 
 /// An element, and the type in which it is folded.
-trait Element: AnyBitPattern + NoUninit {
+trait Combined: AnyBitPattern + NoUninit {
     type Folded: Copy;
     fn widen(self) -> Self::Folded;
     fn narrow(folded: Self::Folded) -> Self;
@@ -20,7 +20,7 @@ trait Element: AnyBitPattern + NoUninit {
 
 macro_rules! integers {
     ($($ty:ty),*) => { $(
-        impl Element for $ty {
+        impl Combined for $ty {
             type Folded = $ty;
             fn widen(self) -> $ty {
                 self
@@ -44,7 +44,7 @@ integers!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! floats {
     ($($ty:ty, $folded:ty, $widen:expr, $narrow:expr;)*) => { $(
-        impl Element for $ty {
+        impl Combined for $ty {
             type Folded = $folded;
             fn widen(self) -> $folded {
                 $widen(self)
@@ -93,7 +93,7 @@ pub fn combine(fold: Fold, dtype: DType, arrays: &[&[u8]], output: &mut [u8]) {
     }
 }
 
-fn by_element<T: Element>(fold: Fold, arrays: &[&[u8]], output: &mut [u8]) {
+fn by_element<T: Combined>(fold: Fold, arrays: &[&[u8]], output: &mut [u8]) {
     match fold {
         Fold::Max => each::<T>(T::max, arrays, output),
         Fold::Min => each::<T>(T::min, arrays, output),
@@ -101,7 +101,7 @@ fn by_element<T: Element>(fold: Fold, arrays: &[&[u8]], output: &mut [u8]) {
     }
 }
 
-fn each<T: Element>(fold: fn(T::Folded, T::Folded) -> T::Folded, arrays: &[&[u8]], output: &mut [u8]) {
+fn each<T: Combined>(fold: fn(T::Folded, T::Folded) -> T::Folded, arrays: &[&[u8]], output: &mut [u8]) {
     let Some((first, others)) = arrays.split_first() else { return };
     let size = size_of::<T>();
     for (at, target) in output.chunks_exact_mut(size).enumerate() {

@@ -2,9 +2,9 @@
 
 use super::GroupError;
 
-/// What a launcher says of a process: made by [`Launch::from_environment`].
+/// What a launcher says of a process: made by [`Launched::from_environment`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launch {
+pub struct Launched {
     /// The launcher: `torchrun`, `mpirun`, `srun`; `none` for a process that was started by itself.
     pub launcher: &'static str,
     /// The number of the process, from 0.
@@ -28,18 +28,18 @@ const LAUNCHERS: [Variables; 4] = [
     ("srun", ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"]),
 ];
 
-impl Launch {
+impl Launched {
     /// The place of this process: of torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `MASTER_ADDR`,
     /// `MASTER_PORT`), of OpenMPI's, MPICH's and Intel's `mpirun`, or of SLURM's `srun`. Without any of them it
     /// is the only process.
     ///
     /// # Errors
     /// If a variable is no number, or the rank is not below the number of processes.
-    pub fn from_environment() -> Result<Launch, GroupError> {
-        Launch::from_variables(|name| std::env::var(name).ok())
+    pub fn from_environment() -> Result<Launched, GroupError> {
+        Launched::from_variables(|name| std::env::var(name).ok())
     }
 
-    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Launch, GroupError> {
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Launched, GroupError> {
         let number = |name: &str| variable(name).map(|text| parsed(name, &text)).transpose();
         let host = variable("MASTER_ADDR");
         let address = host.map(|host| match variable("MASTER_PORT") {
@@ -56,9 +56,9 @@ impl Launch {
             }
             // A launcher that does not say so has one process on a host.
             let local_rank = number(local_rank)?.unwrap_or(0);
-            return Ok(Launch { launcher, rank: own, size: count, local_rank, address });
+            return Ok(Launched { launcher, rank: own, size: count, local_rank, address });
         }
-        Ok(Launch { launcher: "none", rank: 0, size: 1, local_rank: 0, address })
+        Ok(Launched { launcher: "none", rank: 0, size: 1, local_rank: 0, address })
     }
 }
 
@@ -74,9 +74,9 @@ fn mismatch(name: &str, expected: String, found: impl ToString) -> GroupError {
 mod tests {
     use super::*;
 
-    fn launch(variables: &[(&str, &str)]) -> Result<Launch, String> {
+    fn launch(variables: &[(&str, &str)]) -> Result<Launched, String> {
         let find = |name: &str| variables.iter().find(|v| v.0 == name).map(|v| v.1.to_string());
-        Launch::from_variables(find).map_err(|error| error.to_string())
+        Launched::from_variables(find).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
             // Within a job of SLURM.
             ("SLURM_PROCID", "0"),
         ]);
-        let expected = Launch {
+        let expected = Launched {
             launcher: "torchrun",
             rank: 3,
             size: 4,
@@ -99,7 +99,7 @@ mod tests {
         };
         assert_eq!(torchrun, Ok(expected));
         let place = |variables: &[(&str, &str)]| {
-            let Launch { launcher, rank, size, local_rank, .. } = launch(variables).unwrap();
+            let Launched { launcher, rank, size, local_rank, .. } = launch(variables).unwrap();
             (launcher, rank, size, local_rank)
         };
         let of = ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"];

@@ -6,7 +6,7 @@
 //!
 //! - `collective`: what is exchanged, as a library op;
 //! - `combine`: sums and extremes of the members' arrays in main memory;
-//! - [`Launch`]: the place of a process among those of a launcher;
+//! - [`Launched`]: the place of a process among those of a launcher;
 //! - `threads`: a group of threads of one process.
 
 mod collective;
@@ -16,7 +16,7 @@ mod threads;
 
 pub use collective::{Collective, CollectiveKind, Route};
 pub use combine::combine;
-pub use launch::Launch;
+pub use launch::Launched;
 pub use threads::threads;
 
 use std::any::Any;

@@ -29,7 +29,7 @@ struct ThreadMember {
 /// assert_eq!((members[1].rank(), members[1].size()), (1, 2));
 /// ```
 pub fn threads(size: usize, patience: Duration) -> Vec<Arc<dyn Group>> {
-    let table = Arc::new(Table { size, state: Mutex::new(State::new(size)), changed: Condvar::new() });
+    let table = Arc::new(Table { size, state: Mutex::new(TableState::new(size)), changed: Condvar::new() });
     let member = |rank| Arc::new(ThreadMember { table: table.clone(), rank, patience }) as Arc<dyn Group>;
     (0..size).map(member).collect()
 }
@@ -38,12 +38,12 @@ pub fn threads(size: usize, patience: Duration) -> Vec<Arc<dyn Group>> {
 #[derive(Debug)]
 struct Table {
     size: usize,
-    state: Mutex<State>,
+    state: Mutex<TableState>,
     changed: Condvar,
 }
 
 #[derive(Debug)]
-struct State {
+struct TableState {
     /// What the members of this round laid down, by rank.
     laid: Vec<Option<Laid>>,
     /// The number of complete rounds, and what was laid down in the last one. The next round cannot be complete
@@ -61,15 +61,20 @@ struct Laid {
     bytes: Arc<Vec<u8>>,
 }
 
-impl State {
-    fn new(size: usize) -> State {
-        State { laid: (0..size).map(|_| None).collect(), round: 0, complete: Arc::default(), closed: None }
+impl TableState {
+    fn new(size: usize) -> TableState {
+        TableState {
+            laid: (0..size).map(|_| None).collect(),
+            round: 0,
+            complete: Arc::default(),
+            closed: None,
+        }
     }
 }
 
 impl Table {
     /// The state. It is consistent whenever the lock is free, so a panic of another member does not matter.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TableState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,7 +149,7 @@ impl ThreadMember {
     }
 
     /// Ends all rounds.
-    fn end(&self, state: &mut State, error: GroupError) -> GroupError {
+    fn end(&self, state: &mut TableState, error: GroupError) -> GroupError {
         let error = state.closed.get_or_insert(error).clone();
         self.table.changed.notify_all();
         error

@@ -2,13 +2,13 @@
 
 mod batch;
 
-use super::closed::{Closed, broken};
+use super::closed::{Closed, broken, parted};
 use super::pack::Pack;
 use crate::error::{Result, shape_text};
 use crate::graph::shapes::Shapes;
-use crate::graph::source_location;
 use crate::graph::{
     Apply, FunctionGraph, Node, TensorType, Variable, ancestors, carried_states, evaluate, rebuild,
+    source_location,
 };
 use crate::lower::program::nearest;
 use crate::lower::{Lowered, Lowering, View};
@@ -65,9 +65,8 @@ pub fn if_else<R: Pack, S: Pack>(
     R::unpack_poisoned(results(index(), "if_else", arms))
 }
 
-/// What the closure at position `index` makes; only that is computed. `index` is a 0-d integer; one that is
-/// out of range means the first or the last, as in JAX. All closures give as many values, of equal dtypes and
-/// shapes.
+/// What the closure at position `index` makes; only that is computed. `index` is a 0-d integer; out of
+/// range it means the first or the last, as in JAX. All give as many values, of equal dtypes and shapes.
 ///
 /// ```
 /// use workalike::loops::switch;
@@ -263,12 +262,8 @@ impl Op for BranchOp {
     }
 
     fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
-        if self.bodies().into_iter().any(|body| body.exchanges()) && !inputs[0] {
-            return Err(
-                "members of a group exchange arrays in one of its branches, and may take different ones: \
-                        decide by a value that all members share, such as an all_reduce"
-                    .into(),
-            );
+        if inputs.first() != Some(&true) && self.bodies().into_iter().any(|body| body.exchanges()) {
+            return Err(parted("one of its branches, and may take different ones"));
         }
         Ok(vec![inputs.iter().all(|agree| *agree); outputs])
     }

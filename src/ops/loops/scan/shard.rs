@@ -6,7 +6,7 @@ use super::builder::Scan;
 use super::scanned::Scanned;
 use crate::error::Result;
 use crate::graph::{Kind, Variable};
-use crate::op::{Held, ShardedOutputs, Sharding, Shards};
+use crate::op::{MemberArray, ShardedOutputs, Sharding, Shards};
 use crate::ops::sharding::sharded_by;
 use std::collections::HashMap;
 use workalike_kernels::nest::Fold;
@@ -22,7 +22,7 @@ pub(super) fn shard(op: &ScanOp, at: &Shards) -> ShardedOutputs {
     let results = whole.results(&carried)?;
     let scanned = whole.scan(&carried)?;
     // All iterations are along a further axis, in front.
-    let outer = |variable: &Variable, sharding| Held::new(variable.clone(), outwards(sharding));
+    let outer = |variable: &Variable, sharding| MemberArray::new(variable.clone(), outwards(sharding));
     let traces = scanned.traces.iter().zip(&carried).map(|(trace, sharding)| outer(trace, *sharding));
     let stacked = scanned.stacked.iter().zip(&results[carried.len()..]);
     let stacked = stacked.map(|(stacked, result)| outer(stacked, result.sharding));
@@ -54,7 +54,7 @@ struct ShardedLoop<'a> {
 }
 
 impl ShardedLoop<'_> {
-    fn given(&self, part: BodyInput) -> &Held {
+    fn given(&self, part: BodyInput) -> &MemberArray {
         &self.at.inputs[self.op.source(part)]
     }
 
@@ -106,7 +106,7 @@ impl ShardedLoop<'_> {
     }
 
     /// What the body gives, with stand-ins for what it gets.
-    fn results(&self, carried: &[Sharding]) -> Result<Vec<Held>> {
+    fn results(&self, carried: &[Sharding]) -> Result<Vec<MemberArray>> {
         let stand_in = |(input, part): (&Variable, BodyInput)| {
             let mut ty = input.ty().clone();
             if let Sharding::Sharded(axis) = self.held(part, carried) {
@@ -144,7 +144,7 @@ impl ShardedLoop<'_> {
         let mut failed = None;
         let scanned = scan.try_run(|values| {
             let results = self.computed(values, carried).and_then(|results| {
-                let each = |(at, held): (usize, Held)| match carried.get(at) {
+                let each = |(at, held): (usize, MemberArray)| match carried.get(at) {
                     Some(Sharding::Sharded(axis)) => held.divided(*axis, group),
                     Some(Sharding::Replicated) => held.gathered(group),
                     _ => Ok(held.variable),
@@ -160,13 +160,13 @@ impl ShardedLoop<'_> {
     }
 
     /// What the body gives for these values of its sequences and taps, of which this member has parts.
-    fn computed(&self, values: &[Variable], carried: &[Sharding]) -> Result<Vec<Held>> {
+    fn computed(&self, values: &[Variable], carried: &[Sharding]) -> Result<Vec<MemberArray>> {
         let mut stands = HashMap::new();
         let changing = values.iter().map(Some).chain(std::iter::repeat(None));
         for ((input, part), value) in self.inputs.iter().zip(self.body.parts()).zip(changing) {
             let stand = match (part, value) {
                 (BodyInput::Constant(_), _) | (_, None) => self.given(part).clone(),
-                (_, Some(value)) => Held::new(value.clone(), self.held(part, carried)),
+                (_, Some(value)) => MemberArray::new(value.clone(), self.held(part, carried)),
             };
             stands.insert(input.key(), stand);
         }
