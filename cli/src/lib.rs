@@ -152,7 +152,8 @@ struct RunArgs {
     /// started, or of this one alone. Member 0 reports, and writes files
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// Inputs of which each member of the group takes its rows, so that the members compute the method together
+    /// Inputs of which each member of the group takes its rows, so that the members compute the method
+    /// together
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',', requires = "group")]
     divide: Vec<String>,
     /// Seconds that members of the group wait for each other

@@ -89,8 +89,8 @@ impl PyFunction {
         Ok(PySimulator::made(simulator))
     }
 
-    /// The same function, computed by the members of a group together: each takes its rows of these inputs, and
-    /// gives what one device gives. Outside of a group it is the function as it is.
+    /// The same function, computed by the members of a group together: each takes its rows of these inputs,
+    /// and gives what one device gives. Outside of a group it is the function as it is.
     fn data_parallel(&self, group: &str, inputs: Vec<String>) -> PyResult<PyFunction> {
         let made = self.function.data_parallel(group, inputs.iter().map(String::as_str));
         Ok(PyFunction { function: made.map_err(raised)? })

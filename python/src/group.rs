@@ -10,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use workalike::engine::{GroupSimulator, group};
 use workalike::function::{Args, Function, Outputs};
 
-/// The members of a group, each a function on a device, called like the function: each takes its rows of the inputs
-/// that the function divides. Made by `Function.optimize_group`. One thread uses it at a time; others wait.
+/// The members of a group, each a function on a device, called like the function: each takes its rows of the
+/// inputs that the function divides. Made by `Function.optimize_group`. One thread uses it at a time; others
+/// wait.
 #[pyclass(name = "GroupSimulator", module = "workalike", frozen, weakref)]
 pub(crate) struct PyGroupSimulator {
     /// Not dropped in the child of a fork, where its threads do not exist.

@@ -11,7 +11,7 @@ def classifier():
     x, y = wa.matrix("x"), wa.vector("y", dtype="int64")
     w = wa.shared(RANDOM.normal(size=(5, 3)).astype("float32"), "w")
     logits = wa.dot(x, w)
-    cost = -wa.log_softmax(logits)[wa.arange(y.shape[0]), y].mean()
+    cost = -wa.log_softmax(logits)[wa.arange(wa.shape(y)[0]), y].mean()
     return wa.function([x, y], [cost, logits], updates=[(w, w - 0.5 * wa.grad(cost, w))])
 
 
@@ -37,7 +37,7 @@ def test_collectives():
     x = wa.vector("x")
     outputs = [
         wa.all_reduce(x, "sum", "g"),
-        x.all_reduce(reduction="mean", group="g"),
+        wa.all_reduce(x, reduction="mean", group="g"),
         wa.all_gather(x, 0, "g"),
         wa.reduce_scatter(x, "max", 0, "g"),
         wa.broadcast_from(x, 0, "g"),

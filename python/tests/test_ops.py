@@ -319,6 +319,9 @@ def test_every_function_is_tested():
     tested |= {"add_along_axis", "hessian"} | set(wa.ops._ALIASES)
     # In test_complex.py.
     tested |= {"angle", "complex", "conj", "from_polar", "imag", "real", "view_as_complex", "view_as_real"}
+    # In test_groups.py.
+    tested |= {"all_gather", "all_reduce", "broadcast_from", "collective_permute", "group_rank", "group_size"}
+    tested |= {"own_part", "reduce_scatter"}
     assert set(wa.ops.__all__) - tested == set()
 
 

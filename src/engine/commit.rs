@@ -65,8 +65,8 @@ pub(super) fn order(program: &mut Program) {
     program.steps = checks.into_iter().chain(others).map(|(step, _)| step).collect();
 }
 
-/// Members of a group find out whether one of them has found an error, so that none of them stores updates then:
-/// each gets the largest report of all. It is an exchange after the last report.
+/// Members of a group find out whether one of them has found an error, so that none of them stores updates
+/// then: each gets the largest report of all. It is an exchange after the last report.
 pub(super) fn agree(program: &mut Program) {
     let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
     let mut joint: Vec<Step> = Vec::new();

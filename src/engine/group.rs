@@ -2,8 +2,8 @@
 
 use super::Backend;
 use super::members::member;
-use super::simulator::{Keep, Simulator};
-use crate::error::{Error, Result};
+use super::simulator::Simulator;
+use crate::error::{Error, Result, array_text};
 use crate::function::{Args, ArgsIn, Count, Function, HostArg, HostArgs, IntoArgs, Outputs, PartFunction};
 use crate::value::Value;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -97,12 +97,17 @@ pub struct GroupSimulator {
 #[derive(Debug)]
 struct GroupMethod {
     name: String,
+    whole: Function,
     parts: PartFunction,
 }
 
 impl GroupMethod {
     fn of(function: &Function, group: &str) -> Result<GroupMethod> {
-        Ok(GroupMethod { name: function.name().into(), parts: function.of_parts(group)? })
+        Ok(GroupMethod {
+            name: function.name().into(),
+            whole: function.clone(),
+            parts: function.of_parts(group)?,
+        })
     }
 
     /// The arguments of a member.
@@ -110,6 +115,7 @@ impl GroupMethod {
         let PartFunction { function, divided, .. } = &self.parts;
         args.changed(function, |input, arg| {
             let Some(axis) = divided[input] else { return Ok(arg.clone()) };
+            self.check_shape(input, arg)?;
             let what = || format!("{}: input {}", function.name(), function.input_name(input));
             Ok(match arg {
                 HostArg::Value(value) => HostArg::Value(part_of(value, axis, [rank, size], what)?),
@@ -117,6 +123,20 @@ impl GroupMethod {
                 HostArg::Each(value) => HostArg::Each(part_of(value, axis + 1, [rank, size], what)?),
             })
         })
+    }
+
+    /// Checks the extents of a whole input, of which members know their parts' alone.
+    fn check_shape(&self, input: usize, arg: &HostArg) -> Result<()> {
+        let spec = &self.whole.inputs()[input];
+        let (dtype, shape) = match arg {
+            HostArg::Value(value) => (value.dtype(), value.shape()),
+            HostArg::Each(value) => (value.dtype(), value.shape().get(1..).unwrap_or(&[])),
+        };
+        if spec.ty.admits_shape(shape) {
+            return Ok(());
+        }
+        let what = format!("{}: input {}", self.whole.name(), self.whole.input_name(input));
+        Err(Error::mismatch(what, spec.ty.to_string(), array_text(dtype, shape)))
     }
 
     /// The outputs of all members as those of the Function.
@@ -279,11 +299,9 @@ impl GroupSimulator {
     /// As [`Simulator::sync_to_parent`].
     pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
         let written = locked(self.members.first().ok_or_else(no_members)?).sync_to_parent()?;
-        // The others have the same values, and know now that the parent has them.
-        self.each_member(|rank, simulator| match rank {
-            0 => Ok(()),
-            _ => simulator.sync_from_parent_keeping(Keep::Parent).map(drop),
-        })?;
+        // The others keep their values, which are the same but for variables of which members have parts.
+        let others = self.members.iter().skip(1);
+        others.for_each(|member| locked(member).acknowledge_parents());
         Ok(written)
     }
 
@@ -317,8 +335,17 @@ fn locked(member: &Mutex<Simulator>) -> MutexGuard<'_, Simulator> {
     member.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `work` for each member, all at once, and returns the results by rank. If it fails for one, nobody waits
-/// for that member, and the error is its own.
+/// Tells the other members if this one panics.
+struct CloseOnPanic<'s>(&'s dyn Group);
+
+impl Drop for CloseOnPanic<'_> {
+    fn drop(&mut self) {
+        self.0.close("it panicked");
+    }
+}
+
+/// Runs `work` for each member, all at once, and returns the results by rank. If it fails for one, nobody
+/// waits for that member, and the error is its own.
 fn together<I: Send, T: Send>(
     seats: &[Arc<dyn Group>],
     items: Vec<I>,
@@ -327,7 +354,9 @@ fn together<I: Send, T: Send>(
     let (work, nobody) = (&work, usize::MAX);
     let failed = AtomicUsize::new(nobody);
     let run = |rank: usize, item: I| {
+        let guard = CloseOnPanic(seats[rank].as_ref());
         let result = work(rank, item);
+        std::mem::forget(guard);
         if let Err(error) = &result {
             // The first to fail is not one that waited for another.
             _ = failed.compare_exchange(nobody, rank, Ordering::AcqRel, Ordering::Acquire);

@@ -19,8 +19,8 @@ pub struct Member<B> {
     compared_every: Option<u64>,
 }
 
-/// A member of the group that a Function calls `name`, on a device. All members re-host the same Function at the
-/// same time, each on its own device: [`Function::optimize`] waits for them, and compares their graphs.
+/// A member of the group that a Function calls `name`, on a device. All members re-host the same Function at
+/// the same time, each on its own device: [`Function::optimize`] waits for them, and compares their graphs.
 ///
 /// ```
 /// use std::time::Duration;
@@ -58,18 +58,19 @@ impl<B> Member<B> {
         Member { seats, ..self }
     }
 
-    /// For debugging: after so many steps, by `call` or `run_n`, the bits of all shared variables are compared with
-    /// the other members', and a difference is an error that names the variable and the member: see
-    /// [`Simulator::compare_members`]. Not for variables of which members keep parts. All members do the same.
+    /// For debugging: after so many steps, by `call` or `run_n`, the bits of all shared variables are
+    /// compared with the other members', and a difference is an error that names the variable and the member:
+    /// see [`Simulator::compare_members`]. Not for variables of which members keep parts. All members do the
+    /// same.
     #[must_use]
     pub fn compared_every(self, steps: u64) -> Member<B> {
         Member { compared_every: Some(steps), ..self }
     }
 
-    /// The same member, which is given its own parts of the inputs that a
-    /// [data parallel](Function::data_parallel) Function divides, and gives its own rows of outputs that have
-    /// such. So no member needs all of a batch. Without it a member is called with whole inputs, takes its parts
-    /// of them, and gathers all rows of outputs.
+    /// The same member, which is given its own parts of the inputs that a [data
+    /// parallel](Function::data_parallel) Function divides, and gives its own rows of outputs that have such.
+    /// So no member needs all of a batch. Without it a member is called with whole inputs, takes its parts of
+    /// them, and gathers all rows of outputs.
     ///
     /// All members of a group do the same.
     #[must_use]

@@ -11,17 +11,18 @@ use crate::rewrite::Rewrites;
 use std::sync::Arc;
 
 impl Function {
-    /// The same Function, computed by the members of a group together: each takes its part of these inputs along
-    /// axis 0, and exchanges with the others what does not follow from that part. It is called like the
+    /// The same Function, computed by the members of a group together: each takes its part of these inputs
+    /// along axis 0, and exchanges with the others what does not follow from that part. It is called like the
     /// Function, with whole inputs, on every member; outputs and new values of shared variables are those of
     /// one device, to rounding, and the same bits on all members.
     ///
-    /// Each node computes with parts as far as its op allows: elementwise, by rows, summing over rows (then each
-    /// member has a term of the sum). So a cost that is a mean over the batch gives the mean gradient, one that
-    /// is a sum gives the sum. Terms are added where something needs the sum, such as an update. Where an op
-    /// needs whole rows of others, such as a sort along the batch, they are gathered.
+    /// Each node computes with parts as far as its op allows: elementwise, by rows, summing over rows (then
+    /// each member has a term of the sum). So a cost that is a mean over the batch gives the mean gradient,
+    /// one that is a sum gives the sum. Terms are added where something needs the sum, such as an update.
+    /// Where an op needs whole rows of others, such as a sort along the batch, they are gathered.
     ///
-    /// The extents of axis 0 must be multiples of the number of members. Outside of a group it is the Function.
+    /// The extents of axis 0 must be multiples of the number of members. Outside of a group it is the
+    /// Function.
     ///
     /// ```
     /// use workalike::engine::group;
@@ -53,6 +54,12 @@ impl Function {
             return Err(Error::Compile(format!("data_parallel: {} needs the name of a group", self.name())));
         }
         let graph = self.graph();
+        if let Some(node) = graph.nodes.iter().position(|node| names_group(node, group)) {
+            let why = format!(
+                "it has a collective of the group {group} already: divide its inputs at once, or in another group"
+            );
+            return Err(graph.nodes[node].failed(node, &why));
+        }
         let roots = divide(graph, self.cells(), &divided, group)?;
         let (outputs, values) = roots.values.split_at(graph.outputs.len());
         let cells = graph.updates.iter().filter_map(|(at, _)| self.cells().get(*at as usize));
@@ -71,6 +78,11 @@ impl Function {
                 self.name()
             ))
         })?;
+        if self.inputs()[position].default.is_some() {
+            return Err(Error::Compile(format!(
+                "data_parallel: input {name} has a default, which cannot be divided"
+            )));
+        }
         match self.inputs()[position].ty.ndim() {
             0 => Err(Error::Compile(format!(
                 "data_parallel: input {name} has no axis to divide among members"
@@ -95,6 +107,12 @@ impl Function {
         let options = CallOptions { states, ..self.options().clone() };
         Ok(self.rebuilt(graph, cells, None).with_options(options))
     }
+}
+
+/// Whether a node, or one in its bodies, names the group.
+fn names_group(node: &Node, group: &str) -> bool {
+    let within = |body: &Arc<FunctionGraph>| body.nodes.iter().any(|node| names_group(node, group));
+    node.op.group() == Some(group) || node.op.bodies().into_iter().any(within)
 }
 
 /// Expressions of a member.

@@ -53,11 +53,12 @@ impl Function {
 
 /// The node's op, if it takes the member's part of an array of the group, and that array.
 fn own_part<'g>(graph: &'g FunctionGraph, node: &'g Node, group: &str) -> Option<(&'g OwnPart, &'g Def)> {
-    let part = node.op.downcast::<OwnPart>().filter(|part| part.group == group)?;
+    let part = node.op.downcast::<OwnPart>().filter(|part| part.group == group && !part.unless_one)?;
     Some((part, &graph.var(*node.inputs.first()?).def))
 }
 
-/// What outputs and updates are, given parts of the inputs that are divided. What reads a whole one gathers it.
+/// What outputs and updates are, given parts of the inputs that are divided. What reads a whole one gathers
+/// it.
 fn of_own_parts(
     graph: &FunctionGraph,
     cells: &[Arc<Cell>],

@@ -49,6 +49,14 @@ impl Seats {
         groups.map(|(name, _)| name).try_fold(function.clone(), |f, name| Ok(f.of_parts(name)?.function))
     }
 
+    /// A graph whose ops have seats in these groups. Without groups it is the graph as it is.
+    ///
+    /// # Errors
+    /// If it names another group: says which node.
+    pub(crate) fn seated(&self, graph: &FunctionGraph) -> Result<FunctionGraph> {
+        if self.is_empty() { Ok(graph.clone()) } else { seated(graph, self, &mut 0) }
+    }
+
     fn seat(&self, op: &Arc<dyn Op>, number: u64) -> Result<Arc<dyn Op>, String> {
         let Some(name) = op.group() else { return Ok(op.clone()) };
         let Some((_, group)) = self.list.iter().find(|(known, _)| known == name) else {
@@ -70,7 +78,7 @@ impl Function {
             return Ok(self.clone());
         }
         self.graph().check_exchanges()?;
-        let graph = seated(self.graph(), seats, &mut 0)?;
+        let graph = seats.seated(self.graph())?;
         Ok(self.rebuilt(graph, self.cells().to_vec(), self.source().cloned()))
     }
 }

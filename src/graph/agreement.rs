@@ -1,6 +1,6 @@
 //! Which values of a graph are the same for all members of a group, whatever their inputs are. Members that
-//! exchange arrays where only some of them come wait forever, so what decides whether an exchange runs has to be
-//! such a value.
+//! exchange arrays where only some of them come wait forever, so what decides whether an exchange runs has to
+//! be such a value.
 
 use super::function_graph::{Def, FunctionGraph};
 use crate::error::Result;

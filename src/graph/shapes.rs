@@ -148,7 +148,7 @@ fn follows_from_shapes(graph: &FunctionGraph) -> Vec<bool> {
     let mut follows: Vec<bool> = (0..graph.vars.len()).map(constant).collect();
     for node in &graph.nodes {
         // What acts, or what the device computes, is new in each call.
-        let is_pure = !node.op.has_effect() && node.op.bodies().is_empty();
+        let is_pure = !node.op.has_effect() && !node.op.is_joint() && node.op.bodies().is_empty();
         let from_inputs = is_pure && node.inputs.iter().all(|&i| follows[i as usize]);
         if from_inputs || is_of_shapes(graph, node) {
             node.outputs.iter().for_each(|&o| follows[o as usize] = true);
@@ -376,6 +376,7 @@ impl<'a> Inference<'a> {
         let part = node.op.written_part(known).ok().flatten();
         let count = |shape: &Vec<usize>| shape.iter().try_fold(1usize, |n, &e| n.checked_mul(e));
         !node.op.has_effect()
+            && !node.op.is_joint()
             && node.op.bodies().is_empty()
             && inputs.all(|value| value.is_some_and(|v| v.len() <= SMALL))
             && made.iter().chain(&part).all(|s| count(s).is_some_and(|n| n <= SMALL))

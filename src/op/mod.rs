@@ -270,11 +270,12 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// Which of its `outputs` are the same for all members of a group, given which inputs are. By default all, if
-    /// all inputs are.
+    /// Which of its `outputs` are the same for all members of a group, given which inputs are. By default
+    /// all, if all inputs are.
     ///
     /// # Errors
-    /// If it runs a body in which members exchange arrays only where an input says so that they may not share.
+    /// If it runs a body in which members exchange arrays only where an input says so that they may not
+    /// share.
     fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
         Ok(vec![inputs.iter().all(|agree| *agree); outputs])
     }

@@ -31,7 +31,8 @@ pub struct MemberArray {
     pub(crate) made_by: Option<Arc<TermOp>>,
 }
 
-/// An op on a term of a sum that does not make it smaller, and its inputs, all others of which are replicated.
+/// An op on a term of a sum that does not make it smaller, and its inputs, all others of which are
+/// replicated.
 #[derive(Debug)]
 pub(crate) struct TermOp {
     pub(crate) op: Arc<dyn Op>,

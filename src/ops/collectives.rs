@@ -14,7 +14,7 @@ mod part;
 mod place;
 
 pub use part::OwnPart;
-pub(crate) use part::{divided_input, own_part};
+pub(crate) use part::{divided_input, own_part, own_part_or_one};
 pub use place::{GroupPlace, PlaceKind, group_rank, group_size};
 pub use workalike_device::group::{CollectiveKind, Route};
 
@@ -117,16 +117,17 @@ fn finished(sum: Variable, reduction: Reduction, group: &str) -> Result<Variable
         return Ok(sum);
     }
     let size = group_size(group);
+    // The sum of halves may be out of their range where the mean is not.
     let dtype =
         if sum.dtype().is_float() || sum.dtype().is_complex() { sum.dtype().real() } else { DType::F64 };
     sum.try_div(size.try_cast(dtype)?)
 }
 
 methods! {
-    /// The members' arrays combined, element by element: all members get the same bits (MPI's `Allreduce`, JAX's
-    /// `psum`, `pmean`, `pmax` and `pmin`). Arrays have equal shapes. A sum of bools counts them, in int64;
-    /// complex numbers have sums and means only. On main memory it folds in the order of ranks; NCCL chooses
-    /// an order by the size and the machine, the same in every call.
+    /// The members' arrays combined, element by element: all members get the same bits (MPI's `Allreduce`,
+    /// JAX's `psum`, `pmean`, `pmax` and `pmin`). Arrays have equal shapes. A sum of bools counts them, in
+    /// int64; complex numbers have sums and means only. On main memory it folds in the order of ranks; NCCL
+    /// chooses an order by the size and the machine, the same in every call.
     ///
     /// The gradient is that of the sum of all members' costs.
     all_reduce / try_all_reduce(x, reduction: Reduction, group: &str) {
@@ -134,9 +135,9 @@ methods! {
         finished(CollectiveOp::apply(CollectiveKind::AllReduce(fold), group, &x)?, reduction, group)
     }
 
-    /// The members' arrays joined along an axis, in the order of ranks: all members get all (MPI's `Allgather`,
-    /// JAX's `all_gather` with `tiled=True`). Arrays have equal shapes; the extent of the axis is multiplied
-    /// by the number of members. A scalar is gathered as a vector of one element.
+    /// The members' arrays joined along an axis, in the order of ranks: all members get all (MPI's
+    /// `Allgather`, JAX's `all_gather` with `tiled=True`). Arrays have equal shapes; the extent of the axis
+    /// is multiplied by the number of members. A scalar is gathered as a vector of one element.
     all_gather / try_all_gather(x, axis: isize, group: &str) {
         if x.ndim() == 0 {
             return x.try_dimshuffle([None])?.try_all_gather(axis, group);
@@ -146,9 +147,9 @@ methods! {
         CollectiveOp::apply(CollectiveKind::AllGather, group, &front)?.try_moveaxis(0, axis)
     }
 
-    /// The member's part of an array that each member has: the axis is divided into as many equal parts as there
-    /// are members, and rank `r` gets part `r`. Nothing is exchanged. Its extent must be a multiple of the
-    /// number of members. [`Variable::all_gather`] is the way back.
+    /// The member's part of an array that each member has: the axis is divided into as many equal parts as
+    /// there are members, and rank `r` gets part `r`. Nothing is exchanged. Its extent must be a multiple of
+    /// the number of members. [`Variable::all_gather`] is the way back.
     own_part / try_own_part(x, axis: isize, group: &str) {
         own_part(x, axis_of("own_part", axis, x)?, group)
     }
@@ -170,8 +171,8 @@ methods! {
         CollectiveOp::apply(CollectiveKind::Broadcast { root }, group, x)
     }
 
-    /// The array of another member, along a route (XLA's `CollectivePermute`, JAX's `ppermute`): with a number
-    /// `k` the member gets the array of the member `k` ranks before it, cyclically; with pairs
+    /// The array of another member, along a route (XLA's `CollectivePermute`, JAX's `ppermute`): with a
+    /// number `k` the member gets the array of the member `k` ranks before it, cyclically; with pairs
     /// `[(from, to), ..]` member `to` gets that of `from`, and a member that is no pair's `to` gets zeros.
     /// Arrays have equal shapes.
     collective_permute / try_collective_permute(x, route: impl Into<Route>, group: &str) {
@@ -244,6 +245,9 @@ impl Op for CollectiveOp {
             Some(Fold::Max | Fold::Min) if !x.dtype.is_complex() => {}
             Some(Fold::Max | Fold::Min) => return Err(format!("{} has no order", x.dtype)),
             Some(fold) => return Err(format!("members' arrays are not combined by {}", fold_name(fold))),
+        }
+        if self.kind == CollectiveKind::Permute(Route::Shift(i64::MIN)) {
+            return Err("a shift has a way back, and this one is out of range".into());
         }
         let mut ty = x.clone();
         if matches!(self.kind, CollectiveKind::AllGather | CollectiveKind::ReduceScatter(_)) {

@@ -302,7 +302,13 @@ impl Op for Reduce {
                 let own = Variable::apply1(self.clone(), &[at.part(0, axis)?])?;
                 Ok(Some(vec![MemberArray::partial(own, self.fold)]))
             }
-            _ => at.along(self.clone(), self.fold == Fold::Sum, |axis| axis_left(&self.axes, axis)),
+            _ => {
+                // Terms of bools are or-ed, and those of narrow integers wrap: sums of more are others.
+                let dtype = at.inputs[0].variable.dtype();
+                let exact = dtype.is_float() || (dtype == self.dtype && dtype != DType::Bool);
+                let linear = self.fold == Fold::Sum && exact;
+                at.along(self.clone(), linear, |axis| axis_left(&self.axes, axis))
+            }
         }
     }
 

@@ -252,7 +252,9 @@ impl Op for Reshape {
             let fixed = |extent: &Extent| if let Extent::Fixed(n) = extent { Some(*n) } else { None };
             self.extents.get(i).and_then(fixed).is_some_and(|n| x.ty().shape[i] == Some(n))
         };
-        if axis >= self.extents.len() || !(0..axis).all(same) {
+        // What is inferred elsewhere would make up for a part that is no whole number of rows.
+        let inferred = self.extents.iter().position(|extent| *extent == Extent::Infer);
+        if axis >= self.extents.len() || !(0..axis).all(same) || inferred.is_some_and(|at| at != axis) {
             return Ok(None);
         }
         let (extents, further) = at.extents(&self.extents, axis, |extent| at.share(&extent))?;

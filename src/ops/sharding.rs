@@ -3,9 +3,10 @@
 //! [`Function::data_parallel`](crate::function::Function::data_parallel) goes through a graph with them.
 //! [`Op::shard`] says how an op computes with its inputs' parts; an op without a rule gets whole inputs.
 
-use super::collectives::{CollectiveOp, group_size, own_part};
+use super::collectives::{CollectiveOp, GroupPlace, own_part, own_part_or_one};
+use super::creation::arange;
 use super::methods::fail;
-use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent};
+use super::shape::{BroadcastLike, BroadcastTo, DimShuffle, Extent, ShapeOf};
 use crate::error::Result;
 use crate::graph::{Variable, ancestors, source_location};
 use crate::op::{MemberArray, Op, ShardedOutputs, Sharding, Shards, TermOp};
@@ -101,6 +102,16 @@ fn repeats(op: &dyn Op) -> bool {
         || op.downcast::<DimShuffle>().is_some()
 }
 
+/// Whether a number is the extent of a divided axis: that of a part, times the number of members.
+pub(super) fn is_extent_of_parts(number: &Variable) -> bool {
+    number.owner().is_some_and(|(apply, _)| {
+        let is = |at: usize, what: fn(&dyn Op) -> bool| {
+            apply.inputs.get(at).and_then(Variable::owner).is_some_and(|(apply, _)| what(apply.op.as_ref()))
+        };
+        is(0, |op| op.downcast::<ShapeOf>().is_some()) && is(1, |op| op.downcast::<GroupPlace>().is_some())
+    })
+}
+
 impl Shards<'_> {
     fn input(&self, at: usize) -> Result<&MemberArray> {
         let count = self.inputs.len();
@@ -133,7 +144,12 @@ impl Shards<'_> {
     /// If there is no such input.
     pub fn part(&self, at: usize, axis: usize) -> Result<Variable> {
         let held = self.input(at)?;
-        if held.broadcasts(axis) { held.gathered(self.group) } else { held.divided(axis, self.group) }
+        match held.sharding {
+            _ if held.broadcasts(axis) => held.gathered(self.group),
+            // Whether it is repeated may show only when it runs.
+            Sharding::Replicated => own_part_or_one(&held.gathered(self.group)?, axis, self.group),
+            _ => held.divided(axis, self.group),
+        }
     }
 
     /// The axis along which the first of these inputs is sharded that is.
@@ -262,8 +278,8 @@ impl Shards<'_> {
         Ok((extents, further))
     }
 
-    /// The member's share of an extent.
+    /// The member's share of an extent, which must be a multiple of the number of members.
     pub(super) fn share(&self, extent: &Variable) -> Result<Variable> {
-        extent.try_floor_divide(group_size(self.group))
+        ShapeOf::of(&own_part(&arange(extent), 0, self.group)?, 0)
     }
 }

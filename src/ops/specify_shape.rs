@@ -1,6 +1,7 @@
 //! Extents that a user asserts.
 
 use super::complex;
+use super::creation::arange;
 use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
@@ -79,10 +80,18 @@ impl Op for SpecifyShape {
 
     fn shard(&self, at: &Shards) -> ShardedOutputs {
         let mut own = self.clone();
-        if let Sharding::Sharded(axis) = at.sharding(0) {
-            own.extents[axis] = None;
+        let extent = match at.sharding(0) {
+            Sharding::Sharded(axis) => own.extents.get_mut(axis).and_then(Option::take).map(|n| (axis, n)),
+            _ => None,
+        };
+        let mut outputs = at.along(own, true, Some)?;
+        if let (Some(list), Some((axis, n))) = (&mut outputs, extent) {
+            let rows = arange(at.share(&Variable::constant(n as i64))?);
+            for output in list {
+                output.variable = EqualExtents::of("data_parallel", (&output.variable, axis), (&rows, 0))?;
+            }
         }
-        at.along(own, true, Some)
+        Ok(outputs)
     }
 
     fn perform(&self, inputs: &[Value]) -> Result<Vec<Value>> {
@@ -193,8 +202,8 @@ impl Op for EqualExtents {
     fn shard(&self, at: &Shards) -> ShardedOutputs {
         // Extents are equal if the members' are, which both are divided or neither.
         match (at.sharding(0), at.sharding(1)) {
-            (Sharding::Sharded(axis), other)
-                if (axis == self.axis) != (other == Sharding::Sharded(self.other)) =>
+            (own, other)
+                if (own == Sharding::Sharded(self.axis)) != (other == Sharding::Sharded(self.other)) =>
             {
                 Ok(None)
             }

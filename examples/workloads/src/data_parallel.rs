@@ -1,5 +1,5 @@
-//! Data parallel training: a network for handwritten digits, by one, two and four members of a group, from one file.
-//! All end with the same weights, to rounding, and the members of a group with the same bits.
+//! Data parallel training: a network for handwritten digits, by one, two and four members of a group, from
+//! one file. All end with the same weights, to rounding, and the members of a group with the same bits.
 //!
 //! Here the members are streams of one device, in threads. Processes with a device each run the same file:
 //! `mpirun -n 4 workalike run train.wa --group workers --divide x,y --each x=x.npy --each y=y.npy`.

@@ -1,5 +1,5 @@
-//! Collectives out of MPI's, which move bytes. Each begins with a comparison of what members are at: MPI itself
-//! aborts all of them, or reads past an array, where they differ.
+//! Collectives out of MPI's, which move bytes. Each begins with a comparison of what members are at: MPI
+//! itself aborts all of them, or reads past an array, where they differ.
 
 use crate::member::failure;
 use mpi::Count;
@@ -73,7 +73,8 @@ pub(crate) fn run(world: &SimpleCommunicator, mut work: MpiWork) -> Result<Vec<u
         }
         CollectiveKind::Permute(route) => {
             let (rank, size) = (world.rank() as usize, world.size() as usize);
-            let (from, to) = (route.source(rank, size), route.reversed().source(rank, size));
+            let to = (0..size).find(|&to| route.source(to, size) == Some(rank));
+            let from = route.source(rank, size);
             permute(world, from, to, given, results)?;
         }
     }
@@ -164,7 +165,10 @@ fn reduce_scatter(
     results: &mut [u8],
 ) -> Result<(), GroupError> {
     let (size, bytes) = (world.size() as usize, results.len());
-    for piece in pieces(bytes) {
+    // All members' parts of a piece go through MPI at once.
+    let most = (PIECE / size / how.1.size()).max(1) * how.1.size();
+    let pieces = (0..bytes).step_by(most).map(|start| start..bytes.min(start + most));
+    for piece in pieces {
         let places = (0..size).map(|rank| rank * bytes + piece.start..rank * bytes + piece.end);
         let sent: Vec<u8> = places.flat_map(|place| &given[place]).copied().collect();
         let shares: Vec<_> = (0..size).map(|rank| rank * piece.len()..(rank + 1) * piece.len()).collect();

@@ -33,9 +33,9 @@ struct MemberState {
     closed: Option<GroupError>,
 }
 
-/// This process as a member of the group of all processes that the launcher of MPI started. In a collective it
-/// waits for the others for as long as `patience`; after that the group is closed, and the process should end.
-/// When the member is dropped, MPI is finalized. So a process makes it once.
+/// This process as a member of the group of all processes that the launcher of MPI started. In a collective
+/// it waits for the others for as long as `patience`; after that the group is closed, and the process should
+/// end. When the member is dropped, MPI is finalized. So a process makes it once.
 ///
 /// A process that dies is the launcher's matter: `mpirun` ends all others then.
 ///

@@ -1,5 +1,5 @@
-//! Members in processes of their own. Each test starts itself under `mpirun`; what the members find is printed,
-//! and read here.
+//! Members in processes of their own. Each test starts itself under `mpirun`; what the members find is
+//! printed, and read here.
 
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 

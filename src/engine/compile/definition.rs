@@ -73,6 +73,10 @@ impl Definition {
         // A value that an iteration changes may be out of range in the next one.
         let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
         index_sources.retain(|role| !changes(role));
+        // Members check the same indices, so that they make the same exchanges.
+        if graph.exchanges() {
+            index_sources.clear();
+        }
         let (name, first_sizes) = (name.to_string(), OnceLock::new());
         let deciding = OnceLock::new();
         Definition { name, graph, demand, deciding, states, index_sources, number, first_sizes, status }
@@ -210,8 +214,8 @@ impl Definition {
         let abilities = context.abilities();
         let mut program = lower(&self.graph, shapes, &abilities, trusted, self.report_base())?;
         if context.options.strict
-            // A host node without outputs is allowed: it only observes, and replaces no work of the device. Nor
-            // does an exchange.
+            // A host node without outputs is allowed: it only observes, and replaces no work of the device.
+            // Nor does an exchange.
             && let Some(node) =
                 program.host_nodes().find(|node| !node.outputs.is_empty() && node.exchange.is_none())
         {

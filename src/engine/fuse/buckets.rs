@@ -1,17 +1,17 @@
 //! Buckets: neighbouring reductions of small arrays over the members of a group become one exchange, as in
-//! PyTorch's DDP. An exchange costs some microseconds however small its array is, and a network has many small
-//! gradients.
+//! PyTorch's DDP. An exchange costs some microseconds however small its array is, and a network has many
+//! small gradients.
 //!
-//! A bucket is where its last member was. Steps that wait for an earlier one move behind it; other exchanges end
-//! it, so that all members of the group keep one order of exchanges.
+//! A bucket is where its last member was. Steps that wait for an earlier one move behind it; other exchanges
+//! end it, so that all members of the group keep one order of exchanges.
 
 use crate::engine::dependences::DependenceGraph;
 use crate::lower::program::{LibraryStep, Program, Step};
 use std::sync::Arc;
 use workalike_device::group::{Collective, CollectiveKind};
 
-/// The most bytes of a bucket. From about this size on an exchange takes its time for the bytes (4 MiB at 100 GB/s
-/// are 40 us, an empty one takes 5 to 20), and one that begins early overlaps with the steps behind it.
+/// The most bytes of a bucket. From about this size on an exchange takes its time for the bytes (4 MiB at 100
+/// GB/s are 40 us, an empty one takes 5 to 20), and one that begins early overlaps with the steps behind it.
 const MOST_BYTES: u64 = 4 << 20;
 
 /// Steps that become one exchange.
@@ -31,13 +31,13 @@ pub(super) fn run(program: &mut Program) {
     let buckets = buckets(program);
     for Bucket { steps, waits, .. } in buckets.into_iter().rev().filter(|bucket| bucket.steps.len() > 1) {
         let (first, last) = (steps[0], steps[steps.len() - 1]);
-        let joined = joined(steps.iter().map(|&at| &program.steps[at]));
+        let Some(joined) = joined(steps.iter().map(|&at| &program.steps[at])) else { continue };
         let (mut before, mut behind) = (Vec::new(), Vec::new());
         let between = program.steps.drain(first..=last).zip(first..);
         for (step, at) in between.filter(|(_, at)| !steps.contains(at)) {
             if waits[at - first] { behind.push(step) } else { before.push(step) }
         }
-        let steps = before.into_iter().chain(joined).chain(behind);
+        let steps = before.into_iter().chain([joined]).chain(behind);
         program.steps.splice(first..first, steps.collect::<Vec<_>>());
     }
 }

@@ -110,7 +110,8 @@ impl Simulator {
         let oldest = parts.iter().min().filter(|_| parts.len() >= SUBSETS_KEPT).map(|(_, at)| *at);
         let made = parts.iter().max().map_or(0, |(made, _)| made + 1);
         let at = self.executor.put_twin(oldest, of, &name, (graph, states), draft);
-        let method = SimulatorMethod { name, function, hidden: Some(Hidden::Part { of, outputs, made }) };
+        let (parent, hidden) = (function.clone(), Some(Hidden::Part { of, outputs, made }));
+        let method = SimulatorMethod { name, function, parent, hidden };
         match self.methods.get_mut(at) {
             Some(place) => *place = method,
             None => self.methods.push(method),

@@ -17,14 +17,14 @@ pub(super) struct Membership {
 }
 
 impl Simulator {
-    /// Makes it a member of these groups: Functions that become methods later get seats there. Shared variables are
-    /// compared after so many steps.
+    /// Makes it a member of these groups: Functions that become methods later get seats there. Shared
+    /// variables are compared after so many steps.
     pub(in crate::engine) fn join_groups(&mut self, seats: Seats, every: Option<u64>) {
         self.membership = Membership { seats, every, since: 0 };
     }
 
-    /// Compares the bits of all shared variables with those of the other members of its groups, which call it too.
-    /// They are downloaded for it.
+    /// Compares the bits of all shared variables with those of the other members of its groups, which call it
+    /// too. They are downloaded for it.
     ///
     /// # Errors
     /// The first variable that differs, and the member whose bits differ.

@@ -44,6 +44,7 @@ impl Simulator {
     }
 
     pub(super) fn add(&mut self, name: &str, function: &Function, keep: Option<Keep>) -> Result<()> {
+        let parent = function.clone();
         let function = &self.membership.seats.own_parts(function)?;
         agree(function, &self.membership.seats)?;
         let function = &function.seated(&self.membership.seats)?;
@@ -57,7 +58,8 @@ impl Simulator {
         let joined = incoming.into_iter().zip(homes).map(|(cell, part)| self.join(cell, part, keep));
         let positions = joined.collect::<Result<_>>()?;
         self.executor.add_method(name, function.graph().clone(), positions, draft);
-        self.methods.push(SimulatorMethod { name: name.into(), function: function.clone(), hidden: None });
+        let function = function.clone();
+        self.methods.push(SimulatorMethod { name: name.into(), function, parent, hidden: None });
         Ok(())
     }
 

@@ -89,7 +89,10 @@ pub struct Simulator {
 #[derive(Debug)]
 struct SimulatorMethod {
     name: String,
+    /// What it runs: with seats in groups.
     function: Function,
+    /// What it was made of.
+    parent: Function,
     /// Its kind, if the Simulator made it for its own use.
     hidden: Option<Hidden>,
 }

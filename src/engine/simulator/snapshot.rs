@@ -89,7 +89,10 @@ impl Simulator {
                     }
                 });
             }
-            bundle = bundle.with(&method.name, &method.function.over(own));
+            // The parent may have them in another order.
+            let copies: HashMap<u128, Arc<Cell>> = own.into_iter().map(|cell| (cell.id(), cell)).collect();
+            let own = method.parent.cells().iter().map(|cell| copies.get(&cell.id()).unwrap_or(cell).clone());
+            bundle = bundle.with(&method.name, &method.parent.over(own.collect()));
             settings.first_sizes.push(self.executor.first_sizes(at).cloned());
         }
         format::encode_simulator(&bundle, &settings, registry)
@@ -179,7 +182,9 @@ impl Simulator {
         let none =
             || Error::Format { what: what.into(), message: "it holds a Simulator without methods".into() };
         let (_, first) = functions.next().ok_or_else(none)?;
-        let mut simulator = Simulator::over(contexts, first)?;
+        let mut simulator = Simulator::empty(contexts);
+        simulator.membership = opened.membership;
+        simulator.add_method(first.name(), first)?;
         functions.try_for_each(|(name, function)| simulator.add_method(name, function))?;
         for (method, first) in settings.first_sizes.into_iter().take(simulator.methods.len()).enumerate() {
             first.into_iter().for_each(|extents| simulator.executor.set_first_sizes(method, extents));
@@ -221,13 +226,14 @@ impl Simulator {
                 });
             }
             let (name, function) = (method.name.clone(), method.function.clone());
+            let parent = method.parent.clone();
             let draft = fork.draft_over(&name, function.graph(), &states)?;
             let added = fork.executor.add_method(&name, function.graph().clone(), states, draft);
             self.executor
                 .first_sizes(at)
                 .into_iter()
                 .for_each(|s| fork.executor.set_first_sizes(added, s.clone()));
-            fork.methods.push(SimulatorMethod { name, function, hidden: None });
+            fork.methods.push(SimulatorMethod { name, function, parent, hidden: None });
         }
         fork.by_id = self.by_id.iter().filter_map(|(id, s)| Some((*id, *positions.get(s)?))).collect();
         Ok(fork)
@@ -238,13 +244,13 @@ impl Simulator {
     /// # Errors
     /// If there is no such method.
     pub fn function(&self, method: &str) -> Result<&Function> {
-        Ok(&self.methods[self.find(method)?].function)
+        Ok(&self.methods[self.find(method)?].parent)
     }
 
     /// The parent Functions of all methods, by the methods' names. They have the values of the last
     /// [`Simulator::sync_to_parent`]; to save the values on the device, see [`Simulator::save`].
     pub fn bundle(&self) -> Bundle {
         let methods = self.methods.iter().filter(|m| m.hidden.is_none());
-        methods.fold(Bundle::new(), |bundle, method| bundle.with(&method.name, &method.function))
+        methods.fold(Bundle::new(), |bundle, method| bundle.with(&method.name, &method.parent))
     }
 }

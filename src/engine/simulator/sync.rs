@@ -47,6 +47,12 @@ impl Parent {
         copy
     }
 
+    /// Takes the present values of its parents for known.
+    fn acknowledge(&mut self) {
+        self.set_ahead(false);
+        self.cells.iter_mut().for_each(|(cell, seen)| *seen = cell.version());
+    }
+
     pub(super) fn is_ahead(&self) -> bool {
         self.ahead.is_some()
     }
@@ -184,6 +190,14 @@ impl Simulator {
     ) -> Result<Vec<String>> {
         let states = self.states_of(variables)?;
         self.take_parents(&states)
+    }
+
+    /// Takes the parents' present values for known, without copying them: another Simulator has published values
+    /// that stand for this one's.
+    pub(in crate::engine) fn acknowledge_parents(&mut self) {
+        for state in &mut self.states {
+            state.acknowledge();
+        }
     }
 
     fn all_states(&self) -> Vec<usize> {

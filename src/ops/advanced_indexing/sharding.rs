@@ -7,6 +7,7 @@ use crate::op::{MemberArray, ShardedOutputs, Sharding, Shards};
 use crate::ops::creation::arange;
 use crate::ops::creation::zeros_like;
 use crate::ops::shape::{DimShuffle, ShapeOf};
+use crate::ops::sharding::is_extent_of_parts;
 use crate::ops::specify_shape::EqualExtents;
 
 pub(super) fn gather(op: AdvancedSubtensor, at: &Shards) -> ShardedOutputs {
@@ -49,7 +50,7 @@ fn own_rows(at: &Shards, first: usize) -> Result<Option<OwnRows>> {
     let count = arange(ShapeOf::of(&at.part(0, 0)?, 0)?).checked()?.try_cast(index.variable.dtype())?;
     let order = (0..index.variable.ndim()).map(|a| (a == axis).then_some(0)).collect();
     let count = DimShuffle::of(&count, order)?;
-    // There are as many points as rows, so that the members' points are in their rows.
+    // With as many points as rows the members' points are in their rows.
     let own = EqualExtents::of("data_parallel", (&count, axis), (&at.part(first, axis)?, axis))?;
     let others = (first + 1..at.inputs.len()).map(|i| at.part(i, axis));
     let indices = std::iter::once(Ok(own)).chain(others).collect::<Result<_>>()?;
@@ -60,11 +61,11 @@ fn own_rows(at: &Shards, first: usize) -> Result<Option<OwnRows>> {
 fn counting_axis(index: &Variable) -> Option<usize> {
     let mut long = (0..index.ndim()).filter(|&axis| index.ty().shape[axis] != Some(1));
     let (Some(axis), None) = (long.next(), long.next()) else { return None };
-    let [start, _, step] = range_behind(index)?;
+    let [start, stop, step] = range_behind(index)?;
     let is = |v: &Variable, n: i128| {
         v.constant_value().and_then(|v| v.to_scalar()).is_some_and(|v| v.to_i128() == n)
     };
-    (is(&start, 0) && is(&step, 1)).then_some(axis)
+    (is(&start, 0) && is(&step, 1) && is_extent_of_parts(&stop)).then_some(axis)
 }
 
 pub(super) fn scatter(op: AdvancedIncSubtensor, at: &Shards) -> ShardedOutputs {
@@ -83,8 +84,7 @@ pub(super) fn scatter(op: AdvancedIncSubtensor, at: &Shards) -> ShardedOutputs {
             first.into_iter().map(Ok).chain(indices.map(|i| at.whole(i))).collect::<Result<Vec<_>>>()?;
         return Ok(Some(vec![MemberArray::sharded(Variable::apply1(op, &inputs)?, axis)]));
     }
-    if at.first_axis(0..at.inputs.len()).is_some()
-        && !matches!(at.sharding(0), Sharding::Partial(_))
+    if at.sharding(0) == Sharding::Sharded(0)
         && let Some(rows) = own_rows(at, 2)?
     {
         let first = [at.part(0, 0)?, at.part(1, rows.axis)?];

@@ -23,6 +23,8 @@ pub struct OwnPart {
     pub axis: usize,
     /// The group's name.
     pub group: String,
+    /// An extent of 1, which broadcasts, is left as it is.
+    pub unless_one: bool,
     /// The member, in the graph of a Simulator; no file has it.
     seat: Option<Seat>,
 }
@@ -30,17 +32,21 @@ pub struct OwnPart {
 impl OwnPart {
     /// A part along an axis.
     pub fn new(axis: usize, group: &str) -> OwnPart {
-        OwnPart { axis, group: group.into(), seat: None }
+        OwnPart { axis, group: group.into(), unless_one: false, seat: None }
     }
 
     /// The op that a file holds.
     pub(crate) fn decode(stored: &StoredOp) -> Result<OwnPart, String> {
-        Ok(OwnPart::new(stored.index("axis")?, stored.text("group")?))
+        let unless_one = stored.find("unless_one").is_ok() && stored.int("unless_one")? != 0;
+        Ok(OwnPart { unless_one, ..OwnPart::new(stored.index("axis")?, stored.text("group")?) })
     }
 
     /// Its first position, and how many it has.
     fn range(&self, extent: usize) -> Result<(usize, usize), String> {
         let (rank, size) = self.seat.as_ref().map_or((0, 1), |seat| (seat.group.rank(), seat.group.size()));
+        if self.unless_one && extent == 1 {
+            return Ok((0, 1));
+        }
         if size == 0 || !extent.is_multiple_of(size) {
             return Err(format!(
                 "axis {} has extent {extent}: expected a multiple of {size}, the number of members",
@@ -65,7 +71,14 @@ impl Op for OwnPart {
     }
 
     fn attributes(&self) -> Attributes {
-        vec![("axis".into(), Attr::Int(self.axis as i64)), ("group".into(), Attr::Text(self.group.clone()))]
+        let mut list = vec![
+            ("axis".into(), Attr::Int(self.axis as i64)),
+            ("group".into(), Attr::Text(self.group.clone())),
+        ];
+        if self.unless_one {
+            list.push(("unless_one".into(), Attr::Int(1)));
+        }
+        list
     }
 
     fn label(&self) -> String {
@@ -141,6 +154,12 @@ impl Op for OwnPart {
         let (start, count) = self.range(extent)?;
         Ok(vec![inputs[0].slice(self.axis, start as i64, 1, Some(count as u64), None)])
     }
+}
+
+/// The member's part of an array that each member has, or all of one that broadcasts along the axis.
+pub(crate) fn own_part_or_one(x: &Variable, axis: usize, group: &str) -> Result<Variable> {
+    let op = OwnPart { unless_one: true, ..OwnPart::new(axis, group) };
+    Variable::apply1(op, std::slice::from_ref(x))
 }
 
 /// An input of which each member is given all, and computes with its part.

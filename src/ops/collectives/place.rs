@@ -30,8 +30,8 @@ pub struct GroupPlace {
     seat: Option<Seat>,
 }
 
-/// The rank of the member that runs the Function, a 0-d int64: known when the Function is re-hosted, so shapes
-/// may depend on it. 0 outside of a group.
+/// The rank of the member that runs the Function, a 0-d int64: known when the Function is re-hosted, so
+/// shapes may depend on it. 0 outside of a group.
 ///
 /// ```
 /// use workalike::prelude::*;

@@ -1,7 +1,7 @@
 //! Broadcasts to extents, and to the extents of another tensor.
 
 use super::dimshuffle::DimShuffle;
-use super::{Extent, ShapeOf, concrete};
+use super::{Extent, concrete};
 use crate::error::{Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
@@ -95,8 +95,7 @@ impl Op for BroadcastTo {
     fn shard(&self, at: &Shards) -> ShardedOutputs {
         let Sharding::Sharded(axis) = at.sharding(0) else { return Ok(None) };
         let x = at.part(0, axis)?;
-        // A part of an axis that is not repeated keeps its extent.
-        let (extents, further) = at.extents(&self.extents, axis, |_| ShapeOf::of(&x, axis))?;
+        let (extents, further) = at.extents(&self.extents, axis, |extent| at.share(&extent))?;
         Ok(Some(vec![MemberArray::sharded(BroadcastTo::of(&x, extents, &further)?, axis)]))
     }
 

@@ -20,7 +20,8 @@ pub struct Launched {
 /// The variables of a launcher: rank, size, local rank.
 type Variables = (&'static str, [&'static str; 3]);
 
-/// The variables of launchers. The first whose rank is set counts: torchrun's are also what users set by hand.
+/// The variables of launchers. The first whose rank is set counts: torchrun's are also what users set by
+/// hand.
 const LAUNCHERS: [Variables; 4] = [
     ("torchrun", ["RANK", "WORLD_SIZE", "LOCAL_RANK"]),
     ("mpirun", ["OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"]),
@@ -30,8 +31,8 @@ const LAUNCHERS: [Variables; 4] = [
 
 impl Launched {
     /// The place of this process: of torchrun (`RANK`, `WORLD_SIZE`, `LOCAL_RANK`, `MASTER_ADDR`,
-    /// `MASTER_PORT`), of OpenMPI's, MPICH's and Intel's `mpirun`, or of SLURM's `srun`. Without any of them it
-    /// is the only process.
+    /// `MASTER_PORT`), of OpenMPI's, MPICH's and Intel's `mpirun`, or of SLURM's `srun`. Without any of them
+    /// it is the only process.
     ///
     /// # Errors
     /// If a variable is no number, or the rank is not below the number of processes.

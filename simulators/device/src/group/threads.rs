@@ -18,9 +18,9 @@ struct ThreadMember {
     patience: Duration,
 }
 
-/// The members of a group of `size` threads of this process, by rank. In a collective each waits for the others
-/// for as long as `patience`; after that it is an error for all. A first call compiles kernels, so minutes are
-/// the right order.
+/// The members of a group of `size` threads of this process, by rank. In a collective each waits for the
+/// others for as long as `patience`; after that it is an error for all. A first call compiles kernels, so
+/// minutes are the right order.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,12 +46,14 @@ struct Table {
 struct TableState {
     /// What the members of this round laid down, by rank.
     laid: Vec<Option<Laid>>,
-    /// The number of complete rounds, and what was laid down in the last one. The next round cannot be complete
-    /// before all members have taken it.
+    /// The number of complete rounds, and what was laid down in the last one. The next round cannot be
+    /// complete before all members have taken it.
     round: u64,
     complete: Arc<Vec<Arc<Vec<u8>>>>,
     /// Why there are no more rounds.
     closed: Option<GroupError>,
+    /// A member is gone.
+    left: bool,
 }
 
 /// What a member lays down.
@@ -68,6 +70,7 @@ impl TableState {
             round: 0,
             complete: Arc::default(),
             closed: None,
+            left: false,
         }
     }
 }
@@ -111,7 +114,8 @@ fn each_place(arrays: &mut [&mut [u8]], mut work: impl FnMut(Range<usize>, &mut 
 impl ThreadMember {
     /// Lays bytes down and returns what all members laid down, by rank.
     fn meet(&self, what: String, bytes: Arc<Vec<u8>>) -> Result<Arc<Vec<Arc<Vec<u8>>>>, GroupError> {
-        let deadline = Instant::now() + self.patience;
+        // Without a time that can be reached it waits for as long as it takes.
+        let deadline = Instant::now().checked_add(self.patience);
         let mut state = self.table.lock();
         if let Some(error) = &state.closed {
             return Err(error.clone());
@@ -138,7 +142,8 @@ impl ThreadMember {
             if let Some(error) = &state.closed {
                 return Err(error.clone());
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let until = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+            let left = deadline.map_or(Duration::from_secs(3600), until);
             if left.is_zero() {
                 let missing = (0..self.table.size).filter(|&rank| state.laid[rank].is_none()).collect();
                 let what = state.laid[self.rank].as_ref().map_or_else(String::new, |laid| laid.what.clone());
@@ -150,6 +155,10 @@ impl ThreadMember {
 
     /// Ends all rounds.
     fn end(&self, state: &mut TableState, error: GroupError) -> GroupError {
+        // Nobody can come back after it.
+        if matches!(error, GroupError::Left { .. }) {
+            state.left = true;
+        }
         let error = state.closed.get_or_insert(error).clone();
         self.table.changed.notify_all();
         error
@@ -263,8 +272,8 @@ impl Group for ThreadMember {
 
     fn reopen(&self) -> Result<(), GroupError> {
         let mut state = self.table.lock();
-        if let Some(left @ GroupError::Left { .. }) = &state.closed {
-            return Err(left.clone());
+        if let (true, Some(error)) = (state.left, &state.closed) {
+            return Err(error.clone());
         }
         state.closed = None;
         state.laid.iter_mut().for_each(|laid| *laid = None);

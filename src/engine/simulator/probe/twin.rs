@@ -54,7 +54,10 @@ impl Simulator {
             })
             .collect();
         let (mut graph, cells) = match function.source() {
-            Some(source) if !written.is_empty() => source.with_updates(&written)?,
+            Some(source) if !written.is_empty() => {
+                let (graph, cells) = source.with_updates(&written)?;
+                (self.membership.seats.seated(&graph)?, cells)
+            }
             _ => ((**function.graph()).clone(), function.cells().to_vec()),
         };
         let mut positions = Vec::new();
@@ -97,7 +100,8 @@ impl Simulator {
         let known = self.probes.twins.get(&method).copied();
         let twin = self.executor.put_twin(known, method, &name, (Arc::new(graph), positions), draft);
         if known.is_none() {
-            self.methods.push(SimulatorMethod { name, function, hidden: Some(Hidden::Twin) });
+            let (parent, hidden) = (function.clone(), Some(Hidden::Twin));
+            self.methods.push(SimulatorMethod { name, function, parent, hidden });
             self.probes.twins.insert(method, twin);
         }
     }

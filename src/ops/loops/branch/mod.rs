@@ -265,7 +265,13 @@ impl Op for BranchOp {
         if inputs.first() != Some(&true) && self.bodies().into_iter().any(|body| body.exchanges()) {
             return Err(parted("one of its branches, and may take different ones"));
         }
-        Ok(vec![inputs.iter().all(|agree| *agree); outputs])
+        let (index, given) = inputs.split_first().ok_or("a branch without an index")?;
+        let mut all = vec![*index; outputs];
+        for body in self.bodies() {
+            let agree = body.agreement(given, &[]).map_err(|error| error.to_string())?;
+            all.iter_mut().zip(&body.outputs).for_each(|(all, &id)| *all &= agree[id as usize]);
+        }
+        Ok(all)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {

@@ -2,8 +2,8 @@
 //!
 //! - here: the op; `builder`: [`Scan`], how it is made; `scanned`: [`Scanned`], its results; `until`: the
 //!   number of iterations until a condition holds; `body`: its sub-graph; `perform`: its reference;
-//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `shard`: by members of a group;
-//!   `prune_outputs`: the op without what is not read; `parts`: what rewrites see of it;
+//! - `grad`: its gradient; `checkpoint`: with less memory; `batch`: the op for a batch of inputs; `shard`: by
+//!   members of a group; `prune_outputs`: the op without what is not read; `parts`: what rewrites see of it;
 //! - `lower`: its device form; `serialization`: how a file holds it.
 
 mod batch;
@@ -25,7 +25,7 @@ pub(crate) use parts::{LoopArgument, LoopParts, Recurrence};
 pub use scanned::Scanned;
 pub(in crate::ops) use serialization::decode;
 
-use super::closed::broken;
+use super::closed::{broken, parted};
 use crate::error::{Result, shape_text};
 use crate::graph::shapes::Shapes;
 use crate::graph::source_location;
@@ -366,6 +366,19 @@ impl Op for ScanOp {
 
     fn batch(&self, at: &Batch) -> BatchedOutputs {
         batch::batch(self, at)
+    }
+
+    fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
+        let all = inputs.iter().all(|agree| *agree);
+        if self.body.closed.graph.exchanges() {
+            if inputs.get(self.steps_at()) == Some(&false) && self.steps.is_none() && !self.lockstep {
+                return Err(parted("its body, and may make different numbers of iterations"));
+            }
+            let constant = |part| matches!(part, BodyInput::Constant(_)) && inputs[self.source(part)];
+            let within: Vec<bool> = self.body.parts().map(constant).collect();
+            self.body.closed.graph.agreement(&within, &[]).map_err(|error| error.to_string())?;
+        }
+        Ok(vec![all; outputs])
     }
 
     fn shard(&self, at: &Shards) -> ShardedOutputs {

@@ -20,7 +20,8 @@ pub(super) fn shard(op: &ScanOp, at: &Shards) -> ShardedOutputs {
         return Ok(None);
     }
     let results = whole.results(&carried)?;
-    let scanned = whole.scan(&carried)?;
+    let expected: Vec<Sharding> = results.iter().map(|result| result.sharding).collect();
+    let Some(scanned) = whole.scan(&carried, &expected)? else { return Ok(None) };
     // All iterations are along a further axis, in front.
     let outer = |variable: &Variable, sharding| MemberArray::new(variable.clone(), outwards(sharding));
     let traces = scanned.traces.iter().zip(&carried).map(|(trace, sharding)| outer(trace, *sharding));
@@ -118,8 +119,9 @@ impl ShardedLoop<'_> {
         self.computed(&values, carried)
     }
 
-    /// The loop, each recurrence of which is held like this.
-    fn scan(&self, carried: &[Sharding]) -> Result<Scanned> {
+    /// The loop, each recurrence of which is held like this; `None` if its body gives something that is held
+    /// otherwise than expected, since types are more precise now.
+    fn scan(&self, carried: &[Sharding], expected: &[Sharding]) -> Result<Option<Scanned>> {
         let group = self.at.group;
         let mut scan = Scan::new().named(&self.body.name).backwards(self.op.backwards);
         for at in 0..self.body.sequences {
@@ -141,9 +143,10 @@ impl ShardedLoop<'_> {
             };
             scan = scan.recurrent_taps(initial, lags.iter().map(|&lag| -(lag as isize)));
         }
-        let mut failed = None;
+        let (mut failed, mut as_expected) = (None, true);
         let scanned = scan.try_run(|values| {
             let results = self.computed(values, carried).and_then(|results| {
+                as_expected = results.iter().map(|result| result.sharding).eq(expected.iter().copied());
                 let each = |(at, held): (usize, MemberArray)| match carried.get(at) {
                     Some(Sharding::Sharded(axis)) => held.divided(*axis, group),
                     Some(Sharding::Replicated) => held.gathered(group),
@@ -156,7 +159,7 @@ impl ShardedLoop<'_> {
                 vec![Variable::poison(error)]
             })
         });
-        failed.map_or(scanned, Err)
+        failed.map_or(scanned, Err).map(|scanned| as_expected.then_some(scanned))
     }
 
     /// What the body gives for these values of its sequences and taps, of which this member has parts.

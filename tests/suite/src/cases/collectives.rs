@@ -12,7 +12,7 @@ use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 11] = [
+    let stories: [Story; 12] = [
         ("every_kind_and_dtype", kinds),
         ("axes_and_places", axes),
         ("gradients", gradients),
@@ -24,6 +24,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("members_that_leave", leaving),
         ("an_error_of_one_member", one_fails),
         ("conditions", conditions),
+        ("saved_and_probed", saved),
     ];
     family("collectives", &stories)
 }
@@ -423,6 +424,15 @@ fn leaving(stage: &Stage) -> Result<()> {
 
 /// An index that only one member finds to be out of range is an error for all, and nobody stores anything.
 fn one_fails(stage: &Stage) -> Result<()> {
+    let (at, seen) = (vector::<i64>("at"), shared("seen", vec![0f32; 2]));
+    // What the host knows to be in range is checked too, so that all members make the same exchanges.
+    let rows = shared("rows", vec![1f32, 2.0, 3.0]).index(idx![&at]).all_reduce(Reduction::Sum, "g");
+    let known = stage.function(&function([&at]).update(&seen, &*seen + rows).compile()?)?;
+    members(stage, 2, &known, |rank, sim| {
+        fails("a host's index", sim.call(args![vec![0i64, 2 + rank as i64]]), &["out of range"])?;
+        sim.call(args![vec![0i64, 2]])?;
+        equal("then good ones", &sim.get_value("seen")?, vec![2f32, 6.0])
+    })?;
     let (x, total) = (vector::<f32>("x"), shared("total", vec![0f32; 2]));
     let table = shared("table", vec![1f32, 2.0, 3.0, 4.0]);
     // What is computed on the device is not known to be in range before.
@@ -486,4 +496,27 @@ fn conditions(stage: &Stage) -> Result<()> {
     ensure((got[0] - 2f64.sqrt()).abs() < 1e-12 && (got[1] - 102f64.sqrt()).abs() < 1e-11, || {
         format!("{got:?}")
     })
+}
+
+/// A Simulator that is loaded as a member exchanges again, what it saves is the Function as it was, and
+/// probes see what the members computed together.
+fn saved(stage: &Stage) -> Result<()> {
+    let (x, w) = (vector::<f32>("x"), shared("w", vec![0f32]));
+    let sum = (&x * 2.0).all_reduce(Reduction::Sum, "g");
+    let f = function([&x]).name("main").output(&sum).update(&w, &*w + &sum).compile()?;
+    let bytes = f.optimize(stage.open()?)?.to_bytes()?;
+    each_member(stage, threads(2, PATIENCE), |rank, seat, device| {
+        let mut sim = Simulator::from_bytes(&bytes, member("g", seat, device))?;
+        let given = vec![1f32 + rank as f32];
+        equal("loaded", &sim.call(args![given.clone()])?[0], vec![6f32])?;
+        let alone = sim.function("main")?.fork()?.call(args![given])?;
+        equal("the parent is alone", &alone[0], vec![2f32 + 2.0 * rank as f32])
+    })?;
+    let inner = members(stage, 2, &f, |rank, sim| {
+        let probe = sim.probe(&sum, 1, 10)?;
+        sim.call(args![vec![1f32 + rank as f32]])?;
+        equal("w", &sim.get_value("w")?, vec![6f32])?;
+        Ok(sim.read_probe(probe)?.to_vec::<f32>()?)
+    })?;
+    ensure(inner == [[6.0], [6.0]], || format!("{inner:?}"))
 }

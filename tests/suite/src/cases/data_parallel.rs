@@ -3,11 +3,12 @@
 use super::{Story, family};
 use crate::stage::{Scenario, Stage, ensure, equal, fails, near, relative};
 use workalike::graph::debugprint;
+use workalike::ops::Bins;
 use workalike::prelude::*;
 use workalike::{Result, idx};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
-    let stories: [Story; 13] = [
+    let stories: [Story; 14] = [
         ("classifier", classifier),
         ("images", images),
         ("embeddings", embeddings),
@@ -20,6 +21,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ("members_of_a_checkpoint", checkpoint),
         ("weights_in_parts", weights_in_parts),
         ("compared_members", compared),
+        ("odd_extents", odd_extents),
         ("misuse", misuse),
     ];
     family("data_parallel", &stories)
@@ -31,8 +33,8 @@ fn ramp(shape: &[usize], step: usize) -> Value {
     Value::from_vec(shape, numbers).unwrap_or_else(|_| Value::from(0f32))
 }
 
-/// Calls the Function on groups of one to three members, three times, and compares outputs and shared variables
-/// with the reference's; all members must have the same bits.
+/// Calls the Function on groups of one to three members, three times, and compares outputs and shared
+/// variables with the reference's; all members must have the same bits.
 fn compare(stage: &Stage, f: &Function, divided: &[&str], args: &[Value], share: f64) -> Result<()> {
     let given = || args.iter().fold(Args::new(), Args::with);
     for size in 1..=3 {
@@ -237,8 +239,8 @@ fn mixing(stage: &Stage) -> Result<()> {
     compare(stage, &f, &["x"], &[ramp(&[6, 3], 7)], 1e-4)
 }
 
-/// A recurrent network over the rows of a batch: the loop and that of its gradient compute with parts, and the
-/// gradients of weights are terms until the end.
+/// A recurrent network over the rows of a batch: the loop and that of its gradient compute with parts, and
+/// the gradients of weights are terms until the end.
 fn recurrent(stage: &Stage) -> Result<()> {
     let (xs, t) = (tensor::<f32>("xs", [None, None, Some(3)]), vector::<f32>("t"));
     let (wx, wh, wy) =
@@ -286,8 +288,8 @@ fn checkpoint(stage: &Stage) -> Result<()> {
     near("w", &saved.shared("w")?.get_value()?, &want, &relative(&want, 1e-4))
 }
 
-/// Each member keeps a part of the weights: they are gathered for a step, and each member's part is moved by its
-/// part of the gradient.
+/// Each member keeps a part of the weights: they are gathered for a step, and each member's part is moved by
+/// its part of the gradient.
 fn weights_in_parts(stage: &Stage) -> Result<()> {
     let (x, t) = (matrix::<f32>("x"), vector::<f32>("t"));
     let whole = shared("w", ramp(&[6], 5));
@@ -350,6 +352,35 @@ fn compared(stage: &Stage) -> Result<()> {
     equal("then good steps", &sim.get_value("other")?, 3i64)
 }
 
+/// Extents that say nothing of the batch, arrays that broadcast only when it runs, indices that are not
+/// rows'.
+fn odd_extents(stage: &Stage) -> Result<()> {
+    let (x, b) = (matrix::<f32>("x"), matrix::<f32>("b"));
+    let (ids, flags) = (vector::<i64>("ids"), shared("flags", vec![false; 4]));
+    let table = shared("table", ramp(&[12, 5], 3));
+    let f = function([&x, &b, &ids])
+        .output(x.reshape([3, -1]))
+        .output(x.reshape([3, -1]).sum(1))
+        .output(x.reshape([1, -1]))
+        .output(x.reshape([-1, 2]))
+        .output(&x + &b)
+        .output(x.index(idx![arange(2), arange(2)]))
+        .output(x.diagonal(0, 0, 1))
+        .output(x.trace(0))
+        .output(x.segment_mean(&ids, 4))
+        .output(ids.bincount(None, Bins::AtLeast(5)))
+        .output(flags.inc_index(idx![&ids], true).sum(..))
+        .output(table.index(idx![arange(ids.extent(0)), &ids]))
+        .output(grad(table.index(idx![arange(ids.extent(0)), &ids]).sqr().sum(..), [&table])?.swap_remove(0))
+        .compile()?;
+    let ids = Value::from(vec![1i64, 1, 3, 0, 1, 2]);
+    compare(stage, &f, &["x", "ids"], &[ramp(&[6, 4], 7), ramp(&[1, 4], 5), ids], 1e-4)?;
+    let broadcast = function([&x]).output(x.broadcast_to([6, 4]) * 2.0).compile()?;
+    compare(stage, &broadcast, &["x"], &[ramp(&[6, 4], 7)], 1e-5)?;
+    let alone = broadcast.data_parallel("g", ["x"])?.call(args![ramp(&[1, 4], 7)])?;
+    equal("repeated rows", &alone[0], broadcast.call(args![ramp(&[1, 4], 7)])?[0].clone())
+}
+
 fn misuse(stage: &Stage) -> Result<()> {
     let (x, s) = (matrix::<f32>("x"), scalar::<f32>("s"));
     let total = shared("total", 0f32);
@@ -357,6 +388,11 @@ fn misuse(stage: &Stage) -> Result<()> {
     fails("no such input", f.data_parallel("g", ["y"]), &["no input y", "x, s"])?;
     fails("no axis", f.data_parallel("g", ["s"]), &["input s", "no axis"])?;
     fails("no group", f.data_parallel("", ["x"]), &["name of a group"])?;
+    let twice = f.data_parallel("g", ["x"])?.data_parallel("g", ["x"]);
+    fails("twice", twice, &["own_part", "of the group g already"])?;
+    let y = vector::<f32>("y");
+    let filled = function([In::new(&y).default(vec![1f32, 2.0])]).output(&y * 2.0).compile()?;
+    fails("a default", filled.data_parallel("g", ["y"]), &["input y has a default"])?;
     let parallel = stage.function(&f.data_parallel("g", ["x"])?)?;
     let mut sim = parallel.optimize(group("g", [stage.open()?, stage.open()?]))?;
     fails("odd rows", sim.call(args![ramp(&[3, 2], 5), 1f32]), &["input x", "multiple of 2", "(3, 2)"])?;
