@@ -27,7 +27,7 @@ VALUES = {
     "every": 10, "factor": 0.5, "first": 0.1, "last": 0.2, "changes": [(1, 0.5)], "constant_values": 1.0,
     "end_values": 1.0, "filters": wa.tensor("f", "float64", (None,) * 4), "consider_constant": [W],
     "disconnected_inputs": "ignore", "product": M, "size": (3,), "loc": 0.0, "df": 3.0, "lam": 2.0, "pvals": V,
-    "alpha": V, "count": 1,
+    "alpha": V, "count": 1, "reduction": "sum", "root": 0, "route": 1, "group": "g",
 }  # fmt: skip
 FOUR = wa.tensor("x", "float64", (None,) * 4)
 # Where a function takes something else.
