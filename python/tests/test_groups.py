@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import workalike as wa
 
 RANDOM = np.random.default_rng(3)

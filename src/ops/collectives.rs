@@ -107,32 +107,36 @@ fn folding(x: &Variable, reduction: Reduction) -> Result<(Fold, Variable)> {
         Reduction::Max => Fold::Max,
         Reduction::Min => Fold::Min,
     };
-    let counts = fold == Fold::Sum && x.dtype() == DType::Bool;
-    Ok((fold, if counts { x.try_cast(DType::I64)? } else { x.clone() }))
+    let x = match x.dtype() {
+        DType::Bool if fold == Fold::Sum => x.try_cast(DType::I64)?,
+        // A sum of halves may be out of their range where the mean is not.
+        dtype if dtype.is_half() && reduction == Reduction::Mean => x.try_cast(DType::F32)?,
+        _ => x.clone(),
+    };
+    Ok((fold, x))
 }
 
-/// A sum over the members as the reduction wants it.
-fn finished(sum: Variable, reduction: Reduction, group: &str) -> Result<Variable> {
+/// A sum over the members as the reduction of `x` wants it.
+fn finished(x: &Variable, sum: Variable, reduction: Reduction, group: &str) -> Result<Variable> {
     if reduction != Reduction::Mean {
         return Ok(sum);
     }
     let size = group_size(group);
-    // The sum of halves may be out of their range where the mean is not.
     let dtype =
         if sum.dtype().is_float() || sum.dtype().is_complex() { sum.dtype().real() } else { DType::F64 };
-    sum.try_div(size.try_cast(dtype)?)
+    let mean = sum.try_div(size.try_cast(dtype)?)?;
+    if x.dtype().is_half() { mean.try_cast(x.dtype()) } else { Ok(mean) }
 }
 
 methods! {
     /// The members' arrays combined, element by element: all members get the same bits (MPI's `Allreduce`,
     /// JAX's `psum`, `pmean`, `pmax` and `pmin`). Arrays have equal shapes. A sum of bools counts them, in
-    /// int64; complex numbers have sums and means only. On main memory it folds in the order of ranks; NCCL
-    /// chooses an order by the size and the machine, the same in every call.
+    /// int64; complex numbers have sums and means only. It folds in the order of ranks.
     ///
     /// The gradient is that of the sum of all members' costs.
     all_reduce / try_all_reduce(x, reduction: Reduction, group: &str) {
-        let (fold, x) = folding(x, reduction)?;
-        finished(CollectiveOp::apply(CollectiveKind::AllReduce(fold), group, &x)?, reduction, group)
+        let (fold, own) = folding(x, reduction)?;
+        finished(x, CollectiveOp::apply(CollectiveKind::AllReduce(fold), group, &own)?, reduction, group)
     }
 
     /// The members' arrays joined along an axis, in the order of ranks: all members get all (MPI's
@@ -160,10 +164,10 @@ methods! {
     /// the number of members.
     reduce_scatter / try_reduce_scatter(x, reduction: Reduction, axis: isize, group: &str) {
         let axis = axis_of("reduce_scatter", axis, x)? as isize;
-        let (fold, x) = folding(x, reduction)?;
-        let front = x.try_moveaxis(axis, 0)?;
+        let (fold, own) = folding(x, reduction)?;
+        let front = own.try_moveaxis(axis, 0)?;
         let part = CollectiveOp::apply(CollectiveKind::ReduceScatter(fold), group, &front)?;
-        finished(part.try_moveaxis(0, axis)?, reduction, group)
+        finished(x, part.try_moveaxis(0, axis)?, reduction, group)
     }
 
     /// The array of one member, for all (MPI's `Bcast`). The others' arrays have its shape, and are not read.

@@ -1,7 +1,7 @@
 //! Groups over MPI: one process for each member, on one host or on many, in main memory.
 //!
 //! `world` makes this process a member of the group of all processes that `mpirun` or `srun` started. Its
-//! arrays go through main memory, so it serves each device; on CUDA, NCCL is faster.
+//! arrays go through main memory, so it serves each device.
 //!
 //! MPI moves bytes only: sums are folded here, in the order of ranks, as in a group of threads. So all
 //! members get the same bits, in each call, and halves are rounded once.
