@@ -9,7 +9,7 @@ mod from;
 #[cfg(test)]
 mod tests;
 
-use crate::error::{Error, Result, array_text};
+use crate::error::{Error, Result, array_text, shape_text};
 use std::fmt;
 use std::sync::Arc;
 use workalike_kernels::{DType, Scalar};
@@ -276,6 +276,23 @@ impl Value {
         }
         let offset = if empty { 0 } else { offset };
         Ok(Value { shape: shape.to_vec(), strides: strides.to_vec(), offset, ..self.clone() })
+    }
+
+    /// So many positions of an axis, from the first one on, in the same memory.
+    ///
+    /// # Errors
+    /// If the array has no such axis, or not so many positions.
+    pub(crate) fn range(&self, axis: usize, first: usize, count: usize) -> Result<Value> {
+        let mut shape = self.shape.clone();
+        let extent =
+            shape.get_mut(axis).filter(|extent| first.checked_add(count).is_some_and(|end| end <= **extent));
+        *extent.ok_or_else(|| {
+            let what = format!("positions {first} to {} of axis {axis}", first.saturating_add(count));
+            Error::mismatch("view", what, shape_text(&self.shape))
+        })? = count;
+        let steps = if shape.contains(&0) { 0 } else { first as isize * self.strides[axis] };
+        // The first element of the range is one of the array, whose positions are not negative.
+        self.view_as(&shape, &self.strides, self.offset.saturating_add_signed(steps))
     }
 
     /// Whether both are the same view of one memory.

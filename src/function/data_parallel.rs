@@ -4,10 +4,9 @@
 use super::callable::{CallOptions, Function, StateInput};
 use crate::error::{Error, Result};
 use crate::graph::source_location;
-use crate::graph::{Cell, Def, FunctionGraph, Node, SharedVariable, Variable, verify};
+use crate::graph::{Cell, Def, FunctionGraph, Node, SharedVariable, VarId, Variable, verify};
 use crate::op::{MemberArray, Shards};
 use crate::ops::{divided_input, sharded};
-use crate::rewrite::Rewrites;
 use std::sync::Arc;
 
 impl Function {
@@ -60,11 +59,22 @@ impl Function {
             );
             return Err(graph.nodes[node].failed(node, &why));
         }
-        let roots = divide(graph, self.cells(), &divided, group)?;
-        let (outputs, values) = roots.values.split_at(graph.outputs.len());
-        let cells = graph.updates.iter().filter_map(|(at, _)| self.cells().get(*at as usize));
-        let updates: Vec<(Arc<Cell>, Variable)> = cells.cloned().zip(values.iter().cloned()).collect();
-        self.with_expressions(&roots.inputs, outputs, &updates)
+        let inputs = graph.inputs.iter().map(|&id| (graph.name(id), graph.var(id).ty.clone()));
+        let inputs: Vec<Variable> = inputs.map(|(name, ty)| Variable::input(name, ty)).collect();
+        let shared = self.shared_leaves();
+        let leaf = |def: &Def| match def {
+            Def::Input(at) if divided.contains(&(*at as usize)) => {
+                divided_input(&FunctionGraph::leaf(def, &inputs, &shared)?, 0, group)
+            }
+            _ => FunctionGraph::leaf(def, &inputs, &shared).map(MemberArray::replicated),
+        };
+        let roots: Vec<VarId> = graph.roots().collect();
+        let held = graph.interpret(&roots, leaf, |node, inputs| {
+            let _scope = node.place.map(source_location::enter_at);
+            sharded(&node.op, &Shards { inputs, group })
+        })?;
+        let values = held.iter().map(|held| held.gathered(group)).collect::<Result<Vec<_>>>()?;
+        self.with_expressions(&inputs, values)
     }
 
     /// The position of an input whose rows are divided among members.
@@ -91,15 +101,21 @@ impl Function {
         }
     }
 
-    /// The same Function, computed by other expressions over the same shared variables.
-    pub(super) fn with_expressions(
-        &self,
-        inputs: &[Variable],
-        outputs: &[Variable],
-        updates: &[(Arc<Cell>, Variable)],
-    ) -> Result<Function> {
-        let (graph, cells) = FunctionGraph::import(inputs, outputs, updates)?;
-        let graph = Rewrites::default().run(graph)?;
+    /// The Variables of its shared variables, in the order of its graph.
+    pub(super) fn shared_leaves(&self) -> Vec<Variable> {
+        self.cells().iter().map(|cell| (*SharedVariable::from(cell)).clone()).collect()
+    }
+
+    /// The same Function, computed by other expressions over the same shared variables: `values` are the
+    /// outputs, then the new values of the shared variables that it updates.
+    pub(super) fn with_expressions(&self, inputs: &[Variable], values: Vec<Variable>) -> Result<Function> {
+        let own = self.graph();
+        let (outputs, news) = values.split_at(own.outputs.len().min(values.len()));
+        let cells = own.updates.iter().filter_map(|(at, _)| self.cells().get(*at as usize));
+        let updates: Vec<(Arc<Cell>, Variable)> = cells.cloned().zip(news.iter().cloned()).collect();
+        let (graph, cells) = FunctionGraph::import(inputs, outputs, &updates)?;
+        let rewrites = self.source().map_or_else(Arc::default, |source| source.rewrites.clone());
+        let graph = rewrites.run(graph)?;
         verify(&graph)?;
         let place = |shared: usize| cells.iter().position(|cell| cell.id() == self.cells()[shared].id());
         let moved = |state: &StateInput| Some(StateInput { shared: place(state.shared)?, ..state.clone() });
@@ -113,53 +129,4 @@ impl Function {
 fn names_group(node: &Node, group: &str) -> bool {
     let within = |body: &Arc<FunctionGraph>| body.nodes.iter().any(|node| names_group(node, group));
     node.op.group() == Some(group) || node.op.bodies().into_iter().any(within)
-}
-
-/// Expressions of a member.
-struct Divided {
-    inputs: Vec<Variable>,
-    /// What outputs are, then new values of shared variables.
-    values: Vec<Variable>,
-}
-
-/// The expressions of a graph's outputs and updates, with parts of these inputs.
-fn divide(graph: &FunctionGraph, cells: &[Arc<Cell>], parts: &[usize], group: &str) -> Result<Divided> {
-    let missing = || Error::Internal("a graph reads what is not there".into());
-    let inputs: Vec<Variable> =
-        graph.inputs.iter().map(|&id| Variable::input(graph.name(id), graph.var(id).ty.clone())).collect();
-    let mut held: Vec<Option<MemberArray>> = Vec::with_capacity(graph.vars.len());
-    for var in &graph.vars {
-        held.push(match &var.def {
-            Def::Input(at) if parts.contains(&(*at as usize)) => {
-                Some(divided_input(&inputs[*at as usize], 0, group)?)
-            }
-            Def::Input(at) => Some(MemberArray::replicated(inputs[*at as usize].clone())),
-            Def::Shared(at) => {
-                let cell = cells.get(*at as usize).ok_or_else(missing)?;
-                Some(MemberArray::replicated((*SharedVariable::from(cell)).clone()))
-            }
-            Def::Constant(value) => Some(MemberArray::replicated(Variable::constant(value))),
-            Def::Output { .. } => None,
-        });
-    }
-    for node in &graph.nodes {
-        let given: Option<Vec<MemberArray>> =
-            node.inputs.iter().map(|&id| held[id as usize].clone()).collect();
-        let outputs = shard(node, &given.ok_or_else(missing)?, group)?;
-        for (&id, mut output) in node.outputs.iter().zip(outputs) {
-            if let Some(name) = &graph.var(id).name {
-                output.variable = output.variable.named(name);
-            }
-            held[id as usize] = Some(output);
-        }
-    }
-    let whole = |id| held[id as usize].as_ref().ok_or_else(missing)?.gathered(group);
-    Ok(Divided { values: graph.roots().map(whole).collect::<Result<_>>()?, inputs })
-}
-
-/// What a member has of a node's outputs.
-fn shard(node: &Node, inputs: &[MemberArray], group: &str) -> Result<Vec<MemberArray>> {
-    let _scope = node.place.map(source_location::enter_at);
-    let at = Shards { inputs, group };
-    sharded(&node.op, &at)
 }

@@ -2,11 +2,10 @@
 //! take its part of a whole, or gather one.
 
 use super::callable::{Function, InputSpec};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::source_location;
-use crate::graph::{Cell, Def, FunctionGraph, Node, SharedVariable, Variable};
+use crate::graph::{Def, FunctionGraph, Node, VarId, Variable};
 use crate::ops::{CollectiveKind, CollectiveOp, OwnPart};
-use std::sync::Arc;
 
 /// A Function of parts.
 #[derive(Debug)]
@@ -41,13 +40,40 @@ impl Function {
         let inputs = specs.iter().zip(&graph.inputs);
         let inputs = inputs.map(|(spec, &id)| Variable::input(graph.name(id), spec.ty.clone()));
         let inputs: Vec<Variable> = inputs.collect();
-        let mut values = of_own_parts(graph, self.cells(), (&inputs, &divided), group)?;
-        let news = values.split_off(graph.outputs.len());
-        let joined = values.iter_mut().map(|output| joined_rows(output, group)).collect();
-        let cells = graph.updates.iter().filter_map(|(at, _)| self.cells().get(*at as usize));
-        let updates: Vec<(Arc<Cell>, Variable)> = cells.cloned().zip(news).collect();
-        let function = self.with_expressions(&inputs, &values, &updates)?.with_inputs(specs);
+        let mut values = self.of_own_parts((&inputs, &divided), group)?;
+        let outputs = values.iter_mut().take(graph.outputs.len());
+        let joined = outputs.map(|output| joined_rows(output, group)).collect();
+        let function = self.with_expressions(&inputs, values)?.with_inputs(specs);
         Ok(PartFunction { function, divided, joined })
+    }
+
+    /// What outputs and updates are, given parts of the inputs that are divided. What reads a whole one
+    /// gathers it.
+    fn of_own_parts(
+        &self,
+        (inputs, divided): (&[Variable], &[Option<usize>]),
+        group: &str,
+    ) -> Result<Vec<Variable>> {
+        let (graph, shared) = (self.graph(), self.shared_leaves());
+        let axis_of = |def: &Def| match def {
+            Def::Input(at) => divided.get(*at as usize).copied().flatten(),
+            _ => None,
+        };
+        let leaf = |def: &Def| {
+            let own = FunctionGraph::leaf(def, inputs, &shared)?;
+            axis_of(def).map_or(Ok(own.clone()), |axis| own.try_all_gather(axis as isize, group))
+        };
+        let roots: Vec<VarId> = graph.roots().collect();
+        graph.interpret(&roots, leaf, |node, given| {
+            let _scope = node.place.map(source_location::enter_at);
+            let made = match own_part(graph, node, group) {
+                Some((part, def)) if axis_of(def) == Some(part.axis) => {
+                    vec![FunctionGraph::leaf(def, inputs, &shared)?]
+                }
+                _ => Variable::apply_at(node.op.clone(), given, source_location::here())?,
+            };
+            Ok(graph.with_names(node, made))
+        })
     }
 }
 
@@ -55,51 +81,6 @@ impl Function {
 fn own_part<'g>(graph: &'g FunctionGraph, node: &'g Node, group: &str) -> Option<(&'g OwnPart, &'g Def)> {
     let part = node.op.downcast::<OwnPart>().filter(|part| part.group == group && !part.unless_one)?;
     Some((part, &graph.var(*node.inputs.first()?).def))
-}
-
-/// What outputs and updates are, given parts of the inputs that are divided. What reads a whole one gathers
-/// it.
-fn of_own_parts(
-    graph: &FunctionGraph,
-    cells: &[Arc<Cell>],
-    (inputs, divided): (&[Variable], &[Option<usize>]),
-    group: &str,
-) -> Result<Vec<Variable>> {
-    let missing = || Error::Internal("a graph reads what is not there".into());
-    let mut known: Vec<Option<Variable>> = Vec::with_capacity(graph.vars.len());
-    for var in &graph.vars {
-        known.push(match &var.def {
-            Def::Input(at) => Some(match divided[*at as usize] {
-                Some(axis) => inputs[*at as usize].try_all_gather(axis as isize, group)?,
-                None => inputs[*at as usize].clone(),
-            }),
-            Def::Shared(at) => {
-                Some((*SharedVariable::from(cells.get(*at as usize).ok_or_else(missing)?)).clone())
-            }
-            Def::Constant(value) => Some(Variable::constant(value)),
-            Def::Output { .. } => None,
-        });
-    }
-    for node in &graph.nodes {
-        let _scope = node.place.map(source_location::enter_at);
-        let made = match own_part(graph, node, group) {
-            Some((part, Def::Input(at))) if divided[*at as usize] == Some(part.axis) => {
-                vec![inputs[*at as usize].clone()]
-            }
-            _ => {
-                let given = node.inputs.iter().map(|&id| known[id as usize].clone());
-                let given: Vec<Variable> = given.collect::<Option<_>>().ok_or_else(missing)?;
-                Variable::apply_at(node.op.clone(), &given, source_location::here())?
-            }
-        };
-        for (&id, variable) in node.outputs.iter().zip(made) {
-            known[id as usize] = Some(match &graph.var(id).name {
-                Some(name) => variable.named(name),
-                None => variable,
-            });
-        }
-    }
-    graph.roots().map(|id| known[id as usize].clone().ok_or_else(missing)).collect()
 }
 
 /// Takes the member's rows in the place of gathered ones; whether it did.

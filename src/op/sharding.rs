@@ -37,6 +37,8 @@ pub struct MemberArray {
 pub(crate) struct TermOp {
     pub(crate) op: Arc<dyn Op>,
     pub(crate) inputs: Vec<MemberArray>,
+    /// How many such ops made it, one after another.
+    pub(crate) depth: usize,
 }
 
 impl MemberArray {

@@ -15,6 +15,10 @@ use std::sync::Arc;
 use workalike_device::group::CollectiveKind;
 use workalike_kernels::nest::Fold;
 
+/// So many ops that scale a term, or give it other axes, are applied to the sum instead. It bounds a
+/// recursion.
+const MOST_SCALES: usize = 16;
+
 /// What members have of `roots`, given what they have of the Variables that these depend on, by their keys;
 /// of all others they have all.
 ///
@@ -62,7 +66,7 @@ impl MemberArray {
             return Ok(whole.clone());
         }
         // The sum of scaled terms is the scaled sum: what scales it is then part of what reads it.
-        if let Some(TermOp { op, inputs }) = self.made_by.as_deref() {
+        if let Some(TermOp { op, inputs, .. }) = self.made_by.as_deref() {
             let whole = inputs.iter().map(|input| input.gathered(group)).collect::<Result<Vec<_>>>()?;
             let applied = Variable::apply_at(op.clone(), &whole, source_location::here())?;
             return applied.into_iter().next().ok_or_else(|| fail("shard", "an op without an output".into()));
@@ -228,8 +232,8 @@ impl Shards<'_> {
         Ok(Some(outputs.into_iter().map(held).collect()))
     }
 
-    /// `op` on terms of sums: of a linear function of all inputs but those that `constant` names, which are
-    /// whole. `None` unless all of these are terms.
+    /// `op` on terms of sums, for an op that is linear in its inputs. `constant` says which inputs it is not
+    /// linear in; they are gathered. `None` unless all others are terms.
     ///
     /// # Errors
     /// If the expression is ill-typed.
@@ -249,8 +253,12 @@ impl Shards<'_> {
     /// The same output of `op`, as one that may as well be made of the sum.
     pub(super) fn of_sum(&self, op: impl Op, outputs: Option<Vec<MemberArray>>) -> Option<Vec<MemberArray>> {
         let mut outputs = outputs?;
-        if let [MemberArray { sharding: Sharding::Partial(Fold::Sum), made_by, .. }] = &mut outputs[..] {
-            *made_by = Some(Arc::new(TermOp { op: Arc::new(op), inputs: self.inputs.to_vec() }));
+        let before = self.inputs.iter().filter_map(|input| input.made_by.as_ref());
+        let depth = 1 + before.map(|op| op.depth).max().unwrap_or(0);
+        if let ([MemberArray { sharding: Sharding::Partial(Fold::Sum), made_by, .. }], true) =
+            (&mut outputs[..], depth <= MOST_SCALES)
+        {
+            *made_by = Some(Arc::new(TermOp { op: Arc::new(op), inputs: self.inputs.to_vec(), depth }));
         }
         Some(outputs)
     }
@@ -281,5 +289,40 @@ impl Shards<'_> {
     /// The member's share of an extent, which must be a multiple of the number of members.
     pub(super) fn share(&self, extent: &Variable) -> Result<Variable> {
         ShapeOf::of(&own_part(&arange(extent), 0, self.group)?, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Elemwise;
+    use crate::prelude::*;
+    use workalike_kernels::ops::MUL;
+
+    /// Terms that are scaled very often, one after another: a recursion as deep would overflow the stack.
+    #[test]
+    fn chains_of_scales_have_a_bounded_depth() {
+        let scale = MemberArray::replicated(scalar::<f32>("scale"));
+        let mut term = MemberArray::term(scalar::<f32>("term"));
+        for _ in 0..200_000 {
+            let inputs = [term, scale.clone()];
+            let mut made =
+                Elemwise { op: MUL }.shard(&Shards { inputs: &inputs, group: "g" }).unwrap().unwrap();
+            term = made.swap_remove(0);
+            assert_eq!(term.sharding, Sharding::Partial(Fold::Sum));
+        }
+        let mut whole = term.gathered("g").unwrap();
+        let mut scales = 0;
+        while whole.owner().unwrap().0.op.label() == "multiply" {
+            whole = whole.owner().unwrap().0.inputs[0].clone();
+            scales += 1;
+        }
+        assert_eq!(whole.owner().unwrap().0.op.label(), "all_reduce[g]");
+        assert!(scales <= MOST_SCALES, "{scales} scales follow the sum");
+        // A few of them follow the sum instead.
+        let inputs = [MemberArray::term(scalar::<f32>("term")), scale];
+        let made = Elemwise { op: MUL }.shard(&Shards { inputs: &inputs, group: "g" }).unwrap().unwrap();
+        let last = made[0].gathered("g").unwrap();
+        assert_eq!(last.owner().unwrap().0.op.label(), "multiply");
     }
 }

@@ -140,13 +140,8 @@ impl Op for OwnPart {
         let x = &inputs[0];
         let part =
             self.range(x.shape()[self.axis]).map_err(|m| Error::mismatch(self.label(), "equal parts", m));
-        let (start, count) = part?;
-        let mut shape = x.shape().to_vec();
-        shape[self.axis] = count;
-        // No element is before the first of the part, whose position is within the array.
-        let offset = x.offset() as isize + start as isize * x.strides()[self.axis];
-        let first = if count == 0 { x.offset() } else { offset.max(0) as usize };
-        Ok(vec![x.view_as(&shape, x.strides(), first)?])
+        let (first, count) = part?;
+        Ok(vec![x.range(self.axis, first, count)?])
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

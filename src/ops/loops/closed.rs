@@ -213,13 +213,6 @@ pub(super) fn closed(outputs: &[Variable], captured: &[Variable]) -> Result<(Vec
     Ok((instead, outputs))
 }
 
-/// Why members of a group must not exchange arrays at a place.
-pub(super) fn parted(place: &str) -> String {
-    format!(
-        "members of a group exchange arrays in {place}: decide by a value that all members share, such as an all_reduce"
-    )
-}
-
 /// The error for something that a checked body rules out.
 pub(super) fn broken(what: &str) -> Error {
     Error::Internal(format!("the body of a loop has no {what}"))

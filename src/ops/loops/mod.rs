@@ -25,6 +25,7 @@
 //! # Ok::<(), workalike::Error>(())
 //! ```
 
+mod agreement;
 mod branch;
 mod closed;
 mod pack;

@@ -1,6 +1,7 @@
 //! The op of a loop with a condition.
 
-use super::closed::{Closed, broken, parted};
+use super::agreement::of_while;
+use super::closed::{Closed, broken};
 use crate::error::{Error, Result, shape_text};
 use crate::graph::shapes::Shapes;
 use crate::graph::{FunctionGraph, Node, TensorType, Variable, evaluate};
@@ -100,23 +101,7 @@ impl Op for WhileOp {
     }
 
     fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
-        let (runs, given) = inputs.split_first().ok_or("a loop without inputs")?;
-        let mut given = given.to_vec();
-        let again = loop {
-            let agree = self.body.graph.agreement(&given, &[]).map_err(|error| error.to_string())?;
-            let results: Vec<bool> = self.body.graph.outputs.iter().map(|&id| agree[id as usize]).collect();
-            let before = given.clone();
-            given.iter_mut().zip(&results[1..]).for_each(|(carried, new)| *carried &= new);
-            if given == before {
-                break results[0];
-            }
-        };
-        // Members that make different numbers of iterations end with different values.
-        let together = *runs && given[0] && again;
-        if !together && self.body.graph.exchanges() {
-            return Err(parted("its body, and may make different numbers of iterations"));
-        }
-        Ok((0..outputs).map(|at| together && given[at]).collect())
+        of_while(&self.body.graph, self.carried, inputs, outputs)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {

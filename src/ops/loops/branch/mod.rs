@@ -2,7 +2,8 @@
 
 mod batch;
 
-use super::closed::{Closed, broken, parted};
+use super::agreement::of_branch;
+use super::closed::{Closed, broken};
 use super::pack::Pack;
 use crate::error::{Result, shape_text};
 use crate::graph::shapes::Shapes;
@@ -262,16 +263,7 @@ impl Op for BranchOp {
     }
 
     fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
-        if inputs.first() != Some(&true) && self.bodies().into_iter().any(|body| body.exchanges()) {
-            return Err(parted("one of its branches, and may take different ones"));
-        }
-        let (index, given) = inputs.split_first().ok_or("a branch without an index")?;
-        let mut all = vec![*index; outputs];
-        for body in self.bodies() {
-            let agree = body.agreement(given, &[]).map_err(|error| error.to_string())?;
-            all.iter_mut().zip(&body.outputs).for_each(|(all, &id)| *all &= agree[id as usize]);
-        }
-        Ok(all)
+        of_branch(&self.bodies(), inputs, outputs)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {

@@ -25,7 +25,8 @@ pub(crate) use parts::{LoopArgument, LoopParts, Recurrence};
 pub use scanned::Scanned;
 pub(in crate::ops) use serialization::decode;
 
-use super::closed::{broken, parted};
+use super::agreement::of_scan;
+use super::closed::broken;
 use crate::error::{Result, shape_text};
 use crate::graph::shapes::Shapes;
 use crate::graph::source_location;
@@ -369,16 +370,10 @@ impl Op for ScanOp {
     }
 
     fn agreement(&self, inputs: &[bool], outputs: usize) -> Result<Vec<bool>, String> {
-        let all = inputs.iter().all(|agree| *agree);
-        if self.body.closed.graph.exchanges() {
-            if inputs.get(self.steps_at()) == Some(&false) && self.steps.is_none() && !self.lockstep {
-                return Err(parted("its body, and may make different numbers of iterations"));
-            }
-            let constant = |part| matches!(part, BodyInput::Constant(_)) && inputs[self.source(part)];
-            let within: Vec<bool> = self.body.parts().map(constant).collect();
-            self.body.closed.graph.agreement(&within, &[]).map_err(|error| error.to_string())?;
-        }
-        Ok(vec![all; outputs])
+        let counted = self.steps.is_some() || self.lockstep || inputs.get(self.steps_at()) == Some(&true);
+        let constant = |part| matches!(part, BodyInput::Constant(_)) && inputs[self.source(part)];
+        of_scan(&self.body.closed.graph, counted, &self.body.parts().map(constant).collect::<Vec<_>>())?;
+        Ok(vec![inputs.iter().all(|agree| *agree); outputs])
     }
 
     fn shard(&self, at: &Shards) -> ShardedOutputs {
