@@ -12,7 +12,7 @@ pub(super) struct Dependences {
     pub(super) readers: Vec<BTreeSet<usize>>,
     /// Outputs, and new values of shared variables: read after all steps have run.
     pub(super) roots: Vec<bool>,
-    /// Steps that may fail while others run: those that need the host, and exchanges of members.
+    /// Steps that may fail after earlier ones have stored results: host nodes, and exchanges of members.
     fallible: BTreeSet<usize>,
 }
 

@@ -3,11 +3,11 @@
 use super::Backend;
 use super::members::member;
 use super::simulator::Simulator;
-use crate::error::{Error, Result, array_text};
+use crate::error::{Error, Result, array_text, shape_text};
 use crate::function::{Args, ArgsIn, Count, Function, HostArg, HostArgs, IntoArgs, Outputs, PartFunction};
 use crate::value::Value;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 use workalike_device::group::{Group, threads};
@@ -74,7 +74,6 @@ impl<O: Open> Backend for LocalGroup<O> {
                 None => member,
             })
         })?;
-        let members = members.into_iter().map(Mutex::new).collect();
         Ok(GroupSimulator { name: self.name.clone(), members, seats, methods: vec![method] })
     }
 }
@@ -88,7 +87,7 @@ impl<O: Open> Backend for LocalGroup<O> {
 #[derive(Debug)]
 pub struct GroupSimulator {
     name: String,
-    members: Vec<Mutex<Simulator>>,
+    members: Vec<Simulator>,
     seats: Vec<Arc<dyn Group>>,
     methods: Vec<GroupMethod>,
 }
@@ -152,14 +151,12 @@ impl GroupMethod {
 
 /// A member's part of an array.
 fn part_of(value: &Value, axis: usize, [rank, size]: [usize; 2], what: impl Fn() -> String) -> Result<Value> {
-    let mut shape = value.shape().to_vec();
-    let Some(extent) = shape.get_mut(axis).filter(|extent| extent.is_multiple_of(size)) else {
+    let extent = value.shape().get(axis).filter(|extent| extent.is_multiple_of(size));
+    let count = extent.map(|extent| extent / size).ok_or_else(|| {
         let expected = format!("a multiple of {size} along axis {axis}, the number of members");
-        return Err(Error::mismatch(what(), expected, crate::error::shape_text(value.shape())));
-    };
-    *extent /= size;
-    let steps = if shape.contains(&0) { 0 } else { (rank * shape[axis]) as isize * value.strides()[axis] };
-    value.view_as(&shape, value.strides(), (value.offset() as isize + steps).max(0) as usize)
+        Error::mismatch(what(), expected, shape_text(value.shape()))
+    })?;
+    value.range(axis, rank * count, count)
 }
 
 /// Rows one after another.
@@ -246,9 +243,9 @@ impl GroupSimulator {
         let (method, size) = (&self.methods[method], self.members.len());
         let args = HostArgs::of(&method.parts.function, args)?;
         let parts = (0..size).map(|rank| method.args(&args, rank, size)).collect::<Result<Vec<_>>>()?;
-        let (members, name) = (&self.members, method.name.as_str());
-        let outputs =
-            together(&self.seats, parts, |rank, args| run(&mut locked(&members[rank]), name, args.into()))?;
+        let (members, name) = (self.members.iter_mut().zip(parts), method.name.as_str());
+        let run = |_, (simulator, args): (&mut Simulator, HostArgs)| run(simulator, name, args.into());
+        let outputs = together(&self.seats, members.collect(), run)?;
         method.outputs(outputs)
     }
 
@@ -261,8 +258,7 @@ impl GroupSimulator {
         &mut self,
         work: impl Fn(usize, &mut Simulator) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let ranks = (0..self.members.len()).collect();
-        together(&self.seats, ranks, |rank, _: usize| work(rank, &mut locked(&self.members[rank])))
+        together(&self.seats, self.members.iter_mut().collect(), work)
     }
 
     /// Adds a Function as a method of each member: see [`Simulator::add_method`].
@@ -281,7 +277,7 @@ impl GroupSimulator {
     /// # Errors
     /// As [`Simulator::get_value`].
     pub fn get_value(&self, name: &str) -> Result<Value> {
-        self.first()?.get_value(name)
+        self.members.first().ok_or_else(no_members)?.get_value(name)
     }
 
     /// Sets the value of a shared variable by name, for all members.
@@ -298,10 +294,10 @@ impl GroupSimulator {
     /// # Errors
     /// As [`Simulator::sync_to_parent`].
     pub fn sync_to_parent(&mut self) -> Result<Vec<String>> {
-        let written = locked(self.members.first().ok_or_else(no_members)?).sync_to_parent()?;
+        let (first, others) = self.members.split_first_mut().ok_or_else(no_members)?;
+        let written = first.sync_to_parent()?;
         // The others keep their values, which are the same but for variables of which members have parts.
-        let others = self.members.iter().skip(1);
-        others.for_each(|member| locked(member).acknowledge_parents());
+        others.iter_mut().for_each(Simulator::acknowledge_parents);
         Ok(written)
     }
 
@@ -312,10 +308,6 @@ impl GroupSimulator {
     pub fn sync_from_parent(&mut self) -> Result<Vec<String>> {
         let taken = self.each_member(|_, simulator| simulator.sync_from_parent())?;
         taken.into_iter().next().ok_or_else(no_members)
-    }
-
-    fn first(&self) -> Result<MutexGuard<'_, Simulator>> {
-        self.members.first().map(locked).ok_or_else(no_members)
     }
 
     fn find(&self, name: &str) -> Result<usize> {
@@ -330,11 +322,6 @@ fn no_members() -> Error {
     Error::Internal("a group without members".into())
 }
 
-/// A member's Simulator. After a panic it is as after any failed call.
-fn locked(member: &Mutex<Simulator>) -> MutexGuard<'_, Simulator> {
-    member.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Tells the other members if this one panics.
 struct CloseOnPanic<'s>(&'s dyn Group);
 
@@ -344,8 +331,8 @@ impl Drop for CloseOnPanic<'_> {
     }
 }
 
-/// Runs `work` for each member, all at once, and returns the results by rank. If it fails for one, nobody
-/// waits for that member, and the error is its own.
+/// Runs `work` for each member, all at once, and returns the results by rank. If it fails for one, the others
+/// stop waiting for that member, and the error is its own.
 fn together<I: Send, T: Send>(
     seats: &[Arc<dyn Group>],
     items: Vec<I>,

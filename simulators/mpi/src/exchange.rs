@@ -9,7 +9,7 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use workalike_device::group::{Collective, CollectiveKind, GroupError, combine};
+use workalike_device::group::{Collective, CollectiveKind, GroupError, combine, joined, zeros};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 
@@ -30,25 +30,13 @@ pub(crate) struct MpiWork {
     results: Vec<u8>,
 }
 
-fn zeros(bytes: usize) -> Result<Vec<u8>, GroupError> {
-    let mut zeros = Vec::new();
-    zeros.try_reserve_exact(bytes).map_err(|_| GroupError::OutOfMemory { bytes: bytes as u64 })?;
-    zeros.resize(bytes, 0);
-    Ok(zeros)
-}
-
 impl MpiWork {
     pub(crate) fn new(
         collective: &Collective,
         inputs: &[&[u8]],
         outputs: &[&mut [u8]],
     ) -> Result<MpiWork, GroupError> {
-        let mut given = zeros(inputs.iter().map(|input| input.len()).sum())?;
-        let mut start = 0;
-        for input in inputs {
-            given[start..start + input.len()].copy_from_slice(input);
-            start += input.len();
-        }
+        let given = joined(inputs)?;
         let results = zeros(outputs.iter().map(|output| output.len()).sum())?;
         let (kind, dtype) = (collective.kind.clone(), collective.dtype);
         Ok(MpiWork { what: collective.describe(), kind, dtype, given, results })

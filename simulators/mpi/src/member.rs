@@ -154,7 +154,7 @@ impl Group for MpiMember {
 impl Drop for MpiMember {
     fn drop(&mut self) {
         let mut state = self.lock();
-        // The thread ends when nobody can ask for anything, and finalizes MPI.
+        // Without senders the thread's loop ends, and MPI is finalized.
         state.requests = None;
         if let Some(thread) = state.thread.take() {
             _ = thread.join();

@@ -192,8 +192,8 @@ impl Simulator {
         self.take_parents(&states)
     }
 
-    /// Takes the parents' present values for known, without copying them: another Simulator has published values
-    /// that stand for this one's.
+    /// Takes the parents' present values for known, without copying them: another Simulator has published
+    /// values that stand for this one's.
     pub(in crate::engine) fn acknowledge_parents(&mut self) {
         for state in &mut self.states {
             state.acknowledge();

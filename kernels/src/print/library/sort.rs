@@ -1,7 +1,7 @@
 //! Sorts as kernels: a network for short rows on GPUs ([`super::sorting_network`]), a selection for a few of
 //! long rows ([`super::radix_select`]), a radix sort for long rows on CUDA ([`super::radix`]), else a merge
-//! sort: groups sort tiles in their memory, and items merge runs, twice as long each time. Networks and merges
-//! compare unsigned keys, and positions if keys are equal, so they are stable.
+//! sort: groups sort tiles in their memory, and items merge runs, twice as long each time. Networks and
+//! merges compare unsigned keys, and positions if keys are equal, so they are stable.
 
 use super::radix::Radix;
 use super::radix_select::SelectPlan;

@@ -1,4 +1,4 @@
-//! The place of a process among those that a launcher started, from the variables that the launcher set.
+//! The place of a process among those that a launcher started, read from the environment that it set.
 
 use super::GroupError;
 

@@ -7,17 +7,19 @@
 //! - `collective`: what is exchanged, as a library op;
 //! - `combine`: sums and extremes of the members' arrays in main memory;
 //! - [`Launched`]: the place of a process among those of a launcher;
-//! - `threads`: a group of threads of one process.
+//! - `threads`: a group of threads of one process; `work_memory`: the memory of exchanges.
 
 mod collective;
 mod combine;
 mod launch;
 mod threads;
+mod work_memory;
 
 pub use collective::{Collective, CollectiveKind, Route};
 pub use combine::combine;
 pub use launch::Launched;
 pub use threads::threads;
+pub use work_memory::{joined, zeros};
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -46,8 +48,8 @@ pub trait Group: Any + Debug + Send + Sync {
         inputs: &[&[u8]],
         outputs: &mut [&mut [u8]],
     ) -> Result<(), GroupError>;
-    /// Tells the others that this member cannot go on, so that nobody waits for it. By default they learn it
-    /// when they have waited long enough.
+    /// Tells the others that this member cannot go on, so that they do not wait for it. By default they get
+    /// an error when their wait times out.
     fn close(&self, why: &str) {
         let _ = why;
     }

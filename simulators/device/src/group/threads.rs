@@ -1,6 +1,7 @@
 //! A group of threads of one process: members lay their arrays down, and wait until all have.
 
 use super::combine::combine;
+use super::work_memory::{joined, zeros};
 use super::{Collective, CollectiveKind, Group, GroupError};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -82,25 +83,6 @@ impl Table {
     }
 }
 
-fn with_room(bytes: usize) -> Result<Vec<u8>, GroupError> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(bytes).map_err(|_| GroupError::OutOfMemory { bytes: bytes as u64 })?;
-    Ok(room)
-}
-
-fn zeros(bytes: usize) -> Result<Vec<u8>, GroupError> {
-    let mut zeros = with_room(bytes)?;
-    zeros.resize(bytes, 0);
-    Ok(zeros)
-}
-
-/// Arrays one after another, in memory that outlives the call.
-fn joined(arrays: &[&[u8]]) -> Result<Arc<Vec<u8>>, GroupError> {
-    let mut all = with_room(arrays.iter().map(|array| array.len()).sum())?;
-    arrays.iter().for_each(|array| all.extend_from_slice(array));
-    Ok(Arc::new(all))
-}
-
 /// Calls `work` with each array, and its place if all are one after another.
 fn each_place(arrays: &mut [&mut [u8]], mut work: impl FnMut(Range<usize>, &mut [u8])) {
     let mut start = 0;
@@ -155,7 +137,7 @@ impl ThreadMember {
 
     /// Ends all rounds.
     fn end(&self, state: &mut TableState, error: GroupError) -> GroupError {
-        // Nobody can come back after it.
+        // A member that left does not return, so the group cannot be opened again.
         if matches!(error, GroupError::Left { .. }) {
             state.left = true;
         }
@@ -236,7 +218,7 @@ impl Group for ThreadMember {
         // The others do not wait for a member that cannot come.
         let checked = collective.check(inputs, outputs);
         checked.map_err(|error| self.end(&mut self.table.lock(), error))?;
-        let arrays = self.meet(collective.describe(), joined(inputs)?)?;
+        let arrays = self.meet(collective.describe(), Arc::new(joined(inputs)?))?;
         if let CollectiveKind::AllReduce(fold) = collective.kind {
             return self.all_reduce(collective, fold, &arrays, outputs);
         }
