@@ -275,3 +275,29 @@ fn outputs_that_would_share_a_file_are_refused_before_the_run() {
     assert!(!bench.path("out").exists() && !bench.path("g.walk").exists());
     bench.ok(&["run", "f.walk", "--device", "host", "--input", "x=1"]);
 }
+
+#[test]
+fn a_process_alone_is_the_only_member_of_its_group() {
+    use workalike::prelude::*;
+    let bench = Bench::new();
+    let (x, w) = (vector::<f32>("x"), shared("w", 0f32));
+    let f = function([&x]).output_named("y", &x * 2.0).update(&w, &w + x.sum(..)).compile().unwrap();
+    Bundle::new().with("f", &f).save(bench.path("f.walk")).unwrap();
+    workalike::npy::save(bench.path("x.npy"), Value::from(vec![1f32, 2.0])).unwrap();
+    let plain = ["run", "f.walk", "--device", "host", "--input", "x=x.npy", "--json"];
+    let member = [&plain[..], &["--group", "workers", "--divide", "x"]].concat();
+    let (said, alone) = (bench.json(&member), bench.json(&plain));
+    assert_eq!(said["outputs"], alone["outputs"]);
+    assert_eq!(said["synced"], json!(["w"]));
+    bench.refused(&[&plain[..], &["--group", "workers", "--divide", "z"]].concat(), "no input z");
+    bench.refused(&[&plain[..], &["--divide", "x"]].concat(), "--group");
+    let complaint = |variables: &[(&str, &str)]| {
+        let output = bench.run_with(&member, variables);
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let two = complaint(&[("RANK", "0"), ("WORLD_SIZE", "2")]);
+    assert!(two.contains("torchrun started 2 processes") && two.contains("--features mpi"), "{two}");
+    let odd = complaint(&[("RANK", "2"), ("WORLD_SIZE", "2")]);
+    assert!(odd.contains("RANK") && odd.contains("below 2"), "{odd}");
+}

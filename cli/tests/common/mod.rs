@@ -23,8 +23,14 @@ impl Bench {
 
     /// Runs `workalike` with these arguments.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
+        self.run_with(words, &[])
+    }
+
+    /// Runs `workalike` with these arguments and environment variables.
+    pub(crate) fn run_with(&self, words: &[&str], variables: &[(&str, &str)]) -> Output {
         Command::new(env!("CARGO_BIN_EXE_workalike"))
             .args(words)
+            .envs(variables.iter().copied())
             .env_remove("WORKALIKE_DEVICE")
             .current_dir(self.folder.path())
             .output()
