@@ -2,12 +2,15 @@
 //!
 //! An error that is found on the device (an index out of range, a condition that does not hold) is written to
 //! the first status word and stays there until the host reads it. So:
-//! - [`order`]: the steps that report (they write the status word, by an index mode or a conditional store),
+//! - [`order`]: the steps that report (they write the status word, by an index mode or a conditional
+//!   store),
 //!   and the steps that they depend on, come first;
 //! - an update that later Nests compute in place is stored under the condition that the status word is 0
 //!   ([`Checks`] tells `inplace` where this is possible);
 //! - any other update is computed in scratch, and a Nest copies it under that condition ([`guard`]);
-//! - members of a group exchange their reports, so that an error of one of them stops all ([`agree`]);
+//! - members of a group exchange their reports, so that an error of one of them stops all, and find out
+//!   whether
+//!   the exchanges took place ([`members`]);
 //! - a Nest at the end counts the successful calls, so that the first failed one of many calls is known; it
 //!   copies updates of one element too, such as a counter of steps.
 //!
@@ -16,14 +19,12 @@
 //!
 //! Once a step has failed, the steps that were enqueued behind it change nothing.
 
+pub(super) mod members;
+
 use super::dependences::{Dependences, needed_for};
-use crate::lower::program::{
-    BufferId, HostNode, LOOP_LEVELS, LibraryStep, Program, Role, STATUS_WORDS, Step,
-};
+use crate::lower::program::{BufferId, LOOP_LEVELS, Program, Role, STATUS_WORDS, Step};
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use workalike_device::group::{Collective, CollectiveKind};
-use workalike_kernels::nest::{Block, Fold, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
+use workalike_kernels::nest::{Block, Index, Inst, Nest, Operand, Phase, PhaseKind, Store, Value};
 use workalike_kernels::{DType, Scalar, ops as scalar};
 
 /// New values of one element that the Nest which counts calls stores, at most: each takes two operands.
@@ -63,73 +64,6 @@ pub(super) fn order(program: &mut Program) {
     let steps = std::mem::take(&mut program.steps).into_iter().zip(first);
     let (checks, others): (Vec<_>, Vec<_>) = steps.partition(|(_, first)| *first);
     program.steps = checks.into_iter().chain(others).map(|(step, _)| step).collect();
-}
-
-/// Members of a group find out whether one of them has found an error, so that none of them stores updates
-/// then: each gets the largest report of all. It is an exchange after the last report.
-pub(super) fn agree(program: &mut Program) {
-    let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
-    let mut joint: Vec<Step> = Vec::new();
-    for step in &program.steps {
-        let Some(own) = step.exchange() else { continue };
-        let known =
-            |other: &Step| other.exchange().is_some_and(|other| Arc::ptr_eq(&other.group, &own.group));
-        if !joint.iter().any(known) {
-            joint.push(step.clone());
-        }
-    }
-    let last = program.steps.iter().rposition(|step| step.writes().contains(&status));
-    let Some(mut place) = last.map(|last| last + 1) else { return };
-    for step in joint {
-        let agreed = program.buffer(DType::I64, &[1], Role::Temp);
-        for step in
-            [exchange_of_reports(step, status, agreed), keep_report(status, agreed)].into_iter().flatten()
-        {
-            program.steps.insert(place, step);
-            place += 1;
-        }
-    }
-}
-
-/// The exchange of the first status word in the form of another exchange.
-fn exchange_of_reports(form: Step, status: BufferId, agreed: BufferId) -> Option<Step> {
-    let op = form.exchange()?.clone();
-    let op = Collective {
-        kind: CollectiveKind::AllReduce(Fold::Max),
-        dtype: DType::I64,
-        elements: vec![1],
-        // Other than that of any node.
-        number: op.number | 1 << 63,
-        ..op
-    };
-    Some(match form {
-        Step::Host(node) => {
-            let (inputs, outputs, exchange) = (vec![status], vec![agreed], Some(op));
-            Step::Host(HostNode { inputs, outputs, exchange, ..node })
-        }
-        _ => Step::Library(LibraryStep {
-            op: Arc::new(op),
-            inputs: vec![(status, 0)],
-            outputs: vec![agreed],
-            scratch: None,
-            epilogue: None,
-        }),
-    })
-}
-
-/// Takes over another member's report, unless this one has its own.
-fn keep_report(status: BufferId, agreed: BufferId) -> Option<Step> {
-    let mut insts = Vec::new();
-    let (_, good) = is_zero(&mut insts, 0, TROUBLE);
-    let word = push(&mut insts, Inst::Load { operand: 1, index: vec![Index::constant(0)] });
-    let index = vec![Index::constant(TROUBLE)];
-    let stores = vec![Store { operand: 0, index, value: word, when: Some(good), add: false }];
-    let mut step = on_status("agree", status, insts, stores);
-    if let Step::Nest { nest, buffers } = &mut step {
-        nest.operands.push(Operand::contiguous(DType::I64, &[1], false));
-        buffers.push(agreed);
-    }
-    Some(step)
 }
 
 /// Makes every update conditional, and counts successful calls. `state_bytes` is the size of each shared

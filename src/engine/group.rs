@@ -21,14 +21,15 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub struct LocalGroup<O> {
     name: String,
     devices: Vec<O>,
+    in_main_memory: bool,
     compared_every: Option<u64>,
 }
 
-/// The group that a Function calls `name`, with one member for each of these devices. The result,
-/// a [`GroupSimulator`], is called like the Function.
+/// The group that a Function calls `name`, with one member for each of these devices. The result, a
+/// [`GroupSimulator`], is called like the Function.
 ///
-/// The members are threads of this process. For a process for each device, see
-/// [`member`](crate::engine::member).
+/// The members are threads of this process; between GPUs NCCL carries the arrays, where it is installed. For
+/// a process for each device, see [`member`](crate::engine::member).
 ///
 /// ```
 /// use workalike::prelude::*;
@@ -42,7 +43,8 @@ pub struct LocalGroup<O> {
 /// # Ok::<(), workalike::Error>(())
 /// ```
 pub fn group<O: Open>(name: &str, devices: impl IntoIterator<Item = O>) -> LocalGroup<O> {
-    LocalGroup { name: name.into(), devices: devices.into_iter().collect(), compared_every: None }
+    let devices = devices.into_iter().collect();
+    LocalGroup { name: name.into(), devices, in_main_memory: false, compared_every: None }
 }
 
 impl<O> LocalGroup<O> {
@@ -50,6 +52,12 @@ impl<O> LocalGroup<O> {
     #[must_use]
     pub fn compared_every(self, steps: u64) -> LocalGroup<O> {
         LocalGroup { compared_every: Some(steps), ..self }
+    }
+
+    /// Arrays go through main memory: see [`Member::in_main_memory`](super::Member::in_main_memory).
+    #[must_use]
+    pub fn in_main_memory(self) -> LocalGroup<O> {
+        LocalGroup { in_main_memory: true, ..self }
     }
 }
 
@@ -66,13 +74,14 @@ impl<O: Open> Backend for LocalGroup<O> {
         let devices = self.devices.iter().map(open).collect::<Result<Vec<_>>>()?;
         let seats = threads(devices.len(), PATIENCE);
         let method = GroupMethod::of(function, &self.name)?;
-        let (name, own, every) = (self.name.as_str(), &method.parts.function, self.compared_every);
+        let (name, own) = (self.name.as_str(), &method.parts.function);
+        let (every, in_main_memory) = (self.compared_every, self.in_main_memory);
         let members = together(&seats, devices, |rank, device| {
-            let member = member(name, seats[rank].clone(), device);
-            own.optimize(match every {
-                Some(steps) => member.compared_every(steps),
-                None => member,
-            })
+            let mut member = member(name, seats[rank].clone(), device);
+            if let Some(steps) = every {
+                member = member.compared_every(steps);
+            }
+            own.optimize(if in_main_memory { member.in_main_memory() } else { member })
         })?;
         Ok(GroupSimulator { name: self.name.clone(), members, seats, methods: vec![method] })
     }

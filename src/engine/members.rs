@@ -1,14 +1,13 @@
 //! Members of groups: Simulators that run copies of one Function, and exchange arrays by its
 //! [collectives](crate::ops::CollectiveOp).
 
-use super::Backend;
 use super::simulator::Simulator;
+use super::{Backend, Open};
 use crate::error::{Error, Result};
 use crate::function::{Function, Seats};
 use crate::graph::digest::digest;
 use std::sync::Arc;
-use workalike_device::group::{Collective, CollectiveKind, Group, GroupError};
-use workalike_kernels::DType;
+use workalike_device::group::{Group, GroupError, direct, gather};
 
 /// A backend whose Simulators are members of groups, for [`Function::optimize`]: made by [`member`].
 #[derive(Debug)]
@@ -16,11 +15,16 @@ pub struct Member<B> {
     seats: Result<Seats>,
     inner: B,
     of_parts: bool,
+    in_main_memory: bool,
     compared_every: Option<u64>,
 }
 
 /// A member of the group that a Function calls `name`, on a device. All members re-host the same Function at
 /// the same time, each on its own device: [`Function::optimize`] waits for them, and compares their graphs.
+///
+/// If all members are on CUDA GPUs of their own, where the same version of NCCL is installed, NCCL carries
+/// their arrays; the seat's group carries what it needs for that, and arrays in main memory. Otherwise the
+/// seat's group carries everything: see [`Member::in_main_memory`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,8 +46,9 @@ pub struct Member<B> {
 /// assert_eq!(sums, [[1.0, 20.0], [1.0, 20.0]]);
 /// # Ok::<(), workalike::Error>(())
 /// ```
-pub fn member<B: Backend<Simulator = Simulator>>(name: &str, seat: Arc<dyn Group>, device: B) -> Member<B> {
-    Member { seats: Ok(Seats::default()), inner: device, of_parts: false, compared_every: None }
+pub fn member<B: Open>(name: &str, seat: Arc<dyn Group>, device: B) -> Member<B> {
+    let seats = Ok(Seats::default());
+    Member { seats, inner: device, of_parts: false, in_main_memory: false, compared_every: None }
         .and(name, seat)
 }
 
@@ -77,20 +82,33 @@ impl<B> Member<B> {
     pub fn with_own_parts(self) -> Member<B> {
         Member { of_parts: true, ..self }
     }
+
+    /// The same member, whose arrays go through main memory, also where NCCL could carry them: where it does
+    /// not work, or to compare the two. All members of a group do the same.
+    #[must_use]
+    pub fn in_main_memory(self) -> Member<B> {
+        Member { in_main_memory: true, ..self }
+    }
 }
 
-impl<B: Backend<Simulator = Simulator>> Backend for Member<B> {
+impl<B: Open> Backend for Member<B> {
     type Simulator = Simulator;
 
     /// # Errors
     /// If a group has two seats of this member or the Function names a group in which it has none, if members
-    /// have different Functions, or one of them does not come.
+    /// have different Functions, or one of them does not come; if the device is missing, or NCCL fails.
     fn optimize(&self, function: &Function) -> Result<Simulator> {
         let seats = self.seats.as_ref().map_err(Clone::clone)?;
-        let seats = &seats.with_own_parts(self.of_parts);
+        let seats = seats.with_own_parts(self.of_parts);
         let function = &seats.own_parts(function)?;
-        agree(function, seats)?;
-        let mut simulator = self.inner.optimize(&function.seated(seats)?)?;
+        agree(function, &seats)?;
+        let device = self.inner.open()?;
+        let transport = || device.direct_transport().filter(|_| !self.in_main_memory);
+        let direct = |name: &str, group: &_| {
+            direct(transport(), group).map_err(|error| refused(function, name, &error))
+        };
+        let seats = &seats.carried_by(direct)?;
+        let mut simulator = Simulator::new(&function.seated(seats)?, device, self.inner.options())?;
         simulator.join_groups(seats.clone(), self.compared_every);
         Ok(simulator)
     }
@@ -106,7 +124,7 @@ pub(super) fn agree(function: &Function, seats: &Seats) -> Result<()> {
         false => digest(function.graph())?,
     };
     for (name, group) in seats.groups() {
-        let all = gather_digests(group, &own).map_err(|error| refused(function, name, &error))?;
+        let all = gather(group, &own).map_err(|error| refused(function, name, &error))?;
         if let Some(rank) = all.chunks_exact(own.len()).position(|theirs| theirs != own) {
             let what = format!("the graph of {} at member {rank} of the group {name}", function.name());
             let expected = format!("that of member {}: all members load the same file", group.rank());
@@ -118,14 +136,4 @@ pub(super) fn agree(function: &Function, seats: &Seats) -> Result<()> {
 
 fn refused(function: &Function, group: &str, error: &GroupError) -> Error {
     Error::Sync(format!("{} could not join the group {group}: {error}", function.name()))
-}
-
-/// What all members have to compare, by rank.
-pub(super) fn gather_digests(group: &Arc<dyn Group>, own: &[u8]) -> Result<Vec<u8>, GroupError> {
-    // No node has this number.
-    let (number, kind, elements) = (u64::MAX, CollectiveKind::AllGather, vec![own.len() as u64]);
-    let gather = Collective { kind, dtype: DType::U8, elements, group: group.clone(), number };
-    let mut all = vec![0; own.len() * group.size()];
-    group.exchange(&gather, &[own], &mut [&mut all])?;
-    Ok(all)
 }

@@ -3,6 +3,7 @@
 use super::callable::Function;
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
+use crate::graph::node_numbers::NodeNumbers;
 use crate::op::{Op, Seat};
 use std::sync::Arc;
 use workalike_device::group::Group;
@@ -33,6 +34,15 @@ impl Seats {
         Seats { of_parts, ..self.clone() }
     }
 
+    /// The same seats, in groups that something else may carry.
+    pub(crate) fn carried_by(
+        &self,
+        carrier: impl Fn(&str, &Arc<dyn Group>) -> Result<Arc<dyn Group>>,
+    ) -> Result<Seats> {
+        let carried = self.list.iter().map(|(name, group)| Ok((name.clone(), carrier(name, group)?)));
+        Ok(Seats { list: carried.collect::<Result<_>>()?, of_parts: self.of_parts })
+    }
+
     /// The groups.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, &Arc<dyn Group>)> {
         self.list.iter().map(|(name, group)| (name.as_str(), group))
@@ -54,7 +64,7 @@ impl Seats {
     /// # Errors
     /// If it names another group: says which node.
     pub(crate) fn seated(&self, graph: &FunctionGraph) -> Result<FunctionGraph> {
-        if self.is_empty() { Ok(graph.clone()) } else { seated(graph, self, &mut 0) }
+        if self.is_empty() { Ok(graph.clone()) } else { seated(graph, self, &NodeNumbers::of(graph, 0)) }
     }
 
     fn seat(&self, op: &Arc<dyn Op>, number: u64) -> Result<Arc<dyn Op>, String> {
@@ -83,20 +93,22 @@ impl Function {
     }
 }
 
-/// A graph with its bodies; `number` counts the nodes of all.
-fn seated(graph: &FunctionGraph, seats: &Seats, number: &mut u64) -> Result<FunctionGraph> {
-    let mut graph = graph.clone();
-    for position in 0..graph.nodes.len() {
-        let node = &graph.nodes[position];
-        let mut op = seats.seat(&node.op, *number).map_err(|message| node.failed(position, &message))?;
-        *number += 1;
+/// A graph with its bodies. The number of a seat is that of its node, from 0.
+fn seated(graph: &FunctionGraph, seats: &Seats, numbers: &NodeNumbers) -> Result<FunctionGraph> {
+    let mut seated_graph = graph.clone();
+    for (position, node) in graph.nodes.iter().enumerate() {
+        let number = (numbers.number(position) - 1) as u64;
+        let mut op = seats.seat(&node.op, number).map_err(|message| node.failed(position, &message))?;
         if !op.bodies().is_empty() {
-            let bodies = op.bodies().into_iter().map(|body| Ok(Arc::new(seated(body, seats, number)?)));
+            let bodies =
+                op.bodies().into_iter().enumerate().map(|(at, body)| {
+                    Ok(Arc::new(seated(body, seats, &numbers.of_body(graph, position, at))?))
+                });
             let bodies = bodies.collect::<Result<Vec<_>>>()?;
             let without = || node.failed(position, "the op takes no members' bodies");
             op = op.with_bodies(bodies).ok_or_else(without)?;
         }
-        graph.nodes[position].op = op;
+        seated_graph.nodes[position].op = op;
     }
-    Ok(graph)
+    Ok(seated_graph)
 }

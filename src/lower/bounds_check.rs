@@ -14,10 +14,9 @@
 use super::Lowering;
 use super::build::{At, NestBuilder};
 use super::index_bounds::{IndexBound, source};
-use super::program::{BufferId, Role, STATUS_WORDS};
+use super::program::BufferId;
 use super::view::View;
 use crate::graph::VarId;
-use workalike_kernels::DType;
 use workalike_kernels::nest::PhaseKind;
 
 impl Lowering<'_> {
@@ -83,12 +82,6 @@ impl Lowering<'_> {
     /// The status word: the buffer in which Nests report an index out of range or a condition that fails. A
     /// Nest stores [`Lowering::report`] there, under extents `[]`, and nothing else.
     pub fn status(&mut self) -> BufferId {
-        if let Some(status) = self.program.status {
-            return status;
-        }
-        let status = self.program.buffer(DType::I64, &[STATUS_WORDS], Role::Status);
-        self.program.buffers[status].mutable = true;
-        self.program.status = Some(status);
-        status
+        self.program.status_words()
     }
 }

@@ -117,6 +117,22 @@ impl Program {
         self.buffers.len() - 1
     }
 
+    /// The status words, which are made at the first call: the buffer in which steps report errors.
+    pub(crate) fn status_words(&mut self) -> BufferId {
+        if let Some(status) = self.status {
+            return status;
+        }
+        let status = self.buffer(DType::I64, &[STATUS_WORDS], Role::Status);
+        self.buffers[status].mutable = true;
+        self.status = Some(status);
+        status
+    }
+
+    /// The steps and those of their bodies, in order.
+    pub(crate) fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        step::walk(&self.steps)
+    }
+
     /// The buffer at this position, if there is one.
     pub(crate) fn buffer_at(&self, id: BufferId) -> Result<&Buffer, String> {
         self.buffers.get(id).ok_or_else(|| format!("there is no buffer {id}, only {}", self.buffers.len()))
@@ -124,12 +140,12 @@ impl Program {
 
     /// The host nodes, including those of bodies.
     pub fn host_nodes(&self) -> impl Iterator<Item = &HostNode> {
-        step::walk(&self.steps).filter_map(|s| if let Step::Host(node) = s { Some(node) } else { None })
+        self.all_steps().filter_map(|s| if let Step::Host(node) = s { Some(node) } else { None })
     }
 
     /// The Nests in the order of the steps, including those of bodies.
     pub fn nests(&self) -> impl Iterator<Item = &Nest> {
-        step::walk(&self.steps).filter_map(Step::nest)
+        self.all_steps().filter_map(Step::nest)
     }
 
     /// The bodies of all steps, to be rewritten.

@@ -291,6 +291,12 @@ impl Op for CollectiveOp {
         Ok(vec![matches!(self.kind, AllReduce(_) | AllGather | Broadcast { .. }); outputs])
     }
 
+    /// A device reports an exchange that was cut off.
+    fn trouble(&self) -> String {
+        let why = self.seat.as_ref().and_then(|seat| seat.group.closed());
+        why.map_or_else(|| "the members' arrays were not exchanged".into(), |why| why.to_string())
+    }
+
     fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
         Some(Arc::new(CollectiveOp { seat: Some(seat.clone()), ..self.clone() }))
     }

@@ -12,6 +12,7 @@
 
 use crate::command::{Command, Region};
 use crate::error::DeviceError;
+use crate::group::DirectTransport;
 use crate::host_memory::{HostBlock, HostBytes};
 use crate::native::{NativeDevice, NativeMemory, Owner};
 use std::any::Any;
@@ -213,6 +214,11 @@ pub trait Device: Send + Sync + Debug {
     /// without an epilogue the engine then uses Nests, with one it stores the result and launches the Nest.
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         let _ = (op, epilogue);
+        None
+    }
+    /// What can carry arrays to the devices of other members of a group without main memory. A group that it
+    /// joins may be that of a [`Collective`](crate::group::Collective) which the device computes.
+    fn direct_transport(&self) -> Option<Box<dyn DirectTransport>> {
         None
     }
     /// The memory of a variable in the text of an op's routine, which is compiled for it: CUDA's `__device__`

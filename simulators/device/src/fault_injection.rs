@@ -3,6 +3,7 @@
 use crate::command::{Command, Region};
 use crate::device::{Device, DeviceModule, DeviceResult, Memory, Numerics, Properties, Recording};
 use crate::error::DeviceError;
+use crate::group::DirectTransport;
 use crate::host_memory::{HostBlock, HostBytes};
 use crate::native::{NativeDevice, NativeMemory, Owner};
 use crate::open::{Open, Options};
@@ -162,6 +163,10 @@ impl Device for FailingDevice {
 
     fn library(&self, op: &dyn LibraryOp, epilogue: Option<(&Verified, usize)>) -> Option<u64> {
         self.device.library(op, epilogue)
+    }
+
+    fn direct_transport(&self) -> Option<Box<dyn DirectTransport>> {
+        self.device.direct_transport()
     }
 
     fn global(&self, op: &dyn LibraryOp, name: &str) -> DeviceResult<Region> {

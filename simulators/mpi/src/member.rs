@@ -131,6 +131,14 @@ impl Group for MpiMember {
         self.size
     }
 
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+
+    fn closed(&self) -> Option<GroupError> {
+        self.lock().closed.clone()
+    }
+
     fn exchange(
         &self,
         collective: &Collective,

@@ -13,8 +13,8 @@ use crate::lower::index_bounds::{Bounds, Trusted};
 use crate::lower::program::{Program, Role};
 use crate::lower::{Promised, lower};
 use crate::value::Value;
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The part of a method that is the same for all signatures.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ pub(crate) struct Definition {
     /// The words to which its Nests report errors; allocated by the first Program that needs them. A method
     /// and its twin share them: an error of either stops the other too.
     pub(crate) status: Arc<OnceLock<Status>>,
+    /// Digests of the sizes of exchanges that members have compared.
+    pub(crate) agreed: Mutex<BTreeSet<[u8; 32]>>,
 }
 
 /// Whether shapes depend on values of device arrays, for which the host waits. While memory is lent, no
@@ -78,8 +80,19 @@ impl Definition {
             index_sources.clear();
         }
         let (name, first_sizes) = (name.to_string(), OnceLock::new());
-        let deciding = OnceLock::new();
-        Definition { name, graph, demand, deciding, states, index_sources, number, first_sizes, status }
+        let (deciding, agreed) = (OnceLock::new(), Mutex::default());
+        Definition {
+            name,
+            graph,
+            demand,
+            deciding,
+            states,
+            index_sources,
+            number,
+            first_sizes,
+            status,
+            agreed,
+        }
     }
 
     /// Positions of the states that it updates.
@@ -229,7 +242,8 @@ impl Definition {
         }
         let state_bytes: Vec<u64> = self.states.iter().map(|&s| context.states[s].bytes()).collect();
         commit::order(&mut program);
-        commit::agree(&mut program);
+        commit::members::exchange_reports(&mut program);
+        commit::members::check_exchanges(&mut program, self.report_base());
         // A call that a guard ends changes no shared variable.
         if !context.options.nan_guard {
             program = update_in_place(program, &state_bytes);

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `definition` | [`Definition`]: what all signatures share; [`Definition::draft`] makes a Program |
 //! | `compiled` | [`Compiled`]: a Program for one signature, with kernels and constants |
+//! | `exchanges` | the comparison of what members of a group will exchange |
 //! | `owned_results` | which results can be written to memory of the caller |
 //! | `status` | how a method's errors are noted and taken from its status words |
 
 mod compiled;
 mod definition;
+mod exchanges;
 mod owned_results;
 mod status;
 

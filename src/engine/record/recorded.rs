@@ -59,6 +59,7 @@ impl Recorded {
         context: &EngineContext,
         elsewhere: &Elsewhere,
     ) -> Result<Recorded> {
+        compiled.agree_on_exchanges()?;
         let regions = Regions::of(compiled, context, elsewhere);
         let runs = match context.options.stepwise() {
             true => lone_runs(compiled, context, &regions)?,

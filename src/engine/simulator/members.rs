@@ -1,10 +1,10 @@
 //! A Simulator as a member of groups: its seats, and the comparison of the members' shared variables.
 
 use super::Simulator;
-use crate::engine::members::gather_digests;
 use crate::error::{Error, Result};
 use crate::function::Seats;
 use sha2::{Digest, Sha256};
+use workalike_device::group::gather;
 
 /// The groups of which a Simulator is a member.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +36,7 @@ impl Simulator {
         }
         for (name, group) in self.membership.seats.groups() {
             let own = digests.concat();
-            let all = gather_digests(group, &own).map_err(|error| {
+            let all = gather(group, &own).map_err(|error| {
                 Error::Sync(format!("shared variables cannot be compared in the group {name}: {error}"))
             })?;
             // All members find the same one.

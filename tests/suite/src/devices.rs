@@ -79,6 +79,20 @@ impl Tested {
         }
     }
 
+    /// Opens a new stream for the member of this rank: on the next GPU for each, where there are several.
+    ///
+    /// # Errors
+    /// As [`Open::open`].
+    pub fn open_member(&self, rank: usize) -> Result<Arc<dyn Device>> {
+        match self.kind {
+            Kind::Cuda(ordinal) => {
+                let count = workalike::cuda::list().len().max(1);
+                Ok(Cuda::device((ordinal + rank) % count).open()?)
+            }
+            _ => self.open(),
+        }
+    }
+
     /// A strict Simulator of the Function on a new stream.
     ///
     /// # Errors

@@ -131,6 +131,14 @@ impl<'a> Stage<'a> {
         self.device.open()
     }
 
+    /// Opens new streams of the stage's device for the members of a group, or of as many devices of its kind.
+    ///
+    /// # Errors
+    /// As [`Open::open`].
+    pub fn open_members(&self, count: usize) -> Result<Vec<Arc<dyn Device>>> {
+        (0..count).map(|rank| self.device.open_member(rank)).collect()
+    }
+
     /// A strict Simulator on the stage's device.
     ///
     /// # Errors

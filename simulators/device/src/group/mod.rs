@@ -4,19 +4,27 @@
 //! device knows no group. A [`Collective`] is a library op that holds its member's side; where a device has
 //! no code of its own for the pair, the exchange goes through main memory.
 //!
-//! - `collective`: what is exchanged, as a library op;
+//! - `collective`: what is exchanged, as a library op; `exchange_check`: whether it was;
 //! - `combine`: sums and extremes of the members' arrays in main memory;
+//! - `direct`: groups whose arrays pass by main memory, made over groups whose arrays do not;
+//! - `gather`: small things that members tell each other;
 //! - [`Launched`]: the place of a process among those of a launcher;
 //! - `threads`: a group of threads of one process; `work_memory`: the memory of exchanges.
 
 mod collective;
 mod combine;
+mod direct;
+mod exchange_check;
+mod gather;
 mod launch;
 mod threads;
 mod work_memory;
 
 pub use collective::{Collective, CollectiveKind, Route};
 pub use combine::combine;
+pub use direct::{DirectTransport, direct};
+pub use exchange_check::ExchangeCheck;
+pub use gather::{broadcast, compare, gather};
 pub use launch::Launched;
 pub use threads::threads;
 pub use work_memory::{joined, zeros};
@@ -36,6 +44,8 @@ pub trait Group: Any + Debug + Send + Sync {
     fn rank(&self) -> usize;
     /// The number of members.
     fn size(&self) -> usize;
+    /// How long a member waits for others before that is an error for all.
+    fn patience(&self) -> Duration;
     /// Computes a collective on arrays in main memory, contiguous and row-major: one input and one output for
     /// each of [`Collective::elements`]. Waits for the members that it needs.
     ///
@@ -52,6 +62,19 @@ pub trait Group: Any + Debug + Send + Sync {
     /// an error when their wait times out.
     fn close(&self, why: &str) {
         let _ = why;
+    }
+    /// Why the group is closed, if it is known to be; does not wait.
+    fn closed(&self) -> Option<GroupError> {
+        None
+    }
+    /// How often it was opened again. What a device has begun with a group ends with its closing.
+    fn openings(&self) -> u64 {
+        0
+    }
+    /// Whether devices exchange arrays by themselves, and so may go on after an exchange that did not take
+    /// place: see [`ExchangeCheck`].
+    fn needs_check(&self) -> bool {
+        false
     }
     /// Opens a group again that was closed, while no member is in an exchange: one of them does it for all.
     ///

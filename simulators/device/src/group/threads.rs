@@ -55,6 +55,8 @@ struct TableState {
     closed: Option<GroupError>,
     /// A member is gone.
     left: bool,
+    /// How often it was opened again.
+    openings: u64,
 }
 
 /// What a member lays down.
@@ -72,6 +74,7 @@ impl TableState {
             complete: Arc::default(),
             closed: None,
             left: false,
+            openings: 0,
         }
     }
 }
@@ -209,6 +212,10 @@ impl Group for ThreadMember {
         self.table.size
     }
 
+    fn patience(&self) -> Duration {
+        self.patience
+    }
+
     fn exchange(
         &self,
         collective: &Collective,
@@ -252,12 +259,22 @@ impl Group for ThreadMember {
         self.end(&mut self.table.lock(), GroupError::Failed { rank: self.rank, why: why.into() });
     }
 
+    fn closed(&self) -> Option<GroupError> {
+        self.table.lock().closed.clone()
+    }
+
+    fn openings(&self) -> u64 {
+        self.table.lock().openings
+    }
+
     fn reopen(&self) -> Result<(), GroupError> {
         let mut state = self.table.lock();
         if let (true, Some(error)) = (state.left, &state.closed) {
             return Err(error.clone());
         }
-        state.closed = None;
+        if state.closed.take().is_some() {
+            state.openings += 1;
+        }
         state.laid.iter_mut().for_each(|laid| *laid = None);
         Ok(())
     }

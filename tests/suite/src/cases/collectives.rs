@@ -49,7 +49,7 @@ fn each_member<T: Send>(
     seats: Vec<Arc<dyn Group>>,
     work: impl Fn(usize, Arc<dyn Group>, OpenDevice) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let devices = seats.iter().map(|_| stage.open()).collect::<Result<Vec<_>>>()?;
+    let devices = stage.open_members(seats.len())?;
     let work = &work;
     thread::scope(|scope| {
         let started = seats.into_iter().zip(devices).enumerate();

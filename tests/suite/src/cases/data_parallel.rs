@@ -39,7 +39,7 @@ fn compare(stage: &Stage, f: &Function, divided: &[&str], args: &[Value], share:
     for size in 1..=3 {
         let reference = f.fork()?;
         let parallel = stage.function(&f.fork()?.data_parallel("g", divided.iter().copied())?)?;
-        let devices = (0..size).map(|_| stage.open()).collect::<Result<Vec<_>>>()?;
+        let devices = stage.open_members(size)?;
         let mut sim = parallel.optimize(group("g", devices))?;
         let mut rows = parallel.optimize(group("g", [stage.open()?]))?;
         for call in 0..3 {

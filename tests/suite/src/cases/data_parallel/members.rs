@@ -25,7 +25,7 @@ fn checkpoint(stage: &Stage) -> Result<()> {
     let x = ramp(&[12, 4], 7);
     for members in [2, 3, 1] {
         let parallel = Function::from_bytes(&saved.to_bytes()?)?;
-        let devices = (0..members).map(|_| stage.open()).collect::<Result<Vec<_>>>()?;
+        let devices = stage.open_members(members)?;
         let mut sim = parallel.optimize(group("g", devices))?;
         for _ in 0..2 {
             let want = reference.call_reference(args![&x])?;
@@ -61,7 +61,7 @@ fn weights_in_parts(stage: &Stage) -> Result<()> {
         shape[0] /= 3;
         value.view_as(&shape, value.strides(), (rank * shape[0]) * value.strides()[0] as usize)
     };
-    let mut sim = f.optimize(group("g", [stage.open()?, stage.open()?, stage.open()?]))?;
+    let mut sim = f.optimize(group("g", stage.open_members(3)?))?;
     sim.each_member(|rank, simulator| simulator.set_value("part", rows(&w, rank)?))?;
     for _ in 0..3 {
         let want = reference.call_reference(args![&xs, &ts])?;
@@ -85,7 +85,7 @@ fn compared(stage: &Stage) -> Result<()> {
     let other = shared("other", 0i64);
     let f = function([&x]).update(&w, &*w + x.sum(..)).update(&other, &*other + 1i64).compile()?;
     let parallel = stage.function(&f.data_parallel("g", ["x"])?)?;
-    let devices = [stage.open()?, stage.open()?];
+    let devices = stage.open_members(2)?;
     let mut sim = parallel.optimize(group("g", devices).compared_every(3))?;
     sim.run_n(6, args![vec![1f32, 2.0]])?;
     sim.each_member(|rank, simulator| match rank {
@@ -115,7 +115,7 @@ fn misuse(stage: &Stage) -> Result<()> {
     let filled = function([In::new(&y).default(vec![1f32, 2.0])]).output(&y * 2.0).compile()?;
     fails("a default", filled.data_parallel("g", ["y"]), &["input y has a default"])?;
     let parallel = stage.function(&f.data_parallel("g", ["x"])?)?;
-    let mut sim = parallel.optimize(group("g", [stage.open()?, stage.open()?]))?;
+    let mut sim = parallel.optimize(group("g", stage.open_members(2)?))?;
     fails("odd rows", sim.call(args![ramp(&[3, 2], 5), 1f32]), &["input x", "multiple of 2", "(3, 2)"])?;
     fails("another rank", sim.call(args![ramp(&[2, 2], 5), vec![1f32]]), &["input s", "(1,)"])?;
     let x = ramp(&[4, 2], 5);

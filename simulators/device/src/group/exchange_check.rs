@@ -1,0 +1,76 @@
+//! Whether exchanges that devices made by themselves took place.
+
+use super::Group;
+use std::fmt;
+use std::sync::Arc;
+use workalike_kernels::DType;
+use workalike_kernels::library::{Definition, LibraryError, LibraryOp};
+use workalike_kernels::nest::Operand;
+
+/// A library op that comes after a member's exchanges: if one of them was cut off, since another member did
+/// not come, it stores a report to the first of some words, unless there is one already. What follows on the
+/// device then stores nothing.
+#[derive(Clone, Debug)]
+pub struct ExchangeCheck {
+    /// The group.
+    pub group: Arc<dyn Group>,
+    /// What it stores; not 0.
+    pub report: i64,
+    /// The number of words, each an int64.
+    pub words: u64,
+}
+
+impl LibraryOp for ExchangeCheck {
+    fn name(&self) -> String {
+        "exchange_check".into()
+    }
+
+    fn dtype(&self) -> DType {
+        DType::I64
+    }
+
+    fn extents(&self) -> Vec<u64> {
+        vec![self.group.size() as u64]
+    }
+
+    fn operands(&self) -> Vec<Operand> {
+        vec![Operand::contiguous(DType::I64, &[self.words], true)]
+    }
+
+    fn reads_outputs(&self) -> bool {
+        true
+    }
+
+    fn is_joint(&self) -> bool {
+        true
+    }
+
+    fn verify(&self) -> Result<(), LibraryError> {
+        let fail = |argument, expected: &str, found: String| {
+            let (op, expected) = (LibraryOp::name(self), expected.into());
+            Err(LibraryError { op, argument, expected, found })
+        };
+        match (self.report, self.words) {
+            (0, _) => fail("report", "a number other than 0", "0".into()),
+            (_, words) if words == 0 || words > 1 << 16 => {
+                fail("words", "1 to 65536 words", words.to_string())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn flops(&self) -> f64 {
+        0.0
+    }
+
+    /// In main memory an exchange that did not take place is an error at once, so there is nothing to report.
+    fn definition(&self) -> Option<Result<Definition, workalike_kernels::library::DefinitionError>> {
+        Some(Ok(Box::new(|_: &[&[u8]], _: &mut [&mut [u8]]| Ok(()))))
+    }
+}
+
+impl fmt::Display for ExchangeCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "exchange_check of {} members", self.group.size())
+    }
+}

@@ -1,0 +1,114 @@
+//! What the members of a group must agree on before one of them stores updates.
+//!
+//! - [`exchange_reports`]: an error that one of them found stops all.
+//! - [`check_exchanges`]: exchanges that a device makes by itself may be cut off, when another member does
+//!   not come.
+//!   What follows is computed from whatever the memory holds, so a check behind the last one reports it.
+
+use super::{TROUBLE, is_zero, on_status, push};
+use crate::lower::program::{BufferId, HostNode, LibraryStep, Program, Role, STATUS_WORDS, Step};
+use std::sync::Arc;
+use workalike_device::group::{Collective, CollectiveKind, ExchangeCheck};
+use workalike_kernels::DType;
+use workalike_kernels::nest::{Fold, Index, Inst, Operand, Store};
+
+/// What tells the numbers of exchanges of reports from those of nodes.
+const OF_REPORTS: u64 = 1 << 63;
+
+/// An exchange of each group of the steps, those of bodies included: the last one.
+fn last_exchanges(program: &Program) -> Vec<&Step> {
+    let mut found: Vec<&Step> = Vec::new();
+    for step in program.all_steps().filter(|step| step.exchange().is_some()) {
+        let same = |other: &&Step| match (other.exchange(), step.exchange()) {
+            (Some(other), Some(own)) => Arc::ptr_eq(&other.group, &own.group),
+            _ => false,
+        };
+        found.retain(|other| !same(other));
+        found.push(step);
+    }
+    found
+}
+
+/// Members of a group find out whether one of them has found an error, so that none of them stores updates
+/// then: each gets the largest report of all. It is an exchange after the last report.
+pub(in crate::engine) fn exchange_reports(program: &mut Program) {
+    let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
+    // A host node of a body names a node of the body's graph.
+    let has = |step: &&Step| {
+        matches!(step, Step::Library(_)) || program.steps.iter().any(|own| std::ptr::eq(own, *step))
+    };
+    let joint: Vec<Step> = last_exchanges(program).into_iter().filter(has).cloned().collect();
+    let last = program.steps.iter().rposition(|step| step.writes().contains(&status));
+    let Some(mut place) = last.map(|last| last + 1) else { return };
+    for step in joint {
+        let agreed = program.buffer(DType::I64, &[1], Role::Temp);
+        for step in
+            [exchange_of_reports(step, status, agreed), keep_report(status, agreed)].into_iter().flatten()
+        {
+            program.steps.insert(place, step);
+            place += 1;
+        }
+    }
+}
+
+/// Adds the checks of exchanges that devices make by themselves. They report the last node of the group; the
+/// first node's number is above `report_base`.
+pub(in crate::engine) fn check_exchanges(program: &mut Program, report_base: i128) {
+    let checked = |step: &&Step| matches!(step, Step::Library(_));
+    let joint = last_exchanges(program).into_iter().filter(checked).filter_map(Step::exchange);
+    let joint: Vec<Collective> = joint.filter(|op| op.group.needs_check()).cloned().collect();
+    let Some(last) = program.steps.iter().rposition(Step::exchanges) else { return };
+    for (at, Collective { group, number, .. }) in joint.into_iter().enumerate() {
+        let status = program.status_words();
+        let report = report_base + i128::from(number & !OF_REPORTS) + 1;
+        let check = ExchangeCheck { group, report: report as i64, words: STATUS_WORDS };
+        let step = LibraryStep {
+            op: Arc::new(check),
+            inputs: vec![],
+            outputs: vec![status],
+            scratch: None,
+            epilogue: None,
+        };
+        program.steps.insert(last + 1 + at, Step::Library(step));
+    }
+}
+
+/// The exchange of the first status word in the form of another exchange.
+fn exchange_of_reports(form: Step, status: BufferId, agreed: BufferId) -> Option<Step> {
+    let op = form.exchange()?.clone();
+    let op = Collective {
+        kind: CollectiveKind::AllReduce(Fold::Max),
+        dtype: DType::I64,
+        elements: vec![1],
+        number: op.number | OF_REPORTS,
+        ..op
+    };
+    Some(match form {
+        Step::Host(node) => {
+            let (inputs, outputs, exchange) = (vec![status], vec![agreed], Some(op));
+            Step::Host(HostNode { inputs, outputs, exchange, ..node })
+        }
+        _ => Step::Library(LibraryStep {
+            op: Arc::new(op),
+            inputs: vec![(status, 0)],
+            outputs: vec![agreed],
+            scratch: None,
+            epilogue: None,
+        }),
+    })
+}
+
+/// Takes over another member's report, unless this one has its own.
+fn keep_report(status: BufferId, agreed: BufferId) -> Option<Step> {
+    let mut insts = Vec::new();
+    let (_, good) = is_zero(&mut insts, 0, TROUBLE);
+    let word = push(&mut insts, Inst::Load { operand: 1, index: vec![Index::constant(0)] });
+    let index = vec![Index::constant(TROUBLE)];
+    let stores = vec![Store { operand: 0, index, value: word, when: Some(good), add: false }];
+    let mut step = on_status("agree", status, insts, stores);
+    if let Step::Nest { nest, buffers } = &mut step {
+        nest.operands.push(Operand::contiguous(DType::I64, &[1], false));
+        buffers.push(agreed);
+    }
+    Some(step)
+}
