@@ -6,15 +6,15 @@
 //! programmatic dependents where the device supports it: the next kernel is set up while the last one still
 //! runs, and waits at its start until the kernels before it are done.
 
-use crate::context::{OrDriver, Queue};
+use crate::context::{OrDriver, Queue, lock};
 use crate::dependencies::{MemoryAccess, dependencies};
 use crate::timing::Events;
-use crate::vendor::{Streams, VendorStep};
+use crate::vendor::{CapturedExchanges, Streams, VendorStep};
 use cudarc::driver::result;
-use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode};
+use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode, CUstreamCaptureMode};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use workalike_device::{DeviceError, DeviceResult};
 
 /// A command with addresses instead of regions. Commands with nothing to do have no step.
@@ -65,38 +65,103 @@ impl CudaLaunch {
     }
 }
 
+/// A captured graph, ready on its stream.
+#[derive(Debug)]
+pub(crate) struct CudaGraph {
+    queue: Arc<Queue>,
+    /// `None` once it is destroyed.
+    exec: Mutex<Option<GraphHandle>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct GraphHandle(CUgraphExec);
+
+// SAFETY: executable graphs may be used from any thread, by one at a time: the lock sees to that.
+unsafe impl Send for GraphHandle {}
+
+impl CudaGraph {
+    /// Enqueues it. The context must be current. What the graph uses must be alive until it has run.
+    pub(crate) fn launch(&self) -> DeviceResult<()> {
+        let id = self.queue.id();
+        let exec = lock(&self.exec);
+        let gone = || DeviceError::driver(id, "cuGraphLaunch", "the graph was destroyed");
+        let GraphHandle(raw) = exec.ok_or_else(gone)?;
+        // SAFETY: graph and stream are alive, and, as the caller promises, so are the memory and kernels that
+        // it uses.
+        unsafe { result::graph::launch(raw, self.queue.stream.cu_stream()) }.or_driver(id, "cuGraphLaunch")
+    }
+
+    /// Waits for the stream, and destroys it.
+    pub(crate) fn destroy(&self) {
+        let Some(GraphHandle(raw)) = lock(&self.exec).take() else { return };
+        let context = &self.queue.context;
+        if !context.enter_drop() {
+            return;
+        }
+        // The next call finds an error of the graph.
+        // SAFETY: the stream is alive.
+        let _ = unsafe { result::stream::synchronize(self.queue.stream.cu_stream()) };
+        let _quiet = context.gate.quiet_if_any();
+        // SAFETY: instantiated once, destroyed once.
+        context.park(unsafe { result::graph::exec_destroy(raw) });
+    }
+}
+
+impl Drop for CudaGraph {
+    fn drop(&mut self) {
+        self.destroy();
+    }
+}
+
 /// Captures the steps on the stream that captures, and makes the graph ready on the device's.
-pub(crate) fn capture(streams: &Streams, steps: &[CudaStep]) -> DeviceResult<CUgraphExec> {
-    instantiate(&streams.queue, &streams.capture, |stream| enqueue_all(streams, stream, steps))
+pub(crate) fn capture(
+    streams: &Streams,
+    steps: &[CudaStep],
+    exchanges: &CapturedExchanges,
+) -> DeviceResult<Arc<CudaGraph>> {
+    instantiate(&streams.queue, &streams.capture, exchanges.mode(), |stream| {
+        let nodes = enqueue_all(streams, stream, steps)?;
+        if exchanges.is_empty() {
+            return Ok(());
+        }
+        // NCCL has streams of its own, which end in the nodes of exchanges: all must be joined at the end.
+        set_dependencies(streams.queue.id(), stream, nodes.concat())?;
+        exchanges.mark(stream)
+    })
 }
 
 /// As [`capture`], but with the steps in sequence and an event between any two of them.
 pub(crate) fn capture_timed(
     streams: &Streams,
     steps: &[CudaStep],
+    exchanges: &CapturedExchanges,
     events: &Events,
-) -> DeviceResult<CUgraphExec> {
-    instantiate(&streams.queue, &streams.capture, |stream| {
+) -> DeviceResult<Arc<CudaGraph>> {
+    instantiate(&streams.queue, &streams.capture, exchanges.mode(), |stream| {
         for (position, step) in steps.iter().enumerate() {
             events.capture(position, stream)?;
             enqueue(streams.queue.id(), stream, &step.work, false)?;
         }
-        events.capture(steps.len(), stream)
+        events.capture(steps.len(), stream)?;
+        exchanges.mark(stream)
     })
 }
+
+/// The mode of captures: calls of this thread that would disturb them are errors.
+pub(crate) const STRICT: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 
 /// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder must be
 /// locked, so that no other thread uses its stream.
 pub(crate) fn instantiate(
-    queue: &Queue,
+    queue: &Arc<Queue>,
     recorder: &Queue,
+    mode: CUstreamCaptureMode,
     enqueue: impl FnOnce(sys::CUstream) -> DeviceResult<()>,
-) -> DeviceResult<CUgraphExec> {
+) -> DeviceResult<Arc<CudaGraph>> {
     let id = queue.id();
     let stream = recorder.stream.cu_stream();
     let captured = {
         let _apart = queue.context.capture();
-        let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
         // SAFETY: the stream is alive. It is only used under the recorder's lock, which recordings and trials
         // of the libraries' algorithms hold, so that no other thread captures on it.
         unsafe { result::stream::begin_capture(stream, mode) }.or_driver(id, "cuStreamBeginCapture")?;
@@ -119,6 +184,7 @@ pub(crate) fn instantiate(
         }
     };
     let graph = captured?;
+    let _quiet = queue.context.gate.quiet_if_any();
     // SAFETY: the graph is alive.
     let ready = unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)) };
     // SAFETY: the graph is ours; the executable graph does not refer to it.
@@ -131,11 +197,15 @@ pub(crate) fn instantiate(
         queue.context.park(unsafe { result::graph::exec_destroy(ready) });
     }
     uploaded.or_driver(id, "cuGraphUpload")?;
-    Ok(ready)
+    Ok(Arc::new(CudaGraph { queue: queue.clone(), exec: Mutex::new(Some(GraphHandle(ready))) }))
 }
 
-/// Captures the steps in order, each with its dependencies.
-fn enqueue_all(streams: &Streams, stream: sys::CUstream, steps: &[CudaStep]) -> DeviceResult<()> {
+/// Captures the steps in order, each with its dependencies. Returns the nodes with which each ends.
+fn enqueue_all(
+    streams: &Streams,
+    stream: sys::CUstream,
+    steps: &[CudaStep],
+) -> DeviceResult<Vec<Vec<CUgraphNode>>> {
     let (queue, id) = (&streams.queue, streams.queue.id());
     let waits = if streams.has_branches() {
         let accesses: Vec<MemoryAccess> = steps.iter().map(|s| s.access.clone()).collect();
@@ -148,18 +218,7 @@ fn enqueue_all(streams: &Streams, stream: sys::CUstream, steps: &[CudaStep]) -> 
     let dependents = queue.context.dependents && !steps.iter().any(|s| s.work.is_vendors());
     let mut nodes: Vec<Vec<CUgraphNode>> = Vec::with_capacity(steps.len());
     for (step, waits) in steps.iter().zip(&waits) {
-        let mut before: Vec<CUgraphNode> = waits.iter().flat_map(|&w| &nodes[w]).copied().collect();
-        // SAFETY: the stream is capturing, and the nodes are of its graph.
-        unsafe {
-            sys::cuStreamUpdateCaptureDependencies_v2(
-                stream,
-                before.as_mut_ptr(),
-                ptr::null(),
-                before.len(),
-                SET_DEPENDENCIES,
-            )
-        }
-        .or_driver(id, "cuStreamUpdateCaptureDependencies")?;
+        set_dependencies(id, stream, waits.iter().flat_map(|&w| &nodes[w]).copied().collect())?;
         // A kernel may be a programmatic dependent only of kernels.
         let launches = waits.iter().all(|&w| matches!(steps[w].work, CudaStepKind::Launch(_)));
         let waiting = matches!(&step.work, CudaStepKind::Launch(launch) if launch.waits);
@@ -167,7 +226,22 @@ fn enqueue_all(streams: &Streams, stream: sys::CUstream, steps: &[CudaStep]) -> 
         enqueue(id, stream, &step.work, dependent)?;
         nodes.push(captured_last(id, stream)?);
     }
-    Ok(())
+    Ok(nodes)
+}
+
+/// Makes these nodes, of the graph that the stream captures, the dependencies of what is enqueued next.
+fn set_dependencies(id: &str, stream: sys::CUstream, mut nodes: Vec<CUgraphNode>) -> DeviceResult<()> {
+    // SAFETY: the stream is capturing, and the nodes are of its graph.
+    unsafe {
+        sys::cuStreamUpdateCaptureDependencies_v2(
+            stream,
+            nodes.as_mut_ptr(),
+            ptr::null(),
+            nodes.len(),
+            SET_DEPENDENCIES,
+        )
+    }
+    .or_driver(id, "cuStreamUpdateCaptureDependencies")
 }
 
 /// `CU_STREAM_SET_CAPTURE_DEPENDENCIES`: replaces the dependencies.

@@ -5,6 +5,7 @@
 //! anything is allocated: each device object is one stream, whose order suffices, and events inside captures
 //! invalidate them.
 
+use crate::exchange_gate::{ExchangeGate, QuietGuard};
 use crate::preflight;
 use cudarc::driver::sys::{self, CUcontext, CUresult, CUstream};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
@@ -25,9 +26,9 @@ pub(crate) struct PrimaryContext {
     pub(crate) capability: i32,
     /// Whether a kernel can be launched as a programmatic dependent of others.
     pub(crate) dependents: bool,
-    /// Held while a stream of this context captures, and around calls that wait for the whole context, which
-    /// would invalidate a capture: creating and destroying handles of libraries.
-    capture: Mutex<()>,
+    /// Held while a stream of this context captures, and around calls that wait for the whole context:
+    /// creating and destroying handles of libraries.
+    pub(crate) gate: ExchangeGate,
     /// Device objects whose graphs have branches: see [`Branching`].
     pub(crate) branching: Arc<AtomicUsize>,
 }
@@ -59,6 +60,11 @@ impl Drop for Branching {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// The contexts in use, of all devices.
+pub(crate) fn all() -> Vec<Arc<PrimaryContext>> {
+    lock(&CONTEXTS).values().cloned().collect()
 }
 
 static CONTEXTS: Mutex<BTreeMap<usize, Arc<PrimaryContext>>> = Mutex::new(BTreeMap::new());
@@ -95,7 +101,7 @@ pub(crate) fn of_device(ordinal: usize) -> DeviceResult<Arc<PrimaryContext>> {
         driver: driver.version,
         capability: major * 10 + minor,
         dependents: major >= 9,
-        capture: Mutex::new(()),
+        gate: ExchangeGate::default(),
         branching: Arc::default(),
     });
     contexts.insert(ordinal, context.clone());
@@ -145,7 +151,7 @@ pub(crate) fn of_handle(handle: usize) -> DeviceResult<Arc<PrimaryContext>> {
         driver: primary.driver,
         capability: primary.capability,
         dependents: primary.dependents,
-        capture: Mutex::new(()),
+        gate: ExchangeGate::default(),
         branching: Arc::default(),
     });
     foreign.insert(handle, context.clone());
@@ -177,9 +183,9 @@ impl PrimaryContext {
         }
     }
 
-    /// Excludes captures, and calls that wait for the whole context, while the guard lives.
-    pub(crate) fn capture(&self) -> MutexGuard<'_, ()> {
-        lock(&self.capture)
+    /// Excludes captures, exchanges, and calls that wait for the whole context, while the guard lives.
+    pub(crate) fn capture(&self) -> QuietGuard<'_> {
+        self.gate.quiet()
     }
 }
 

@@ -6,12 +6,13 @@ use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::module::{CudaKernel, CudaModule, finish_loading};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
-use crate::vendor::{self, ErasedLibrary, Streams};
+use crate::vendor::{self, ErasedLibrary, Nccl, Streams};
 use crate::{nvrtc, peer, preflight, recording};
 
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
+use workalike_device::group::DirectTransport;
 use workalike_device::{
     Command, Device, DeviceError, DeviceModule, DeviceResult, HostBlock, LibraryOp, Memory, NativeDevice,
     NativeMemory, Numerics, Owner, Properties, Recording, Region,
@@ -254,6 +255,13 @@ impl Device for CudaDevice {
     /// Atomic adds to f64 need compute capability 6.0.
     fn adds_to(&self, dtype: DType) -> bool {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
+    }
+
+    fn direct_transport(&self) -> Option<Box<dyn DirectTransport>> {
+        // NCCL works in a GPU's primary context.
+        let primary = context::of_device(self.queue.context.cuda.ordinal()).ok()?;
+        let own = Some(&self.queue.context).filter(|own| Arc::ptr_eq(own, &primary));
+        Some(Box::new(Nccl::on(own?)?))
     }
 
     fn global(&self, op: &dyn LibraryOp, name: &str) -> DeviceResult<Region> {

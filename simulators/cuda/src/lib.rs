@@ -16,6 +16,7 @@
 //! |---|---|
 //! | `preflight` | whether CUDA is installed, and where its libraries are |
 //! | `context` | one context per device and process; a stream in it |
+//! | `exchange_gate` | what may not happen at the same time as exchanges between GPUs |
 //! | `device` | the engine's `Device`, made of the modules below |
 //! | `memory` | allocations in stream order, regions to addresses |
 //! | `peer` | copies between two streams, of one GPU or of two |
@@ -23,7 +24,7 @@
 //! | `pinned` | host memory for results, which the device copies to directly |
 //! | `module` | compiled Nests, loaded |
 //! | `nvrtc` | generated source to loaded kernels, cached on disk |
-//! | `vendor` | matrix products, convolutions, linear algebra and Fourier transforms by NVIDIA's libraries |
+//! | `vendor` | products, convolutions, linear algebra, transforms and exchanges by NVIDIA's libraries |
 //! | `routine` | other library ops, as generated kernels |
 //! | `recording` | a Segment captured as a CUDA graph, and replayed |
 //! | `timing` | the same graph with events between its commands |
@@ -32,9 +33,9 @@
 //! that stream, so nothing waits except downloads, `synchronize`, recording and the drop of a recording. Two
 //! devices opened on one GPU share its context and its compiled kernels, and nothing else.
 //!
-//! **Requirements.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and
-//! cuBLAS the engine's own kernels multiply matrices. Without cuSOLVER linear algebra runs on the host,
-//! without cuFFT Fourier transforms do.
+//! **Requirements.** A driver for CUDA 12.3 or later, and NVRTC of CUDA 12 or 13. Without cuBLASLt and cuBLAS
+//! the engine's own kernels multiply matrices. Without cuSOLVER linear algebra runs on the host, without
+//! cuFFT Fourier transforms do, and without NCCL members of a group exchange arrays through main memory.
 //! `WORKALIKE_CUDA_LIBS` may name folders, those of Python wheels for instance, in which to look for NVRTC,
 //! cuBLASLt and cuBLAS. One of the `cuda-*` features picks the bindings; the default serves 12.x and 13.x
 //! drivers.
@@ -43,6 +44,7 @@ mod capture;
 mod context;
 mod dependencies;
 mod device;
+mod exchange_gate;
 mod memory;
 mod module;
 mod nvrtc;

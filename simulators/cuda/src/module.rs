@@ -13,6 +13,7 @@ pub(crate) fn finish_loading(context: &PrimaryContext, function: CUfunction) -> 
     if context.driver < 12040 {
         return Ok(());
     }
+    let _quiet = context.gate.quiet_if_any();
     // SAFETY: the driver is present, so this does not panic; `cuFuncLoad` takes a function and returns a
     // status.
     let status = unsafe {

@@ -119,7 +119,10 @@ fn load_or_compile(
     let cache = KernelCache::of_process();
     let name = context.cuda.name().or_driver(&context.id, "cuDeviceGetName")?;
     let key = key(source, options, &name, context.capability, context.driver);
-    let load = |image| context.cuda.load_module(Ptx::from_binary(image));
+    let load = |image| {
+        let _quiet = context.gate.quiet_if_any();
+        context.cuda.load_module(Ptx::from_binary(image))
+    };
     // An image that the driver rejects, for whatever reason, is compiled again.
     let stored = if image.is_none() { cache.load(&key) } else { None };
     if let Some(module) = stored.and_then(|image| load(image).ok()) {

@@ -49,8 +49,10 @@ impl Pins {
         if held.checked_add(bytes)? > MOST || !context.enter_drop() {
             return None;
         }
+        let quiet = context.gate.quiet_if_any();
         // SAFETY: the context is current. Flags 0: cached, not write-combined.
         let start = NonNull::new(unsafe { result::malloc_host(bytes, 0) }.ok()?.cast::<u8>())?;
+        drop(quiet);
         // SAFETY: the allocation has `bytes` bytes. Zeroed, so that uninitialized bytes are never read.
         unsafe { start.write_bytes(0, bytes) };
         lock(&self.ranges).insert(start.addr().get(), bytes);
@@ -100,6 +102,7 @@ impl Drop for Pinned {
         if !self.context.enter_drop() {
             return;
         }
+        let _quiet = self.context.gate.quiet_if_any();
         // SAFETY: `start` came from cuMemHostAlloc, is freed once, and downloads to it have ended.
         self.context.park(unsafe { result::free_host(self.start.as_ptr().cast()) });
     }

@@ -5,16 +5,15 @@
 //! is not captured with them. The graph is then replayed on the device's stream. A recording keeps the
 //! memory, the kernels and the workspace it uses alive, and `nvrtc` keeps loaded the kernels of a recording.
 
-use crate::capture::{CudaLaunch, CudaStep, CudaStepKind, capture, capture_timed, enqueue};
-use crate::context::{OrDriver, Queue, lock};
+use crate::capture::{CudaGraph, CudaLaunch, CudaStep, CudaStepKind, capture, capture_timed, enqueue};
+use crate::context::{Queue, lock};
 use crate::dependencies::{AddressRange, MemoryAccess};
 use crate::memory::address;
 use crate::module::CudaModule;
 use crate::routine;
 use crate::timing::{Events, TimedGraph};
-use crate::vendor::{ErasedLibrary, Request, Streams};
-use cudarc::driver::sys::CUgraphExec;
-use cudarc::driver::{CudaFunction, result};
+use crate::vendor::{CapturedExchanges, ErasedLibrary, Request, Streams, VendorStep};
+use cudarc::driver::CudaFunction;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,18 +27,20 @@ enum ReplayAction {
     Nothing,
     /// Enqueues the steps, which are few, on the stream.
     Each,
-    Graph(CUgraphExec),
+    Graph(Arc<CudaGraph>),
 }
 
 /// A captured Segment.
 pub(crate) struct CudaRecording {
     streams: Streams,
     ready: ReplayAction,
-    /// The captured steps; [`Recording::timed`] captures them again with events.
-    steps: Vec<CudaStep>,
-    commands: usize,
     /// Made at the first use.
     timer: Option<TimedGraph>,
+    /// The captured steps; [`Recording::timed`] captures them again with events.
+    steps: Vec<CudaStep>,
+    /// What the captured exchanges need.
+    exchanges: CapturedExchanges,
+    commands: usize,
     _memory: Vec<Arc<dyn Memory>>,
     _functions: Vec<CudaFunction>,
 }
@@ -83,16 +84,17 @@ pub(crate) fn record(
         streams: streams.clone(),
         ready: ReplayAction::Nothing,
         steps,
+        exchanges: CapturedExchanges::default(),
         commands: commands.len(),
         timer: None,
         _memory: distinct_memory(commands),
         _functions: functions,
     };
-    recording.ready = match &recording.steps[..] {
-        [] => ReplayAction::Nothing,
-        steps if are_few(steps) => ReplayAction::Each,
-        _ => ReplayAction::Graph(recording.capture()?),
-    };
+    match &recording.steps[..] {
+        [] => {}
+        steps if are_few(steps) => recording.ready = ReplayAction::Each,
+        _ => recording.capture()?,
+    }
     Ok(recording)
 }
 
@@ -206,28 +208,53 @@ fn resolve(
 
 impl CudaRecording {
     /// Loads what the steps use, and captures them. The context must be current.
-    fn capture(&self) -> DeviceResult<CUgraphExec> {
-        let _recorder = lock(&self.streams.recorder);
+    fn capture(&mut self) -> DeviceResult<()> {
+        let streams = self.streams.clone();
+        let _recorder = lock(&streams.recorder);
         // An error of earlier work is reported as such, not as a failed capture.
-        self.streams.queue.synchronize()?;
-        for step in &self.steps {
-            if let CudaStepKind::Vendor(step) = &step.work {
-                step.prepare()?;
-            }
+        streams.queue.synchronize()?;
+        self.vendor_steps().try_for_each(VendorStep::prepare)?;
+        let exchanges = CapturedExchanges::of(streams.queue.id(), self.vendor_steps())?;
+        let graph = capture(&streams, &self.steps, &exchanges)?;
+        exchanges.are_in(&graph);
+        self.ready = ReplayAction::Graph(graph);
+        self.exchanges = exchanges;
+        Ok(())
+    }
+
+    fn vendor_steps(&self) -> impl Iterator<Item = &dyn VendorStep> {
+        self.steps.iter().filter_map(|step| match &step.work {
+            CudaStepKind::Vendor(step) => Some(&**step),
+            _ => None,
+        })
+    }
+
+    /// Captures the steps again if the members exchange arrays in another way than at the last capture.
+    fn renew(&mut self) -> DeviceResult<()> {
+        if self.exchanges.is_empty() {
+            return Ok(());
         }
-        capture(&self.streams, &self.steps)
+        self.streams.queue.context.enter()?;
+        if self.exchanges.are_current(self.streams.queue.id())? {
+            return Ok(());
+        }
+        (self.ready, self.timer) = (ReplayAction::Nothing, None);
+        // If this fails, the exchanges are those of before, and the next replay tries again.
+        self.capture()
     }
 }
 
 impl Recording for CudaRecording {
     fn replay(&mut self) -> DeviceResult<()> {
+        self.renew()?;
         let (id, stream) = (self.streams.queue.id(), self.streams.queue.stream.cu_stream());
         match &self.ready {
             ReplayAction::Nothing => Ok(()),
             ReplayAction::Graph(graph) => {
                 self.streams.queue.context.enter()?;
-                // SAFETY: graph and stream are alive, and so are the memory and kernels that the graph uses.
-                unsafe { result::graph::launch(*graph, stream) }.or_driver(id, "cuGraphLaunch")
+                self.exchanges.begin();
+                // The memory and kernels that it uses live as long as the recording.
+                graph.launch().inspect_err(|_| self.exchanges.cancel())
             }
             ReplayAction::Each => {
                 self.streams.queue.context.enter()?;
@@ -238,6 +265,7 @@ impl Recording for CudaRecording {
 
     fn timed(&mut self) -> DeviceResult<Vec<Duration>> {
         let mut took = vec![Duration::ZERO; self.commands];
+        self.renew()?;
         if matches!(self.ready, ReplayAction::Nothing) {
             return Ok(took);
         }
@@ -246,11 +274,13 @@ impl Recording for CudaRecording {
             let _recorder = lock(&self.streams.recorder);
             self.streams.queue.synchronize()?;
             let events = Events::new(&self.streams.queue, self.steps.len())?;
-            let graph = capture_timed(&self.streams, &self.steps, &events)?;
+            let graph = capture_timed(&self.streams, &self.steps, &self.exchanges, &events)?;
+            self.exchanges.are_in(&graph);
             self.timer = Some(TimedGraph::new(graph, events));
         }
         if let Some(timer) = &mut self.timer {
-            let measured = timer.run()?;
+            self.exchanges.begin();
+            let measured = timer.run().inspect_err(|_| self.exchanges.cancel())?;
             self.steps.iter().zip(measured).for_each(|(step, time)| took[step.command] += time);
         }
         Ok(took)
@@ -259,18 +289,9 @@ impl Recording for CudaRecording {
 
 impl Drop for CudaRecording {
     fn drop(&mut self) {
-        // Only `nvrtc` unloads kernels, which waits for them, and memory is freed in the order
-        // of the stream: what was enqueued one by one may still run.
-        let ReplayAction::Graph(graph) = self.ready else { return };
-        let context = &self.streams.queue.context;
-        if !context.enter_drop() {
-            return;
-        }
-        // The next call finds an error of the graph.
-        // SAFETY: the stream is alive.
-        let _ = unsafe { result::stream::synchronize(self.streams.queue.stream.cu_stream()) };
-        // SAFETY: instantiated once, destroyed once.
-        context.park(unsafe { result::graph::exec_destroy(graph) });
+        // A graph waits for its stream when it is dropped. Only `nvrtc` unloads kernels, which waits for
+        // them, and memory is freed in the order of the stream: what was enqueued one by one may still run.
+        (self.ready, self.timer) = (ReplayAction::Nothing, None);
     }
 }
 

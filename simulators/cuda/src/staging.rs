@@ -128,6 +128,7 @@ impl StagingSlot {
     fn new(queue: &Arc<Queue>, bytes: usize) -> DeviceResult<StagingSlot> {
         let done = queue.context.cuda.new_event(None).or_driver(queue.id(), "cuEventCreate")?;
         let capacity = bytes.next_power_of_two().clamp(SMALLEST, SLOT);
+        let _quiet = queue.context.gate.quiet_if_any();
         // SAFETY: the memory is only ever written before it is read. Flags 0: cached, because the host reads
         // it.
         let host = unsafe { result::malloc_host(capacity, 0) }.or_driver(queue.id(), "cuMemHostAlloc")?;
@@ -161,16 +162,14 @@ impl Drop for StagingSlot {
         if !context.enter_drop() {
             return;
         }
-        // SAFETY: the stream is alive; the memory came from cuMemHostAlloc, is freed once, and no copy uses
-        // it after the wait.
-        context.park(unsafe {
-            let waited = if self.pending {
-                result::stream::synchronize(self.queue.stream.cu_stream())
-            } else {
-                Ok(())
-            };
-            waited.and_then(|()| result::free_host(self.host.cast()))
-        });
+        let waited = match self.pending {
+            // SAFETY: the stream is alive.
+            true => unsafe { result::stream::synchronize(self.queue.stream.cu_stream()) },
+            false => Ok(()),
+        };
+        let _quiet = context.gate.quiet_if_any();
+        // SAFETY: the memory came from cuMemHostAlloc, is freed once, and no copy uses it after the wait.
+        context.park(waited.and_then(|()| unsafe { result::free_host(self.host.cast()) }));
     }
 }
 

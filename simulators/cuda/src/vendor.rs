@@ -3,7 +3,8 @@
 //! A [`VendorLibrary`] says which ops it computes, how it computes one (a plan), and enqueues plans on a
 //! stream. [`Vendor`] does the rest for it: it opens the library at the first use, caches plans, turns a
 //! command into addresses ([`bind`]) and steps. [`autotune`] chooses one of several algorithms by time, and
-//! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`].
+//! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`]. NCCL is none of
+//! these: what it computes needs other members, who would have to make the same trials, so it has no plans.
 //!
 //! Locks are taken in this order: the device's recorder, the library, then [`PrimaryContext::capture`]. A
 //! capture of a recording takes the last two in the opposite order. That is no deadlock: both hold the
@@ -20,8 +21,10 @@ mod fft;
 mod lazy;
 mod linalg;
 mod matmul;
+mod nccl;
 mod streams;
 
+pub(crate) use nccl::{CapturedExchanges, Nccl};
 pub(crate) use streams::Streams;
 
 use crate::context::lock;
@@ -34,6 +37,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
+use workalike_device::group::Group;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, LibraryOutput, Region};
 use workalike_kernels::nest::{LinearForm, Nest};
 
@@ -44,6 +48,7 @@ pub(crate) fn all(streams: &Streams) -> Vec<Box<dyn ErasedLibrary>> {
         Vendor::<convolution::Cudnn>::on(streams),
         Vendor::<linalg::Linalg>::on(streams),
         Vendor::<fft::CuFft>::on(streams),
+        nccl::Exchanges::on(streams),
     ]
 }
 
@@ -135,6 +140,16 @@ pub(crate) trait VendorStep: Send + Sync {
 
     /// Enqueues the step, which was prepared. The recorder is locked.
     fn enqueue(&self, stream: CUstream) -> DeviceResult<()>;
+
+    /// The group whose members exchange arrays in it, or whose exchanges it checks.
+    fn group(&self) -> Option<&Arc<dyn Group>> {
+        None
+    }
+
+    /// Whether it marks that the exchanges before it have run: see [`CapturedExchanges`].
+    fn marks_end(&self) -> bool {
+        false
+    }
 }
 
 /// Plans by call; `None` where the library does not compute one.

@@ -1,10 +1,9 @@
 //! The streams of a device object, and trials of libraries on them.
 
-use crate::capture::instantiate;
+use crate::capture::{STRICT, instantiate};
 use crate::context::{Branching, OrDriver, Queue};
 use crate::memory::CudaMemory;
 use crate::timing::{Events, TimedGraph};
-use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUstream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -47,10 +46,7 @@ impl Streams {
 
     /// Captures what `enqueue` enqueues. Returns whether that gave a graph. The recorder must be locked.
     pub(super) fn captures(&self, enqueue: impl FnOnce(CUstream) -> DeviceResult<()>) -> DeviceResult<bool> {
-        let Ok(graph) = instantiate(&self.queue, &self.capture, enqueue) else { return Ok(false) };
-        // SAFETY: the graph is ours, was never launched, and is not used again.
-        unsafe { result::graph::exec_destroy(graph) }.or_driver(self.queue.id(), "cuGraphExecDestroy")?;
-        Ok(true)
+        Ok(instantiate(&self.queue, &self.capture, STRICT, enqueue).is_ok())
     }
 
     /// The times of so many candidates, each run `repeats` times in a row in one graph: the least of `rounds`
@@ -62,7 +58,7 @@ impl Streams {
         mut enqueue: impl FnMut(usize, CUstream) -> DeviceResult<()>,
     ) -> DeviceResult<Vec<Duration>> {
         let events = Events::new(&self.queue, candidates)?;
-        let graph = instantiate(&self.queue, &self.capture, |stream| {
+        let graph = instantiate(&self.queue, &self.capture, STRICT, |stream| {
             for at in 0..candidates {
                 events.capture(at, stream)?;
                 (0..repeats).try_for_each(|_| enqueue(at, stream))?;

@@ -1,11 +1,12 @@
 //! Tests that need an NVIDIA GPU. Without one they are reported as ignored; with `WORKALIKE_REQUIRE_CUDA` set
-//! they fail.
+//! they fail, but for those of groups, which need two.
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod convolutions;
 mod device;
 mod epilogues;
 mod foreign;
+mod groups;
 mod products;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
@@ -58,13 +59,17 @@ fn trial(group: &str, (name, run): Test, missing: Option<&String>) -> Trial {
             run();
             Ok(())
         }),
-        Some(why) if std::env::var_os(REQUIRE).is_some() => Trial::test(name, move || Err(Failed::from(why))),
+        Some(why) if group != "groups" && std::env::var_os(REQUIRE).is_some() => {
+            Trial::test(name, move || Err(Failed::from(why)))
+        }
         Some(why) => Trial::ignorable_test(name, move || Ok(Completion::ignored_with(why))),
     }
 }
 
 fn main() -> ExitCode {
     let [no_device, no_products, no_convolutions] = missing();
+    // One GPU is all that the others need.
+    let no_group = no_device.clone().or_else(groups::missing);
     let groups = [
         ("convolutions", convolutions::TESTS, &no_convolutions),
         ("device", device::TESTS, &no_device),
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         ("device", device::matmul::TESTS, &no_products),
         ("epilogues", epilogues::TESTS, &no_products),
         ("foreign", foreign::TESTS, &no_device),
+        ("groups", groups::TESTS, &no_group),
         ("products", products::TESTS, &no_products),
     ];
     let trials = groups

@@ -3,7 +3,7 @@
 mod epilogues;
 
 use super::*;
-use crate::capture::instantiate;
+use crate::capture::{STRICT, instantiate};
 use crate::context::{self, Queue};
 use workalike_device::command_check::operand_bytes;
 
@@ -67,13 +67,10 @@ fn by(streams: &Streams, product: &Matmul, then: Then, cublas_lt: bool) -> Vec<f
     for (at, values) in contents.iter().enumerate() {
         assert_eq!(read(at), *values, "preparing {product:?}, {then:?} changed memory {at}");
     }
-    let graph = instantiate(queue, &streams.capture, |stream| products.enqueue(&plan, &at, stream)).unwrap();
-    // SAFETY: graph, stream and memory are alive; the graph is destroyed once, when it has run.
-    unsafe {
-        result::graph::launch(graph, queue.stream.cu_stream()).unwrap();
-        queue.synchronize().unwrap();
-        result::graph::exec_destroy(graph).unwrap();
-    }
+    let graph =
+        instantiate(queue, &streams.capture, STRICT, |stream| products.enqueue(&plan, &at, stream)).unwrap();
+    graph.launch().unwrap();
+    queue.synchronize().unwrap();
     for at in [0, 1, 3, 4] {
         assert_eq!(read(at), contents[at], "{product:?}, {then:?} changed memory {at}");
     }
