@@ -114,6 +114,16 @@ def peers(script, lib, works, arguments):
         return [{"lib": lib, "missing": f"{type(error).__name__}: {error}"[:300]}]
 
 
+def write(out, result):
+    """Writes the rows, one a line, so that a new run is a readable change."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    for row in result["rows"]:
+        row.update({key: float(f"{row[key]:.5g}") for key in ("us", "us_min", "us_max") if key in row})
+    head = {key: value for key, value in result.items() if key != "rows"}
+    lines = ",\n".join("  " + json.dumps(row) for row in result["rows"])
+    out.write_text(json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + lines + "\n ]\n}\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", default="cuda", help="host, cuda or opencl")
@@ -159,13 +169,7 @@ def main():
     name = re.sub(r"[^A-Za-z0-9]+", "-", kind.split(",")[0]).strip("-").lower()[:40]
     date = datetime.date.today().isoformat()
     out = pathlib.Path(arguments.out) if arguments.out else HERE / "results" / f"{date}-{name}-{arguments.device}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    for row in result["rows"]:
-        row.update({key: float(f"{row[key]:.5g}") for key in ("us", "us_min", "us_max") if key in row})
-    # One row a line, so that a new run is a readable change.
-    head = {key: value for key, value in result.items() if key != "rows"}
-    lines = ",\n".join("  " + json.dumps(row) for row in result["rows"])
-    out.write_text(json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n' + lines + "\n ]\n}\n")
+    write(out, result)
     failed = [row for row in result["rows"] if "missing" in row or "error" in row]
     for row in failed:
         print(f"not measured: {json.dumps(row)}", file=sys.stderr)

@@ -3,12 +3,15 @@
 //! ```text
 //! cargo run --release -p workalike-benches -- [--device host|opencl|cuda] [--json] [FILE|WORKLOAD]...
 //! cargo run --release -p workalike-benches -- --cudarc
+//! cargo run --release -p workalike-benches -- --groups 2
 //! ```
 //!
 //! The workloads, and how they are measured, are in `harness/`. `run.py` measures them and the peers in one
-//! run, of which cudarc is one; `table.py` makes the tables of `docs/performance.md`.
+//! run, of which cudarc is one; `groups.py` does it for groups of GPUs; `table.py` makes the tables of
+//! `docs/performance.md`.
 
 mod cudarc;
+mod groups;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -24,13 +27,21 @@ struct Benches {
 }
 
 fn main() -> ExitCode {
-    if !std::env::args().skip(1).eq(["--cudarc"]) {
-        return match Benches::try_parse() {
-            Ok(benches) => ended(bench(&benches.bench, &[])),
-            Err(error) => refused(&error),
-        };
-    }
-    match cudarc::rows() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--cudarc"] => cudarc::rows(),
+        ["--groups", gpus] => match gpus.parse() {
+            Ok(gpus) => groups::rows(gpus).map_err(Into::into),
+            Err(error) => Err(format!("--groups {gpus}: {error}").into()),
+        },
+        _ => {
+            return match Benches::try_parse() {
+                Ok(benches) => ended(bench(&benches.bench, &[])),
+                Err(error) => refused(&error),
+            };
+        }
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
