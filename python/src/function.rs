@@ -4,7 +4,7 @@ use super::callback;
 use super::calls::{GivenArgs, detached, go_on, results};
 use super::device::{PyDevice, target_of};
 use super::errors::{exception, raised};
-use super::group::PyGroupSimulator;
+use super::group::{MemberSeat, PyGroupSimulator};
 use super::shared::PySharedVariable;
 use super::simulator::PySimulator;
 use pyo3::prelude::*;
@@ -108,6 +108,33 @@ impl PyFunction {
         deterministic: bool,
     ) -> PyResult<PyGroupSimulator> {
         PyGroupSimulator::of(py, &self.function, group, devices, [strict, fast_math, deterministic])
+    }
+
+    /// The function as the member `rank` of `size` of the group that it calls `group`, whose other members are
+    /// other processes. `all_gather` takes this member's bytes and returns a list of all members', by rank:
+    /// mpi4py's `comm.allgather`, or a function over `torch.distributed.all_gather_object`; between CUDA GPUs
+    /// NCCL carries the arrays, unless `in_main_memory`. With `own_parts` the member is called with its own rows
+    /// of divided inputs, and gives its rows. GPUs wait for other members for `patience` seconds.
+    #[pyo3(signature = (group, rank, size, all_gather, device=None, *, own_parts=false, in_main_memory=false,
+        patience=600.0, strict=false, fast_math=false, deterministic=false))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    fn optimize_member(
+        &self,
+        py: Python<'_>,
+        group: &str,
+        rank: usize,
+        size: usize,
+        all_gather: Py<PyAny>,
+        device: Option<&Bound<'_, PyAny>>,
+        own_parts: bool,
+        in_main_memory: bool,
+        patience: f64,
+        strict: bool,
+        fast_math: bool,
+        deterministic: bool,
+    ) -> PyResult<PySimulator> {
+        let seat = MemberSeat { group, rank, size, all_gather, patience, own_parts, in_main_memory };
+        seat.optimize(py, &self.function, device, [strict, fast_math, deterministic])
     }
 
     /// The same function, over the same shared variables, with its calls on a device.

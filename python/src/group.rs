@@ -1,14 +1,66 @@
-//! Groups: the members of one process, which compute a function together.
+//! Groups: members that compute a function together: those of one process as one callable, or one of each
+//! process.
 
 use super::calls::{GivenArgs, detached, results};
 use super::device::options_of;
-use super::errors::exception;
+use super::errors::{exception, raised};
+use super::simulator::PySimulator;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::mem::ManuallyDrop;
 use std::sync::{Mutex, PoisonError};
-use workalike::engine::{GroupSimulator, group};
+use std::time::Duration;
+use workalike::engine::device::group::by_gathering;
+use workalike::engine::{GroupSimulator, group, member};
 use workalike::function::{Args, Function, Outputs};
+
+/// What a member of a group of processes is made of.
+pub(crate) struct MemberSeat<'s> {
+    pub(crate) group: &'s str,
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+    /// Gathers bytes of all members.
+    pub(crate) all_gather: Py<PyAny>,
+    /// Seconds.
+    pub(crate) patience: f64,
+    pub(crate) own_parts: bool,
+    pub(crate) in_main_memory: bool,
+}
+
+impl MemberSeat<'_> {
+    /// Re-hosts a function as a member: waits for the others.
+    pub(crate) fn optimize(
+        self,
+        py: Python<'_>,
+        function: &Function,
+        device: Option<&Bound<'_, PyAny>>,
+        [strict, fast_math, deterministic]: [bool; 3],
+    ) -> PyResult<PySimulator> {
+        super::callback::refuse([&**function.graph()])?;
+        let device = options_of(py, device, strict, fast_math, deterministic)?;
+        let patience = Duration::try_from_secs_f64(self.patience)
+            .map_err(|error| PyValueError::new_err(format!("patience: {error}")))?;
+        let all_gather = self.all_gather;
+        let gather = move |own: &[u8]| {
+            Python::attach(|py| {
+                let all = all_gather.bind(py).call1((PyBytes::new(py, own),))?;
+                all.try_iter()?.map(|bytes| bytes?.extract::<Vec<u8>>()).collect::<PyResult<Vec<_>>>()
+            })
+            .map_err(|error| error.to_string())
+        };
+        let seat = by_gathering(self.rank, self.size, patience, gather);
+        let seat = seat.map_err(|error| raised(workalike::Error::Sync(error.to_string())))?;
+        let mut own = member(self.group, seat, device);
+        if self.own_parts {
+            own = own.with_own_parts();
+        }
+        if self.in_main_memory {
+            own = own.in_main_memory();
+        }
+        Ok(PySimulator::made(detached(py, || function.optimize(own))?))
+    }
+}
 
 /// The members of a group, each a function on a device, called like the function: each takes its rows of the
 /// inputs that the function divides. Made by `Function.optimize_group`. One thread uses it at a time; others

@@ -13,7 +13,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
 def run(name, engine, *options):
-    pytest.importorskip("ray" if engine == "ray" else "distributed")
+    pytest.importorskip("distributed" if engine == "dask" else "ray")
     # Ray reports on each use otherwise.
     environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0"}
     command = [sys.executable, str(EXAMPLES / name), engine, *options]
@@ -32,6 +32,10 @@ def test_averaging_goes_on_when_a_worker_dies(engine):
 @pytest.mark.parametrize("engine", ["ray", "dask"])
 def test_chains_are_independent(engine):
     assert "38400 draws" in run("chains.py", engine)
+
+
+def test_members_of_a_group_train_together():
+    assert "cost 0.6931 ->" in run("data_parallel.py", "2")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Functions that the members of a group compute together."""
 
+import multiprocessing
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,79 @@ def test_misuse():
     assert len(sim(np.zeros((4, 5), "float32"), [0, 1, 2, 0])) == 2
     with pytest.raises(wa.Error, match="sum, mean, max or min"):
         wa.all_reduce(wa.vector("x"), "prod", "g")
+
+
+def gathering(connection, rank):
+    """A gathering of two processes' bytes, as a library of the field would have it."""
+
+    def all_gather(own):
+        connection.send_bytes(own)
+        other = connection.recv_bytes()
+        return [other, own] if rank else [own, other]
+
+    return all_gather
+
+
+def member_of_two(connection, rank, saved, x, y):
+    """A process: trains as one of two members, and sends what it has learned."""
+    parallel = wa.Function.from_bytes(saved)
+    sim = parallel.optimize_member("workers", rank, 2, gathering(connection, rank), "host", own_parts=rank < 2)
+    half = slice(len(x) // 2 * rank, len(x) // 2 * (rank + 1))
+    costs = [sim(x[half], y[half])[0] for _ in range(3)]
+    sim.run_n(2, x[half], y[half])
+    sim.sync_to_parent()
+    # Indices out of range for one member are an error for both.
+    bad = np.where(rank == 1, y[half] + 5, y[half])
+    try:
+        sim(x[half], bad)
+        error = "none"
+    except wa.Error as failed:
+        error = str(failed)
+    connection.send((costs, parallel.shared("w").get_value(), error))
+
+
+def test_two_processes_train_like_one():
+    one = classifier()
+    saved = one.data_parallel("workers", ["x", "y"]).to_bytes()
+    x, y = RANDOM.normal(size=(12, 5)).astype("float32"), np.arange(12) % 3
+    # The members' ends of a pipe, and one to each from here.
+    spawn = multiprocessing.get_context("spawn")
+    ends = spawn.Pipe()
+    members = [spawn.Process(target=member_of_two, args=(ends[rank], rank, saved, x, y)) for rank in range(2)]
+    [member.start() for member in members]
+    [member.join(120) for member in members]
+    assert [member.exitcode for member in members] == [0, 0]
+    for costs, w, error in [end.recv() for end in ends]:
+        reference = one.fork()
+        np.testing.assert_allclose(costs, [reference(x, y)[0] for _ in range(3)], rtol=1e-4)
+        reference.run_n(2, x, y)
+        np.testing.assert_allclose(w, reference.shared("w").get_value(), rtol=1e-4, atol=1e-6)
+        assert "out of range" in error
+
+
+def test_gatherings_that_fail():
+    f = classifier().data_parallel("g", ["x", "y"])
+    member = lambda all_gather, rank=0, **more: f.optimize_member("g", rank, 2, all_gather, "host", **more)
+    with pytest.raises(wa.Error, match="gather failed: ConnectionError: the network is down"):
+        member(failing)
+    with pytest.raises(wa.Error, match="1 members' bytes, not 2"):
+        member(lambda own: [own])
+    with pytest.raises(wa.Error, match="gather failed: TypeError"):
+        member(lambda own: 3)
+    with pytest.raises(wa.Error, match="below 2"):
+        member(lambda own: [own, own], rank=2)
+    with pytest.raises(ValueError, match="patience"):
+        member(lambda own: [own, own], patience=-1)
+    # A member that is its own echo.
+    sim = member(lambda own: [own, own], own_parts=True)
+    x, y = np.ones((2, 5), "float32"), np.array([0, 1])
+    np.testing.assert_allclose(sim(x, y)[0], classifier_cost(f, x, y), rtol=1e-5)
+
+
+def failing(own):
+    raise ConnectionError("the network is down")
+
+
+def classifier_cost(f, x, y):
+    """The cost of the rows twice."""
+    return f.fork()(np.concatenate([x, x]), np.concatenate([y, y]))[0]

@@ -1,6 +1,6 @@
 """The native half of the package."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from typing import Any, Literal, final
 
@@ -203,6 +203,21 @@ class Function:
         fast_math: bool = False,
         deterministic: bool = False,
     ) -> GroupSimulator: ...
+    def optimize_member(
+        self,
+        group: str,
+        rank: int,
+        size: int,
+        all_gather: Callable[[bytes], Iterable[bytes]],
+        device: str | Device | None = None,
+        *,
+        own_parts: bool = False,
+        in_main_memory: bool = False,
+        patience: float = 600.0,
+        strict: bool = False,
+        fast_math: bool = False,
+        deterministic: bool = False,
+    ) -> Simulator: ...
     def on_device(self, device: str | Device) -> Function: ...
     def renamed(self, name: str) -> Function: ...
     def shared(self, name: str) -> SharedVariable: ...

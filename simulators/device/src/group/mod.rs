@@ -9,17 +9,21 @@
 //! - `direct`: groups whose arrays pass by main memory, made over groups whose arrays do not;
 //! - `gather`: small things that members tell each other;
 //! - [`Launched`]: the place of a process among those of a launcher;
-//! - `threads`: a group of threads of one process; `work_memory`: the memory of exchanges.
+//! - `threads`: a group of threads of one process; `by_gathering`: one over another library; `results`: what
+//!   members of both get; `work_memory`: the memory of exchanges.
 
+mod by_gathering;
 mod collective;
 mod combine;
 mod direct;
 mod exchange_check;
 mod gather;
 mod launch;
+mod results;
 mod threads;
 mod work_memory;
 
+pub use by_gathering::by_gathering;
 pub use collective::{Collective, CollectiveKind, Route};
 pub use combine::combine;
 pub use direct::{DirectTransport, direct};

@@ -1,6 +1,7 @@
 //! A group of threads of one process: members lay their arrays down, and wait until all have.
 
 use super::combine::combine;
+use super::results::{each_place, results};
 use super::work_memory::{joined, zeros};
 use super::{Collective, CollectiveKind, Group, GroupError};
 use std::ops::Range;
@@ -86,16 +87,6 @@ impl Table {
     }
 }
 
-/// Calls `work` with each array, and its place if all are one after another.
-fn each_place(arrays: &mut [&mut [u8]], mut work: impl FnMut(Range<usize>, &mut [u8])) {
-    let mut start = 0;
-    for array in arrays {
-        let end = start + array.len();
-        work(start..end, array);
-        start = end;
-    }
-}
-
 impl ThreadMember {
     /// Lays bytes down and returns what all members laid down, by rank.
     fn meet(&self, what: String, bytes: Arc<Vec<u8>>) -> Result<Arc<Vec<Arc<Vec<u8>>>>, GroupError> {
@@ -169,6 +160,7 @@ impl ThreadMember {
         bound(rank)..bound(rank + 1)
     }
 
+    /// A reduction of large arrays: each member folds its share, and passes it to the others.
     fn all_reduce(
         &self,
         collective: &Collective,
@@ -177,10 +169,6 @@ impl ThreadMember {
         outputs: &mut [&mut [u8]],
     ) -> Result<(), GroupError> {
         let bytes: usize = outputs.iter().map(|output| output.len()).sum();
-        if bytes < SHARED_WORK {
-            each_place(outputs, |place, output| self.reduce(collective, fold, arrays, place, output));
-            return Ok(());
-        }
         let element = collective.dtype.size();
         let mut own = zeros(self.share(bytes, element, self.rank).len())?;
         self.reduce(collective, fold, arrays, self.share(bytes, element, self.rank), &mut own);
@@ -226,33 +214,15 @@ impl Group for ThreadMember {
         let checked = collective.check(inputs, outputs);
         checked.map_err(|error| self.end(&mut self.table.lock(), error))?;
         let arrays = self.meet(collective.describe(), Arc::new(joined(inputs)?))?;
-        if let CollectiveKind::AllReduce(fold) = collective.kind {
-            return self.all_reduce(collective, fold, &arrays, outputs);
-        }
-        for output in outputs {
-            let bytes = output.len();
-            match &collective.kind {
-                CollectiveKind::ReduceScatter(fold) => {
-                    self.reduce(
-                        collective,
-                        *fold,
-                        &arrays,
-                        self.rank * bytes..(self.rank + 1) * bytes,
-                        output,
-                    );
-                }
-                CollectiveKind::Broadcast { root } => output.copy_from_slice(&arrays[*root]),
-                CollectiveKind::Permute(route) => match route.source(self.rank, self.table.size) {
-                    Some(source) => output.copy_from_slice(&arrays[source]),
-                    None => output.fill(0),
-                },
-                CollectiveKind::AllGather | CollectiveKind::AllReduce(_) => {
-                    let parts = output.chunks_exact_mut((bytes / self.table.size).max(1));
-                    parts.zip(arrays.iter()).for_each(|(part, array)| part.copy_from_slice(array));
-                }
+        let large = outputs.iter().map(|output| output.len()).sum::<usize>() >= SHARED_WORK;
+        match collective.kind {
+            CollectiveKind::AllReduce(fold) if large => self.all_reduce(collective, fold, &arrays, outputs),
+            _ => {
+                let arrays: Vec<&[u8]> = arrays.iter().map(|array| array.as_slice()).collect();
+                results(collective, self.rank, &arrays, outputs);
+                Ok(())
             }
         }
-        Ok(())
     }
 
     fn close(&self, why: &str) {
