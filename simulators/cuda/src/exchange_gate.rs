@@ -28,8 +28,12 @@ pub(crate) struct ExchangeGate {
 /// The time between two looks.
 const TICK: Duration = Duration::from_micros(20);
 
-/// While it lives no exchange of the device begins, and none is under way.
-pub(crate) type QuietGuard<'g> = MutexGuard<'g, Vec<Weak<dyn UnderWay>>>;
+/// While it lives no exchange of the devices begins, and none is under way.
+pub(crate) struct QuietGuard<'g> {
+    _closed: Vec<MutexGuard<'g, Vec<Weak<dyn UnderWay>>>>,
+    /// Declared last: to drop the last handle of exchanges may take a guard.
+    _kept: Vec<Arc<dyn UnderWay>>,
+}
 
 impl ExchangeGate {
     /// Adds exchanges to those that calls wait for.
@@ -48,7 +52,7 @@ impl ExchangeGate {
 
     /// For a call of the driver that may wait for the device. The thread must not hold a guard already.
     pub(crate) fn quiet(&self) -> QuietGuard<'_> {
-        ExchangeGate::all_quiet([self]).swap_remove(0)
+        ExchangeGate::all_quiet([self])
     }
 
     /// As [`ExchangeGate::quiet`], but nothing to hold if the device has no exchanges.
@@ -57,18 +61,18 @@ impl ExchangeGate {
         any.then(|| self.quiet())
     }
 
-    /// For calls that may wait for several devices: a guard of each, once all are quiet at the same time.
-    pub(crate) fn all_quiet<'g>(
-        gates: impl IntoIterator<Item = &'g ExchangeGate> + Clone,
-    ) -> Vec<QuietGuard<'g>> {
+    /// For calls that may wait for several devices, once all are quiet at the same time.
+    pub(crate) fn all_quiet<'g>(gates: impl IntoIterator<Item = &'g ExchangeGate> + Clone) -> QuietGuard<'g> {
         loop {
-            let guards: Vec<QuietGuard<'g>> =
-                gates.clone().into_iter().map(|gate| lock(&gate.known)).collect();
-            let mut known = guards.iter().flat_map(|known| known.iter()).filter_map(Weak::upgrade);
-            if !known.any(|exchanges| exchanges.is_under_way()) {
-                return guards;
+            let closed: Vec<_> = gates.clone().into_iter().map(|gate| lock(&gate.known)).collect();
+            let kept: Vec<_> =
+                closed.iter().flat_map(|known| known.iter()).filter_map(Weak::upgrade).collect();
+            let busy = kept.iter().any(|exchanges| exchanges.is_under_way());
+            let guard = QuietGuard { _closed: closed, _kept: kept };
+            if !busy {
+                return guard;
             }
-            drop(guards);
+            drop(guard);
             thread::sleep(TICK);
         }
     }
@@ -118,7 +122,7 @@ mod tests {
         assert!(waits(|| gates[0].begin(|| ()), || drop(quiet)));
         flag.0.store(true, Ordering::Release);
         let release = || flag.0.store(false, Ordering::Release);
-        assert!(waits(|| assert_eq!(ExchangeGate::all_quiet(&gates).len(), 2), release));
+        assert!(waits(|| drop(ExchangeGate::all_quiet(&gates)), release));
         drop(flag);
         assert!(gates[0].quiet_if_any().is_none());
     }

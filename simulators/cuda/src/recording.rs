@@ -280,7 +280,8 @@ impl Recording for CudaRecording {
         }
         if let Some(timer) = &mut self.timer {
             self.exchanges.begin();
-            let measured = timer.run().inspect_err(|_| self.exchanges.cancel())?;
+            timer.launch().inspect_err(|_| self.exchanges.cancel())?;
+            let measured = timer.times()?;
             self.steps.iter().zip(measured).for_each(|(step, time)| took[step.command] += time);
         }
         Ok(took)

@@ -77,10 +77,20 @@ impl TimedGraph {
         TimedGraph { graph, events }
     }
 
-    /// Runs the Segment once and waits. The context must be current.
-    pub(crate) fn run(&mut self) -> DeviceResult<Vec<Duration>> {
-        self.graph.launch()?;
+    /// Enqueues the Segment. The context must be current.
+    pub(crate) fn launch(&self) -> DeviceResult<()> {
+        self.graph.launch()
+    }
+
+    /// Waits for the Segment, and reads the times.
+    pub(crate) fn times(&mut self) -> DeviceResult<Vec<Duration>> {
         self.events.queue.synchronize()?;
         self.events.elapsed()
+    }
+
+    /// Runs the Segment once and waits. The context must be current.
+    pub(crate) fn run(&mut self) -> DeviceResult<Vec<Duration>> {
+        self.launch()?;
+        self.times()
     }
 }

@@ -136,7 +136,8 @@ impl Group for MpiMember {
     }
 
     fn closed(&self) -> Option<GroupError> {
-        self.lock().closed.clone()
+        // While the member is in an exchange it is not closed, as far as is known.
+        self.state.try_lock().ok()?.closed.clone()
     }
 
     fn exchange(

@@ -15,10 +15,10 @@ use workalike_kernels::nest::{Fold, Index, Inst, Operand, Store};
 /// What tells the numbers of exchanges of reports from those of nodes.
 const OF_REPORTS: u64 = 1 << 63;
 
-/// An exchange of each group of the steps, those of bodies included: the last one.
-fn last_exchanges(program: &Program) -> Vec<&Step> {
+/// Of each group the last exchange that is `counted`, those of bodies included.
+fn last_exchanges<'p>(program: &'p Program, counted: impl Fn(&Step) -> bool) -> Vec<&'p Step> {
     let mut found: Vec<&Step> = Vec::new();
-    for step in program.all_steps().filter(|step| step.exchange().is_some()) {
+    for step in program.all_steps().filter(|step| step.exchange().is_some() && counted(step)) {
         let same = |other: &&Step| match (other.exchange(), step.exchange()) {
             (Some(other), Some(own)) => Arc::ptr_eq(&other.group, &own.group),
             _ => false,
@@ -34,10 +34,10 @@ fn last_exchanges(program: &Program) -> Vec<&Step> {
 pub(in crate::engine) fn exchange_reports(program: &mut Program) {
     let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
     // A host node of a body names a node of the body's graph.
-    let has = |step: &&Step| {
-        matches!(step, Step::Library(_)) || program.steps.iter().any(|own| std::ptr::eq(own, *step))
+    let has = |step: &Step| {
+        matches!(step, Step::Library(_)) || program.steps.iter().any(|own| std::ptr::eq(own, step))
     };
-    let joint: Vec<Step> = last_exchanges(program).into_iter().filter(has).cloned().collect();
+    let joint: Vec<Step> = last_exchanges(program, has).into_iter().cloned().collect();
     let last = program.steps.iter().rposition(|step| step.writes().contains(&status));
     let Some(mut place) = last.map(|last| last + 1) else { return };
     for step in joint {
@@ -54,8 +54,9 @@ pub(in crate::engine) fn exchange_reports(program: &mut Program) {
 /// Adds the checks of exchanges that devices make by themselves. They report the last node of the group; the
 /// first node's number is above `report_base`.
 pub(in crate::engine) fn check_exchanges(program: &mut Program, report_base: i128) {
-    let checked = |step: &&Step| matches!(step, Step::Library(_));
-    let joint = last_exchanges(program).into_iter().filter(checked).filter_map(Step::exchange);
+    // Others of the same group, in main memory, report by themselves.
+    let by_device = |step: &Step| matches!(step, Step::Library(_));
+    let joint = last_exchanges(program, by_device).into_iter().filter_map(Step::exchange);
     let joint: Vec<Collective> = joint.filter(|op| op.group.needs_check()).cloned().collect();
     let Some(last) = program.steps.iter().rposition(Step::exchanges) else { return };
     for (at, Collective { group, number, .. }) in joint.into_iter().enumerate() {
@@ -112,3 +113,6 @@ fn keep_report(status: BufferId, agreed: BufferId) -> Option<Step> {
     }
     Some(step)
 }
+
+#[cfg(test)]
+mod tests;

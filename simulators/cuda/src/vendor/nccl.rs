@@ -15,7 +15,7 @@ pub(crate) use member::Nccl;
 use super::{ErasedLibrary, Request, Streams, VendorStep, bind};
 use crate::capture::{CudaGraph, STRICT};
 use crate::dependencies::{AddressRange, MemoryAccess};
-use communicator::{Communicator, Exchange};
+use communicator::{Communicator, NcclExchange};
 use cudarc::driver::sys::{CUdeviceptr, CUstream, CUstreamCaptureMode};
 use member::NcclMember;
 use std::sync::{Arc, Weak};
@@ -39,7 +39,7 @@ impl Exchanges {
 /// What a step does.
 #[derive(Clone, Debug)]
 enum NcclWork {
-    Exchange(Exchange),
+    Exchange(NcclExchange),
     Check { report: i64 },
 }
 
@@ -48,7 +48,7 @@ impl NcclWork {
     /// such reduction.
     fn of(op: &dyn LibraryOp) -> Option<(NcclWork, Arc<dyn Group>)> {
         let (work, group) = match (Collective::of(op), op.downcast::<ExchangeCheck>()) {
-            (Some(op), _) => (NcclWork::Exchange(Exchange::of(op)?), &op.group),
+            (Some(op), _) => (NcclWork::Exchange(NcclExchange::of(op)?), &op.group),
             (_, Some(op)) => (NcclWork::Check { report: op.report }, &op.group),
             _ => return None,
         };
@@ -65,7 +65,11 @@ impl ErasedLibrary for Exchanges {
         let Some((work, group)) = NcclWork::of(request.op) else { return Ok(None) };
         let (at, mut access) = bind::bind(&self.streams.queue, request, None)?;
         let device = self.streams.queue.id().to_string();
-        // All steps of a group are in one order.
+        // All steps of a device are in one order, also those of several groups: their kernels would wait for
+        // each other if they were begun in another order on another GPU. The context's address is that of no
+        // operand.
+        let every = Arc::as_ptr(&self.streams.queue.context).addr() as u64;
+        access.writes.push(AddressRange { start: every, bytes: 1 });
         let words = &communicator(&device, &group)?.watch.words;
         access.writes.push(AddressRange { start: words.address(), bytes: SharedWords::BYTES as u64 });
         Ok(Some((Arc::new(NcclStep { work, group, at: at.operands, device }), access)))

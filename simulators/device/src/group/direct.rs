@@ -36,15 +36,20 @@ pub fn direct(
     let all = own.gathered(group)?;
     let Some(transport) = transport.filter(|_| Offer::fit(&all)) else { return Ok(group.clone()) };
     let joined = transport.join(group);
-    // A member that could not is an error for all, at once.
-    let failed = gather(group, &[u8::from(joined.is_err())])?.contains(&1);
-    match joined {
-        Ok(_) if failed => Err(GroupError::Transport {
+    if let Err(error) = &joined {
+        // Those that still wait for this member in the transport learn it so.
+        group.close(&format!("{} could not join it: {error}", transport.name()));
+    }
+    // A member that could not is an error for all.
+    let failed = gather(group, &[u8::from(joined.is_err())]).map(|all| all.contains(&1));
+    match (joined, failed) {
+        (Ok(_), Ok(true)) => Err(GroupError::Transport {
             transport: transport.name(),
             call: "joining the members".into(),
             message: "it failed for another member, whose error says why".into(),
         }),
-        joined => joined,
+        (Ok(_), Err(error)) => Err(error),
+        (joined, _) => joined,
     }
 }
 

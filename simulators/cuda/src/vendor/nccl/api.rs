@@ -33,7 +33,6 @@ functions! {
     Api of "NCCL";
     version = "ncclGetVersion": unsafe extern "C" fn(*mut c_int) -> Status;
     error_text = "ncclGetErrorString": unsafe extern "C" fn(Status) -> *const c_char;
-    last_error = "ncclGetLastError": unsafe extern "C" fn(Raw) -> *const c_char;
     unique_id = "ncclGetUniqueId": unsafe extern "C" fn(*mut MeetingPlace) -> Status;
     init = "ncclCommInitRank": unsafe extern "C" fn(*mut Raw, c_int, MeetingPlace, c_int) -> Status;
     destroy = "ncclCommDestroy": unsafe extern "C" fn(Raw) -> Status;
@@ -64,13 +63,14 @@ impl Api {
         if matches!(status, 0 | IN_PROGRESS) {
             return Ok(());
         }
-        // SAFETY: neither needs a communicator, and their texts are kept until the next error of this thread.
-        let texts = unsafe { [(self.error_text)(status), (self.last_error)(std::ptr::null_mut())] };
-        let texts = texts.into_iter().filter(|text| !text.is_null());
-        // SAFETY: a text of NCCL ends with 0.
-        let texts = texts.map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().trim().to_string());
-        let texts: Vec<String> = texts.filter(|text| !text.is_empty()).collect();
-        Err(failure(call, texts.join(": ")))
+        // SAFETY: returns a constant text that ends with 0.
+        let text = unsafe { (self.error_text)(status) };
+        let text = match text.is_null() {
+            true => format!("status {status}"),
+            // SAFETY: as it was returned, see above.
+            false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+        };
+        Err(failure(call, format!("{text}; with NCCL_DEBUG=WARN in the environment NCCL prints more")))
     }
 
     /// Its version, as 22907 for 2.29.7.

@@ -12,10 +12,10 @@ use cudarc::driver::CudaFunction;
 use cudarc::driver::sys::{CUdeviceptr, CUstream};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::Builder;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use workalike_device::group::{Collective, CollectiveKind, Group, GroupError, Route, broadcast};
 use workalike_device::{DeviceError, DeviceResult, Numerics};
 use workalike_kernels::DType;
@@ -40,10 +40,10 @@ pub(super) struct Communicator {
 }
 
 /// A communicator that another thread takes over.
-struct Handle(Raw);
+struct RawHandle(Raw);
 
 // SAFETY: a communicator may be used from any thread.
-unsafe impl Send for Handle {}
+unsafe impl Send for RawHandle {}
 // SAFETY: `raw` is used from one thread at a time, but for `asynchronous_error` and `abort`, which NCCL
 // allows at any time; functions may be launched from any thread.
 unsafe impl Send for Communicator {}
@@ -88,11 +88,11 @@ impl Communicator {
 
     /// Starts the thread that looks on, and in the end has NCCL let go of the communicator.
     fn start_watching(&self, group: &Arc<dyn Group>) -> Result<(), GroupError> {
-        let (api, raw, watch, group) = (self.api, Handle(self.raw), self.watch.clone(), group.clone());
+        let (api, raw, watch, group) = (self.api, RawHandle(self.raw), self.watch.clone(), group.clone());
         let context = self.context.clone();
         let (alive, gone) = sync_channel::<()>(0);
         let look_on = move || {
-            let (Handle(raw), _alive) = (raw, alive);
+            let (RawHandle(raw), _alive) = (raw, alive);
             let error = || {
                 let mut status = 0;
                 // SAFETY: the communicator lives until this thread ends it.
@@ -106,9 +106,10 @@ impl Communicator {
                 watch.cut_off(api, raw, why);
             } else if context.enter_drop() {
                 drop(group);
-                // If its members are in one process, the last one frees what all have, on all GPUs.
+                // If its members are in one process, the last one frees what all have, on all GPUs, and waits
+                // for the graphs of those that were cut off: so no guard may be held.
                 let contexts = context::all();
-                let _quiet = ExchangeGate::all_quiet(contexts.iter().map(|context| &context.gate));
+                drop(ExchangeGate::all_quiet(contexts.iter().map(|context| &context.gate)));
                 // SAFETY: it was not aborted, and is destroyed once. No call uses it any more.
                 let _ = unsafe { (api.destroy)(raw) };
             }
@@ -146,7 +147,7 @@ impl Communicator {
         let memory = crate::memory::CudaMemory::new(&queue, 2 * FIRST_BYTES)?;
         let (from, to) = (memory.pointer(), memory.pointer() + FIRST_BYTES);
         fill(queue.id(), from, 0, FIRST_BYTES, stream)?;
-        let exchange = Exchange {
+        let exchange = NcclExchange {
             kind: CollectiveKind::AllReduce(workalike_kernels::nest::Fold::Sum),
             dtype: DType::F32,
             elements: vec![FIRST_BYTES / 4],
@@ -165,14 +166,15 @@ impl Communicator {
     /// then those of the outputs.
     pub(super) fn enqueue(
         &self,
-        exchange: &Exchange,
+        exchange: &NcclExchange,
         place: (usize, usize),
         at: &[CUdeviceptr],
         stream: CUstream,
     ) -> DeviceResult<()> {
-        let Exchange { kind, dtype, elements } = exchange;
+        let NcclExchange { kind, dtype, elements } = exchange;
         let (inputs, outputs) = at.split_at(elements.len().min(at.len()));
         let failed = |error: GroupError| DeviceError::driver(&self.context.id, "record", error);
+        let _call = self.watch.call().map_err(failed)?;
         if inputs.len() != outputs.len() || outputs.is_empty() {
             return Err(failed(failure("an exchange", format!("{} operands", at.len()))));
         }
@@ -254,18 +256,27 @@ fn meet(api: &'static Api, context: &Arc<PrimaryContext>, group: &Arc<dyn Group>
         let made = entered
             .and_then(|()| api.check("ncclCommInitRank", unsafe { (api.init)(&mut raw, size, place, rank) }));
         // The member may have given up waiting.
-        _ = sender.send(made.map(|()| Handle(raw)));
+        _ = sender.send(made.map(|()| RawHandle(raw)));
     };
     Builder::new()
         .name("workalike-nccl".into())
         .spawn(init)
         .map_err(|error| failure("starting a thread", error))?;
-    let waited = group.patience().max(MEETING);
-    match receiver.recv_timeout(waited) {
-        Ok(made) => made.map(|Handle(raw)| raw),
-        Err(_) => {
+    let (waited, since) = (group.patience().max(MEETING), Instant::now());
+    loop {
+        match receiver.recv_timeout(Duration::from_millis(20)) {
+            Ok(made) => return made.map(|RawHandle(raw)| raw),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(failure("ncclCommInitRank", "its thread ended"));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let Some(error) = group.closed() {
+            return Err(error);
+        }
+        if since.elapsed() > waited {
             let missing = (0..group.size()).filter(|&other| other != group.rank()).collect();
-            Err(GroupError::Late { missing, what: "ncclCommInitRank".into(), waited })
+            return Err(GroupError::Late { missing, what: "ncclCommInitRank".into(), waited });
         }
     }
 }
@@ -284,19 +295,19 @@ fn meeting_place(api: &Api, group: &Arc<dyn Group>) -> Result<MeetingPlace, Grou
 
 /// What NCCL exchanges.
 #[derive(Clone, Debug)]
-pub(super) struct Exchange {
+pub(super) struct NcclExchange {
     kind: CollectiveKind,
     dtype: DType,
     elements: Vec<u64>,
 }
 
-impl Exchange {
+impl NcclExchange {
     /// `None` if NCCL has no such reduction.
-    pub(super) fn of(op: &Collective) -> Option<Exchange> {
+    pub(super) fn of(op: &Collective) -> Option<NcclExchange> {
         if let Some(fold) = op.kind.fold() {
             reduction(op.dtype, fold)?;
         }
-        Some(Exchange { kind: op.kind.clone(), dtype: op.dtype, elements: op.elements.clone() })
+        Some(NcclExchange { kind: op.kind.clone(), dtype: op.dtype, elements: op.elements.clone() })
     }
 }
 
@@ -311,7 +322,7 @@ impl Call {
     /// Exchanges one array: input, output, and elements of the input.
     fn one(
         &self,
-        Exchange { kind, dtype, .. }: &Exchange,
+        NcclExchange { kind, dtype, .. }: &NcclExchange,
         (rank, size): (usize, usize),
         (input, output, n): (CUdeviceptr, CUdeviceptr, usize),
     ) -> Result<(), GroupError> {

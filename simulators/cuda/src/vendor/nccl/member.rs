@@ -48,10 +48,11 @@ impl fmt::Debug for Nccl {
 
 /// A member of a group on GPUs. It carries what is in main memory through the group that it was made over.
 pub(super) struct NcclMember {
-    below: Arc<dyn Group>,
-    context: Arc<PrimaryContext>,
-    /// `None` if the last attempt to make one failed.
+    /// `None` if the last attempt to make one failed. Dropped before `below`, which its thread uses: so it is
+    /// this thread that leaves the group below.
     current: Mutex<Option<Arc<Communicator>>>,
+    context: Arc<PrimaryContext>,
+    below: Arc<dyn Group>,
 }
 
 /// The longest wait until NCCL has let go of a communicator that is replaced.
@@ -115,7 +116,8 @@ impl Group for NcclMember {
 
     fn closed(&self) -> Option<GroupError> {
         let failed = || {
-            let current = lock(&self.current);
+            // While a new one is made there is none that has failed.
+            let current = self.current.try_lock().ok()?;
             let own = current.as_ref().filter(|own| own.openings == self.below.openings());
             own.and_then(|own| own.watch.failed())
         };

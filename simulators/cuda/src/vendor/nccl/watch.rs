@@ -88,9 +88,20 @@ pub(super) struct ExchangeWatch {
     pub(super) words: SharedWords,
     /// The marks behind exchanges that were enqueued.
     begun: AtomicU64,
+    /// Calls of NCCL in which threads are. It is locked while exchanges are declared failed.
+    calls: Mutex<u64>,
     failed: OnceLock<GroupError>,
     ended: Mutex<bool>,
     changed: Condvar,
+}
+
+/// A call of NCCL, in which a thread may have to wait for other members.
+pub(super) struct NcclCall<'w>(&'w ExchangeWatch);
+
+impl Drop for NcclCall<'_> {
+    fn drop(&mut self) {
+        *lock(&self.0.calls) -= 1;
+    }
 }
 
 impl ExchangeWatch {
@@ -98,6 +109,7 @@ impl ExchangeWatch {
         Ok(ExchangeWatch {
             words: SharedWords::new(context)?,
             begun: AtomicU64::new(0),
+            calls: Mutex::new(0),
             failed: OnceLock::new(),
             ended: Mutex::new(false),
             changed: Condvar::new(),
@@ -112,6 +124,19 @@ impl ExchangeWatch {
     /// Notes that they were not enqueued.
     pub(super) fn cancel(&self, marks: u64) {
         self.begun.fetch_sub(marks, Ordering::AcqRel);
+    }
+
+    /// To be held during a call of NCCL with the communicator.
+    ///
+    /// # Errors
+    /// If exchanges were cut off: the communicator may not be used any more.
+    pub(super) fn call(&self) -> Result<NcclCall<'_>, GroupError> {
+        let mut calls = lock(&self.calls);
+        if let Some(error) = self.failed() {
+            return Err(error);
+        }
+        *calls += 1;
+        Ok(NcclCall(self))
     }
 
     /// Why exchanges were cut off.
@@ -149,7 +174,8 @@ impl ExchangeWatch {
         let openings = group.openings();
         let (mut last, mut since, mut closed) = (u64::MAX, Instant::now(), None);
         while self.pause() {
-            let (busy, ended) = self.state();
+            let (under_way, ended) = self.state();
+            let busy = under_way || *lock(&self.calls) > 0;
             if !busy || ended != last {
                 (last, since) = (ended, Instant::now());
             }
@@ -176,11 +202,14 @@ impl ExchangeWatch {
 
     /// Ends the communicator's kernels; returns when all recordings with them are gone.
     pub(super) fn cut_off(&self, api: &Api, raw: Raw, why: GroupError) {
-        // Only the watching thread sets it.
-        _ = self.failed.set(why);
+        {
+            let _none_begins = lock(&self.calls);
+            // Only the watching thread sets it.
+            _ = self.failed.set(why);
+        }
         self.words.word(SharedWords::CUT_OFF).store(1, Ordering::SeqCst);
-        // SAFETY: the communicator is destroyed by this call, once, and no call uses it afterwards: they look
-        // for an error first. Calls in which a thread is meanwhile end with an error.
+        // SAFETY: the communicator is destroyed by this call, once, and no call begins to use it afterwards
+        // (`ExchangeWatch::call`). A call in which a thread is meanwhile ends with an error, as NCCL has it.
         _ = unsafe { (api.abort)(raw) };
     }
 }

@@ -1,0 +1,113 @@
+use super::*;
+use crate::ops::CollectiveOp;
+use std::time::Duration;
+use workalike_device::group::{Group, GroupError, threads};
+
+/// A group whose exchanges a device makes by itself.
+#[derive(Debug)]
+struct Direct(Arc<dyn Group>);
+
+impl Group for Direct {
+    fn transport(&self) -> &str {
+        "a device"
+    }
+
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn patience(&self) -> Duration {
+        self.0.patience()
+    }
+
+    fn exchange(
+        &self,
+        collective: &Collective,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+    ) -> Result<(), GroupError> {
+        self.0.exchange(collective, inputs, outputs)
+    }
+
+    fn needs_check(&self) -> bool {
+        true
+    }
+}
+
+fn seat() -> Arc<dyn Group> {
+    threads(2, Duration::from_secs(1)).remove(0)
+}
+
+/// Sums of a group, in this order: by the device, or through main memory.
+fn sums(group: &Arc<dyn Group>, by_device: &[bool]) -> Program {
+    let mut program = Program::default();
+    let input = program.buffer(DType::F32, &[4], Role::Input(0));
+    for (number, by_device) in by_device.iter().enumerate() {
+        let sum = program.buffer(DType::F32, &[4], Role::Temp);
+        let kind = CollectiveKind::AllReduce(Fold::Sum);
+        let op = Collective {
+            kind: kind.clone(),
+            dtype: DType::F32,
+            elements: vec![4],
+            group: group.clone(),
+            number: number as u64,
+        };
+        program.steps.push(match by_device {
+            true => Step::Library(LibraryStep {
+                op: Arc::new(op),
+                inputs: vec![(input, 0)],
+                outputs: vec![sum],
+                scratch: None,
+                epilogue: None,
+            }),
+            false => Step::Host(HostNode {
+                op: Arc::new(CollectiveOp::new(kind, "g")),
+                node: number,
+                why: "a test".into(),
+                inputs: vec![input],
+                outputs: vec![sum],
+                exchange: Some(op),
+            }),
+        });
+        program.outputs.push(sum);
+    }
+    program
+}
+
+/// Positions and reports of the checks.
+fn checks(program: &Program) -> Vec<(usize, i64)> {
+    let check = |step: &Step| match step {
+        Step::Library(LibraryStep { op, .. }) => op.downcast::<ExchangeCheck>().map(|check| check.report),
+        _ => None,
+    };
+    let steps = program.steps.iter().enumerate();
+    steps.filter_map(|(at, step)| Some((at, check(step)?))).collect()
+}
+
+#[test]
+fn one_check_comes_behind_the_last_exchange_of_devices_and_of_main_memory() {
+    let group: Arc<dyn Group> = Arc::new(Direct(seat()));
+    for (by_device, expected) in [
+        (&[true, true][..], vec![(2, 102)]),
+        (&[true, false], vec![(2, 101)]),
+        (&[false, true, false], vec![(3, 102)]),
+        (&[false, false], vec![]),
+        (&[], vec![]),
+    ] {
+        let mut program = sums(&group, by_device);
+        check_exchanges(&mut program, 100);
+        assert_eq!(checks(&program), expected, "{by_device:?}");
+        assert_eq!(program.status.is_some(), !expected.is_empty());
+    }
+}
+
+#[test]
+fn exchanges_that_report_by_themselves_are_not_checked() {
+    let mut program = sums(&seat(), &[true, true]);
+    check_exchanges(&mut program, 100);
+    assert_eq!((checks(&program), program.status), (vec![], None));
+}
