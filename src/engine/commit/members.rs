@@ -16,7 +16,7 @@ use workalike_kernels::nest::{Fold, Index, Inst, Operand, Store};
 const OF_REPORTS: u64 = 1 << 63;
 
 /// Of each group the last exchange that is `counted`, those of bodies included.
-fn last_exchanges<'p>(program: &'p Program, counted: impl Fn(&Step) -> bool) -> Vec<&'p Step> {
+fn last_exchanges(program: &Program, counted: impl Fn(&Step) -> bool) -> Vec<&Step> {
     let mut found: Vec<&Step> = Vec::new();
     for step in program.all_steps().filter(|step| step.exchange().is_some() && counted(step)) {
         let same = |other: &&Step| match (other.exchange(), step.exchange()) {
