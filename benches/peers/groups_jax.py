@@ -2,8 +2,6 @@
 
 python3 benches/peers/groups_jax.py 2
 """
-import json
-import statistics
 import sys
 import time
 
@@ -12,21 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 
-SUMMED = [4 << 10, 256 << 10, 4 << 20, 256 << 20]
-NETWORKS = [
-    ("50M parameters", [784, 4800, 4800, 4800, 10], 8192, 10),
-    ("50M parameters, small batch", [784, 4800, 4800, 4800, 10], 512, 20),
-    ("digits", [64, 128, 10], 32, 1000),
-]
-REPEATS = 7
+import groups_data
+from groups_data import NETWORKS, REPEATS, SUMMED
 
 jax.config.update("jax_default_matmul_precision", "highest")
 
 
-def row(work, variant, form, times):
-    us = sorted(time * 1e6 for time in times)
-    print(json.dumps({"work": work, "variant": variant, "lib": "jax", "form": form, "us": statistics.median(us),
-                      "us_min": us[0], "us_max": us[-1], "version": jax.__version__}), flush=True)
+def row(*fields):
+    groups_data.row("jax", jax.__version__, *fields)
 
 
 def measured(f, count, per=1):

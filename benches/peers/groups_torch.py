@@ -4,30 +4,22 @@ torchrun --nproc-per-node 2 benches/peers/groups_torch.py
 """
 import json
 import os
-import statistics
 import time
 
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-SUMMED = [4 << 10, 256 << 10, 4 << 20, 256 << 20]
-NETWORKS = [
-    ("50M parameters", [784, 4800, 4800, 4800, 10], 8192, 10),
-    ("50M parameters, small batch", [784, 4800, 4800, 4800, 10], 512, 20),
-    ("digits", [64, 128, 10], 32, 300),
-]
-REPEATS = 7
+import groups_data
+from groups_data import NETWORKS, REPEATS, SUMMED
 
 torch.set_float32_matmul_precision("highest")
 torch.backends.cuda.matmul.allow_tf32 = False
 
 
-def row(work, variant, form, times):
+def row(*fields):
     if dist.get_rank() == 0:
-        us = sorted(time * 1e6 for time in times)
-        print(json.dumps({"work": work, "variant": variant, "lib": "torch", "form": form, "us": statistics.median(us),
-                          "us_min": us[0], "us_max": us[-1], "version": torch.__version__}), flush=True)
+        groups_data.row("torch", torch.__version__, *fields)
 
 
 def measured(f, count):

@@ -110,11 +110,12 @@ impl PyFunction {
         PyGroupSimulator::of(py, &self.function, group, devices, [strict, fast_math, deterministic])
     }
 
-    /// The function as the member `rank` of `size` of the group that it calls `group`, whose other members are
-    /// other processes. `all_gather` takes this member's bytes and returns a list of all members', by rank:
-    /// mpi4py's `comm.allgather`, or a function over `torch.distributed.all_gather_object`; between CUDA GPUs
-    /// NCCL carries the arrays, unless `in_main_memory`. With `own_parts` the member is called with its own rows
-    /// of divided inputs, and gives its rows. GPUs wait for other members for `patience` seconds.
+    /// The function as the member `rank` of `size` of the group that it calls `group`, whose other members
+    /// are other processes. `all_gather` takes this member's bytes and returns a list of all members', by
+    /// rank: mpi4py's `comm.allgather`, or a function over `torch.distributed.all_gather_object`; between
+    /// CUDA GPUs NCCL carries the arrays, unless `in_main_memory`. With `own_parts` the member is called with
+    /// its own rows of divided inputs, and gives its rows. GPUs wait for other members for `patience`
+    /// seconds.
     #[pyo3(signature = (group, rank, size, all_gather, device=None, *, own_parts=false, in_main_memory=false,
         patience=600.0, strict=false, fast_math=false, deterministic=false))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]

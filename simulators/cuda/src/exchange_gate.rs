@@ -2,8 +2,8 @@
 //!
 //! Allocating page-locked memory, loading code, making graphs and destroying handles may wait until the
 //! device is idle, behind a lock of the driver that all threads of the process share. A kernel that exchanges
-//! arrays waits for the kernel of another GPU, whose thread may need that lock to launch it: nobody would go
-//! on. So such calls wait here before, without a lock of the driver, until no exchange of their device is
+//! arrays waits for the kernel of another GPU, whose thread may need that lock to launch it: a deadlock.
+//! So such calls wait here before, without a lock of the driver, until no exchange of their device is
 //! under way, and none begins before they are done. The gate also keeps captures, and calls that wait for the
 //! whole context, apart: they would invalidate captures.
 
@@ -36,7 +36,7 @@ pub(crate) struct QuietGuard<'g> {
 }
 
 impl ExchangeGate {
-    /// Adds exchanges to those that calls wait for.
+    /// Makes later calls wait for these exchanges too.
     pub(crate) fn add(&self, exchanges: &Arc<impl UnderWay + 'static>) {
         let exchanges: Arc<dyn UnderWay> = exchanges.clone();
         let mut known = lock(&self.known);

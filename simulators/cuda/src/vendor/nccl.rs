@@ -19,7 +19,6 @@ use communicator::{Communicator, NcclExchange};
 use cudarc::driver::sys::{CUdeviceptr, CUstream, CUstreamCaptureMode};
 use member::NcclMember;
 use std::sync::{Arc, Weak};
-use watch::SharedWords;
 use workalike_device::group::{Collective, ExchangeCheck, Group};
 use workalike_device::{DeviceError, DeviceResult, LibraryOp};
 use workalike_kernels::nest::Nest;
@@ -66,12 +65,9 @@ impl ErasedLibrary for Exchanges {
         let (at, mut access) = bind::bind(&self.streams.queue, request, None)?;
         let device = self.streams.queue.id().to_string();
         // All steps of a device are in one order, also those of several groups: their kernels would wait for
-        // each other if they were begun in another order on another GPU. The context's address is that of no
-        // operand.
-        let every = Arc::as_ptr(&self.streams.queue.context).addr() as u64;
-        access.writes.push(AddressRange { start: every, bytes: 1 });
-        let words = &communicator(&device, &group)?.watch.words;
-        access.writes.push(AddressRange { start: words.address(), bytes: SharedWords::BYTES as u64 });
+        // each other if they were begun in another order on another GPU. No operand has this address.
+        let start = Arc::as_ptr(&self.streams.queue.context).addr() as u64;
+        access.writes.push(AddressRange { start, bytes: 1 });
         Ok(Some((Arc::new(NcclStep { work, group, at: at.operands, device }), access)))
     }
 }
@@ -94,9 +90,7 @@ impl VendorStep for NcclStep {
     fn enqueue(&self, stream: CUstream) -> DeviceResult<()> {
         let communicator = communicator(&self.device, &self.group)?;
         match &self.work {
-            NcclWork::Exchange(exchange) => {
-                communicator.enqueue(exchange, (self.group.rank(), self.group.size()), &self.at, stream)
-            }
+            NcclWork::Exchange(exchange) => communicator.enqueue(exchange, &self.at, stream),
             NcclWork::Check { report } => {
                 let [status] = self.at[..] else {
                     let message = format!("{} operands of a check", self.at.len());

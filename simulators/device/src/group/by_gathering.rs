@@ -1,7 +1,7 @@
 //! Groups over another library: all that it must do is gather bytes.
 
 use super::results::results;
-use super::{Collective, Group, GroupError};
+use super::{Collective, Group, GroupError, joined};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -19,13 +19,13 @@ struct GatheringMember {
 }
 
 /// A member of a group that another library has joined. Given a member's bytes, `gather` returns those of all
-/// members in the order of ranks, which may be of different lengths, or an error if a member does not come: mpi4py's
-/// `allgather`, `all_gather_object` of `torch.distributed`, a store of the launcher. So members are started by
-/// whatever starts the library's.
+/// members in the order of ranks, which may be of different lengths, or an error if a member does not come:
+/// mpi4py's `allgather`, `all_gather_object` of `torch.distributed`, a store of the launcher. So members are
+/// started by whatever starts the library's.
 ///
-/// Each exchange gathers all members' arrays on each member, which is right for what members compare, and for small
-/// arrays; between GPUs NCCL carries the others. `gather` waits for as long as the library does; `patience` is for
-/// exchanges of GPUs.
+/// Each exchange gathers all members' arrays on each member, which is right for what members compare, and for
+/// small arrays; between GPUs NCCL carries the others. `gather` waits for as long as the library does;
+/// `patience` is for exchanges of GPUs.
 ///
 /// # Errors
 /// If the rank is not below the size.
@@ -54,11 +54,11 @@ pub fn by_gathering(
     Ok(Arc::new(GatheringMember { rank, size, patience, gather, closed }))
 }
 
-/// What a member sends: the length of a text, the text, and its arrays; or a length that no text has, and why it
-/// cannot come.
-fn message(text: &str, arrays: &[&[u8]]) -> Vec<u8> {
+/// What a member sends: the length of a text, the text, and its arrays; or a length that no text has, and why
+/// it cannot come.
+fn message(text: &str, arrays: &[&[u8]]) -> Result<Vec<u8>, GroupError> {
     let length = (text.len() as u64).to_le_bytes();
-    [&length[..], text.as_bytes()].into_iter().chain(arrays.iter().copied()).flatten().copied().collect()
+    joined(&[&[&length[..], text.as_bytes()], arrays].concat())
 }
 
 /// See [`message`].
@@ -99,7 +99,7 @@ impl GatheringMember {
             return Err(error);
         }
         let ours = collective.describe();
-        let all = self.gathered(&message(&ours, inputs))?;
+        let all = self.gathered(&message(&ours, inputs)?)?;
         let mut arrays = Vec::with_capacity(self.size);
         for (rank, message) in all.iter().enumerate() {
             let short = || self.failure(format!("member {rank} sent {} bytes", message.len()));

@@ -37,7 +37,7 @@ pub fn direct(
     let Some(transport) = transport.filter(|_| Offer::fit(&all)) else { return Ok(group.clone()) };
     let joined = transport.join(group);
     if let Err(error) = &joined {
-        // Those that still wait for this member in the transport learn it so.
+        // Members that still wait in the transport get an error.
         group.close(&format!("{} could not join it: {error}", transport.name()));
     }
     // A member that could not is an error for all.

@@ -1,10 +1,9 @@
 //! Whether exchanges that devices made by themselves took place.
 
 use super::Group;
-use std::fmt;
 use std::sync::Arc;
 use workalike_kernels::DType;
-use workalike_kernels::library::{Definition, LibraryError, LibraryOp};
+use workalike_kernels::library::{Definition, DefinitionError, LibraryError, LibraryOp};
 use workalike_kernels::nest::Operand;
 
 /// A library op that comes after a member's exchanges: if one of them was cut off, since another member did
@@ -64,13 +63,22 @@ impl LibraryOp for ExchangeCheck {
     }
 
     /// In main memory an exchange that did not take place is an error at once, so there is nothing to report.
-    fn definition(&self) -> Option<Result<Definition, workalike_kernels::library::DefinitionError>> {
+    fn definition(&self) -> Option<Result<Definition, DefinitionError>> {
         Some(Ok(Box::new(|_: &[&[u8]], _: &mut [&mut [u8]]| Ok(()))))
     }
 }
 
-impl fmt::Display for ExchangeCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "exchange_check of {} members", self.group.size())
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::threads;
+    use std::time::Duration;
+
+    #[test]
+    fn reports_that_would_not_be_seen_are_refused() {
+        let group = threads(2, Duration::from_secs(1)).remove(0);
+        let check = |report, words| ExchangeCheck { group: group.clone(), report, words }.verify();
+        assert_eq!(check(7, 17), Ok(()));
+        assert!(check(0, 17).is_err() && check(7, 0).is_err() && check(7, u64::MAX).is_err());
     }
 }

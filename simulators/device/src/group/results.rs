@@ -14,32 +14,27 @@ pub(super) fn each_place(arrays: &mut [&mut [u8]], mut work: impl FnMut(Range<us
     }
 }
 
-/// Writes the results of the member of this rank. `arrays` are those of all members by rank, several of a member
-/// one after another. The outputs were checked, and there is an array of each member, as long as its inputs.
-pub(super) fn results<A: AsRef<[u8]>>(
-    collective: &Collective,
-    rank: usize,
-    arrays: &[A],
-    outputs: &mut [&mut [u8]],
-) {
-    let of = |place: Range<usize>| arrays.iter().map(move |array| &array.as_ref()[place.clone()]);
-    let all = || arrays.iter().map(AsRef::as_ref);
+/// Writes the results of the member of this rank. `arrays` are those of all members by rank, several of a
+/// member one after another. The outputs were checked, and there is an array of each member, as long as its
+/// inputs.
+pub(super) fn results(collective: &Collective, rank: usize, arrays: &[&[u8]], outputs: &mut [&mut [u8]]) {
+    let of = |place: Range<usize>| arrays.iter().map(|array| &array[place.clone()]).collect::<Vec<_>>();
     each_place(outputs, |place, output| match &collective.kind {
         CollectiveKind::AllReduce(fold) => {
-            combine(*fold, collective.dtype, &of(place).collect::<Vec<_>>(), output);
+            combine(*fold, collective.dtype, &of(place), output);
         }
         CollectiveKind::ReduceScatter(fold) => {
             let own = rank * output.len()..(rank + 1) * output.len();
-            combine(*fold, collective.dtype, &of(own).collect::<Vec<_>>(), output);
+            combine(*fold, collective.dtype, &of(own), output);
         }
-        CollectiveKind::Broadcast { root } => output.copy_from_slice(arrays[*root].as_ref()),
+        CollectiveKind::Broadcast { root } => output.copy_from_slice(arrays[*root]),
         CollectiveKind::Permute(route) => match route.source(rank, arrays.len()) {
-            Some(source) => output.copy_from_slice(arrays[source].as_ref()),
+            Some(source) => output.copy_from_slice(arrays[source]),
             None => output.fill(0),
         },
         CollectiveKind::AllGather => {
             let parts = output.chunks_exact_mut((output.len() / arrays.len()).max(1));
-            parts.zip(all()).for_each(|(part, array)| part.copy_from_slice(array));
+            parts.zip(arrays).for_each(|(part, array)| part.copy_from_slice(array));
         }
     });
 }

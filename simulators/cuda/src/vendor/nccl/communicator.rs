@@ -5,6 +5,7 @@ use super::watch::ExchangeWatch;
 use crate::capture::{CudaGraph, CudaLaunch, enqueue_launch};
 use crate::context::{self, OrDriver, PrimaryContext, Queue, lock};
 use crate::exchange_gate::ExchangeGate;
+use crate::memory::CudaMemory;
 use crate::module::finish_loading;
 use crate::nvrtc;
 use crate::vendor::streams::fill;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 use workalike_device::group::{Collective, CollectiveKind, Group, GroupError, Route, broadcast};
 use workalike_device::{DeviceError, DeviceResult, Numerics};
 use workalike_kernels::DType;
+use workalike_kernels::nest::Fold;
 
 /// The kernels behind exchanges: see [`ExchangeWatch`].
 const KERNELS: &str = include_str!("kernels.cu");
@@ -82,7 +84,7 @@ impl Communicator {
             gone: Mutex::default(),
         };
         communicator.start_watching(group)?;
-        communicator.first_exchange().map_err(driver)?;
+        communicator.first_exchange((group.rank(), group.size())).map_err(driver)?;
         Ok(communicator)
     }
 
@@ -106,8 +108,8 @@ impl Communicator {
                 watch.cut_off(api, raw, why);
             } else if context.enter_drop() {
                 drop(group);
-                // If its members are in one process, the last one frees what all have, on all GPUs, and waits
-                // for the graphs of those that were cut off: so no guard may be held.
+                // If its members are in one process, the last one frees what all have, on all GPUs. It
+                // waits until the graphs of aborted ones are destroyed, which takes a guard: so hold none.
                 let contexts = context::all();
                 drop(ExchangeGate::all_quiet(contexts.iter().map(|context| &context.gate)));
                 // SAFETY: it was not aborted, and is destroyed once. No call uses it any more.
@@ -141,19 +143,16 @@ impl Communicator {
     }
 
     /// A small sum, for which NCCL connects the members: in a capture nothing needs to be waited for then.
-    fn first_exchange(&self) -> DeviceResult<()> {
+    fn first_exchange(&self, place: (usize, usize)) -> DeviceResult<()> {
         let queue = Queue::new(self.context.clone())?;
         let stream = queue.stream.cu_stream();
-        let memory = crate::memory::CudaMemory::new(&queue, 2 * FIRST_BYTES)?;
+        let memory = CudaMemory::new(&queue, 2 * FIRST_BYTES)?;
         let (from, to) = (memory.pointer(), memory.pointer() + FIRST_BYTES);
         fill(queue.id(), from, 0, FIRST_BYTES, stream)?;
-        let exchange = NcclExchange {
-            kind: CollectiveKind::AllReduce(workalike_kernels::nest::Fold::Sum),
-            dtype: DType::F32,
-            elements: vec![FIRST_BYTES / 4],
-        };
+        let (kind, elements) = (CollectiveKind::AllReduce(Fold::Sum), vec![FIRST_BYTES / 4]);
+        let exchange = NcclExchange { kind, dtype: DType::F32, elements, place };
         self.begin(1);
-        let enqueued = self.enqueue(&exchange, (0, 2), &[from, to], stream);
+        let enqueued = self.enqueue(&exchange, &[from, to], stream);
         enqueued.and_then(|()| self.enqueue_mark(stream)).inspect_err(|_| self.watch.cancel(1))?;
         queue.synchronize()?;
         match self.watch.failed() {
@@ -162,39 +161,24 @@ impl Communicator {
         }
     }
 
-    /// Enqueues an exchange of the member of this rank, of so many. `at` are the addresses of the inputs,
-    /// then those of the outputs.
+    /// Enqueues an exchange. `at` are the addresses of the inputs, then those of the outputs.
     pub(super) fn enqueue(
         &self,
         exchange: &NcclExchange,
-        place: (usize, usize),
         at: &[CUdeviceptr],
         stream: CUstream,
     ) -> DeviceResult<()> {
-        let NcclExchange { kind, dtype, elements } = exchange;
-        let (inputs, outputs) = at.split_at(elements.len().min(at.len()));
         let failed = |error: GroupError| DeviceError::driver(&self.context.id, "record", error);
         let _call = self.watch.call().map_err(failed)?;
+        let (inputs, outputs) = at.split_at(exchange.elements.len().min(at.len()));
         if inputs.len() != outputs.len() || outputs.is_empty() {
             return Err(failed(failure("an exchange", format!("{} operands", at.len()))));
         }
-        let call = Call { api: self.api, raw: self.raw, stream: stream.cast() };
-        let arrays = inputs
-            .iter()
-            .zip(outputs)
-            .zip(elements)
-            .map(|((&input, &output), &n)| (input, output, n as usize));
-        for (input, output, n) in arrays.clone() {
-            if let CollectiveKind::Permute(route) = kind
-                && route.source(place.0, place.1).is_none()
-            {
-                let _ = input;
-                fill(&self.context.id, output, 0, (n * dtype.size()) as u64, stream)?;
-            }
-        }
+        let call = Call { api: self.api, raw: self.raw, stream, device: &self.context.id };
+        let arrays = inputs.iter().zip(outputs).zip(&exchange.elements);
         // SAFETY: groups of calls are of one thread, and this one is ended below.
         self.api.check("ncclGroupStart", unsafe { (self.api.group_start)() }).map_err(failed)?;
-        let enqueued = arrays.map(|(input, output, n)| call.one(exchange, place, (input, output, n)));
+        let enqueued = arrays.map(|((&input, &output), &n)| call.one(exchange, (input, output, n as usize)));
         let enqueued = enqueued.collect::<Result<Vec<()>, GroupError>>();
         // SAFETY: ends the group that was started above, also after an error.
         let ended = self.api.check("ncclGroupEnd", unsafe { (self.api.group_end)() });
@@ -299,6 +283,8 @@ pub(super) struct NcclExchange {
     kind: CollectiveKind,
     dtype: DType,
     elements: Vec<u64>,
+    /// The member's rank, and the number of members.
+    place: (usize, usize),
 }
 
 impl NcclExchange {
@@ -307,26 +293,28 @@ impl NcclExchange {
         if let Some(fold) = op.kind.fold() {
             reduction(op.dtype, fold)?;
         }
-        Some(NcclExchange { kind: op.kind.clone(), dtype: op.dtype, elements: op.elements.clone() })
+        let (kind, elements) = (op.kind.clone(), op.elements.clone());
+        Some(NcclExchange { kind, dtype: op.dtype, elements, place: (op.group.rank(), op.group.size()) })
     }
 }
 
 /// A call of NCCL on a stream.
-struct Call {
+struct Call<'d> {
     api: &'static Api,
     raw: Raw,
-    stream: *mut c_void,
+    stream: CUstream,
+    device: &'d str,
 }
 
-impl Call {
+impl Call<'_> {
     /// Exchanges one array: input, output, and elements of the input.
     fn one(
         &self,
-        NcclExchange { kind, dtype, .. }: &NcclExchange,
-        (rank, size): (usize, usize),
+        &NcclExchange { ref kind, ref dtype, place: (rank, size), .. }: &NcclExchange,
         (input, output, n): (CUdeviceptr, CUdeviceptr, usize),
     ) -> Result<(), GroupError> {
-        let Call { api, raw, stream } = *self;
+        let Call { api, raw, .. } = *self;
+        let stream = self.stream.cast();
         let (from, to, bytes) = (pointer(input).cast_const(), pointer(output), n * dtype.size());
         let words = || {
             kind.fold().and_then(|fold| reduction(*dtype, fold)).ok_or_else(|| failure(kind.name(), dtype))
@@ -373,7 +361,9 @@ impl Call {
                     Some(source) => api.check("ncclRecv", unsafe {
                         (api.receive)(to, bytes, BYTES, source as i32, raw, stream)
                     }),
-                    None => Ok(()),
+                    // No array is sent here. Zeros come before what the group of calls enqueues in the end.
+                    None => fill(self.device, output, 0, bytes as u64, self.stream)
+                        .map_err(|error| failure("cuMemsetD8Async", error)),
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Exchanges that do not end: a thread for each communicator, which cuts them off.
 //!
-//! A kernel that waits for another member waits until it comes, and so does whoever waits for the stream. So
-//! a thread looks on, and makes no call of the driver, which may itself be waiting: the device says in two
+//! A kernel of an exchange runs until the other members come, and the host waits for the stream as long. The
+//! thread makes no call of the driver, which may itself be waiting: the device says in two
 //! words of page-locked memory how many marks behind exchanges it has passed, the host counts how many were
 //! enqueued. If none ends for as long as the group's patience, or the group is closed, it sets the second
 //! word and aborts the communicator, which ends its kernels. What was enqueued behind them then finds the
@@ -16,8 +16,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
-use workalike_device::DeviceResult;
 use workalike_device::group::{Group, GroupError};
+use workalike_device::{DeviceError, DeviceResult};
 
 /// The time between two looks.
 const TICK: Duration = Duration::from_millis(20);
@@ -38,8 +38,6 @@ unsafe impl Sync for SharedWords {}
 
 impl SharedWords {
     const COUNT: usize = 2;
-    /// Bytes of the words.
-    pub(crate) const BYTES: usize = SharedWords::COUNT * size_of::<AtomicU64>();
     /// The word for the number of marks that were passed.
     const ENDED: usize = 0;
     /// The word that is set if exchanges were cut off.
@@ -47,14 +45,12 @@ impl SharedWords {
 
     /// Zeros. The context must be current.
     pub(super) fn new(context: &Arc<PrimaryContext>) -> DeviceResult<SharedWords> {
+        const CALL: &str = "cuMemHostAlloc";
         let _quiet = context.gate.quiet_if_any();
         // SAFETY: the context is current. Flags 0: cached, since the host reads it.
-        let start =
-            unsafe { result::malloc_host(SharedWords::BYTES, 0) }.or_driver(&context.id, "cuMemHostAlloc")?;
-        let start = NonNull::new(start.cast::<AtomicU64>());
-        let start = start.ok_or_else(|| {
-            workalike_device::DeviceError::driver(&context.id, "cuMemHostAlloc", "it gave no memory")
-        })?;
+        let start = unsafe { result::malloc_host(SharedWords::COUNT * size_of::<AtomicU64>(), 0) };
+        let start = NonNull::new(start.or_driver(&context.id, CALL)?.cast::<AtomicU64>());
+        let start = start.ok_or_else(|| DeviceError::driver(&context.id, CALL, "it gave no memory"))?;
         // SAFETY: the allocation has as many words, is aligned to pages, and is not shared yet.
         unsafe { start.write_bytes(0, SharedWords::COUNT) };
         Ok(SharedWords { context: context.clone(), start })
@@ -209,14 +205,14 @@ impl ExchangeWatch {
         }
         self.words.word(SharedWords::CUT_OFF).store(1, Ordering::SeqCst);
         // SAFETY: the communicator is destroyed by this call, once, and no call begins to use it afterwards
-        // (`ExchangeWatch::call`). A call in which a thread is meanwhile ends with an error, as NCCL has it.
+        // (`ExchangeWatch::call`). NCCL ends a call in which a thread is meanwhile with an error.
         _ = unsafe { (api.abort)(raw) };
     }
 }
 
 impl UnderWay for ExchangeWatch {
     fn is_under_way(&self) -> bool {
-        // Exchanges that were cut off wait for no member, and after the end nobody waits for them.
+        // Marks may stay unpassed after a failure, which is no reason to wait.
         self.failed.get().is_none() && !*lock(&self.ended) && self.state().0
     }
 }

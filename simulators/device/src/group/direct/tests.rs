@@ -1,5 +1,5 @@
 use super::*;
-use crate::group::{Collective, threads};
+use crate::group::{by_gathering, threads};
 use std::thread;
 use std::time::Duration;
 
@@ -13,37 +13,6 @@ struct Cable {
     broken: bool,
 }
 
-/// A member that joined by a cable.
-#[derive(Debug)]
-struct Joined(Arc<dyn Group>);
-
-impl Group for Joined {
-    fn transport(&self) -> &str {
-        "cable"
-    }
-
-    fn rank(&self) -> usize {
-        self.0.rank()
-    }
-
-    fn size(&self) -> usize {
-        self.0.size()
-    }
-
-    fn patience(&self) -> Duration {
-        self.0.patience()
-    }
-
-    fn exchange(
-        &self,
-        collective: &Collective,
-        inputs: &[&[u8]],
-        outputs: &mut [&mut [u8]],
-    ) -> Result<(), GroupError> {
-        self.0.exchange(collective, inputs, outputs)
-    }
-}
-
 impl DirectTransport for Cable {
     fn name(&self) -> String {
         self.name.into()
@@ -55,7 +24,8 @@ impl DirectTransport for Cable {
 
     fn join(&self, group: &Arc<dyn Group>) -> Result<Arc<dyn Group>, GroupError> {
         match self.broken {
-            false => Ok(Arc::new(Joined(group.clone()))),
+            // Any group of another kind will do.
+            false => by_gathering(group.rank(), group.size(), PATIENCE, |_| Ok(vec![])),
             true => Err(GroupError::Transport {
                 transport: self.name(),
                 call: "plug in".into(),
@@ -88,7 +58,7 @@ fn cable(name: &'static str, place: usize) -> Option<Cable> {
 #[test]
 fn equal_transports_at_different_places_are_joined() {
     let all = carried(&[cable("A", 0), cable("A", 1), cable("A", 2)]);
-    assert_eq!(all, vec![Ok("cable".into()); 3]);
+    assert_eq!(all, vec![Ok("another library's gathering".into()); 3]);
 }
 
 #[test]
