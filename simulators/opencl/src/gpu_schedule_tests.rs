@@ -5,7 +5,7 @@
 
 use crate::device::OpenClDevice;
 use crate::program::{BuildOptions, OpenClModule};
-use crate::tests::device;
+use crate::tests::{apart, device};
 use std::sync::Arc;
 use workalike_device::{Command, Device, DeviceModule, Region};
 use workalike_kernels::DType;
@@ -88,40 +88,42 @@ fn near(found: Scalar, expected: Scalar, ulp: u32) -> bool {
     a.is_nan() && b.is_nan() || a == b || (a - b).abs() <= f64::from(ulp) * unit.max(1e-30)
 }
 
+/// In a process of its own.
+fn check_apart(cases: impl Fn() -> Vec<Case>, targets: &[Target]) {
+    apart(|| {
+        let Some(device) = device() else { return };
+        targets.iter().for_each(|target| check(&device, &cases(), target));
+    });
+}
+
 #[test]
 fn shapes_as_on_gpus() {
-    let Some(device) = device() else { return };
     // A GPU that all but the smallest cases fill, and one of current size.
-    for target in [gpu(128, 64), gpu(1 << 18, 256)] {
-        check(&device, &corpus::shapes(), &target);
-    }
+    check_apart(corpus::shapes, &[gpu(128, 64), gpu(1 << 18, 256)]);
 }
 
 #[test]
 fn neighbours_as_on_gpus() {
-    let Some(device) = device() else { return };
-    check(&device, &corpus::neighbours(), &gpu(128, 64));
+    check_apart(corpus::neighbours, &[gpu(128, 64)]);
 }
 
 #[test]
 fn folds_as_on_gpus() {
-    let Some(device) = device() else { return };
-    check(&device, &corpus::folds(), &gpu(1 << 12, 256));
+    check_apart(corpus::folds, &[gpu(1 << 12, 256)]);
 }
 
 #[test]
 fn casts_as_on_gpus() {
-    let Some(device) = device() else { return };
-    check(&device, &corpus::casts(), &gpu(128, 256));
+    check_apart(corpus::casts, &[gpu(128, 256)]);
 }
 
 /// Kernels for any size of one target.
 fn check_any_size(target: &Target) {
-    let Some(device) = device() else { return };
-    let target = Target { sizes: ForSizes::Any, ..*target };
-    check(&device, &corpus::shapes(), &target);
-    let products: Vec<Case> = corpus::products(false).into_iter().step_by(3).collect();
-    check(&device, &products, &target);
+    let cases = || {
+        let products = corpus::products(false).into_iter().step_by(3);
+        corpus::shapes().into_iter().chain(products).collect::<Vec<Case>>()
+    };
+    check_apart(cases, &[Target { sizes: ForSizes::Any, ..*target }]);
 }
 
 #[test]

@@ -47,6 +47,23 @@ pub(crate) fn device() -> Option<OpenClDevice> {
     }
 }
 
+/// Set where a test runs in a process of its own.
+const APART: &str = "WORKALIKE_TEST_APART";
+
+/// Does the work of a test in a process of its own: PoCL compiles one kernel at a time in a process, and takes
+/// most of the time of tests with many kernels.
+pub(crate) fn apart(work: impl FnOnce()) {
+    let thread = std::thread::current();
+    // With one thread for all tests, it has no test's name.
+    let test = thread.name().filter(|name| name.contains("::") && std::env::var_os(APART).is_none());
+    let Some(test) = test else { return work() };
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let output = command.args(["--exact", test, "--nocapture"]).env(APART, "1").output().unwrap();
+    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{}", said.concat());
+    assert!(said[0].contains("1 passed"), "{test} is no name of a test: {}", said[0]);
+}
+
 fn entry(name: &str, groups: u64, group: u32) -> KernelEntry {
     KernelEntry { name: name.into(), groups, group, sizes: vec![] }
 }

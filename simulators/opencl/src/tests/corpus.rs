@@ -1,7 +1,7 @@
 //! Printed kernels against the interpreter: products of matrices, in the form that this device takes and in
 //! that of GPUs of several sizes, whatever the device is.
 
-use super::device;
+use super::{apart, device};
 use crate::device::OpenClDevice;
 use crate::gpu_schedule_tests::corpus as nests;
 use crate::gpu_schedule_tests::corpus::Case;
@@ -104,16 +104,14 @@ fn check(cases: &[Case], targets: &[Target]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-// The compiler of PoCL takes most of the time, with one thread for each of these tests.
-
 #[test]
 fn products_of_matrices_on_gpus() {
-    check(&nests::products(true), &[gpu(1 << 18)]);
+    apart(|| check(&nests::products(true), &[gpu(1 << 18)]));
 }
 
 #[test]
 fn products_of_matrices_on_processors() {
-    check(&nests::products(true), &[cpu(1 << 20)]);
+    apart(|| check(&nests::products(true), &[cpu(1 << 20)]));
 }
 
 /// Large tiles, small groups, and arrays that hold little.
@@ -128,13 +126,13 @@ fn narrow() -> (Vec<Case>, [Target; 3]) {
 #[test]
 fn products_of_matrices_by_large_tiles() {
     let (cases, targets) = narrow();
-    check(&cases, &targets[..1]);
+    apart(|| check(&cases, &targets[..1]));
 }
 
 #[test]
 fn products_of_matrices_by_small_groups() {
     let (cases, targets) = narrow();
-    check(&cases, &targets[1..]);
+    apart(|| check(&cases, &targets[1..]));
 }
 
 /// Sums that are made of sums.
