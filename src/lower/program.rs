@@ -7,6 +7,7 @@
 //! - `step`: the steps, and what passes ask of them; `control`: steps that run bodies.
 
 mod control;
+mod exchange;
 mod step;
 
 pub use super::index_bounds::IndexBound;

@@ -29,7 +29,7 @@ use crate::lower::{Lowered, Lowering, View};
 use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, Seat, expect_inputs};
 use crate::value::Value;
 use std::sync::Arc;
-use workalike_device::group::{Collective as Exchange, GroupError};
+use workalike_device::group::{Collective as Exchange, CollectiveArray, GroupError};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 
@@ -80,13 +80,8 @@ impl CollectiveOp {
     /// The exchange of so many elements, which has something to exchange.
     fn exchange(&self, dtype: DType, elements: u64) -> Option<Exchange> {
         let Seat { group, number } = self.seat.as_ref()?;
-        let collective = Exchange {
-            kind: self.kind.clone(),
-            dtype,
-            elements: vec![elements],
-            group: group.clone(),
-            number: *number,
-        };
+        let array = CollectiveArray { kind: self.kind.clone(), dtype, elements };
+        let collective = Exchange { arrays: vec![array], group: group.clone(), number: *number };
         // A permutation may leave its only member without an array.
         (group.size() > 1).then_some(collective)
     }

@@ -9,9 +9,9 @@ use mpi::topology::SimpleCommunicator;
 use mpi::traits::{Communicator, CommunicatorCollectives, Destination, Root, Source};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use workalike_device::group::{Collective, CollectiveKind, GroupError, combine, joined, zeros};
-use workalike_kernels::DType;
-use workalike_kernels::nest::Fold;
+use workalike_device::group::{
+    Collective, CollectiveArray, CollectiveKind, GroupError, combine_range, element_start, joined, zeros,
+};
 
 /// Up to so many bytes of all members are exchanged whole, and folded by each: one exchange instead of two.
 const WHOLE: usize = 1 << 14;
@@ -22,8 +22,7 @@ const PIECE: usize = 1 << 28;
 /// A collective, with the memory that it needs.
 pub(crate) struct MpiWork {
     pub(crate) what: String,
-    kind: CollectiveKind,
-    dtype: DType,
+    arrays: Vec<CollectiveArray>,
     /// The inputs, one after another.
     given: Vec<u8>,
     /// The results, likewise.
@@ -38,18 +37,18 @@ impl MpiWork {
     ) -> Result<MpiWork, GroupError> {
         let given = joined(inputs)?;
         let results = zeros(outputs.iter().map(|output| output.len()).sum())?;
-        let (kind, dtype) = (collective.kind.clone(), collective.dtype);
-        Ok(MpiWork { what: collective.describe(), kind, dtype, given, results })
+        Ok(MpiWork { what: collective.describe(), arrays: collective.arrays.clone(), given, results })
     }
 }
 
 /// Does the work with all members; returns the results.
 pub(crate) fn run(world: &SimpleCommunicator, mut work: MpiWork) -> Result<Vec<u8>, GroupError> {
     compare(world, &work.what)?;
-    let MpiWork { kind, dtype, given, results, .. } = &mut work;
-    match kind {
-        CollectiveKind::AllReduce(fold) => all_reduce(world, (*fold, *dtype), given, results)?,
-        CollectiveKind::ReduceScatter(fold) => reduce_scatter(world, (*fold, *dtype), given, results)?,
+    let MpiWork { arrays, given, results, .. } = &mut work;
+    let Some(first) = arrays.first() else { return Ok(work.results) };
+    match &first.kind {
+        CollectiveKind::AllReduce(_) => all_reduce(world, arrays, given, results)?,
+        CollectiveKind::ReduceScatter(_) => reduce_scatter(world, first, given, results)?,
         CollectiveKind::AllGather => all_gather(world, given, results)?,
         CollectiveKind::Broadcast { root } => {
             let root = count(*root)?;
@@ -120,7 +119,7 @@ fn all_gather(world: &SimpleCommunicator, given: &[u8], results: &mut [u8]) -> R
 
 fn all_reduce(
     world: &SimpleCommunicator,
-    (fold, dtype): (Fold, DType),
+    arrays: &[CollectiveArray],
     given: &[u8],
     results: &mut [u8],
 ) -> Result<(), GroupError> {
@@ -128,16 +127,21 @@ fn all_reduce(
     if given.len() * size <= WHOLE {
         let mut all = zeros(given.len() * size)?;
         world.all_gather_into(given, &mut all[..]);
-        let arrays: Vec<&[u8]> = all.chunks_exact(given.len().max(1)).collect();
-        combine(fold, dtype, &arrays, results);
+        let members: Vec<&[u8]> = all.chunks_exact(given.len().max(1)).collect();
+        combine_range(arrays, 0..given.len(), &members, results);
         return Ok(());
     }
-    for piece in pieces(given.len()) {
+    let mut start = 0;
+    while start < given.len() {
+        let piece = start..element_start(arrays, given.len().min(start + PIECE));
+        start = piece.end;
         // Each member folds its share of the piece, and passes it to all others.
-        let elements = piece.len() / dtype.size();
-        let bound = |rank: usize| elements * rank / size * dtype.size();
+        let bound =
+            |rank: usize| element_start(arrays, piece.start + piece.len() * rank / size) - piece.start;
         let shares: Vec<Range<usize>> = (0..size).map(|rank| bound(rank)..bound(rank + 1)).collect();
-        let own = folded(world, (fold, dtype), &given[piece.clone()], &shares)?;
+        let own = &shares[world.rank() as usize];
+        let own = piece.start + own.start..piece.start + own.end;
+        let own = folded(world, (arrays, own), &given[piece.clone()], &shares)?;
         let counts = shares.iter().map(|share| count(share.len())).collect::<Result<Vec<_>, _>>()?;
         let starts = shares.iter().map(|share| count(share.start)).collect::<Result<Vec<_>, _>>()?;
         let mut all = PartitionMut::new(&mut results[piece], counts, starts);
@@ -148,31 +152,33 @@ fn all_reduce(
 
 fn reduce_scatter(
     world: &SimpleCommunicator,
-    how: (Fold, DType),
+    array: &CollectiveArray,
     given: &[u8],
     results: &mut [u8],
 ) -> Result<(), GroupError> {
     let (size, bytes) = (world.size() as usize, results.len());
     // All members' parts of a piece go through MPI at once.
-    let most = (PIECE / size / how.1.size()).max(1) * how.1.size();
+    let most = (PIECE / size / array.dtype.size()).max(1) * array.dtype.size();
     let pieces = (0..bytes).step_by(most).map(|start| start..bytes.min(start + most));
     for piece in pieces {
         let places = (0..size).map(|rank| rank * bytes + piece.start..rank * bytes + piece.end);
         let sent: Vec<u8> = places.flat_map(|place| &given[place]).copied().collect();
         let shares: Vec<_> = (0..size).map(|rank| rank * piece.len()..(rank + 1) * piece.len()).collect();
-        results[piece].copy_from_slice(&folded(world, how, &sent, &shares)?);
+        let folded = folded(world, (std::slice::from_ref(array), piece.clone()), &sent, &shares)?;
+        results[piece].copy_from_slice(&folded);
     }
     Ok(())
 }
 
-/// Sends each member its share of an array; returns the fold of what all members send this one.
+/// Sends each member its share of an array; returns the fold of what all members send this one, which is a
+/// range of the arrays.
 fn folded(
     world: &SimpleCommunicator,
-    (fold, dtype): (Fold, DType),
+    (arrays, range): (&[CollectiveArray], Range<usize>),
     given: &[u8],
     shares: &[Range<usize>],
 ) -> Result<Vec<u8>, GroupError> {
-    let own = shares[world.rank() as usize].len();
+    let own = range.len();
     let counts = shares.iter().map(|share| count(share.len())).collect::<Result<Vec<_>, _>>()?;
     let starts = shares.iter().map(|share| count(share.start)).collect::<Result<Vec<_>, _>>()?;
     let received = (0..shares.len()).map(|rank| count(rank * own)).collect::<Result<Vec<_>, _>>()?;
@@ -180,9 +186,9 @@ fn folded(
     let sent = Partition::new(given, counts, starts);
     let mut into = PartitionMut::new(&mut all[..], vec![count(own)?; shares.len()], received);
     world.all_to_all_varcount_into(&sent, &mut into);
-    let arrays: Vec<&[u8]> = (0..shares.len()).map(|rank| &all[rank * own..(rank + 1) * own]).collect();
+    let members: Vec<&[u8]> = (0..shares.len()).map(|rank| &all[rank * own..(rank + 1) * own]).collect();
     let mut result = zeros(own)?;
-    combine(fold, dtype, &arrays, &mut result);
+    combine_range(arrays, range, &members, &mut result);
     Ok(result)
 }
 

@@ -8,7 +8,7 @@
 use super::{TROUBLE, is_zero, on_status, push};
 use crate::lower::program::{BufferId, HostNode, LibraryStep, Program, Role, STATUS_WORDS, Step};
 use std::sync::Arc;
-use workalike_device::group::{Collective, CollectiveKind, ExchangeCheck};
+use workalike_device::group::{Collective, CollectiveArray, CollectiveKind, ExchangeCheck};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, Index, Inst, Operand, Store};
 
@@ -30,24 +30,36 @@ fn last_exchanges(program: &Program, counted: impl Fn(&Step) -> bool) -> Vec<&St
 }
 
 /// Members of a group find out whether one of them has found an error, so that none of them stores updates
-/// then: each gets the largest report of all. It is an exchange after the last report.
+/// then: each gets the largest report of all. The last exchange of the group takes the report along if it
+/// can; otherwise there is one more, after the last report.
 pub(in crate::engine) fn exchange_reports(program: &mut Program) {
     let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
+    let Some(last) = program.steps.iter().rposition(|step| step.writes().contains(&status)) else { return };
+    let position = |step: &Step| program.steps.iter().position(|own| std::ptr::eq(own, step));
     // A host node of a body names a node of the body's graph.
-    let has = |step: &Step| {
-        matches!(step, Step::Library(_)) || program.steps.iter().any(|own| std::ptr::eq(own, step))
-    };
-    let joint: Vec<Step> = last_exchanges(program, has).into_iter().cloned().collect();
-    let last = program.steps.iter().rposition(|step| step.writes().contains(&status));
-    let Some(mut place) = last.map(|last| last + 1) else { return };
-    for step in joint {
+    let has = |step: &Step| matches!(step, Step::Library(_)) || position(step).is_some();
+    let joint: Vec<(Step, Option<usize>)> =
+        last_exchanges(program, has).into_iter().map(|step| (step.clone(), position(step))).collect();
+    let mut added: Vec<(usize, Step)> = Vec::new();
+    for (form, at) in joint {
         let agreed = program.buffer(DType::I64, &[1], Role::Temp);
-        for step in
-            [exchange_of_reports(step, status, agreed), keep_report(status, agreed)].into_iter().flatten()
-        {
-            program.steps.insert(place, step);
-            place += 1;
-        }
+        let report =
+            CollectiveArray { kind: CollectiveKind::AllReduce(Fold::Max), dtype: DType::I64, elements: 1 };
+        let behind = match at.filter(|&at| at > last && form.all_reduce().is_some()) {
+            Some(at) => {
+                program.steps[at].reduce_too([(report, (status, 0), agreed)]);
+                at + 1
+            }
+            None => {
+                added.extend(exchange_of(report, form, status, agreed).map(|step| (last + 1, step)));
+                last + 1
+            }
+        };
+        added.extend(keep_report(status, agreed).map(|step| (behind, step)));
+    }
+    added.sort_by_key(|(place, _)| *place);
+    for (place, step) in added.into_iter().rev() {
+        program.steps.insert(place, step);
     }
 }
 
@@ -74,25 +86,19 @@ pub(in crate::engine) fn check_exchanges(program: &mut Program, report_base: i12
     }
 }
 
-/// The exchange of the first status word in the form of another exchange.
-fn exchange_of_reports(form: Step, status: BufferId, agreed: BufferId) -> Option<Step> {
+/// An exchange of one array in the form of another exchange.
+fn exchange_of(array: CollectiveArray, form: Step, input: BufferId, output: BufferId) -> Option<Step> {
     let op = form.exchange()?.clone();
-    let op = Collective {
-        kind: CollectiveKind::AllReduce(Fold::Max),
-        dtype: DType::I64,
-        elements: vec![1],
-        number: op.number | OF_REPORTS,
-        ..op
-    };
+    let op = Collective { arrays: vec![array], number: op.number | OF_REPORTS, ..op };
     Some(match form {
         Step::Host(node) => {
-            let (inputs, outputs, exchange) = (vec![status], vec![agreed], Some(op));
+            let (inputs, outputs, exchange) = (vec![input], vec![output], Some(op));
             Step::Host(HostNode { inputs, outputs, exchange, ..node })
         }
         _ => Step::Library(LibraryStep {
             op: Arc::new(op),
-            inputs: vec![(status, 0)],
-            outputs: vec![agreed],
+            inputs: vec![(input, 0)],
+            outputs: vec![output],
             scratch: None,
             epilogue: None,
         }),

@@ -244,6 +244,8 @@ impl Definition {
         commit::order(&mut program);
         commit::members::exchange_reports(&mut program);
         commit::members::check_exchanges(&mut program, self.report_base());
+        // The last exchange may be one that finds out about errors now.
+        commit::order(&mut program);
         // A call that a guard ends changes no shared variable.
         if !context.options.nan_guard {
             program = update_in_place(program, &state_bytes);

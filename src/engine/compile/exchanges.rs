@@ -19,7 +19,8 @@ impl Compiled {
             return Ok(());
         }
         // How reductions share an exchange does not matter for whether these sizes are known.
-        let sizes = exchanges.iter().flat_map(|op| op.elements.iter().flat_map(|n| n.to_le_bytes()));
+        let sizes =
+            exchanges.iter().flat_map(|op| op.arrays.iter().flat_map(|array| array.elements.to_le_bytes()));
         let known = Sha256::digest(sizes.collect::<Vec<u8>>()).into();
         let agreed = || self.definition.agreed.lock().unwrap_or_else(PoisonError::into_inner);
         if agreed().contains(&known) {

@@ -1,14 +1,14 @@
-//! Buckets: neighbouring reductions of small arrays over the members of a group become one exchange, as in
-//! PyTorch's DDP. An exchange costs some microseconds however small its array is, and a network has many
-//! small gradients.
+//! Buckets: neighbouring reductions of small arrays, of any dtypes, over the members of a group become one
+//! exchange, as in PyTorch's DDP. An exchange costs some microseconds however small its array is, and a
+//! network has many small gradients.
 //!
 //! A bucket is where its last member was. Steps that wait for an earlier one move behind it; other exchanges
 //! end it, so that all members of the group keep one order of exchanges.
 
 use crate::engine::dependences::DependenceGraph;
-use crate::lower::program::{LibraryStep, Program, Step};
+use crate::lower::program::{Program, Step};
 use std::sync::Arc;
-use workalike_device::group::{Collective, CollectiveKind};
+use workalike_device::group::{Collective, CollectiveArray};
 
 /// The most bytes of a bucket. From about this size on an exchange takes its time for the bytes (4 MiB at 100
 /// GB/s are 40 us, an empty one takes 5 to 20), and one that begins early overlaps with the steps behind it.
@@ -25,7 +25,7 @@ struct Bucket {
 
 /// Joins what can be joined.
 pub(super) fn run(program: &mut Program) {
-    if program.steps.iter().filter(|step| reduction(step).is_some()).count() < 2 {
+    if program.steps.iter().filter(|step| step.all_reduce().is_some()).count() < 2 {
         return;
     }
     let buckets = buckets(program);
@@ -42,18 +42,15 @@ pub(super) fn run(program: &mut Program) {
     }
 }
 
-/// The op of a step that reduces arrays over a group.
-fn reduction(step: &Step) -> Option<&Collective> {
-    step.exchange().filter(|op| matches!(op.kind, CollectiveKind::AllReduce(_)))
-}
-
 fn bytes(op: &Collective) -> u64 {
-    op.elements.iter().fold(0u64, |all, n| all.saturating_add(n.saturating_mul(op.dtype.size() as u64)))
+    op.arrays.iter().map(CollectiveArray::bytes).fold(0u64, u64::saturating_add)
 }
 
-/// Whether two reductions are over the same members, and of one kind and dtype.
-fn alike(a: &Collective, b: &Collective) -> bool {
-    Arc::ptr_eq(&a.group, &b.group) && a.kind == b.kind && a.dtype == b.dtype
+/// Whether two steps are reductions over the same members, both by the device or both through main memory.
+fn alike(a: &Step, b: &Step) -> bool {
+    let same = |(a, b): (&Collective, &Collective)| Arc::ptr_eq(&a.group, &b.group);
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+        && a.all_reduce().zip(b.all_reduce()).is_some_and(same)
 }
 
 fn buckets(program: &Program) -> Vec<Bucket> {
@@ -71,19 +68,17 @@ fn buckets(program: &Program) -> Vec<Bucket> {
             };
             let waits = order.before[at].iter().any(in_bucket);
             bucket.waits.push(waits);
-            let fits = reduction(step).zip(reduction(&program.steps[first]));
-            let fits = fits.is_some_and(|(own, other)| {
-                !waits && alike(own, other) && bucket.bytes.saturating_add(bytes(own)) <= MOST_BYTES
-            });
-            if fits {
+            let more = step.all_reduce().map_or(0, bytes);
+            if !waits && alike(step, &program.steps[first]) && bucket.bytes.saturating_add(more) <= MOST_BYTES
+            {
                 bucket.steps.push(at);
-                bucket.bytes += reduction(step).map_or(0, bytes);
+                bucket.bytes += more;
                 continue;
             }
         }
         if step.exchanges() {
-            open = reduction(step).is_some();
-            let bytes = reduction(step).map_or(0, bytes);
+            open = step.all_reduce().is_some();
+            let bytes = step.all_reduce().map_or(0, bytes);
             buckets.push(Bucket { steps: vec![at], bytes, waits: vec![false] });
         }
     }
@@ -96,30 +91,20 @@ fn reads_of(writer: &Step, reader: &Step) -> bool {
     reader.reads().iter().any(|buffer| writes.contains(buffer))
 }
 
-/// One exchange in the place of several.
+/// One exchange in the place of several, which are alike.
 fn joined<'s>(steps: impl Iterator<Item = &'s Step>) -> Option<Step> {
     let mut steps = steps.cloned();
     let mut all = steps.next()?;
-    let mut elements = reduction(&all)?.elements.clone();
     for step in steps {
-        elements.extend(&reduction(&step)?.elements);
-        match (&mut all, step) {
-            (Step::Library(all), Step::Library(own)) => {
-                all.inputs.extend(own.inputs);
-                all.outputs.extend(own.outputs);
-            }
-            (Step::Host(all), Step::Host(own)) => {
-                all.inputs.extend(own.inputs);
-                all.outputs.extend(own.outputs);
-            }
+        let (inputs, outputs) = match &step {
+            Step::Library(own) => (own.inputs.clone(), &own.outputs),
+            Step::Host(own) => (own.inputs.iter().map(|&input| (input, 0)).collect(), &own.outputs),
             _ => return None,
-        }
-    }
-    let op = Collective { elements, ..reduction(&all)?.clone() };
-    match &mut all {
-        Step::Library(LibraryStep { op: own, .. }) => *own = Arc::new(op),
-        Step::Host(node) => node.exchange = Some(op),
-        _ => return None,
+        };
+        let arrays = step.all_reduce()?.arrays.iter().cloned();
+        all.reduce_too(
+            arrays.zip(inputs).zip(outputs).map(|((array, input), &output)| (array, input, output)),
+        );
     }
     Some(all)
 }

@@ -24,11 +24,10 @@ impl Compiled {
         let part = |buffer: BufferId, bytes: usize| -> Result<Region> {
             Ok(Region { bytes: bytes as u64, ..regions.get(buffer)?.clone() })
         };
-        let size = collective.dtype.size();
-        let sizes = |elements: &[u64]| elements.iter().map(|&n| n as usize * size).collect::<Vec<_>>();
-        let results = sizes(&collective.results().map_err(failed)?);
+        let sizes = |bytes: Vec<u64>| bytes.into_iter().map(|n| n as usize).collect::<Vec<_>>();
+        let [inputs, results] = collective.bytes().map_err(failed)?.map(sizes);
         let mut given = Vec::with_capacity(node.inputs.len());
-        for (&buffer, bytes) in node.inputs.iter().zip(sizes(&collective.elements)) {
+        for (&buffer, bytes) in node.inputs.iter().zip(inputs) {
             let mut copy = fallible::filled(0u8, bytes)?;
             if bytes > 0 {
                 device.download(&part(buffer, bytes)?, &mut copy)?;

@@ -230,24 +230,6 @@ impl Step {
         self.bound_bodies_mut().iter_mut().map(|body| &mut body.program)
     }
 
-    /// The exchange that it is.
-    pub(crate) fn exchange(&self) -> Option<&Collective> {
-        match self {
-            Step::Host(node) => node.exchange.as_ref(),
-            Step::Library(LibraryStep { op, .. }) => Collective::of(op.as_ref()),
-            _ => None,
-        }
-    }
-
-    /// Whether members of a group exchange arrays in it: all of them in the same order.
-    pub fn exchanges(&self) -> bool {
-        match self {
-            Step::Host(node) => node.exchange.is_some(),
-            Step::Library(LibraryStep { op, .. }) => op.is_joint(),
-            _ => self.bodies().flat_map(|body| &body.steps).any(Step::exchanges),
-        }
-    }
-
     /// Whether the host acts while it runs: a host node, or a step whose bodies have one.
     pub fn needs_host(&self) -> bool {
         let in_bodies = || self.bodies().flat_map(|body| &body.steps).any(Step::needs_host);

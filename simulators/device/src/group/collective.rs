@@ -151,16 +151,37 @@ impl CollectiveKind {
     }
 }
 
-/// A collective of one member: what is exchanged, and the member's side of the group.
-#[derive(Clone, Debug)]
-pub struct Collective {
+/// An array that members exchange.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectiveArray {
     /// What each member gets.
     pub kind: CollectiveKind,
     /// The dtype of the elements; that of the parts for complex ones.
     pub dtype: DType,
-    /// The number of elements of each member's input. Several arrays, each reduced by itself, may share an
-    /// [all_reduce](CollectiveKind::AllReduce).
-    pub elements: Vec<u64>,
+    /// The number of elements of each member's input.
+    pub elements: u64,
+}
+
+impl CollectiveArray {
+    /// How it is reduced for all members, if it is.
+    pub fn all_reduced(&self) -> Option<Fold> {
+        match self.kind {
+            CollectiveKind::AllReduce(fold) => Some(fold),
+            _ => None,
+        }
+    }
+
+    /// The bytes of each member's input.
+    pub fn bytes(&self) -> u64 {
+        self.elements.saturating_mul(self.dtype.size() as u64)
+    }
+}
+
+/// A collective of one member: what is exchanged, and the member's side of the group.
+#[derive(Clone, Debug)]
+pub struct Collective {
+    /// The arrays. There is one, or each is [reduced](CollectiveKind::AllReduce) by itself for all members.
+    pub arrays: Vec<CollectiveArray>,
     /// The group.
     pub group: Arc<dyn Group>,
     /// A number that collectives of one Function differ by, so that members at different ones find out.
@@ -173,17 +194,28 @@ impl Collective {
         op.downcast()
     }
 
-    /// What members must agree on, as text: kind, elements and number.
+    /// Whether all arrays are reduced for all members.
+    pub fn is_all_reduce(&self) -> bool {
+        self.arrays.iter().all(|array| array.all_reduced().is_some())
+    }
+
+    /// What members must agree on, as text: kinds, elements and number.
     pub fn describe(&self) -> String {
-        let Collective { kind, dtype, elements, number, .. } = self;
-        let how = match kind {
-            CollectiveKind::AllReduce(fold) | CollectiveKind::ReduceScatter(fold) => format!(" ({fold:?})"),
-            CollectiveKind::Broadcast { root } => format!(" from {root}"),
-            CollectiveKind::Permute(route) => format!(" along {route:?}"),
-            CollectiveKind::AllGather => String::new(),
+        let of = |alike: &[CollectiveArray]| {
+            let CollectiveArray { kind, dtype, .. } = &alike[0];
+            let how = match kind {
+                CollectiveKind::AllReduce(fold) | CollectiveKind::ReduceScatter(fold) => {
+                    format!(" ({fold:?})")
+                }
+                CollectiveKind::Broadcast { root } => format!(" from {root}"),
+                CollectiveKind::Permute(route) => format!(" along {route:?}"),
+                CollectiveKind::AllGather => String::new(),
+            };
+            let elements: Vec<String> = alike.iter().map(|array| array.elements.to_string()).collect();
+            format!("{}{how} of {} {dtype}", kind.name(), elements.join(" + "))
         };
-        let elements: Vec<String> = elements.iter().map(u64::to_string).collect();
-        format!("{}{how} of {} {dtype} (node #{number})", kind.name(), elements.join(" + "))
+        let alike = self.arrays.chunk_by(|a, b| (&a.kind, a.dtype) == (&b.kind, b.dtype));
+        format!("{} (node #{})", alike.map(of).collect::<Vec<_>>().join(" and "), self.number)
     }
 
     /// The number of elements of each result.
@@ -191,7 +223,18 @@ impl Collective {
     /// # Errors
     /// If the elements cannot be divided among the members.
     pub fn results(&self) -> Result<Vec<u64>, GroupError> {
-        self.elements.iter().map(|&n| self.kind.result_elements(n, self.group.size())).collect()
+        let size = self.group.size();
+        self.arrays.iter().map(|array| array.kind.result_elements(array.elements, size)).collect()
+    }
+
+    /// The bytes of the inputs, and of the results.
+    ///
+    /// # Errors
+    /// As [`Collective::results`].
+    pub fn bytes(&self) -> Result<[Vec<u64>; 2], GroupError> {
+        let results = self.arrays.iter().zip(self.results()?);
+        let results = results.map(|(array, n)| n.saturating_mul(array.dtype.size() as u64));
+        Ok([self.arrays.iter().map(CollectiveArray::bytes).collect(), results.collect()])
     }
 
     /// Checks arrays in main memory against it.
@@ -199,10 +242,8 @@ impl Collective {
     /// # Errors
     /// The argument that does not fit.
     pub fn check(&self, inputs: &[&[u8]], outputs: &[&mut [u8]]) -> Result<(), GroupError> {
-        self.kind.check(self.group.size())?;
-        let size = self.dtype.size() as u64;
-        let bytes = |elements: &[u64]| elements.iter().map(|n| n.saturating_mul(size)).collect::<Vec<_>>();
-        let expected = [bytes(&self.elements), bytes(&self.results()?)];
+        self.arrays.iter().try_for_each(|array| array.kind.check(self.group.size()))?;
+        let expected = self.bytes()?;
         let found = [
             inputs.iter().map(|input| input.len() as u64).collect(),
             outputs.iter().map(|output| output.len() as u64).collect::<Vec<_>>(),
@@ -218,21 +259,24 @@ impl Collective {
 
 impl LibraryOp for Collective {
     fn name(&self) -> String {
-        self.kind.name().into()
+        self.arrays.first().map_or("nothing", |array| array.kind.name()).into()
     }
 
+    /// That of the first array.
     fn dtype(&self) -> DType {
-        self.dtype
+        self.arrays.first().map_or(DType::U8, |array| array.dtype)
     }
 
     fn extents(&self) -> Vec<u64> {
-        std::iter::once(self.group.size() as u64).chain(self.elements.iter().copied()).collect()
+        let elements = self.arrays.iter().map(|array| array.elements);
+        std::iter::once(self.group.size() as u64).chain(elements).collect()
     }
 
     fn operands(&self) -> Vec<Operand> {
-        let operand = |written| move |&n: &u64| Operand::contiguous(self.dtype, &[n], written);
+        let operand = |dtype, n, written| Operand::contiguous(dtype, &[n], written);
         let results = self.results().unwrap_or_default();
-        self.elements.iter().map(operand(false)).chain(results.iter().map(operand(true))).collect()
+        let results = self.arrays.iter().zip(results).map(|(array, n)| operand(array.dtype, n, true));
+        self.arrays.iter().map(|array| operand(array.dtype, array.elements, false)).chain(results).collect()
     }
 
     fn is_joint(&self) -> bool {
@@ -243,32 +287,36 @@ impl LibraryOp for Collective {
         let fail = |argument, expected: String, found: String| {
             Err(LibraryError { op: LibraryOp::name(self), argument, expected, found })
         };
-        if let Err(error) = self.kind.check(self.group.size()) {
-            return fail("members", "members of the group".into(), error.to_string());
+        let size = self.group.size();
+        let mut all = 0u64;
+        for CollectiveArray { kind, dtype, elements } in &self.arrays {
+            if let Err(error) = kind.check(size) {
+                return fail("members", "members of the group".into(), error.to_string());
+            }
+            match (dtype.is_complex(), kind.fold()) {
+                (true, _) => return fail("dtype", "a real dtype".into(), dtype.to_string()),
+                (_, None | Some(Fold::Sum | Fold::Max | Fold::Min)) => {}
+                (_, Some(fold)) => return fail("fold", "Sum, Max or Min".into(), format!("{fold:?}")),
+            }
+            let members = elements.saturating_mul(size as u64).saturating_mul(dtype.size() as u64);
+            all = all.saturating_add(members);
         }
-        let all = self.elements.iter().fold(0u64, |all, n| all.saturating_add(*n));
-        let all = all.saturating_mul(self.group.size() as u64);
-        if all.saturating_mul(self.dtype.size() as u64) > LARGEST_OPERAND {
+        if all > LARGEST_OPERAND {
             return fail("elements", format!("at most {LARGEST_OPERAND} bytes"), all.to_string());
         }
         if let Err(error) = self.results() {
             return fail("elements", "as many for each member".into(), error.to_string());
         }
-        let shared = matches!(self.kind, CollectiveKind::AllReduce(_)) && !self.elements.is_empty();
-        if self.elements.len() != 1 && !shared {
-            return fail("elements", "one array".into(), format!("{} arrays", self.elements.len()));
-        }
-        match (self.dtype.is_complex(), self.kind.fold()) {
-            (true, _) => fail("dtype", "a real dtype".into(), self.dtype.to_string()),
-            (_, None | Some(Fold::Sum | Fold::Max | Fold::Min)) => Ok(()),
-            (_, Some(fold)) => fail("fold", "Sum, Max or Min".into(), format!("{fold:?}")),
+        match self.arrays.len() {
+            1 => Ok(()),
+            n if n > 1 && self.is_all_reduce() => Ok(()),
+            n => fail("arrays", "one, or reductions for all members".into(), format!("{n} arrays")),
         }
     }
 
     fn flops(&self) -> f64 {
-        let combined = self.kind.fold().is_some();
-        let elements: f64 = self.elements.iter().map(|&n| n as f64).sum();
-        if combined { elements * self.group.size() as f64 } else { 0.0 }
+        let combined = self.arrays.iter().filter(|array| array.kind.fold().is_some());
+        combined.map(|array| array.elements as f64).sum::<f64>() * self.group.size() as f64
     }
 
     fn definition(&self) -> Option<Result<Definition, DefinitionError>> {

@@ -1,6 +1,6 @@
 //! Small things that members tell each other, outside of the graphs that they run.
 
-use super::{Collective, CollectiveKind, Group, GroupError, zeros};
+use super::{Collective, CollectiveArray, CollectiveKind, Group, GroupError, zeros};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use workalike_kernels::DType;
@@ -30,8 +30,8 @@ fn exchange(
     own: &[u8],
     bytes: usize,
 ) -> Result<Vec<u8>, GroupError> {
-    let (dtype, elements) = (DType::U8, vec![own.len() as u64]);
-    let collective = Collective { kind, dtype, elements, group: group.clone(), number: NUMBER };
+    let array = CollectiveArray { kind, dtype: DType::U8, elements: own.len() as u64 };
+    let collective = Collective { arrays: vec![array], group: group.clone(), number: NUMBER };
     let mut all = zeros(bytes)?;
     group.exchange(&collective, &[own], &mut [&mut all])?;
     Ok(all)

@@ -9,6 +9,7 @@
 //! - `direct`: groups whose arrays pass by main memory, made over groups whose arrays do not;
 //! - `gather`: small things that members tell each other;
 //! - [`Launched`]: the place of a process among those of a launcher;
+//! - `ranges`: ranges of the bytes of several arrays, of which members fold one each;
 //! - `threads`: a group of threads of one process; `by_gathering`: one over another library; `results`: what
 //!   members of both get; `work_memory`: the memory of exchanges.
 
@@ -19,17 +20,19 @@ mod direct;
 mod exchange_check;
 mod gather;
 mod launch;
+mod ranges;
 mod results;
 mod threads;
 mod work_memory;
 
 pub use by_gathering::by_gathering;
-pub use collective::{Collective, CollectiveKind, Route};
+pub use collective::{Collective, CollectiveArray, CollectiveKind, Route};
 pub use combine::combine;
 pub use direct::{DirectTransport, direct};
 pub use exchange_check::ExchangeCheck;
 pub use gather::{broadcast, compare, gather};
 pub use launch::Launched;
+pub use ranges::{combine_range, element_start};
 pub use threads::threads;
 pub use work_memory::{joined, zeros};
 
@@ -51,7 +54,7 @@ pub trait Group: Any + Debug + Send + Sync {
     /// How long a member waits for others before that is an error for all.
     fn patience(&self) -> Duration;
     /// Computes a collective on arrays in main memory, contiguous and row-major: one input and one output for
-    /// each of [`Collective::elements`]. Waits for the members that it needs.
+    /// each of [`Collective::arrays`]. Waits for the members that it needs.
     ///
     /// # Errors
     /// If a member has left, is at another collective, or did not come in time. The outputs are unspecified

@@ -19,22 +19,24 @@ pub(super) fn each_place(arrays: &mut [&mut [u8]], mut work: impl FnMut(Range<us
 /// inputs.
 pub(super) fn results(collective: &Collective, rank: usize, arrays: &[&[u8]], outputs: &mut [&mut [u8]]) {
     let of = |place: Range<usize>| arrays.iter().map(|array| &array[place.clone()]).collect::<Vec<_>>();
-    each_place(outputs, |place, output| match &collective.kind {
-        CollectiveKind::AllReduce(fold) => {
-            combine(*fold, collective.dtype, &of(place), output);
-        }
-        CollectiveKind::ReduceScatter(fold) => {
-            let own = rank * output.len()..(rank + 1) * output.len();
-            combine(*fold, collective.dtype, &of(own), output);
-        }
-        CollectiveKind::Broadcast { root } => output.copy_from_slice(arrays[*root]),
-        CollectiveKind::Permute(route) => match route.source(rank, arrays.len()) {
-            Some(source) => output.copy_from_slice(arrays[source]),
-            None => output.fill(0),
-        },
-        CollectiveKind::AllGather => {
-            let parts = output.chunks_exact_mut((output.len() / arrays.len()).max(1));
-            parts.zip(arrays).for_each(|(part, array)| part.copy_from_slice(array));
+    let mut exchanged = collective.arrays.iter();
+    each_place(outputs, |place, output| {
+        let Some(array) = exchanged.next() else { return };
+        match &array.kind {
+            CollectiveKind::AllReduce(fold) => combine(*fold, array.dtype, &of(place), output),
+            CollectiveKind::ReduceScatter(fold) => {
+                let own = rank * output.len()..(rank + 1) * output.len();
+                combine(*fold, array.dtype, &of(own), output);
+            }
+            CollectiveKind::Broadcast { root } => output.copy_from_slice(arrays[*root]),
+            CollectiveKind::Permute(route) => match route.source(rank, arrays.len()) {
+                Some(source) => output.copy_from_slice(arrays[source]),
+                None => output.fill(0),
+            },
+            CollectiveKind::AllGather => {
+                let parts = output.chunks_exact_mut((output.len() / arrays.len()).max(1));
+                parts.zip(arrays).for_each(|(part, array)| part.copy_from_slice(array));
+            }
         }
     });
 }

@@ -1,13 +1,12 @@
 //! A group of threads of one process: members lay their arrays down, and wait until all have.
 
-use super::combine::combine;
+use super::ranges::{combine_range, element_start};
 use super::results::{each_place, results};
 use super::work_memory::{joined, zeros};
-use super::{Collective, CollectiveKind, Group, GroupError};
+use super::{Collective, CollectiveArray, Group, GroupError};
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use workalike_kernels::nest::Fold;
 
 /// From so many bytes on, each member folds a part of the arrays, and passes it to the others.
 const SHARED_WORK: usize = 1 << 14;
@@ -140,42 +139,29 @@ impl ThreadMember {
         error
     }
 
-    /// Folds the bytes `part` of all arrays.
-    fn reduce(
-        &self,
-        collective: &Collective,
-        fold: Fold,
-        arrays: &[Arc<Vec<u8>>],
-        part: Range<usize>,
-        output: &mut [u8],
-    ) {
-        let parts: Vec<&[u8]> = arrays.iter().map(|array| &array[part.clone()]).collect();
-        combine(fold, collective.dtype, &parts, output);
-    }
-
-    /// The part of `bytes` that this member folds for all: whole elements.
-    fn share(&self, bytes: usize, element: usize, rank: usize) -> Range<usize> {
-        let elements = bytes / element;
-        let bound = |rank: usize| elements * rank / self.table.size * element;
+    /// The range of `bytes` that a member folds for all: whole elements.
+    fn share(&self, arrays: &[CollectiveArray], bytes: usize, rank: usize) -> Range<usize> {
+        let bound = |rank: usize| element_start(arrays, bytes * rank / self.table.size);
         bound(rank)..bound(rank + 1)
     }
 
-    /// A reduction of large arrays: each member folds its share, and passes it to the others.
+    /// A reduction of large arrays: each member folds its share, and passes it to the others. `members` are
+    /// the arrays of each, one after another.
     fn all_reduce(
         &self,
         collective: &Collective,
-        fold: Fold,
-        arrays: &[Arc<Vec<u8>>],
+        members: &[Arc<Vec<u8>>],
         outputs: &mut [&mut [u8]],
     ) -> Result<(), GroupError> {
         let bytes: usize = outputs.iter().map(|output| output.len()).sum();
-        let element = collective.dtype.size();
-        let mut own = zeros(self.share(bytes, element, self.rank).len())?;
-        self.reduce(collective, fold, arrays, self.share(bytes, element, self.rank), &mut own);
+        let share = |rank: usize| self.share(&collective.arrays, bytes, rank);
+        let mut own = zeros(share(self.rank).len())?;
+        let given: Vec<&[u8]> = members.iter().map(|member| &member[share(self.rank)]).collect();
+        combine_range(&collective.arrays, share(self.rank), &given, &mut own);
         let parts = self.meet(format!("{}, second part", collective.describe()), Arc::new(own))?;
         each_place(outputs, |place, output| {
             for (rank, part) in parts.iter().enumerate() {
-                let share = self.share(bytes, element, rank);
+                let share = share(rank);
                 let common = share.start.max(place.start)..share.end.min(place.end);
                 if !common.is_empty() {
                     let from = common.start - share.start..common.end - share.start;
@@ -215,14 +201,12 @@ impl Group for ThreadMember {
         checked.map_err(|error| self.end(&mut self.table.lock(), error))?;
         let arrays = self.meet(collective.describe(), Arc::new(joined(inputs)?))?;
         let large = outputs.iter().map(|output| output.len()).sum::<usize>() >= SHARED_WORK;
-        match collective.kind {
-            CollectiveKind::AllReduce(fold) if large => self.all_reduce(collective, fold, &arrays, outputs),
-            _ => {
-                let arrays: Vec<&[u8]> = arrays.iter().map(|array| array.as_slice()).collect();
-                results(collective, self.rank, &arrays, outputs);
-                Ok(())
-            }
+        if large && collective.is_all_reduce() {
+            return self.all_reduce(collective, &arrays, outputs);
         }
+        let arrays: Vec<&[u8]> = arrays.iter().map(|array| array.as_slice()).collect();
+        results(collective, self.rank, &arrays, outputs);
+        Ok(())
     }
 
     fn close(&self, why: &str) {

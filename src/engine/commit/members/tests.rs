@@ -49,13 +49,8 @@ fn sums(group: &Arc<dyn Group>, by_device: &[bool]) -> Program {
     for (number, by_device) in by_device.iter().enumerate() {
         let sum = program.buffer(DType::F32, &[4], Role::Temp);
         let kind = CollectiveKind::AllReduce(Fold::Sum);
-        let op = Collective {
-            kind: kind.clone(),
-            dtype: DType::F32,
-            elements: vec![4],
-            group: group.clone(),
-            number: number as u64,
-        };
+        let array = CollectiveArray { kind: kind.clone(), dtype: DType::F32, elements: 4 };
+        let op = Collective { arrays: vec![array], group: group.clone(), number: number as u64 };
         program.steps.push(match by_device {
             true => Step::Library(LibraryStep {
                 op: Arc::new(op),
@@ -110,4 +105,61 @@ fn exchanges_that_report_by_themselves_are_not_checked() {
     let mut program = sums(&seat(), &[true, true]);
     check_exchanges(&mut program, 100);
     assert_eq!((checks(&program), program.status), (vec![], None));
+}
+
+/// A report of the first of these steps, before them all.
+fn reporting(mut program: Program) -> Program {
+    let status = program.status_words();
+    let x = program.buffer(DType::F32, &[4], Role::Shared(0));
+    program.updates.push((0, x));
+    let check = on_status("check", status, vec![], vec![]);
+    program.steps.insert(0, check);
+    program
+}
+
+/// The arrays of each exchange, and `-` for other steps.
+fn exchanged(program: &Program) -> Vec<String> {
+    let arrays = |op: &Collective| {
+        op.arrays
+            .iter()
+            .map(|array| format!("{} {}", array.elements, array.dtype))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    program.steps.iter().map(|step| step.exchange().map_or("-".into(), arrays)).collect()
+}
+
+#[test]
+fn the_last_sum_of_a_group_takes_its_report_along() {
+    for by_device in [true, false] {
+        let mut program = reporting(sums(&seat(), &[by_device; 2]));
+        exchange_reports(&mut program);
+        assert_eq!(exchanged(&program), ["-", "4 float32", "4 float32, 1 int64", "-"], "{by_device}");
+        assert!(program.steps[3].writes().contains(&program.status.unwrap()));
+    }
+}
+
+#[test]
+fn reports_that_come_later_or_beside_other_exchanges_are_exchanged_by_themselves() {
+    let mut program = reporting(sums(&seat(), &[true]));
+    let check = program.steps.remove(0);
+    program.steps.push(check);
+    exchange_reports(&mut program);
+    assert_eq!(exchanged(&program), ["4 float32", "-", "1 int64", "-"]);
+    let mut program = reporting(sums(&seat(), &[true]));
+    let Step::Library(step) = &mut program.steps[1] else { panic!("no exchange") };
+    let mut op = Collective::of(step.op.as_ref()).unwrap().clone();
+    op.arrays[0].kind = CollectiveKind::Broadcast { root: 1 };
+    step.op = Arc::new(op);
+    exchange_reports(&mut program);
+    assert_eq!(exchanged(&program), ["-", "1 int64", "-", "4 float32"]);
+}
+
+#[test]
+fn reports_of_two_groups_go_through_both() {
+    let (rows, columns) = (seat(), seat());
+    let mut program = reporting(sums(&rows, &[true]));
+    program.steps.extend(sums(&columns, &[true]).steps);
+    exchange_reports(&mut program);
+    assert_eq!(exchanged(&program), ["-", "4 float32, 1 int64", "-", "4 float32, 1 int64", "-"]);
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::lower::program::{BufferId, Role};
+use crate::lower::program::{BufferId, LibraryStep, Role};
 use std::time::Duration;
-use workalike_device::group::{Group, threads};
+use workalike_device::group::{CollectiveKind, Group, threads};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, Nest};
 
@@ -10,14 +10,16 @@ fn copy(from: BufferId, to: BufferId, n: u64) -> Step {
 }
 
 fn exchange(group: &Arc<dyn Group>, kind: CollectiveKind, from: BufferId, to: BufferId, n: u64) -> Step {
-    let op = Collective { kind, dtype: DType::F32, elements: vec![n], group: group.clone(), number: 0 };
+    let arrays = vec![CollectiveArray { kind, dtype: DType::F32, elements: n }];
+    let op = Collective { arrays, group: group.clone(), number: 0 };
     let (inputs, outputs) = (vec![(from, 0)], vec![to]);
     Step::Library(LibraryStep { op: Arc::new(op), inputs, outputs, scratch: None, epilogue: None })
 }
 
 /// What each step is: `c` for a copy, the numbers of elements for an exchange; with the buffers it writes.
 fn listed(program: &Program) -> Vec<(String, Vec<BufferId>)> {
-    let name = |step: &Step| reduction(step).map_or("c".to_string(), |op| format!("{:?}", op.elements));
+    let elements = |op: &Collective| op.arrays.iter().map(|array| array.elements).collect::<Vec<_>>();
+    let name = |step: &Step| step.all_reduce().map_or("c".to_string(), |op| format!("{:?}", elements(op)));
     program.steps.iter().map(|step| (name(step), step.writes())).collect()
 }
 

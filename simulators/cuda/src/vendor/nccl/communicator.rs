@@ -17,7 +17,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
-use workalike_device::group::{Collective, CollectiveKind, Group, GroupError, Route, broadcast};
+use workalike_device::group::{
+    Collective, CollectiveArray, CollectiveKind, Group, GroupError, Route, broadcast,
+};
 use workalike_device::{DeviceError, DeviceResult, Numerics};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
@@ -149,8 +151,9 @@ impl Communicator {
         let memory = CudaMemory::new(&queue, 2 * FIRST_BYTES)?;
         let (from, to) = (memory.pointer(), memory.pointer() + FIRST_BYTES);
         fill(queue.id(), from, 0, FIRST_BYTES, stream)?;
-        let (kind, elements) = (CollectiveKind::AllReduce(Fold::Sum), vec![FIRST_BYTES / 4]);
-        let exchange = NcclExchange { kind, dtype: DType::F32, elements, place };
+        let kind = CollectiveKind::AllReduce(Fold::Sum);
+        let array = CollectiveArray { kind, dtype: DType::F32, elements: FIRST_BYTES / 4 };
+        let exchange = NcclExchange { arrays: vec![array], place };
         self.begin(1);
         let enqueued = self.enqueue(&exchange, &[from, to], stream);
         enqueued.and_then(|()| self.enqueue_mark(stream)).inspect_err(|_| self.watch.cancel(1))?;
@@ -170,15 +173,16 @@ impl Communicator {
     ) -> DeviceResult<()> {
         let failed = |error: GroupError| DeviceError::driver(&self.context.id, "record", error);
         let _call = self.watch.call().map_err(failed)?;
-        let (inputs, outputs) = at.split_at(exchange.elements.len().min(at.len()));
+        let (inputs, outputs) = at.split_at(exchange.arrays.len().min(at.len()));
         if inputs.len() != outputs.len() || outputs.is_empty() {
             return Err(failed(failure("an exchange", format!("{} operands", at.len()))));
         }
         let call = Call { api: self.api, raw: self.raw, stream, device: &self.context.id };
-        let arrays = inputs.iter().zip(outputs).zip(&exchange.elements);
+        let arrays = exchange.arrays.iter().zip(inputs.iter().zip(outputs));
         // SAFETY: groups of calls are of one thread, and this one is ended below.
         self.api.check("ncclGroupStart", unsafe { (self.api.group_start)() }).map_err(failed)?;
-        let enqueued = arrays.map(|((&input, &output), &n)| call.one(exchange, (input, output, n as usize)));
+        let enqueued =
+            arrays.map(|(array, (&input, &output))| call.one(array, exchange.place, (input, output)));
         let enqueued = enqueued.collect::<Result<Vec<()>, GroupError>>();
         // SAFETY: ends the group that was started above, also after an error.
         let ended = self.api.check("ncclGroupEnd", unsafe { (self.api.group_end)() });
@@ -280,9 +284,7 @@ fn meeting_place(api: &Api, group: &Arc<dyn Group>) -> Result<MeetingPlace, Grou
 /// What NCCL exchanges.
 #[derive(Clone, Debug)]
 pub(super) struct NcclExchange {
-    kind: CollectiveKind,
-    dtype: DType,
-    elements: Vec<u64>,
+    arrays: Vec<CollectiveArray>,
     /// The member's rank, and the number of members.
     place: (usize, usize),
 }
@@ -290,11 +292,12 @@ pub(super) struct NcclExchange {
 impl NcclExchange {
     /// `None` if NCCL has no such reduction.
     pub(super) fn of(op: &Collective) -> Option<NcclExchange> {
-        if let Some(fold) = op.kind.fold() {
-            reduction(op.dtype, fold)?;
-        }
-        let (kind, elements) = (op.kind.clone(), op.elements.clone());
-        Some(NcclExchange { kind, dtype: op.dtype, elements, place: (op.group.rank(), op.group.size()) })
+        let known = |array: &CollectiveArray| match array.kind.fold() {
+            Some(fold) => reduction(array.dtype, fold).is_some(),
+            None => true,
+        };
+        let place = (op.group.rank(), op.group.size());
+        op.arrays.iter().all(known).then(|| NcclExchange { arrays: op.arrays.clone(), place })
     }
 }
 
@@ -307,14 +310,14 @@ struct Call<'d> {
 }
 
 impl Call<'_> {
-    /// Exchanges one array: input, output, and elements of the input.
+    /// Exchanges one array, as the member of this rank of so many: input and output.
     fn one(
         &self,
-        &NcclExchange { ref kind, ref dtype, place: (rank, size), .. }: &NcclExchange,
-        (input, output, n): (CUdeviceptr, CUdeviceptr, usize),
+        CollectiveArray { kind, dtype, elements }: &CollectiveArray,
+        (rank, size): (usize, usize),
+        (input, output): (CUdeviceptr, CUdeviceptr),
     ) -> Result<(), GroupError> {
-        let Call { api, raw, .. } = *self;
-        let stream = self.stream.cast();
+        let (api, raw, stream, n) = (self.api, self.raw, self.stream.cast(), *elements as usize);
         let (from, to, bytes) = (pointer(input).cast_const(), pointer(output), n * dtype.size());
         let words = || {
             kind.fold().and_then(|fold| reduction(*dtype, fold)).ok_or_else(|| failure(kind.name(), dtype))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::group::{CollectiveKind, Route, gather, threads};
+use crate::group::{CollectiveArray, CollectiveKind, Route, gather, threads};
 use bytemuck::{cast_slice, cast_slice_mut};
 use std::thread;
 use workalike_kernels::DType;
@@ -37,8 +37,8 @@ fn exchanged(
     given: &[f32],
     results: usize,
 ) -> Result<Vec<f32>, GroupError> {
-    let elements = vec![given.len() as u64];
-    let collective = Collective { kind, dtype: DType::F32, elements, group: group.clone(), number: 7 };
+    let arrays = vec![CollectiveArray { kind, dtype: DType::F32, elements: given.len() as u64 }];
+    let collective = Collective { arrays, group: group.clone(), number: 7 };
     let mut output = vec![f32::NAN; results];
     group.exchange(&collective, &[cast_slice(given)], &mut [cast_slice_mut(&mut output)])?;
     Ok(output)

@@ -1,9 +1,10 @@
 use super::*;
-use crate::group::Route;
+use crate::group::{CollectiveKind, Route};
 use bytemuck::{cast_slice, cast_slice_mut};
 use std::thread;
 use workalike_kernels::DType;
 use workalike_kernels::library::LibraryOp;
+use workalike_kernels::nest::Fold;
 
 /// What each member of a group gets, given the elements that each has.
 fn exchanged(
@@ -28,8 +29,12 @@ fn exchanged(
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
+fn array(kind: CollectiveKind, dtype: DType, elements: usize) -> CollectiveArray {
+    CollectiveArray { kind, dtype, elements: elements as u64 }
+}
+
 fn collective(kind: CollectiveKind, elements: usize, group: Arc<dyn Group>) -> Collective {
-    Collective { kind, dtype: DType::F32, elements: vec![elements as u64], group, number: 7 }
+    Collective { arrays: vec![array(kind, DType::F32, elements)], group, number: 7 }
 }
 
 #[test]
@@ -137,9 +142,10 @@ fn several_arrays_share_a_reduction() {
                         let arrays =
                             sizes.map(|n| (0..n).map(|i| (i + n * member.rank()) as f32).collect::<Vec<_>>());
                         let mut sums = sizes.map(|n| vec![0f32; n]);
+                        let kind = CollectiveKind::AllReduce(Fold::Sum);
                         let collective = Collective {
-                            elements: sizes.iter().map(|&n| n as u64).collect(),
-                            ..collective(CollectiveKind::AllReduce(Fold::Sum), 0, member.clone())
+                            arrays: sizes.map(|n| array(kind.clone(), DType::F32, n)).to_vec(),
+                            ..collective(kind, 0, member.clone())
                         };
                         collective.verify().unwrap();
                         let inputs = arrays.each_ref().map(|array| cast_slice(array));
@@ -154,6 +160,42 @@ fn several_arrays_share_a_reduction() {
         let want = sizes.map(|n| (0..n).map(|i| (3 * i + 3 * n) as f32).collect::<Vec<_>>());
         sums.iter().for_each(|sum| assert_eq!(*sum, want));
     }
+}
+
+/// Sums of floats, the largest integer and the smallest byte, whose sizes in bytes differ.
+#[test]
+fn arrays_of_several_dtypes_share_a_reduction() {
+    for floats in [3usize, 9999] {
+        let exchange = |member: &Arc<dyn Group>| {
+            let rank = member.rank();
+            let arrays = vec![
+                array(CollectiveKind::AllReduce(Fold::Sum), DType::F32, floats),
+                array(CollectiveKind::AllReduce(Fold::Max), DType::I64, 1),
+                array(CollectiveKind::AllReduce(Fold::Min), DType::U8, 2),
+            ];
+            let collective = Collective { arrays, group: member.clone(), number: 7 };
+            collective.verify().unwrap();
+            let given: Vec<f32> = (0..floats).map(|i| (i * (rank + 1)) as f32).collect();
+            let (mut sums, mut largest, mut least) = (vec![0f32; floats], [0i64], [0u8; 2]);
+            let (number, bytes) = ([rank as i64 * 1000], [rank as u8 + 7, 3 - rank as u8]);
+            let inputs = [cast_slice(&given), cast_slice(&number), &bytes];
+            let mut outputs = [cast_slice_mut(&mut sums), cast_slice_mut(&mut largest), &mut least];
+            member.exchange(&collective, &inputs, &mut outputs).unwrap();
+            (sums, largest, least)
+        };
+        let members = threads(3, PATIENCE);
+        let found = thread::scope(|scope| {
+            let work: Vec<_> = members.iter().map(|member| scope.spawn(move || exchange(member))).collect();
+            work.into_iter().map(|member| member.join().unwrap()).collect::<Vec<_>>()
+        });
+        let sums = (0..floats).map(|i| (6 * i) as f32).collect::<Vec<_>>();
+        assert_eq!(found, vec![(sums, [2000], [7, 1]); 3]);
+    }
+    let group = threads(2, PATIENCE).remove(0);
+    let arrays = [CollectiveKind::AllGather, CollectiveKind::AllReduce(Fold::Sum)];
+    let arrays = arrays.map(|kind| array(kind, DType::F32, 2)).to_vec();
+    let error = Collective { arrays, group, number: 7 }.verify().unwrap_err().to_string();
+    assert!(error.contains("reductions for all members"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,58 @@
+//! Steps in which members of a group exchange arrays.
+
+use super::{BufferId, LibraryStep, Step};
+use std::sync::Arc;
+use workalike_device::group::{Collective, CollectiveArray};
+
+impl Step {
+    /// The exchange that it is.
+    pub(crate) fn exchange(&self) -> Option<&Collective> {
+        match self {
+            Step::Host(node) => node.exchange.as_ref(),
+            Step::Library(LibraryStep { op, .. }) => Collective::of(op.as_ref()),
+            _ => None,
+        }
+    }
+
+    /// The reductions for all members that it is. They can take others along, of the same group.
+    pub(crate) fn all_reduce(&self) -> Option<&Collective> {
+        self.exchange().filter(|op| op.is_all_reduce())
+    }
+
+    /// Whether members of a group exchange arrays in it: all of them in the same order.
+    pub fn exchanges(&self) -> bool {
+        match self {
+            Step::Host(node) => node.exchange.is_some(),
+            Step::Library(LibraryStep { op, .. }) => op.is_joint(),
+            _ => self.bodies().flat_map(|body| &body.steps).any(Step::exchanges),
+        }
+    }
+
+    /// Its reductions take these along, each with its input, the position of its first element there, and
+    /// its output.
+    pub(crate) fn reduce_too(
+        &mut self,
+        others: impl IntoIterator<Item = (CollectiveArray, (BufferId, u64), BufferId)>,
+    ) {
+        let Some(mut op) = self.all_reduce().cloned() else { return };
+        for (array, input, output) in others {
+            op.arrays.push(array);
+            match self {
+                Step::Library(own) => {
+                    own.inputs.push(input);
+                    own.outputs.push(output);
+                }
+                Step::Host(own) => {
+                    own.inputs.push(input.0);
+                    own.outputs.push(output);
+                }
+                _ => {}
+            }
+        }
+        match self {
+            Step::Library(own) => own.op = Arc::new(op),
+            Step::Host(own) => own.exchange = Some(op),
+            _ => {}
+        }
+    }
+}
