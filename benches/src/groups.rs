@@ -1,5 +1,6 @@
 //! Groups of GPUs: exchanges by themselves, and data parallel training beside one GPU.
 
+use crate::network;
 use std::sync::Barrier;
 use std::time::Instant;
 use workalike::cuda::Cuda;
@@ -11,23 +12,18 @@ const REPEATS: usize = 7;
 /// The bytes of the arrays that are summed.
 const SUMMED: [usize; 4] = [4 << 10, 256 << 10, 4 << 20, 256 << 20];
 
-/// A network with as many inputs, hidden units by layer, and classes; and the rows of a step on each GPU.
-struct Network {
+/// A network, the rows of a step on each GPU, and the steps of a measurement.
+struct Training {
     name: &'static str,
     layers: &'static [usize],
     rows: usize,
     steps: u64,
 }
 
-const NETWORKS: [Network; 3] = [
-    Network { name: "50M parameters", layers: &[784, 4800, 4800, 4800, 10], rows: 8192, steps: 10 },
-    Network {
-        name: "50M parameters, small batch",
-        layers: &[784, 4800, 4800, 4800, 10],
-        rows: 512,
-        steps: 20,
-    },
-    Network { name: "digits", layers: &[64, 128, 10], rows: 32, steps: 5_000 },
+const TRAININGS: [Training; 3] = [
+    Training { name: "50M parameters", layers: &network::MILLIONS, rows: 8192, steps: 10 },
+    Training { name: "50M parameters, small batch", layers: &network::MILLIONS, rows: 512, steps: 20 },
+    Training { name: "digits", layers: &[64, 128, 10], rows: 32, steps: 5_000 },
 ];
 
 /// Prints rows of JSON for groups of so many GPUs.
@@ -35,10 +31,10 @@ pub(crate) fn rows(gpus: usize) -> Result<()> {
     for bytes in SUMMED {
         print("all_reduce", &format!("{bytes} bytes, {gpus} GPUs"), sums(gpus, bytes)?);
     }
-    for network in NETWORKS {
-        for (count, rows) in [(1, network.rows), (gpus, network.rows * gpus), (gpus, network.rows)] {
-            let variant = format!("{}, {rows} rows, {count} GPUs", network.name);
-            print("data_parallel", &variant, training(&network, count, rows)?);
+    for work in TRAININGS {
+        for (count, rows) in [(1, work.rows), (gpus, work.rows * gpus), (gpus, work.rows)] {
+            let variant = format!("{}, {rows} rows, {count} GPUs", work.name);
+            print("data_parallel", &variant, training(&work, count, rows)?);
         }
     }
     Ok(())
@@ -76,34 +72,10 @@ fn sums(gpus: usize, bytes: usize) -> Result<Vec<f64>> {
     times.into_iter().next().ok_or_else(|| Error::Sync("a group without members".into()))
 }
 
-/// A step of training by gradient descent.
-fn step(network: &Network) -> Result<Function> {
-    let (x, y) = (matrix::<f32>("x"), vector::<i64>("y"));
-    let mut parameters = Vec::new();
-    let mut hidden = x.clone();
-    for (at, pair) in network.layers.windows(2).enumerate() {
-        let scale = 1.0 / (pair[0] as f32).sqrt();
-        let weight = |i: usize| ((i * 7919 % 1009) as f32 / 504.5 - 1.0) * scale;
-        let w =
-            Value::from_vec(&[pair[0], pair[1]], (0..pair[0] * pair[1]).map(weight).collect::<Vec<f32>>())?;
-        let (w, b) = (shared(&format!("w{at}"), w), shared(&format!("b{at}"), vec![0f32; pair[1]]));
-        hidden = hidden.dot(&w) + &b;
-        if at + 2 < network.layers.len() {
-            hidden = hidden.tanh();
-        }
-        parameters.extend([w, b]);
-    }
-    let cost = categorical_crossentropy(softmax(&hidden, 1), &y).mean(..);
-    let gradients = grad(&cost, &parameters)?;
-    function([&x, &y]).output(&cost).updates(sgd(&parameters, gradients, 0.01)?).compile()
-}
-
 /// Microseconds of a step on so many GPUs, which share the rows.
-fn training(network: &Network, gpus: usize, rows: usize) -> Result<Vec<f64>> {
-    let x = (0..rows * network.layers[0]).map(|i| (i % 251) as f32 / 251.0).collect::<Vec<f32>>();
-    let x = Value::from_vec(&[rows, network.layers[0]], x)?;
-    let y = Value::from_vec(&[rows], (0..rows).map(|i| (i % 10) as i64).collect::<Vec<i64>>())?;
-    let f = step(network)?;
+fn training(work: &Training, gpus: usize, rows: usize) -> Result<Vec<f64>> {
+    let [x, y] = network::batch(work.layers, rows)?;
+    let f = network::step(work.layers, network::weights)?;
     let mut run: Box<dyn FnMut(u64) -> Result<f64>> = if gpus == 1 {
         let mut sim = f.optimize(Cuda::device(0))?;
         Box::new(move |steps| {
@@ -120,9 +92,8 @@ fn training(network: &Network, gpus: usize, rows: usize) -> Result<Vec<f64>> {
             Ok(start.elapsed().as_secs_f64())
         })
     };
-    run(network.steps * 3)?;
+    run(work.steps * 3)?;
     // The difference leaves out the copies of the inputs and of the result.
-    let mut repeat =
-        || Ok((run(network.steps * 3)? - run(network.steps)?) * 1e6 / (2 * network.steps) as f64);
+    let mut repeat = || Ok((run(work.steps * 3)? - run(work.steps)?) * 1e6 / (2 * work.steps) as f64);
     (0..REPEATS).map(|_| repeat()).collect()
 }

@@ -4,14 +4,17 @@
 //! cargo run --release -p workalike-benches -- [--device host|opencl|cuda] [--json] [FILE|WORKLOAD]...
 //! cargo run --release -p workalike-benches -- --cudarc
 //! cargo run --release -p workalike-benches -- --groups 2
+//! cargo run --release -p workalike-benches -- --scaling
 //! ```
 //!
 //! The workloads, and how they are measured, are in `harness/`. `run.py` measures them and the peers in one
-//! run, of which cudarc is one; `groups.py` does it for groups of GPUs; `table.py` makes the tables of
+//! run, of which cudarc is one; `groups.py` does it for groups of GPUs, of which `--scaling` predicts larger ones; `table.py` makes the tables of
 //! `docs/performance.md`.
 
 mod cudarc;
 mod groups;
+mod network;
+mod scaling;
 
 use clap::Parser;
 use std::process::ExitCode;
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
             Ok(gpus) => groups::rows(gpus).map_err(Into::into),
             Err(error) => Err(format!("--groups {gpus}: {error}").into()),
         },
+        ["--scaling"] => scaling::tables().map_err(Into::into),
         _ => {
             return match Benches::try_parse() {
                 Ok(benches) => ended(bench(&benches.bench, &[])),
