@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The workloads, and how they are measured, are in `harness/`. `run.py` measures them and the peers in one
-//! run, of which cudarc is one; `groups.py` does it for groups of GPUs, of which `--scaling` predicts larger ones; `table.py` makes the tables of
-//! `docs/performance.md`.
+//! run, of which cudarc is one; `groups.py` does it for groups of GPUs, of which `--scaling` predicts larger
+//! ones; `table.py` makes the tables of `docs/performance.md`.
 
 mod cudarc;
 mod groups;

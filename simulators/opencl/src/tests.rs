@@ -50,8 +50,8 @@ pub(crate) fn device() -> Option<OpenClDevice> {
 /// Set where a test runs in a process of its own.
 const APART: &str = "WORKALIKE_TEST_APART";
 
-/// Does the work of a test in a process of its own: PoCL compiles one kernel at a time in a process, and takes
-/// most of the time of tests with many kernels.
+/// Does the work of a test in a process of its own: PoCL compiles one kernel at a time in a process, and
+/// takes most of the time of tests with many kernels.
 pub(crate) fn apart(work: impl FnOnce()) {
     let thread = std::thread::current();
     // With one thread for all tests, it has no test's name.
