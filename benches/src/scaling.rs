@@ -19,7 +19,8 @@ struct Gpu {
     launch: f64,
 }
 
-/// An H200 as measured: products of float32 without TF32, copies, kernels in a graph.
+/// An H200. The rate of products of float32 is that of training with 5 * 10^7 parameters and 8192 rows
+/// (docs/performance.md); the others are assumed.
 const H200: Gpu = Gpu { flops: 50e12, bytes: 4.0e12, launch: 2e-6 };
 
 /// What joins members.
@@ -32,7 +33,8 @@ struct Link {
     latency: f64,
 }
 
-/// NVLink as measured with NCCL on two H200s; networks as their makers state them.
+/// NVLink moves as much as in a sum of 256 MiB by NCCL on two H200s; networks are at their nominal speed. The
+/// latencies are assumed.
 const LINKS: [Link; 3] = [
     Link { name: "NVLink", members: &[2, 4, 8], bytes: 297e9, latency: 4e-6 },
     Link { name: "400 Gb/s a GPU", members: &[16, 64, 256], bytes: 50e9, latency: 8e-6 },

@@ -57,6 +57,8 @@ fn collectives_are_those_of_threads() {
         let f = function([&x])
             .output(x.all_reduce(Reduction::Sum, "g"))
             .output(x.all_reduce(Reduction::Max, "g"))
+            // It shares their exchange, with elements of another size.
+            .output((100.0 * &x).cast(DType::I8).all_reduce(Reduction::Sum, "g"))
             .output(x.all_gather(0, "g"))
             .output(x.reduce_scatter(Reduction::Sum, 0, "g"))
             .output(x.broadcast_from(1, "g"))

@@ -244,7 +244,7 @@ impl Definition {
         commit::order(&mut program);
         commit::members::exchange_reports(&mut program);
         commit::members::check_exchanges(&mut program, self.report_base());
-        // The last exchange may be one that finds out about errors now.
+        // The last exchange may find out about errors now: what only updates need comes behind it.
         commit::order(&mut program);
         // A call that a guard ends changes no shared variable.
         if !context.options.nan_guard {

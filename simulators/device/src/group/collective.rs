@@ -163,14 +163,6 @@ pub struct CollectiveArray {
 }
 
 impl CollectiveArray {
-    /// How it is reduced for all members, if it is.
-    pub fn all_reduced(&self) -> Option<Fold> {
-        match self.kind {
-            CollectiveKind::AllReduce(fold) => Some(fold),
-            _ => None,
-        }
-    }
-
     /// The bytes of each member's input.
     pub fn bytes(&self) -> u64 {
         self.elements.saturating_mul(self.dtype.size() as u64)
@@ -196,7 +188,7 @@ impl Collective {
 
     /// Whether all arrays are reduced for all members.
     pub fn is_all_reduce(&self) -> bool {
-        self.arrays.iter().all(|array| array.all_reduced().is_some())
+        self.arrays.iter().all(|array| matches!(array.kind, CollectiveKind::AllReduce(_)))
     }
 
     /// What members must agree on, as text: kinds, elements and number.

@@ -1,5 +1,6 @@
 use super::*;
-use crate::lower::program::{BufferId, LibraryStep, Role};
+use crate::lower::program::{BufferId, HostNode, LibraryStep, Role};
+use crate::ops::CollectiveOp;
 use std::time::Duration;
 use workalike_device::group::{CollectiveKind, Group, threads};
 use workalike_kernels::DType;
@@ -47,6 +48,36 @@ fn small_reductions_share_an_exchange() {
     let expected = [("c", vec![1]), ("c", vec![5]), ("c", vec![9]), ("[3, 5, 7]", vec![2, 6, 10])];
     let expected = expected.into_iter().chain([("c", vec![3]), ("c", vec![7]), ("c", vec![11])]);
     assert_eq!(list, expected.map(|(name, writes)| (name.to_string(), writes)).collect::<Vec<_>>());
+}
+
+#[test]
+fn reductions_of_several_kinds_share_one() {
+    let mut program =
+        gradients([3, 5, 7], |at| if at == 1 { CollectiveKind::AllReduce(Fold::Max) } else { SUM });
+    run(&mut program);
+    let exchanges: Vec<&Collective> = program.steps.iter().filter_map(Step::all_reduce).collect();
+    let [op] = exchanges[..] else { panic!("{} exchanges", exchanges.len()) };
+    let kinds = op.arrays.iter().map(|array| (array.kind.fold(), array.elements)).collect::<Vec<_>>();
+    assert_eq!(kinds, [(Some(Fold::Sum), 3), (Some(Fold::Max), 5), (Some(Fold::Sum), 7)]);
+}
+
+#[test]
+fn exchanges_of_devices_and_of_main_memory_stay_apart() {
+    let mut program = gradients([3, 5, 7], |_| SUM);
+    // The second of the three goes through main memory.
+    let Step::Library(step) = &program.steps[4] else { panic!("no exchange") };
+    let (op, inputs) = (step.op.clone(), step.inputs.iter().map(|(input, _)| *input).collect());
+    program.steps[4] = Step::Host(HostNode {
+        op: Arc::new(CollectiveOp::new(SUM, "g")),
+        node: 0,
+        why: "a test".into(),
+        inputs,
+        outputs: step.outputs.clone(),
+        exchange: Collective::of(op.as_ref()).cloned(),
+    });
+    let before = listed(&program);
+    run(&mut program);
+    assert_eq!(listed(&program), before);
 }
 
 #[test]
