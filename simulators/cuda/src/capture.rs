@@ -34,7 +34,16 @@ pub(crate) enum CudaStepKind {
 }
 
 impl CudaStepKind {
-    /// Whether it is a kernel of a vendor's library.
+    /// The kernel of ours that it is.
+    fn kernel(&self) -> DeviceResult<Option<CudaLaunch>> {
+        match self {
+            CudaStepKind::Launch(launch) => Ok(Some(launch.clone())),
+            CudaStepKind::Vendor(step) => step.kernel(),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether it may be a kernel of a vendor's library.
     fn is_vendors(&self) -> bool {
         matches!(self, CudaStepKind::Vendor(_))
     }
@@ -46,6 +55,7 @@ pub(crate) const MAX_GROUP: u32 = 1024;
 pub(crate) const SHARED_MEMORY: u64 = 48 << 10;
 
 /// A kernel with its arguments.
+#[derive(Clone)]
 pub(crate) struct CudaLaunch {
     pub(crate) function: CUfunction,
     pub(crate) grid: [u32; 3],
@@ -56,12 +66,22 @@ pub(crate) struct CudaLaunch {
     pub(crate) args: Vec<u64>,
     /// Whether the kernel waits for those before it when it is their programmatic dependent.
     pub(crate) waits: bool,
+    /// Whether the arguments are a struct, which is the kernel's only one.
+    pub(crate) packed: bool,
 }
 
 impl CudaLaunch {
     /// A printed kernel, whose blocks are in one dimension.
     pub(crate) fn printed(function: CUfunction, (groups, group): (u32, u32), args: Vec<u64>) -> CudaLaunch {
-        CudaLaunch { function, grid: [groups, 1, 1], block: [group, 1, 1], shared: 0, args, waits: true }
+        CudaLaunch {
+            function,
+            grid: [groups, 1, 1],
+            block: [group, 1, 1],
+            shared: 0,
+            args,
+            waits: true,
+            packed: false,
+        }
     }
 }
 
@@ -213,17 +233,24 @@ fn enqueue_all(
     } else {
         (0..steps.len()).map(|at| at.checked_sub(1).into_iter().collect()).collect()
     };
+    let kernels: Vec<Option<CudaLaunch>> =
+        steps.iter().map(|step| step.work.kernel()).collect::<DeviceResult<_>>()?;
     // The kernels of libraries are no programmatic dependents. Beside them programmatic dependents are slower
     // than ordinary launches.
-    let dependents = queue.context.dependents && !steps.iter().any(|s| s.work.is_vendors());
+    let has_others = steps.iter().zip(&kernels).any(|(step, own)| step.work.is_vendors() && own.is_none());
+    let dependents = queue.context.dependents && !has_others;
     let mut nodes: Vec<Vec<CUgraphNode>> = Vec::with_capacity(steps.len());
-    for (step, waits) in steps.iter().zip(&waits) {
+    for ((step, waits), own) in steps.iter().zip(&waits).zip(&kernels) {
         set_dependencies(id, stream, waits.iter().flat_map(|&w| &nodes[w]).copied().collect())?;
         // A kernel may be a programmatic dependent only of kernels.
-        let launches = waits.iter().all(|&w| matches!(steps[w].work, CudaStepKind::Launch(_)));
-        let waiting = matches!(&step.work, CudaStepKind::Launch(launch) if launch.waits);
-        let dependent = waiting && launches && !waits.is_empty() && dependents;
-        enqueue(id, stream, &step.work, dependent)?;
+        let launches = waits.iter().all(|&w| kernels[w].is_some());
+        match own {
+            Some(launch) => {
+                let dependent = launch.waits && launches && !waits.is_empty() && dependents;
+                enqueue_launch(id, stream, launch, dependent)?;
+            }
+            None => enqueue(id, stream, &step.work, false)?,
+        }
         nodes.push(captured_last(id, stream)?);
     }
     Ok(nodes)
@@ -299,8 +326,10 @@ pub(crate) fn enqueue_launch(
     launch: &CudaLaunch,
     dependent: bool,
 ) -> DeviceResult<()> {
-    let mut pointers: Vec<*mut c_void> =
-        launch.args.iter().map(|a| ptr::from_ref(a).cast_mut().cast()).collect();
+    let mut pointers: Vec<*mut c_void> = match launch.packed {
+        true => vec![launch.args.as_ptr().cast_mut().cast()],
+        false => launch.args.iter().map(|a| ptr::from_ref(a).cast_mut().cast()).collect(),
+    };
     // SAFETY: plain data, for which zeros are a value.
     let mut attribute: sys::CUlaunchAttribute = unsafe { std::mem::zeroed() };
     attribute.id = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
@@ -318,7 +347,8 @@ pub(crate) fn enqueue_launch(
         numAttrs: u32::from(dependent),
     };
     // SAFETY: the kernel takes exactly these arguments: pointers, each to memory as long as its operand, and
-    // scalars of at most a word. The driver copies arguments and configuration during the call.
+    // scalars of at most a word, or a struct of as many words. The driver copies arguments and configuration
+    // during the call.
     unsafe { sys::cuLaunchKernelEx(&config, launch.function, pointers.as_mut_ptr(), ptr::null_mut()) }
         .or_driver(id, "cuLaunchKernelEx")
 }

@@ -6,7 +6,7 @@ use crate::memory::{ALIGNMENT, CudaMemory, address};
 use crate::module::{CudaKernel, CudaModule, finish_loading};
 use crate::pinned::{self, Pins};
 use crate::staging::Staging;
-use crate::vendor::{self, ErasedLibrary, Nccl, Streams};
+use crate::vendor::{self, ErasedLibrary, GpuTransport, Streams};
 use crate::{nvrtc, peer, preflight, recording};
 
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
@@ -258,10 +258,10 @@ impl Device for CudaDevice {
     }
 
     fn direct_transport(&self) -> Option<Box<dyn DirectTransport>> {
-        // NCCL works in a GPU's primary context.
+        // NCCL works in a GPU's primary context, and other GPUs' memory is accessed from there.
         let primary = context::of_device(self.queue.context.cuda.ordinal()).ok()?;
         let own = Some(&self.queue.context).filter(|own| Arc::ptr_eq(own, &primary));
-        Some(Box::new(Nccl::on(own?)?))
+        Some(Box::new(GpuTransport::on(own?)))
     }
 
     fn global(&self, op: &dyn LibraryOp, name: &str) -> DeviceResult<Region> {

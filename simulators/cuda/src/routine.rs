@@ -81,6 +81,7 @@ pub(crate) fn launches(
             shared: limits.shared(shared)?,
             args: words,
             waits: launch.waits,
+            packed: false,
         };
         steps.push((CudaStepKind::Launch(launched), access, function));
     }

@@ -3,8 +3,8 @@
 //! A [`VendorLibrary`] says which ops it computes, how it computes one (a plan), and enqueues plans on a
 //! stream. [`Vendor`] does the rest for it: it opens the library at the first use, caches plans, turns a
 //! command into addresses ([`bind`]) and steps. [`autotune`] chooses one of several algorithms by time, and
-//! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`]. NCCL is none of
-//! these: what it computes needs other members, who would have to make the same trials, so it has no plans.
+//! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`]. Exchanges of members
+//! are none of these: others would have to make the same trials, so they have no plans.
 //!
 //! Locks are taken in this order: the device's recorder, the library, then [`PrimaryContext::capture`]. A
 //! capture of a recording takes the last two in the opposite order. That is no deadlock: both hold the
@@ -17,16 +17,17 @@ mod functions;
 mod autotune;
 mod bind;
 mod convolution;
+mod exchanges;
 mod fft;
 mod lazy;
 mod linalg;
 mod matmul;
-mod nccl;
 mod streams;
 
-pub(crate) use nccl::{CapturedExchanges, Nccl};
+pub(crate) use exchanges::{CapturedExchanges, GpuTransport};
 pub(crate) use streams::Streams;
 
+use crate::capture::CudaLaunch;
 use crate::context::lock;
 use crate::dependencies::{AddressRange, MemoryAccess};
 use crate::preflight::Absent;
@@ -48,7 +49,7 @@ pub(crate) fn all(streams: &Streams) -> Vec<Box<dyn ErasedLibrary>> {
         Vendor::<convolution::Cudnn>::on(streams),
         Vendor::<linalg::Linalg>::on(streams),
         Vendor::<fft::CuFft>::on(streams),
-        nccl::Exchanges::on(streams),
+        exchanges::Exchanges::on(streams),
     ]
 }
 
@@ -140,6 +141,11 @@ pub(crate) trait VendorStep: Send + Sync {
 
     /// Enqueues the step, which was prepared. The recorder is locked.
     fn enqueue(&self, stream: CUstream) -> DeviceResult<()>;
+
+    /// The kernel of the step, which was prepared, if it is one of ours.
+    fn kernel(&self) -> DeviceResult<Option<CudaLaunch>> {
+        Ok(None)
+    }
 
     /// The group whose members exchange arrays in it, or whose exchanges it checks.
     fn group(&self) -> Option<&Arc<dyn Group>> {

@@ -8,7 +8,7 @@
 use super::{TROUBLE, is_zero, on_status, push};
 use crate::lower::program::{BufferId, HostNode, LibraryStep, Program, Role, STATUS_WORDS, Step};
 use std::sync::Arc;
-use workalike_device::group::{Collective, CollectiveArray, CollectiveKind, ExchangeCheck};
+use workalike_device::group::{Collective, CollectiveArray, CollectiveKind, ExchangeCheck, Group};
 use workalike_kernels::DType;
 use workalike_kernels::nest::{Fold, Index, Inst, Operand, Store};
 
@@ -31,20 +31,22 @@ fn last_exchanges(program: &Program, counted: impl Fn(&Step) -> bool) -> Vec<&St
 
 /// Members of a group find out whether one of them has found an error, so that none of them stores updates
 /// then: each gets the largest report of all. The last exchange of the group takes the report along if it
-/// can; otherwise there is one more, after the last report.
-pub(in crate::engine) fn exchange_reports(program: &mut Program) {
-    let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return };
-    let Some(last) = program.steps.iter().rposition(|step| step.writes().contains(&status)) else { return };
+/// can; otherwise there is one more, after the last report. Returns each group with the largest report.
+pub(in crate::engine) fn exchange_reports(program: &mut Program) -> Vec<(Arc<dyn Group>, BufferId)> {
+    let Some(status) = program.status.filter(|_| !program.updates.is_empty()) else { return vec![] };
+    let writes = |step: &Step| step.writes().contains(&status);
+    let Some(last) = program.steps.iter().rposition(writes) else { return vec![] };
     let position = |step: &Step| program.steps.iter().position(|own| std::ptr::eq(own, step));
     // A host node of a body names a node of the body's graph.
     let has = |step: &Step| matches!(step, Step::Library(_)) || position(step).is_some();
     let joint: Vec<(Step, Option<usize>)> =
         last_exchanges(program, has).into_iter().map(|step| (step.clone(), position(step))).collect();
-    let mut added: Vec<(usize, Step)> = Vec::new();
+    let (mut added, mut reports): (Vec<(usize, Step)>, Vec<_>) = (vec![], vec![]);
     for (form, at) in joint {
         let agreed = program.buffer(DType::I64, &[1], Role::Temp);
         let report =
             CollectiveArray { kind: CollectiveKind::AllReduce(Fold::Max), dtype: DType::I64, elements: 1 };
+        reports.extend(form.exchange().map(|op| (op.group.clone(), agreed)));
         let behind = match at.filter(|&at| at > last && form.all_reduce().is_some()) {
             Some(at) => {
                 program.steps[at].reduce_too([(report, (status, 0), agreed)]);
@@ -61,11 +63,17 @@ pub(in crate::engine) fn exchange_reports(program: &mut Program) {
     for (place, step) in added.into_iter().rev() {
         program.steps.insert(place, step);
     }
+    reports
 }
 
 /// Adds the checks of exchanges that devices make by themselves. They report the last node of the group; the
-/// first node's number is above `report_base`.
-pub(in crate::engine) fn check_exchanges(program: &mut Program, report_base: i128) {
+/// first node's number is above `report_base`. A check behind the exchange of `reports` takes the report over
+/// as well.
+pub(in crate::engine) fn check_exchanges(
+    program: &mut Program,
+    report_base: i128,
+    reports: &[(Arc<dyn Group>, BufferId)],
+) {
     // Others of the same group, in main memory, report by themselves.
     let by_device = |step: &Step| matches!(step, Step::Library(_));
     let joint = last_exchanges(program, by_device).into_iter().filter_map(Step::exchange);
@@ -74,10 +82,18 @@ pub(in crate::engine) fn check_exchanges(program: &mut Program, report_base: i12
     for (at, Collective { group, number, .. }) in joint.into_iter().enumerate() {
         let status = program.status_words();
         let report = report_base + i128::from(number & !OF_REPORTS) + 1;
-        let check = ExchangeCheck { group, report: report as i64, words: STATUS_WORDS };
+        let exchanged = reports.iter().find(|(of, _)| Arc::ptr_eq(of, &group)).map(|(_, report)| *report);
+        // The step that keeps it, which is nobody else's reader.
+        let kept = exchanged.and_then(|taken| {
+            let behind = program.steps[last + 1..].iter().position(|step| step.reads().contains(&taken))?;
+            program.steps.remove(last + 1 + behind);
+            Some(taken)
+        });
+        let (report, takes_report) = (report as i64, kept.is_some());
+        let check = ExchangeCheck { group, report, words: STATUS_WORDS, takes_report };
         let step = LibraryStep {
             op: Arc::new(check),
-            inputs: vec![],
+            inputs: kept.map(|taken| (taken, 0)).into_iter().collect(),
             outputs: vec![status],
             scratch: None,
             epilogue: None,

@@ -242,8 +242,8 @@ impl Definition {
         }
         let state_bytes: Vec<u64> = self.states.iter().map(|&s| context.states[s].bytes()).collect();
         commit::order(&mut program);
-        commit::members::exchange_reports(&mut program);
-        commit::members::check_exchanges(&mut program, self.report_base());
+        let reports = commit::members::exchange_reports(&mut program);
+        commit::members::check_exchanges(&mut program, self.report_base(), &reports);
         // The last exchange may find out about errors now: what only updates need comes behind it.
         commit::order(&mut program);
         // A call that a guard ends changes no shared variable.

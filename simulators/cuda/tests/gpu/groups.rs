@@ -1,4 +1,4 @@
-//! Members of groups on GPUs of their own, by NCCL. They need two GPUs.
+//! Members of groups on GPUs of their own. They need two GPUs and NCCL.
 
 use crate::Test;
 use std::sync::Barrier;
@@ -13,7 +13,8 @@ use workalike_cuda::Cuda;
 pub(crate) const TESTS: &[Test] = crate::tests![
     exchanges_are_steps_of_recordings,
     the_same_bits_on_repetition,
-    what_nccl_lacks_goes_through_main_memory,
+    every_kind_has_the_bits_of_main_memory,
+    largest_floats_keep_nan,
     a_call_that_fails_for_one_member,
     a_member_that_stays_away,
     other_sizes_are_found_before_they_are_exchanged,
@@ -25,7 +26,8 @@ pub(crate) fn missing() -> Option<String> {
         return Some("fewer than two CUDA devices".into());
     }
     let device = Cuda::device(0).open().ok()?;
-    device.direct_transport().is_none().then(|| "no NCCL".into())
+    let transport = device.direct_transport()?.name();
+    (!transport.starts_with("NCCL")).then(|| "no NCCL".into())
 }
 
 fn pair(f: &Function) -> GroupSimulator {
@@ -69,7 +71,55 @@ fn the_same_bits_on_repetition() {
     (0..3).for_each(|_| assert!(run() == first, "other bits on repetition"));
 }
 
-fn what_nccl_lacks_goes_through_main_memory() {
+/// Members exchange small arrays by our kernel and large ones by NCCL, which has only some reductions.
+fn every_kind_has_the_bits_of_main_memory() {
+    use DType::{BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    let dtypes = [F32, F64, F16, BF16, I8, I16, I32, I64, U8, U16, U32, U64, Bool];
+    let xs: Vec<Variable> = dtypes
+        .iter()
+        .map(|dtype| Variable::input(&format!("x{dtype}"), TensorType::of_rank(*dtype, 1)))
+        .collect();
+    let f = xs.iter().fold(function(&xs), |f, x| {
+        f.output(x.all_reduce(Reduction::Sum, "g"))
+            .output(x.all_reduce(Reduction::Max, "g"))
+            .output(x.all_reduce(Reduction::Min, "g"))
+            .output(x.all_gather(0, "g"))
+            .output(x.reduce_scatter(Reduction::Sum, 0, "g"))
+            .output(x.broadcast_from(1, "g"))
+            .output(x.collective_permute(1, "g"))
+            .output(x.collective_permute([(1, 0)], "g"))
+    });
+    let f = f.compile().unwrap();
+    let mut direct = pair(&f);
+    let gpus = [Cuda::device(0), Cuda::device(1)];
+    let mut through = f.optimize(group("g", gpus).in_main_memory()).unwrap();
+    for elements in [2, 18, 2050, 300_002] {
+        let given = |rank: usize| -> Vec<Value> {
+            let number =
+                |i: usize| ((i * 37 + rank * 11) % 101) as f64 - if i % 3 == rank { 0.0 } else { 49.625 };
+            let numbers: Vec<f64> = (0..elements).map(number).collect();
+            let of = |dtype: &DType| Value::from_vec(&[elements], numbers.clone())?.cast(*dtype);
+            dtypes.iter().map(of).collect::<Result<Vec<Value>>>().unwrap()
+        };
+        let run = |sim: &mut GroupSimulator| {
+            let outputs = sim.each_member(|rank, member| {
+                let args = given(rank).into_iter().fold(Args::new(), Args::with);
+                member.call(&args)?;
+                Ok(member.call(&args)?.into_values())
+            });
+            outputs.unwrap()
+        };
+        let (got, expected) = (run(&mut direct), run(&mut through));
+        for (rank, (got, expected)) in got.iter().zip(&expected).enumerate() {
+            for (at, (got, expected)) in got.iter().zip(expected).enumerate() {
+                let dtype = dtypes[at / 8];
+                assert!(got == expected, "output {} of {elements} {dtype}, member {rank}", at % 8);
+            }
+        }
+    }
+}
+
+fn largest_floats_keep_nan() {
     let x = vector::<f32>("x");
     let largest = x.all_reduce(Reduction::Max, "g");
     let f = function([&x]).output(largest).output(x.all_reduce(Reduction::Sum, "g")).compile().unwrap();

@@ -94,7 +94,7 @@ fn one_check_comes_behind_the_last_exchange_of_devices_and_of_main_memory() {
         (&[], vec![]),
     ] {
         let mut program = sums(&group, by_device);
-        check_exchanges(&mut program, 100);
+        check_exchanges(&mut program, 100, &[]);
         assert_eq!(checks(&program), expected, "{by_device:?}");
         assert_eq!(program.status.is_some(), !expected.is_empty());
     }
@@ -103,7 +103,7 @@ fn one_check_comes_behind_the_last_exchange_of_devices_and_of_main_memory() {
 #[test]
 fn exchanges_that_report_by_themselves_are_not_checked() {
     let mut program = sums(&seat(), &[true, true]);
-    check_exchanges(&mut program, 100);
+    check_exchanges(&mut program, 100, &[]);
     assert_eq!((checks(&program), program.status), (vec![], None));
 }
 
@@ -162,4 +162,36 @@ fn reports_of_two_groups_go_through_both() {
     program.steps.extend(sums(&columns, &[true]).steps);
     exchange_reports(&mut program);
     assert_eq!(exchanged(&program), ["-", "4 float32, 1 int64", "-", "4 float32, 1 int64", "-"]);
+}
+
+#[test]
+fn the_check_behind_the_exchange_of_reports_takes_them_over() {
+    let group: Arc<dyn Group> = Arc::new(Direct(seat()));
+    for (by_device, positions, steps) in [(&[true, true][..], vec![3], 4), (&[true, false], vec![3], 4)] {
+        let mut program = reporting(sums(&group, by_device));
+        let reports = exchange_reports(&mut program);
+        let (status, report) = (program.status.unwrap(), reports[0].1);
+        check_exchanges(&mut program, 100, &reports);
+        assert_eq!(checks(&program).iter().map(|(at, _)| *at).collect::<Vec<_>>(), positions);
+        assert_eq!(program.steps.len(), steps);
+        let check = &program.steps[3];
+        assert!(check.reads().contains(&report) && check.writes().contains(&status), "{by_device:?}");
+    }
+}
+
+/// The report of the first group must be there before the exchange of the second.
+#[test]
+fn only_the_last_group_of_several_leaves_reports_to_its_check() {
+    let groups: [Arc<dyn Group>; 2] = [Arc::new(Direct(seat())), Arc::new(Direct(seat()))];
+    let mut program = reporting(sums(&groups[0], &[true]));
+    program.steps.extend(sums(&groups[1], &[true]).steps);
+    let reports = exchange_reports(&mut program);
+    check_exchanges(&mut program, 100, &reports);
+    assert_eq!(exchanged(&program), ["-", "4 float32, 1 int64", "-", "4 float32, 1 int64", "-", "-"]);
+    let takes = |step: &Step| match step {
+        Step::Library(LibraryStep { op, .. }) => op.downcast::<ExchangeCheck>().map(|op| op.takes_report),
+        _ => None,
+    };
+    let taken: Vec<bool> = program.steps.iter().filter_map(takes).collect();
+    assert_eq!(taken.iter().filter(|taken| **taken).count(), 1);
 }

@@ -4,10 +4,9 @@
 //! thread makes no call of the driver, which may itself be waiting: the device says in two
 //! words of page-locked memory how many marks behind exchanges it has passed, the host counts how many were
 //! enqueued. If none ends for as long as the group's patience, or the group is closed, it sets the second
-//! word and aborts the communicator, which ends its kernels. What was enqueued behind them then finds the
+//! word, at which kernels of ours end, and aborts NCCL's communicator, which ends its kernels. What was enqueued behind them then finds the
 //! word set ([`ExchangeCheck`](workalike_device::group::ExchangeCheck)).
 
-use super::api::{Api, Raw};
 use crate::context::{OrDriver, PrimaryContext, lock};
 use crate::exchange_gate::UnderWay;
 use cudarc::driver::result;
@@ -41,7 +40,7 @@ impl SharedWords {
     /// The word for the number of marks that were passed.
     const ENDED: usize = 0;
     /// The word that is set if exchanges were cut off.
-    const CUT_OFF: usize = 1;
+    pub(super) const CUT_OFF: usize = 1;
 
     /// Zeros. The context must be current.
     pub(super) fn new(context: &Arc<PrimaryContext>) -> DeviceResult<SharedWords> {
@@ -196,17 +195,14 @@ impl ExchangeWatch {
         None
     }
 
-    /// Ends the communicator's kernels; returns when all recordings with them are gone.
-    pub(super) fn cut_off(&self, api: &Api, raw: Raw, why: GroupError) {
+    /// Ends the kernels of ours that wait, and lets no call of NCCL begin any more.
+    pub(super) fn cut_off(&self, why: GroupError) {
         {
             let _none_begins = lock(&self.calls);
             // Only the watching thread sets it.
             _ = self.failed.set(why);
         }
         self.words.word(SharedWords::CUT_OFF).store(1, Ordering::SeqCst);
-        // SAFETY: the communicator is destroyed by this call, once, and no call begins to use it afterwards
-        // (`ExchangeWatch::call`). NCCL ends a call in which a thread is meanwhile with an error.
-        _ = unsafe { (api.abort)(raw) };
     }
 }
 

@@ -1,23 +1,25 @@
-//! Exchanges of the members of a group, each on a GPU of its own, through NCCL, where it is installed.
+//! Exchanges of the members of a group, each on a GPU of its own: small ones through mailboxes in each other's
+//! memory (`mailbox.rs`), where they can access it, others through NCCL (`nccl.rs`), where it is installed.
 //!
-//! [`Nccl`] joins members (`member.rs`), whose exchanges are steps of recordings: on the device's stream,
-//! beside what does not depend on them. A [`Communicator`] is what NCCL has of the group; it is made again
-//! when the group was closed and opened again, and recordings are captured again then. `watch.rs` ends
+//! [`GpuTransport`] joins members (`member.rs`), whose exchanges are steps of recordings: on the device's
+//! stream, beside what does not depend on them. A [`Communicator`] is what they have made together; it is made
+//! again when the group was closed and opened again, and recordings are captured again then. `watch.rs` ends
 //! exchanges to which a member does not come.
 
-mod api;
 mod communicator;
+mod mailbox;
 mod member;
+mod nccl;
 mod watch;
 
-pub(crate) use member::Nccl;
+pub(crate) use member::GpuTransport;
 
 use super::{ErasedLibrary, Request, Streams, VendorStep, bind};
-use crate::capture::{CudaGraph, STRICT};
+use crate::capture::{CudaGraph, CudaLaunch, STRICT, enqueue_launch};
 use crate::dependencies::{AddressRange, MemoryAccess};
-use communicator::{Communicator, NcclExchange};
+use communicator::{Communicator, GpuExchange};
 use cudarc::driver::sys::{CUdeviceptr, CUstream, CUstreamCaptureMode};
-use member::NcclMember;
+use member::GpuMember;
 use std::sync::{Arc, Weak};
 use workalike_device::group::{Collective, ExchangeCheck, Group};
 use workalike_device::{DeviceError, DeviceResult, LibraryOp};
@@ -37,67 +39,85 @@ impl Exchanges {
 
 /// What a step does.
 #[derive(Clone, Debug)]
-enum NcclWork {
-    Exchange(NcclExchange),
+enum ExchangeWork {
+    Exchange(GpuExchange),
     Check { report: i64 },
 }
 
-impl NcclWork {
-    /// The work of an op, and the group; `None` if it is not of a group that NCCL carries, or NCCL has no
-    /// such reduction.
-    fn of(op: &dyn LibraryOp) -> Option<(NcclWork, Arc<dyn Group>)> {
-        let (work, group) = match (Collective::of(op), op.downcast::<ExchangeCheck>()) {
-            (Some(op), _) => (NcclWork::Exchange(NcclExchange::of(op)?), &op.group),
-            (_, Some(op)) => (NcclWork::Check { report: op.report }, &op.group),
+impl ExchangeWork {
+    /// The work of an op, and the group; `None` if no GPU of its members carries it.
+    fn of(op: &dyn LibraryOp) -> Option<(ExchangeWork, Arc<dyn Group>)> {
+        let group = match (Collective::of(op), op.downcast::<ExchangeCheck>()) {
+            (Some(op), _) => &op.group,
+            (_, Some(op)) => &op.group,
             _ => return None,
         };
-        group.downcast::<NcclMember>().map(|_| (work, group.clone()))
+        let carriers = group.downcast::<GpuMember>()?.carriers;
+        let work = match (Collective::of(op), op.downcast::<ExchangeCheck>()) {
+            (Some(op), _) => ExchangeWork::Exchange(GpuExchange::of(op, carriers)?),
+            (_, Some(op)) => ExchangeWork::Check { report: op.report },
+            _ => return None,
+        };
+        Some((work, group.clone()))
     }
 }
 
 impl ErasedLibrary for Exchanges {
     fn scratch(&self, op: &dyn LibraryOp, epilogue: Option<(&Nest, usize)>) -> Option<u64> {
-        NcclWork::of(op).filter(|_| epilogue.is_none()).map(|_| 0)
+        ExchangeWork::of(op).filter(|_| epilogue.is_none()).map(|_| 0)
     }
 
     fn bind(&self, request: &Request) -> DeviceResult<Option<(Arc<dyn VendorStep>, MemoryAccess)>> {
-        let Some((work, group)) = NcclWork::of(request.op) else { return Ok(None) };
+        let Some((work, group)) = ExchangeWork::of(request.op) else { return Ok(None) };
         let (at, mut access) = bind::bind(&self.streams.queue, request, None)?;
         let device = self.streams.queue.id().to_string();
         // All steps of a device are in one order, also those of several groups: their kernels would wait for
         // each other if they were begun in another order on another GPU. No operand has this address.
         let start = Arc::as_ptr(&self.streams.queue.context).addr() as u64;
         access.writes.push(AddressRange { start, bytes: 1 });
-        Ok(Some((Arc::new(NcclStep { work, group, at: at.operands, device }), access)))
+        Ok(Some((Arc::new(ExchangeStep { work, group, at: at.operands, device }), access)))
     }
 }
 
 /// An exchange, or the check behind exchanges, with addresses.
 #[derive(Debug)]
-struct NcclStep {
-    work: NcclWork,
-    /// An [`NcclMember`].
+struct ExchangeStep {
+    work: ExchangeWork,
+    /// A [`GpuMember`].
     group: Arc<dyn Group>,
     at: Vec<CUdeviceptr>,
     device: String,
 }
 
-impl VendorStep for NcclStep {
+impl VendorStep for ExchangeStep {
     fn prepare(&self) -> DeviceResult<()> {
         communicator(&self.device, &self.group).map(drop)
     }
 
     fn enqueue(&self, stream: CUstream) -> DeviceResult<()> {
-        let communicator = communicator(&self.device, &self.group)?;
+        if let Some(launch) = self.kernel()? {
+            return enqueue_launch(&self.device, stream, &launch, false);
+        }
         match &self.work {
-            NcclWork::Exchange(exchange) => communicator.enqueue(exchange, &self.at, stream),
-            NcclWork::Check { report } => {
-                let [status] = self.at[..] else {
-                    let message = format!("{} operands of a check", self.at.len());
-                    return Err(DeviceError::driver(&self.device, "record", message));
-                };
-                communicator.enqueue_check(status, *report, stream)
+            ExchangeWork::Exchange(exchange) => {
+                communicator(&self.device, &self.group)?.enqueue(exchange, &self.at, stream)
             }
+            ExchangeWork::Check { .. } => {
+                let message = format!("{} operands of a check", self.at.len());
+                Err(DeviceError::driver(&self.device, "record", message))
+            }
+        }
+    }
+
+    fn kernel(&self) -> DeviceResult<Option<CudaLaunch>> {
+        let communicator = communicator(&self.device, &self.group)?;
+        match (&self.work, &self.at[..]) {
+            (ExchangeWork::Exchange(exchange), at) => communicator.kernel(exchange, at),
+            (ExchangeWork::Check { report }, &[status]) => Ok(Some(communicator.check(status, *report, 0))),
+            (ExchangeWork::Check { report }, &[taken, status]) => {
+                Ok(Some(communicator.check(status, *report, taken)))
+            }
+            _ => Ok(None),
         }
     }
 
@@ -106,7 +126,7 @@ impl VendorStep for NcclStep {
     }
 
     fn marks_end(&self) -> bool {
-        matches!(self.work, NcclWork::Check { .. })
+        matches!(self.work, ExchangeWork::Check { .. })
     }
 }
 
@@ -187,8 +207,10 @@ impl CapturedExchanges {
 }
 
 fn communicator(device: &str, group: &Arc<dyn Group>) -> DeviceResult<Arc<Communicator>> {
-    let member = group.downcast::<NcclMember>();
-    let found = member
-        .map_or_else(|| Err(api::failure("record", "a group of another kind")), NcclMember::communicator);
-    found.map_err(|error| DeviceError::driver(device, "an exchange of members", error))
+    let member = group.downcast::<GpuMember>();
+    const CALL: &str = "an exchange of members";
+    let Some(member) = member else {
+        return Err(DeviceError::driver(device, CALL, "a group of another kind"));
+    };
+    member.communicator().map_err(|error| DeviceError::driver(device, CALL, error))
 }

@@ -1,28 +1,32 @@
-//! A member of a group whose arrays NCCL carries.
+//! A member of a group whose arrays go from GPU to GPU.
 
-use super::api::api;
-use super::communicator::Communicator;
+use super::communicator::{Carriers, Communicator};
+use super::mailbox::reach_each_other;
+use super::nccl;
 use crate::context::{PrimaryContext, lock};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use workalike_device::group::{Collective, DirectTransport, Group, GroupError, gather};
 
-/// NCCL for the members that are on GPUs of their own.
-pub(crate) struct Nccl {
+/// NCCL, and mailboxes in each other's memory, for members that are on GPUs of their own.
+pub(crate) struct GpuTransport {
     context: Arc<PrimaryContext>,
 }
 
-impl Nccl {
-    /// For the GPU of a context; `None` if NCCL is not installed.
-    pub(crate) fn on(context: &Arc<PrimaryContext>) -> Option<Nccl> {
-        api().ok().map(|_| Nccl { context: context.clone() })
+impl GpuTransport {
+    /// For the GPU of a context.
+    pub(crate) fn on(context: &Arc<PrimaryContext>) -> GpuTransport {
+        GpuTransport { context: context.clone() }
     }
 }
 
-impl DirectTransport for Nccl {
+impl DirectTransport for GpuTransport {
     fn name(&self) -> String {
-        format!("NCCL {}", api().map_or(0, |api| api.version_number()))
+        match nccl::version() {
+            Some(version) => format!("NCCL {version}"),
+            None => "GPUs without NCCL".into(),
+        }
     }
 
     fn place(&self) -> String {
@@ -35,30 +39,38 @@ impl DirectTransport for Nccl {
     }
 
     fn join(&self, group: &Arc<dyn Group>) -> Result<Arc<dyn Group>, GroupError> {
-        let current = Mutex::new(Some(Arc::new(Communicator::new(&self.context, group)?)));
-        Ok(Arc::new(NcclMember { below: group.clone(), context: self.context.clone(), current }))
+        // All members have the same version, or none.
+        let nccl = nccl::version().is_some();
+        let carriers = Carriers { nccl, mailboxes: reach_each_other(&self.context, group)? };
+        if !carriers.nccl && !carriers.mailboxes {
+            return Ok(group.clone());
+        }
+        let current = Mutex::new(Some(Arc::new(Communicator::new(&self.context, group, carriers)?)));
+        Ok(Arc::new(GpuMember { below: group.clone(), context: self.context.clone(), carriers, current }))
     }
 }
 
-impl fmt::Debug for Nccl {
+impl fmt::Debug for GpuTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Nccl({})", self.context.id)
+        write!(f, "GpuTransport({})", self.context.id)
     }
 }
 
 /// A member of a group on GPUs. It carries what is in main memory through the group that it was made over.
-pub(super) struct NcclMember {
+pub(super) struct GpuMember {
     /// `None` if the last attempt to make one failed. Dropped before `below`, which its thread uses: so it is
     /// this thread that leaves the group below.
     current: Mutex<Option<Arc<Communicator>>>,
     context: Arc<PrimaryContext>,
+    /// The same for all members.
+    pub(super) carriers: Carriers,
     below: Arc<dyn Group>,
 }
 
 /// The longest wait until NCCL has let go of a communicator that is replaced.
 const RETIRING: Duration = Duration::from_secs(60);
 
-impl NcclMember {
+impl GpuMember {
     /// The communicator for what is enqueued next. If the group was closed and opened again, it is a new one,
     /// which all members make at the same time.
     ///
@@ -79,14 +91,18 @@ impl NcclMember {
         // What NCCL frees for one member may wait for the other members' GPUs, which must not exchange
         // anything yet.
         gather(&self.below, &[])?;
-        let made = Arc::new(Communicator::new(&self.context, &self.below)?);
+        let made = Arc::new(Communicator::new(&self.context, &self.below, self.carriers)?);
         Ok(current.insert(made).clone())
     }
 }
 
-impl Group for NcclMember {
+impl Group for GpuMember {
     fn transport(&self) -> &str {
-        "NCCL"
+        match self.carriers {
+            Carriers { nccl: true, mailboxes: true } => "NCCL and the memory of other GPUs",
+            Carriers { nccl: true, .. } => "NCCL",
+            _ => "the memory of other GPUs",
+        }
     }
 
     fn rank(&self) -> usize {
@@ -137,8 +153,8 @@ impl Group for NcclMember {
     }
 }
 
-impl fmt::Debug for NcclMember {
+impl fmt::Debug for GpuMember {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NcclMember({} of {}, {})", self.rank(), self.size(), self.context.id)
+        write!(f, "GpuMember({} of {}, {})", self.rank(), self.size(), self.context.id)
     }
 }
