@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex};
 use workalike_device::{DeviceError, DeviceResult};
 
 /// A command with addresses instead of regions. Commands with nothing to do have no step.
+#[derive(Clone)]
 pub(crate) struct CudaStep {
     /// The position of the command.
     pub(crate) command: usize,
@@ -26,6 +27,7 @@ pub(crate) struct CudaStep {
 }
 
 /// The work of a step.
+#[derive(Clone)]
 pub(crate) enum CudaStepKind {
     Launch(CudaLaunch),
     Vendor(Arc<dyn VendorStep>),

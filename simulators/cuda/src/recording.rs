@@ -12,7 +12,7 @@ use crate::memory::address;
 use crate::module::CudaModule;
 use crate::routine;
 use crate::timing::{Events, TimedGraph};
-use crate::vendor::{CapturedExchanges, ErasedLibrary, Request, Streams, VendorStep};
+use crate::vendor::{CapturedExchanges, ErasedLibrary, Request, Streams, VendorStep, with_checks};
 use cudarc::driver::CudaFunction;
 use std::fmt;
 use std::sync::Arc;
@@ -36,8 +36,10 @@ pub(crate) struct CudaRecording {
     ready: ReplayAction,
     /// Made at the first use.
     timer: Option<TimedGraph>,
-    /// The captured steps; [`Recording::timed`] captures them again with events.
+    /// The steps; [`Recording::timed`] captures them one by one with events.
     steps: Vec<CudaStep>,
+    /// The same, exchanges with their checks: what is captured otherwise.
+    captured: Vec<CudaStep>,
     /// What the captured exchanges need.
     exchanges: CapturedExchanges,
     commands: usize,
@@ -80,10 +82,12 @@ pub(crate) fn record(
             functions.extend(function);
         }
     }
+    let captured = with_checks(&steps);
     let mut recording = CudaRecording {
         streams: streams.clone(),
         ready: ReplayAction::Nothing,
         steps,
+        captured,
         exchanges: CapturedExchanges::default(),
         commands: commands.len(),
         timer: None,
@@ -215,7 +219,7 @@ impl CudaRecording {
         streams.queue.synchronize()?;
         self.vendor_steps().try_for_each(VendorStep::prepare)?;
         let exchanges = CapturedExchanges::of(streams.queue.id(), self.vendor_steps())?;
-        let graph = capture(&streams, &self.steps, &exchanges)?;
+        let graph = capture(&streams, &self.captured, &exchanges)?;
         exchanges.are_in(&graph);
         self.ready = ReplayAction::Graph(graph);
         self.exchanges = exchanges;

@@ -24,7 +24,7 @@ mod linalg;
 mod matmul;
 mod streams;
 
-pub(crate) use exchanges::{CapturedExchanges, GpuTransport};
+pub(crate) use exchanges::{CapturedExchanges, ExchangeStep, GpuTransport, with_checks};
 pub(crate) use streams::Streams;
 
 use crate::capture::CudaLaunch;
@@ -38,7 +38,6 @@ use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex};
-use workalike_device::group::Group;
 use workalike_device::{DeviceError, DeviceResult, LibraryOp, LibraryOutput, Region};
 use workalike_kernels::nest::{LinearForm, Nest};
 
@@ -147,14 +146,9 @@ pub(crate) trait VendorStep: Send + Sync {
         Ok(None)
     }
 
-    /// The group whose members exchange arrays in it, or whose exchanges it checks.
-    fn group(&self) -> Option<&Arc<dyn Group>> {
+    /// The exchange of members that it is, or a check of exchanges.
+    fn exchange(&self) -> Option<&ExchangeStep> {
         None
-    }
-
-    /// Whether it marks that the exchanges before it have run: see [`CapturedExchanges`].
-    fn marks_end(&self) -> bool {
-        false
     }
 }
 

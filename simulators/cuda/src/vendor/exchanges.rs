@@ -15,7 +15,7 @@ mod watch;
 pub(crate) use member::GpuTransport;
 
 use super::{ErasedLibrary, Request, Streams, VendorStep, bind};
-use crate::capture::{CudaGraph, CudaLaunch, STRICT, enqueue_launch};
+use crate::capture::{CudaGraph, CudaLaunch, CudaStep, CudaStepKind, STRICT, enqueue_launch};
 use crate::dependencies::{AddressRange, MemoryAccess};
 use communicator::{Communicator, GpuExchange};
 use cudarc::driver::sys::{CUdeviceptr, CUstream, CUstreamCaptureMode};
@@ -37,8 +37,8 @@ impl Exchanges {
     }
 }
 
-/// What a step does.
-#[derive(Clone, Debug)]
+/// What an op does, with its operands.
+#[derive(Debug)]
 enum ExchangeWork {
     Exchange(GpuExchange),
     Check { report: i64 },
@@ -47,18 +47,14 @@ enum ExchangeWork {
 impl ExchangeWork {
     /// The work of an op, and the group; `None` if no GPU of its members carries it.
     fn of(op: &dyn LibraryOp) -> Option<(ExchangeWork, Arc<dyn Group>)> {
-        let group = match (Collective::of(op), op.downcast::<ExchangeCheck>()) {
-            (Some(op), _) => &op.group,
-            (_, Some(op)) => &op.group,
-            _ => return None,
-        };
-        let carriers = group.downcast::<GpuMember>()?.carriers;
-        let work = match (Collective::of(op), op.downcast::<ExchangeCheck>()) {
-            (Some(op), _) => ExchangeWork::Exchange(GpuExchange::of(op, carriers)?),
-            (_, Some(op)) => ExchangeWork::Check { report: op.report },
-            _ => return None,
-        };
-        Some((work, group.clone()))
+        let carriers = |group: &Arc<dyn Group>| group.downcast::<GpuMember>().map(|member| member.carriers);
+        if let Some(op) = Collective::of(op) {
+            let exchange = GpuExchange::of(op, carriers(&op.group)?)?;
+            return Some((ExchangeWork::Exchange(exchange), op.group.clone()));
+        }
+        let op = op.downcast::<ExchangeCheck>()?;
+        carriers(&op.group)?;
+        Some((ExchangeWork::Check { report: op.report }, op.group.clone()))
     }
 }
 
@@ -69,24 +65,67 @@ impl ErasedLibrary for Exchanges {
 
     fn bind(&self, request: &Request) -> DeviceResult<Option<(Arc<dyn VendorStep>, MemoryAccess)>> {
         let Some((work, group)) = ExchangeWork::of(request.op) else { return Ok(None) };
-        let (at, mut access) = bind::bind(&self.streams.queue, request, None)?;
+        let (bound, mut access) = bind::bind(&self.streams.queue, request, None)?;
+        let at = bound.operands;
         let device = self.streams.queue.id().to_string();
         // All steps of a device are in one order, also those of several groups: their kernels would wait for
         // each other if they were begun in another order on another GPU. No operand has this address.
         let start = Arc::as_ptr(&self.streams.queue.context).addr() as u64;
         access.writes.push(AddressRange { start, bytes: 1 });
-        Ok(Some((Arc::new(ExchangeStep { work, group, at: at.operands, device }), access)))
+        let (exchange, check) = match (work, &at[..]) {
+            (ExchangeWork::Exchange(exchange), _) => (Some((exchange, at)), None),
+            (ExchangeWork::Check { report }, &[status]) => (None, Some(CheckAt { status, report, taken: 0 })),
+            (ExchangeWork::Check { report }, &[taken, status]) => {
+                (None, Some(CheckAt { status, report, taken }))
+            }
+            (ExchangeWork::Check { .. }, at) => {
+                let message = format!("{} operands of a check", at.len());
+                return Err(DeviceError::driver(&device, "record", message));
+            }
+        };
+        Ok(Some((Arc::new(ExchangeStep { exchange, check, group, device }), access)))
     }
 }
 
-/// An exchange, or the check behind exchanges, with addresses.
+/// The check behind exchanges, with addresses.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CheckAt {
+    status: CUdeviceptr,
+    report: i64,
+    /// Another report that it takes over, or 0.
+    taken: CUdeviceptr,
+}
+
+/// An exchange, the check behind exchanges, or both.
 #[derive(Debug)]
-struct ExchangeStep {
-    work: ExchangeWork,
+pub(crate) struct ExchangeStep {
+    /// With the addresses of the inputs, then those of the outputs.
+    exchange: Option<(GpuExchange, Vec<CUdeviceptr>)>,
+    check: Option<CheckAt>,
     /// A [`GpuMember`].
     group: Arc<dyn Group>,
-    at: Vec<CUdeviceptr>,
     device: String,
+}
+
+impl ExchangeStep {
+    /// This exchange with the check that comes next, if its kernel can make it: it is one of ours, and what the
+    /// check takes over is exchanged in it.
+    fn with_check(&self, next: &ExchangeStep) -> Option<ExchangeStep> {
+        let ((exchange, at), check) = (self.exchange.as_ref()?, next.check?);
+        let alone = self.check.is_none() && next.exchange.is_none() && Arc::ptr_eq(&self.group, &next.group);
+        let taken = check.taken == 0 || at.contains(&check.taken);
+        (alone && taken && exchange.is_by_mailboxes()).then(|| ExchangeStep {
+            exchange: self.exchange.clone(),
+            check: Some(check),
+            group: self.group.clone(),
+            device: self.device.clone(),
+        })
+    }
+
+    /// How often it marks that the exchanges before it have run: see [`CapturedExchanges`].
+    fn marks(&self) -> u64 {
+        self.check.is_some().into()
+    }
 }
 
 impl VendorStep for ExchangeStep {
@@ -95,39 +134,50 @@ impl VendorStep for ExchangeStep {
     }
 
     fn enqueue(&self, stream: CUstream) -> DeviceResult<()> {
-        if let Some(launch) = self.kernel()? {
-            return enqueue_launch(&self.device, stream, &launch, false);
-        }
-        match &self.work {
-            ExchangeWork::Exchange(exchange) => {
-                communicator(&self.device, &self.group)?.enqueue(exchange, &self.at, stream)
+        match (self.kernel()?, &self.exchange) {
+            (Some(launch), _) => enqueue_launch(&self.device, stream, &launch, false),
+            (None, Some((exchange, at))) => {
+                communicator(&self.device, &self.group)?.enqueue(exchange, at, stream)
             }
-            ExchangeWork::Check { .. } => {
-                let message = format!("{} operands of a check", self.at.len());
-                Err(DeviceError::driver(&self.device, "record", message))
-            }
+            (None, None) => Ok(()),
         }
     }
 
     fn kernel(&self) -> DeviceResult<Option<CudaLaunch>> {
         let communicator = communicator(&self.device, &self.group)?;
-        match (&self.work, &self.at[..]) {
-            (ExchangeWork::Exchange(exchange), at) => communicator.kernel(exchange, at),
-            (ExchangeWork::Check { report }, &[status]) => Ok(Some(communicator.check(status, *report, 0))),
-            (ExchangeWork::Check { report }, &[taken, status]) => {
-                Ok(Some(communicator.check(status, *report, taken)))
-            }
-            _ => Ok(None),
+        match (&self.exchange, &self.check) {
+            (Some((exchange, at)), check) => communicator.kernel(exchange, at, check.as_ref()),
+            (None, Some(check)) => Ok(Some(communicator.check(check))),
+            (None, None) => Ok(None),
         }
     }
 
-    fn group(&self) -> Option<&Arc<dyn Group>> {
-        Some(&self.group)
+    fn exchange(&self) -> Option<&ExchangeStep> {
+        Some(self)
     }
+}
 
-    fn marks_end(&self) -> bool {
-        matches!(self.work, ExchangeWork::Check { .. })
+/// The steps, of which exchanges make the checks that come next where they can.
+pub(crate) fn with_checks(steps: &[CudaStep]) -> Vec<CudaStep> {
+    let mut all: Vec<CudaStep> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let exchange = |step: &CudaStep| match &step.work {
+            CudaStepKind::Vendor(step) => Some(step.clone()),
+            _ => None,
+        };
+        if let Some(last) = all.last_mut()
+            && let (Some(before), Some(own)) = (exchange(last), exchange(step))
+            && let (Some(before), Some(own)) = (before.exchange(), own.exchange())
+            && let Some(both) = before.with_check(own)
+        {
+            last.work = CudaStepKind::Vendor(Arc::new(both));
+            last.access.reads.extend(&step.access.reads);
+            last.access.writes.extend(&step.access.writes);
+            continue;
+        }
+        all.push(step.clone());
     }
+    all
 }
 
 /// The communicators with which the exchanges of a recording were captured, each with its group, and the
@@ -144,12 +194,12 @@ impl CapturedExchanges {
         steps: impl Iterator<Item = &'s dyn VendorStep>,
     ) -> DeviceResult<CapturedExchanges> {
         let mut list: Vec<(Arc<dyn Group>, Weak<Communicator>, u64)> = Vec::new();
-        for (step, group) in steps.filter_map(|step| Some((step, step.group()?))) {
-            match list.iter_mut().find(|(known, ..)| Arc::ptr_eq(known, group)) {
-                Some((.., marks)) => *marks += u64::from(step.marks_end()),
+        for step in steps.filter_map(VendorStep::exchange) {
+            match list.iter_mut().find(|(known, ..)| Arc::ptr_eq(known, &step.group)) {
+                Some((.., marks)) => *marks += step.marks(),
                 None => {
-                    let communicator = Arc::downgrade(&communicator(device, group)?);
-                    list.push((group.clone(), communicator, step.marks_end().into()));
+                    let communicator = Arc::downgrade(&communicator(device, &step.group)?);
+                    list.push((step.group.clone(), communicator, step.marks()));
                 }
             }
         }

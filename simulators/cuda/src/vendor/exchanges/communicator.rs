@@ -1,5 +1,6 @@
 //! What the GPUs of a group have in common, and what a member enqueues with it.
 
+use super::CheckAt;
 use super::mailbox::{self, Mailboxes};
 use super::nccl::{self, NcclHandle};
 use super::watch::ExchangeWatch;
@@ -58,6 +59,11 @@ impl GpuExchange {
         let by_nccl = nccl && !(mailboxes && small);
         let arrays = op.arrays.clone();
         (nccl || mailboxes).then_some(GpuExchange { arrays, place: (rank, size), by_nccl })
+    }
+
+    /// Whether a kernel of ours carries it.
+    pub(super) fn is_by_mailboxes(&self) -> bool {
+        !self.by_nccl
     }
 }
 
@@ -197,15 +203,17 @@ impl Communicator {
         }
     }
 
-    /// The kernel of an exchange, if it is one of ours. `at` are the addresses of the inputs, then those of
-    /// the outputs.
+    /// The kernel of an exchange, if it is one of ours, which may make the check too. `at` are the addresses of
+    /// the inputs, then those of the outputs.
     pub(super) fn kernel(
         &self,
         exchange: &GpuExchange,
         at: &[CUdeviceptr],
+        check: Option<&CheckAt>,
     ) -> DeviceResult<Option<CudaLaunch>> {
-        let mailboxes = self.mailboxes.as_ref().filter(|_| !exchange.by_nccl);
-        let launch = mailboxes.map(|mailboxes| mailboxes.launch(&exchange.arrays, at, &self.watch.words));
+        let mailboxes = self.mailboxes.as_ref().filter(|_| exchange.is_by_mailboxes());
+        let words = self.watch.words.address();
+        let launch = mailboxes.map(|mailboxes| mailboxes.launch(&exchange.arrays, at, words, check));
         launch.transpose().map_err(|error| self.failed(error))
     }
 
@@ -216,7 +224,7 @@ impl Communicator {
         at: &[CUdeviceptr],
         stream: CUstream,
     ) -> DeviceResult<()> {
-        if let Some(launch) = self.kernel(exchange, at)? {
+        if let Some(launch) = self.kernel(exchange, at, None)? {
             return enqueue_launch(&self.context.id, stream, &launch, false);
         }
         let Some(nccl) = self.nccl else {
@@ -246,10 +254,9 @@ impl Communicator {
         enqueue_launch(&self.context.id, stream, &mark, false)
     }
 
-    /// The kernel of an [`ExchangeCheck`](workalike_device::group::ExchangeCheck), which marks the end too.
-    /// `taken` is the address of another report, or 0.
-    pub(super) fn check(&self, status: CUdeviceptr, report: i64, taken: CUdeviceptr) -> CudaLaunch {
-        self.single(&self.check, vec![self.watch.words.address(), status, report as u64, taken])
+    /// The kernel of a check, which marks the end too.
+    pub(super) fn check(&self, CheckAt { status, report, taken }: &CheckAt) -> CudaLaunch {
+        self.single(&self.check, vec![self.watch.words.address(), *status, *report as u64, *taken])
     }
 
     /// A kernel of one thread.

@@ -21,6 +21,7 @@ typedef unsigned long long u64;
 #define MOST_ARRAYS 64
 #define THREADS 512
 #define BLOCKS 64
+#define ENDED 0
 #define CUT_OFF 1
 
 enum Kind : u32 { FOLD, GATHER, PICK };
@@ -42,11 +43,17 @@ struct Array {
 };
 
 struct Exchange {
-    // Shared with the host; the second is set if exchanges were cut off.
-    const volatile u64* words;
+    // Shared with the host: how many exchanges with a check have run, and whether exchanges were cut off.
+    volatile u64* words;
     // The turns that each block has had.
     u32* turns;
     volatile u64* mailboxes[MOST_MEMBERS];
+    // The check of this exchange and those before it, unless it is null: what is stored to the first status
+    // word, unless there is a report already. That exchanges were cut off, or what members have exchanged as the
+    // output at this address.
+    volatile long long* status;
+    long long report;
+    const void* taken;
     u32 rank, size, arrays, unused;
     Array array[MOST_ARRAYS];
 };
@@ -80,18 +87,25 @@ __device__ void send(volatile u64* slot, u64 unit, u32 turn) {
     slot[1] = number | unit >> 32;
 }
 
-// Whatever it holds, if exchanges are cut off.
-__device__ u64 received(const volatile u64* slot, u32 turn, const volatile u64* words) {
+__device__ void report(const Exchange& of, long long what) {
+    if (of.status && what != 0 && *of.status == 0) *of.status = what;
+}
+
+// Anything, if exchanges are cut off.
+__device__ u64 received(const Exchange& of, const volatile u64* slot, u32 turn) {
     for (u32 looks = 1;; looks++) {
         u64 low = slot[0], high = slot[1];
-        bool there = low >> 32 == turn && high >> 32 == turn;
-        if (there || (looks % 4096 == 0 && words[CUT_OFF] != 0)) return (low & 0xffffffff) | high << 32;
+        if (low >> 32 == turn && high >> 32 == turn) return (low & 0xffffffff) | high << 32;
+        if (looks % 4096 == 0 && of.words[CUT_OFF] != 0) {
+            report(of, of.report);
+            return 0;
+        }
     }
 }
 
 // The unit of a member in this turn.
 __device__ u64 unit_of(const Exchange& of, u32 member, u64 own, u32 turn) {
-    return member == of.rank ? own : received(slot(of, of.rank, member, turn), turn, of.words);
+    return member == of.rank ? own : received(of, slot(of, of.rank, member, turn), turn);
 }
 
 __device__ float of_half(unsigned short bits) {
@@ -192,7 +206,9 @@ __device__ void exchange_unit(const Exchange& of, const Array& array, u64 at, u3
     }
     u64 own = loaded(array.input + of.rank * array.stride + byte, left);
     if (array.kind == FOLD) {
-        store(array.output + byte, fold_by_type(of, array, own, turn), left);
+        u64 unit = fold_by_type(of, array, own, turn);
+        store(array.output + byte, unit, left);
+        if (array.output == of.taken) report(of, unit);
         return;
     }
     u64 picked = 0;
@@ -206,6 +222,9 @@ __device__ void exchange_unit(const Exchange& of, const Array& array, u64 at, u3
 
 extern "C" __global__ void __launch_bounds__(THREADS) exchange(const __grid_constant__ Exchange of) {
     BEGIN
+    bool checks = of.status && blockIdx.x == 0 && threadIdx.x == 0;
+    // It takes a trip to the host, as long as that to another member.
+    u64 ended = checks ? of.words[ENDED] : 0, cut_off = checks ? of.words[CUT_OFF] : 0;
     u64 all = 0;
     for (u32 k = 0; k < of.arrays; k++) all += units(of.array[k]);
     u32 turn = of.turns[blockIdx.x];
@@ -219,4 +238,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) exchange(const __grid_cons
         __syncthreads();
     }
     if (threadIdx.x == 0) of.turns[blockIdx.x] = turn;
+    if (checks) {
+        if (cut_off != 0) report(of, of.report);
+        // All members have come, since this block has heard from them: none waits for the host any more.
+        of.words[ENDED] = ended + 1;
+    }
 }

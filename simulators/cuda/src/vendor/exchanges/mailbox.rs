@@ -5,7 +5,7 @@
 //! of ranks. Each member sends all others what they need at once, so it is for small arrays; larger sums are
 //! NCCL's, where it is installed.
 
-use super::watch::SharedWords;
+use super::CheckAt;
 use crate::capture::CudaLaunch;
 use crate::context::{OrDriver, PrimaryContext, Queue, lock};
 use crate::module::finish_loading;
@@ -35,7 +35,7 @@ const UNIT: u64 = 8;
 const SLOT: u64 = 16;
 /// Words of an array in the kernel's argument, and words before the arrays.
 const ARRAY_WORDS: usize = 6;
-const HEAD_WORDS: usize = 4 + MOST_MEMBERS;
+const HEAD_WORDS: usize = 7 + MOST_MEMBERS;
 
 /// Whether the kernel has the exchange.
 pub(super) fn has(op: &Collective) -> bool {
@@ -149,12 +149,14 @@ impl Mailboxes {
         Ok(Mailboxes { all, rank: group.rank(), exchange })
     }
 
-    /// The kernel of an exchange. `at` are the addresses of the inputs, then those of the outputs.
+    /// The kernel of an exchange, which may make the check too. `at` are the addresses of the inputs, then those
+    /// of the outputs; `words` is that of the words that host and device share.
     pub(super) fn launch(
         &self,
         arrays: &[CollectiveArray],
         at: &[CUdeviceptr],
-        words: &SharedWords,
+        words: CUdeviceptr,
+        check: Option<&CheckAt>,
     ) -> Result<CudaLaunch, GroupError> {
         let (inputs, outputs) = at.split_at(arrays.len().min(at.len()));
         if inputs.len() != outputs.len() || outputs.is_empty() || arrays.len() > MOST_ARRAYS {
@@ -162,9 +164,10 @@ impl Mailboxes {
         }
         let size = self.all.len();
         let turns = self.all[self.rank].address + MailboxMemory::turns(size);
-        let mut args = vec![words.address(), turns];
+        let mut args = vec![words, turns];
         args.extend(self.all.iter().map(|memory| memory.address));
-        args.resize(HEAD_WORDS - 2, 0);
+        args.resize(2 + MOST_MEMBERS, 0);
+        args.extend(check.map_or([0; 3], |check| [check.status, check.report as u64, check.taken]));
         args.extend([pair(self.rank as u32, size as u32), pair(arrays.len() as u32, 0)]);
         let mut units = 0;
         for (array, (&input, &output)) in arrays.iter().zip(inputs.iter().zip(outputs)) {
@@ -291,6 +294,7 @@ pub(super) fn failure(call: &str, message: impl ToString) -> GroupError {
 
 #[cfg(test)]
 mod tests {
+    use super::super::watch::SharedWords;
     use super::*;
     use workalike_device::group::Route;
 
@@ -306,7 +310,8 @@ mod tests {
         assert_eq!(defined("MOST_MEMBERS"), MOST_MEMBERS as u64);
         assert_eq!(defined("MOST_ARRAYS"), MOST_ARRAYS as u64);
         assert_eq!((defined("THREADS"), defined("BLOCKS")), (THREADS, BLOCKS));
-        assert_eq!(defined("CUT_OFF"), SharedWords::CUT_OFF as u64);
+        let words = [SharedWords::ENDED, SharedWords::CUT_OFF].map(|word| word as u64);
+        assert_eq!([defined("ENDED"), defined("CUT_OFF")], words);
         // The most that a kernel's parameters may have.
         const { assert!((HEAD_WORDS + MOST_ARRAYS * ARRAY_WORDS) * 8 <= 4096) }
     }

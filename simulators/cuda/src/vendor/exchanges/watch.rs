@@ -38,7 +38,7 @@ unsafe impl Sync for SharedWords {}
 impl SharedWords {
     const COUNT: usize = 2;
     /// The word for the number of marks that were passed.
-    const ENDED: usize = 0;
+    pub(super) const ENDED: usize = 0;
     /// The word that is set if exchanges were cut off.
     pub(super) const CUT_OFF: usize = 1;
 
