@@ -2,8 +2,9 @@
 //! exchange, as in PyTorch's DDP. An exchange costs some microseconds however small its array is, and a
 //! network has many small gradients.
 //!
-//! A bucket is where its last member was. Steps that wait for an earlier one move behind it; other exchanges
-//! end it, so that all members of the group keep one order of exchanges.
+//! A bucket is where its last member was. Steps that wait for an earlier one move behind it. A large reduction
+//! stays where it is, and those behind it may join those before; other exchanges end a bucket. Programs of equal
+//! steps have equal buckets, so all members of the group keep one order of exchanges.
 
 use crate::engine::dependences::DependenceGraph;
 use crate::lower::program::{Program, Step};
@@ -69,11 +70,15 @@ fn buckets(program: &Program) -> Vec<Bucket> {
             let waits = order.before[at].iter().any(in_bucket);
             bucket.waits.push(waits);
             let more = step.all_reduce().map_or(0, bytes);
-            if !waits && alike(step, &program.steps[first]) && bucket.bytes.saturating_add(more) <= MOST_BYTES
-            {
-                bucket.steps.push(at);
-                bucket.bytes += more;
-                continue;
+            if !waits && alike(step, &program.steps[first]) {
+                if bucket.bytes.saturating_add(more) <= MOST_BYTES {
+                    bucket.steps.push(at);
+                    bucket.bytes += more;
+                    continue;
+                }
+                if more > MOST_BYTES {
+                    continue;
+                }
             }
         }
         if step.exchanges() {

@@ -81,11 +81,38 @@ fn exchanges_of_devices_and_of_main_memory_stay_apart() {
 }
 
 #[test]
-fn large_ones_and_other_kinds_stay_apart() {
-    let before = gradients([3, MOST_BYTES, 7], |_| SUM);
-    let mut program = before.clone();
+fn small_ones_around_a_large_one_share_an_exchange() {
+    let mut program = gradients([3, MOST_BYTES, 7], |_| SUM);
     run(&mut program);
-    assert_eq!(listed(&program), listed(&before));
+    let list: Vec<String> = listed(&program).into_iter().map(|(name, _)| name).collect();
+    let large = format!("[{MOST_BYTES}]");
+    assert_eq!(list, ["c", "c", &large, "c", "c", "[3, 7]", "c", "c"]);
+    // What uses the large one is not held up.
+    assert_eq!(listed(&program)[3].1, [7]);
+}
+
+#[test]
+fn a_large_one_that_waits_for_small_ones_ends_their_bucket() {
+    let group = threads(2, Duration::from_secs(1)).remove(0);
+    let mut program = Program::default();
+    let input = program.buffer(DType::F32, &[4], Role::Input(0));
+    let n = MOST_BYTES;
+    let [sum, third] = [0; 2].map(|_| program.buffer(DType::F32, &[4], Role::Temp));
+    let [spread, large] = [0; 2].map(|_| program.buffer(DType::F32, &[n], Role::Temp));
+    program.steps = vec![
+        exchange(&group, SUM, input, sum, 4),
+        copy(sum, spread, 4),
+        exchange(&group, SUM, spread, large, n),
+        exchange(&group, SUM, input, third, 4),
+    ];
+    program.outputs = vec![large, third];
+    let before = listed(&program);
+    run(&mut program);
+    assert_eq!(listed(&program), before);
+}
+
+#[test]
+fn other_kinds_stay_apart() {
     let mut program = gradients([3, 5, 7], |at| if at == 1 { CollectiveKind::AllGather } else { SUM });
     let before = listed(&program);
     run(&mut program);
