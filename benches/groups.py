@@ -57,13 +57,19 @@ def main():
     parser.add_argument("--out", type=pathlib.Path)
     arguments = parser.parse_args()
     about, gpus, peers = machine("cuda"), str(arguments.gpus), HERE / "peers"
-    rows = rows_of("workalike", [arguments.ours, "--groups", gpus], arguments.timeout)
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", gpus, str(peers / "groups_torch.py")]
-    rows += rows_of("torch", [arguments.python, *torchrun], arguments.timeout)
-    rows += rows_of("jax", [arguments.python, str(peers / "groups_jax.py"), gpus], arguments.timeout)
     name = f"{about['date'][:10]}-{(about['gpu'] or 'gpu').split(',')[0].split()[-1].lower()}-groups.json"
     out = arguments.out or HERE / "results" / name
-    write(out, {"machine": about, "gpus": arguments.gpus, "rows": rows})
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", gpus, str(peers / "groups_torch.py")]
+    commands = {
+        "workalike": [arguments.ours, "--groups", gpus],
+        "torch": [arguments.python, *torchrun],
+        "jax": [arguments.python, str(peers / "groups_jax.py"), gpus],
+    }
+    rows = []
+    for lib, command in commands.items():
+        rows += rows_of(lib, command, arguments.timeout)
+        # A run that is cut off leaves what it has.
+        write(out, {"machine": about, "gpus": arguments.gpus, "rows": rows})
     table(rows)
 
 

@@ -9,7 +9,7 @@
 use crate::context::{OrDriver, Queue, lock};
 use crate::dependencies::{MemoryAccess, dependencies};
 use crate::timing::Events;
-use crate::vendor::{CapturedExchanges, Streams, VendorStep};
+use crate::vendor::{CapturedExchanges, ExchangeStep, Streams, VendorStep};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode, CUstreamCaptureMode};
 use std::ffi::c_void;
@@ -43,6 +43,11 @@ impl CudaStepKind {
             CudaStepKind::Vendor(step) => step.kernel(),
             _ => Ok(None),
         }
+    }
+
+    /// Whether members exchange arrays in it by a library.
+    fn exchanges_by_library(&self) -> bool {
+        matches!(self, CudaStepKind::Vendor(step) if step.exchange().is_some_and(ExchangeStep::is_by_library))
     }
 
     /// Whether it may be a kernel of a vendor's library.
@@ -141,7 +146,9 @@ pub(crate) fn capture(
     steps: &[CudaStep],
     exchanges: &CapturedExchanges,
 ) -> DeviceResult<Arc<CudaGraph>> {
-    instantiate(&streams.queue, &streams.capture, exchanges.mode(), |stream| {
+    let prefers = steps.iter().any(|step| step.work.exchanges_by_library());
+    let flags = if prefers { NODE_PRIORITIES } else { 0 };
+    instantiate(&streams.queue, &streams.capture, (exchanges.mode(), flags), |stream| {
         let nodes = enqueue_all(streams, stream, steps)?;
         if exchanges.is_empty() {
             return Ok(());
@@ -159,7 +166,7 @@ pub(crate) fn capture_timed(
     exchanges: &CapturedExchanges,
     events: &Events,
 ) -> DeviceResult<Arc<CudaGraph>> {
-    instantiate(&streams.queue, &streams.capture, exchanges.mode(), |stream| {
+    instantiate(&streams.queue, &streams.capture, (exchanges.mode(), 0), |stream| {
         for (position, step) in steps.iter().enumerate() {
             events.capture(position, stream)?;
             enqueue(streams.queue.id(), stream, &step.work, false)?;
@@ -169,15 +176,18 @@ pub(crate) fn capture_timed(
     })
 }
 
+/// `CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY`; without it all nodes have the priority of the stream.
+const NODE_PRIORITIES: u32 = 8;
+
 /// The mode of captures: calls of this thread that would disturb them are errors.
 pub(crate) const STRICT: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 
-/// Captures what `enqueue` enqueues, and makes the graph ready on the device's stream. The recorder must be
-/// locked, so that no other thread uses its stream.
+/// Captures what `enqueue` enqueues in this mode, and makes the graph ready on the device's stream, instantiated
+/// with these flags. The recorder must be locked, so that no other thread uses its stream.
 pub(crate) fn instantiate(
     queue: &Arc<Queue>,
     recorder: &Queue,
-    mode: CUstreamCaptureMode,
+    (mode, flags): (CUstreamCaptureMode, u32),
     enqueue: impl FnOnce(sys::CUstream) -> DeviceResult<()>,
 ) -> DeviceResult<Arc<CudaGraph>> {
     let id = queue.id();
@@ -208,7 +218,7 @@ pub(crate) fn instantiate(
     let graph = captured?;
     let _quiet = queue.context.gate.quiet_if_any();
     // SAFETY: the graph is alive.
-    let ready = unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(0)) };
+    let ready = unsafe { result::graph::instantiate(graph, sys::CUgraphInstantiate_flags(flags)) };
     // SAFETY: the graph is ours; the executable graph does not refer to it.
     queue.context.park(unsafe { result::graph::destroy(graph) });
     let ready = ready.or_driver(id, "cuGraphInstantiate")?;
@@ -253,9 +263,35 @@ fn enqueue_all(
             }
             None => enqueue(id, stream, &step.work, false)?,
         }
-        nodes.push(captured_last(id, stream)?);
+        let last = captured_last(id, stream)?;
+        if step.work.exchanges_by_library() {
+            prefer(id, &last)?;
+        }
+        nodes.push(last);
     }
     Ok(nodes)
+}
+
+/// Lets the kernels among these nodes run before those that could run beside them: of a large product groups
+/// wait for room as long as it runs.
+fn prefer(id: &str, nodes: &[CUgraphNode]) -> DeviceResult<()> {
+    let (mut least, mut greatest) = (0, 0);
+    // SAFETY: writes two ints; the context is current.
+    unsafe { sys::cuCtxGetStreamPriorityRange(&mut least, &mut greatest) }
+        .or_driver(id, "cuCtxGetStreamPriorityRange")?;
+    let value = sys::CUlaunchAttributeValue { priority: greatest };
+    for &node in nodes {
+        let mut kind = sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+        // SAFETY: the node is of the graph that is captured, which is alive.
+        unsafe { sys::cuGraphNodeGetType(node, &mut kind) }.or_driver(id, "cuGraphNodeGetType")?;
+        if kind == sys::CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL {
+            let attribute = sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
+            // SAFETY: the node is a kernel, and the attribute an int.
+            unsafe { sys::cuGraphKernelNodeSetAttribute(node, attribute, &value) }
+                .or_driver(id, "cuGraphKernelNodeSetAttribute")?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes these nodes, of the graph that the stream captures, the dependencies of what is enqueued next.

@@ -3,7 +3,7 @@
 use super::plan_of;
 use crate::engine::fuse::nothing;
 use crate::engine::inplace::carry_in_place;
-use crate::lower::program::{Access, Body, Program, Role, Step};
+use crate::lower::program::{Access, Body, Buffer, Program, Role, Step};
 
 /// Makes the bodies of all steps ready to run: their constants become constants of the Program around them,
 /// and their scratch buffers become parts of the scratch memory of their loop.
@@ -27,7 +27,8 @@ fn settle(body: &mut Body, around: &mut Program, alignment: u64, in_place: bool)
     }
     let own = &mut body.program;
     let outputs = own.outputs.clone();
-    let layout = plan_of(own, alignment, |id, buffer| buffer.role == Role::Temp && !outputs.contains(&id));
+    let scratch = |id, buffer: &Buffer| buffer.role == Role::Temp && !outputs.contains(&id);
+    let layout = plan_of(own, alignment, scratch, 0);
     body.offsets = layout.offsets;
     around.buffers[body.scratch].shape = vec![layout.arena.bytes];
     let values = std::mem::take(&mut own.constants);

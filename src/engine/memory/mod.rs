@@ -13,8 +13,9 @@ pub use crate::memory_report::{BufferUse, MemoryReport};
 pub(crate) use bodies::settle_bodies;
 
 use super::dependences::Dependences;
-use crate::lower::program::{Buffer, BufferId, Program, Role};
+use crate::lower::program::{Buffer, BufferId, LibraryStep, Program, Role, Step};
 use place::{LiveInterval, lower_bound, place};
+use std::collections::BTreeMap;
 
 /// The positions of buffers in the arena.
 #[derive(Clone, Debug)]
@@ -40,27 +41,45 @@ pub struct ArenaSize {
 /// (`engine/storage/transfers.rs`). Larger ones take longer to move than a transfer costs.
 pub(crate) const SMALL: u64 = 16 << 10;
 
-/// Lays out the buffers of the arena, by their [`lifetimes`].
-pub fn plan(program: &Program, alignment: u64) -> Layout {
-    plan_of(program, alignment, |_, _| true)
+/// The most bytes that are not used twice where steps run concurrently.
+const APART: u64 = 1 << 20;
+
+/// Lays out the buffers of the arena, by their [`lifetimes`]. Where steps run concurrently the smallest buffers
+/// have memory of their own, [`APART`] bytes in all: a step that stores to the memory of another one's result would
+/// wait until that was read.
+pub fn plan(program: &Program, alignment: u64, concurrent: bool) -> Layout {
+    plan_of(program, alignment, |_, _| true, if concurrent { APART } else { 0 })
 }
 
-/// Lays out those for which `placed` holds.
-fn plan_of(program: &Program, alignment: u64, placed: impl Fn(BufferId, &Buffer) -> bool) -> Layout {
+/// Lays out those for which `placed` holds, of which the smallest, of at most `apart` bytes, have memory of their
+/// own.
+fn plan_of(
+    program: &Program,
+    alignment: u64,
+    placed: impl Fn(BufferId, &Buffer) -> bool,
+    apart: u64,
+) -> Layout {
     let mut lives = lifetimes(program);
     let buffers = program.buffers.iter().enumerate();
     let others = buffers.filter(|(id, buffer)| !placed(*id, buffer)).map(|(id, _)| id);
     others.for_each(|id| lives[id] = None);
     let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
-    let groups = adjacent(program, &lives);
+    let overwritten = overwritten(program, &lives);
+    let mut needed = lives.clone();
+    for (&result, &input) in &overwritten {
+        if let (Some((_, end)), Some((_, last))) = (needed[result].take(), &mut needed[input]) {
+            *last = end.max(*last);
+        }
+    }
+    let groups = adjacent(program, &needed);
     let item = |group: &Vec<BufferId>| {
-        let lives = || group.iter().filter_map(|&id| lives[id]);
+        let lives = || group.iter().filter_map(|&id| needed[id]);
         let (first, last) = (lives().map(|life| life.0).min(), lives().map(|life| life.1).max());
         let bytes = group.iter().map(|&id| size(id)).sum();
         LiveInterval { bytes, first: first.unwrap_or(0), last: last.unwrap_or(0) }
     };
     let items: Vec<LiveInterval> = groups.iter().map(item).collect();
-    let (places, bytes) = place(&items);
+    let (places, bytes) = place(&with_own_memory(&items, apart, program.steps.len()));
     let mut offsets = vec![None; program.buffers.len()];
     for (group, mut offset) in groups.iter().zip(places) {
         for &id in group {
@@ -68,7 +87,48 @@ fn plan_of(program: &Program, alignment: u64, placed: impl Fn(BufferId, &Buffer)
             offset += size(id);
         }
     }
+    for (result, input) in overwritten {
+        offsets[result] = offsets[input];
+    }
     Layout { offsets, arena: ArenaSize { bytes, lower_bound: lower_bound(&items) }, lives }
+}
+
+/// The items, of which the smallest are alive throughout.
+fn with_own_memory(items: &[LiveInterval], apart: u64, end: usize) -> Vec<LiveInterval> {
+    let mut order: Vec<usize> = (0..items.len()).collect();
+    order.sort_by_key(|&at| items[at].bytes);
+    let (mut all, mut room) = (items.to_vec(), apart);
+    for at in order {
+        let Some(rest) = room.checked_sub(items[at].bytes) else { break };
+        room = rest;
+        all[at] = LiveInterval { first: 0, last: end, ..items[at] };
+    }
+    all
+}
+
+/// The results that library ops store in the memory of an input, and the buffer that has the memory. Large
+/// results only: small ones may have to be adjacent.
+///
+/// A sum of gradients over members is one, which need not be done before other steps use its memory.
+fn overwritten(program: &Program, lives: &[Option<(usize, usize)>]) -> BTreeMap<BufferId, BufferId> {
+    let mut found = BTreeMap::new();
+    for (at, step) in program.steps.iter().enumerate() {
+        let Step::Library(LibraryStep { op, inputs, outputs, .. }) = step else { continue };
+        for (result, &output) in outputs.iter().enumerate() {
+            let Some(&(input, 0)) = op.overwrites(result).and_then(|input| inputs.get(input)) else {
+                continue;
+            };
+            let [new, old] = [output, input].map(|id| &program.buffers[id]);
+            let alike = new.bytes() == old.bytes() && [new, old].iter().all(|b| b.role == Role::Temp);
+            let once = inputs.iter().filter(|(id, _)| *id == input).count() == 1;
+            let ends = lives[input].is_some_and(|life| life.1 == at);
+            let begins = lives[output].is_some_and(|life| life.0 == at);
+            if alike && once && ends && begins && new.bytes() > APART {
+                found.insert(output, found.get(&input).copied().unwrap_or(input));
+            }
+        }
+    }
+    found
 }
 
 /// The buffers that have lives, in groups that are adjacent: the small inputs, the small outputs, and each
@@ -110,9 +170,10 @@ pub fn lifetimes(program: &Program) -> Vec<Option<(usize, usize)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::program::Step;
+    use std::sync::Arc;
     use workalike_kernels::DType;
-    use workalike_kernels::nest::Nest;
+    use workalike_kernels::library::{LibraryError, LibraryOp};
+    use workalike_kernels::nest::{Nest, Operand};
 
     fn copy(from: BufferId, to: BufferId) -> Step {
         Step::Nest { nest: Nest::copy(DType::F32, &[64]), buffers: vec![from, to] }
@@ -124,11 +185,28 @@ mod tests {
         let ids: Vec<BufferId> = (0..100).map(|_| program.buffer(DType::F32, &[64], Role::Temp)).collect();
         program.steps = ids.windows(2).map(|w| copy(w[0], w[1])).collect();
         program.outputs = vec![ids[99]];
-        let layout = plan(&program, 256);
+        let layout = plan(&program, 256, false);
         assert_eq!(layout.arena, ArenaSize { bytes: 512, lower_bound: 512 });
         for w in ids.windows(2) {
             assert_ne!(layout.offsets[w[0]], layout.offsets[w[1]]);
         }
+    }
+
+    #[test]
+    fn concurrent_steps_do_not_share_small_buffers() {
+        let mut program = Program::default();
+        let large = APART / 4;
+        let ids: Vec<BufferId> = (0..8)
+            .map(|at| program.buffer(DType::F32, &[if at < 4 { 64 } else { large }], Role::Temp))
+            .collect();
+        program.steps = (0..4).map(|at| copy(ids[at], ids[at + 4])).collect();
+        program.outputs = vec![ids[7]];
+        let layout = plan(&program, 256, true);
+        let small: Vec<Option<u64>> = ids[..4].iter().map(|&id| layout.offsets[id]).collect();
+        assert!((0..4).all(|at| small[..at].iter().all(|other| *other != small[at])), "{small:?}");
+        // The large ones, each of which is alive at one step, are at one place.
+        assert!(ids[4..].iter().all(|&id| layout.offsets[id] == layout.offsets[ids[4]]));
+        assert_eq!(layout.arena.lower_bound, plan(&program, 256, false).arena.lower_bound);
     }
 
     #[test]
@@ -145,7 +223,7 @@ mod tests {
         };
         program.steps = (0..5).rev().map(copy).collect();
         program.outputs = [&outputs[..], &outputs[..1]].concat();
-        let layout = plan(&program, 256);
+        let layout = plan(&program, 256, false);
         for ids in [inputs, outputs] {
             let small: Vec<u64> =
                 [0, 2, 3, 4].iter().filter_map(|&at: &usize| layout.offsets[ids[at]]).collect();
@@ -153,5 +231,78 @@ mod tests {
             assert_eq!(next, [0, 256, 512, 768]);
         }
         assert_eq!(layout.arena.bytes, 2 * ((4 << 20) + 1024));
+    }
+
+    /// An op that may store its result in the memory of its input.
+    #[derive(Clone, Debug)]
+    struct InPlace(u64);
+
+    impl LibraryOp for InPlace {
+        fn name(&self) -> String {
+            "in_place".into()
+        }
+
+        fn dtype(&self) -> DType {
+            DType::F32
+        }
+
+        fn extents(&self) -> Vec<u64> {
+            vec![self.0]
+        }
+
+        fn operands(&self) -> Vec<Operand> {
+            [false, true].map(|written| Operand::contiguous(DType::F32, &[self.0], written)).to_vec()
+        }
+
+        fn overwrites(&self, result: usize) -> Option<usize> {
+            Some(result)
+        }
+
+        fn verify(&self) -> std::result::Result<(), LibraryError> {
+            Ok(())
+        }
+
+        fn flops(&self) -> f64 {
+            0.0
+        }
+    }
+
+    /// Gradients that are computed, reduced, and used behind the last reduction, and the reductions.
+    fn gradients(n: u64, read_later: bool) -> (Program, Vec<(BufferId, BufferId)>) {
+        let mut program = Program::default();
+        let [x, used] = [0; 2].map(|_| program.buffer(DType::F32, &[n], Role::Input(0)));
+        let pairs: Vec<(BufferId, BufferId)> = (0..3)
+            .map(|_| [0; 2].map(|_| program.buffer(DType::F32, &[n], Role::Temp)))
+            .map(|[own, sum]| (own, sum))
+            .collect();
+        let copy = |from, to| Step::Nest { nest: Nest::copy(DType::F32, &[n]), buffers: vec![from, to] };
+        for &(own, sum) in &pairs {
+            let (inputs, outputs) = (vec![(own, 0)], vec![sum]);
+            let op = Arc::new(InPlace(n));
+            let reduce = LibraryStep { op, inputs, outputs, scratch: None, epilogue: None };
+            program.steps.extend([copy(x, own), Step::Library(reduce)]);
+        }
+        for &(own, sum) in &pairs {
+            program.steps.push(copy(if read_later { own } else { sum }, used));
+            program.steps.push(copy(sum, used));
+        }
+        (program, pairs)
+    }
+
+    #[test]
+    fn large_results_are_in_the_memory_of_inputs_that_end_there() {
+        let n = 1 << 20;
+        let (program, pairs) = gradients(n, false);
+        let layout = plan(&program, 256, false);
+        let places: Vec<u64> = pairs.iter().filter_map(|(own, _)| layout.offsets[*own]).collect();
+        assert!(pairs.iter().all(|(own, sum)| layout.offsets[*own] == layout.offsets[*sum]));
+        // All are alive when the first one is used.
+        assert!(places[0] != places[1] && places[1] != places[2] && places[0] != places[2]);
+        let (program, pairs) = gradients(n, true);
+        let layout = plan(&program, 256, false);
+        assert!(pairs.iter().all(|(own, sum)| layout.offsets[*own] != layout.offsets[*sum]));
+        let (program, pairs) = gradients(64, false);
+        let layout = plan(&program, 256, false);
+        assert!(pairs.iter().all(|(own, sum)| layout.offsets[*own] != layout.offsets[*sum]), "small ones");
     }
 }

@@ -122,6 +122,11 @@ impl ExchangeStep {
         })
     }
 
+    /// Whether NCCL exchanges its arrays.
+    pub(crate) fn is_by_library(&self) -> bool {
+        self.exchange.as_ref().is_some_and(|(exchange, _)| !exchange.is_by_mailboxes())
+    }
+
     /// How often it marks that the exchanges before it have run: see [`CapturedExchanges`].
     fn marks(&self) -> u64 {
         self.check.is_some().into()

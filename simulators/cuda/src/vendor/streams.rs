@@ -46,7 +46,7 @@ impl Streams {
 
     /// Captures what `enqueue` enqueues. Returns whether that gave a graph. The recorder must be locked.
     pub(super) fn captures(&self, enqueue: impl FnOnce(CUstream) -> DeviceResult<()>) -> DeviceResult<bool> {
-        Ok(instantiate(&self.queue, &self.capture, STRICT, enqueue).is_ok())
+        Ok(instantiate(&self.queue, &self.capture, (STRICT, 0), enqueue).is_ok())
     }
 
     /// The times of so many candidates, each run `repeats` times in a row in one graph: the least of `rounds`
@@ -58,7 +58,7 @@ impl Streams {
         mut enqueue: impl FnMut(usize, CUstream) -> DeviceResult<()>,
     ) -> DeviceResult<Vec<Duration>> {
         let events = Events::new(&self.queue, candidates)?;
-        let graph = instantiate(&self.queue, &self.capture, STRICT, |stream| {
+        let graph = instantiate(&self.queue, &self.capture, (STRICT, 0), |stream| {
             for at in 0..candidates {
                 events.capture(at, stream)?;
                 (0..repeats).try_for_each(|_| enqueue(at, stream))?;

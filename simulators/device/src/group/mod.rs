@@ -39,6 +39,8 @@ pub use work_memory::{joined, zeros};
 use std::any::Any;
 use std::fmt::Debug;
 use std::time::Duration;
+#[cfg(doc)]
+use workalike_kernels::library::LibraryOp;
 
 /// One member's side of a group.
 ///
@@ -79,7 +81,7 @@ pub trait Group: Any + Debug + Send + Sync {
         0
     }
     /// Whether devices exchange arrays by themselves, and so may go on after an exchange that did not take
-    /// place: see [`ExchangeCheck`].
+    /// place: see [`ExchangeCheck`]. They reduce arrays [in place](LibraryOp::overwrites).
     fn needs_check(&self) -> bool {
         false
     }
