@@ -120,7 +120,7 @@ fn measure(case: &str, build: fn(usize) -> Case, nodes: usize) -> Vec<(&'static 
     let steps = program.steps.len();
     let state = vec![32; wrt.len()];
     let program = clock.time("inplace", || update_in_place(program, &state));
-    clock.time("memory", || plan(&program, 64, false));
+    clock.time("memory", || plan(&program, device));
     println!("{case:<8} {} Nodes, {} bytes, {steps} steps", graph.nodes.len(), bytes.len());
     if nodes <= FUSED {
         let program = clock.time("fuse", || fuse(program, device.properties(), &abilities, &[]));

@@ -97,13 +97,6 @@ pub trait LibraryOp: Any + fmt::Debug + Send + Sync {
         false
     }
 
-    /// The input in whose memory it may store a result, as long as the input. No other result shares memory with
-    /// an input.
-    fn overwrites(&self, result: usize) -> Option<usize> {
-        let _ = result;
-        None
-    }
-
     /// Whether others take part in it, which wait for each other: all of them run such ops in one order.
     fn is_joint(&self) -> bool {
         false

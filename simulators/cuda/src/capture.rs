@@ -182,8 +182,8 @@ const NODE_PRIORITIES: u32 = 8;
 /// The mode of captures: calls of this thread that would disturb them are errors.
 pub(crate) const STRICT: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
 
-/// Captures what `enqueue` enqueues in this mode, and makes the graph ready on the device's stream, instantiated
-/// with these flags. The recorder must be locked, so that no other thread uses its stream.
+/// Captures what `enqueue` enqueues in this mode, and makes the graph ready on the device's stream,
+/// instantiated with these flags. The recorder must be locked, so that no other thread uses its stream.
 pub(crate) fn instantiate(
     queue: &Arc<Queue>,
     recorder: &Queue,
@@ -272,8 +272,8 @@ fn enqueue_all(
     Ok(nodes)
 }
 
-/// Lets the kernels among these nodes run before those that could run beside them: of a large product groups
-/// wait for room as long as it runs.
+/// Gives the kernels among these nodes priority over those beside them. Without it they wait until all groups
+/// of a product that has begun are done.
 fn prefer(id: &str, nodes: &[CUgraphNode]) -> DeviceResult<()> {
     let (mut least, mut greatest) = (0, 0);
     // SAFETY: writes two ints; the context is current.

@@ -12,7 +12,7 @@ use crate::{nvrtc, peer, preflight, recording};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use std::sync::Arc;
 use workalike_device::command_check::{check_commands, check_copy, check_nests, check_transfer};
-use workalike_device::group::DirectTransport;
+use workalike_device::group::{Collective, DirectTransport};
 use workalike_device::{
     Command, Device, DeviceError, DeviceModule, DeviceResult, HostBlock, LibraryOp, Memory, NativeDevice,
     NativeMemory, Numerics, Owner, Properties, Recording, Region,
@@ -255,6 +255,11 @@ impl Device for CudaDevice {
     /// Atomic adds to f64 need compute capability 6.0.
     fn adds_to(&self, dtype: DType) -> bool {
         Store::can_add_to(dtype) && (dtype != DType::F64 || self.queue.context.capability >= 60)
+    }
+
+    /// Reductions over members that the GPUs exchange by themselves.
+    fn overwrites(&self, op: &dyn LibraryOp, result: usize) -> Option<usize> {
+        Collective::of(op).filter(|op| op.group.needs_check() && op.is_all_reduce()).map(|_| result)
     }
 
     fn direct_transport(&self) -> Option<Box<dyn DirectTransport>> {

@@ -3,8 +3,8 @@
 //! A [`VendorLibrary`] says which ops it computes, how it computes one (a plan), and enqueues plans on a
 //! stream. [`Vendor`] does the rest for it: it opens the library at the first use, caches plans, turns a
 //! command into addresses ([`bind`]) and steps. [`autotune`] chooses one of several algorithms by time, and
-//! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`]. Exchanges of members
-//! are none of these: others would have to make the same trials, so they have no plans.
+//! [`Streams`] runs and captures trials. A new library is a new file, and a line in [`all`]. Exchanges of
+//! members are none of these: others would have to make the same trials, so they have no plans.
 //!
 //! Locks are taken in this order: the device's recorder, the library, then [`PrimaryContext::capture`]. A
 //! capture of a recording takes the last two in the opposite order. That is no deadlock: both hold the

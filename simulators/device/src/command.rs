@@ -22,6 +22,24 @@ impl Region {
         let bytes = memory.bytes();
         Region { memory, offset: 0, bytes }
     }
+
+    /// Its memory. Wrappers of one memory count as that memory.
+    fn owner(&self) -> *const () {
+        std::ptr::from_ref(self.memory.own()).cast()
+    }
+
+    /// Whether they are the same.
+    pub(crate) fn is_same(&self, other: &Region) -> bool {
+        let place = |region: &Region| (region.owner(), region.offset, region.bytes);
+        place(self) == place(other)
+    }
+
+    /// Whether they share a byte.
+    pub(crate) fn overlaps(&self, other: &Region) -> bool {
+        let ends_after = |a: &Region, b: &Region| a.offset.saturating_add(a.bytes) > b.offset;
+        let bytes = self.bytes > 0 && other.bytes > 0;
+        bytes && self.owner() == other.owner() && ends_after(self, other) && ends_after(other, self)
+    }
 }
 
 /// One step of a Segment, with memory bound.

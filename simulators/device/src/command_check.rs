@@ -12,7 +12,6 @@ use crate::command::{Command, LibraryOutput, Region};
 use crate::device::{Device, DeviceResult};
 use crate::error::{ArgumentError, DeviceError};
 use std::collections::HashMap;
-use std::sync::Arc;
 use workalike_kernels::library::LibraryOp;
 use workalike_kernels::nest::{Inst, Nest, Operand, PhaseKind};
 use workalike_kernels::verify::Verified;
@@ -172,7 +171,7 @@ impl CommandCheck<'_> {
     }
 
     fn apart(&self, argument: &str, region: &Region, other: &str, beside: &Region) -> DeviceResult<()> {
-        self.require(!overlap(region, beside), || {
+        self.require(!region.overlaps(beside), || {
             let found = format!("bytes {} and {} of one memory", span(region), span(beside));
             (argument.into(), format!("no overlap with {other}"), found)
         })
@@ -231,7 +230,7 @@ impl CommandCheck<'_> {
         let in_place = matches!(target, LibraryOutput::Memory(_));
         for (result, written) in written(target).into_iter().enumerate() {
             for (at, input) in inputs.iter().enumerate() {
-                if !(in_place && op.overwrites(result) == Some(at) && same(written, input)) {
+                if !(in_place && self.device.overwrites(op, result) == Some(at) && written.is_same(input)) {
                     self.apart("what is stored", written, &format!("input {at}"), input)?;
                 }
             }
@@ -365,19 +364,6 @@ pub fn operand_bytes(operand: &Operand) -> u64 {
         sum.saturating_add((extent - 1).saturating_mul(u64::try_from(*stride).unwrap_or(u64::MAX)))
     });
     last.saturating_add(1).saturating_mul(operand.dtype.size() as u64)
-}
-
-/// Whether two regions share a byte. Wrappers of one memory count as that memory.
-fn same(one: &Region, other: &Region) -> bool {
-    let place = |region: &Region| (Arc::as_ptr(&region.memory).cast::<()>(), region.offset, region.bytes);
-    place(one) == place(other)
-}
-
-fn overlap(one: &Region, other: &Region) -> bool {
-    let memory = |region: &Region| std::ptr::from_ref(region.memory.own()).cast::<()>();
-    let ends_after = |a: &Region, b: &Region| a.offset.saturating_add(a.bytes) > b.offset;
-    let bytes = one.bytes > 0 && other.bytes > 0;
-    bytes && memory(one) == memory(other) && ends_after(one, other) && ends_after(other, one)
 }
 
 fn span(region: &Region) -> String {

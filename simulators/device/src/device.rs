@@ -216,6 +216,12 @@ pub trait Device: Send + Sync + Debug {
         let _ = (op, epilogue);
         None
     }
+    /// The input in whose memory this device may store a result of a library op, which is as long. No other
+    /// result of a library op shares memory with an input.
+    fn overwrites(&self, op: &dyn LibraryOp, result: usize) -> Option<usize> {
+        let _ = (op, result);
+        None
+    }
     /// What can carry arrays to the devices of other members of a group without main memory. A group that it
     /// joins may be that of a [`Collective`](crate::group::Collective) which the device computes.
     fn direct_transport(&self) -> Option<Box<dyn DirectTransport>> {

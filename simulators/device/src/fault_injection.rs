@@ -165,6 +165,10 @@ impl Device for FailingDevice {
         self.device.library(op, epilogue)
     }
 
+    fn overwrites(&self, op: &dyn LibraryOp, result: usize) -> Option<usize> {
+        self.device.overwrites(op, result)
+    }
+
     fn direct_transport(&self) -> Option<Box<dyn DirectTransport>> {
         self.device.direct_transport()
     }

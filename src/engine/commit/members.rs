@@ -83,7 +83,7 @@ pub(in crate::engine) fn check_exchanges(
         let status = program.status_words();
         let report = report_base + i128::from(number & !OF_REPORTS) + 1;
         let exchanged = reports.iter().find(|(of, _)| Arc::ptr_eq(of, &group)).map(|(_, report)| *report);
-        // The step that keeps it, which is nobody else's reader.
+        // Only the step that keeps it reads it.
         let kept = exchanged.and_then(|taken| {
             let behind = program.steps[last + 1..].iter().position(|step| step.reads().contains(&taken))?;
             program.steps.remove(last + 1 + behind);

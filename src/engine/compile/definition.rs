@@ -254,7 +254,7 @@ impl Definition {
         commit::count_iterations(&mut program, 0);
         let alignment = device.properties().alignment;
         settle_bodies(&mut program, alignment);
-        let layout = plan(&program, alignment, device.properties().is_wide());
+        let layout = plan(&program, device);
         Ok((program, layout))
     }
 

@@ -2,9 +2,9 @@
 //! exchange, as in PyTorch's DDP. An exchange costs some microseconds however small its array is, and a
 //! network has many small gradients.
 //!
-//! A bucket is where its last member was. Steps that wait for an earlier one move behind it. A large reduction
-//! stays where it is, and those behind it may join those before; other exchanges end a bucket. Programs of equal
-//! steps have equal buckets, so all members of the group keep one order of exchanges.
+//! A bucket is where its last member was. Steps that wait for an earlier one move behind it. A large
+//! reduction stays where it is, and those behind it may join those before; other exchanges end a bucket.
+//! Programs of equal steps have equal buckets, so all members of the group keep one order of exchanges.
 
 use crate::engine::dependences::DependenceGraph;
 use crate::lower::program::{Program, Step};

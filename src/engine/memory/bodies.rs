@@ -1,6 +1,6 @@
 //! The scratch memory of bodies, planned from the inside out: that of a body is one buffer of its loop.
 
-use super::plan_of;
+use super::{Sharing, plan_of};
 use crate::engine::fuse::nothing;
 use crate::engine::inplace::carry_in_place;
 use crate::lower::program::{Access, Body, Buffer, Program, Role, Step};
@@ -28,7 +28,7 @@ fn settle(body: &mut Body, around: &mut Program, alignment: u64, in_place: bool)
     let own = &mut body.program;
     let outputs = own.outputs.clone();
     let scratch = |id, buffer: &Buffer| buffer.role == Role::Temp && !outputs.contains(&id);
-    let layout = plan_of(own, alignment, scratch, 0);
+    let layout = plan_of(own, alignment, scratch, Sharing::ALL);
     body.offsets = layout.offsets;
     around.buffers[body.scratch].shape = vec![layout.arena.bytes];
     let values = std::mem::take(&mut own.constants);

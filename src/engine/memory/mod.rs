@@ -16,6 +16,7 @@ use super::dependences::Dependences;
 use crate::lower::program::{Buffer, BufferId, LibraryStep, Program, Role, Step};
 use place::{LiveInterval, lower_bound, place};
 use std::collections::BTreeMap;
+use workalike_device::{Device, LibraryOp, Properties};
 
 /// The positions of buffers in the arena.
 #[derive(Clone, Debug)]
@@ -44,27 +45,43 @@ pub(crate) const SMALL: u64 = 16 << 10;
 /// The most bytes that are not used twice where steps run concurrently.
 const APART: u64 = 1 << 20;
 
-/// Lays out the buffers of the arena, by their [`lifetimes`]. Where steps run concurrently the smallest buffers
-/// have memory of their own, [`APART`] bytes in all: a step that stores to the memory of another one's result would
-/// wait until that was read.
-pub fn plan(program: &Program, alignment: u64, concurrent: bool) -> Layout {
-    plan_of(program, alignment, |_, _| true, if concurrent { APART } else { 0 })
+/// Lays out the buffers of the arena, by their [`lifetimes`]. Where steps run concurrently the smallest
+/// buffers have memory of their own, 1 MiB in all: a step that stores to the memory of another
+/// one's result would wait until that was read.
+pub fn plan(program: &Program, device: &dyn Device) -> Layout {
+    let Properties { alignment, .. } = device.properties();
+    let apart = if device.properties().is_wide() { APART } else { 0 };
+    let sharing = Sharing { apart, overwrites: &|op, result| device.overwrites(op, result) };
+    plan_of(program, *alignment, |_, _| true, sharing)
 }
 
-/// Lays out those for which `placed` holds, of which the smallest, of at most `apart` bytes, have memory of their
-/// own.
+/// What a device says of memory that is used twice.
+#[derive(Clone, Copy)]
+struct Sharing<'d> {
+    /// The smallest buffers, of at most so many bytes, have memory of their own.
+    apart: u64,
+    /// As [`Device::overwrites`].
+    overwrites: &'d dyn Fn(&dyn LibraryOp, usize) -> Option<usize>,
+}
+
+impl Sharing<'_> {
+    /// All memory is used again.
+    const ALL: Sharing<'static> = Sharing { apart: 0, overwrites: &|_, _| None };
+}
+
+/// Lays out those for which `placed` holds.
 fn plan_of(
     program: &Program,
     alignment: u64,
     placed: impl Fn(BufferId, &Buffer) -> bool,
-    apart: u64,
+    sharing: Sharing<'_>,
 ) -> Layout {
     let mut lives = lifetimes(program);
     let buffers = program.buffers.iter().enumerate();
     let others = buffers.filter(|(id, buffer)| !placed(*id, buffer)).map(|(id, _)| id);
     others.for_each(|id| lives[id] = None);
     let size = |id: BufferId| program.buffers[id].bytes().max(1).next_multiple_of(alignment.max(1));
-    let overwritten = overwritten(program, &lives);
+    let overwritten = overwritten(program, &lives, sharing);
     let mut needed = lives.clone();
     for (&result, &input) in &overwritten {
         if let (Some((_, end)), Some((_, last))) = (needed[result].take(), &mut needed[input]) {
@@ -79,7 +96,7 @@ fn plan_of(
         LiveInterval { bytes, first: first.unwrap_or(0), last: last.unwrap_or(0) }
     };
     let items: Vec<LiveInterval> = groups.iter().map(item).collect();
-    let (places, bytes) = place(&with_own_memory(&items, apart, program.steps.len()));
+    let (places, bytes) = place(&with_own_memory(&items, sharing.apart, program.steps.len()));
     let mut offsets = vec![None; program.buffers.len()];
     for (group, mut offset) in groups.iter().zip(places) {
         for &id in group {
@@ -110,14 +127,17 @@ fn with_own_memory(items: &[LiveInterval], apart: u64, end: usize) -> Vec<LiveIn
 /// results only: small ones may have to be adjacent.
 ///
 /// A sum of gradients over members is one, which need not be done before other steps use its memory.
-fn overwritten(program: &Program, lives: &[Option<(usize, usize)>]) -> BTreeMap<BufferId, BufferId> {
+fn overwritten(
+    program: &Program,
+    lives: &[Option<(usize, usize)>],
+    sharing: Sharing<'_>,
+) -> BTreeMap<BufferId, BufferId> {
     let mut found = BTreeMap::new();
     for (at, step) in program.steps.iter().enumerate() {
         let Step::Library(LibraryStep { op, inputs, outputs, .. }) = step else { continue };
         for (result, &output) in outputs.iter().enumerate() {
-            let Some(&(input, 0)) = op.overwrites(result).and_then(|input| inputs.get(input)) else {
-                continue;
-            };
+            let input = (sharing.overwrites)(op.as_ref(), result).and_then(|input| inputs.get(input));
+            let Some(&(input, 0)) = input else { continue };
             let [new, old] = [output, input].map(|id| &program.buffers[id]);
             let alike = new.bytes() == old.bytes() && [new, old].iter().all(|b| b.role == Role::Temp);
             let once = inputs.iter().filter(|(id, _)| *id == input).count() == 1;
@@ -172,8 +192,13 @@ mod tests {
     use super::*;
     use std::sync::Arc;
     use workalike_kernels::DType;
-    use workalike_kernels::library::{LibraryError, LibraryOp};
+    use workalike_kernels::library::LibraryError;
     use workalike_kernels::nest::{Nest, Operand};
+
+    /// All buffers, on a device that says nothing of memory.
+    fn everywhere(program: &Program) -> Layout {
+        plan_of(program, 256, |_, _| true, Sharing::ALL)
+    }
 
     fn copy(from: BufferId, to: BufferId) -> Step {
         Step::Nest { nest: Nest::copy(DType::F32, &[64]), buffers: vec![from, to] }
@@ -185,7 +210,7 @@ mod tests {
         let ids: Vec<BufferId> = (0..100).map(|_| program.buffer(DType::F32, &[64], Role::Temp)).collect();
         program.steps = ids.windows(2).map(|w| copy(w[0], w[1])).collect();
         program.outputs = vec![ids[99]];
-        let layout = plan(&program, 256, false);
+        let layout = everywhere(&program);
         assert_eq!(layout.arena, ArenaSize { bytes: 512, lower_bound: 512 });
         for w in ids.windows(2) {
             assert_ne!(layout.offsets[w[0]], layout.offsets[w[1]]);
@@ -201,12 +226,12 @@ mod tests {
             .collect();
         program.steps = (0..4).map(|at| copy(ids[at], ids[at + 4])).collect();
         program.outputs = vec![ids[7]];
-        let layout = plan(&program, 256, true);
+        let layout = plan_of(&program, 256, |_, _| true, Sharing { apart: APART, ..Sharing::ALL });
         let small: Vec<Option<u64>> = ids[..4].iter().map(|&id| layout.offsets[id]).collect();
         assert!((0..4).all(|at| small[..at].iter().all(|other| *other != small[at])), "{small:?}");
         // The large ones, each of which is alive at one step, are at one place.
         assert!(ids[4..].iter().all(|&id| layout.offsets[id] == layout.offsets[ids[4]]));
-        assert_eq!(layout.arena.lower_bound, plan(&program, 256, false).arena.lower_bound);
+        assert_eq!(layout.arena.lower_bound, everywhere(&program).arena.lower_bound);
     }
 
     #[test]
@@ -223,7 +248,7 @@ mod tests {
         };
         program.steps = (0..5).rev().map(copy).collect();
         program.outputs = [&outputs[..], &outputs[..1]].concat();
-        let layout = plan(&program, 256, false);
+        let layout = everywhere(&program);
         for ids in [inputs, outputs] {
             let small: Vec<u64> =
                 [0, 2, 3, 4].iter().filter_map(|&at: &usize| layout.offsets[ids[at]]).collect();
@@ -233,7 +258,7 @@ mod tests {
         assert_eq!(layout.arena.bytes, 2 * ((4 << 20) + 1024));
     }
 
-    /// An op that may store its result in the memory of its input.
+    /// An op of which the device may store the result in the memory of its input.
     #[derive(Clone, Debug)]
     struct InPlace(u64);
 
@@ -252,10 +277,6 @@ mod tests {
 
         fn operands(&self) -> Vec<Operand> {
             [false, true].map(|written| Operand::contiguous(DType::F32, &[self.0], written)).to_vec()
-        }
-
-        fn overwrites(&self, result: usize) -> Option<usize> {
-            Some(result)
         }
 
         fn verify(&self) -> std::result::Result<(), LibraryError> {
@@ -291,18 +312,20 @@ mod tests {
 
     #[test]
     fn large_results_are_in_the_memory_of_inputs_that_end_there() {
+        let sharing = Sharing { overwrites: &|_, result| Some(result), ..Sharing::ALL };
+        let in_place = |program: &Program| plan_of(program, 256, |_, _| true, sharing);
         let n = 1 << 20;
         let (program, pairs) = gradients(n, false);
-        let layout = plan(&program, 256, false);
+        let layout = in_place(&program);
         let places: Vec<u64> = pairs.iter().filter_map(|(own, _)| layout.offsets[*own]).collect();
         assert!(pairs.iter().all(|(own, sum)| layout.offsets[*own] == layout.offsets[*sum]));
         // All are alive when the first one is used.
         assert!(places[0] != places[1] && places[1] != places[2] && places[0] != places[2]);
         let (program, pairs) = gradients(n, true);
-        let layout = plan(&program, 256, false);
+        let layout = in_place(&program);
         assert!(pairs.iter().all(|(own, sum)| layout.offsets[*own] != layout.offsets[*sum]));
         let (program, pairs) = gradients(64, false);
-        let layout = plan(&program, 256, false);
+        let layout = in_place(&program);
         assert!(pairs.iter().all(|(own, sum)| layout.offsets[*own] != layout.offsets[*sum]), "small ones");
     }
 }

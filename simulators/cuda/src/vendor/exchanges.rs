@@ -1,10 +1,11 @@
-//! Exchanges of the members of a group, each on a GPU of its own: small ones through mailboxes in each other's
-//! memory (`mailbox.rs`), where they can access it, others through NCCL (`nccl.rs`), where it is installed.
+//! Exchanges of the members of a group, each on a GPU of its own: small ones through mailboxes in each
+//! other's memory (`mailbox.rs`), where they can access it, others through NCCL (`nccl.rs`), where it is
+//! installed.
 //!
 //! [`GpuTransport`] joins members (`member.rs`), whose exchanges are steps of recordings: on the device's
-//! stream, beside what does not depend on them. A [`Communicator`] is what they have made together; it is made
-//! again when the group was closed and opened again, and recordings are captured again then. `watch.rs` ends
-//! exchanges to which a member does not come.
+//! stream, beside what does not depend on them. A [`Communicator`] is what they have made together; it is
+//! made again when the group was closed and opened again, and recordings are captured again then.
+//! `watch.rs` ends exchanges to which a member does not come.
 
 mod communicator;
 mod mailbox;
@@ -108,8 +109,8 @@ pub(crate) struct ExchangeStep {
 }
 
 impl ExchangeStep {
-    /// This exchange with the check that comes next, if its kernel can make it: it is one of ours, and what the
-    /// check takes over is exchanged in it.
+    /// This exchange with the check that comes next, if its kernel can make it: it is one of ours, and what
+    /// the check takes over is exchanged in it.
     fn with_check(&self, next: &ExchangeStep) -> Option<ExchangeStep> {
         let ((exchange, at), check) = (self.exchange.as_ref()?, next.check?);
         let alone = self.check.is_none() && next.exchange.is_none() && Arc::ptr_eq(&self.group, &next.group);

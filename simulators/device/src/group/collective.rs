@@ -275,11 +275,6 @@ impl LibraryOp for Collective {
         true
     }
 
-    /// Devices that exchange arrays by themselves reduce them in place.
-    fn overwrites(&self, result: usize) -> Option<usize> {
-        (self.group.needs_check() && self.is_all_reduce()).then_some(result)
-    }
-
     fn verify(&self) -> Result<(), LibraryError> {
         let fail = |argument, expected: String, found: String| {
             Err(LibraryError { op: LibraryOp::name(self), argument, expected, found })

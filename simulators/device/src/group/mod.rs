@@ -39,8 +39,6 @@ pub use work_memory::{joined, zeros};
 use std::any::Any;
 use std::fmt::Debug;
 use std::time::Duration;
-#[cfg(doc)]
-use workalike_kernels::library::LibraryOp;
 
 /// One member's side of a group.
 ///
@@ -81,7 +79,7 @@ pub trait Group: Any + Debug + Send + Sync {
         0
     }
     /// Whether devices exchange arrays by themselves, and so may go on after an exchange that did not take
-    /// place: see [`ExchangeCheck`]. They reduce arrays [in place](LibraryOp::overwrites).
+    /// place: see [`ExchangeCheck`].
     fn needs_check(&self) -> bool {
         false
     }

@@ -35,8 +35,8 @@ pub(super) struct Carriers {
 }
 
 /// The most bytes that a member sends by mailboxes where NCCL is there too, which carries larger arrays in
-/// parts that each member folds for all. Between two H200s sums of 4 KiB, 256 KiB, 1 MiB and 4 MiB took 8, 10,
-/// 18 and 41 us by mailboxes, and 16, 18, 24 and 45 us by NCCL.
+/// parts that each member folds for all. Between two H200s sums of 4 KiB, 256 KiB, 1 MiB and 4 MiB took 8,
+/// 10, 18 and 41 us by mailboxes, and 16, 18, 24 and 45 us by NCCL.
 const SMALL: u64 = 4 << 20;
 
 /// An exchange, with what carries it.
@@ -83,8 +83,8 @@ pub(super) struct Communicator {
     gone: Mutex<Option<Receiver<()>>>,
 }
 
-// SAFETY: NCCL's handle is used by one thread at a time, but for what NCCL allows at any time; functions may be
-// launched from any thread.
+// SAFETY: NCCL's handle is used by one thread at a time, but for what NCCL allows at any time; functions
+// may be launched from any thread.
 unsafe impl Send for Communicator {}
 // SAFETY: likewise.
 unsafe impl Sync for Communicator {}
@@ -203,8 +203,8 @@ impl Communicator {
         }
     }
 
-    /// The kernel of an exchange, if it is one of ours, which may make the check too. `at` are the addresses of
-    /// the inputs, then those of the outputs.
+    /// The kernel of an exchange, if it is one of ours, which may make the check too. `at` are the
+    /// addresses of the inputs, then those of the outputs.
     pub(super) fn kernel(
         &self,
         exchange: &GpuExchange,
@@ -231,8 +231,8 @@ impl Communicator {
             return Err(self.failed(failure("an exchange", "nothing carries it")));
         };
         let _call = self.watch.call().map_err(|error| self.failed(error))?;
-        // SAFETY: it was not ended when `_call` was made, and the recorder's lock keeps other threads away. The
-        // operands were checked.
+        // SAFETY: it was not ended when `_call` was made, and the recorder's lock keeps other threads away.
+        // The operands were checked.
         let enqueued =
             unsafe { nccl.enqueue(&exchange.arrays, exchange.place, at, (&self.context.id, stream)) };
         enqueued.map_err(|error| self.failed(error))

@@ -1,10 +1,10 @@
-// Exchanges of GPUs that reach each other's memory. Each member has a mailbox, into which the others write: a
-// slot for each of them, of two units of each thread, which alternate. A unit is 8 bytes, sent as two words
-// that each hold 4 bytes and the number of the turn. So whoever finds the number of its turn in both words has
-// the unit, in one trip and without a fence. (NCCL's protocol LL sends such words.)
+// Exchanges of GPUs that reach each other's memory. Each member has a mailbox, into which the others write:
+// a slot for each of them, of two units of each thread, which alternate. A unit is 8 bytes, sent as two
+// words that each hold 4 bytes and the number of the turn. So whoever finds the number of its turn in both
+// words has the unit, in one trip and without a fence. (NCCL's protocol LL sends such words.)
 //
-// Every member sends a unit to every other and waits for one from each, whatever is exchanged. Hence no member
-// writes the unit of the next turn but one before all have read that of this turn.
+// Every member sends a unit to every other and waits for one from each, whatever is exchanged. Hence no
+// member writes the unit of the next turn but one before all have read that of this turn.
 
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -49,8 +49,8 @@ struct Exchange {
     u32* turns;
     volatile u64* mailboxes[MOST_MEMBERS];
     // The check of this exchange and those before it, unless it is null: what is stored to the first status
-    // word, unless there is a report already. That exchanges were cut off, or what members have exchanged as the
-    // output at this address.
+    // word, unless there is a report already. That exchanges were cut off, or what members have exchanged
+    // as the output at this address.
     volatile long long* status;
     long long report;
     const void* taken;

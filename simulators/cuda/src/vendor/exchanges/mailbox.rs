@@ -1,9 +1,9 @@
 //! Exchanges of GPUs that reach each other's memory, by a kernel of ours: see `mailbox.cu`.
 //!
 //! The members must be in one process, each on a GPU that can access the memory of all the others. Then any
-//! reduction of any dtype is exchanged, with the bits that the members get in main memory: folded in the order
-//! of ranks. Each member sends all others what they need at once, so it is for small arrays; larger sums are
-//! NCCL's, where it is installed.
+//! reduction of any dtype is exchanged, with the bits that the members get in main memory: folded in the
+//! order of ranks. Each member sends all others what they need at once, so it is for small arrays; larger
+//! sums are NCCL's, where it is installed.
 
 use super::CheckAt;
 use crate::capture::CudaLaunch;
@@ -104,8 +104,8 @@ impl Drop for MailboxMemory {
     fn drop(&mut self) {
         if self.context.enter_drop() {
             let _quiet = self.context.gate.quiet_if_any();
-            // SAFETY: it came from cuMemAlloc and is freed once. No kernel uses it: members hold all mailboxes
-            // that their kernels use.
+            // SAFETY: it came from cuMemAlloc and is freed once. No kernel uses it: members hold all
+            // mailboxes that their kernels use.
             self.context.park(unsafe { result::free_sync(self.address) });
         }
     }
@@ -149,8 +149,8 @@ impl Mailboxes {
         Ok(Mailboxes { all, rank: group.rank(), exchange })
     }
 
-    /// The kernel of an exchange, which may make the check too. `at` are the addresses of the inputs, then those
-    /// of the outputs; `words` is that of the words that host and device share.
+    /// The kernel of an exchange, which may make the check too. `at` are the addresses of the inputs, then
+    /// those of the outputs; `words` is that of the words that host and device share.
     pub(super) fn launch(
         &self,
         arrays: &[CollectiveArray],
@@ -171,7 +171,7 @@ impl Mailboxes {
         args.extend([pair(self.rank as u32, size as u32), pair(arrays.len() as u32, 0)]);
         let mut units = 0;
         for (array, (&input, &output)) in arrays.iter().zip(inputs.iter().zip(outputs)) {
-            let part = Part::of(array, (self.rank, size))?;
+            let part = ArrayWords::of(array, (self.rank, size))?;
             units += part.bytes.div_ceil(UNIT);
             args.extend([input, output, part.bytes, part.stride]);
             args.extend([pair(part.kind, part.fold), pair(part.dtype, part.source)]);
@@ -203,7 +203,7 @@ fn enable_access(context: &PrimaryContext, other: &PrimaryContext) -> DeviceResu
 
 /// What the kernel does with an array, in its words.
 #[derive(Debug, PartialEq)]
-struct Part {
+struct ArrayWords {
     /// What a member sends to another.
     bytes: u64,
     /// From what is sent to a member to what is sent to the next.
@@ -214,15 +214,15 @@ struct Part {
     source: u32,
 }
 
-impl Part {
+impl ArrayWords {
     /// Of the member of this rank of so many.
-    fn of(array: &CollectiveArray, (rank, size): (usize, usize)) -> Result<Part, GroupError> {
+    fn of(array: &CollectiveArray, (rank, size): (usize, usize)) -> Result<ArrayWords, GroupError> {
         const FOLDED: u32 = 0;
         const GATHERED: u32 = 1;
         const PICKED: u32 = 2;
         let bytes = array.bytes();
-        let plain = Part { bytes, stride: 0, kind: FOLDED, fold: 0, dtype: 0, source: NONE };
-        let picked = |source: Option<usize>| Part {
+        let plain = ArrayWords { bytes, stride: 0, kind: FOLDED, fold: 0, dtype: 0, source: NONE };
+        let picked = |source: Option<usize>| ArrayWords {
             kind: PICKED,
             source: source.map_or(NONE, |rank| rank as u32),
             ..plain
@@ -231,14 +231,14 @@ impl Part {
         Ok(match &array.kind {
             CollectiveKind::AllReduce(fold) => {
                 let (dtype, fold) = folded(*fold)?;
-                Part { dtype, fold, ..plain }
+                ArrayWords { dtype, fold, ..plain }
             }
             CollectiveKind::ReduceScatter(fold) => {
                 let (dtype, fold) = folded(*fold)?;
                 let bytes = bytes / size.max(1) as u64;
-                Part { bytes, stride: bytes, dtype, fold, ..plain }
+                ArrayWords { bytes, stride: bytes, dtype, fold, ..plain }
             }
-            CollectiveKind::AllGather => Part { kind: GATHERED, ..plain },
+            CollectiveKind::AllGather => ArrayWords { kind: GATHERED, ..plain },
             CollectiveKind::Broadcast { root } => picked(Some(*root)),
             CollectiveKind::Permute(route) => picked(route.source(rank, size)),
         })
@@ -337,7 +337,7 @@ mod tests {
     fn each_kind_is_a_part() {
         let part = |kind| {
             let array = CollectiveArray { kind, dtype: DType::F32, elements: 12 };
-            let part = Part::of(&array, (1, 3)).unwrap();
+            let part = ArrayWords::of(&array, (1, 3)).unwrap();
             (part.bytes, part.stride, part.kind, part.source)
         };
         let kind = |name| position("Kind", name);

@@ -1,5 +1,5 @@
-// The kernels behind exchanges. `words` are two that host and device share: how many recordings with exchanges
-// have run, and whether exchanges were cut off.
+// The kernels behind exchanges. `words` are two that host and device share: how many recordings with
+// exchanges have run, and whether exchanges were cut off.
 
 #if __CUDA_ARCH__ >= 900
 #define BEGIN asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");

@@ -1,11 +1,12 @@
 //! Exchanges that do not end: a thread for each communicator, which cuts them off.
 //!
-//! A kernel of an exchange runs until the other members come, and the host waits for the stream as long. The
-//! thread makes no call of the driver, which may itself be waiting: the device says in two
-//! words of page-locked memory how many marks behind exchanges it has passed, the host counts how many were
+//! A kernel of an exchange runs until the other members come, and the host waits for the stream as long.
+//! The thread makes no call of the driver, which may itself be waiting: the device says in two words of
+//! page-locked memory how many marks behind exchanges it has passed, the host counts how many were
 //! enqueued. If none ends for as long as the group's patience, or the group is closed, it sets the second
-//! word, at which kernels of ours end, and aborts NCCL's communicator, which ends its kernels. What was enqueued behind them then finds the
-//! word set ([`ExchangeCheck`](workalike_device::group::ExchangeCheck)).
+//! word, at which kernels of ours end, and aborts NCCL's communicator, which ends its kernels. What was
+//! enqueued behind them then finds the word set
+//! ([`ExchangeCheck`](workalike_device::group::ExchangeCheck)).
 
 use crate::context::{OrDriver, PrimaryContext, lock};
 use crate::exchange_gate::UnderWay;
