@@ -12,6 +12,7 @@ use crate::timing::Events;
 use crate::vendor::{CapturedExchanges, ExchangeStep, Streams, VendorStep};
 use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode, CUstreamCaptureMode};
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex};
@@ -37,10 +38,10 @@ pub(crate) enum CudaStepKind {
 
 impl CudaStepKind {
     /// The kernel of ours that it is.
-    fn kernel(&self) -> DeviceResult<Option<CudaLaunch>> {
+    fn kernel(&self) -> DeviceResult<Option<Cow<'_, CudaLaunch>>> {
         match self {
-            CudaStepKind::Launch(launch) => Ok(Some(launch.clone())),
-            CudaStepKind::Vendor(step) => step.kernel(),
+            CudaStepKind::Launch(launch) => Ok(Some(Cow::Borrowed(launch))),
+            CudaStepKind::Vendor(step) => Ok(step.kernel()?.map(Cow::Owned)),
             _ => Ok(None),
         }
     }
@@ -245,7 +246,7 @@ fn enqueue_all(
     } else {
         (0..steps.len()).map(|at| at.checked_sub(1).into_iter().collect()).collect()
     };
-    let kernels: Vec<Option<CudaLaunch>> =
+    let kernels: Vec<Option<Cow<'_, CudaLaunch>>> =
         steps.iter().map(|step| step.work.kernel()).collect::<DeviceResult<_>>()?;
     // The kernels of libraries are no programmatic dependents. Beside them programmatic dependents are slower
     // than ordinary launches.

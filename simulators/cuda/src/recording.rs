@@ -38,8 +38,8 @@ pub(crate) struct CudaRecording {
     timer: Option<TimedGraph>,
     /// The steps; [`Recording::timed`] captures them one by one with events.
     steps: Vec<CudaStep>,
-    /// The same, exchanges with their checks: what is captured otherwise.
-    captured: Vec<CudaStep>,
+    /// What is captured otherwise, if there are exchanges: the same, with their checks.
+    with_checks: Option<Vec<CudaStep>>,
     /// What the captured exchanges need.
     exchanges: CapturedExchanges,
     commands: usize,
@@ -82,12 +82,12 @@ pub(crate) fn record(
             functions.extend(function);
         }
     }
-    let captured = with_checks(&steps);
+    let with_checks = with_checks(&steps);
     let mut recording = CudaRecording {
         streams: streams.clone(),
         ready: ReplayAction::Nothing,
         steps,
-        captured,
+        with_checks,
         exchanges: CapturedExchanges::default(),
         commands: commands.len(),
         timer: None,
@@ -219,7 +219,8 @@ impl CudaRecording {
         streams.queue.synchronize()?;
         self.vendor_steps().try_for_each(VendorStep::prepare)?;
         let exchanges = CapturedExchanges::of(streams.queue.id(), self.vendor_steps())?;
-        let graph = capture(&streams, &self.captured, &exchanges)?;
+        let steps = self.with_checks.as_ref().unwrap_or(&self.steps);
+        let graph = capture(&streams, steps, &exchanges)?;
         exchanges.are_in(&graph);
         self.ready = ReplayAction::Graph(graph);
         self.exchanges = exchanges;

@@ -143,7 +143,7 @@ impl VendorStep for ExchangeStep {
         match (self.kernel()?, &self.exchange) {
             (Some(launch), _) => enqueue_launch(&self.device, stream, &launch, false),
             (None, Some((exchange, at))) => {
-                communicator(&self.device, &self.group)?.enqueue(exchange, at, stream)
+                communicator(&self.device, &self.group)?.enqueue_by_nccl(exchange, at, stream)
             }
             (None, None) => Ok(()),
         }
@@ -163,27 +163,33 @@ impl VendorStep for ExchangeStep {
     }
 }
 
-/// The steps, of which exchanges make the checks that come next where they can.
-pub(crate) fn with_checks(steps: &[CudaStep]) -> Vec<CudaStep> {
-    let mut all: Vec<CudaStep> = Vec::with_capacity(steps.len());
-    for step in steps {
-        let exchange = |step: &CudaStep| match &step.work {
-            CudaStepKind::Vendor(step) => Some(step.clone()),
-            _ => None,
-        };
-        if let Some(last) = all.last_mut()
-            && let (Some(before), Some(own)) = (exchange(last), exchange(step))
-            && let (Some(before), Some(own)) = (before.exchange(), own.exchange())
-            && let Some(both) = before.with_check(own)
-        {
-            last.work = CudaStepKind::Vendor(Arc::new(both));
-            last.access.reads.extend(&step.access.reads);
-            last.access.writes.extend(&step.access.writes);
-            continue;
-        }
-        all.push(step.clone());
+/// The exchange that a step is.
+fn exchange_of(step: &CudaStep) -> Option<&ExchangeStep> {
+    match &step.work {
+        CudaStepKind::Vendor(step) => step.exchange(),
+        _ => None,
     }
-    all
+}
+
+/// Two steps as one: an exchange that makes the check behind it.
+fn joined(exchange: &CudaStep, check: &CudaStep) -> Option<CudaStep> {
+    let both = exchange_of(exchange)?.with_check(exchange_of(check)?)?;
+    let mut access = exchange.access.clone();
+    access.reads.extend(&check.access.reads);
+    access.writes.extend(&check.access.writes);
+    Some(CudaStep { work: CudaStepKind::Vendor(Arc::new(both)), access, ..*exchange })
+}
+
+/// The steps, of which exchanges make the checks that come next where they can; `None` without exchanges.
+pub(crate) fn with_checks(steps: &[CudaStep]) -> Option<Vec<CudaStep>> {
+    steps.iter().find_map(exchange_of)?;
+    let (mut all, mut left) = (Vec::with_capacity(steps.len()), steps);
+    while let [first, rest @ ..] = left {
+        let both = rest.first().and_then(|next| joined(first, next));
+        left = &rest[usize::from(both.is_some())..];
+        all.push(both.unwrap_or_else(|| first.clone()));
+    }
+    Some(all)
 }
 
 /// The communicators with which the exchanges of a recording were captured, each with its group, and the

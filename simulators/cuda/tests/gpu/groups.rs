@@ -1,12 +1,12 @@
-//! Members of groups on GPUs of their own. They need two GPUs and NCCL.
+//! Members of groups on GPUs of their own. They need NCCL, and two GPUs that can access each other's memory.
 
 use crate::Test;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 use workalike::Result;
-use workalike::engine::GroupSimulator;
 use workalike::engine::device::group::threads;
+use workalike::engine::{GroupSimulator, StepPlan};
 use workalike::prelude::*;
 use workalike_cuda::Cuda;
 
@@ -14,6 +14,7 @@ pub(crate) const TESTS: &[Test] = crate::tests![
     exchanges_are_steps_of_recordings,
     the_same_bits_on_repetition,
     every_kind_has_the_bits_of_main_memory,
+    large_sums_in_place_have_the_values_of_main_memory,
     largest_floats_keep_nan,
     a_call_that_fails_for_one_member,
     a_member_that_stays_away,
@@ -105,17 +106,58 @@ fn every_kind_has_the_bits_of_main_memory() {
             let outputs = sim.each_member(|rank, member| {
                 let args = given(rank).into_iter().fold(Args::new(), Args::with);
                 member.call(&args)?;
-                Ok(member.call(&args)?.into_values())
+                Ok((member.plan(&args)?.to_string(), member.call(&args)?.into_values()))
             });
-            outputs.unwrap()
+            outputs.unwrap().into_iter().unzip::<String, Vec<Value>, Vec<_>, Vec<_>>()
         };
-        let (got, expected) = (run(&mut direct), run(&mut through));
+        let ((plans, got), (_, expected)) = (run(&mut direct), run(&mut through));
+        assert!(plans.iter().all(|plan| !plan.contains("main memory")), "{}", plans[0]);
         for (rank, (got, expected)) in got.iter().zip(&expected).enumerate() {
             for (at, (got, expected)) in got.iter().zip(expected).enumerate() {
                 let dtype = dtypes[at / 8];
                 assert!(got == expected, "output {} of {elements} {dtype}, member {rank}", at % 8);
             }
         }
+    }
+}
+
+/// Sums of gradients that are computed, reduced and added, by our kernel and by NCCL. Other steps are given
+/// memory meanwhile.
+fn large_sums_in_place_have_the_values_of_main_memory() {
+    for elements in [300_000, 3_000_000] {
+        let x = vector::<f32>("x");
+        let weights: Vec<_> = (0..3).map(|at| shared(&format!("w{at}"), vec![at as f32; elements])).collect();
+        let mut f = function([&x]);
+        let mut hidden = x.clone();
+        for (at, w) in weights.iter().enumerate() {
+            // Whole numbers, whose sums are exact.
+            hidden = &hidden * 2.0 - hidden.max(..);
+            f = f.update(w, &**w + (&hidden * 3.0).all_reduce(Reduction::Sum, "g") * (at + 1) as f32);
+        }
+        let f = f.compile().unwrap();
+        let run = |mut sim: GroupSimulator| {
+            let given =
+                |rank: usize| (0..elements).map(|i| ((i + rank) % 7) as f32 - 3.0).collect::<Vec<_>>();
+            sim.each_member(|rank, member| member.run_n(3, args![given(rank)])).unwrap();
+            (0..3).map(|at| sim.get_value(&format!("w{at}")).unwrap()).collect::<Vec<Value>>()
+        };
+        let gpus = [Cuda::device(0), Cuda::device(1)];
+        let through = run(f.optimize(group("g", gpus).in_main_memory()).unwrap());
+        let mut direct = pair(&f);
+        for plan in direct.each_member(|_, member| member.plan(args![vec![0f32; elements]])).unwrap() {
+            let place =
+                |id| plan.buffers.iter().find(|buffer| buffer.id == id).and_then(|buffer| buffer.offset);
+            let sums = plan.steps.iter().filter(|step| step.name.starts_with("all_reduce"));
+            let in_place = |step: &StepPlan| {
+                let mut written = step.operands.iter().filter(|operand| operand.written);
+                written.all(|to| {
+                    let at = place(to.buffer);
+                    at.is_some() && step.operands.iter().any(|from| from.read && place(from.buffer) == at)
+                })
+            };
+            assert!(sums.clone().count() > 0 && sums.clone().all(in_place), "{plan}");
+        }
+        assert!(run(direct) == through, "{elements} elements");
     }
 }
 

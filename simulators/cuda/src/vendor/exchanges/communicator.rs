@@ -99,13 +99,8 @@ impl Communicator {
         let driver = |error: DeviceError| failure("a call of CUDA", error);
         context.enter().map_err(driver)?;
         let openings = group.openings();
-        let module = nvrtc::module(context, KERNELS, Numerics::default()).map_err(driver)?;
-        let kernel = |name: &str| -> DeviceResult<CudaFunction> {
-            let function = module.load_function(name).or_driver(&context.id, "cuModuleGetFunction")?;
-            finish_loading(context, function.cu_function())?;
-            Ok(function)
-        };
-        let (mark, check) = (kernel("mark").map_err(driver)?, kernel("check").map_err(driver)?);
+        let load = |name: &str| kernel_of(context, KERNELS, name).map_err(driver);
+        let (mark, check) = (load("mark")?, load("check")?);
         let watch = Arc::new(ExchangeWatch::new(context).map_err(driver)?);
         context.gate.add(&watch);
         let mailboxes = carriers.mailboxes.then(|| Mailboxes::meet(context, group)).transpose()?;
@@ -194,7 +189,7 @@ impl Communicator {
         let array = CollectiveArray { kind, dtype: DType::F32, elements: FIRST_BYTES / 4 };
         let exchange = GpuExchange { arrays: vec![array], place, by_nccl: true };
         self.begin(1);
-        let enqueued = self.enqueue(&exchange, &[from, to], stream);
+        let enqueued = self.enqueue_by_nccl(&exchange, &[from, to], stream);
         enqueued.and_then(|()| self.enqueue_mark(stream)).inspect_err(|_| self.watch.cancel(1))?;
         queue.synchronize()?;
         match self.watch.failed() {
@@ -217,16 +212,13 @@ impl Communicator {
         launch.transpose().map_err(|error| self.failed(error))
     }
 
-    /// Enqueues an exchange.
-    pub(super) fn enqueue(
+    /// Enqueues an exchange that NCCL carries.
+    pub(super) fn enqueue_by_nccl(
         &self,
         exchange: &GpuExchange,
         at: &[CUdeviceptr],
         stream: CUstream,
     ) -> DeviceResult<()> {
-        if let Some(launch) = self.kernel(exchange, at, None)? {
-            return enqueue_launch(&self.context.id, stream, &launch, false);
-        }
         let Some(nccl) = self.nccl else {
             return Err(self.failed(failure("an exchange", "nothing carries it")));
         };
@@ -273,6 +265,14 @@ impl Drop for Communicator {
         // If other members of this process are in an exchange, it is destroyed later.
         self.retire(Duration::from_secs(1));
     }
+}
+
+/// A kernel of ours. The context must be current.
+pub(super) fn kernel_of(context: &PrimaryContext, source: &str, name: &str) -> DeviceResult<CudaFunction> {
+    let module = nvrtc::module(context, source, Numerics::default())?;
+    let function = module.load_function(name).or_driver(&context.id, "cuModuleGetFunction")?;
+    finish_loading(context, function.cu_function())?;
+    Ok(function)
 }
 
 fn failure(call: &str, message: impl ToString) -> GroupError {

@@ -6,10 +6,9 @@
 //! sums are NCCL's, where it is installed.
 
 use super::CheckAt;
+use super::communicator::kernel_of;
 use crate::capture::CudaLaunch;
 use crate::context::{OrDriver, PrimaryContext, Queue, lock};
-use crate::module::finish_loading;
-use crate::nvrtc;
 use crate::vendor::streams::fill;
 use cudarc::driver::sys::{self, CUdeviceptr, CUresult};
 use cudarc::driver::{CudaFunction, result};
@@ -18,7 +17,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, Weak};
 use workalike_device::group::{Collective, CollectiveArray, CollectiveKind, Group, GroupError, gather};
-use workalike_device::{DeviceError, DeviceResult, Numerics};
+use workalike_device::{DeviceError, DeviceResult};
 use workalike_kernels::DType;
 use workalike_kernels::nest::Fold;
 
@@ -127,7 +126,7 @@ impl Mailboxes {
         group: &Arc<dyn Group>,
     ) -> Result<Mailboxes, GroupError> {
         let driver = |error: DeviceError| failure("a call of CUDA", error);
-        let exchange = function(context).map_err(driver)?;
+        let exchange = kernel_of(context, KERNEL, "exchange").map_err(driver)?;
         let own = Arc::new(MailboxMemory::new(context, group.size()).map_err(driver)?);
         let id = {
             static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -181,14 +180,6 @@ impl Mailboxes {
         let launch = CudaLaunch::printed(self.exchange.cu_function(), (blocks, THREADS as u32), args);
         Ok(CudaLaunch { packed: true, ..launch })
     }
-}
-
-/// The kernel on a device. The context must be current.
-fn function(context: &PrimaryContext) -> DeviceResult<CudaFunction> {
-    let module = nvrtc::module(context, KERNEL, Numerics::default())?;
-    let function = module.load_function("exchange").or_driver(&context.id, "cuModuleGetFunction")?;
-    finish_loading(context, function.cu_function())?;
-    Ok(function)
 }
 
 /// Lets the kernels of a context, which must be current, access another's memory.
