@@ -13,11 +13,11 @@ const REPEATS: usize = 7;
 const SUMMED: [usize; 4] = [4 << 10, 256 << 10, 4 << 20, 256 << 20];
 
 /// A network, the rows of a step on each GPU, and the steps of a measurement.
-struct Training {
-    name: &'static str,
-    layers: &'static [usize],
-    rows: usize,
-    steps: u64,
+pub(crate) struct Training {
+    pub(crate) name: &'static str,
+    pub(crate) layers: &'static [usize],
+    pub(crate) rows: usize,
+    pub(crate) steps: u64,
 }
 
 const TRAININGS: [Training; 3] = [
@@ -34,15 +34,26 @@ pub(crate) fn rows(gpus: usize) -> Result<()> {
     for work in TRAININGS {
         for (count, rows) in [(1, work.rows), (gpus, work.rows * gpus), (gpus, work.rows)] {
             let variant = format!("{}, {rows} rows, {count} GPUs", work.name);
-            print("data_parallel", &variant, training(&work, count, rows)?);
+            let (divided, us) = training(&work, count, rows, false)?;
+            print("data_parallel", &variant, us);
+            if !divided {
+                let variant = format!("{variant}, always divided");
+                print("data_parallel", &variant, training(&work, count, rows, true)?.1);
+            }
         }
     }
     Ok(())
 }
 
-fn print(work: &str, variant: &str, mut us: Vec<f64>) {
+/// The median of some times, which become ordered.
+pub(crate) fn median(mut us: Vec<f64>) -> f64 {
     us.sort_by(f64::total_cmp);
-    let [middle, least, most] = [us[us.len() / 2], us[0], us[us.len() - 1]];
+    us[us.len() / 2]
+}
+
+fn print(work: &str, variant: &str, us: Vec<f64>) {
+    let [least, most] = [us.iter().copied().fold(f64::MAX, f64::min), us.iter().copied().fold(0.0, f64::max)];
+    let middle = median(us);
     println!(
         r#"{{"work": "{work}", "variant": "{variant}", "lib": "workalike", "form": "group", "us": {middle}, "us_min": {least}, "us_max": {most}}}"#
     );
@@ -72,10 +83,16 @@ fn sums(gpus: usize, bytes: usize) -> Result<Vec<f64>> {
     times.into_iter().next().ok_or_else(|| Error::Sync("a group without members".into()))
 }
 
-/// Microseconds of a step on so many GPUs, which share the rows.
-fn training(work: &Training, gpus: usize, rows: usize) -> Result<Vec<f64>> {
+/// Whether so many GPUs divide a step, and its microseconds; they share the rows.
+pub(crate) fn training(
+    work: &Training,
+    gpus: usize,
+    rows: usize,
+    always_divided: bool,
+) -> Result<(bool, Vec<f64>)> {
     let [x, y] = network::batch(work.layers, rows)?;
     let f = network::step(work.layers, network::weights)?;
+    let mut divided = true;
     let mut run: Box<dyn FnMut(u64) -> Result<f64>> = if gpus == 1 {
         let mut sim = f.optimize(Cuda::device(0))?;
         Box::new(move |steps| {
@@ -84,8 +101,10 @@ fn training(work: &Training, gpus: usize, rows: usize) -> Result<Vec<f64>> {
             Ok(start.elapsed().as_secs_f64())
         })
     } else {
-        let parallel = f.data_parallel("g", ["x", "y"])?;
-        let mut sim = parallel.optimize(group("g", (0..gpus).map(Cuda::device)))?;
+        let members = group("g", (0..gpus).map(Cuda::device));
+        let members = if always_divided { members.always_divided() } else { members };
+        let mut sim = f.data_parallel("g", ["x", "y"])?.optimize(members)?;
+        divided = sim.divides(args![&x, &y])?;
         Box::new(move |steps| {
             let start = Instant::now();
             sim.run_n(steps, args![&x, &y])?[0].item::<f32>()?;
@@ -95,5 +114,5 @@ fn training(work: &Training, gpus: usize, rows: usize) -> Result<Vec<f64>> {
     run(work.steps * 3)?;
     // The difference leaves out the copies of the inputs and of the result.
     let mut repeat = || Ok((run(work.steps * 3)? - run(work.steps)?) * 1e6 / (2 * work.steps) as f64);
-    (0..REPEATS).map(|_| repeat()).collect()
+    Ok((divided, (0..REPEATS).map(|_| repeat()).collect::<Result<_>>()?))
 }

@@ -4,14 +4,16 @@
 //! cargo run --release -p workalike-benches -- [--device host|opencl|cuda] [--json] [FILE|WORKLOAD]...
 //! cargo run --release -p workalike-benches -- --cudarc
 //! cargo run --release -p workalike-benches -- --groups 2
+//! cargo run --release -p workalike-benches -- --division 2
 //! cargo run --release -p workalike-benches -- --scaling
 //! ```
 //!
 //! The workloads, and how they are measured, are in `harness/`. `run.py` measures them and the peers in one
 //! run, of which cudarc is one; `groups.py` does it for groups of GPUs, of which `--scaling` predicts larger
-//! ones; `table.py` makes the tables of `docs/performance.md`.
+//! ones, and `--division` measures which steps they should divide; `table.py` makes the tables of `docs/performance.md`.
 
 mod cudarc;
+mod division;
 mod groups;
 mod network;
 mod scaling;
@@ -33,9 +35,10 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let result = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["--cudarc"] => cudarc::rows(),
-        ["--groups", gpus] => match gpus.parse() {
-            Ok(gpus) => groups::rows(gpus).map_err(Into::into),
-            Err(error) => Err(format!("--groups {gpus}: {error}").into()),
+        [mode @ ("--groups" | "--division"), gpus] => match gpus.parse() {
+            Ok(gpus) if mode == "--groups" => groups::rows(gpus).map_err(Into::into),
+            Ok(gpus) => division::table(gpus).map_err(Into::into),
+            Err(error) => Err(format!("{mode} {gpus}: {error}").into()),
         },
         ["--scaling"] => scaling::tables().map_err(Into::into),
         _ => {

@@ -1,11 +1,15 @@
 //! A group whose members are all in this process: one callable for all of them.
 
+mod method;
+
 use super::Backend;
+use super::division::are_alike;
 use super::members::member;
-use super::simulator::Simulator;
-use crate::error::{Error, Result, array_text, shape_text};
-use crate::function::{Args, ArgsIn, Count, Function, HostArg, HostArgs, IntoArgs, Outputs, PartFunction};
+use super::simulator::{MethodHandle, Simulator};
+use crate::error::{Error, Result};
+use crate::function::{Args, ArgsIn, Count, Function, HostArgs, IntoArgs, Outputs};
 use crate::value::Value;
+use method::{GroupMethod, Way};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -22,6 +26,7 @@ pub struct LocalGroup<O> {
     name: String,
     devices: Vec<O>,
     in_main_memory: bool,
+    always_divided: bool,
     compared_every: Option<u64>,
 }
 
@@ -44,7 +49,13 @@ pub struct LocalGroup<O> {
 /// ```
 pub fn group<O: Open>(name: &str, devices: impl IntoIterator<Item = O>) -> LocalGroup<O> {
     let devices = devices.into_iter().collect();
-    LocalGroup { name: name.into(), devices, in_main_memory: false, compared_every: None }
+    LocalGroup {
+        name: name.into(),
+        devices,
+        in_main_memory: false,
+        always_divided: false,
+        compared_every: None,
+    }
 }
 
 impl<O> LocalGroup<O> {
@@ -58,6 +69,13 @@ impl<O> LocalGroup<O> {
     #[must_use]
     pub fn in_main_memory(self) -> LocalGroup<O> {
         LocalGroup { in_main_memory: true, ..self }
+    }
+
+    /// Members divide all calls of [data parallel](Function::data_parallel) Functions among them, also those
+    /// that take less time if each computes all: see [`GroupSimulator::divides`].
+    #[must_use]
+    pub fn always_divided(self) -> LocalGroup<O> {
+        LocalGroup { always_divided: true, ..self }
     }
 }
 
@@ -73,8 +91,8 @@ impl<O: Open> Backend for LocalGroup<O> {
         let open = |device: &O| Ok(Tuned::new(device.open()?, device.options()));
         let devices = self.devices.iter().map(open).collect::<Result<Vec<_>>>()?;
         let seats = threads(devices.len(), PATIENCE);
-        let method = GroupMethod::of(function, &self.name)?;
-        let (name, own) = (self.name.as_str(), &method.parts.function);
+        let method = GroupMethod::of(function.name(), function, &self.name)?;
+        let (name, own) = (self.name.as_str(), method.part());
         let (every, in_main_memory) = (self.compared_every, self.in_main_memory);
         let members = together(&seats, devices, |rank, device| {
             let mut member = member(name, seats[rank].clone(), device);
@@ -83,7 +101,10 @@ impl<O: Open> Backend for LocalGroup<O> {
             }
             own.optimize(if in_main_memory { member.in_main_memory() } else { member })
         })?;
-        Ok(GroupSimulator { name: self.name.clone(), members, seats, methods: vec![method] })
+        let mut others = members.iter().skip(1);
+        let alike = |first: &Simulator| others.all(|other| are_alike(first.properties(), other.properties()));
+        let may_repeat = !self.always_divided && members.first().is_some_and(alike);
+        Ok(GroupSimulator { name: self.name.clone(), members, seats, methods: vec![method], may_repeat })
     }
 }
 
@@ -91,6 +112,8 @@ impl<O: Open> Backend for LocalGroup<O> {
 ///
 /// Inputs that the Function divides ([`Function::data_parallel`]) are given whole: each member gets its part.
 /// Rows of outputs are joined. All other inputs go to all members, and other outputs are those of member 0.
+/// A call that is so small that exchanges would take longer than what they save is not divided
+/// ([`GroupSimulator::divides`]).
 ///
 /// If a call fails on one member it is an error for all.
 #[derive(Debug)]
@@ -99,90 +122,8 @@ pub struct GroupSimulator {
     members: Vec<Simulator>,
     seats: Vec<Arc<dyn Group>>,
     methods: Vec<GroupMethod>,
-}
-
-/// A method, and the parts of it that members run.
-#[derive(Debug)]
-struct GroupMethod {
-    name: String,
-    whole: Function,
-    parts: PartFunction,
-}
-
-impl GroupMethod {
-    fn of(function: &Function, group: &str) -> Result<GroupMethod> {
-        Ok(GroupMethod {
-            name: function.name().into(),
-            whole: function.clone(),
-            parts: function.of_parts(group)?,
-        })
-    }
-
-    /// The arguments of a member.
-    fn args(&self, args: &HostArgs, rank: usize, size: usize) -> Result<HostArgs> {
-        let PartFunction { function, divided, .. } = &self.parts;
-        args.changed(function, |input, arg| {
-            let Some(axis) = divided[input] else { return Ok(arg.clone()) };
-            self.check_shape(input, arg)?;
-            let what = || format!("{}: input {}", function.name(), function.input_name(input));
-            Ok(match arg {
-                HostArg::Value(value) => HostArg::Value(part_of(value, axis, [rank, size], what)?),
-                // The first axis is that of iterations.
-                HostArg::Each(value) => HostArg::Each(part_of(value, axis + 1, [rank, size], what)?),
-            })
-        })
-    }
-
-    /// Checks the extents of a whole input, of which members know their parts' alone.
-    fn check_shape(&self, input: usize, arg: &HostArg) -> Result<()> {
-        let spec = &self.whole.inputs()[input];
-        let (dtype, shape) = match arg {
-            HostArg::Value(value) => (value.dtype(), value.shape()),
-            HostArg::Each(value) => (value.dtype(), value.shape().get(1..).unwrap_or(&[])),
-        };
-        if spec.ty.admits_shape(shape) {
-            return Ok(());
-        }
-        let what = format!("{}: input {}", self.whole.name(), self.whole.input_name(input));
-        Err(Error::mismatch(what, spec.ty.to_string(), array_text(dtype, shape)))
-    }
-
-    /// The outputs of all members as those of the Function.
-    fn outputs(&self, members: Vec<Outputs>) -> Result<Outputs> {
-        let first = members.first().ok_or_else(|| Error::Internal("a group without members".into()))?;
-        let values = first.iter().enumerate().map(|(at, (_, value))| match self.parts.joined[at] {
-            true => joined(members.iter().map(|outputs| &outputs[at])),
-            false => Ok(value.clone()),
-        });
-        Ok(self.parts.function.outputs_of(values.collect::<Result<_>>()?))
-    }
-}
-
-/// A member's part of an array.
-fn part_of(value: &Value, axis: usize, [rank, size]: [usize; 2], what: impl Fn() -> String) -> Result<Value> {
-    let extent = value.shape().get(axis).filter(|extent| extent.is_multiple_of(size));
-    let count = extent.map(|extent| extent / size).ok_or_else(|| {
-        let expected = format!("a multiple of {size} along axis {axis}, the number of members");
-        Error::mismatch(what(), expected, shape_text(value.shape()))
-    })?;
-    value.range(axis, rank * count, count)
-}
-
-/// Rows one after another.
-fn joined<'v>(parts: impl Iterator<Item = &'v Value>) -> Result<Value> {
-    let parts = parts.map(Value::contiguous).collect::<Result<Vec<_>>>()?;
-    let first = parts.first().ok_or_else(|| Error::Internal("no rows to join".into()))?;
-    let mut shape = first.shape().to_vec();
-    if let Some(rows) = shape.first_mut() {
-        *rows = parts.iter().map(|part| part.shape().first().copied().unwrap_or(1)).sum();
-    }
-    Value::filled(first.dtype(), &shape, |bytes| {
-        let mut start = 0;
-        for rows in parts.iter().filter_map(Value::contiguous_bytes) {
-            bytes[start..start + rows.len()].copy_from_slice(rows);
-            start += rows.len();
-        }
-    })
+    /// Whether members that compute the same get the same bits.
+    may_repeat: bool,
 }
 
 impl GroupSimulator {
@@ -234,28 +175,56 @@ impl GroupSimulator {
         self.run_n_at(self.find(name)?, n.count()?, args.into_args())
     }
 
+    /// Whether the members divide a call of the first method with these arguments. If each exchange of theirs
+    /// takes longer than what it saves, each member computes all of the call instead, and none waits for
+    /// another; all get the same bits, those of one device. It is predicted from the sizes of arrays, for
+    /// Functions made by [`Function::data_parallel`] on GPUs of one kind; all others are divided.
+    ///
+    /// # Errors
+    /// If the arguments do not fit.
+    pub fn divides<'a>(&mut self, args: impl IntoArgs<'a>) -> Result<bool> {
+        let args = self.host_args(0, args.into_args())?;
+        Ok(matches!(self.way(0, &args)?, Way::Divided))
+    }
+
+    fn host_args(&self, method: usize, args: ArgsIn<'_>) -> Result<HostArgs> {
+        HostArgs::of(self.methods[method].part(), args)
+    }
+
+    /// How the members compute a call.
+    fn way(&mut self, method: usize, args: &HostArgs) -> Result<Way> {
+        match self.may_repeat {
+            true => self.methods[method].way(&mut self.members, args),
+            false => Ok(Way::Divided),
+        }
+    }
+
     fn call_at(&mut self, method: usize, args: ArgsIn<'_>) -> Result<Outputs> {
-        self.with_parts(method, args, |simulator, name, args| simulator.method(name)?.call(args))
+        self.on_all(method, args, |mut member, args| member.call(args))
     }
 
     fn run_n_at(&mut self, method: usize, n: u64, args: ArgsIn<'_>) -> Result<Outputs> {
-        self.with_parts(method, args, |simulator, name, args| simulator.method(name)?.run_n(n, args))
+        self.on_all(method, args, |mut member, args| member.run_n(n, args))
     }
 
-    /// Runs a method on all members, each with its part of the arguments.
-    fn with_parts(
+    /// Runs a method on all members: each has its part of the arguments, or all of them have all.
+    fn on_all(
         &mut self,
         method: usize,
         args: ArgsIn<'_>,
-        run: impl Fn(&mut Simulator, &str, Args) -> Result<Outputs> + Sync,
+        run: impl Fn(MethodHandle<'_>, Args) -> Result<Outputs> + Sync,
     ) -> Result<Outputs> {
-        let (method, size) = (&self.methods[method], self.members.len());
-        let args = HostArgs::of(&method.parts.function, args)?;
-        let parts = (0..size).map(|rank| method.args(&args, rank, size)).collect::<Result<Vec<_>>>()?;
-        let (members, name) = (self.members.iter_mut().zip(parts), method.name.as_str());
-        let run = |_, (simulator, args): (&mut Simulator, HostArgs)| run(simulator, name, args.into());
-        let outputs = together(&self.seats, members.collect(), run)?;
-        method.outputs(outputs)
+        let args = self.host_args(method, args)?;
+        let way = self.way(method, &args)?;
+        let method = &self.methods[method];
+        let given = method.given(&way, &args, self.members.len())?;
+        let work = |rank: usize, (member, args): (&mut Simulator, HostArgs)| match &way {
+            Way::Divided => run(member.method(method.name())?, args.into()),
+            Way::Repeated(positions) => run(member.method_at(positions[rank]), args.into()),
+        };
+        let members = self.members.iter_mut().zip(given).collect();
+        let outputs = together(&self.seats, members, work)?;
+        method.outputs(&way, outputs)
     }
 
     /// Runs `work` on each member, all at once; returns the results by rank. All members must make the same
@@ -275,8 +244,8 @@ impl GroupSimulator {
     /// # Errors
     /// As [`Simulator::add_method`].
     pub fn add_method(&mut self, name: &str, function: &Function) -> Result<()> {
-        let method = GroupMethod { name: name.into(), ..GroupMethod::of(function, &self.name)? };
-        self.each_member(|_, simulator| simulator.add_method(name, &method.parts.function))?;
+        let method = GroupMethod::of(name, function, &self.name)?;
+        self.each_member(|_, simulator| simulator.add_method(name, method.part()))?;
         self.methods.push(method);
         Ok(())
     }
@@ -320,8 +289,8 @@ impl GroupSimulator {
     }
 
     fn find(&self, name: &str) -> Result<usize> {
-        self.methods.iter().position(|method| method.name == name).ok_or_else(|| {
-            let known: Vec<&str> = self.methods.iter().map(|method| method.name.as_str()).collect();
+        self.methods.iter().position(|method| method.name() == name).ok_or_else(|| {
+            let known: Vec<&str> = self.methods.iter().map(GroupMethod::name).collect();
             Error::Sync(format!("the group has no method {name}; it has {}", known.join(", ")))
         })
     }

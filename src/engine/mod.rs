@@ -18,7 +18,7 @@
 //!   `record` binds them to memory, `compile` makes them, `storage` is the memory that they share.
 //! - `executor`: methods on one device or on several.
 //! - [`contexts`]: one Function on several devices. [`member`]: copies of one Function on several devices,
-//!   which exchange arrays; [`group`]: all of them as one callable.
+//!   which exchange arrays; [`group`]: all of them as one callable. `division`: whether they divide a call.
 
 mod commit;
 mod compile;
@@ -26,6 +26,7 @@ mod contexts;
 pub mod cost;
 mod dependences;
 mod device_view;
+mod division;
 mod executor;
 mod fuse;
 mod group;

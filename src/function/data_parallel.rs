@@ -2,10 +2,11 @@
 //! inputs.
 
 use super::callable::{CallOptions, Function, StateInput};
+use super::seats::with_groups;
 use crate::error::{Error, Result};
 use crate::graph::source_location;
 use crate::graph::{Cell, Def, FunctionGraph, Node, SharedVariable, VarId, Variable, verify};
-use crate::op::{MemberArray, Shards};
+use crate::op::{MemberArray, OpGroup, Shards};
 use crate::ops::{divided_input, sharded};
 use std::sync::Arc;
 
@@ -74,7 +75,24 @@ impl Function {
             sharded(&node.op, &Shards { inputs, group })
         })?;
         let values = held.iter().map(|held| held.gathered(group)).collect::<Result<Vec<_>>>()?;
-        self.with_expressions(&inputs, values)
+        let divided = self.with_expressions(&inputs, values)?;
+        // Before, no op named the group.
+        let divides = |of: &OpGroup, _| Ok(OpGroup { divides: of.name == group, ..of.clone() });
+        let graph = with_groups(divided.graph(), &divides)?;
+        Ok(divided.rebuilt(graph, divided.cells().to_vec(), divided.source().cloned()))
+    }
+
+    /// Whether members of the group do no more than to divide its work: then one of them alone, given whole
+    /// inputs, computes the same.
+    pub(crate) fn only_divides(&self, group: &str) -> bool {
+        fn all(graph: &FunctionGraph, group: &str) -> bool {
+            graph.nodes.iter().all(|node| {
+                node.op.group().is_none_or(|own| own.divides && own.name == group)
+                    && node.op.bodies().into_iter().all(|body| all(body, group))
+            })
+        }
+        let graph = self.graph();
+        graph.nodes.iter().any(|node| names_group(node, group)) && all(graph, group)
     }
 
     /// The position of an input whose rows are divided among members.
@@ -128,5 +146,5 @@ impl Function {
 /// Whether a node, or one in its bodies, names the group.
 fn names_group(node: &Node, group: &str) -> bool {
     let within = |body: &Arc<FunctionGraph>| body.nodes.iter().any(|node| names_group(node, group));
-    node.op.group() == Some(group) || node.op.bodies().into_iter().any(within)
+    node.op.group().is_some_and(|own| own.name == group) || node.op.bodies().into_iter().any(within)
 }

@@ -5,6 +5,7 @@ use super::callable::Function;
 use super::each::EachArg;
 use crate::error::{Error, Result};
 use crate::value::Value;
+use workalike_kernels::DType;
 
 /// An argument on the host: an array, or a sequence of arrays.
 #[derive(Clone, Debug)]
@@ -12,6 +13,9 @@ pub(crate) enum HostArg {
     Value(Value),
     Each(Value),
 }
+
+/// What plans know of an argument: its name if it was given by name, whether it is a sequence, dtype, shape.
+pub(crate) type ArgSignature = (Option<String>, bool, DType, Vec<usize>);
 
 /// The arguments of a call.
 #[derive(Clone, Debug)]
@@ -40,6 +44,33 @@ impl HostArgs {
             named: named.collect::<Result<_>>()?,
             positional: positional.into_iter().map(on_host).collect::<Result<_>>()?,
         })
+    }
+
+    /// What plans know of them.
+    pub(crate) fn signature(&self) -> Vec<ArgSignature> {
+        let of = |name: Option<&String>, arg: &HostArg| {
+            let (each, value) = match arg {
+                HostArg::Value(value) => (false, value),
+                HostArg::Each(value) => (true, value),
+            };
+            (name.cloned(), each, value.dtype(), value.shape().to_vec())
+        };
+        let named = self.named.iter().map(|(name, arg)| of(Some(name), arg));
+        self.positional.iter().map(|arg| of(None, arg)).chain(named).collect()
+    }
+
+    /// The arguments of one iteration: zeros in the place of sequences' slices.
+    pub(crate) fn stand_ins(&self) -> Result<HostArgs> {
+        let of = |arg: &HostArg| match arg {
+            HostArg::Value(value) => Ok(HostArg::Value(value.clone())),
+            HostArg::Each(value) => {
+                let each = EachArg::Host(value.clone());
+                Ok(HostArg::Value(each.stand_in(each.len(), String::new)?))
+            }
+        };
+        let named = self.named.iter().map(|(name, arg)| Ok((name.clone(), of(arg)?)));
+        let positional = self.positional.iter().map(of);
+        Ok(HostArgs { positional: positional.collect::<Result<_>>()?, named: named.collect::<Result<_>>()? })
     }
 
     /// The same arguments, each that is for an input replaced by what `change` makes of it and the input's

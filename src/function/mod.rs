@@ -39,7 +39,7 @@ pub use conversion::Conversion;
 pub use count::Count;
 pub(crate) use each::slice_of;
 pub use each::{EachArg, each};
-pub(crate) use host_args::{HostArg, HostArgs};
+pub(crate) use host_args::{ArgSignature, HostArg, HostArgs};
 pub use inputs::{In, Out};
 pub(crate) use interruptible::in_blocks;
 pub use load_options::LoadOptions;

@@ -79,7 +79,7 @@ impl Function {
 
 /// The node's op, if it takes the member's part of an array of the group, and that array.
 fn own_part<'g>(graph: &'g FunctionGraph, node: &'g Node, group: &str) -> Option<(&'g OwnPart, &'g Def)> {
-    let part = node.op.downcast::<OwnPart>().filter(|part| part.group == group && !part.unless_one)?;
+    let part = node.op.downcast::<OwnPart>().filter(|part| part.group.name == group && !part.unless_one)?;
     Some((part, &graph.var(*node.inputs.first()?).def))
 }
 
@@ -87,7 +87,8 @@ fn own_part<'g>(graph: &'g FunctionGraph, node: &'g Node, group: &str) -> Option
 fn joined_rows(output: &mut Variable, group: &str) -> bool {
     let rows = output.owner().and_then(|(apply, _)| {
         let gather = apply.op.downcast::<CollectiveOp>()?;
-        (gather.kind == CollectiveKind::AllGather && gather.group == group).then(|| apply.inputs[0].clone())
+        (gather.kind == CollectiveKind::AllGather && gather.group.name == group)
+            .then(|| apply.inputs[0].clone())
     });
     rows.map(|rows| *output = rows).is_some()
 }

@@ -4,7 +4,7 @@ use super::callable::Function;
 use crate::error::{Error, Result};
 use crate::graph::FunctionGraph;
 use crate::graph::node_numbers::NodeNumbers;
-use crate::op::{Op, Seat};
+use crate::op::{Op, OpGroup, Seat};
 use std::sync::Arc;
 use workalike_device::group::Group;
 
@@ -64,17 +64,16 @@ impl Seats {
     /// # Errors
     /// If it names another group: says which node.
     pub(crate) fn seated(&self, graph: &FunctionGraph) -> Result<FunctionGraph> {
-        if self.is_empty() { Ok(graph.clone()) } else { seated(graph, self, &NodeNumbers::of(graph, 0)) }
+        let seat = |of: &OpGroup, number| Ok(OpGroup { seat: Some(self.seat(of, number)?), ..of.clone() });
+        if self.is_empty() { Ok(graph.clone()) } else { with_groups(graph, &seat) }
     }
 
-    fn seat(&self, op: &Arc<dyn Op>, number: u64) -> Result<Arc<dyn Op>, String> {
-        let Some(name) = op.group() else { return Ok(op.clone()) };
-        let Some((_, group)) = self.list.iter().find(|(known, _)| known == name) else {
+    fn seat(&self, of: &OpGroup, number: u64) -> Result<Seat, String> {
+        let found = self.list.iter().find(|(known, _)| *known == of.name);
+        found.map(|(_, group)| Seat { group: group.clone(), number }).ok_or_else(|| {
             let known: Vec<&str> = self.list.iter().map(|(name, _)| name.as_str()).collect();
-            return Err(format!("expected one of the member's groups, {}; found {name}", known.join(", ")));
-        };
-        let seat = Seat { group: group.clone(), number };
-        op.seated(&seat).ok_or_else(|| format!("{} cannot join the group {name}", op.label()))
+            format!("expected one of the member's groups, {}; found {}", known.join(", "), of.name)
+        })
     }
 }
 
@@ -93,22 +92,39 @@ impl Function {
     }
 }
 
-/// A graph with its bodies. The number of a seat is that of its node, from 0.
-fn seated(graph: &FunctionGraph, seats: &Seats, numbers: &NodeNumbers) -> Result<FunctionGraph> {
-    let mut seated_graph = graph.clone();
+/// What becomes of an op's group, given the number of the op's node, from 0.
+type GroupChange<'c> = &'c dyn Fn(&OpGroup, u64) -> Result<OpGroup, String>;
+
+/// A graph, with its bodies, whose ops are in other groups.
+pub(super) fn with_groups(graph: &FunctionGraph, change: GroupChange<'_>) -> Result<FunctionGraph> {
+    changed(graph, change, &NodeNumbers::of(graph, 0))
+}
+
+fn changed(graph: &FunctionGraph, change: GroupChange<'_>, numbers: &NodeNumbers) -> Result<FunctionGraph> {
+    let mut result = graph.clone();
     for (position, node) in graph.nodes.iter().enumerate() {
         let number = (numbers.number(position) - 1) as u64;
-        let mut op = seats.seat(&node.op, number).map_err(|message| node.failed(position, &message))?;
+        let moved = moved(&node.op, |group| change(group, number));
+        let mut op = moved.map_err(|message| node.failed(position, &message))?;
         if !op.bodies().is_empty() {
-            let bodies =
-                op.bodies().into_iter().enumerate().map(|(at, body)| {
-                    Ok(Arc::new(seated(body, seats, &numbers.of_body(graph, position, at))?))
-                });
+            let bodies = op.bodies().into_iter().enumerate().map(|(at, body)| {
+                Ok(Arc::new(changed(body, change, &numbers.of_body(graph, position, at))?))
+            });
             let bodies = bodies.collect::<Result<Vec<_>>>()?;
             let without = || node.failed(position, "the op takes no members' bodies");
             op = op.with_bodies(bodies).ok_or_else(without)?;
         }
-        seated_graph.nodes[position].op = op;
+        result.nodes[position].op = op;
     }
-    Ok(seated_graph)
+    Ok(result)
+}
+
+/// An op in the group that becomes of its own.
+fn moved(
+    op: &Arc<dyn Op>,
+    change: impl Fn(&OpGroup) -> Result<OpGroup, String>,
+) -> Result<Arc<dyn Op>, String> {
+    let Some(group) = op.group() else { return Ok(op.clone()) };
+    let changed = change(group)?;
+    op.in_group(changed).ok_or_else(|| format!("{} cannot join the group {}", op.label(), group.name))
 }

@@ -4,6 +4,7 @@
 
 use super::function_graph::{Def, FunctionGraph};
 use crate::error::Result;
+use crate::op::Op;
 
 impl FunctionGraph {
     /// For each Var whether all members have the same value, given for which inputs and shared variables that
@@ -51,10 +52,19 @@ impl FunctionGraph {
         }
     }
 
-    /// Whether members exchange arrays in it.
+    /// Whether members exchange arrays in it, if there are several.
     pub(crate) fn exchanges(&self) -> bool {
-        self.nodes
-            .iter()
-            .any(|node| node.op.is_joint() || node.op.bodies().into_iter().any(|body| body.exchanges()))
+        self.any_op(&|op| op.is_joint())
+    }
+
+    /// Whether a member exchanges arrays with others in it.
+    pub(crate) fn exchanges_with_others(&self) -> bool {
+        self.any_op(&|op| op.is_joint() && op.group().is_some_and(|group| group.size() > 1))
+    }
+
+    /// Whether this holds for an op, or one in its bodies.
+    fn any_op(&self, holds: &dyn Fn(&dyn Op) -> bool) -> bool {
+        let mut ops = self.nodes.iter().map(|node| &node.op);
+        ops.any(|op| holds(op.as_ref()) || op.bodies().into_iter().any(|body| body.any_op(holds)))
     }
 }

@@ -11,7 +11,10 @@ use workalike_kernels::interval::Interval;
 impl Lowering<'_> {
     /// Whether elements of a Var that differ in their position along this axis alone are distinct.
     pub(crate) fn is_distinct_along(&self, id: VarId, axis: usize) -> bool {
-        let says = |node: &Node, output| node.op.distinct_along(output, axis);
+        let says = |node: &Node, output| match node.op.range(&self.known_inputs(node)) {
+            Some([_, step]) if step != 0 => Holds::Always,
+            _ => node.op.distinct_along(output, axis),
+        };
         self.holds(id, &says, &|of, axis| self.is_distinct_along(of, axis))
     }
 

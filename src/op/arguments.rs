@@ -1,6 +1,6 @@
 //! What the methods of [`Op`] take and give.
 
-use super::Op;
+use super::{Attr, Op};
 use crate::graph::{TensorType, Variable};
 use crate::value::Value;
 use std::sync::Arc;
@@ -87,7 +87,42 @@ pub struct Gradient<'a> {
     pub output_grads: &'a [Option<Variable>],
 }
 
-/// A member's seat in a group: what [`Op::seated`] is given.
+/// The group of an op: see [`Op::group`].
+#[derive(Clone, Debug)]
+pub struct OpGroup {
+    /// Its name.
+    pub name: String,
+    /// Whether the op is there because [`data_parallel`](crate::Function::data_parallel) divided work among
+    /// the members: computed by one alone, from whole inputs, the graph has the same results.
+    pub divides: bool,
+    /// The member, in the graph of a Simulator; no file has it.
+    pub seat: Option<Seat>,
+}
+
+impl OpGroup {
+    /// A group of this name, which is written out in the graph.
+    pub fn new(name: &str) -> OpGroup {
+        OpGroup { name: name.into(), divides: false, seat: None }
+    }
+
+    /// The attributes of its op that name it.
+    pub fn attributes(&self) -> impl Iterator<Item = (String, Attr)> {
+        let divides = self.divides.then(|| ("divides".into(), Attr::Int(1)));
+        std::iter::once(("group".into(), Attr::Text(self.name.clone()))).chain(divides)
+    }
+
+    /// The member's number, 0 without a seat.
+    pub fn rank(&self) -> usize {
+        self.seat.as_ref().map_or(0, |seat| seat.group.rank())
+    }
+
+    /// The number of members, 1 without a seat.
+    pub fn size(&self) -> usize {
+        self.seat.as_ref().map_or(1, |seat| seat.group.size())
+    }
+}
+
+/// A member's seat in a group.
 #[derive(Clone, Debug)]
 pub struct Seat {
     /// The member's side of the group.

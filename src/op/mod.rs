@@ -7,7 +7,7 @@ mod batch;
 mod sharding;
 mod unknown;
 
-pub use arguments::{AxisRead, Gradient, Holds, Known, Narrowed, Seat};
+pub use arguments::{AxisRead, Gradient, Holds, Known, Narrowed, OpGroup, Seat};
 pub(crate) use attributes::ints;
 pub use attributes::{Attr, AttrGraph, Attributes};
 pub use batch::{Batch, Batched, BatchedOutputs};
@@ -259,9 +259,9 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// The name of the group whose members it exchanges arrays with, or in which it asks for a place. Its
-    /// value is not known before the Function is re-hosted.
-    fn group(&self) -> Option<&str> {
+    /// The group whose members it exchanges arrays with, or in which it asks for a place. Its value is not
+    /// known before the Function is re-hosted.
+    fn group(&self) -> Option<&OpGroup> {
         None
     }
 
@@ -280,9 +280,9 @@ pub trait Op: Any + fmt::Debug + Send + Sync {
         Ok(vec![inputs.iter().all(|agree| *agree); outputs])
     }
 
-    /// The same op as that of a member of its [group](Op::group).
-    fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
-        let _ = seat;
+    /// The same op in another [group](Op::group), such as one in which it has a seat.
+    fn in_group(&self, group: OpGroup) -> Option<Arc<dyn Op>> {
+        let _ = group;
         None
     }
 

@@ -26,7 +26,7 @@ use super::stored_op::StoredOp;
 use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, Seat, expect_inputs};
+use crate::op::{Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, Op, OpGroup, Seat, expect_inputs};
 use crate::value::Value;
 use std::sync::Arc;
 use workalike_device::group::{Collective as Exchange, CollectiveArray, GroupError};
@@ -52,16 +52,14 @@ pub enum Reduction {
 pub struct CollectiveOp {
     /// What each member gets.
     pub kind: CollectiveKind,
-    /// The group's name.
-    pub group: String,
-    /// The member, in the graph of a Simulator; no file has it.
-    seat: Option<Seat>,
+    /// The group.
+    pub group: OpGroup,
 }
 
 impl CollectiveOp {
     /// A collective of a group of this name.
     pub fn new(kind: CollectiveKind, group: &str) -> CollectiveOp {
-        CollectiveOp { kind, group: group.into(), seat: None }
+        CollectiveOp { kind, group: OpGroup::new(group) }
     }
 
     #[track_caller]
@@ -72,14 +70,9 @@ impl CollectiveOp {
         Variable::apply1(CollectiveOp::new(kind, group), std::slice::from_ref(x))
     }
 
-    /// The number of members.
-    fn size(&self) -> usize {
-        self.seat.as_ref().map_or(1, |seat| seat.group.size())
-    }
-
     /// The exchange of so many elements, which has something to exchange.
     fn exchange(&self, dtype: DType, elements: u64) -> Option<Exchange> {
-        let Seat { group, number } = self.seat.as_ref()?;
+        let Seat { group, number } = self.group.seat.as_ref()?;
         let array = CollectiveArray { kind: self.kind.clone(), dtype, elements };
         let collective = Exchange { arrays: vec![array], group: group.clone(), number: *number };
         // A permutation may leave its only member without an array.
@@ -217,7 +210,7 @@ impl CollectiveOp {
             }),
             other => return Err(format!("unknown collective {other}")),
         };
-        Ok(CollectiveOp::new(kind, stored.text("group")?))
+        Ok(CollectiveOp { kind, group: stored.group()? })
     }
 }
 
@@ -227,13 +220,12 @@ impl Op for CollectiveOp {
     }
 
     fn attributes(&self) -> Attributes {
-        let own = [("kind", self.kind.name()), ("group", &self.group)];
-        let own = own.map(|(name, text)| (name.into(), Attr::Text(text.into())));
-        own.into_iter().chain(argument(&self.kind)).collect()
+        let kind = ("kind".into(), Attr::Text(self.kind.name().into()));
+        std::iter::once(kind).chain(self.group.attributes()).chain(argument(&self.kind)).collect()
     }
 
     fn label(&self) -> String {
-        format!("{}[{}]", self.kind.name(), self.group)
+        format!("{}[{}]", self.kind.name(), self.group.name)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
@@ -259,7 +251,7 @@ impl Op for CollectiveOp {
 
     fn shapes(&self, inputs: &[Known]) -> Result<Vec<Vec<usize>>, String> {
         let mut shape = inputs[0].shape.to_vec();
-        let size = self.size();
+        let size = self.group.size();
         self.kind.check(size).map_err(|error| error.to_string())?;
         if matches!(self.kind, CollectiveKind::AllGather | CollectiveKind::ReduceScatter(_)) {
             let rows = self.kind.result_elements(shape[0] as u64, size);
@@ -273,7 +265,7 @@ impl Op for CollectiveOp {
         true
     }
 
-    fn group(&self) -> Option<&str> {
+    fn group(&self) -> Option<&OpGroup> {
         Some(&self.group)
     }
 
@@ -288,12 +280,12 @@ impl Op for CollectiveOp {
 
     /// A device reports an exchange that was cut off.
     fn trouble(&self) -> String {
-        let why = self.seat.as_ref().and_then(|seat| seat.group.closed());
+        let why = self.group.seat.as_ref().and_then(|seat| seat.group.closed());
         why.map_or_else(|| "the members' arrays were not exchanged".into(), |why| why.to_string())
     }
 
-    fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
-        Some(Arc::new(CollectiveOp { seat: Some(seat.clone()), ..self.clone() }))
+    fn in_group(&self, group: OpGroup) -> Option<Arc<dyn Op>> {
+        Some(Arc::new(CollectiveOp { group, ..self.clone() }))
     }
 
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {

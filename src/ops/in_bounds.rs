@@ -4,7 +4,9 @@ use super::methods::{fail, methods};
 use crate::error::Result;
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Shards, expect_inputs};
+use crate::op::{
+    AxisRead, Batch, BatchedOutputs, Gradient, Holds, Known, Op, ShardedOutputs, Shards, expect_inputs,
+};
 use crate::value::Value;
 use workalike_kernels::interval::Interval;
 
@@ -51,6 +53,10 @@ impl Op for InBounds {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    fn axis_read(&self, _: usize, axis: usize, _: &[Known]) -> AxisRead {
+        AxisRead::Passed(axis)
     }
 
     fn distinct_along(&self, _: usize, axis: usize) -> Holds {

@@ -69,7 +69,7 @@ mod windows;
 
 pub use crate::op::{
     Attr, AttrGraph, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Holds, Known,
-    MemberArray, Narrowed, Op, Seat, ShardedOutputs, Sharding, Shards,
+    MemberArray, Narrowed, Op, OpGroup, Seat, ShardedOutputs, Sharding, Shards,
 };
 pub use advanced_fold::AdvancedFold;
 pub use advanced_indexing::{AdvancedIncSubtensor, AdvancedSubtensor};

@@ -6,10 +6,11 @@ use crate::error::{Error, Result, shape_text};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, MemberArray, Op, ShardedOutputs, Sharding,
-    Shards, expect_inputs,
+    Attr, Attributes, AxisRead, Batch, Batched, BatchedOutputs, Gradient, Holds, Known, MemberArray, Op,
+    ShardedOutputs, Sharding, Shards, expect_inputs,
 };
 use crate::value::Value;
+use workalike_kernels::interval::Interval;
 
 /// Its input, whose extents are the given ones; another extent is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +106,18 @@ impl Op for SpecifyShape {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    fn axis_read(&self, input: usize, axis: usize, _: &[Known]) -> AxisRead {
+        if input == 0 { AxisRead::Passed(axis) } else { AxisRead::All }
+    }
+
+    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
+        Holds::As { input: 0, axis }
+    }
+
+    fn ascends_along(&self, _: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
+        Holds::As { input: 0, axis }
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {
@@ -229,6 +242,18 @@ impl Op for EqualExtents {
 
     fn axis_sources(&self, axis: usize, _: &[Variable]) -> Vec<(usize, usize)> {
         vec![(0, axis)]
+    }
+
+    fn axis_read(&self, input: usize, axis: usize, _: &[Known]) -> AxisRead {
+        if input == 0 { AxisRead::Passed(axis) } else { AxisRead::All }
+    }
+
+    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
+        Holds::As { input: 0, axis }
+    }
+
+    fn ascends_along(&self, _: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
+        Holds::As { input: 0, axis }
     }
 
     fn lower(&self, _: &mut Lowering<'_>, _: &Node, inputs: &[View]) -> Lowered {

@@ -1,7 +1,7 @@
 //! An op as a file has it: id, version and attributes by name.
 
 use crate::graph::FunctionGraph;
-use crate::op::{Attr, AttrGraph, Attributes};
+use crate::op::{Attr, AttrGraph, Attributes, OpGroup};
 use std::sync::Arc;
 use workalike_kernels::DType;
 
@@ -102,6 +102,12 @@ impl<'a> StoredOp<'a> {
             Attr::Graph(AttrGraph(graph)) => Ok(graph),
             other => Err(other.instead_of(name, "a graph")),
         }
+    }
+
+    /// Its group.
+    pub(super) fn group(&self) -> Result<OpGroup, String> {
+        let divides = self.find("divides").is_ok() && self.int("divides")? != 0;
+        Ok(OpGroup { divides, ..OpGroup::new(self.text("group")?) })
     }
 
     pub(super) fn check_lengths(&self) -> Result<(), String> {

@@ -76,7 +76,7 @@ impl Definition {
         let changes = |role: &Role| graph.updates.iter().any(|u| *role == Role::Shared(u.0 as usize));
         index_sources.retain(|role| !changes(role));
         // Members check the same indices, so that they make the same exchanges.
-        if graph.exchanges() {
+        if graph.exchanges_with_others() {
             index_sources.clear();
         }
         let (name, first_sizes) = (name.to_string(), OnceLock::new());

@@ -8,6 +8,7 @@ use crate::engine::storage::CallInput;
 use crate::error::{Error, Result};
 use crate::graph::VarId;
 use crate::graph::shapes::{Demand, ShapeInputs, Shapes, infer};
+use crate::lower::program::Program;
 use crate::memory_report::MemoryReport;
 use crate::value::Value;
 use workalike_kernels::DType;
@@ -150,6 +151,17 @@ impl Executor {
         match method.form {
             ExecutionMode::Whole { part, at } => self.parts[part].engine.value_decides_shapes(at, shared),
             ExecutionMode::Stages(_) => Demand::of(&method.graph).shared.contains(&shared),
+        }
+    }
+
+    /// The Program of a call with these inputs, which is neither compiled nor run.
+    ///
+    /// # Errors
+    /// If it runs in several contexts, or shapes cannot be inferred.
+    pub(crate) fn drafted(&self, method: usize, args: &[CallInput]) -> Result<Program> {
+        match self.methods[method].form {
+            ExecutionMode::Whole { part, at } => self.parts[part].engine.drafted(at, args),
+            ExecutionMode::Stages(_) => Err(Error::Internal("stages have no Program in common".into())),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Costs are in bytes of memory traffic that could be moved meanwhile, so that the model needs no clock. All
 //! that is known of a device is in [`CostModel::of`]; passes compare costs, and ask no device.
 
+use crate::engine::cost::Work;
 use workalike_device::Properties;
 
 /// Work items that fold together on a wide device.
@@ -14,7 +15,7 @@ const SECTOR: u64 = 8;
 
 /// What a device costs, and what keeps it busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct CostModel {
+pub(in crate::engine) struct CostModel {
     /// A launch of a kernel.
     pub(super) launch: f64,
     /// A step of a Segment: a launch, or the dispatch of a step by a device that interprets.
@@ -36,6 +37,17 @@ pub(super) struct CostModel {
     pub(super) busy: Busy,
     /// How a reduction to few results is cut; `None` if the device divides the work of a Nest by itself.
     pub(super) cut: Option<SplitThresholds>,
+    /// An exchange of members of a group, each of which has such a device; `None` if they may share one.
+    pub(super) exchange: Option<ExchangeCost>,
+}
+
+/// What an exchange of members costs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ExchangeCost {
+    /// However small its arrays are: what waits for it has to be launched after it.
+    pub(super) each: f64,
+    /// A byte of what a member gives.
+    pub(super) byte: f64,
 }
 
 /// The number of points that keep a device busy.
@@ -88,7 +100,7 @@ impl CostModel {
     /// kilobytes on a CPU; a flop takes as long as moving a fraction of a byte, by the usual ratio of compute
     /// to bandwidth. A processor loads neighbours as vectors, but not at computed indices; waking its cores
     /// takes time.
-    pub(super) fn of(properties: &Properties) -> CostModel {
+    pub(in crate::engine) fn of(properties: &Properties) -> CostModel {
         let units = u64::from(properties.units);
         let groups = properties.lanes / GROUP;
         let cost = if properties.is_wide() {
@@ -110,6 +122,7 @@ impl CostModel {
                     tile: TILE,
                     columns: SECTOR,
                 }),
+                exchange: Some(ExchangeCost { each: 2.4e7, byte: 20.0 }),
             }
         } else {
             let busy = units.saturating_sub(1);
@@ -128,9 +141,20 @@ impl CostModel {
                 // number of threads.
                 busy: Busy { points: if properties.interprets { 16 } else { 4 * units }, inner: 1 },
                 cut: (units > 1 && !properties.interprets).then_some(cores),
+                exchange: None,
             }
         };
         if properties.interprets { CostModel { step: 3e3, dispatch: Some(200.0), ..cost } } else { cost }
+    }
+
+    /// What work costs, beside its launches.
+    pub(in crate::engine) fn work(&self, work: Work) -> f64 {
+        work.bytes() as f64 + work.flops * self.flop
+    }
+
+    /// An exchange of arrays of which a member gives so many bytes; `None` if members may share a device.
+    pub(in crate::engine) fn exchange(&self, bytes: u64) -> Option<f64> {
+        self.exchange.map(|cost| cost.each + cost.byte * bytes as f64)
     }
 
     /// What a group costs that computes so much while the other units are idle. It moves more bytes than its

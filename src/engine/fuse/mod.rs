@@ -59,7 +59,7 @@ mod unroll;
 use super::dependences::Dependences;
 use crate::lower::Abilities;
 use crate::lower::program::{BufferId, Program, Role, Step};
-use cost::CostModel;
+pub(super) use cost::CostModel;
 use edit::drop_unread_stores;
 use limits::FusionLimits;
 use workalike_device::{LibraryOp, Properties};

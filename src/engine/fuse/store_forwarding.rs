@@ -228,6 +228,7 @@ mod tests {
         units: 2.0,
         busy: Busy { points: 1, inner: 1 },
         cut: None,
+        exchange: None,
     };
 
     /// Copies all of `from` to a part of `to`, from these positions on.

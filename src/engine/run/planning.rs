@@ -172,6 +172,11 @@ impl Engine {
         Ok(&planned.compiled)
     }
 
+    /// The Program for these inputs, which is not compiled.
+    pub(crate) fn drafted(&self, method: usize, args: &[CallInput]) -> Result<Program> {
+        Ok(self.methods[method].definition.drafted(&self.context, args)?.0)
+    }
+
     /// The Program for which a method was last planned.
     pub(crate) fn compiled(&self, method: usize) -> Result<&Compiled> {
         let current = self.methods[method].plans.current().map(|planned| &planned.compiled);

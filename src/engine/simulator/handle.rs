@@ -44,7 +44,12 @@ impl Simulator {
     /// If there is no such method.
     pub fn method(&mut self, name: &str) -> Result<MethodHandle<'_>> {
         let at = self.find(name)?;
-        Ok(MethodHandle { simulator: self, at })
+        Ok(self.method_at(at))
+    }
+
+    /// The method at a position.
+    pub(in crate::engine) fn method_at(&mut self, at: usize) -> MethodHandle<'_> {
+        MethodHandle { simulator: self, at }
     }
 }
 

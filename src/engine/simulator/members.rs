@@ -1,8 +1,9 @@
 //! A Simulator as a member of groups: its seats, and the comparison of the members' shared variables.
 
-use super::Simulator;
+use super::{Hidden, Simulator, SimulatorMethod};
 use crate::error::{Error, Result};
-use crate::function::Seats;
+use crate::function::{ArgsIn, Function, Seats};
+use crate::lower::program::Program;
 use sha2::{Digest, Sha256};
 use workalike_device::group::gather;
 
@@ -21,6 +22,33 @@ impl Simulator {
     /// variables are compared after so many steps.
     pub(in crate::engine) fn join_groups(&mut self, seats: Seats, every: Option<u64>) {
         self.membership = Membership { seats, every, since: 0 };
+    }
+
+    /// Adds a method that computes all of each call, where the method of this name computes a member's part;
+    /// returns its position. No member waits for another in it.
+    ///
+    /// # Errors
+    /// If the Simulator does not have the Function's shared variables.
+    pub(in crate::engine) fn add_repeated(&mut self, name: &str, function: &Function) -> Result<usize> {
+        let known = function.cells().iter().map(|cell| {
+            let missing = || Error::Internal(format!("no member has the shared variable {}", cell.name()));
+            self.state_of_cell(cell).ok_or_else(missing)
+        });
+        let (states, graph) = (known.collect::<Result<Vec<_>>>()?, function.graph().clone());
+        let draft = self.draft_over(name, &graph, &states)?;
+        self.executor.add_method(name, graph, states, draft);
+        let (function, parent) = (function.clone(), function.clone());
+        let hidden = Some(Hidden::Repeated);
+        self.methods.push(SimulatorMethod { name: name.into(), function, parent, hidden });
+        Ok(self.methods.len() - 1)
+    }
+
+    /// The Program of a method for a call with these arguments, which is neither compiled nor run.
+    ///
+    /// # Errors
+    /// If the arguments do not fit, or the method runs in several contexts.
+    pub(in crate::engine) fn drafted(&self, method: usize, args: ArgsIn<'_>) -> Result<Program> {
+        self.executor.drafted(method, &self.planned_for(method, args)?)
     }
 
     /// Compares the bits of all shared variables with those of the other members of its groups, which call it

@@ -50,7 +50,7 @@ use probe::Probes;
 use std::collections::HashMap;
 use std::sync::Arc;
 use sync::Parent;
-use workalike_device::{Device, Options};
+use workalike_device::{Device, Options, Properties};
 
 /// A Function on a device, or on several: [`contexts`](crate::engine::contexts).
 ///
@@ -104,6 +104,8 @@ enum Hidden {
     Twin,
     /// Some outputs, by position, of another method.
     Part { of: usize, outputs: Vec<usize>, made: u64 },
+    /// All of what is a member's part of another method.
+    Repeated,
 }
 
 impl Simulator {
@@ -138,6 +140,11 @@ impl Simulator {
     /// The device; of several contexts, that of the first.
     pub fn device(&self) -> &Arc<dyn Device> {
         self.executor.engine(0).device()
+    }
+
+    /// The properties of that device.
+    pub(in crate::engine) fn properties(&self) -> &Properties {
+        self.executor.engine(0).device().properties()
     }
 
     /// Calls the first method: inputs from the host, outputs to the host. A call that fails changes no shared
@@ -244,7 +251,7 @@ impl Simulator {
         self.called(method, called)
     }
 
-    fn find(&self, name: &str) -> Result<usize> {
+    pub(in crate::engine) fn find(&self, name: &str) -> Result<usize> {
         self.methods.iter().position(|m| m.hidden.is_none() && m.name == name).ok_or_else(|| {
             let known: Vec<&str> = self.methods().collect();
             Error::Sync(format!("the Simulator has no method {name}; it has {}", known.join(", ")))

@@ -14,7 +14,7 @@ pub(super) fn gradient(op: &CollectiveOp, at: &Gradient) -> Result<Vec<Option<Va
     if !x.dtype().is_float() && !x.dtype().is_complex() {
         return Ok(vec![None]);
     }
-    let collective = |kind, x: &Variable| CollectiveOp::apply(kind, &op.group, x);
+    let collective = |kind, x: &Variable| CollectiveOp::apply(kind, &op.group.name, x);
     let sum = |x: &Variable| collective(CollectiveKind::AllReduce(Fold::Sum), x);
     let gradient = match &op.kind {
         CollectiveKind::AllReduce(Fold::Sum) => sum(g)?,
@@ -28,7 +28,7 @@ pub(super) fn gradient(op: &CollectiveOp, at: &Gradient) -> Result<Vec<Option<Va
         }
         CollectiveKind::AllGather => collective(CollectiveKind::ReduceScatter(Fold::Sum), g)?,
         CollectiveKind::Broadcast { root } => {
-            let is_root = group_rank(&op.group).try_equal(*root as i64)?;
+            let is_root = group_rank(&op.group.name).try_equal(*root as i64)?;
             where_(is_root, sum(g)?, 0.0).checked()?.try_cast(x.dtype())?
         }
         CollectiveKind::Permute(route) => collective(CollectiveKind::Permute(route.reversed()), g)?,

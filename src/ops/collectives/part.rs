@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::graph::{Node, TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
 use crate::op::{
-    Attr, Attributes, Batch, BatchedOutputs, Gradient, Known, MemberArray, Op, Seat, expect_inputs,
+    Attr, Attributes, AxisRead, Batch, BatchedOutputs, Gradient, Holds, Known, MemberArray, Op, OpGroup,
+    expect_inputs,
 };
 use crate::ops::creation::zeros_like;
 use crate::ops::index_expression::{Ix, range};
@@ -14,6 +15,7 @@ use crate::ops::shape::BroadcastLike;
 use crate::ops::stored_op::StoredOp;
 use crate::value::Value;
 use std::sync::Arc;
+use workalike_kernels::interval::Interval;
 
 /// The member's part of its input along an axis, of as many equal parts as there are members: see
 /// [`Variable::own_part`].
@@ -21,29 +23,27 @@ use std::sync::Arc;
 pub struct OwnPart {
     /// The axis.
     pub axis: usize,
-    /// The group's name.
-    pub group: String,
+    /// The group.
+    pub group: OpGroup,
     /// An extent of 1, which broadcasts, is left as it is.
     pub unless_one: bool,
-    /// The member, in the graph of a Simulator; no file has it.
-    seat: Option<Seat>,
 }
 
 impl OwnPart {
     /// A part along an axis.
     pub fn new(axis: usize, group: &str) -> OwnPart {
-        OwnPart { axis, group: group.into(), unless_one: false, seat: None }
+        OwnPart { axis, group: OpGroup::new(group), unless_one: false }
     }
 
     /// The op that a file holds.
     pub(crate) fn decode(stored: &StoredOp) -> Result<OwnPart, String> {
         let unless_one = stored.find("unless_one").is_ok() && stored.int("unless_one")? != 0;
-        Ok(OwnPart { unless_one, ..OwnPart::new(stored.index("axis")?, stored.text("group")?) })
+        Ok(OwnPart { axis: stored.index("axis")?, group: stored.group()?, unless_one })
     }
 
     /// Its first position, and how many it has.
     fn range(&self, extent: usize) -> Result<(usize, usize), String> {
-        let (rank, size) = self.seat.as_ref().map_or((0, 1), |seat| (seat.group.rank(), seat.group.size()));
+        let (rank, size) = (self.group.rank(), self.group.size());
         if self.unless_one && extent == 1 {
             return Ok((0, 1));
         }
@@ -71,18 +71,13 @@ impl Op for OwnPart {
     }
 
     fn attributes(&self) -> Attributes {
-        let mut list = vec![
-            ("axis".into(), Attr::Int(self.axis as i64)),
-            ("group".into(), Attr::Text(self.group.clone())),
-        ];
-        if self.unless_one {
-            list.push(("unless_one".into(), Attr::Int(1)));
-        }
-        list
+        let axis = ("axis".into(), Attr::Int(self.axis as i64));
+        let unless_one = self.unless_one.then(|| ("unless_one".into(), Attr::Int(1)));
+        std::iter::once(axis).chain(self.group.attributes()).chain(unless_one).collect()
     }
 
     fn label(&self) -> String {
-        format!("own_part[{}, {}]", self.axis, self.group)
+        format!("own_part[{}, {}]", self.axis, self.group.name)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
@@ -101,7 +96,7 @@ impl Op for OwnPart {
         Ok(vec![shape])
     }
 
-    fn group(&self) -> Option<&str> {
+    fn group(&self) -> Option<&OpGroup> {
         Some(&self.group)
     }
 
@@ -109,8 +104,8 @@ impl Op for OwnPart {
         Ok(vec![false; outputs])
     }
 
-    fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
-        Some(Arc::new(OwnPart { seat: Some(seat.clone()), ..self.clone() }))
+    fn in_group(&self, group: OpGroup) -> Option<Arc<dyn Op>> {
+        Some(Arc::new(OwnPart { group, ..self.clone() }))
     }
 
     fn takes_complex(&self) -> bool {
@@ -121,11 +116,30 @@ impl Op for OwnPart {
         true
     }
 
+    fn axis_read(&self, _: usize, axis: usize, inputs: &[Known]) -> AxisRead {
+        let own = inputs.first().and_then(|x| self.range(*x.shape.get(self.axis)?).ok());
+        match own {
+            _ if self.group.size() == 1 => AxisRead::Passed(axis),
+            Some((start, count)) if axis == self.axis => {
+                AxisRead::Slice { start: start as i64, step: 1, count }
+            }
+            _ => AxisRead::All,
+        }
+    }
+
+    fn distinct_along(&self, _: usize, axis: usize) -> Holds {
+        Holds::As { input: 0, axis }
+    }
+
+    fn ascends_along(&self, _: usize, axis: usize, _: &[Known], _: &[Interval]) -> Holds {
+        Holds::As { input: 0, axis }
+    }
+
     /// Zeros in the place of the other members' parts.
     fn grad(&self, at: &Gradient) -> Result<Vec<Option<Variable>>> {
         let (x, Some(g)) = (&at.inputs[0], &at.output_grads[0]) else { return Ok(vec![None]) };
         let rows = at.outputs[0].try_extent(self.axis as isize)?;
-        let first = group_rank(&self.group).try_mul(&rows)?;
+        let first = group_rank(&self.group.name).try_mul(&rows)?;
         let mut slots = vec![Ix::from(..); self.axis];
         slots.push(range(&first, first.try_add(&rows)?));
         let zeros = BroadcastLike::of(&zeros_like(x), x)?;

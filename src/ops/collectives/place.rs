@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::graph::{TensorType, Variable};
 use crate::lower::{Lowered, Lowering, View};
-use crate::op::{Attr, Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, Seat, expect_inputs};
+use crate::op::{Attributes, Batch, Batched, BatchedOutputs, Gradient, Op, OpGroup, expect_inputs};
 use crate::ops::methods::fail;
 use crate::ops::stored_op::StoredOp;
 use crate::value::Value;
@@ -24,10 +24,8 @@ pub enum PlaceKind {
 pub struct GroupPlace {
     /// What is asked.
     pub kind: PlaceKind,
-    /// The group's name.
-    pub group: String,
-    /// The member, in the graph of a Simulator; no file has it.
-    seat: Option<Seat>,
+    /// The group.
+    pub group: OpGroup,
 }
 
 /// The rank of the member that runs the Function, a 0-d int64: known when the Function is re-hosted, so
@@ -58,7 +56,7 @@ pub fn group_size(group: &str) -> Variable {
 impl GroupPlace {
     /// The place in a group of this name.
     pub fn new(kind: PlaceKind, group: &str) -> GroupPlace {
-        GroupPlace { kind, group: group.into(), seat: None }
+        GroupPlace { kind, group: OpGroup::new(group) }
     }
 
     #[track_caller]
@@ -70,16 +68,15 @@ impl GroupPlace {
     }
 
     fn value(&self) -> Value {
-        let seat = self.seat.as_ref().map(|seat| &seat.group);
         Value::from(match self.kind {
-            PlaceKind::Rank => seat.map_or(0, |group| group.rank()),
-            PlaceKind::Size => seat.map_or(1, |group| group.size()),
+            PlaceKind::Rank => self.group.rank(),
+            PlaceKind::Size => self.group.size(),
         } as i64)
     }
 
     /// The op that a file holds.
     pub(crate) fn decode(kind: PlaceKind, stored: &StoredOp) -> Result<GroupPlace, String> {
-        Ok(GroupPlace::new(kind, stored.text("group")?))
+        Ok(GroupPlace { kind, group: stored.group()? })
     }
 }
 
@@ -99,11 +96,11 @@ impl Op for GroupPlace {
     }
 
     fn attributes(&self) -> Attributes {
-        vec![("group".into(), Attr::Text(self.group.clone()))]
+        self.group.attributes().collect()
     }
 
     fn label(&self) -> String {
-        format!("{}[{}]", self.kind.name(), self.group)
+        format!("{}[{}]", self.kind.name(), self.group.name)
     }
 
     fn types(&self, inputs: &[&TensorType]) -> Result<Vec<TensorType>, String> {
@@ -113,10 +110,10 @@ impl Op for GroupPlace {
 
     /// Its value, as soon as the graph is a Simulator's: shape inference then takes it for a constant.
     fn values_from_shapes(&self, _: &[&[usize]]) -> Option<Vec<Value>> {
-        self.seat.as_ref().map(|_| vec![self.value()])
+        self.group.seat.as_ref().map(|_| vec![self.value()])
     }
 
-    fn group(&self) -> Option<&str> {
+    fn group(&self) -> Option<&OpGroup> {
         Some(&self.group)
     }
 
@@ -124,8 +121,8 @@ impl Op for GroupPlace {
         Ok(vec![self.kind == PlaceKind::Size; outputs])
     }
 
-    fn seated(&self, seat: &Seat) -> Option<Arc<dyn Op>> {
-        Some(Arc::new(GroupPlace { seat: Some(seat.clone()), ..self.clone() }))
+    fn in_group(&self, group: OpGroup) -> Option<Arc<dyn Op>> {
+        Some(Arc::new(GroupPlace { group, ..self.clone() }))
     }
 
     fn grad(&self, _: &Gradient) -> Result<Vec<Option<Variable>>> {

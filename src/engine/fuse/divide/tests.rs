@@ -20,6 +20,7 @@ const COST: CostModel = CostModel {
     units: 40.0,
     busy: Busy { points: 12, inner: 1024 },
     cut: Some(LIMITS),
+    exchange: None,
 };
 
 /// `y = x - max(x)`, `z = sum(y) + max(x)` and `w = y * z` of each row of integers.

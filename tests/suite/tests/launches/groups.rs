@@ -6,9 +6,8 @@ use workalike::prelude::*;
 use workalike_suite::data::random;
 use workalike_suite::wide::Wide;
 
-/// The number of exchanges of a step of training, of layers of so many units, by two members. No new value is
-/// copied.
-fn exchanges(layers: &[usize]) -> Result<usize> {
+/// A data parallel step of training, of layers of so many units.
+fn training(layers: &[usize]) -> Result<Function> {
     let (x, y) = (matrix::<f32>("x"), vector::<i64>("y"));
     let (mut scores, mut parameters) = (x.clone(), vec![]);
     for (at, pair) in layers.windows(2).enumerate() {
@@ -19,8 +18,13 @@ fn exchanges(layers: &[usize]) -> Result<usize> {
     }
     let cost = categorical_crossentropy(softmax(&scores, 1), &y).mean(..);
     let updates = sgd(&parameters, grad(&cost, &parameters)?, 0.1)?;
-    let f = function([&x, &y]).output(&cost).updates(updates).compile()?.data_parallel("g", ["x", "y"])?;
-    let mut sim = f.optimize(group("g", [Wide, Wide]))?;
+    function([&x, &y]).output(&cost).updates(updates).compile()?.data_parallel("g", ["x", "y"])
+}
+
+/// The number of exchanges of a step of training, of layers of so many units, by two members. No new value is
+/// copied.
+fn exchanges(layers: &[usize]) -> Result<usize> {
+    let mut sim = training(layers)?.optimize(group("g", [Wide, Wide]))?;
     let x = random(DType::F32, &[32, layers[0]], 9)?;
     let plans = sim.each_member(|_, member| member.plan(args![&x, vec![3i64; 32]]))?;
     for plan in &plans {
@@ -37,9 +41,150 @@ fn a_step_of_a_small_divided_network_has_one_exchange() -> Result<()> {
     Ok(())
 }
 
+/// Each row has a class of its own, also where the rows are too many to look at their numbers.
+#[test]
+fn rows_of_a_divided_batch_are_chosen_from_at_once() -> Result<()> {
+    let f = training(&[64, 128, 10])?;
+    let plan =
+        |member: &mut Simulator| member.plan(args![of_shape::<f32>(&[512, 64])?, of_shape::<i64>(&[512])?]);
+    let mut sim = f.optimize(group("g", [Wide, Wide]))?;
+    let mut plans = sim.each_member(|_, member| plan(member))?;
+    plans.push(plan(&mut f.optimize(Wide)?)?);
+    for plan in &plans {
+        let in_order = |step: &&StepPlan| !step.axes.is_empty() && step.phases.iter().any(|p| p == "ordered");
+        assert_eq!(plan.steps.iter().find(in_order).map(|step| &step.name), None, "{plan}");
+    }
+    Ok(())
+}
+
 /// The gradients of the last layer are added up before those of the others.
 #[test]
 fn updates_between_exchanges_are_in_place() -> Result<()> {
     assert!(exchanges(&[1200, 1200, 1200])? > 1);
+    Ok(())
+}
+
+/// A step of training with gradient descent: `x` is divided, and so are `t` and the rows of an output.
+fn linear() -> Result<Function> {
+    let (x, t) = (matrix::<f32>("x"), vector::<f32>("t"));
+    let (w, steps) = (shared("w", vec![0.5f32, -0.25, 1.0]), shared("steps", 0i64));
+    let errors = x.dot(&w) - &t;
+    let cost = errors.sqr().mean(..);
+    let next = &*w - 0.1 * &grad(&cost, [&w])?[0];
+    let f = function([&x, &t]).output_named("cost", &cost).output_named("errors", &errors);
+    f.update(&w, next).update(&steps, &steps + 1i64).compile()
+}
+
+fn rows(count: usize) -> Result<Args> {
+    Ok(args![random(DType::F32, &[count, 3], 1)?, random(DType::F32, &[count], 2)?])
+}
+
+#[test]
+fn a_small_call_is_computed_by_each_member() -> Result<()> {
+    let f = linear()?;
+    let parallel = f.fork()?.data_parallel("g", ["x", "t"])?;
+    // As from a file.
+    let parallel = Function::from_bytes(&parallel.to_bytes()?)?;
+    let mut sim = parallel.optimize(group("g", [Wide, Wide, Wide]))?;
+    let mut one = f.optimize(Wide)?;
+    assert!(!sim.divides(rows(6)?)?);
+    for count in [6, 9, 6] {
+        let (got, want) = (sim.call(rows(count)?)?, one.call(rows(count)?)?);
+        assert_eq!(got["errors"].shape(), [count]);
+        // What one device gives, to the bit.
+        assert_eq!((&got["cost"], &got["errors"]), (&want["cost"], &want["errors"]));
+    }
+    let ts = random(DType::F32, &[4, 6], 3)?;
+    let args = args![random(DType::F32, &[6, 3], 1)?, each(ts)];
+    assert!(!sim.divides(&args)?);
+    assert_eq!(sim.run_n(4, &args)?["cost"], one.run_n(4, &args)?["cost"]);
+    for name in ["w", "steps"] {
+        let all = sim.each_member(|_, member| member.get_value(name))?;
+        assert!(
+            all.iter().all(|value| *value == one.get_value(name).unwrap_or(0i64.into())),
+            "{name}: {all:?}"
+        );
+    }
+    sim.sync_to_parent()?;
+    assert_eq!(parallel.shared("steps")?.get_value()?.item::<i64>()?, 7);
+    Ok(())
+}
+
+#[test]
+fn a_large_call_is_divided() -> Result<()> {
+    let parallel = linear()?.data_parallel("g", ["x", "t"])?;
+    let mut sim = parallel.optimize(group("g", [Wide, Wide]))?;
+    assert!(!sim.divides(rows(64)?)?);
+    sim.call(rows(64)?)?;
+    // 48 MB of inputs take longer than an exchange.
+    let large = args![of_shape::<f32>(&[3 << 20, 3])?, of_shape::<f32>(&[3 << 20])?];
+    assert!(sim.divides(&large)?);
+    let all = sim.each_member(|_, member| member.get_value("w"))?;
+    assert_eq!(all[0], all[1]);
+    Ok(())
+}
+
+/// What both ways store: they may take turns.
+#[test]
+fn both_ways_have_the_same_shared_variables() -> Result<()> {
+    let parallel = linear()?.data_parallel("g", ["x", "t"])?;
+    let mut divided = parallel.fork()?.optimize(group("g", [Wide, Wide]).always_divided())?;
+    let mut sim = parallel.optimize(group("g", [Wide, Wide]))?;
+    assert!(divided.divides(rows(8)?)? && !sim.divides(rows(8)?)?);
+    for call in 0..6 {
+        divided.call(rows(8)?)?;
+        match call % 2 {
+            0 => drop(sim.call(rows(8)?)?),
+            _ => drop(sim.each_member(|rank, member| {
+                let part = |shape: &[usize], seed, own: usize| {
+                    let all = random(DType::F32, shape, seed)?.to_vec::<f32>()?;
+                    Ok::<_, workalike::Error>(all[rank * own..][..own].to_vec())
+                };
+                let x = Value::from_vec(&[4, 3], part(&[8, 3], 1, 12)?)?;
+                member.call(args![x, part(&[8], 2, 4)?])
+            })?),
+        }
+    }
+    for name in ["w", "steps"] {
+        let all = sim.each_member(|_, member| member.get_value(name))?;
+        assert_eq!(all[0], all[1], "{name}");
+        let numbers = |value: &Value| value.cast(DType::F64)?.to_vec::<f64>();
+        let (got, want) = (numbers(&all[0])?, numbers(&divided.get_value(name)?)?);
+        assert!(got.iter().zip(&want).all(|(got, want)| (got - want).abs() < 1e-5), "{got:?}, {want:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_the_user_exchanges_is_always_exchanged() -> Result<()> {
+    let x = vector::<f32>("x");
+    let own = function([&x]).output(x.all_reduce(Reduction::Sum, "g")).compile()?;
+    let mut sim = own.optimize(group("g", [Wide, Wide]))?;
+    assert!(sim.divides(args![vec![1f32]])?);
+    assert_eq!(sim.call(args![vec![1f32]])?[0].to_vec::<f32>()?, [2.0]);
+    // Beside what divides the work, too.
+    let divided = function([&x]).output(x.sum(..)).compile()?.data_parallel("g", ["x"])?;
+    let total = divided.apply([&x])?;
+    let f = function([&x]).output(total[0].all_reduce(Reduction::Sum, "g")).compile()?;
+    let mut sim = f.optimize(group("g", [Wide, Wide]))?;
+    assert!(sim.divides(args![vec![1f32, 2.0]])?);
+    assert_eq!(sim.call(args![vec![1f32, 2.0]])?[0].item::<f32>()?, 6.0);
+    Ok(())
+}
+
+#[test]
+fn rows_that_members_cannot_divide_are_refused_in_both_ways() -> Result<()> {
+    let parallel = linear()?.data_parallel("g", ["x", "t"])?;
+    let messages = [false, true].map(|always| {
+        let backend = group("g", [Wide, Wide]);
+        let mut sim = parallel.optimize(if always { backend.always_divided() } else { backend })?;
+        let refused = sim.call(rows(7)?).unwrap_err().to_string();
+        assert_eq!(sim.call(rows(8)?)?["errors"].shape(), [8]);
+        Ok::<_, workalike::Error>(refused)
+    });
+    let [own, always] = messages;
+    let (own, always) = (own?, always?);
+    assert!(own.contains("a multiple of 2"), "{own}");
+    assert_eq!(own, always);
     Ok(())
 }
