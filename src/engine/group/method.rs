@@ -78,7 +78,9 @@ impl GroupMethod {
             return Ok(Way::Divided);
         };
         let properties = first.properties().clone();
-        let part = first.drafted(first.find(&self.name)?, part.into())?;
+        let Some(part) = first.drafted(first.find(&self.name)?, part.into())? else {
+            return Ok(Way::Divided);
+        };
         if division::pays(&part, None, &properties, size) == Some(true) {
             return Ok(Way::Divided);
         }
@@ -90,8 +92,11 @@ impl GroupMethod {
             }
         };
         let whole = members[0].drafted(repeated[0], args.clone().into())?;
-        let divides = division::pays(&part, Some(&whole), &properties, size) != Some(false);
-        Ok(if divides || !division::repeats(&whole) { Way::Divided } else { Way::Repeated(repeated) })
+        let repeats = whole.is_some_and(|whole| {
+            let pays = division::pays(&part, Some(&whole), &properties, size);
+            pays == Some(false) && division::repeats(&whole)
+        });
+        Ok(if repeats { Way::Repeated(repeated) } else { Way::Divided })
     }
 
     /// The arguments of each member.

@@ -172,9 +172,12 @@ impl Engine {
         Ok(&planned.compiled)
     }
 
-    /// The Program for these inputs, which is not compiled.
-    pub(crate) fn drafted(&self, method: usize, args: &[CallInput]) -> Result<Program> {
-        Ok(self.methods[method].definition.drafted(&self.context, args)?.0)
+    /// The Program for these inputs, which is not compiled; `None` if values decide shapes: members may have to
+    /// exchange arrays for that.
+    pub(crate) fn drafted(&self, method: usize, args: &[CallInput]) -> Result<Option<Program>> {
+        let definition = &self.methods[method].definition;
+        let draft = || definition.drafted(&self.context, args).map(|(program, _)| program);
+        definition.demand.is_static().then(draft).transpose()
     }
 
     /// The Program for which a method was last planned.

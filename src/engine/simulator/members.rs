@@ -43,11 +43,12 @@ impl Simulator {
         Ok(self.methods.len() - 1)
     }
 
-    /// The Program of a method for a call with these arguments, which is neither compiled nor run.
+    /// The Program of a method for a call with these arguments, which is neither compiled nor run; `None` if
+    /// values decide shapes.
     ///
     /// # Errors
-    /// If the arguments do not fit, or the method runs in several contexts.
-    pub(in crate::engine) fn drafted(&self, method: usize, args: ArgsIn<'_>) -> Result<Program> {
+    /// If the arguments do not fit.
+    pub(in crate::engine) fn drafted(&self, method: usize, args: ArgsIn<'_>) -> Result<Option<Program>> {
         self.executor.drafted(method, &self.planned_for(method, args)?)
     }
 

@@ -2,6 +2,7 @@
 
 use workalike::Result;
 use workalike::engine::StepPlan;
+use workalike::ops::Bins;
 use workalike::prelude::*;
 use workalike_suite::data::random;
 use workalike_suite::wide::Wide;
@@ -186,5 +187,16 @@ fn rows_that_members_cannot_divide_are_refused_in_both_ways() -> Result<()> {
     let (own, always) = (own?, always?);
     assert!(own.contains("a multiple of 2"), "{own}");
     assert_eq!(own, always);
+    Ok(())
+}
+
+/// The members would have to find it out together.
+#[test]
+fn a_call_whose_shapes_follow_from_values_is_divided() -> Result<()> {
+    let ids = vector::<i64>("ids");
+    let f = function([&ids]).output(ids.bincount(None, Bins::AtLeast(2))).compile()?;
+    let mut sim = f.data_parallel("g", ["ids"])?.optimize(group("g", [Wide, Wide]))?;
+    assert!(sim.divides(args![vec![1i64, 3, 1, 0]])?);
+    assert_eq!(sim.call(args![vec![1i64, 3, 1, 0]])?[0].to_vec::<i64>()?, [1, 2, 0, 1]);
     Ok(())
 }
