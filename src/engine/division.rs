@@ -6,7 +6,7 @@
 //! values of its own shared variables.
 
 use super::cost::{self, Work};
-use super::fuse::CostModel;
+use super::fuse::cost::CostModel;
 use crate::lower::program::{Program, Step};
 use workalike_device::Properties;
 use workalike_device::group::{Collective, CollectiveArray};

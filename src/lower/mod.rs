@@ -73,6 +73,7 @@
 // - `replace`: ops that have no form on a device;
 // - `bounds_check`, `index_bounds`: indices out of range, on the device and before a call; `bounds_reports`:
 //   the points that must be visited for that; `part_reports`: which part of an input is wrong;
+// - `exchange_order`: the order in which nodes are lowered;
 // - `dead_code`: removal of unused operands and values.
 
 mod abilities;
@@ -82,6 +83,7 @@ pub(crate) mod bounds_reports;
 mod build;
 mod casts;
 pub(crate) mod dead_code;
+pub(crate) mod exchange_order;
 pub(crate) mod index_bounds;
 mod intervals;
 mod loops;
@@ -260,7 +262,8 @@ impl Lowering<'_> {
                 self.views[id as usize] = Some(self.own_copy(&view));
             }
         }
-        for (position, node) in graph.nodes.iter().enumerate() {
+        for position in exchange_order::order(graph, self.shapes) {
+            let node = &graph.nodes[position];
             if !is_done(node, self.shapes, &self.needed) {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! What the methods of [`Op`] take and give.
 
-use super::{Attr, Op};
+use super::Op;
+use super::attributes::Attr;
 use crate::graph::{TensorType, Variable};
 use crate::value::Value;
 use std::sync::Arc;

@@ -7,13 +7,10 @@
 //! Programs of equal steps have equal buckets, so all members of the group keep one order of exchanges.
 
 use crate::engine::dependences::DependenceGraph;
+use crate::lower::exchange_order::SHARED_BYTES;
 use crate::lower::program::{Program, Step};
 use std::sync::Arc;
 use workalike_device::group::{Collective, CollectiveArray};
-
-/// The most bytes of a bucket. From about this size on an exchange takes its time for the bytes (4 MiB at 100
-/// GB/s are 40 us, an empty one takes 5 to 20), and one that begins early overlaps with the steps behind it.
-const MOST_BYTES: u64 = 4 << 20;
 
 /// Steps that become one exchange.
 struct Bucket {
@@ -71,12 +68,12 @@ fn buckets(program: &Program) -> Vec<Bucket> {
             bucket.waits.push(waits);
             let more = step.all_reduce().map_or(0, bytes);
             if !waits && alike(step, &program.steps[first]) {
-                if bucket.bytes.saturating_add(more) <= MOST_BYTES {
+                if bucket.bytes.saturating_add(more) <= SHARED_BYTES {
                     bucket.steps.push(at);
                     bucket.bytes += more;
                     continue;
                 }
-                if more > MOST_BYTES {
+                if more > SHARED_BYTES {
                     continue;
                 }
             }

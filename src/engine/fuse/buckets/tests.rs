@@ -82,10 +82,10 @@ fn exchanges_of_devices_and_of_main_memory_stay_apart() {
 
 #[test]
 fn small_ones_around_a_large_one_share_an_exchange() {
-    let mut program = gradients([3, MOST_BYTES, 7], |_| SUM);
+    let mut program = gradients([3, SHARED_BYTES, 7], |_| SUM);
     run(&mut program);
     let list: Vec<String> = listed(&program).into_iter().map(|(name, _)| name).collect();
-    let large = format!("[{MOST_BYTES}]");
+    let large = format!("[{SHARED_BYTES}]");
     assert_eq!(list, ["c", "c", &large, "c", "c", "[3, 7]", "c", "c"]);
     // What uses the large one is not held up.
     assert_eq!(listed(&program)[3].1, [7]);
@@ -96,7 +96,7 @@ fn a_large_one_that_waits_for_small_ones_ends_their_bucket() {
     let group = threads(2, Duration::from_secs(1)).remove(0);
     let mut program = Program::default();
     let input = program.buffer(DType::F32, &[4], Role::Input(0));
-    let n = MOST_BYTES;
+    let n = SHARED_BYTES;
     let [sum, third] = [0; 2].map(|_| program.buffer(DType::F32, &[4], Role::Temp));
     let [spread, large] = [0; 2].map(|_| program.buffer(DType::F32, &[n], Role::Temp));
     program.steps = vec![
