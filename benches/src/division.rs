@@ -1,5 +1,5 @@
-//! What the choice whether a group divides a step is worth: its time divided among GPUs, and computed whole by
-//! one, beside the choice. The costs of exchanges in `src/engine/fuse/cost.rs` are from this table.
+//! What the choice whether a group divides a step is worth: its time divided among GPUs, and computed whole
+//! by one, beside the choice. The costs of exchanges in `src/engine/fuse/cost.rs` are from this table.
 
 use crate::groups::{Training, median, training};
 use workalike::Result;

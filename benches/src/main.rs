@@ -10,7 +10,8 @@
 //!
 //! The workloads, and how they are measured, are in `harness/`. `run.py` measures them and the peers in one
 //! run, of which cudarc is one; `groups.py` does it for groups of GPUs, of which `--scaling` predicts larger
-//! ones, and `--division` measures which steps they should divide; `table.py` makes the tables of `docs/performance.md`.
+//! ones, and `--division` measures which steps they should divide; `table.py` makes the tables of
+//! `docs/performance.md`.
 
 mod cudarc;
 mod division;

@@ -1,9 +1,9 @@
 //! The order in which nodes are lowered: large exchanges of members begin as early as they can.
 //!
-//! Devices exchange arrays beside what does not depend on them, so a gradient is summed while those of earlier
-//! layers are computed. But a graph begins with what its first output needs, then comes what each update
-//! needs: the exchange for the first layer of a network, whose gradient is the last to be known, would come
-//! first, and others behind it, since members make all exchanges in one order.
+//! Devices exchange arrays beside what does not depend on them, so a gradient is summed while those of
+//! earlier layers are computed. But a graph begins with what its first output needs, then comes what each
+//! update needs: the exchange for the first layer of a network, whose gradient is the last to be known, would
+//! come first, and others behind it, since members make all exchanges in one order.
 //!
 //! The order follows from the graph and the shapes alone: members may have unlike devices. Small exchanges
 //! share one at the end (`engine/fuse/buckets.rs`), and what they need is in the order of the graph.

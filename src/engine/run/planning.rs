@@ -172,8 +172,8 @@ impl Engine {
         Ok(&planned.compiled)
     }
 
-    /// The Program for these inputs, which is not compiled; `None` if values decide shapes: members may have to
-    /// exchange arrays for that.
+    /// The Program for these inputs, which is not compiled; `None` if values decide shapes: members may have
+    /// to exchange arrays for that.
     pub(crate) fn drafted(&self, method: usize, args: &[CallInput]) -> Result<Option<Program>> {
         let definition = &self.methods[method].definition;
         let draft = || definition.drafted(&self.context, args).map(|(program, _)| program);
